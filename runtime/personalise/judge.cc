@@ -1,6 +1,7 @@
 #include "runtime/personalise/judge.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "runtime/layers/packed_weights.h"
@@ -79,10 +80,12 @@ uint64_t NoiseInSteps(double noise_multiplier) {
   return static_cast<uint64_t>(std::ceil(noise_multiplier * JudgeNorm()));
 }
 
-Judgement FromSums(std::span<const int64_t, 2> sums, double noise_multiplier) {
+Judgement FromSums(std::span<const int64_t, 2> sums, double noise_multiplier, const JudgeOptions& o) {
   return {.gains = static_cast<double>(sums[0]) / kJudgeSteps,
           .squares = static_cast<double>(sums[1]) / (kSquareWeight * kJudgeSteps),
-          .noise_multiplier = noise_multiplier};
+          .noise_multiplier = noise_multiplier,
+          .base = o.base,
+          .candidate = o.candidate};
 }
 
 Status Check(const JudgeOptions& o) {
@@ -90,12 +93,15 @@ Status Check(const JudgeOptions& o) {
     return PrivacyRefused("judging needs a ledger: without one the budget spent would be forgotten");
   if (!(o.gain_scale > 0 && std::isfinite(o.gain_scale)))
     return InvalidArgument("the gain that counts as 1 is ", privacy::DoubleText(o.gain_scale), ", allowed is above 0");
-  if (!(o.noise_multiplier > 0 && o.noise_multiplier <= kMostJudgeNoise))
-    return InvalidArgument("the noise of judging is ", privacy::DoubleText(o.noise_multiplier),
-                           ", allowed is above 0, up to ", kMostJudgeNoise);
   if (o.num_targets == 0) return InvalidArgument("a record is judged by 0 events, allowed are 1 and more");
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   return OkStatus();
+}
+
+Status CheckNoise(const JudgeOptions& o) {
+  if (o.noise_multiplier > 0 && o.noise_multiplier <= kMostJudgeNoise) return OkStatus();
+  return InvalidArgument("the noise of judging is ", privacy::DoubleText(o.noise_multiplier),
+                         ", allowed is above 0, up to ", kMostJudgeNoise);
 }
 
 }  // namespace
@@ -142,31 +148,58 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
   return gains;
 }
 
+namespace {
+
+// Of those records alone that judge.
+Result<std::array<int64_t, 2>> SumsOfGains(const Architecture& architecture, const ParameterSource& base,
+                                           const ParameterSource& candidate, const data::Sequences& judging,
+                                           const JudgeOptions& o) {
+  WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
+  if (!split) return PrivacyRefused("ledger '", o.ledger->path(), "' does not divide its records: none of them judge");
+  const data::Sequences own = SequencesOf(privacy::RecordPart::kJudging, *split, judging);
+  std::array<int64_t, 2> sums = {0, 0};
+  for (const GainOnGrid& g : Gains(architecture, base, candidate, own, o)) {
+    sums[0] += g.gain;
+    sums[1] += g.square;
+  }
+  return sums;
+}
+
+Status CheckModels(const Architecture& architecture, const data::Sequences& judging) {
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  if (judging.item_keys.size() == architecture.num_items) return OkStatus();
+  return InvalidArgument("the records that judge are of ", judging.item_keys.size(), " items, the models of ",
+                         architecture.num_items);
+}
+
+}  // namespace
+
 Result<Judgement> Judge(const Architecture& architecture, const ParameterSource& base, const ParameterSource& candidate,
                         const data::Sequences& judging, const JudgeOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
-  WISP_RETURN_IF_ERROR(Validate(architecture));
-  if (judging.item_keys.size() != architecture.num_items)
-    return InvalidArgument("the records that judge are of ", judging.item_keys.size(), " items, the models of ",
-                           architecture.num_items);
+  WISP_RETURN_IF_ERROR(CheckNoise(o));
+  WISP_RETURN_IF_ERROR(CheckModels(architecture, judging));
   RandomStream noise = RandomStream::Reproducible(o.reproducible_seed.value_or(0), StreamPurpose::kNoise);
   if (!o.reproducible_seed) {
     WISP_ASSIGN_OR_RETURN(noise, RandomStream::Secure());
   }
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeRequest charge, JudgeCharge(o));
   WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));
-  WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
-  const data::Sequences own = SequencesOf(privacy::RecordPart::kJudging, *split, judging);
-  int64_t sums[2] = {0, 0};
-  for (const GainOnGrid& g : Gains(architecture, base, candidate, own, o)) {
-    sums[0] += g.gain;
-    sums[1] += g.square;
-  }
+  WISP_ASSIGN_OR_RETURN(auto sums, SumsOfGains(architecture, base, candidate, judging, o));
   privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);
-  const Judgement judgement = FromSums(sums, o.noise_multiplier);
+  const Judgement judgement = FromSums(sums, o.noise_multiplier, o);
   WISP_RETURN_IF_ERROR(o.ledger->AddResult(id, ToText(judgement)));
   WISP_RETURN_IF_ERROR(o.ledger->MarkReleased(id));
   return judgement;
+}
+
+Result<Judgement> JudgeLocally(const Architecture& architecture, const ParameterSource& base,
+                               const ParameterSource& candidate, const data::Sequences& judging,
+                               const JudgeOptions& o) {
+  WISP_RETURN_IF_ERROR(Check(o));
+  WISP_RETURN_IF_ERROR(CheckModels(architecture, judging));
+  WISP_ASSIGN_OR_RETURN(const auto sums, SumsOfGains(architecture, base, candidate, judging, o));
+  return FromSums(sums, 0, o);
 }
 
 }  // namespace wisp

@@ -38,8 +38,9 @@ struct JudgeOptions {
   JudgeMeasure measure = JudgeMeasure::kLogRank;
   // Standard deviation of the noise on what one record adds, which is at most 1 in length.
   double noise_multiplier = 0;
-  double gain_scale = 0.5;   // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
-  uint32_t num_targets = 8;  // a record is judged by at most so many of its newest events
+  double gain_scale = 0.5;  // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
+  uint64_t base = 0, candidate = 0;  // content hashes of the two, kept with the result (Judgement)
+  uint32_t num_targets = 8;          // a record is judged by at most so many of its newest events
   uint32_t num_threads = 1;
   Executor executor = {};
   // Set: noise repeats and there is NO guarantee. For tests.
@@ -72,6 +73,12 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
 // Ledger::Charge: then nothing was read.
 Result<Judgement> Judge(const Architecture& architecture, const ParameterSource& base, const ParameterSource& candidate,
                         const data::Sequences& judging, const JudgeOptions& options);
+
+// The same without noise, a charge or a trace in the ledger, whose division of the records is read. Local only: not
+// private.
+Result<Judgement> JudgeLocally(const Architecture& architecture, const ParameterSource& base,
+                               const ParameterSource& candidate, const data::Sequences& judging,
+                               const JudgeOptions& options);
 
 }  // namespace wisp
 

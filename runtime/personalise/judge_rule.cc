@@ -1,14 +1,12 @@
 #include "runtime/personalise/judge_rule.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "runtime/core/text.h"
+#include "runtime/personalise/named_numbers.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp {
@@ -42,11 +40,14 @@ Sums WeightsOf(const JudgeRule& rule, size_t judgings) {
   return sums;
 }
 
-template <class J>
-auto Fields(J& j) {
-  return std::array{std::pair{std::string_view("gains="), &j.gains},
-                    std::pair{std::string_view("squares="), &j.squares},
-                    std::pair{std::string_view("noise_multiplier="), &j.noise_multiplier}};
+// Calls `field` with the name and the value of each field, in the order of the text.
+template <class J, class Use>
+void ForEachField(J& j, const Use& field) {
+  field("gains", j.gains);
+  field("squares", j.squares);
+  field("noise_multiplier", j.noise_multiplier);
+  field("base", j.base);
+  field("candidate", j.candidate);
 }
 
 }  // namespace
@@ -56,10 +57,9 @@ double RecordNorm() { return std::sqrt(1 + kSquareWeight * kSquareWeight); }
 double Judgement::gain_noise() const { return noise_multiplier * RecordNorm(); }
 double Judgement::square_noise() const { return gain_noise() / kSquareWeight; }
 
-std::string ToText(const Judgement& j) {
+std::string ToText(const Judgement& judgement) {
   std::string text;
-  for (const auto& [name, value] : Fields(j))
-    text += (text.empty() ? "" : " ") + std::string(name) + privacy::DoubleText(*value);
+  ForEachField(judgement, [&](const char* name, auto value) { PutNumber(text, name, value); });
   return text;
 }
 
@@ -67,15 +67,7 @@ Result<Judgement> JudgementFromText(const std::string& text) {
   Judgement j;
   std::string_view rest = text;
   bool read = true;
-  for (const auto& [name, value] : Fields(j)) {
-    if (!rest.empty() && rest.front() == ' ') rest.remove_prefix(1);
-    read = read && rest.starts_with(name);
-    if (!read) break;
-    rest.remove_prefix(name.size());
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *value);
-    read = error == std::errc() && std::isfinite(*value);
-    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
-  }
+  ForEachField(j, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
   if (read && rest.empty() && j.noise_multiplier > 0) return j;
   return InvalidData("a judging's result is '", OneLine(text), "', which is none");
 }
@@ -109,6 +101,26 @@ Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements) {
   if (verdict.evidence > verdict.threshold) verdict.kind = Verdict::Kind::kBetter;
   if (verdict.evidence < -verdict.threshold) verdict.kind = Verdict::Kind::kWorse;
   return verdict;
+}
+
+Served Serve(const JudgeRule& rule, std::span<const Judgement> judgements) {
+  constexpr double kClearly = 2;  // standard deviations
+  Served served;
+  size_t line = 0;  // its first judging
+  for (size_t t = 0; t < judgements.size(); ++t) {
+    const Judgement& j = judgements[t];
+    served.verdict = Decide(rule, judgements.subspan(line, t + 1 - line));
+    served.newest_is_worse = served.verdict.kind == Verdict::Kind::kWorse;
+    if (served.newest_is_worse) {
+      served.judging.reset();
+      line = t + 1;
+    }
+    if (served.verdict.kind != Verdict::Kind::kBetter || j.gains <= 0) continue;
+    const Judgement& before = served.judging ? judgements[*served.judging] : j;
+    if (j.gains < before.gains - kClearly * std::hypot(j.gain_noise(), before.gain_noise())) continue;
+    served.judging = t;
+  }
+  return served;
 }
 
 double Power(const JudgeRule& rule, const JudgedGain& gain, double noise_multiplier, uint32_t judgings) {

@@ -15,6 +15,7 @@
 #define WISP_RUNTIME_PERSONALISE_JUDGE_RULE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -32,13 +33,14 @@ double RecordNorm();
 struct Judgement {
   double gains = 0, squares = 0;  // noised sums over the records that judge; a gain is from -1 to 1
   double noise_multiplier = 0;
+  uint64_t base = 0, candidate = 0;  // ModelFile::content_hash() of what was compared; 0 where nobody said
 
   double gain_noise() const;    // nu: standard deviation of the noise on `gains`
   double square_noise() const;  // and on `squares`
   bool operator==(const Judgement&) const = default;
 };
 
-// "gains=1.5 squares=3 noise_multiplier=4", and back; kInvalidData for anything else.
+// "gains=1.5 squares=3 noise_multiplier=4 base=1 candidate=2", and back; kInvalidData for anything else.
 std::string ToText(const Judgement& judgement);
 Result<Judgement> JudgementFromText(const std::string& text);
 
@@ -56,6 +58,16 @@ struct Verdict {
 
 // Of judgings from the oldest to the newest, all against one base. The rule must be valid.
 Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements);
+
+// What people are to be served after some judgings, by their numbers: the newest candidate that was found better, with
+// a gain of its own that is above 0 and not clearly below that of the one that was served before. A candidate that is
+// found worse ends its line: none is served, it is to be given up, and what was judged up to it counts no more.
+struct Served {
+  std::optional<size_t> judging;  // none: the base
+  bool newest_is_worse = false;
+  Verdict verdict;  // after the newest judging
+};
+Served Serve(const JudgeRule& rule, std::span<const Judgement> judgements);
 
 // What a judging meets: a public guess.
 struct JudgedGain {

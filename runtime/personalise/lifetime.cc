@@ -1,11 +1,11 @@
 #include "runtime/personalise/lifetime.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 
 #include "runtime/core/text.h"
+#include "runtime/personalise/named_numbers.h"
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/privacy_plan.h"
@@ -19,6 +19,8 @@ using privacy::EpsilonDelta;
 using privacy::Mechanism;
 
 constexpr uint64_t kMostSteps = 1'000'000'000;
+// A run that is killed has paid for a share of its steps at most that it did not take; a charge is a row of the ledger.
+constexpr uint64_t kChargesOfRun = 4;
 
 // Calls `field` with the name and the value of each field, in the order of the text.
 template <class Settings, class Use>
@@ -34,49 +36,31 @@ void ForEachField(Settings& s, const Use& field) {
   field("judgings", s.judgings);
   field("judging_share", s.judging_share);
   field("judging_noise", s.judging_noise);
+  field("judges_locally", s.judges_locally);
   field("gain_scale", s.gain_scale);
   field("error", s.error);
   field("decay", s.decay);
   field("num_targets", s.num_targets);
+  field("learning_rate", s.learning_rate);
+  field("averaging", s.averaging);
+  field("num_negatives", s.num_negatives);
+  field("session_gap", s.session_gap);
+  field("times_per_second", s.times_per_second);
 }
 
 constexpr std::string_view kMeasures[] = {"log_rank", "log_likelihood"};
-
-std::string NumberText(double number) { return privacy::DoubleText(number); }
-std::string NumberText(uint32_t number) { return std::to_string(number); }
-std::string NumberText(uint64_t number) { return std::to_string(number); }
-
-// Takes "name=number " off the front.
-template <class Number>
-bool Take(std::string_view& rest, std::string_view name, Number& number) {
-  if (!rest.starts_with(name) || rest.substr(name.size(), 1) != "=") return false;
-  rest.remove_prefix(name.size() + 1);
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  if (error != std::errc() || end == rest.data() + rest.size() || *end != ' ') return false;
-  rest.remove_prefix(static_cast<size_t>(end - rest.data()) + 1);
-  return true;
-}
 
 Status Check(const LifetimeSettings& s) {
   if (s.num_records_public == 0) return InvalidArgument("a plan needs a public number of records; it is 0");
   if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
     return InvalidArgument("a plan has ", s.runs, " runs of ", s.steps_per_run, " steps, allowed are 1 of each, up to ",
                            kMostSteps, " steps in all");
+  if (s.judges_locally > 1) return InvalidArgument("judges_locally is ", s.judges_locally, ", allowed are 0 and 1");
   if (s.judgings == 0) return OkStatus();
   if (!(s.judging_share > 0 && s.judging_share < 1))
-    return InvalidArgument("the share of records that judge is ", NumberText(s.judging_share),
+    return InvalidArgument("the share of records that judge is ", privacy::DoubleText(s.judging_share),
                            ", allowed is above 0 and below 1");
   return Validate(s.rule());
-}
-
-TrainingOptions OptionsOf(const TrainingOptions& training, const LifetimeSettings& s) {
-  TrainingOptions o = training;
-  o.num_steps = s.steps_per_run;
-  o.expected_batch = s.expected_batch;
-  o.num_records_public = s.num_training_public();
-  o.privacy.clipping_norm = s.clipping_norm;
-  o.privacy.part = s.training_part();
-  return o;
 }
 
 // The smallest noise with which all judgings keep the goal, what the grid costs included.
@@ -92,8 +76,8 @@ Result<double> JudgingNoise(const LifetimeSettings& s) {
     if (charge.loss_slack <= slack) return noise.noise_multiplier;
     slack = 1.1 * charge.loss_slack;
   }
-  return PrivacyRefused("epsilon ", NumberText(s.epsilon), " cannot be met: the grid of judging alone costs ",
-                        NumberText(slack));
+  return PrivacyRefused("epsilon ", privacy::DoubleText(s.epsilon), " cannot be met: the grid of judging alone costs ",
+                        privacy::DoubleText(slack));
 }
 
 }  // namespace
@@ -105,18 +89,34 @@ uint32_t LifetimeSettings::num_training_public() const {
   return std::max(1u, num_records_public - std::min(num_records_public, num_judging_public()));
 }
 
+TrainingOptions TrainingOf(const LifetimeSettings& s) {
+  TrainingOptions o;
+  o.method = Method::kPhantom;
+  o.sampling = Sampling::kPoisson;
+  o.num_steps = s.steps_per_run * s.runs;
+  o.expected_batch = s.expected_batch;
+  o.num_records_public = s.num_training_public();
+  o.optimizer.learning_rate = static_cast<float>(s.learning_rate);
+  o.ema_decay = static_cast<float>(s.averaging);
+  o.num_negatives = s.num_negatives;
+  o.privacy.noise_multiplier = s.training_noise;
+  o.privacy.clipping_norm = s.clipping_norm;
+  o.privacy.part = s.training_part();
+  o.privacy.steps_per_charge = static_cast<uint32_t>((s.steps_per_run + kChargesOfRun - 1) / kChargesOfRun);
+  return o;
+}
+
 std::string ToText(const LifetimeSettings& settings) {
   std::string text;
-  ForEachField(settings,
-               [&](const char* name, const auto& value) { text += std::string(name) + "=" + NumberText(value) + " "; });
-  return text + "measure=" + std::string(kMeasures[static_cast<size_t>(settings.measure)]);
+  ForEachField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
+  return text + " measure=" + std::string(kMeasures[static_cast<size_t>(settings.measure)]);
 }
 
 Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   LifetimeSettings settings;
   std::string_view rest = text;
   bool read = true;
-  ForEachField(settings, [&](const char* name, auto& value) { read = read && Take(rest, name, value); });
+  ForEachField(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
   const auto* measure = std::find(std::begin(kMeasures), std::end(kMeasures),
                                   rest.starts_with("measure=") ? rest.substr(8) : std::string_view());
   if (!read || measure == std::end(kMeasures) || !Check(settings).ok())
@@ -125,19 +125,18 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   return settings;
 }
 
-Result<Lifetime> PlanLifetime(const Architecture& architecture, const TrainingOptions& training,
-                              const LifetimeSettings& settings) {
+Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSettings& settings) {
   WISP_RETURN_IF_ERROR(Check(settings));
   const PrivacyGoal goal = {.epsilon = settings.epsilon, .noise_multiplier = {}, .delta = settings.delta};
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, settings.num_records_public));
   Lifetime life{.settings = settings};
   LifetimeSettings& s = life.settings;
-  TrainingOptions options = OptionsOf(training, s);
-  WISP_RETURN_IF_ERROR(FillInNoise(architecture, goal, {.planned_runs = s.runs}, options));
+  TrainingOptions options = TrainingOf(s);
+  WISP_RETURN_IF_ERROR(FillInNoise(architecture, goal, {}, options));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, options));
-  WISP_ASSIGN_OR_RETURN(life.training, plan.ChargesTogether(s.steps_per_run * s.runs));
-  if (s.judgings == 0) return life;
+  WISP_ASSIGN_OR_RETURN(life.training, plan.ChargesTogether(options.num_steps));
+  if (s.judgings == 0 || s.judges_locally != 0) return life;
   WISP_ASSIGN_OR_RETURN(s.judging_noise, JudgingNoise(s));
   WISP_ASSIGN_OR_RETURN(const ChargeRequest judging, JudgeCharge({.noise_multiplier = s.judging_noise}, s.judgings));
   life.judging.push_back(judging);
@@ -156,7 +155,7 @@ Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::s
   if (!there) WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
   if (s.judgings > 0) {
     WISP_RETURN_IF_ERROR(ledger.Split(s.judging_share));
-    WISP_RETURN_IF_ERROR(ledger.WritePlan(run, "judging of a life", life.judging));
+    if (s.judges_locally == 0) WISP_RETURN_IF_ERROR(ledger.WritePlan(run, "judging of a life", life.judging));
   }
   return ledger.WritePlan(run, "training of a life", life.training, ToText(s));
 }

@@ -2,7 +2,7 @@
 // judgings, whose noise follows from public numbers alone. All of it is a plan in the ledger, so it composes by PLD
 // however the runs are spread and whatever they show (docs/algorithms.md, sections 10 and 11).
 //
-//   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLifetime(architecture, training, {.num_records_public = 2000,
+//   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLifetime(architecture, {.num_records_public = 2000,
 //       .epsilon = 4, .delta = 1e-5, .runs = 365, .steps_per_run = 4, .judgings = 12}));
 //   WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, "plan"));             // before the first run
 //   ... a year later
@@ -37,9 +37,18 @@ struct LifetimeSettings {
   uint32_t judgings = 0;
   double judging_share = 0.2;
   double judging_noise = 0;
+  // 1: judged without noise and without a charge. Whoever sees which model is served, or what it recommends, learns
+  // something of the records that judge: for models that never leave the device.
+  uint32_t judges_locally = 0;
   double gain_scale = 0.5, error = 0.05, decay = 1;  // JudgeOptions and JudgeRule
   uint32_t num_targets = 8;
   JudgeMeasure measure = JudgeMeasure::kLogRank;
+  double learning_rate = 0.003;  // of Adam, constant
+  double averaging = 0;          // TrainingOptions::ema_decay
+  uint32_t num_negatives = 0;    // of a sampled softmax; 0: the full one
+  // How events become records, with the ledger's unit: data::Units.
+  int64_t session_gap = 0;
+  uint32_t times_per_second = 1;
 
   privacy::RecordPart training_part() const {
     return judgings > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
@@ -51,6 +60,9 @@ struct LifetimeSettings {
   bool operator==(const LifetimeSettings&) const = default;
 };
 
+// What every run trains with: all steps of the life are one job, which pauses after those of each run.
+TrainingOptions TrainingOf(const LifetimeSettings& settings);
+
 // "num_records_public=2000 epsilon=4 ...", and back; kInvalidData for anything else.
 std::string ToText(const LifetimeSettings& settings);
 Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text);
@@ -60,11 +72,9 @@ struct Lifetime {
   std::vector<privacy::ChargeRequest> training, judging;  // all that will ever be charged
 };
 
-// Finds the noise. Of `training` all counts that a step's cost depends on; steps, batch, records and clipping norm are
-// those of `settings`. kInvalidArgument for settings out of range, kPrivacyRefused for a delta that is none with so
+// Finds the noise. kInvalidArgument for settings out of range, kPrivacyRefused for a delta that is none with so
 // many records, or an epsilon that no noise meets.
-Result<Lifetime> PlanLifetime(const Architecture& architecture, const TrainingOptions& training,
-                              const LifetimeSettings& settings);
+Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSettings& settings);
 
 // Writes the limit, the split and the plans into a ledger without charges. Doing so again does no harm: a power cut in
 // between leaves less than a whole plan, and no settings. kPrivacyRefused where something was charged.

@@ -113,7 +113,7 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
     WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
     return RunEpsilon{alone.epsilon, std::string(ToText(alone.accountant))};
   }
-  WISP_ASSIGN_OR_RETURN(const LedgerFigures all, ledger.Figures(delta));
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures all, ledger.Stated(delta));
   const bool filtered = all.basis == LedgerFigures::Basis::kAdaptive;
   return RunEpsilon{all.stated.epsilon, filtered ? "Renyi filter" : std::string(ToText(all.stated.accountant))};
 }

@@ -37,12 +37,18 @@ std::string Text(const OptimizerOptions& p) {
   return text;
 }
 
-std::string WithoutRecords(std::string config) {
-  constexpr std::string_view kWord = " records ";
-  const size_t at = config.find(kWord);
+namespace {
+
+std::string Without(std::string config, std::string_view word) {
+  const size_t at = config.find(word);
   if (at == std::string::npos) return config;
-  return config.erase(at, std::min(config.find(' ', at + kWord.size()), config.size()) - at);
+  return config.erase(at, std::min(config.find(' ', at + word.size()), config.size()) - at);
 }
+
+}  // namespace
+
+std::string WithoutRecords(std::string config) { return Without(std::move(config), " records "); }
+std::string WithoutThreads(std::string config) { return Without(std::move(config), " threads "); }
 
 namespace {
 

@@ -23,6 +23,8 @@ std::string Text(const OptimizerOptions& options);
 // The trainers' text without the number of records, which older checkpoints of private runs hold: nobody is to read it
 // there, and a log that has grown is no reason to refuse.
 std::string WithoutRecords(std::string config);
+// The same without the number of threads: it decides the bits of a run, and those of secure noise never come again.
+std::string WithoutThreads(std::string config);
 // The words of two such texts whose values differ, for a sentence: "threads (2, here 1), batch (32, here 64)".
 std::string WhatDiffers(const std::string& then, const std::string& now);
 

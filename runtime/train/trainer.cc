@@ -236,8 +236,8 @@ bool Trainer::at_end_of_charge() const {
 Status Trainer::ChargeIfNeeded() {
   const auto is_charged = [this](uint64_t until) { return step_ < until; };
   if (!is_private() || std::all_of(charged_until_.begin(), charged_until_.end(), is_charged)) return OkStatus();
-  const uint64_t steps =
-      std::min<uint64_t>(options_.privacy.steps_per_charge, std::max<uint64_t>(schedule_.end, step_ + 1) - step_);
+  const uint64_t until = std::max(std::min(schedule_.end, pause_), step_ + 1);
+  const uint64_t steps = std::min<uint64_t>(options_.privacy.steps_per_charge, until - step_);
   if (charged_until_.front() == 0) {
     WISP_ASSIGN_OR_RETURN(const auto all,
                           plan_->ChargesTogether(std::max<uint64_t>(schedule_.end, step_ + steps) - step_));

@@ -77,6 +77,8 @@ class Trainer {
   // From now on, for a run that cannot be paid to its end. step() <= end <= num_steps; the learning rate comes to its
   // end there.
   void EndAt(uint64_t end) { schedule_ = {options_.num_steps, step_, end}; }
+  // No step beyond this one is charged now: the run goes on from there another time. Its schedule stays as it is.
+  void PauseAt(uint64_t step) { pause_ = step; }
   // Whether no step is charged that was not taken. Steps charged so far by this object, taken or not.
   bool at_end_of_charge() const;
   uint64_t num_charged() const { return num_charged_; }
@@ -184,6 +186,7 @@ class Trainer {
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;
   uint64_t step_ = 0, num_charged_ = 0;
+  uint64_t pause_ = std::numeric_limits<uint64_t>::max();
   privacy::Receipt receipt_;             // of what was charged so far, that of a checkpoint gone on with included
   std::vector<uint64_t> charged_until_;  // of each part of the plan
   float rate_ = 0;

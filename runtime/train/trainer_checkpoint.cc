@@ -79,11 +79,13 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(CheckDevice());
   if (!(c.architecture == graph_->architecture()))
     return InvalidData("checkpoint: it belongs to a model of another architecture");
-  const std::string config = is_private() ? WithoutRecords(c.config) : c.config;
-  if (config != Config()) {
-    return InvalidData(
-        "checkpoint: it belongs to a run with other options: ", checkpoint_parts::WhatDiffers(config, Config()),
-        "; go on with the options that it began with, or name another checkpoint");
+  const auto comparable = [this](const std::string& config) {
+    return sampling_stream_.IsSecure() ? WithoutThreads(config) : config;
+  };
+  const std::string then = comparable(is_private() ? WithoutRecords(c.config) : c.config), now = comparable(Config());
+  if (then != now) {
+    return InvalidData("checkpoint: it belongs to a run with other options: ", checkpoint_parts::WhatDiffers(then, now),
+                       "; go on with the options that it began with, or name another checkpoint");
   }
   if (c.seed != SavedSeed()) return InvalidData("checkpoint: it belongs to a run with another seed");
   // Or the weights would come with the provenance of another base.

@@ -101,7 +101,7 @@ def ledger():
         ("every-charge-counts-for-each", "LedgerParts::ForEach", "part == kParts[i]", "true", PARTS + "TheDataSetCostsWhatItsDearestPartCosts"),
         ("split-forgets-what-was-charged", "LedgerParts::Take", "budgets_.push_back(budgets_.front());", "budgets_.push_back({});",
          PARTS + "WhatReadsAllRecordsCountsForEach"),
-        ("cheapest-part-stated", "LedgerParts::Figures", "less(each[0].stated, each[1].stated) ? 1 : 0", "less(each[0].stated, each[1].stated) ? 0 : 1",
+        ("cheapest-part-stated", "LedgerParts::Largest", "kLess(a.stated, b.stated)", "kLess(b.stated, a.stated)",
          PARTS + "TheDataSetCostsWhatItsDearestPartCosts"),
         ("records-divided-twice", "LedgerParts::Take", 'if (split_) return InvalidData("records are divided twice");', "",
          PARTS + "WhatIsChangedInTheFileIsNoticed"),

@@ -12,7 +12,7 @@ def judging():
          JUDGE + "TheNoiseIsWhatIsCharged"),
         ("judged-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio", JUDGE + "ARecordAddsNoMoreThanItsBound"),
         ("judged-square-without-a-bound", "JudgeNorm", "* RecordNorm()", "", JUDGE + "ARecordAddsNoMoreThanItsBound"),
-        ("judged-by-all-records", "Judge", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)", "judging", JUDGE + "RecordsThatTrainDoNotCount"),
+        ("judged-by-all-records", "SumsOfGains", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)", "judging", JUDGE + "RecordsThatTrainDoNotCount"),
         ("judging-charged-to-all", "JudgeCharge", "privacy::RecordPart::kJudging", "privacy::RecordPart::kAll", JUDGE + "IsPaidForByTheRecordsThatJudge"),
         ("judged-though-refused", "Judge", "WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));",
          "const Result<privacy::ChargeId> paid = o.ledger->Charge(charge); const privacy::ChargeId id = paid.ok() ? *paid : 1;",
@@ -25,6 +25,10 @@ def judging():
          RULE + "IsWrongNoMoreOftenThanStated"),
         ("records-taken-for-certain", "Decide", "std::sqrt(noise + spread)", "std::sqrt(noise)", RULE + "IsWrongNoMoreOftenThanStated"),
         ("noise-taken-for-none", "Decide", "std::sqrt(noise + spread)", "std::sqrt(spread)", RULE + "FindsWhatIsThereAsOftenAsItsPowerSays"),
+        ("worse-candidate-served", "Serve", "|| j.gains <= 0", "", RULE + "ServesTheNewestThatWasFoundBetter"),
+        ("clearly-less-good-candidate-served", "Serve", "if (j.gains < before.gains - kClearly * std::hypot(j.gain_noise(), before.gain_noise())) continue;", "",
+         RULE + "ServesTheNewestThatWasFoundBetter"),
+        ("line-that-was-given-up-judges-the-next", "Serve", "line = t + 1;", "", RULE + "ServesTheNewestThatWasFoundBetter"),
         ("looks-counted-once", "Z", "/ (2.0 * rule.num_judgings)", "/ 2.0", RULE + "EveryLookHasItsShareOfTheError"),
     ])
 
@@ -34,12 +38,34 @@ LIFE = "lifetime_test:LifetimeTest."
 
 def lifetime():
     return table("runtime/personalise/lifetime.cc", [
-        ("life-planned-as-one-run", "PlanLifetime", "{.planned_runs = s.runs}", "{.planned_runs = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("life-trains-on-those-that-judge", "OptionsOf", "o.privacy.part = s.training_part();", "", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("probability-of-all-records", "OptionsOf", "s.num_training_public()", "s.num_records_public", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("life-planned-as-one-run", "TrainingOf", "o.num_steps = s.steps_per_run * s.runs;", "o.num_steps = s.steps_per_run;", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("life-trains-on-those-that-judge", "TrainingOf", "o.privacy.part = s.training_part();", "", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("probability-of-all-records", "TrainingOf", "s.num_training_public()", "s.num_records_public", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)", LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
         ("limit-of-the-app-raised", "WriteLifetime", "if (!there) ", "", LIFE + "ALimitThatIsThereHolds"),
+    ])
+
+
+NIGHT = "night_test:NightTest."
+
+
+def night():
+    return table("runtime/personalise/night.cc", [
+        ("served-unjudged", "Choose", "if (settings().judgings == 0)", "if (true)", NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
+        ("judged-every-night", "JudgingIsDue", "runs * s.judgings / s.runs > s.judgings - result_.left.judgings &&", "",
+         NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
+        ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "", NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
+        ("worse-candidate-kept", "ActOnJudgements", "return GiveUp();", "return OkStatus();", NIGHT + "AWorseCandidateIsGivenUp"),
+        ("local-choice-unsaid", "Begin", "settings().judges_locally != 0 ? kLocalChoice", "settings().judges_locally > 1 ? kLocalChoice",
+         NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
+        ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
+         NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
+        ("two-nights-at-once", "RunNight", "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));", "(void)held;",
+         NIGHT + "RefusesWhatIsNotOfThisLife"),
+    ]) + table("runtime/personalise/night_files.cc", [
+        ("candidate-of-another-base", "BeganWith", "of_model[of_base.size()].base_model_hash == base.content_hash()", "true",
+         NIGHT + "RefusesWhatIsNotOfThisLife"),
     ])
 
 
@@ -62,4 +88,4 @@ def log():
 
 
 def faults():
-    return judging() + lifetime() + log()
+    return judging() + lifetime() + night() + log()

@@ -141,8 +141,10 @@ def charges():
         ("checkpoint-tells-the-number-of-records", "RunIdentity", 'if (!IsPrivate(o)) id.Named("records"', 'id.Named("records"',
          INTERRUPTED + "PrivateCheckpointDoesNotKnowHowManyRecordsThereAre"),
     ]) + table("runtime/train/trainer.cc", [
-        ("charged-beyond-the-end", "Trainer::ChargeIfNeeded", "std::max<uint64_t>(schedule_.end, step_ + 1)", "std::max<uint64_t>(options_.num_steps, step_ + 1)",
+        ("charged-beyond-the-end", "Trainer::ChargeIfNeeded", "std::min(schedule_.end, pause_)", "std::min(options_.num_steps, pause_)",
          INTERRUPTED + "TheLearningRateOfAShortenedRunComesToItsEnd"),
+        ("charged-beyond-a-pause", "Trainer::ChargeIfNeeded", "std::min(schedule_.end, pause_)", "schedule_.end",
+         "paused_run_test:PausedRun.PaysForTheStepsOfEachCallAlone"),
     ])
 
 

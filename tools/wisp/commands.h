@@ -158,6 +158,43 @@ struct ClassifyPredictArguments {
   DeviceArguments device;
 };
 
+// Of `wisp plan` and `wisp personalise`: whose life it is.
+struct LifeArguments {
+  std::string model, ledger, dataset;
+  AnchorArguments anchor;
+  DataArguments data;
+  uint32_t threads = 0;
+};
+
+struct PlanArguments {
+  LifeArguments life;
+  std::string duration, every = "1 day", judge = "private";
+  std::optional<std::string> unit;
+  std::optional<double> delta, judging_share, learning_rate;
+  std::optional<uint32_t> judgings, expected_batch;
+  std::optional<uint64_t> steps;
+  double epsilon = 0;
+  uint32_t num_records_public = 0, typical_events = 0, times_per_second = 1;
+  int64_t session_gap = 0;
+  bool dry_run = false, left = false;
+};
+
+struct PersonaliseArguments {
+  LifeArguments life;
+  std::string out;
+  DeviceArguments device;
+  bool other_data = false;
+};
+
+// Of `wisp log`.
+struct LogArguments {
+  std::string path, user, after, before;
+  std::optional<std::string> unit;
+  int64_t session_gap = 0;
+  uint32_t times_per_second = 1, count = 20;
+  uint64_t newest_per_user = 0;
+};
+
 struct AuditArguments {
   std::string recipe, model, ledger, dataset, method, through = "release";
   AnchorArguments anchor;
@@ -218,6 +255,12 @@ Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat forma
 Status ClassifyEvaluate(const ClassifyEvaluateArguments& arguments, OutputFormat format);
 Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat format);
 Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
+Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
+Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
+Status LogCount(const LogArguments& arguments, OutputFormat format);
+Status LogList(const LogArguments& arguments, OutputFormat format);
+Status LogErase(const LogArguments& arguments, OutputFormat format);
+Status LogPrune(const LogArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools
 

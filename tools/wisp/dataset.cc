@@ -70,10 +70,6 @@ Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limi
                             .min_item_events = limits.min_item_events,
                             .units = limits.units,
                             .private_run = limits.private_run};
-  options.user_column = a.user_column;
-  options.item_column = a.item_column;
-  options.time_column = a.time_column;
-  options.table = a.table;
   std::optional<data::ItemIndex> index;
   if (model != nullptr) {
     if (!model->has_item_keys())
@@ -82,6 +78,14 @@ Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limi
     WISP_ASSIGN_OR_RETURN(index, data::ItemIndex::Make("the model", keys));
     options.known_items = &*index;
   }
+  return ReadData(a, options);
+}
+
+Result<data::ReadResult> ReadData(const DataArguments& a, data::ReadOptions options) {
+  options.user_column = a.user_column;
+  options.item_column = a.item_column;
+  options.time_column = a.time_column;
+  options.table = a.table;
   WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
   WISP_ASSIGN_OR_RETURN(data::ReadResult result, data::ReadSequences(a.path, format, options));
   for (const std::string& warning : data::Warnings(result.report))

@@ -21,6 +21,9 @@ struct ReadLimits {
 // Reads events; warnings go to standard error. With a model, items get its numbers (by key).
 Result<data::ReadResult> ReadData(const DataArguments& arguments, const ReadLimits& limits, const ModelFile* model);
 
+// The same with the options of whoever asks.
+Result<data::ReadResult> ReadData(const DataArguments& arguments, data::ReadOptions options);
+
 std::vector<std::string> ItemKeys(const ModelFile& model);
 
 // Names for `keys` from lines of key<TAB>name; a key without a line keeps its key as its name. No path: no names.

@@ -95,9 +95,17 @@ struct ClassifyArguments {
   ClassifyPredictArguments predict;
 };
 
+struct LifeCommandArguments {
+  PlanArguments plan;
+  PersonaliseArguments personalise;
+  LogArguments log;
+};
+
 // Each adds its command with all options to `app`; parsing fills `arguments`.
 void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
+void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
+void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);  // plan, personalise, log
 
 }  // namespace wisp::tools
 

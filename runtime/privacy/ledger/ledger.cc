@@ -391,11 +391,15 @@ Result<LedgerFigures> Ledger::Figures(const Delta& delta) const {
   return impl_->budget.Figures(delta);
 }
 
-Result<double> Ledger::Spent(const Delta& delta) const {
+Result<LedgerFigures> Ledger::Stated(const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
-  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, impl_->budget.Figures(delta));
+  return impl_->budget.Stated(delta);
+}
+
+Result<double> Ledger::Spent(const Delta& delta) const {
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, Stated(delta));
   return figures.stated.epsilon;
 }
 

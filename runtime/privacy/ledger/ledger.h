@@ -257,6 +257,8 @@ class Ledger {
   // after any charge with reproducible noise, or where the accountant finds none. Of a run: by PLD, which holds where
   // the number of its steps was fixed when it began (runtime/train/run/run_budget.h has the figure of any run).
   Result<LedgerFigures> Figures(const Delta& delta) const;
+  // Figures without `used`, `planned_left` and `parts`: of a plan nothing that takes long a second time.
+  Result<LedgerFigures> Stated(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
   Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta) const;
 

@@ -40,7 +40,12 @@ struct LedgerBudget::PlanFigures {
     bool keeps;
     std::optional<double> delta;
   };
+  struct AtDelta {
+    double delta;
+    StatedEpsilon stated;
+  };
   std::vector<AtLimit> at_limits;
+  std::vector<AtDelta> at_deltas;
 };
 
 void LedgerBudget::Take(const LedgerPlan& plan) {
@@ -165,15 +170,26 @@ std::optional<EpsilonDelta> LedgerBudget::guaranteed_limit() const {
   return fixed;
 }
 
+// Of all that is planned: asked for at one delta again and again, and always the same.
+Result<StatedEpsilon> LedgerBudget::PlanState(const Delta& delta) const {
+  if (!figures_) return planned_.State(delta);
+  for (const auto& known : figures_->at_deltas) {
+    if (known.delta == delta.value()) return known.stated;
+  }
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon stated, planned_.State(delta));
+  figures_->at_deltas.push_back({delta.value(), stated});
+  return stated;
+}
+
 Result<bool> LedgerBudget::PlanKeeps(const EpsilonDelta& limit) const {
   if (plans_.empty()) return false;
   for (const auto& known : figures_->at_limits) {
     if (IsSame(known.limit, limit)) return known.keeps;
   }
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
-  WISP_ASSIGN_OR_RETURN(const double epsilon, planned_.Epsilon(delta));
-  figures_->at_limits.push_back({limit, epsilon <= limit.epsilon(), std::nullopt});
-  return epsilon <= limit.epsilon();
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon plan, PlanState(delta));
+  figures_->at_limits.push_back({limit, plan.epsilon <= limit.epsilon(), std::nullopt});
+  return plan.epsilon <= limit.epsilon();
 }
 
 // What histories that stay on the plan take of the limit's delta. A plan that does not keep the limit gives them
@@ -255,11 +271,11 @@ Result<double> LedgerBudget::AdaptiveEpsilon(const Delta& delta, const std::opti
   // figure. (On the plan the figure is at all of delta: docs/algorithms.md, section 10, says what both hold at
   // together.)
   WISP_ASSIGN_OR_RETURN(const Delta half, Delta::Create(delta.value() / 2));
-  WISP_ASSIGN_OR_RETURN(const double plan, planned_.Epsilon(half));
-  return std::max(plan, OdometerEpsilon(path_, half.value()));
+  WISP_ASSIGN_OR_RETURN(const StatedEpsilon plan, PlanState(half));
+  return std::max(plan.epsilon, OdometerEpsilon(path_, half.value()));
 }
 
-Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
+Result<LedgerFigures> LedgerBudget::Stated(const Delta& delta) const {
   using Basis = LedgerFigures::Basis;
   LedgerFigures figures{.limit_is_late = limit_is_late(), .limit_was_raised = limit_was_raised()};
   if (!has_entries()) {
@@ -280,7 +296,7 @@ Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
     if (!keeps) plan_counts = true;
   }
   if (plan_counts) {
-    WISP_ASSIGN_OR_RETURN(figures.stated, planned_.State(delta));
+    WISP_ASSIGN_OR_RETURN(figures.stated, PlanState(delta));
   }
   if (left_plan_ || !plan_counts) {
     figures.basis = Basis::kAdaptive;
@@ -289,6 +305,12 @@ Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
     return figures;
   }
   figures.basis = Basis::kPlan;
+  return figures;
+}
+
+Result<LedgerFigures> LedgerBudget::Figures(const Delta& delta) const {
+  WISP_ASSIGN_OR_RETURN(LedgerFigures figures, Stated(delta));
+  if (figures.basis != LedgerFigures::Basis::kPlan) return figures;
   for (const ActivePlan& active : plans_) {
     for (size_t i = 0; i < active.steps_left.size(); ++i) {
       if (active.steps_left[i] == 0) continue;

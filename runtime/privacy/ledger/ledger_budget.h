@@ -69,6 +69,8 @@ class LedgerBudget {
   Status Refusal(const std::string& who, const std::string& whose, const LedgerBudget& after,
                  const EpsilonDelta& limit) const;
   Result<LedgerFigures> Figures(const Delta& delta) const;
+  // The same without `used` and `planned_left`, which take the accountant anew after each charge.
+  Result<LedgerFigures> Stated(const Delta& delta) const;
 
   // Whether a plan may be written now: nothing was charged.
   bool MayPlan() const { return !has_entries(); }
@@ -90,6 +92,7 @@ class LedgerBudget {
   std::optional<Place> FindInPlans(const LedgerEntry& charge) const;
   void Count(LedgerEntry charge);
   Result<bool> PlanKeeps(const EpsilonDelta& limit) const;
+  Result<StatedEpsilon> PlanState(const Delta& delta) const;
   Result<double> PlanDelta(const EpsilonDelta& limit) const;
   Result<bool> Keeps(const EpsilonDelta& limit) const;
   Result<double> AdaptiveEpsilon(const Delta& delta, const std::optional<EpsilonDelta>& held) const;

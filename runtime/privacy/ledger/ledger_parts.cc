@@ -133,24 +133,43 @@ Result<bool> LedgerParts::IsBeyond(RecordPart part, const std::optional<EpsilonD
   return beyond;
 }
 
+namespace {
+
+constexpr auto kLess = [](const StatedEpsilon& a, const StatedEpsilon& b) { return a.epsilon < b.epsilon; };
+
+}  // namespace
+
+// The largest epsilon is the data set's; the limit holds where it holds for each.
+LedgerFigures LedgerParts::Largest(std::span<const LedgerFigures> each) {
+  LedgerFigures figures = *std::max_element(each.begin(), each.end(),
+                                            [](const auto& a, const auto& b) { return kLess(a.stated, b.stated); });
+  for (const LedgerFigures& f : each) {
+    if (!f.held_limit) figures.held_limit.reset();
+    figures.limit_is_late = figures.limit_is_late || f.limit_is_late;
+    figures.limit_was_raised = figures.limit_was_raised || f.limit_was_raised;
+  }
+  return figures;
+}
+
+Result<LedgerFigures> LedgerParts::Stated(const Delta& delta) const {
+  std::vector<LedgerFigures> each;
+  for (const LedgerBudget& budget : budgets_) {
+    WISP_ASSIGN_OR_RETURN(each.emplace_back(), budget.Stated(delta));
+  }
+  return Largest(each);
+}
+
 Result<LedgerFigures> LedgerParts::Figures(const Delta& delta) const {
   if (!split_) return budgets_.front().Figures(delta);
   std::vector<LedgerFigures> each;
   for (const LedgerBudget& budget : budgets_) {
     WISP_ASSIGN_OR_RETURN(each.emplace_back(), budget.Figures(delta));
   }
-  // The largest epsilon is the data set's; the limit holds where it holds for each.
-  const auto less = [](const StatedEpsilon& a, const StatedEpsilon& b) { return a.epsilon < b.epsilon; };
-  LedgerFigures figures = each[less(each[0].stated, each[1].stated) ? 1 : 0];
+  LedgerFigures figures = Largest(each);
   if (figures.basis == LedgerFigures::Basis::kPlan) {
     const StatedEpsilon used =
-        std::max(each[0].used.value_or(each[0].stated), each[1].used.value_or(each[1].stated), less);
-    figures.used = less(used, figures.stated) ? std::optional(used) : std::nullopt;
-  }
-  for (const LedgerFigures& f : each) {
-    if (!f.held_limit) figures.held_limit.reset();
-    figures.limit_is_late = figures.limit_is_late || f.limit_is_late;
-    figures.limit_was_raised = figures.limit_was_raised || f.limit_was_raised;
+        std::max(each[0].used.value_or(each[0].stated), each[1].used.value_or(each[1].stated), kLess);
+    figures.used = kLess(used, figures.stated) ? std::optional(used) : std::nullopt;
   }
   for (size_t i = 0; i < each.size(); ++i) {
     figures.parts.push_back({.part = kParts[i],

@@ -51,6 +51,8 @@ class LedgerParts {
 
   // Those of the part that has the largest epsilon; `parts` has each, where records are divided.
   Result<LedgerFigures> Figures(const Delta& delta) const;
+  // As LedgerBudget's, without `parts`.
+  Result<LedgerFigures> Stated(const Delta& delta) const;
 
  private:
   static constexpr RecordPart kParts[] = {RecordPart::kTraining, RecordPart::kJudging};
@@ -58,6 +60,7 @@ class LedgerParts {
   template <typename Budgets, typename Use>
   static void ForEach(Budgets& budgets, RecordPart part, const Use& use);
   std::string Name(size_t budget) const;
+  static LedgerFigures Largest(std::span<const LedgerFigures> each);
 
   std::vector<LedgerBudget> budgets_ = std::vector<LedgerBudget>(1);  // then one of each of kParts
   std::optional<LedgerSplit> split_;

@@ -44,7 +44,7 @@ class JobRun {
     if (!set_.test.empty()) result_.test = Evaluate(set_.test);
     if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
     if (job_.write) WISP_RETURN_IF_ERROR(job_.write(result_));
-    saved_.Remove();
+    if (!result_.paused) saved_.Remove();
     return std::move(result_);
   }
 
@@ -96,7 +96,10 @@ class JobRun {
     if (IsPaper(options_)) WISP_RETURN_IF_ERROR(CheckPaperGoal());
     if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
-    end_ = result_.planned_steps = options_.num_steps;
+    if (job_.pause_after > 0 && job_.checkpoint_path.empty())
+      return InvalidArgument("a run that is to pause after ", job_.pause_after, " steps needs a checkpoint");
+    result_.planned_steps = options_.num_steps;
+    end_ = StepsOfCall(job_, options_.num_steps, checkpoint ? checkpoint->step : 0);
     if (IsPrivate(job_)) {
       WISP_ASSIGN_OR_RETURN(const JobCharges::End end, charges_.Check(checkpoint ? &*checkpoint : nullptr));
       end_ = end.step;
@@ -175,7 +178,7 @@ class JobRun {
     popularity_.UseRows(checkpoint.item_rows);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
-    trainer_->EndAt(std::max(end_, checkpoint.step));
+    if (!result_.ended_early.empty()) trainer_->EndAt(std::max(end_, checkpoint.step));
     result_.resumed_from = checkpoint.step;
     saved_.Found(checkpoint.step);
     return IsPrivate(job_) ? charges_.Begin() : OkStatus();
@@ -185,6 +188,7 @@ class JobRun {
     WISP_ASSIGN_OR_RETURN(trainer_, Trainer::Create(job_.architecture, weights, set_.records, options_));
     result_.planned_bytes = trainer_->planned_bytes();
     result_.record_state_bytes = trainer_->record_state_bytes();
+    if (result_.ended_early.empty()) trainer_->PauseAt(end_);
     return OkStatus();
   }
 
@@ -297,6 +301,7 @@ class JobRun {
     Save();
     result_.save_failure = saved_.failure();
     result_.num_steps = trainer_->step();
+    result_.paused = result_.ended_early.empty() && result_.num_steps < options_.num_steps;
     result_.epsilon = progress.epsilon;
     if (shown_ != result_.num_steps || !result_.ended_early.empty()) {
       WISP_ASSIGN_OR_RETURN(result_.epsilon, EpsilonSoFar());
@@ -355,7 +360,7 @@ class JobRun {
   JobCharges charges_{job_, options_, overheads_};
   std::unique_ptr<Trainer> trainer_;
   SavedRun saved_;
-  uint64_t end_ = 0;    // of the steps that can be paid for
+  uint64_t end_ = 0;    // of the steps of this call that can be paid for
   uint64_t shown_ = 0;  // the step of the newest epsilon
   JobResult result_;
 };

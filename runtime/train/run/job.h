@@ -83,6 +83,9 @@ struct TrainingJob {
   // that it allows (JobResult::planned_steps).
   std::string checkpoint_path;
   uint64_t checkpoint_every = 0;
+  // Above 0: after so many more steps the run pauses. Its model is written as at its end, its checkpoint stays, and the
+  // same job goes on from there another time, for what is left of its steps. Needs a checkpoint_path.
+  uint64_t pause_after = 0;
   uint64_t evaluate_every = 0;  // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;
@@ -98,11 +101,13 @@ struct JobResult {
   // Above num_steps: the ledger's limit allowed no more, and `ended_early` says so.
   uint64_t planned_steps = 0;
   uint64_t resumed_from = 0;  // the step of the checkpoint that was gone on from
+  bool paused = false;        // steps are left that can be paid for: TrainingJob::pause_after
   // Sentences for people, empty where there is nothing to say; save_failure: the newest.
   std::string ended_early, save_failure;
   // What its figure stands on: whether it took the steps that were fixed when it began.
   privacy::RunLength length() const {
-    return resumed_from == 0 && ended_early.empty() ? privacy::RunLength::kFixed : privacy::RunLength::kChosen;
+    return resumed_from == 0 && ended_early.empty() && !paused ? privacy::RunLength::kFixed
+                                                               : privacy::RunLength::kChosen;
   }
   double seconds = 0;
   size_t planned_bytes = 0, record_state_bytes = 0;  // of the Trainer

@@ -39,14 +39,19 @@ Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run
   return charges;
 }
 
+uint64_t StepsOfCall(const TrainingJob& job, uint64_t num_steps, uint64_t done) {
+  const uint64_t left = num_steps - std::min(done, num_steps);
+  return num_steps - left + (job.pause_after > 0 ? std::min(job.pause_after, left) : left);
+}
+
 Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
-  const End whole{.step = options_.num_steps, .early = {}};
+  const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
+  const End whole{.step = StepsOfCall(job_, options_.num_steps, done), .early = {}};
   if (job_.planned_runs > 1 && checkpoint == nullptr && !options_.privacy.reproducible_seed) {
     WISP_RETURN_IF_ERROR(CheckPlan());
     return whole;
   }
-  const uint64_t done = checkpoint ? std::min(checkpoint->step, options_.num_steps) : 0;
-  const RunBudget budget{*options_.privacy.ledger, job_.new_limit, options_.num_steps - done,
+  const RunBudget budget{*options_.privacy.ledger, job_.new_limit, whole.step - done,
                          [&](uint64_t steps, double factor) { return Of(steps, factor, checkpoint == nullptr); }};
   WISP_ASSIGN_OR_RETURN(to_come_, budget.charges(budget.steps, 1));
   const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);
@@ -55,7 +60,7 @@ Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
   if (done == 0) return WithWhatFits(budget, refusal);
   WISP_ASSIGN_OR_RETURN(const uint64_t fit, StepsThatFit(budget));
   WISP_ASSIGN_OR_RETURN(to_come_, budget.charges(fit, 1));
-  return End{.step = done + fit, .early = EndedEarly(done + fit, options_.num_steps, refusal)};
+  return End{.step = done + fit, .early = EndedEarly(done + fit, whole.step, refusal)};
 }
 
 // Of a ledger with charges whose plan does not cover this run: why not.

@@ -11,6 +11,9 @@
 
 namespace wisp {
 
+// The last step of a call that begins after step `done` of a job of `num_steps`, where all of them can be paid.
+uint64_t StepsOfCall(const TrainingJob& job, uint64_t num_steps, uint64_t done);
+
 class JobCharges {
  public:
   // `options` are the job's as they run: noise and steps filled in. `overheads`: what is charged beside the steps
@@ -18,12 +21,12 @@ class JobCharges {
   JobCharges(const TrainingJob& job, const TrainingOptions& options, const std::vector<privacy::Mechanism>& overheads)
       : job_(job), options_(options), overheads_(overheads) {}
 
-  // All that is still to be charged, held against the ledger's limit before the first of it. A run that goes on has
-  // paid for what its checkpoint holds (null: none), and pays for every step after it: where not all of them fit it
-  // ends sooner. Returns the step at which it ends; what is refused is kPrivacyRefused with what would not be.
+  // All that this call is still to be charged, held against the ledger's limit before the first of it. A run that goes
+  // on has paid for what its checkpoint holds (null: none), and pays for every step after it: where not all of them
+  // fit it ends sooner. Returns the step at which it ends; what is refused is kPrivacyRefused with what would not be.
   struct End {
     uint64_t step = 0;
-    std::string early;  // why it is not the last planned one; or empty
+    std::string early;  // why it is not the last one of this call; or empty
   };
   Result<End> Check(const Checkpoint* checkpoint);
 

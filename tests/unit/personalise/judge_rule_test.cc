@@ -163,5 +163,29 @@ TEST(JudgeRule, JudgementsAreReadBack) {
     EXPECT_EQ(JudgementFromText(bad).status().code(), StatusCode::kInvalidData) << bad;
 }
 
+TEST(JudgeRule, ServesTheNewestThatWasFoundBetter) {
+  const JudgeRule rule{.error = 0.05, .num_judgings = 10};
+  const auto judged = [](double gains) { return Judgement{.gains = gains, .squares = 60, .noise_multiplier = 4}; };
+  std::vector<Judgement> judgements;
+  const auto serve = [&](double gains) {
+    judgements.push_back(judged(gains));
+    return Serve(rule, judgements);
+  };
+  EXPECT_FALSE(Serve(rule, judgements).judging);
+  EXPECT_FALSE(serve(5).judging) << "undecided";
+  EXPECT_EQ(serve(80).judging, 1u);
+  EXPECT_EQ(serve(90).judging, 2u);
+  EXPECT_EQ(serve(85).judging, 3u) << "hardly less good: the newest";
+  EXPECT_EQ(serve(40).judging, 3u) << "clearly less good than what is served";
+  EXPECT_EQ(serve(-1).judging, 3u) << "nights before it were better, itself it is not";
+  EXPECT_EQ(serve(88).judging, 6u);
+  const Served worse = serve(-1000);
+  EXPECT_TRUE(worse.newest_is_worse);
+  EXPECT_FALSE(worse.judging);
+  // The next line is judged by itself.
+  EXPECT_EQ(serve(80).judging, 8u);
+  EXPECT_FALSE(Serve(rule, judgements).newest_is_worse);
+}
+
 }  // namespace
 }  // namespace wisp

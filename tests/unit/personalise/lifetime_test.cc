@@ -27,13 +27,12 @@ class LifetimeTest : public ::testing::Test {
   LifetimeTest() {
     architecture_ = UniformArchitecture{
         .num_items = 40, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    training_ = {.method = Method::kPhantom, .sampling = Sampling::kPoisson};
   }
   Ledger Open(const char* name = "l") {
     return *Ledger::Open(folder_ / name, {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
   }
   Lifetime MustPlan(const LifetimeSettings& settings = kLife) {
-    auto life = PlanLifetime(architecture_, training_, settings);
+    auto life = PlanLifetime(architecture_, settings);
     EXPECT_TRUE(life.ok()) << life.status().message();
     return *std::move(life);
   }
@@ -41,7 +40,6 @@ class LifetimeTest : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   Architecture architecture_;
-  TrainingOptions training_;
 };
 
 TEST_F(LifetimeTest, CostsWhatWasAskedForAndNoMoreAtItsEnd) {
@@ -166,7 +164,7 @@ TEST_F(LifetimeTest, RefusesWhatIsNoPlan) {
   const auto refused = [&](auto change) {
     LifetimeSettings settings = kLife;
     change(settings);
-    return PlanLifetime(architecture_, training_, settings).status().code();
+    return PlanLifetime(architecture_, settings).status().code();
   };
   constexpr auto kInvalid = StatusCode::kInvalidArgument;
   EXPECT_EQ(refused([](auto& s) { s.num_records_public = 0; }), kInvalid);

@@ -8,79 +8,15 @@
 #include "runtime/data/event_log.h"
 #include "runtime/privacy/ledger/ledger_anchor.h"
 #include "runtime/privacy/statement.h"
-#include "runtime/train/run/job.h"
 #include "runtime/train/run/saved_run.h"
 #include "tests/unit/core/file_size_limit.h"
-#include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/privacy/ledger/full_disk_vfs.h"
+#include "tests/unit/train/run/interrupted_run_test_util.h"
 
 namespace wisp {
 namespace {
 
 using privacy::Ledger;
-
-class InterruptedRun : public ::testing::Test {
- protected:
-  InterruptedRun() {
-    for (size_t u = 0; u < 80; ++u) AddUser(u);
-    for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
-  }
-  void AddUser(size_t u) {
-    for (size_t t = 0; t < 8; ++t) sequences_.items.push_back(static_cast<int32_t>((u * 7 + t) % 20));
-    sequences_.offsets.push_back(sequences_.items.size());
-    sequences_.user_keys.push_back(std::to_string(u));
-  }
-
-  // 8 steps, charged 3 at a time.
-  TrainingJob Job() {
-    TrainingJob job{.sequences = &sequences_};
-    job.architecture = UniformArchitecture{
-        .num_items = 20, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
-    job.training = {.method = Method::kPhantom,
-                    .sampling = Sampling::kPoisson,
-                    .num_steps = 8,
-                    .expected_batch = 20,
-                    .num_records_public = 80,
-                    .num_threads = 1};
-    job.training.privacy.ledger = &ledger_;
-    job.training.privacy.run = "run";
-    job.training.privacy.steps_per_charge = 3;
-    job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = kDelta};
-    job.checkpoint_path = checkpoint_;
-    return job;
-  }
-  Status RunUntil(uint64_t step, TrainingJob job) {
-    job.progress = [=](const JobProgress& p) { return p.step < step; };
-    return RunTrainingJob(job).status();
-  }
-  uint64_t Charged() {
-    uint64_t steps = 0;
-    for (const auto& entry : *ledger_.Entries()) steps += entry.purpose == "training" ? entry.mechanism.steps() : 0;
-    return steps;
-  }
-  double Cost(uint64_t steps) {
-    const auto mechanism = *privacy::Mechanism::PoissonSubsampledGaussian(
-        {.noise_multiplier = 2, .sampling_probability = 0.25, .steps = steps});
-    Ledger other = *Ledger::Open(folder_ / ("cost" + std::to_string(steps)),
-                                 {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
-    EXPECT_TRUE(other.Charge({.mechanism = mechanism, .run = "r", .purpose = "training"}).ok());
-    return *other.Spent(*privacy::Delta::Create(kDelta));
-  }
-  void SetLimit(double epsilon) { ASSERT_TRUE(ledger_.SetLimit(*privacy::EpsilonDelta::Create(epsilon, kDelta)).ok()); }
-  size_t Temporaries() {
-    size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(folder_ / ""))
-      count += entry.path().string().find(".tmp-") != std::string::npos;
-    return count;
-  }
-
-  static constexpr double kDelta = 1e-3;
-  test::TemporaryFolder folder_;
-  const std::string checkpoint_ = folder_ / "c";
-  data::Sequences sequences_;
-  bool full_ = false;  // the disk, for full_disk_vfs.h
-  Ledger ledger_ = *Ledger::Open(folder_ / "l", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
-};
 
 TEST_F(InterruptedRun, CancelSavesTheStepReachedAndSaysWhatWasCharged) {
   const Status status = RunUntil(4, Job());

@@ -1,0 +1,243 @@
+#include "runtime/personalise/forecast.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <random>
+
+#include "runtime/core/text.h"
+#include "runtime/privacy/json.h"
+#include "runtime/train/memory.h"
+#include "runtime/train/privacy_plan.h"
+#include "runtime/train/run/records.h"
+#include "runtime/train/trainer.h"
+
+namespace wisp {
+namespace {
+
+constexpr double kPassesOfLife = 30, kStepsOfPass = 4;
+constexpr uint32_t kMostJudgings = 12, kMostBatch = 4096;
+
+double TrainedNumbers(const Architecture& a, const LifetimeSettings& s) {
+  return static_cast<double>(TrainedBy(ParametersOf(a), TrainingOf(s)).size());
+}
+
+std::string Shown(double number) { return privacy::ShortText(number); }
+
+void Advise(const LifetimeSettings& s, Outlook& o) {
+  using Kind = Outlook::Kind;
+  if (o.kind == Kind::kHopeless)
+    o.advice.push_back("the noise is " + Shown(o.noise_to_signal) +
+                       " times what can be learned at most: nothing is to be won by training on so few records at this "
+                       "epsilon; the base is the better model");
+  const uint64_t steps = s.runs * s.steps_per_run;
+  if (o.kind != Kind::kGain && s.expected_batch < s.num_training_public())
+    o.advice.push_back("a larger batch hides more under the same noise: up to " +
+                       std::to_string(s.num_training_public()) + ", and fewer steps");
+  if (o.kind != Kind::kGain && s.steps_per_run == 1 && steps > 200)
+    o.advice.push_back("fewer nights would have less noise each: every night takes a step at least, and " +
+                       std::to_string(steps) + " steps share the epsilon");
+  if (!o.power.empty() && !o.found)
+    o.advice.push_back(
+        "no judging of this plan finds a gain of a size that people have: the base stays what is served; "
+        "let more records judge, judge fewer times, or judge locally");
+}
+
+}  // namespace
+
+LifetimeSettings SuggestLife(const LifeRequest& r) {
+  LifetimeSettings s;
+  s.num_records_public = r.num_records_public;
+  s.epsilon = r.epsilon;
+  s.delta = r.delta;
+  s.runs = r.runs;
+  s.judgings = r.judgings.value_or(std::min(r.runs, kMostJudgings));
+  if (r.judging_share > 0) s.judging_share = r.judging_share;
+  s.judges_locally = r.judges_locally ? 1 : 0;
+  const uint32_t records = s.num_training_public();
+  const double batch = std::max(64.0, records / kStepsOfPass);
+  s.expected_batch = r.expected_batch > 0 ? r.expected_batch
+                                          : std::min({records, kMostBatch, static_cast<uint32_t>(std::lround(batch))});
+  const double steps = kPassesOfLife * records / s.expected_batch;
+  s.steps_per_run =
+      r.steps_per_run > 0 ? r.steps_per_run : std::max<uint64_t>(1, std::llround(steps / std::max(1u, r.runs)));
+  if (r.learning_rate > 0) s.learning_rate = r.learning_rate;
+  return s;
+}
+
+double NoiseToSignal(const Architecture& a, const LifetimeSettings& s) {
+  const double steps = static_cast<double>(s.runs) * static_cast<double>(s.steps_per_run);
+  return s.training_noise * std::sqrt(TrainedNumbers(a, s)) / (s.expected_batch * std::sqrt(steps));
+}
+
+Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s) {
+  Outlook o{.noise_to_signal = NoiseToSignal(a, s)};
+  if (o.noise_to_signal > kSomeGain) o.kind = Outlook::Kind::kSomeGain;
+  if (o.noise_to_signal > kNoGain) o.kind = Outlook::Kind::kHopeless;
+  if (s.judgings > 0 && s.judges_locally == 0) {
+    for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
+      const double gain = share * s.gain_scale;
+      // Records of which each gains or loses as much as counts: more than was ever measured.
+      const JudgedGain judged{.num_records = s.num_judging_public(), .mean = share, .deviation = 0.6};
+      const auto power = [&](uint32_t judgings) { return Power(s.rule(), judged, s.judging_noise, judgings); };
+      o.power.push_back({gain, power(1), power((s.judgings + 1) / 2), power(s.judgings)});
+      if (!o.found && o.power.back().after_all >= 0.8) o.found = gain;
+    }
+  }
+  Advise(s, o);
+  return o;
+}
+
+Result<size_t> MemoryOfRun(const Architecture& a, const LifetimeSettings& s, uint32_t num_threads) {
+  TrainingOptions options = TrainingOf(s);
+  options.num_threads = num_threads;
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(a, s.num_training_public(), options));
+  return memory.total();
+}
+
+namespace {
+
+struct Taken {
+  double cpu = 0, wall = 0;
+};
+
+// Since it was made.
+class Stopwatch {
+ public:
+  Taken Take() const {
+    const double cpu = static_cast<double>(std::clock() - cpu_) / CLOCKS_PER_SEC;
+    return {cpu, std::chrono::duration<double>(std::chrono::steady_clock::now() - wall_).count()};
+  }
+
+ private:
+  std::clock_t cpu_ = std::clock();
+  std::chrono::steady_clock::time_point wall_ = std::chrono::steady_clock::now();
+};
+
+data::Sequences MadeUp(uint32_t num_items, size_t records, size_t events) {
+  data::Sequences made;
+  std::mt19937 random(1);
+  for (size_t u = 0; u < records; ++u) {
+    for (size_t t = 0; t < events; ++t) made.items.push_back(static_cast<int32_t>(random() % num_items));
+    made.offsets.push_back(made.items.size());
+    made.user_keys.push_back(std::to_string(u));
+  }
+  return made;
+}
+
+class Measuring {
+ public:
+  Measuring(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
+            const MeasureOptions& options, privacy::Ledger& ledger)
+      : a_(architecture), weights_(weights), life_(life), s_(life.settings), o_(options), ledger_(ledger) {}
+
+  Result<LifeTime> Run() {
+    // A step is so much for itself and so much for each record.
+    WISP_ASSIGN_OR_RETURN(const Taken one, OfStep(1, 0.1 * o_.seconds));
+    WISP_ASSIGN_OR_RETURN(const Taken few, OfStep(kFew, 0.1 * o_.seconds));
+    const double fits = kFew * 0.4 * o_.seconds / std::max(few.wall, 1e-6);
+    const auto many = static_cast<uint32_t>(std::clamp<double>(fits, 2 * kFew, 4096));
+    WISP_ASSIGN_OR_RETURN(const Taken full, OfStep(many, 0.3 * o_.seconds));
+    const auto of_run = [&](double of_one, double of_many) {
+      const double record = (of_many - of_one) / (many - 1);
+      return static_cast<double>(s_.steps_per_run) * (of_one + record * (s_.expected_batch - 1.0));
+    };
+    WISP_ASSIGN_OR_RETURN(const Taken accounting, OfAccounting());
+    const Taken judged = OfJudged(std::max<uint32_t>(4, many / 8));
+    const double judges = s_.num_judging_public();
+    return LifeTime{.cpu_of_run = of_run(one.cpu, full.cpu) + accounting.cpu,
+                    .wall_of_run = of_run(one.wall, full.wall) + accounting.wall,
+                    .cpu_of_judging = judges * judged.cpu,
+                    .wall_of_judging = judges * judged.wall};
+  }
+
+ private:
+  static constexpr uint32_t kFew = 16;
+
+  size_t Events() const { return o_.typical_events > 1 ? o_.typical_events : a_.max_length + 1; }
+
+  // Of a step with so many records, taken for so long, without the first.
+  Result<Taken> OfStep(uint32_t records, double seconds) {
+    const data::Sequences made = MadeUp(a_.num_items, records, Events());
+    const RecordSet set = MakeRecords(made, a_.max_length, HoldOut::kNothing);
+    TrainingOptions options = TrainingOf(s_);
+    options.num_steps = 1'000'000;
+    options.num_threads = o_.num_threads;
+    options.expected_batch = options.num_records_public = records;
+    options.privacy.part = privacy::RecordPart::kAll;
+    options.privacy.reproducible_seed = 1;
+    options.privacy.noise_multiplier = 1;
+    options.privacy.steps_per_charge = 1'000'000;
+    options.privacy.ledger = &ledger_;
+    options.privacy.run = "measuring " + std::to_string(records);
+    WISP_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(a_, weights_, set.records, options));
+    WISP_RETURN_IF_ERROR(trainer->Step().status());
+    const Stopwatch watch;
+    double steps = 0;
+    do {
+      WISP_RETURN_IF_ERROR(trainer->Step().status());
+      ++steps;
+    } while (watch.Take().wall < seconds);
+    const Taken taken = watch.Take();
+    return Taken{taken.cpu / steps, taken.wall / steps};
+  }
+
+  // Of what a run asks a ledger with this plan: once for itself and once for its training.
+  Result<Taken> OfAccounting() const {
+    const std::string path = o_.ledger_path + ".plan";
+    std::remove(path.c_str());
+    {
+      WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(path, {.dataset = "made up"}));
+      WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life_, "measuring"));
+      for (const auto* charges : {&life_.training, &life_.judging}) {
+        if (!charges->empty()) WISP_RETURN_IF_ERROR(ledger.Charge(charges->front()).status());
+      }
+    }
+    const Stopwatch watch;
+    for (int times = 0; times < 2; ++times) {
+      WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
+      WISP_RETURN_IF_ERROR(LeftOf(ledger, s_).status());
+    }
+    const Taken taken = watch.Take();
+    std::remove(path.c_str());
+    return taken;
+  }
+
+  // Of one record that judges.
+  Taken OfJudged(uint32_t records) const {
+    const data::Sequences made = MadeUp(a_.num_items, records, Events());
+    const JudgeOptions options{.measure = s_.measure,
+                               .gain_scale = s_.gain_scale,
+                               .num_targets = s_.num_targets,
+                               .num_threads = o_.num_threads};
+    const Stopwatch watch;
+    Gains(a_, weights_.data(), weights_.data(), made, options);
+    const Taken taken = watch.Take();
+    return {taken.cpu / records, taken.wall / records};
+  }
+
+  const Architecture& a_;
+  const std::span<const float> weights_;
+  const Lifetime& life_;
+  const LifetimeSettings& s_;
+  const MeasureOptions& o_;
+  privacy::Ledger& ledger_;
+};
+
+}  // namespace
+
+Result<LifeTime> MeasureLife(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
+                             const MeasureOptions& options) {
+  std::remove(options.ledger_path.c_str());
+  Result<LifeTime> measured = IoError(options.ledger_path, ": it cannot be made");
+  {
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(options.ledger_path, {.dataset = "made up"}));
+    measured = Measuring(architecture, weights, life, options, ledger).Run();
+  }
+  std::remove(options.ledger_path.c_str());
+  return measured;
+}
+
+}  // namespace wisp

@@ -1,0 +1,80 @@
+// What a plan for a life will take and bring, before anything is charged: noise against signal, what the judges can
+// find, memory, and time, measured on this device with made-up records. Nothing here reads the log.
+//
+//   LifetimeSettings settings = SuggestLife({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 365});
+//   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLifetime(architecture, settings));
+//   const Outlook outlook = OutlookOf(architecture, life.settings);
+#ifndef WISP_RUNTIME_PERSONALISE_FORECAST_H_
+#define WISP_RUNTIME_PERSONALISE_FORECAST_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/architecture.h"
+#include "runtime/core/status.h"
+#include "runtime/layers/weights.h"
+#include "runtime/personalise/lifetime.h"
+
+namespace wisp {
+
+// What an app says of its life; what is left at 0 is chosen.
+struct LifeRequest {
+  uint32_t num_records_public = 0;
+  double epsilon = 0, delta = 0;
+  uint32_t runs = 0;
+  uint64_t steps_per_run = 0;
+  uint32_t expected_batch = 0;
+  double learning_rate = 0;
+  std::optional<uint32_t> judgings = {};
+  double judging_share = 0;
+  bool judges_locally = false;
+};
+// Settings without noise, which PlanLifetime finds. docs/personalise.md has the measurements behind each choice.
+LifetimeSettings SuggestLife(const LifeRequest& request);
+
+// How much of what training releases over the whole life is noise. All steps' noise, spread over every trained number,
+// against what records agree on at most: noise * sqrt(trained) / (batch * sqrt(steps)). Public numbers alone.
+double NoiseToSignal(const Architecture& architecture, const LifetimeSettings& settings);
+
+struct Outlook {
+  double noise_to_signal = 0;
+  // Below kSomeGain of it a clear gain was measured on all data; above kNoGain on none.
+  enum class Kind { kGain, kSomeGain, kHopeless } kind = Kind::kGain;
+  // The chance that candidates whose mean gain is `gain` (in the measure's unit) are found better, after the first, the
+  // middle and the last judging. Empty without private judges.
+  struct PowerRow {
+    double gain = 0, after_first = 0, after_half = 0, after_all = 0;
+  };
+  std::vector<PowerRow> power;
+  // The smallest of these gains that is found by the last judging in four lives of five; none: no decision is possible.
+  std::optional<double> found;
+  std::vector<std::string> advice;  // sentences: what would help; empty where nothing is amiss
+};
+inline constexpr double kSomeGain = 0.25, kNoGain = 0.8;
+// Of settings with their noise.
+Outlook OutlookOf(const Architecture& architecture, const LifetimeSettings& settings);
+
+// Processor seconds, all threads together, and seconds of waiting, of one run with its accounting and of one judging.
+// The log is read beside them.
+struct LifeTime {
+  double cpu_of_run = 0, wall_of_run = 0, cpu_of_judging = 0, wall_of_judging = 0;
+};
+struct MeasureOptions {
+  std::string ledger_path;      // of a ledger with made-up charges, which is taken away again
+  uint32_t typical_events = 0;  // of a record: a public guess; 0: as many as the model reads
+  uint32_t num_threads = 0;
+  double seconds = 2;
+};
+// Trains and judges made-up records with these weights, and accounts for them, for about so long.
+Result<LifeTime> MeasureLife(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
+                             const MeasureOptions& options);
+
+// Bytes that a run holds while it steps, as PlanTrainingMemory counts them: of as many records as the public number.
+Result<size_t> MemoryOfRun(const Architecture& architecture, const LifetimeSettings& settings, uint32_t num_threads);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_PERSONALISE_FORECAST_H_

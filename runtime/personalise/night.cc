@@ -1,0 +1,254 @@
+#include "runtime/personalise/night.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/core/file.h"
+#include "runtime/core/file_lock.h"
+#include "runtime/personalise/night_files.h"
+#include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/records.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+
+constexpr char kLocalChoice[] = "which model is served";
+// All judgings of a life: what they cost is one figure, and their nights are nobody's business.
+constexpr char kJudgingRun[] = "judging";
+
+std::vector<std::string> KeysOf(const ModelFile& model) {
+  std::vector<std::string> keys;
+  for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
+  return keys;
+}
+
+class Night {
+ public:
+  Night(const NightOptions& options, const LifetimeSettings& settings, const ModelFile& base, Ledger& ledger)
+      : o_(options), files_(options.output), base_(base), ledger_(ledger) {
+    result_.settings = settings;
+  }
+
+  Result<NightResult> Run() {
+    WISP_RETURN_IF_ERROR(CheckOutput(
+        {"the output", files_.served},
+        {{"the base", o_.base_path}, {"the ledger", o_.ledger.path}, {"the file of candidates", files_.candidate}}));
+    if (access(files_.served.c_str(), F_OK) != 0) WISP_RETURN_IF_ERROR(ServeFile(o_.base_path));
+    WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
+    // What a night before this one found out and could not act upon.
+    WISP_RETURN_IF_ERROR(ActOnJudgements());
+    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    WISP_RETURN_IF_ERROR(Train());
+    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    WISP_RETURN_IF_ERROR(Choose());
+    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    WISP_RETURN_IF_ERROR(SayWhatIsServed());
+    return std::move(result_);
+  }
+
+ private:
+  const LifetimeSettings& settings() const { return result_.settings; }
+  // What training begins with.
+  const ModelFile& origin() const { return models_.start ? *models_.start : base_; }
+
+  Status ServeFile(const std::string& path) {
+    WISP_RETURN_IF_ERROR(CopyFile(path, files_.served));
+    result_.changed = true;
+    return OkStatus();
+  }
+  // Whether that model is the one that people are served.
+  Result<bool> IsServed(const ModelFile& model) const {
+    WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
+    return served.content_hash() == model.content_hash();
+  }
+  Status Serve(const ModelFile& model) {
+    WISP_ASSIGN_OR_RETURN(const bool is_served, IsServed(model));
+    return is_served ? OkStatus() : ServeFile(model.name());
+  }
+
+  // Once, before it is needed: what a refusal could keep from being trained on is not read.
+  Status Read() {
+    if (data_) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const data::Units units,
+                          UnitsOf(ledger_.unit(), settings().session_gap, settings().times_per_second));
+    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, KeysOf(base_)));
+    WISP_ASSIGN_OR_RETURN(data_, o_.read({.known_items = &index, .units = units, .private_run = true}));
+    result_.log = data_->report;
+    return OkStatus();
+  }
+
+  Status Train() {
+    const uint64_t steps = std::min(settings().steps_per_run, result_.left.steps);
+    if (steps == 0) return OkStatus();
+    if (models_.candidate && !files_.HasCheckpoint()) {
+      WISP_RETURN_IF_ERROR(files_.BeginWithCandidate());
+      WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
+    }
+    WISP_ASSIGN_OR_RETURN(FineTune run, Begin());
+    WISP_RETURN_IF_ERROR(Read());
+    std::vector<float> widened;
+    ModelContents contents = ContentsOf(origin(), widened);
+    contents.created_by = o_.created_by;
+    TrainingJob job = Job(contents);
+    job.pause_after = steps;
+    WISP_ASSIGN_OR_RETURN(result_.training, run.Run(std::move(job), {.path = files_.candidate,
+                                                                     .contents = std::move(contents),
+                                                                     .description = "personalised on the device"}));
+    result_.steps = result_.training->num_steps - result_.training->resumed_from;
+    WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
+    return OkStatus();
+  }
+
+  Result<FineTune> Begin() const {
+    return FineTune::Begin({.base = &origin(),
+                            .base_path = origin().name(),
+                            .adapter_path = {},
+                            .dataset = o_.dataset.empty() ? ledger_.dataset() : o_.dataset,
+                            .other_data = o_.other_data,
+                            .run = o_.run,
+                            .tuning = settings().judgings > 0 && settings().judges_locally != 0 ? kLocalChoice : "",
+                            .ledger = LedgerToTrain{.path = o_.ledger.path,
+                                                    .anchor = o_.ledger.anchor,
+                                                    .begin_anchor = false,
+                                                    .unit = ledger_.unit(),
+                                                    .unit_chosen = true}});
+  }
+
+  TrainingJob Job(const ModelContents& start) const {
+    TrainingJob job;
+    job.sequences = &data_->sequences;
+    job.hold_out = HoldOut::kNothing;
+    job.architecture = start.architecture;
+    job.start_weights = start.weights;
+    job.training = TrainingOf(settings());
+    job.training.num_threads = o_.num_threads;
+    job.training.executor = o_.executor;
+    job.training.device = o_.device;
+    job.goal = {.epsilon = {}, .noise_multiplier = settings().training_noise, .delta = settings().delta};
+    job.checkpoint_path = files_.checkpoint;
+    job.progress = o_.progress;
+    return job;
+  }
+
+  // After so many runs as many judgings as the plan has for them, evenly; of a candidate that was not judged yet.
+  bool JudgingIsDue(const std::vector<Judgement>& judged) const {
+    const LifetimeSettings& s = settings();
+    if (!models_.candidate || result_.left.judgings == 0) return false;
+    const uint64_t runs = (s.steps_per_run * s.runs - result_.left.steps) / s.steps_per_run;
+    return runs * s.judgings / s.runs > s.judgings - result_.left.judgings &&
+           (judged.empty() || judged.back().candidate != models_.candidate->content_hash());
+  }
+
+  Status Choose() {
+    if (!models_.candidate) return OkStatus();
+    if (settings().judgings == 0) return Serve(*models_.candidate);
+    if (settings().judges_locally != 0) return ChooseLocally();
+    WISP_ASSIGN_OR_RETURN(const std::vector<Judgement> judged, JudgementsOf(ledger_, base_.content_hash()));
+    if (!JudgingIsDue(judged)) return OkStatus();
+    WISP_RETURN_IF_ERROR(Read());
+    WISP_RETURN_IF_ERROR(
+        Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, OptionsOfJudge())
+            .status());
+    result_.judged = true;
+    return ActOnJudgements();
+  }
+
+  static ParameterSource SourceOf(const ModelFile& model) { return ParameterSource(model.tensors()); }
+
+  JudgeOptions OptionsOfJudge() const {
+    const LifetimeSettings& s = settings();
+    return {.ledger = &ledger_,
+            .run = kJudgingRun,
+            .measure = s.measure,
+            .noise_multiplier = s.judging_noise,
+            .gain_scale = s.gain_scale,
+            .base = base_.content_hash(),
+            .candidate = models_.candidate->content_hash(),
+            .num_targets = s.num_targets,
+            .num_threads = o_.num_threads,
+            .executor = o_.executor};
+  }
+
+  // Without noise and without a charge: tonight's candidate alone.
+  Status ChooseLocally() {
+    WISP_RETURN_IF_ERROR(Read());
+    WISP_ASSIGN_OR_RETURN(const Judgement judged,
+                          JudgeLocally(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate),
+                                       data_->sequences, OptionsOfJudge()));
+    result_.judged = true;
+    result_.verdict = Decide(settings().rule(), std::span(&judged, 1));
+    if (result_.verdict.kind == Verdict::Kind::kBetter) return Serve(*models_.candidate);
+    return result_.verdict.kind == Verdict::Kind::kWorse ? GiveUp() : OkStatus();
+  }
+
+  // Before the candidate is gone, so that a power cut in between leaves something to find it worse by.
+  Status GiveUp() {
+    WISP_RETURN_IF_ERROR(Serve(base_));
+    models_ = {};
+    result_.given_up = true;
+    return files_.ForgetCandidate();
+  }
+
+  Status ActOnJudgements() {
+    if (settings().judges_locally != 0) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const std::vector<Judgement> judged, JudgementsOf(ledger_, base_.content_hash()));
+    if (judged.empty()) return OkStatus();
+    const Served served = wisp::Serve(settings().rule(), judged);
+    result_.verdict = served.verdict;
+    const uint64_t candidate = models_.candidate ? models_.candidate->content_hash() : 0;
+    if (served.newest_is_worse && candidate == judged.back().candidate) return GiveUp();
+    if (!served.judging || judged[*served.judging].candidate != candidate) return OkStatus();
+    return Serve(*models_.candidate);
+  }
+
+  Status SayWhatIsServed() {
+    result_.steps_of_model = models_.candidate ? models_.candidate->provenance().back().steps : 0;
+    WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
+    result_.serves = base ? NightResult::Serves::kBase : NightResult::Serves::kEarlierCandidate;
+    if (base || !models_.candidate) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const bool newest, IsServed(*models_.candidate));
+    if (newest) result_.serves = NightResult::Serves::kNewestCandidate;
+    return OkStatus();
+  }
+
+  const NightOptions& o_;
+  const NightFiles files_;
+  const ModelFile& base_;
+  Ledger& ledger_;
+  NightModels models_;
+  std::optional<data::ReadResult> data_;
+  NightResult result_;
+};
+
+}  // namespace
+
+Result<std::vector<Judgement>> JudgementsOf(const Ledger& ledger, uint64_t base_hash) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
+  std::vector<Judgement> judgements;
+  for (const privacy::LedgerResult& result : results) {
+    WISP_ASSIGN_OR_RETURN(const Judgement judgement, JudgementFromText(result.text));
+    if (judgement.base == base_hash) judgements.push_back(judgement);
+  }
+  return judgements;
+}
+
+Result<NightResult> RunNight(const NightOptions& o) {
+  if (o.base_path.empty() || o.output.empty() || o.ledger.path.empty() || !o.read)
+    return InvalidArgument("a night needs a base, an output, a ledger and a log");
+  WISP_RETURN_IF_ERROR(CheckWritable(o.output));
+  const std::string held = o.output + ": another run personalises it; allowed is one at a time";
+  WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));
+  WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(o.base_path, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::OpenExisting(o.ledger.path, o.ledger.anchor, o.ledger.begin_anchor));
+  WISP_ASSIGN_OR_RETURN(const std::optional<LifetimeSettings> settings, SettingsOf(ledger));
+  if (!settings)
+    return PrivacyRefused("ledger '", o.ledger.path,
+                          "' has no plan for a life: make one before its first charge, with `wisp plan`");
+  return Night(o, *settings, base, ledger).Run();
+}
+
+}  // namespace wisp

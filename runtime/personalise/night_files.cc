@@ -1,0 +1,68 @@
+#include "runtime/personalise/night_files.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include "runtime/core/file.h"
+
+namespace wisp {
+namespace {
+
+bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+Status Failed(const std::string& path, const char* doing) {
+  return IoError(path, ": ", doing, ": ", std::generic_category().message(errno));
+}
+
+Result<std::optional<ModelFile>> OpenOf(const std::string& path, const ModelFile& base) {
+  if (!IsThere(path)) return std::optional<ModelFile>();
+  WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(path, Verify::kFull));
+  if (BeganWith(model, base)) return std::optional(std::move(model));
+  return InvalidArgument(path, ": it was personalised from another model than ", base.name(),
+                         ": carry it over to that one with `wisp rebase`, or delete it and train anew");
+}
+
+}  // namespace
+
+Status NightFiles::ForgetCandidate() const {
+  for (const std::string* path : {&checkpoint, &start, &candidate}) {
+    if (std::remove(path->c_str()) != 0 && errno != ENOENT) return Failed(*path, "it cannot be removed");
+  }
+  return OkStatus();
+}
+
+Status NightFiles::BeginWithCandidate() const {
+  if (std::rename(candidate.c_str(), start.c_str()) != 0) return Failed(candidate, "it cannot be renamed");
+  return OkStatus();
+}
+
+bool NightFiles::HasCandidate() const { return IsThere(candidate); }
+bool NightFiles::HasCheckpoint() const { return IsThere(checkpoint); }
+
+Status CopyFile(const std::string& from, const std::string& to) {
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(from));
+  WISP_ASSIGN_OR_RETURN(FileReplacement copy, FileReplacement::Begin(to));
+  WISP_RETURN_IF_ERROR(copy.Reserve(file.bytes().size()));
+  WISP_RETURN_IF_ERROR(copy.Write(file.bytes()));
+  return copy.Commit();
+}
+
+bool BeganWith(const ModelFile& model, const ModelFile& base) {
+  const auto of_model = model.provenance(), of_base = base.provenance();
+  return model.architecture() == base.architecture() && of_model.size() > of_base.size() &&
+         std::equal(of_base.begin(), of_base.end(), of_model.begin()) &&
+         of_model[of_base.size()].base_model_hash == base.content_hash();
+}
+
+Result<NightModels> OpenNightModels(const NightFiles& files, const ModelFile& base) {
+  NightModels models;
+  WISP_ASSIGN_OR_RETURN(models.start, OpenOf(files.start, base));
+  WISP_ASSIGN_OR_RETURN(models.candidate, OpenOf(files.candidate, models.start ? *models.start : base));
+  return models;
+}
+
+}  // namespace wisp

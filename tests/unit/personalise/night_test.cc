@@ -1,0 +1,176 @@
+// A life of nights: what people are served is never worse than the base, however often it is stopped, and what it costs
+// is what was planned.
+#include "runtime/personalise/night.h"
+
+#include "runtime/core/file_lock.h"
+#include "runtime/privacy/ledger_statement.h"
+#include "tests/unit/personalise/night_test_util.h"
+
+namespace wisp {
+namespace {
+
+using Serves = NightResult::Serves;
+
+TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
+  Plan(Settings());
+  const double base = Knows(base_path_);
+  bool better = false;
+  for (int night = 1; night <= 6; ++night) {
+    const NightResult result = MustRun();
+    EXPECT_EQ(result.steps, 6u) << night;
+    EXPECT_EQ(result.steps_of_model, 6u * static_cast<uint64_t>(night));
+    EXPECT_EQ(result.left.runs, 6u - static_cast<uint64_t>(night));
+    EXPECT_EQ(result.judged, night % 2 == 0) << night;
+    better = better || result.verdict.kind == Verdict::Kind::kBetter;
+    EXPECT_EQ(result.serves != Serves::kBase, better) << night;
+    if (!better) {
+      EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+    }
+  }
+  EXPECT_TRUE(better);
+  EXPECT_EQ(HashOf(output_), HashOf(files_.candidate));
+  EXPECT_GT(Knows(output_), base + 0.2);
+  EXPECT_EQ(Charged("training"), 36u);
+  EXPECT_EQ(Charged("judging"), 3u);
+  // The plan is used up: nothing is read, charged or changed.
+  const int read = times_read_;
+  const NightResult after = MustRun();
+  EXPECT_EQ(after.steps, 0u);
+  EXPECT_FALSE(after.changed);
+  EXPECT_FALSE(after.judged);
+  EXPECT_EQ(times_read_, read);
+  EXPECT_EQ(Charged("training"), 36u);
+  const ModelFile mine = *ModelFile::Open(output_);
+  ASSERT_EQ(mine.provenance().size(), 2u) << "nights are one run";
+  EXPECT_LE(*mine.provenance().back().epsilon, 8);
+}
+
+TEST_F(NightTest, StoppedAnywhereItGoesOnAndCostsNoMoreThanThePlan) {
+  Plan(Settings());
+  uint64_t steps = 0;
+  for (int night = 0; night < 30; ++night) {
+    NightOptions o = Options();
+    const bool stopped = night % 3 != 2;
+    o.num_threads = 1 + static_cast<uint32_t>(night % 2);
+    uint64_t first = 0;
+    o.progress = [&, stop = 1 + night % 4](const JobProgress& p) {
+      if (first == 0) first = p.step - 1;
+      return !stopped || p.step - first < static_cast<uint64_t>(stop);
+    };
+    const auto result = RunNight(o);
+    if (result.ok()) {
+      steps = std::max(steps, result->steps_of_model);
+      if (result->left.steps == 0) break;
+    } else {
+      EXPECT_EQ(result.status().code(), StatusCode::kCancelled) << result.status().message();
+    }
+  }
+  EXPECT_EQ(Charged("training"), 36u);
+  EXPECT_GT(steps, 20u);
+  EXPECT_LE(steps, 36u);
+  EXPECT_LE(*OpenLedger().Spent(*privacy::Delta::Create(1e-4)), 8);
+}
+
+TEST_F(NightTest, AVerdictThatWasNotActedUponIsNotLost) {
+  Plan(Settings());
+  while (MustRun().serves == Serves::kBase) ASSERT_LT(nights_, 7);
+  // As if the power had gone before the candidate was copied.
+  ASSERT_TRUE(CopyFile(base_path_, output_).ok());
+  const uint64_t judged = Charged("judging"), candidate = HashOf(files_.candidate);
+  NightOptions o = Options();
+  o.progress = [&](const JobProgress&) {
+    EXPECT_EQ(HashOf(output_), candidate) << "before it trains";
+    return false;
+  };
+  EXPECT_EQ(RunNight(o).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(HashOf(output_), candidate);
+  EXPECT_EQ(Charged("judging"), judged);
+}
+
+TEST_F(NightTest, AWorseCandidateIsGivenUp) {
+  LifetimeSettings settings = Settings();
+  settings.learning_rate = 1;
+  Plan(settings);
+  bool given_up = false;
+  // What the base knows already.
+  WriteLog(known_path_, 1);
+  for (int night = 0; night < 6; ++night) {
+    NightOptions o = Options();
+    o.read = [&](const data::ReadOptions& options) {
+      return data::ReadSequences(known_path_, data::Format::kSqlite, options);
+    };
+    const NightResult result = *RunNight(o);
+    EXPECT_EQ(result.serves, Serves::kBase);
+    given_up = given_up || result.given_up;
+    if (result.given_up) {
+      EXPECT_FALSE(files_.HasCandidate());
+      EXPECT_FALSE(files_.HasCheckpoint());
+    }
+    EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  }
+  EXPECT_TRUE(given_up);
+  EXPECT_EQ(Charged("training"), 36u) << "what is left of the plan is used from the base on";
+}
+
+TEST_F(NightTest, JudgedLocallyItPaysForTrainingAloneAndSaysSo) {
+  LifetimeSettings settings = Settings();
+  settings.judges_locally = 1;
+  Plan(settings);
+  for (int night = 0; night < 6; ++night) EXPECT_TRUE(MustRun().judged) << night;
+  EXPECT_EQ(HashOf(output_), HashOf(files_.candidate));
+  EXPECT_EQ(Charged("judging"), 0u);
+  EXPECT_TRUE(OpenLedger().Results()->empty()) << "what is not private has no place in a ledger";
+  const auto statement = privacy::StatementOf(OpenLedger(), ledger_path_, *privacy::Delta::Create(1e-4));
+  ASSERT_EQ(statement->uncharged_tuning.size(), 1u);
+  EXPECT_EQ(statement->uncharged_tuning[0], "which model is served");
+}
+
+TEST_F(NightTest, WithoutJudgesTheNewestIsServed) {
+  LifetimeSettings settings = Settings();
+  settings.judgings = 0;
+  Plan(settings);
+  const NightResult first = MustRun();
+  EXPECT_EQ(first.serves, Serves::kNewestCandidate);
+  EXPECT_EQ(first.training->num_records, static_cast<uint64_t>(kUsers)) << "all of them train";
+}
+
+TEST_F(NightTest, ACheckpointThatIsGoneCostsTheOptimizerAlone) {
+  Plan(Settings());
+  ASSERT_EQ(MustRun().steps_of_model, 6u);
+  const uint64_t first = HashOf(files_.candidate);
+  ASSERT_TRUE(std::filesystem::remove(files_.checkpoint));
+  const NightResult result = MustRun();
+  EXPECT_EQ(result.steps, 6u);
+  EXPECT_EQ(HashOf(files_.start), first);
+  EXPECT_EQ(ModelFile::Open(files_.candidate)->provenance().size(), 3u);
+  EXPECT_EQ(MustRun().steps_of_model, 12u) << "of the run that began with it";
+}
+
+TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
+  const auto refused = [&](NightOptions o) { return RunNight(o).status(); };
+  EXPECT_EQ(refused(Options()).code(), StatusCode::kIo) << "no ledger";
+  { ASSERT_TRUE(OpenLedger().SetLimit(*privacy::EpsilonDelta::Create(8, 1e-4)).ok()); }
+  EXPECT_EQ(refused(Options()).code(), StatusCode::kPrivacyRefused) << "no plan";
+  EXPECT_EQ(times_read_, 0);
+  Plan(Settings());
+  NightOptions same = Options();
+  same.output = base_path_;
+  EXPECT_EQ(refused(same).code(), StatusCode::kInvalidArgument);
+  NightOptions other = Options();
+  other.dataset = "other.db";
+  EXPECT_EQ(refused(other).code(), StatusCode::kPrivacyRefused);
+  MustRun();
+  MakeBase(folder_ / "other.wisp", 2);
+  NightOptions base = Options();
+  base.base_path = folder_ / "other.wisp";
+  const Status status = refused(base);
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(status.message().find("wisp rebase"), std::string::npos) << status.message();
+  const auto lock = FileLock::Take(files_.lock, "held");
+  ASSERT_TRUE(lock.ok());
+  EXPECT_EQ(refused(Options()).code(), StatusCode::kIo);
+  EXPECT_EQ(Charged("training"), 6u);
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,142 @@
+// A small world for nights: a base that learned that item i is followed by i + 1, and a device where i + 3 follows.
+#ifndef WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "runtime/data/event_log.h"
+#include "runtime/data/readers.h"
+#include "runtime/personalise/night.h"
+#include "runtime/personalise/night_files.h"
+#include "runtime/train/run/fine_tune.h"
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp {
+
+class NightTest : public ::testing::Test {
+ protected:
+  static constexpr int kItems = 20, kUsers = 300, kEvents = 8;
+
+  NightTest() {
+    MakeBase(base_path_, 1);
+    WriteLog(log_path_, kDeviceStride);
+  }
+
+  static void WriteLog(const std::string& path, int stride) {
+    data::EventLog log = *data::EventLog::Open(path);
+    std::mt19937 random(3);
+    std::vector<data::Event> events;
+    for (int u = 0; u < kUsers; ++u) {
+      int item = static_cast<int>(random() % kItems);
+      for (int t = 0; t < kEvents; ++t, item = (item + stride) % kItems)
+        events.push_back({"u" + std::to_string(u), Key(item), 1'700'000'000 + u * 1000 + t});
+    }
+    EXPECT_TRUE(log.AppendAll(events).ok());
+  }
+
+  static std::string Key(int item) { return "item " + std::to_string(item); }
+
+  static data::Sequences Ring(int stride) {
+    data::Sequences ring;
+    for (int i = 0; i < kItems; ++i) ring.item_keys.push_back(Key(i));
+    for (int u = 0; u < 2 * kItems; ++u) {
+      for (int t = 0; t < kEvents; ++t) ring.items.push_back((u + t * stride) % kItems);
+      ring.offsets.push_back(ring.items.size());
+      ring.user_keys.push_back(std::to_string(u));
+    }
+    return ring;
+  }
+
+  void MakeBase(const std::string& path, uint64_t seed) {
+    const data::Sequences ring = Ring(1);
+    TrainingJob job{.sequences = &ring, .hold_out = HoldOut::kNothing};
+    job.architecture = UniformArchitecture{
+        .num_items = kItems, .max_length = 8, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
+    job.training.num_steps = 60;
+    job.training.expected_batch = 20;
+    job.training.optimizer.learning_rate = 0.01f;
+    job.training.seed = seed;
+    job.training.num_threads = 1;
+    FineTune run = *FineTune::Begin({.dataset = "public ring", .run = "base"});
+    ModelContents contents;
+    contents.architecture = job.architecture;
+    contents.item_keys = ring.item_keys;
+    const auto trained = run.Run(job, {.path = path, .contents = contents, .description = "trained"});
+    ASSERT_TRUE(trained.ok()) << trained.status().message();
+  }
+
+  static LifetimeSettings Settings() {
+    return {.num_records_public = kUsers,
+            .epsilon = 8,
+            .delta = 1e-4,
+            .runs = 6,
+            .steps_per_run = 6,
+            .expected_batch = 200,
+            .judgings = 3,
+            .judging_share = 0.3,
+            .gain_scale = 1,
+            .learning_rate = 0.01};
+  }
+  privacy::Ledger OpenLedger() {
+    return *privacy::Ledger::Open(ledger_path_, {.dataset = "log.db", .unit = privacy::PrivacyUnit::kUser});
+  }
+  void Plan(const LifetimeSettings& settings) {
+    const ModelFile base = *ModelFile::Open(base_path_);
+    const auto life = PlanLifetime(base.architecture(), settings);
+    ASSERT_TRUE(life.ok()) << life.status().message();
+    privacy::Ledger ledger = OpenLedger();
+    const Status written = WriteLifetime(ledger, *life, "plan");
+    ASSERT_TRUE(written.ok()) << written.message();
+  }
+
+  NightOptions Options() {
+    NightOptions o;
+    o.base_path = base_path_;
+    o.output = output_;
+    o.ledger.path = ledger_path_;
+    o.run = "night " + std::to_string(nights_++);
+    o.num_threads = 1;
+    o.read = [this](const data::ReadOptions& options) {
+      ++times_read_;
+      return data::ReadSequences(log_path_, data::Format::kSqlite, options);
+    };
+    return o;
+  }
+  NightResult MustRun() {
+    auto night = RunNight(Options());
+    EXPECT_TRUE(night.ok()) << night.status().message();
+    return night.ok() ? *std::move(night) : NightResult{};
+  }
+
+  uint64_t HashOf(const std::string& path) const { return ModelFile::Open(path)->content_hash(); }
+  uint64_t Charged(std::string_view purpose) {
+    uint64_t steps = 0;
+    const privacy::Ledger ledger = OpenLedger();
+    for (const auto& entry : *ledger.Entries()) steps += entry.purpose == purpose ? entry.mechanism.steps() : 0;
+    return steps;
+  }
+  // Share of items of which the model says what follows on the device.
+  double Knows(const std::string& path) const {
+    const ModelFile model = *ModelFile::Open(path);
+    const Recommender graph(model.architecture(), kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
+    const data::Sequences ring = Ring(kDeviceStride);
+    const RecordSet set = MakeRecords(ring, 8, HoldOut::kTest);
+    Workers workers(1, {});
+    return EvaluateRanking(graph, ParameterSource(model.tensors()), set.test, workers).ndcg_at_10;
+  }
+
+  static constexpr int kDeviceStride = 3;
+  test::TemporaryFolder folder_;
+  const std::string base_path_ = folder_ / "base.wisp", log_path_ = folder_ / "log.db",
+                    known_path_ = folder_ / "known.db", ledger_path_ = folder_ / "log.ledger",
+                    output_ = folder_ / "mine.wisp";
+  const NightFiles files_{output_};
+  int nights_ = 0, times_read_ = 0;
+};
+
+}  // namespace wisp
+
+#endif  // WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_

@@ -1,0 +1,104 @@
+// wisp log
+#include <charconv>
+#include <cstdio>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/text.h"
+#include "runtime/data/event_log.h"
+#include "runtime/train/run/records.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/life/life_data.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// One that is there: a misspelt name must not make an empty log.
+Result<data::EventLog> OpenLog(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return IoError(path, ": the log cannot be opened");
+  std::fclose(file);
+  return data::EventLog::Open(path);
+}
+
+void Show(const Json& j, OutputFormat format, const std::string& sentence) {
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+  } else {
+    std::printf("%s\n", sentence.c_str());
+  }
+}
+
+// The beginning of a day, or a number in the log's own times.
+Result<int64_t> TimeOf(const LogArguments& a) {
+  const char* end = a.before.data() + a.before.size();
+  int64_t number = 0;
+  if (const auto read = std::from_chars(a.before.data(), end, number); read.ec == std::errc() && read.ptr == end)
+    return number;
+  std::tm day{};
+  const char* rest = strptime(a.before.c_str(), "%Y-%m-%d", &day);
+  if (rest == nullptr || *rest != '\0')
+    return InvalidArgument("--before is '", OneLine(a.before),
+                           "', allowed is a day such as 2026-01-01, or a number in the log's own times");
+  return static_cast<int64_t>(timegm(&day)) * a.times_per_second;
+}
+
+}  // namespace
+
+Status LogCount(const LogArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
+  Json j = {{"log", a.path}, {"events", count.events}, {"users", count.users}, {"items", count.items}};
+  if (count.oldest) j["oldest"] = *count.oldest, j["newest"] = *count.newest;
+  j["not_private"] = AllOf(j);
+  Show(j, format,
+       a.path + ": " + Thousands(count.events) + " events of " + Thousands(count.users) + " users, " +
+           Thousands(count.items) + " items" +
+           (count.oldest ? ", from " + std::to_string(*count.oldest) + " to " + std::to_string(*count.newest) : "") +
+           "\n" + kLocalOnly);
+  return OkStatus();
+}
+
+Status LogList(const LogArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log.Users(a.after, a.count));
+  Json j = {{"log", a.path}, {"users", Json::array()}};
+  std::string lines;
+  for (const data::LogUser& user : users) {
+    j["users"].push_back({{"user", user.user}, {"events", user.events}, {"newest", user.newest}});
+    lines += Printable(user.user) + "\t" + std::to_string(user.events) + " events\tnewest " +
+             std::to_string(user.newest) + "\n";
+  }
+  j["not_private"] = AllOf(j);
+  Show(j, format, lines + kLocalOnly);
+  return OkStatus();
+}
+
+Status LogErase(const LogArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(const uint64_t erased, log.Erase(a.user));
+  Show(
+      {{"log", a.path}, {"user", a.user}, {"erased", erased}}, format,
+      Thousands(erased) + " events of '" + Printable(a.user) +
+          "' are gone from the log. What models learned from them stays in these, under their guarantee; to be rid of\n"
+          "that too, delete the personalised model with its candidate, checkpoint and start, and go on from the base");
+  return OkStatus();
+}
+
+Status LogPrune(const LogArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const ChosenUnit unit, UnitChosen(a.unit));
+  data::PruneOptions options{.newest_per_user = a.newest_per_user};
+  WISP_ASSIGN_OR_RETURN(options.units, UnitsOf(unit.unit, a.session_gap, a.times_per_second));
+  if (!a.before.empty()) {
+    WISP_ASSIGN_OR_RETURN(options.before, TimeOf(a));
+  }
+  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
+  Show({{"log", a.path}, {"pruned", pruned}}, format, Thousands(pruned) + " events are gone from " + a.path);
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,130 @@
+// wisp personalise
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/personalise/night.h"
+#include "runtime/privacy/json.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/device.h"
+#include "tools/wisp/ledger_access.h"
+#include "tools/wisp/life/life_data.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Serves = NightResult::Serves;
+
+const char* Served(Serves serves) {
+  switch (serves) {
+    case Serves::kBase:
+      return "the base";
+    case Serves::kEarlierCandidate:
+      return "an earlier candidate";
+    case Serves::kNewestCandidate:
+      return "the newest candidate";
+  }
+  return "";
+}
+
+const char* Found(Verdict::Kind kind) {
+  switch (kind) {
+    case Verdict::Kind::kUndecided:
+      return "undecided";
+    case Verdict::Kind::kBetter:
+      return "better";
+    case Verdict::Kind::kWorse:
+      return "worse";
+  }
+  return "";
+}
+
+Json ToJson(const NightResult& n, const std::string& out) {
+  Json j = {{"model", out},
+            {"serves", Served(n.serves)},
+            {"changed", n.changed},
+            {"given_up", n.given_up},
+            {"steps", n.steps},
+            {"steps_of_model", n.steps_of_model},
+            {"judged", n.judged},
+            {"verdict", Found(n.verdict.kind)},
+            {"evidence", n.verdict.evidence},
+            {"threshold", n.verdict.threshold},
+            {"runs_left", n.left.runs},
+            {"steps_left", n.left.steps},
+            {"judgings_left", n.left.judgings},
+            {"epsilon", n.settings.epsilon},
+            {"delta", n.settings.delta}};
+  if (n.training) {
+    j["records"] = n.training->num_records;
+    j["records_dropped"] = n.training->num_dropped;
+    j["seconds"] = n.training->seconds;
+    if (!n.training->save_failure.empty()) j["save_failure"] = n.training->save_failure;
+  }
+  j["not_private"] = NotPrivate(j);
+  if (n.settings.judges_locally != 0)
+    j["not_private"].insert(j["not_private"].end(), {"verdict", "evidence", "serves"});
+  return j;
+}
+
+void Print(const NightResult& n, const std::string& out, const Json& j) {
+  if (n.steps > 0) {
+    std::printf("trained   %s steps, %s of the model in all\n", Thousands(n.steps).c_str(),
+                Thousands(n.steps_of_model).c_str());
+  } else {
+    std::printf("trained   nothing: the plan has no step left\n");
+  }
+  if (n.judged)
+    std::printf("judged    %s than the base: evidence %s, threshold %s\n",
+                n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : Found(n.verdict.kind),
+                privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
+  if (n.given_up) std::printf("          the candidate is given up; training begins anew with the base\n");
+  std::printf("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed ? " (changed)" : "");
+  std::printf("left      %s of %s runs, %s of %u judgings; epsilon %s at delta %s covers all of them\n",
+              Thousands(n.left.runs).c_str(), Thousands(n.settings.runs).c_str(), Thousands(n.left.judgings).c_str(),
+              n.settings.judgings, privacy::ShortText(n.settings.epsilon).c_str(),
+              privacy::ShortText(n.settings.delta).c_str());
+  std::printf("%s\n", NotPrivateInWords(j).c_str());
+}
+
+}  // namespace
+
+Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
+  const std::string ledger = LedgerPath(a.life);
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.life.model},
+                                                      {"--data", a.life.data.path},
+                                                      {"--ledger", ledger},
+                                                      {"--anchor", a.life.anchor.file}}));
+  NightOptions o;
+  o.base_path = a.life.model;
+  o.output = a.out;
+  WISP_ASSIGN_OR_RETURN(o.ledger.anchor, AnchorOf(a.life.anchor, ledger));
+  o.ledger.path = ledger;
+  o.ledger.begin_anchor = a.life.anchor.begin;
+  o.dataset = a.life.dataset;
+  o.other_data = a.other_data;
+  o.run = "night " + Timestamp();
+  o.created_by = "wisp " + Version();
+  o.num_threads = a.life.threads;
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kTraining));
+  o.device = device.device;
+  o.read = [&](const data::ReadOptions& options) { return ReadData(a.life.data, options); };
+  Progress progress("night");
+  const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
+  o.progress = [&](const JobProgress& p) {
+    progress.Update(p.step, p.num_steps, "loss " + Fixed(p.mean_loss, 3));
+    return interrupted == 0;
+  };
+  WISP_ASSIGN_OR_RETURN(const NightResult night, RunNight(o));
+  const Json j = ToJson(night, a.out);
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+  } else {
+    Print(night, a.out, j);
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,226 @@
+// wisp plan
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/personalise/forecast.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/json.h"
+#include "runtime/train/privacy_plan.h"
+#include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/records.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/ledger_access.h"
+#include "tools/wisp/life/duration.h"
+#include "tools/wisp/life/life_data.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<LifeRequest> RequestOf(const PlanArguments& a) {
+  if (a.duration.empty() || a.num_records_public == 0 || a.epsilon == 0)
+    return InvalidArgument(
+        "wisp plan needs --epsilon, --num-records-public and --for; or --left, for the plan that there is");
+  WISP_ASSIGN_OR_RETURN(const uint64_t whole, ParseDuration("--for", a.duration));
+  WISP_ASSIGN_OR_RETURN(const uint64_t each, ParseDuration("--every", a.every));
+  constexpr uint64_t kMostRuns = 1'000'000;
+  const uint64_t runs = whole / each;
+  if (runs == 0 || runs > kMostRuns)
+    return InvalidArgument("--for ", a.duration, " has ", runs, " times --every ", a.every, ", allowed are 1 to ",
+                           kMostRuns);
+  LifeRequest r{.num_records_public = a.num_records_public, .epsilon = a.epsilon};
+  r.delta = a.delta.value_or(std::min(1e-5, 0.1 / a.num_records_public));
+  r.runs = static_cast<uint32_t>(runs);
+  r.steps_per_run = a.steps.value_or(0);
+  r.expected_batch = a.expected_batch.value_or(0);
+  r.learning_rate = a.learning_rate.value_or(0);
+  r.judgings = a.judge == "none" ? 0 : a.judgings;
+  r.judging_share = a.judging_share.value_or(0);
+  r.judges_locally = a.judge == "local";
+  return r;
+}
+
+// What training of one night would cost if it were all that ever happened.
+Result<double> CostOfRun(const LifetimeSettings& s) {
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
+  WISP_ASSIGN_OR_RETURN(const auto night,
+                        privacy::Mechanism::PoissonSubsampledGaussian(
+                            {.noise_multiplier = s.training_noise,
+                             .sampling_probability = static_cast<double>(s.expected_batch) / s.num_training_public(),
+                             .steps = s.steps_per_run}));
+  WISP_ASSIGN_OR_RETURN(const privacy::StatedEpsilon stated, privacy::StateEpsilon(std::vector{night}, delta));
+  return stated.epsilon;
+}
+
+const char* KindOf(Outlook::Kind kind) {
+  switch (kind) {
+    case Outlook::Kind::kGain:
+      return "gain";
+    case Outlook::Kind::kSomeGain:
+      return "some gain";
+    case Outlook::Kind::kHopeless:
+      return "hopeless";
+  }
+  return "";
+}
+
+struct Planned {
+  LifetimeSettings settings;
+  Outlook outlook;
+  double epsilon_of_run = 0;
+  size_t bytes = 0;
+  LifeTime time;
+};
+
+Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
+  const LifetimeSettings& s = p.settings;
+  Json j = {{"ledger", ledger},
+            {"unit", std::string(privacy::ToText(unit))},
+            {"epsilon", s.epsilon},
+            {"delta", s.delta},
+            {"runs", s.runs},
+            {"steps_per_run", s.steps_per_run},
+            {"expected_batch", s.expected_batch},
+            {"records_that_train", s.num_training_public()},
+            {"records_that_judge", s.num_judging_public()},
+            {"training_noise", s.training_noise},
+            {"epsilon_of_one_run", p.epsilon_of_run},
+            {"judgings", s.judgings},
+            {"judging_noise", s.judging_noise},
+            {"judges_locally", s.judges_locally != 0},
+            {"learning_rate", s.learning_rate},
+            {"noise_to_signal", p.outlook.noise_to_signal},
+            {"outlook", KindOf(p.outlook.kind)},
+            {"bytes", p.bytes},
+            {"cpu_seconds_of_run", p.time.cpu_of_run},
+            {"seconds_of_run", p.time.wall_of_run},
+            {"cpu_seconds_of_judging", p.time.cpu_of_judging},
+            {"seconds_of_judging", p.time.wall_of_judging}};
+  j["power"] = Json::array();
+  for (const Outlook::PowerRow& row : p.outlook.power)
+    j["power"].push_back({{"gain", row.gain},
+                          {"after_first", row.after_first},
+                          {"after_half", row.after_half},
+                          {"after_all", row.after_all}});
+  j["advice"] = p.outlook.advice;
+  return j;
+}
+
+std::string Percent(double share) {
+  const double percent = 100 * share;
+  return percent > 99.5 && share < 1 ? ">99 %" : Fixed(percent, 0) + " %";
+}
+
+void PrintJudging(const Planned& p) {
+  const LifetimeSettings& s = p.settings;
+  if (s.judgings == 0) {
+    std::printf("judging   none: the newest model is served, better or not\n");
+    return;
+  }
+  if (s.judges_locally != 0) {
+    std::printf(
+        "judging   local: %s records decide each night, without noise and without a charge. Whoever sees which model\n"
+        "          is served, or what it recommends, learns something of them\n",
+        Thousands(s.num_judging_public()).c_str());
+    return;
+  }
+  std::printf(
+      "judging   %u times by %s records of their own, at no cost beside training; wrong in %s of lives at most\n",
+      s.judgings, Thousands(s.num_judging_public()).c_str(), Percent(s.error).c_str());
+  std::printf("          the chance that a gain of so much in log(1 + rank) is found   after 1   after %u   after %u\n",
+              (s.judgings + 1) / 2, s.judgings);
+  for (const Outlook::PowerRow& row : p.outlook.power)
+    std::printf("          %61.3f   %7s   %7s   %8s\n", row.gain, Percent(row.after_first).c_str(),
+                Percent(row.after_half).c_str(), Percent(row.after_all).c_str());
+}
+
+void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
+  const LifetimeSettings& s = p.settings;
+  const auto text = [](double number) { return privacy::ShortText(number); };
+  std::printf("plan      %s: %s runs of %s step%s, of about %s of %s records each\n", ledger.c_str(),
+              Thousands(s.runs).c_str(), Thousands(s.steps_per_run).c_str(), s.steps_per_run == 1 ? "" : "s",
+              Thousands(s.expected_batch).c_str(), Thousands(s.num_training_public()).c_str());
+  std::printf("privacy   epsilon %s at delta %s over all of them, for every %s; one run alone: %s\n",
+              text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
+              privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
+  std::printf("noise     %s times the clipping norm a step\n", text(s.training_noise).c_str());
+  PrintJudging(p);
+  std::printf("takes     %s, and %s a run (%s of processor time); a judging %s (%s)\n", Megabytes(p.bytes).c_str(),
+              Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
+              Duration(p.time.wall_of_judging).c_str(), Duration(p.time.cpu_of_judging).c_str());
+  std::printf("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none)\n",
+              KindOf(p.outlook.kind), text(p.outlook.noise_to_signal).c_str(), text(kSomeGain).c_str(),
+              text(kNoGain).c_str());
+  for (const std::string& advice : p.outlook.advice) std::printf("advice    %s\n", advice.c_str());
+}
+
+Result<privacy::Ledger> LedgerForPlan(const PlanArguments& a, const ModelFile& base, const ChosenUnit& unit) {
+  const std::string path = LedgerPath(a.life);
+  FineTuneStart start{.base = &base, .base_path = a.life.model, .dataset = DatasetOf(a.life), .run = "plan"};
+  WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(path, a.life.anchor, unit.unit, unit.chosen));
+  return OpenLedgerToTrain(start);
+}
+
+Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.life.anchor, LedgerPath(a.life)));
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
+                        privacy::Ledger::OpenExisting(LedgerPath(a.life), anchor, a.life.anchor.begin));
+  WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
+  if (!settings) return InvalidArgument("ledger '", ledger.path(), "' has no plan for a life; make one with wisp plan");
+  WISP_ASSIGN_OR_RETURN(const LifetimeLeft left, LeftOf(ledger, *settings));
+  const Json j = {{"ledger", ledger.path()},
+                  {"runs", settings->runs},
+                  {"runs_left", left.runs},
+                  {"steps_left", left.steps},
+                  {"judgings_left", left.judgings},
+                  {"epsilon", settings->epsilon},
+                  {"epsilon_beside_the_plan", left.epsilon}};
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+    return OkStatus();
+  }
+  std::printf(
+      "%s: of %s runs %s are left (%s steps), and %s of %u judgings; epsilon %s of the limit is beside the plan\n",
+      ledger.path().c_str(), Thousands(settings->runs).c_str(), Thousands(left.runs).c_str(),
+      Thousands(left.steps).c_str(), Thousands(left.judgings).c_str(), settings->judgings,
+      privacy::ShortText(left.epsilon).c_str());
+  return OkStatus();
+}
+
+}  // namespace
+
+Status PlanCommand(const PlanArguments& a, OutputFormat format) {
+  if (a.left) return SayWhatIsLeft(a, format);
+  WISP_ASSIGN_OR_RETURN(const LifeRequest request, RequestOf(a));
+  WISP_ASSIGN_OR_RETURN(const ChosenUnit unit, UnitChosen(a.unit));
+  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(unit.unit, a.session_gap, a.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
+  const std::string path = LedgerPath(a.life);
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, LedgerForPlan(a, base, unit));
+  LifetimeSettings wanted = SuggestLife(request);
+  wanted.session_gap = units.session_gap;
+  wanted.times_per_second = units.times_per_second;
+  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLifetime(base.architecture(), wanted));
+  Planned planned{.settings = life.settings, .outlook = OutlookOf(base.architecture(), life.settings)};
+  WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(life.settings));
+  WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), life.settings, a.life.threads));
+  std::vector<float> widened;
+  WISP_ASSIGN_OR_RETURN(planned.time, MeasureLife(base.architecture(), base.AllWeights(widened), life,
+                                                  {.ledger_path = path + ".measuring",
+                                                   .typical_events = a.typical_events,
+                                                   .num_threads = a.life.threads}));
+  if (!a.dry_run) WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, "plan " + Timestamp()));
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", ToJson(planned, path, unit.unit).dump(2).c_str());
+  } else {
+    Print(planned, path, unit.unit);
+    if (a.dry_run) std::printf("written   nothing: --dry-run\n");
+  }
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

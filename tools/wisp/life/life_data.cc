@@ -1,0 +1,40 @@
+#include "tools/wisp/life/life_data.h"
+
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+
+std::string LedgerPath(const LifeArguments& life) {
+  if (!life.ledger.empty()) return life.ledger;
+  const std::string& data = life.data.path;
+  const size_t dot = data.rfind('.'), slash = data.rfind('/');
+  const bool has_ending = dot != std::string::npos && (slash == std::string::npos || dot > slash + 1) && dot > 0;
+  return (has_ending ? data.substr(0, dot) : data) + ".ledger";
+}
+
+std::string DatasetOf(const LifeArguments& life) {
+  return life.dataset.empty() ? FileName(life.data.path) : life.dataset;
+}
+
+Result<ChosenUnit> UnitChosen(const std::optional<std::string>& text) {
+  if (!text) return ChosenUnit{};
+  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyUnit unit, privacy::PrivacyUnitFromText(*text));
+  return ChosenUnit{unit, true};
+}
+
+std::string Thousands(uint64_t number) {
+  std::string text = std::to_string(number);
+  for (size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string Megabytes(uint64_t bytes) { return Fixed(static_cast<double>(bytes) / 1e6, 1) + " MB"; }
+
+std::string Duration(double seconds) {
+  if (seconds < 0.095) return Fixed(seconds * 1000, 0) + " ms";
+  if (seconds < 9.95) return Fixed(seconds, 1) + " s";
+  if (seconds < 120) return Fixed(seconds, 0) + " s";
+  return seconds < 7200 ? Fixed(seconds / 60, 0) + " min" : Fixed(seconds / 3600, 1) + " h";
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,34 @@
+// What the commands of a life share: its ledger, its data set's name, its unit.
+#ifndef WISP_TOOLS_WISP_LIFE_LIFE_DATA_H_
+#define WISP_TOOLS_WISP_LIFE_LIFE_DATA_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/data/sequences.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "tools/wisp/commands.h"
+
+namespace wisp::tools {
+
+// --ledger, or the name of --data with another ending.
+std::string LedgerPath(const LifeArguments& life);
+// --dataset, or the file's name.
+std::string DatasetOf(const LifeArguments& life);
+
+struct ChosenUnit {
+  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
+  bool chosen = false;
+};
+Result<ChosenUnit> UnitChosen(const std::optional<std::string>& text);
+
+// "2,000", for people.
+std::string Thousands(uint64_t number);
+std::string Megabytes(uint64_t bytes);
+// "12 s", "3 min", "2.5 h".
+std::string Duration(double seconds);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_LIFE_LIFE_DATA_H_

@@ -1,0 +1,120 @@
+// The options of `wisp plan`, `wisp personalise` and `wisp log`.
+#include "tools/wisp/options.h"
+
+namespace wisp::tools {
+namespace {
+
+void AddLifeOf(CLI::App* c, LifeArguments& life) {
+  c->add_option("--model", life.model, "The base: the model as it was shipped")->required();
+  c->add_option("--ledger", life.ledger,
+                "The data set's privacy ledger. Default: the name of --data, with .ledger in place of its ending");
+  AddAnchor(c, life.anchor);
+  c->add_option("--dataset", life.dataset, "Name of the data set in ledger and provenance. Default: the file's");
+  c->add_option("--threads", life.threads, "0: up to 4")->check(ThreadsRange());
+  AddData(c, life.data, true);
+}
+
+void AddUnit(CLI::App* c, std::optional<std::string>& unit, int64_t& session_gap, uint32_t& times_per_second) {
+  AddOptional(c, "--unit", unit, "What one record is, which is protected as a whole: user, session or day")
+      ->check(CLI::IsMember({"user", "session", "day"}));
+  c->add_option("--session-gap", session_gap, "Of sessions: seconds without an event that end one, such as 1800");
+  c->add_option("--times-per-second", times_per_second, "Of the log's times, for sessions and days: 1000 for ms")
+      ->capture_default_str();
+}
+
+void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
+  CLI::App* c = app.add_subcommand(
+      "plan",
+      "Fix what a device's life may cost, before the first look at its data: noise, steps and judgings of all its\n"
+      "nights. Says what a night will take and bring. Reads no event.\n"
+      "  wisp plan --data log.db --model base.wisp --epsilon 8 --for \"1 year\" --every \"1 day\" --unit session\n"
+      "      --session-gap 1800 --num-records-public 2000\n"
+      "  wisp plan --data log.db --model base.wisp --left");
+  AddLifeOf(c, a.life);
+  auto* left = c->add_flag("--left", a.left, "Instead: what is left of the plan that the ledger has");
+  c->add_option("--epsilon", a.epsilon, "Of the whole life, for every record")->excludes(left);
+  AddOptional(c, "--delta", a.delta, "Default: 1e-5, or a tenth of a record where that is less")->excludes(left);
+  c->add_option("--num-records-public", a.num_records_public,
+                "So many records (users, sessions or days) as may be known to anybody")
+      ->excludes(left);
+  c->add_option("--for", a.duration, "How long: \"1 year\"")->excludes(left);
+  c->add_option("--every", a.every, "How often it is trained: \"1 day\"")->capture_default_str()->excludes(left);
+  AddUnit(c, a.unit, a.session_gap, a.times_per_second);
+  c->add_option("--judge", a.judge,
+                "private (a share of the records decides, with noise, whether a personalised model is better), local\n"
+                "(the same without noise and without a charge, for models that never leave the device), or none (the\n"
+                "newest model is served, better or not)")
+      ->check(CLI::IsMember({"private", "local", "none"}))
+      ->capture_default_str()
+      ->excludes(left);
+  AddOptional(c, "--judgings", a.judgings, "How often it is judged. Default: every night, up to 12 times")
+      ->excludes(left);
+  AddOptional(c, "--judging-share", a.judging_share, "Of records that judge and do not train. Default: 0.2")
+      ->excludes(left);
+  AddOptional(c, "--batch", a.expected_batch, "Expected batch. Default: a quarter of the records that train")
+      ->excludes(left);
+  AddOptional(c, "--steps", a.steps, "Of a night. Default: 30 passes over the records in the whole life")
+      ->excludes(left);
+  AddOptional(c, "--learning-rate", a.learning_rate, "Default: 0.003")->excludes(left);
+  c->add_option("--typical-events", a.typical_events,
+                "Of a record, for the time it takes: a public guess. 0: as many as the model reads")
+      ->excludes(left);
+  c->add_flag("--dry-run", a.dry_run, "Write nothing")->excludes(left);
+  chosen.OnCall(c, PlanCommand, a);
+}
+
+void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
+  CLI::App* c = app.add_subcommand(
+      "personalise",
+      "One night of the plan: train, judge when it is time, and serve the personalised model only where it was found\n"
+      "better than the base. Goes on where it stopped.\n"
+      "  wisp personalise --data log.db --model base.wisp --out mine.wisp --ledger log.ledger");
+  c->add_option("--out", a.out, "The model that people are served; its candidate, checkpoint and lock lie beside it")
+      ->required();
+  AddLifeOf(c, a.life);
+  c->add_flag("--other-data", a.other_data,
+              "Declare that a data set of this name in the provenance of --model is other data");
+  AddDevice(c, a.device);
+  chosen.OnCall(c, Personalise, a);
+}
+
+CLI::App* AddLogCommand(CLI::App* log, const char* name, const char* help, LogArguments& a) {
+  CLI::App* c = log->add_subcommand(name, help);
+  c->add_option("log,--log", a.path, "SQLite file of events")->required();
+  return c;
+}
+
+void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
+  CLI::App* log = app.add_subcommand("log",
+                                     "Look after a log of events. Local only: what it shows is not private.\n"
+                                     "  wisp log count log.db\n"
+                                     "  wisp log erase log.db --user u17\n"
+                                     "  wisp log prune log.db --before 2026-01-01 --unit session --session-gap 1800");
+  log->require_subcommand(1);
+  chosen.OnCall(AddLogCommand(log, "count", "How many events, users and items there are, and from when.", a), LogCount,
+                a);
+  CLI::App* list = AddLogCommand(log, "list", "Users, by key, with how many events they have.", a);
+  list->add_option("--after", a.after, "Begin behind this user");
+  list->add_option("--count", a.count, "How many")->capture_default_str();
+  chosen.OnCall(list, LogList, a);
+  CLI::App* erase = AddLogCommand(
+      log, "erase",
+      "Take all events of a user away, and overwrite them. What models learned from them stays in the models.", a);
+  erase->add_option("--user", a.user, "Whose")->required();
+  chosen.OnCall(erase, LogErase, a);
+  CLI::App* prune = AddLogCommand(log, "prune", "Forget what is old, whole records at a time.", a);
+  prune->add_option("--before", a.before, "A day, 2026-01-01, or a number in the log's own times");
+  prune->add_option("--newest-per-user", a.newest_per_user, "Unit user: keep so many of each");
+  AddUnit(prune, a.unit, a.session_gap, a.times_per_second);
+  chosen.OnCall(prune, LogPrune, a);
+}
+
+}  // namespace
+
+void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments) {
+  AddPlan(app, chosen, arguments.plan);
+  AddPersonalise(app, chosen, arguments.personalise);
+  AddLog(app, chosen, arguments.log);
+}
+
+}  // namespace wisp::tools
