@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The README's C programs.
+# The C programs of the README and of docs/guide.md.
 #   tests/readme.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -24,5 +24,19 @@ mkdir -p a
 cp log.db a
 cp -r "$root/models" a/models
 expect 0 "" sh -c 'cd a && ../checkout/main'
+
+# The guide's: 40 lines, from a folder with the shipped model alone; then with a log of many guests.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/guide.md" >guide.c
+[ "$(grep -c . guide.c)" -le 40 ] || fail "the guide's program has $(grep -c . guide.c) lines, not 40"
+cc -std=c11 -Wall -Wextra -Werror -I"$build/include" guide.c -o guide -L"$build" -lwisp -Wl,-rpath,"$build" 2>err ||
+  fail "the guide's example: $(head -c 300 err)"
+mkdir app
+cp "$root/models/cafe.wisp" app
+for night in 364 363; do
+  expect 0 "" sh -c 'cd app && ../guide'
+  grep -q "; $night nights left" out || fail "the guide's program does not count its nights: $(cat out)"
+  [ "$(wc -l <out)" = 6 ] || fail "the guide's program does not recommend: $(cat out)"
+done
+cmp -s app/mine.wisp app/cafe.wisp || fail "with one guest another model than the base is served"
 
 finish

@@ -17,7 +17,7 @@
  *     WISP_UNSUPPORTED.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
- * A complete program is in example.c.
+ * A complete program is in example.c. A device's life, planned and lived night by night, is in wisp_life.h.
  */
 #ifndef WISP_PORTS_C_WISP_H_
 #define WISP_PORTS_C_WISP_H_

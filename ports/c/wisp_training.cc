@@ -8,19 +8,15 @@
 
 #include "ports/c/anchor_c.h"
 #include "ports/c/device_c.h"
+#include "ports/c/log_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/core/file.h"
-#include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
 #include "runtime/inference/session.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
-
-struct wisp_log {
-  wisp::data::EventLog log;
-};
 
 namespace {
 
@@ -28,7 +24,9 @@ using wisp::InvalidArgument;
 using wisp::OkStatus;
 using wisp::Result;
 using wisp::Status;
+using wisp::ports::GiveText;
 using wisp::ports::Guarded;
+using wisp::ports::Text;
 namespace data = wisp::data;
 namespace privacy = wisp::privacy;
 
@@ -73,8 +71,6 @@ Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_option
   return InvalidArgument("wisp_personalise: unit is ", number,
                          "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
 }
-
-std::string Text(const char* text) { return text == nullptr ? "" : text; }
 
 uint32_t ExpectedBatch(const wisp_personalise_options& o) {
   return std::min(o.expected_batch == 0 ? 64u : o.expected_batch, o.num_users_public);
@@ -273,15 +269,6 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
                                   plan.lists,
                                   plan.total() + widened};
   return wisp::ports::FillResult(m, out, "wisp_personalise_memory");
-}
-
-// As much of it as there is room for, and the size that all needs.
-void GiveText(const std::string& full, char* text, size_t capacity, size_t* needed) {
-  *needed = full.size() + 1;
-  if (capacity == 0) return;
-  const size_t n = std::min(full.size(), capacity - 1);
-  std::memcpy(text, full.data(), n);
-  text[n] = '\0';
 }
 
 // `format`: wisp_statement_format, as a number.

@@ -1,0 +1,31 @@
+// The handle of a log, and texts that are given as far as there is room. Not part of the C interface.
+#ifndef WISP_PORTS_C_LOG_C_H_
+#define WISP_PORTS_C_LOG_C_H_
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "ports/c/status_c.h"
+#include "runtime/data/event_log.h"
+
+struct wisp_log {
+  wisp::data::EventLog log;
+};
+
+namespace wisp::ports {
+
+inline std::string Text(const char* text) { return text == nullptr ? "" : text; }
+
+// As much of it as there is room for, and the size that all needs.
+inline void GiveText(const std::string& full, char* text, size_t capacity, size_t* needed) {
+  *needed = full.size() + 1;
+  if (capacity == 0) return;
+  const size_t n = std::min(full.size(), capacity - 1);
+  std::memcpy(text, full.data(), n);
+  text[n] = '\0';
+}
+
+}  // namespace wisp::ports
+
+#endif  // WISP_PORTS_C_LOG_C_H_

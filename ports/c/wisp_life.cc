@@ -1,0 +1,312 @@
+// A device's life through the C interface: plan, budget, nights, the log's upkeep.
+#include "ports/c/wisp_life.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "ports/c/anchor_c.h"
+#include "ports/c/device_c.h"
+#include "ports/c/log_c.h"
+#include "ports/c/options_c.h"
+#include "runtime/data/readers.h"
+#include "runtime/personalise/forecast.h"
+#include "runtime/personalise/night.h"
+#include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/records.h"
+
+namespace {
+
+using wisp::InvalidArgument;
+using wisp::OkStatus;
+using wisp::Result;
+using wisp::Status;
+using wisp::ports::Guarded;
+using wisp::ports::NumberOf;
+using wisp::ports::Text;
+namespace data = wisp::data;
+namespace privacy = wisp::privacy;
+
+Result<data::Units> UnitsOfOptions(const char* function, const wisp_unit& field, int64_t session_gap,
+                                   uint32_t times_per_second) {
+  const auto unit = wisp::ports::UnitOfNumber(NumberOf(field));
+  if (!unit)
+    return InvalidArgument(function, ": unit is ", NumberOf(field),
+                           "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
+  return wisp::UnitsOf(*unit, session_gap, times_per_second == 0 ? 1 : times_per_second);
+}
+
+Result<wisp::LifetimeSettings> SettingsOf(const wisp_plan_options& o, const data::Units& units) {
+  const int32_t judge = NumberOf(o.judge);
+  if (judge < WISP_JUDGE_PRIVATE || judge > WISP_JUDGE_NONE)
+    return InvalidArgument("wisp_plan_life: there is no judge ", judge);
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers(
+      "wisp_plan_options", {{"judging_share", o.judging_share}, {"learning_rate", o.learning_rate}}));
+  wisp::LifeRequest r{.num_records_public = o.num_records_public,
+                      .epsilon = o.epsilon,
+                      .delta = o.delta,
+                      .runs = o.runs,
+                      .steps_per_run = o.steps_per_run,
+                      .expected_batch = o.expected_batch,
+                      .learning_rate = o.learning_rate};
+  if (judge == WISP_JUDGE_NONE) {
+    r.judgings = 0;
+  } else if (o.judgings > 0) {
+    r.judgings = o.judgings;
+  }
+  r.judging_share = o.judging_share;
+  r.judges_locally = judge == WISP_JUDGE_LOCAL;
+  wisp::LifetimeSettings settings = wisp::SuggestLife(r);
+  settings.session_gap = units.session_gap;
+  settings.times_per_second = units.times_per_second;
+  return settings;
+}
+
+wisp_plan Filled(const wisp::LifetimeSettings& s, const wisp::Outlook& outlook, size_t bytes,
+                 const wisp::LifeTime& time) {
+  wisp_plan plan{};
+  plan.size = sizeof(wisp_plan);
+  plan.runs = s.runs;
+  plan.judgings = s.judgings;
+  plan.steps_per_run = s.steps_per_run;
+  plan.expected_batch = s.expected_batch;
+  plan.records_that_train = s.num_training_public();
+  plan.records_that_judge = s.num_judging_public();
+  plan.outlook = static_cast<wisp_outlook>(outlook.kind);
+  plan.training_noise = s.training_noise;
+  plan.judging_noise = s.judging_noise;
+  plan.noise_to_signal = outlook.noise_to_signal;
+  plan.found_gain = outlook.found.value_or(std::nan(""));
+  plan.bytes = bytes;
+  plan.cpu_seconds_of_run = time.cpu_of_run;
+  plan.seconds_of_run = time.wall_of_run;
+  plan.cpu_seconds_of_judging = time.cpu_of_judging;
+  plan.seconds_of_judging = time.wall_of_judging;
+  return plan;
+}
+
+Result<privacy::Ledger> OpenPlannedLedger(const wisp_plan_options& o, const wisp::ModelFile& base,
+                                          privacy::PrivacyUnit unit) {
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
+  return wisp::OpenLedgerToTrain({.base = &base,
+                                  .base_path = o.model_path,
+                                  .adapter_path = {},
+                                  .dataset = o.dataset,
+                                  .other_data = o.other_data != 0,
+                                  .run = "plan",
+                                  .tuning = {},
+                                  .ledger = wisp::LedgerToTrain{.path = o.ledger_path,
+                                                                .anchor = std::move(anchor.kept),
+                                                                .begin_anchor = anchor.begins,
+                                                                .unit = unit,
+                                                                .unit_chosen = true}});
+}
+
+Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
+  if (given == nullptr) return InvalidArgument("wisp_plan_life: options must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_plan_options"));
+  if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_plan"));
+  if (o.model_path == nullptr || o.ledger_path == nullptr || o.dataset == nullptr)
+    return InvalidArgument("wisp_plan_life: model_path, ledger_path and dataset are required");
+  WISP_ASSIGN_OR_RETURN(const data::Units units,
+                        UnitsOfOptions("wisp_plan_life", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const wisp::LifetimeSettings wanted, SettingsOf(o, units));
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        OpenPlannedLedger(o, base, *wisp::ports::UnitOfNumber(NumberOf(o.unit))));
+  WISP_ASSIGN_OR_RETURN(const wisp::Lifetime life, wisp::PlanLifetime(base.architecture(), wanted));
+  WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), life.settings, o.num_threads));
+  wisp::LifeTime time;
+  if (o.measure != 0) {
+    std::vector<float> widened;
+    WISP_ASSIGN_OR_RETURN(time, wisp::MeasureLife(base.architecture(), base.AllWeights(widened), life,
+                                                  {.ledger_path = std::string(o.ledger_path) + ".measuring",
+                                                   .typical_events = o.typical_events,
+                                                   .num_threads = o.num_threads}));
+  }
+  if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteLifetime(ledger, life, "plan"));
+  if (out == nullptr) return OkStatus();
+  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings);
+  return wisp::ports::FillResult(Filled(life.settings, outlook, bytes, time), out, "wisp_plan");
+}
+
+Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp_budget* out) {
+  if (path == nullptr || out == nullptr)
+    return InvalidArgument("wisp_budget_read: ledger_path and budget must not be NULL");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_budget"));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(given));
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
+                        privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta at, privacy::Delta::Create(limit ? limit->delta() : delta));
+  wisp_budget budget{};
+  budget.size = sizeof(wisp_budget);
+  budget.delta = at.value();
+  budget.epsilon_limit = limit ? limit->epsilon() : std::nan("");
+  WISP_ASSIGN_OR_RETURN(budget.epsilon_stated, ledger.Spent(at));
+  WISP_ASSIGN_OR_RETURN(const auto settings, wisp::SettingsOf(ledger));
+  if (settings) {
+    WISP_ASSIGN_OR_RETURN(const wisp::LifetimeLeft left, wisp::LeftOf(ledger, *settings));
+    budget.has_plan = 1;
+    budget.runs_left = left.runs;
+    budget.steps_left = left.steps;
+    budget.judgings_left = left.judgings;
+  }
+  return wisp::ports::FillResult(budget, out, "wisp_budget");
+}
+
+std::string NightName() {
+  const auto now =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
+  return "night " + std::to_string(now.count());
+}
+
+wisp_night_result Filled(const wisp::NightResult& night) {
+  wisp_night_result r{};
+  r.size = sizeof(wisp_night_result);
+  r.served = static_cast<wisp_served>(night.serves);
+  r.changed = night.changed ? 1 : 0;
+  r.judged = night.judged ? 1 : 0;
+  r.verdict = static_cast<wisp_verdict>(night.verdict.kind);
+  r.given_up = night.given_up ? 1 : 0;
+  r.steps = night.steps;
+  r.steps_of_model = night.steps_of_model;
+  r.runs_left = night.left.runs;
+  r.steps_left = night.left.steps;
+  r.judgings_left = night.left.judgings;
+  r.num_events = night.log.num_read;
+  r.unknown_events = night.log.unknown_events;
+  r.unknown_items = night.log.unknown_items;
+  r.bad_rows = night.log.bad_rows;
+  if (!night.training) return r;
+  r.on_device = night.training->options.device.memory.is_host() ? 0 : 1;
+  r.num_records = night.training->num_records;
+  return r;
+}
+
+Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
+  if (given == nullptr) return InvalidArgument("wisp_personalise_night: options must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_night_options"));
+  if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_night_result"));
+  if (o.model_path == nullptr || o.log_path == nullptr || o.output_path == nullptr || o.ledger_path == nullptr)
+    return InvalidArgument("wisp_personalise_night: model_path, log_path, output_path and ledger_path are required");
+  WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
+  const std::string output = o.output_path, log = o.log_path;
+  WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}}));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device,
+                        wisp::ports::DeviceOrProcessor(o.device, wisp::DeviceUse::kTraining));
+  wisp::NightOptions night;
+  night.base_path = o.model_path;
+  night.output = output;
+  night.ledger = {.path = o.ledger_path, .anchor = std::move(anchor.kept), .begin_anchor = anchor.begins};
+  night.dataset = Text(o.dataset);
+  night.other_data = o.other_data != 0;
+  night.run = NightName();
+  night.created_by = std::string("wisp ") + wisp_version();
+  night.num_threads = o.num_threads;
+  night.executor = wisp::ports::ExecutorOf(o.run_tasks, o.run_tasks_data);
+  night.device = device.device;
+  night.read = [&](const data::ReadOptions& options) {
+    return data::ReadSequences(log, data::Format::kSqlite, options);
+  };
+  night.progress = [&o](const wisp::JobProgress& p) {
+    if (o.progress == nullptr) return true;
+    const wisp_progress progress{sizeof(wisp_progress), p.step, p.num_steps, p.mean_loss,
+                                 p.epsilon.value_or(std::nan(""))};
+    return o.progress(&progress, o.user_data) == 0;
+  };
+  WISP_ASSIGN_OR_RETURN(const wisp::NightResult result, wisp::RunNight(night));
+  return out == nullptr ? OkStatus() : wisp::ports::FillResult(Filled(result), out, "wisp_night_result");
+}
+
+Status AppendAll(wisp_log* log, const wisp_event* events, size_t count) {
+  if (log == nullptr || (events == nullptr && count > 0))
+    return InvalidArgument("wisp_log_append_all: log must not be NULL, nor events with a count");
+  std::vector<data::Event> all;
+  for (size_t i = 0; i < count; ++i) {
+    if (events[i].user == nullptr || events[i].item_key == nullptr)
+      return InvalidArgument("wisp_log_append_all: event ", i, " has no user or no item_key");
+    all.push_back({.user = events[i].user, .item = events[i].item_key, .time = events[i].time});
+  }
+  return log->log.AppendAll(all);
+}
+
+Status Prune(wisp_log* log, const wisp_prune_options* given, uint64_t* pruned) {
+  if (log == nullptr || given == nullptr) return InvalidArgument("wisp_log_prune: log and options must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_prune_options"));
+  data::PruneOptions options{.newest_per_user = o.newest_per_user};
+  if (o.has_before != 0) options.before = o.before;
+  WISP_ASSIGN_OR_RETURN(options.units, UnitsOfOptions("wisp_log_prune", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const uint64_t count, log->log.Prune(options));
+  if (pruned != nullptr) *pruned = count;
+  return OkStatus();
+}
+
+Status Count(const wisp_log* log, wisp_log_counts* out) {
+  if (log == nullptr || out == nullptr) return InvalidArgument("wisp_log_count: log and counts must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log->log.Count());
+  const wisp_log_counts counts{.size = sizeof(wisp_log_counts),
+                               .events = count.events,
+                               .users = count.users,
+                               .items = count.items,
+                               .oldest = count.oldest.value_or(0),
+                               .newest = count.newest.value_or(0)};
+  return wisp::ports::FillResult(counts, out, "wisp_log_counts");
+}
+
+Status Users(const wisp_log* log, const char* after, size_t limit, char* text, size_t capacity, size_t* needed) {
+  if (log == nullptr || after == nullptr || needed == nullptr || (text == nullptr && capacity > 0))
+    return InvalidArgument("wisp_log_users: log, after and needed must not be NULL, nor text with a capacity");
+  WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log->log.Users(after, limit));
+  std::string lines;
+  for (const data::LogUser& user : users) lines += user.user + "\n";
+  wisp::ports::GiveText(lines, text, capacity, needed);
+  return OkStatus();
+}
+
+}  // namespace
+
+extern "C" {
+
+wisp_code wisp_plan_life(const wisp_plan_options* options, wisp_plan* plan, wisp_error* error) {
+  return Guarded(error, [&] { return PlanLife(options, plan); });
+}
+
+wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, double delta, wisp_budget* budget,
+                           wisp_error* error) {
+  return Guarded(error, [&] { return ReadBudget(ledger_path, anchor, delta, budget); });
+}
+
+wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result, wisp_error* error) {
+  return Guarded(error, [&] { return RunNight(options, result); });
+}
+
+wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, size_t count, wisp_error* error) {
+  return Guarded(error, [&] { return AppendAll(log, events, count); });
+}
+
+wisp_code wisp_log_erase(wisp_log* log, const char* user, uint64_t* erased, wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    if (log == nullptr || user == nullptr) return InvalidArgument("wisp_log_erase: log and user must not be NULL");
+    WISP_ASSIGN_OR_RETURN(const uint64_t count, log->log.Erase(user));
+    if (erased != nullptr) *erased = count;
+    return OkStatus();
+  });
+}
+
+wisp_code wisp_log_prune(wisp_log* log, const wisp_prune_options* options, uint64_t* pruned, wisp_error* error) {
+  return Guarded(error, [&] { return Prune(log, options, pruned); });
+}
+
+wisp_code wisp_log_count(const wisp_log* log, wisp_log_counts* counts, wisp_error* error) {
+  return Guarded(error, [&] { return Count(log, counts); });
+}
+
+wisp_code wisp_log_users(const wisp_log* log, const char* after, size_t limit, char* text, size_t capacity,
+                         size_t* needed, wisp_error* error) {
+  return Guarded(error, [&] { return Users(log, after, limit, text, capacity, needed); });
+}
+
+}  // extern "C"

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# From outside: a plan is made once and before the first look, nights follow it and stop at its end, and the log is looked after.
+#   tests/cli_life.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+cp "$root/models/cafe.wisp" base.wisp
+"$wisp" synth --out log.db --population device --users 300 --seed 3 >out 2>err || fail "synth"
+plan=("$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --unit user --typical-events 26)
+
+expect 2 "wisp plan needs --epsilon, --num-records-public and --for" "${plan[@]}"
+expect 2 "--for is 'a while', allowed is a number and second, minute" "${plan[@]}" --for "a while"
+expect 2 "has 0 times --every 1 day" "${plan[@]}" --for "1 hour"
+expect 2 "has no plan for a life" bash -c "\"$wisp\" train --recipe \"$root/models/recipes/cafe-device.json\" --model base.wisp \
+  --data log.db --out t.wisp --ledger t.ledger --num-records-public 300 --epochs 1 --batch 50 --epsilon 1 --delta 1e-4 >/dev/null 2>&1; \
+  \"$wisp\" plan --left --data log.db --model base.wisp --ledger t.ledger"
+expect 4 "has charges: a plan for a life is made before the first of them" "${plan[@]}" --for "1 year" --ledger t.ledger
+expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --dry-run
+grep -q "written   nothing" out || fail "a dry run does not say so"
+[ ! -e log.ledger ] || fail "a dry run left a ledger"
+expect 4 "has no plan for a life" bash -c "cp t.ledger none.ledger; \"$wisp\" personalise --data log.db --model base.wisp --out mine.wisp --ledger none.ledger"
+expect 3 "log.ledger" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp
+
+expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --json
+json 'j["runs"] == 6 and j["steps_per_run"] == 4 and j["records_that_train"] == 240 and j["records_that_judge"] == 60'
+json 'j["outlook"] in ("some gain", "hopeless") and len(j["power"]) == 6 and j["epsilon_of_one_run"] < 4'
+json '0 < j["cpu_seconds_of_run"] and 0 < j["cpu_seconds_of_judging"] and j["bytes"] > 100000'
+[ ! -e log.ledger.measuring ] && [ ! -e log.ledger.measuring.plan ] || fail "what was measured left files"
+expect 2 "--out and --model name the same file" "$wisp" personalise --data log.db --model base.wisp --out base.wisp
+for night in 1 2 3 4 5 6; do
+  expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp --json
+  json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night and j['runs_left'] == 6 - $night and j['judged'] == ($night % 3 == 0)"
+  json '"records" in j["not_private"] and "verdict" not in j["not_private"]'
+done
+expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp
+grep -q "the plan has no step left" out || fail "a plan that is used up is not said to be"
+expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --json
+json 'j["runs_left"] == 0 and j["judgings_left"] == 0 and j["epsilon"] == 4'
+expect 0 "" "$wisp" privacy --ledger log.ledger --json
+json '3.9 < j["accounting"]["ledger_epsilon"] <= 4'
+expect 4 "has charges: a plan for a life is made before the first of them" "${plan[@]}" --for "1 year"
+
+# Judged locally, it is said.
+expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger
+grep -q "without noise and without a charge" out || fail "what judging locally leaks is not said"
+expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json
+json 'j["judged"] and "verdict" in j["not_private"]'
+expect 0 "" "$wisp" privacy --ledger local.ledger
+grep -q "chosen on the same data without a charge: which model is served" out || fail "the statement does not name the local choice"
+
+# The log.
+expect 3 "the log cannot be opened" "$wisp" log count none.db
+[ ! -e none.db ] || fail "counting made a log"
+expect 0 "" "$wisp" log count log.db --json
+json 'j["users"] == 300 and j["events"] > 5000 and j["oldest"] < j["newest"]'
+user=$(sqlite3 log.db 'select user from events limit 1')
+expect 0 "" "$wisp" log erase log.db --user "$user" --json
+json 'j["erased"] > 1'
+expect 0 "" "$wisp" log count log.db --json
+json 'j["users"] == 299'
+expect 0 "" "$wisp" log list log.db --count 3
+[ "$(grep -c " events" out)" = 3 ] || fail "log list shows $(grep -c " events" out) users, not 3"
+expect 2 "--before is 'soon'" "$wisp" log prune log.db --before soon --unit user
+expect 0 "" "$wisp" log prune log.db --newest-per-user 5 --unit user --json
+expect 0 "" "$wisp" log count log.db --json
+json 'j["events"] == 5 * 299'
+finish

@@ -1,0 +1,200 @@
+// A device's life through the C interface: every line of the header, and what must not be believed.
+#include "ports/c/wisp_life.h"
+
+#include <atomic>
+#include <cmath>
+#include <thread>
+
+#include "tests/unit/ports/c_personalise_fixture.h"
+
+namespace wisp::test {
+namespace {
+
+class CLifeTest : public CPersonaliseTest {
+ protected:
+  CLifeTest() {
+    plan_.model_path = base_.c_str();
+    plan_.ledger_path = ledger_.c_str();
+    plan_.dataset = "log.db";
+    plan_.epsilon = 8;
+    plan_.delta = 1e-4;
+    plan_.num_records_public = 20;
+    plan_.runs = 4;
+    plan_.steps_per_run = 3;
+    plan_.judgings = 2;
+    plan_.judging_share = 0.4;
+    plan_.unit = WISP_UNIT_USER;
+    night_.model_path = base_.c_str();
+    night_.log_path = log_.c_str();
+    night_.output_path = out_.c_str();
+    night_.ledger_path = ledger_.c_str();
+    night_.num_threads = 1;
+  }
+  wisp_plan MustPlan() {
+    wisp_plan plan = WISP_INIT(wisp_plan);
+    EXPECT_EQ(wisp_plan_life(&plan_, &plan, &error_), WISP_OK) << error_.message;
+    return plan;
+  }
+  wisp_night_result MustRunNight() {
+    wisp_night_result result = WISP_INIT(wisp_night_result);
+    EXPECT_EQ(wisp_personalise_night(&night_, &result, &error_), WISP_OK) << error_.message;
+    return result;
+  }
+  wisp_budget Budget() {
+    wisp_budget budget = WISP_INIT(wisp_budget);
+    EXPECT_EQ(wisp_budget_read(ledger_.c_str(), nullptr, 1e-5, &budget, &error_), WISP_OK) << error_.message;
+    return budget;
+  }
+
+  wisp_plan_options plan_ = WISP_INIT(wisp_plan_options);
+  wisp_night_options night_ = WISP_INIT(wisp_night_options);
+};
+
+TEST_F(CLifeTest, PlansLivesAndSaysWhatIsLeft) {
+  const wisp_plan plan = MustPlan();
+  EXPECT_EQ(plan.runs, 4u);
+  EXPECT_EQ(plan.records_that_train, 12u);
+  EXPECT_EQ(plan.records_that_judge, 8u);
+  EXPECT_GT(plan.training_noise, 0);
+  EXPECT_GT(plan.judging_noise, 0);
+  EXPECT_EQ(plan.outlook, WISP_OUTLOOK_HOPELESS) << "with 20 users";
+  EXPECT_TRUE(std::isnan(plan.found_gain));
+  EXPECT_GT(plan.bytes, 1000u);
+  EXPECT_EQ(plan.cpu_seconds_of_run, 0) << "nobody asked";
+  wisp_budget budget = Budget();
+  EXPECT_EQ(budget.has_plan, 1);
+  EXPECT_EQ(budget.runs_left, 4u);
+  EXPECT_EQ(budget.epsilon_stated, 0);
+  EXPECT_EQ(budget.epsilon_limit, 8);
+  EXPECT_EQ(budget.delta, 1e-4) << "that of the limit";
+  for (uint64_t night = 1; night <= 4; ++night) {
+    const wisp_night_result result = MustRunNight();
+    EXPECT_EQ(result.steps, 3u);
+    EXPECT_EQ(result.steps_of_model, 3 * night);
+    EXPECT_EQ(result.runs_left, 4 - night);
+    EXPECT_EQ(result.changed, night == 1 ? 1 : 0) << "the base, at first";
+    EXPECT_EQ(result.judged, night % 2 == 0 ? 1 : 0);
+    EXPECT_EQ(result.served, WISP_SERVED_BASE);
+    EXPECT_EQ(result.num_events, 61u);
+    EXPECT_EQ(result.unknown_items, 1u);
+  }
+  EXPECT_EQ(ModelFile::Open(out_)->content_hash(), ModelFile::Open(base_)->content_hash());
+  budget = Budget();
+  EXPECT_EQ(budget.steps_left, 0u);
+  EXPECT_EQ(budget.judgings_left, 0u);
+  EXPECT_GT(budget.epsilon_stated, 7.9);
+  EXPECT_LE(budget.epsilon_stated, 8);
+  EXPECT_EQ(MustRunNight().steps, 0u);
+}
+
+TEST_F(CLifeTest, ADryRunWritesNothingAndMeasures) {
+  plan_.dry_run = 1;
+  plan_.measure = 1;
+  const wisp_plan plan = MustPlan();
+  EXPECT_GT(plan.cpu_seconds_of_run, 0);
+  EXPECT_GT(plan.seconds_of_judging, 0);
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+  EXPECT_EQ(wisp_personalise_night(&night_, nullptr, &error_), WISP_IO);
+  EXPECT_FALSE(std::filesystem::exists(out_));
+}
+
+TEST_F(CLifeTest, AnOpenModelGoesOnWhileANightRuns) {
+  plan_.judge = WISP_JUDGE_NONE;
+  MustPlan();
+  MustRunNight();
+  wisp_model* model = nullptr;
+  ASSERT_EQ(wisp_model_open(out_.c_str(), &model, &error_), WISP_OK) << error_.message;
+  const int32_t history[] = {1, 2};
+  const auto best = [&] {
+    wisp_recommendation top[3];
+    size_t count = 3;
+    wisp_error error;
+    EXPECT_EQ(wisp_recommend(model, history, 2, nullptr, top, &count, &error), WISP_OK) << error.message;
+    return std::make_pair(top[0].item, top[0].score);
+  };
+  const auto before = best();
+  std::atomic<bool> done = false;
+  std::thread night([&] {
+    EXPECT_EQ(MustRunNight().served, WISP_SERVED_NEWEST);
+    done = true;
+  });
+  while (!done) EXPECT_EQ(best(), before);
+  night.join();
+  wisp_model_close(model);
+}
+
+TEST_F(CLifeTest, ANightThatIsStoppedGoesOn) {
+  MustPlan();
+  night_.progress = [](const wisp_progress* p, void*) { return p->step >= 2 ? 1 : 0; };
+  EXPECT_EQ(wisp_personalise_night(&night_, nullptr, &error_), WISP_CANCELLED);
+  night_.progress = nullptr;
+  EXPECT_EQ(MustRunNight().steps_of_model, 5u);
+}
+
+TEST_F(CLifeTest, RefusesWhatIsNoPlanAndNoNight) {
+  const auto refused = [&](auto change) {
+    wisp_plan_options o = plan_;
+    change(o);
+    return wisp_plan_life(&o, nullptr, &error_);
+  };
+  EXPECT_EQ(wisp_plan_life(nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](auto& o) { o.dataset = nullptr; }), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](auto& o) { o.unit = static_cast<wisp_unit>(0); }), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](auto& o) { o.unit = WISP_UNIT_INTERACTION; }), WISP_PRIVACY_REFUSED);
+  EXPECT_EQ(refused([](auto& o) { o.judge = static_cast<wisp_judge>(7); }), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](auto& o) { o.runs = 0; }), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](auto& o) { o.judging_share = -1; }), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](auto& o) { o.learning_rate = std::nan(""); }), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(refused([](auto& o) { o.num_records_public = 0; }), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(refused([](auto& o) { o.epsilon = 0; }), WISP_OK);
+  EXPECT_EQ(refused([](auto& o) { o.delta = 0.5; }), WISP_PRIVACY_REFUSED);
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+  EXPECT_EQ(wisp_personalise_night(nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  night_.log_path = nullptr;
+  EXPECT_EQ(wisp_personalise_night(&night_, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  wisp_budget budget = WISP_INIT(wisp_budget);
+  EXPECT_EQ(wisp_budget_read(ledger_.c_str(), nullptr, 1e-5, &budget, &error_), WISP_IO);
+  EXPECT_EQ(wisp_budget_read(nullptr, nullptr, 1e-5, &budget, &error_), WISP_INVALID_ARGUMENT);
+}
+
+TEST_F(CLifeTest, StructsOfEverySizeAreFilledAsFarAsTheyGo) {
+  MustPlan();
+  for (size_t size = 0; size <= sizeof(wisp_budget); ++size) {
+    Cut<wisp_budget> cut(wisp_budget{}, size);
+    const wisp_code code = wisp_budget_read(ledger_.c_str(), nullptr, 1e-5, cut.get(), &error_);
+    EXPECT_EQ(code, cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT) << size;
+    EXPECT_TRUE(cut.GuardsHold()) << size;
+  }
+}
+
+TEST_F(CLifeTest, ALogIsLookedAfter) {
+  wisp_log* log = nullptr;
+  ASSERT_EQ(wisp_log_open(log_.c_str(), &log, &error_), WISP_OK);
+  wisp_log_counts counts = WISP_INIT(wisp_log_counts);
+  ASSERT_EQ(wisp_log_count(log, &counts, &error_), WISP_OK);
+  EXPECT_EQ(counts.events, 61u);
+  EXPECT_EQ(counts.users, 11u);
+  EXPECT_EQ(counts.oldest, 1700000000);
+  const wisp_event events[] = {{"new", "k1", 1700000001}, {"new", "k2", 1700000002}};
+  EXPECT_EQ(wisp_log_append_all(log, events, 2, &error_), WISP_OK) << error_.message;
+  const wisp_event bad[] = {{"new", "k1", 5}, {"new", nullptr, 6}};
+  EXPECT_EQ(wisp_log_append_all(log, bad, 2, &error_), WISP_INVALID_ARGUMENT);
+  char text[64];
+  size_t needed = 0;
+  ASSERT_EQ(wisp_log_users(log, "new", 2, text, sizeof(text), &needed, &error_), WISP_OK);
+  EXPECT_STREQ(text, "short\nu0\n");
+  EXPECT_EQ(needed, 10u);
+  uint64_t count = 0;
+  ASSERT_EQ(wisp_log_erase(log, "new", &count, &error_), WISP_OK);
+  EXPECT_EQ(count, 2u);
+  wisp_prune_options prune = WISP_INIT(wisp_prune_options);
+  EXPECT_EQ(wisp_log_prune(log, &prune, &count, &error_), WISP_INVALID_ARGUMENT) << "no unit";
+  prune.unit = WISP_UNIT_USER;
+  prune.newest_per_user = 2;
+  ASSERT_EQ(wisp_log_prune(log, &prune, &count, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(count, 40u);
+  wisp_log_close(log);
+}
+
+}  // namespace
+}  // namespace wisp::test

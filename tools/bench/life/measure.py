@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""What a device's life brings: plan it, live its nights, and compare what is served at the end with the base.
+
+    tools/bench/life/measure.py cafe --users 500 2000 20000 --seeds 1 2 3
+    tools/bench/life/measure.py games --data games.txt --users 2000 20000 --json games.jsonl -- --learning-rate 0.003
+    tools/bench/life/measure.py ml-1m --data ml-1m.txt --items ml-1m-items.tsv --genre Horror --users 500 2000
+
+What follows -- goes to `wisp plan`. The splits have the shift that a device has:
+  cafe   the shipped model, and guests of another place; 20,000 fresh guests tell how good a model is
+  games  the base has the first half of the histories of 8,000 users, so it lacks the newer items; device and test have
+         other users' whole histories
+  ml-1m  the base has 2,000 users; device and test have those of the others who like one genre most (without --genre: any)
+Data files: a user and an item a line, oldest first. Bases are made once and kept in --work.
+Exit codes: 0 measured, 1 wisp failed.
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+
+
+class Wisp:
+    def __init__(self, program, threads):
+        self.program, self.threads = program, threads
+
+    def __call__(self, *words, json_out=True, threads=True):
+        command = [self.program, *map(str, words)]
+        command += ["--threads", str(self.threads)] if threads else []
+        command += ["--json"] if json_out else []
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}: {done.stderr.strip()[-600:]}")
+        return json.loads(done.stdout) if json_out and done.stdout.strip() else None
+
+    def ndcg(self, model, data):
+        return self("evaluate", "--model", model, "--data", data)["ndcg@10"]
+
+
+def read_users(path):
+    users = {}
+    with open(path) as lines:
+        for line in lines:
+            user, item = line.split()
+            users.setdefault(user, []).append(item)
+    return users
+
+
+def write_users(path, users):
+    with open(path, "w") as out:
+        for user, items in users:
+            out.writelines(f"{user} {item}\n" for item in items)
+
+
+def recipe(name, epochs):
+    """How the bases are trained: the public part of an app's work."""
+    games = name == "games"
+    return {
+        "name": f"base of {name}",
+        "architecture": {"max_length": 50, "width": 32, "num_heads": 4 if games else 1, "num_blocks": 2, "inner_width": 32,
+                         "embedding_scale": 6, "activation": "gelu", "norm": "pre", "output_table": "tied",
+                         "output_bias": "none"},
+        "initialisation": {"table_deviation": 0.02},
+        "training": {"method": "ordinary", "sampling": "shuffled", "loss": "position_mean", "epochs": epochs,
+                     "expected_batch": 64, "seed": 1,
+                     "optimizer": {"kind": "adam", "learning_rate": 0.002, "decay": "linear"},
+                     "dropout": {"embedding": 0.2, "attention": 0.1, "residual": 0.2}},
+        "data": {"hold_out": "nothing", "catalogue": "public"}}
+
+
+class Split:
+    """Files of one experiment in the folder of work: base.wisp, test, and device(n, seed)."""
+
+    def __init__(self, wisp, options):
+        self.wisp, self.o, self.folder = wisp, options, os.path.join(options.work, options.what + (options.genre or ""))
+        os.makedirs(self.folder, exist_ok=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+
+class Cafe(Split):
+    def base(self):
+        return self.o.model
+
+    def test(self):
+        if not os.path.exists(self.path("fresh.db")):
+            self.wisp("synth", "--out", self.path("fresh.db"), "--population", "device", "--users", 20000, "--seed", 77,
+                      json_out=False, threads=False)
+        return self.path("fresh.db")
+
+    def device(self, users, seed):
+        path = self.path(f"device-{users}-{seed}.db")
+        self.wisp("synth", "--out", path, "--population", "device", "--users", users, "--seed", 100 + seed, json_out=False,
+                  threads=False)
+        return path
+
+
+class Histories(Split):
+    """Users of a file, shared out once: public, test, and the rest for devices."""
+
+    def __init__(self, wisp, options):
+        super().__init__(wisp, options)
+        self.all = read_users(options.data)
+        names = [user for user, items in self.all.items() if len(items) >= 4]
+        random.Random(1).shuffle(names)
+        public, rest = names[:self.num_public], names[self.num_public:]
+        rest = self.chosen(rest)
+        self.public, self.test_users, self.rest = public, rest[:self.num_test], rest[self.num_test:]
+
+    def chosen(self, names):
+        return names
+
+    def base(self):
+        path = self.path("base.wisp")
+        if os.path.exists(path):
+            return path
+        write_users(self.path("all.txt"), self.all.items())
+        write_users(self.path("public.txt"), [(u, self.seen_by_base(self.all[u])) for u in self.public])
+        with open(self.path("base.json"), "w") as out:
+            json.dump(recipe(self.o.what, self.epochs), out)
+        self.wisp("new", "--recipe", self.path("base.json"), "--data", self.path("all.txt"), "--out", self.path("new.wisp"),
+                  threads=False)
+        self.wisp("train", "--recipe", self.path("base.json"), "--model", self.path("new.wisp"), "--data",
+                  self.path("public.txt"), "--out", path)
+        return path
+
+    def test(self):
+        write_users(self.path("test.txt"), [(u, self.all[u]) for u in self.test_users])
+        return self.path("test.txt")
+
+    def device(self, users, seed):
+        if users > len(self.rest):
+            sys.exit(f"{self.o.data} has {len(self.rest)} users for devices, {users} are asked for")
+        names = self.rest[:]
+        random.Random(seed).shuffle(names)
+        path = self.path(f"device-{users}-{seed}.txt")
+        write_users(path, [(u, self.all[u]) for u in names[:users]])
+        return path
+
+
+class Games(Histories):
+    num_public, num_test, epochs = 8000, 2600, 30
+
+    def seen_by_base(self, items):
+        return items[:max(2, len(items) // 2)]
+
+
+class Movies(Histories):
+    num_public, num_test, epochs = 2000, 800, 20
+
+    def seen_by_base(self, items):
+        return items
+
+    def chosen(self, names):
+        if not self.o.genre:
+            return names
+        with open(self.o.items, encoding="utf-8") as lines:
+            of_genre = {row.split("\t")[0] for row in lines if self.o.genre in row.rstrip("\n").split("\t")[2].split("|")}
+        share = {u: sum(i in of_genre for i in self.all[u]) / len(self.all[u]) for u in names}
+        fans = sorted(names, key=share.get, reverse=True)[:self.num_test + 2000]
+        random.Random(2).shuffle(fans)
+        return fans
+
+
+def live(wisp, split, options, users, seed):
+    base, test, log = split.base(), split.test(), split.device(users, seed)
+    ledger, out = split.path(f"{os.getpid()}.ledger"), split.path(f"{os.getpid()}.wisp")
+    life = ["--data", log, "--model", base, "--ledger", ledger, "--dataset", f"device {seed}"]
+    plan = wisp("plan", *life, "--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users, "--for",
+                f"{options.runs} days", "--every", "1 day", "--unit", "user", *options.plan)
+    better, seconds = [], 0
+    for _ in range(options.runs):
+        night = wisp("personalise", *life, "--out", out)
+        better.append(night["serves"])
+        seconds += night.get("seconds", 0)
+    before, served, newest = wisp.ndcg(base, test), wisp.ndcg(out, test), None
+    if os.path.exists(out + ".candidate"):
+        newest = wisp.ndcg(out + ".candidate", test)
+    for name in os.listdir(split.folder):
+        if name.startswith(f"{os.getpid()}."):
+            os.remove(split.path(name))
+    return {"what": options.what, "genre": options.genre, "users": users, "seed": seed, "epsilon": options.epsilon,
+            "runs": options.runs, "plan": options.plan, "steps": plan["steps_per_run"] * plan["runs"],
+            "batch": plan["expected_batch"], "learning_rate": plan["learning_rate"], "noise": plan["training_noise"],
+            "noise_to_signal": plan["noise_to_signal"], "base": before, "served": served, "candidate": newest,
+            "gain": served / before - 1, "gain_of_candidate": None if newest is None else newest / before - 1,
+            "serves": better[-1], "nights_of_base": better.count("the base"), "seconds": seconds}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("cafe", "games", "ml-1m"))
+    parser.add_argument("--wisp", default="build/release/wisp", help="the program")
+    parser.add_argument("--model", default="models/cafe.wisp", help="of cafe: the shipped model")
+    parser.add_argument("--data", help="of games and ml-1m: the file of histories")
+    parser.add_argument("--items", help="of ml-1m: item, title and genres a line, with tabs")
+    parser.add_argument("--genre", help="of ml-1m: the users who like it most")
+    parser.add_argument("--users", type=int, nargs="+", default=[2000])
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1])
+    parser.add_argument("--epsilon", type=float, default=4)
+    parser.add_argument("--runs", type=int, default=12)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--work", default="build/life", help="folder for splits and bases")
+    parser.add_argument("--json", help="append the results to this file, a line each")
+    words = sys.argv[1:]
+    cut = words.index("--") if "--" in words else len(words)
+    options = parser.parse_args(words[:cut])
+    options.plan = words[cut + 1:]
+    if options.what != "cafe" and not options.data:
+        parser.error(f"{options.what} needs --data")
+    wisp = Wisp(options.wisp, options.threads)
+    split = {"cafe": Cafe, "games": Games, "ml-1m": Movies}[options.what](wisp, options)
+    for users in options.users:
+        for seed in options.seeds:
+            line = live(wisp, split, options, users, seed)
+            newest = "none" if line["candidate"] is None else f"{line['gain_of_candidate']:+.1%}"
+            print(f"{options.what} {users} users, seed {seed}: base {line['base']:.4f}, served {line['served']:.4f} "
+                  f"({line['gain']:+.1%}, {line['serves']}), newest {newest}; noise to signal {line['noise_to_signal']:.2f}",
+                  flush=True)
+            if options.json:
+                with open(options.json, "a") as out:
+                    out.write(json.dumps(line) + "\n")
+
+
+if __name__ == "__main__":
+    main()
