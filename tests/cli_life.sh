@@ -46,6 +46,20 @@ json 'j["judged"] and "verdict" in j["not_private"]'
 expect 0 "" "$wisp" privacy --ledger local.ledger
 grep -q "chosen on the same data without a charge: which model is served" out || fail "the statement does not name the local choice"
 
+# More items, and a base that has them: what was learned goes along.
+printf 'soup-pea\tPea soup\nradio\tRadio\nbagel-new\tNew bagel\tbagel-lentil\n' >new.tsv
+expect 0 "" "$wisp" catalogue add --model base.wisp --items new.tsv --out base-2.wisp --json
+json 'j["added"] == 3 and j["rows_from"] == {"neighbour": 1, "words": 1, "mean": 1}'
+expect 2 "is there already" "$wisp" catalogue add --model base-2.wisp --items new.tsv --out base-3.wisp
+expect 0 "" "$wisp" catalogue list --model base-2.wisp
+[ "$(tail -n 1 out)" = "$(printf 'bagel-new\tNew bagel')" ] || fail "the newest item is $(tail -n 1 out)"
+expect 2 "was personalised from another model than base-2.wisp: carry it over to that one with .wisp rebase." \
+  "$wisp" personalise --data log.db --model base-2.wisp --out mine.wisp
+expect 0 "" "$wisp" rebase --from base.wisp --to base-2.wisp --out mine.wisp --json
+json 'j["carried"] and j["lost_items"] == 0'
+cmp -s mine.wisp base-2.wisp || fail "another model than the new base is served, and nobody judged it"
+expect 0 "" "$wisp" personalise --data log.db --model base-2.wisp --out mine.wisp --json
+
 # The log.
 expect 3 "the log cannot be opened" "$wisp" log count none.db
 [ ! -e none.db ] || fail "counting made a log"

@@ -10,9 +10,12 @@
 #include "ports/c/device_c.h"
 #include "ports/c/log_c.h"
 #include "ports/c/options_c.h"
+#include "runtime/core/file.h"
 #include "runtime/data/readers.h"
+#include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/personalise/night.h"
+#include "runtime/personalise/rebase.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
 
@@ -221,6 +224,36 @@ Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
   return out == nullptr ? OkStatus() : wisp::ports::FillResult(Filled(result), out, "wisp_night_result");
 }
 
+Status RebaseTo(const char* from, const char* to, const char* output, wisp_rebase_result* out) {
+  if (from == nullptr || to == nullptr || output == nullptr)
+    return InvalidArgument("wisp_rebase: from_path, to_path and output_path must not be NULL");
+  if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_rebase_result"));
+  WISP_ASSIGN_OR_RETURN(
+      const wisp::RebaseResult r,
+      wisp::Rebase({.from = from, .to = to, .output = output, .created_by = std::string("wisp ") + wisp_version()}));
+  if (out == nullptr) return OkStatus();
+  const wisp_rebase_result filled{.size = sizeof(wisp_rebase_result),
+                                  .carried = r.carried ? 1 : 0,
+                                  .shared_items = r.shared_items,
+                                  .lost_items = r.lost_items,
+                                  .not_read = 0};
+  return wisp::ports::FillResult(filled, out, "wisp_rebase_result");
+}
+
+Status AddToCatalogue(const char* model_path, const wisp_new_item* items, size_t count, const char* out_path) {
+  if (model_path == nullptr || out_path == nullptr || (items == nullptr && count > 0))
+    return InvalidArgument("wisp_catalogue_add: model_path and out_path must not be NULL, nor items with a count");
+  const std::string model = model_path, out = out_path;
+  WISP_RETURN_IF_ERROR(wisp::CheckOutput({"out_path", out}, {{"model_path", model}}));
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(model, wisp::Verify::kFull));
+  std::vector<wisp::NewItem> added;
+  for (size_t i = 0; i < count; ++i)
+    added.push_back({.key = Text(items[i].key), .name = Text(items[i].name), .like = Text(items[i].like)});
+  WISP_ASSIGN_OR_RETURN(wisp::GrownModel grown, wisp::AddItems(base, added));
+  grown.contents.created_by = std::string("wisp ") + wisp_version();
+  return wisp::WriteModel(out, grown.contents);
+}
+
 Status AppendAll(wisp_log* log, const wisp_event* events, size_t count) {
   if (log == nullptr || (events == nullptr && count > 0))
     return InvalidArgument("wisp_log_append_all: log must not be NULL, nor events with a count");
@@ -281,6 +314,16 @@ wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, d
 
 wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result, wisp_error* error) {
   return Guarded(error, [&] { return RunNight(options, result); });
+}
+
+wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path, wisp_rebase_result* result,
+                      wisp_error* error) {
+  return Guarded(error, [&] { return RebaseTo(from_path, to_path, output_path, result); });
+}
+
+wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count, const char* out_path,
+                             wisp_error* error) {
+  return Guarded(error, [&] { return AddToCatalogue(model_path, items, count, out_path); });
 }
 
 wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, size_t count, wisp_error* error) {

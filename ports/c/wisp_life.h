@@ -157,6 +157,35 @@ typedef struct wisp_night_result {
 WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
                                           wisp_error* error);
 
+/* ---- New bases and items (not in a library that only recommends) ------------------------------------------------ */
+
+typedef struct wisp_rebase_result {
+  size_t size;
+  int32_t
+      carried; /* 0: nothing was learned yet, or shapes differ in more than the number of items: training begins anew */
+  uint32_t shared_items; /* of both bases */
+  uint32_t lost_items;   /* of the old base alone: what was learned of them is gone */
+  int32_t not_read;
+} wisp_rebase_result;
+
+/* An app's update brings a new base: carries what was learned in output_path over to it, by the items' keys, and serves
+ * the new base until a judging finds the carried model better. From then on nights name the new base. Nothing is
+ * charged, and what was spent stays spent. May be done again after a power cut. `result` may be NULL. */
+WISP_API wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path,
+                               wisp_rebase_result* result, wisp_error* error);
+
+typedef struct wisp_new_item {
+  const char* key;
+  const char* name; /* for people; NULL: the key */
+  /* key of an item that it is like, whose row it gets; NULL: a row of items that share words of its name, or of all */
+  const char* like;
+} wisp_new_item;
+
+/* Writes a base with more items to `out_path`, behind those that it has. What is known of them is public. Personalised
+ * models are carried over with wisp_rebase. */
+WISP_API wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count,
+                                      const char* out_path, wisp_error* error);
+
 /* ---- Keeping a log (not in a library that only recommends) ------------------------------------------------------ */
 
 typedef struct wisp_event {

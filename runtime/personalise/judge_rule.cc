@@ -115,7 +115,7 @@ Served Serve(const JudgeRule& rule, std::span<const Judgement> judgements) {
       served.judging.reset();
       line = t + 1;
     }
-    if (served.verdict.kind != Verdict::Kind::kBetter || j.gains <= 0) continue;
+    if (served.verdict.kind != Verdict::Kind::kBetter) continue;
     const Judgement& before = served.judging ? judgements[*served.judging] : j;
     if (j.gains < before.gains - kClearly * std::hypot(j.gain_noise(), before.gain_noise())) continue;
     served.judging = t;

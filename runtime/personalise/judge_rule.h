@@ -59,9 +59,9 @@ struct Verdict {
 // Of judgings from the oldest to the newest, all against one base. The rule must be valid.
 Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements);
 
-// What people are to be served after some judgings, by their numbers: the newest candidate that was found better, with
-// a gain of its own that is above 0 and not clearly below that of the one that was served before. A candidate that is
-// found worse ends its line: none is served, it is to be given up, and what was judged up to it counts no more.
+// What people are to be served after some judgings, by their numbers: the newest candidate with which they were found
+// better, unless its own gain is clearly below that of the one that was served before. A candidate that is found worse
+// ends its line: none is served, it is to be given up, and what was judged up to it counts no more.
 struct Served {
   std::optional<size_t> judging;  // none: the base
   bool newest_is_worse = false;

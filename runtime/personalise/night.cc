@@ -134,10 +134,13 @@ class Night {
     return job;
   }
 
-  // After so many runs as many judgings as the plan has for them, evenly; of a candidate that was not judged yet.
-  bool JudgingIsDue(const std::vector<Judgement>& judged) const {
+  // After so many runs as many judgings as the plan has for them, evenly; of a candidate that was not judged yet. And
+  // at once with a new base: until then it is served as it is.
+  Result<bool> JudgingIsDue(const std::vector<Judgement>& judged) const {
     const LifetimeSettings& s = settings();
     if (!models_.candidate || result_.left.judgings == 0) return false;
+    WISP_ASSIGN_OR_RETURN(const auto results, ledger_.Results());
+    if (judged.empty() && !results.empty()) return true;
     const uint64_t runs = (s.steps_per_run * s.runs - result_.left.steps) / s.steps_per_run;
     return runs * s.judgings / s.runs > s.judgings - result_.left.judgings &&
            (judged.empty() || judged.back().candidate != models_.candidate->content_hash());
@@ -148,7 +151,8 @@ class Night {
     if (settings().judgings == 0) return Serve(*models_.candidate);
     if (settings().judges_locally != 0) return ChooseLocally();
     WISP_ASSIGN_OR_RETURN(const std::vector<Judgement> judged, JudgementsOf(ledger_, base_.content_hash()));
-    if (!JudgingIsDue(judged)) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const bool due, JudgingIsDue(judged));
+    if (!due) return OkStatus();
     WISP_RETURN_IF_ERROR(Read());
     WISP_RETURN_IF_ERROR(
         Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, OptionsOfJudge())

@@ -28,8 +28,9 @@ Result<std::optional<ModelFile>> OpenOf(const std::string& path, const ModelFile
 
 }  // namespace
 
-Status NightFiles::ForgetCandidate() const {
+Status NightFiles::ForgetCandidate(bool keep_start) const {
   for (const std::string* path : {&checkpoint, &start, &candidate}) {
+    if (keep_start && path == &start) continue;
     if (std::remove(path->c_str()) != 0 && errno != ENOENT) return Failed(*path, "it cannot be removed");
   }
   return OkStatus();

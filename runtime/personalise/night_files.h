@@ -27,8 +27,9 @@ struct NightFiles {
         lock(output + ".lock") {}
   std::string served, candidate, checkpoint, start, lock;
 
-  // Takes checkpoint, start and candidate away, in this order: training begins anew with the base.
-  Status ForgetCandidate() const;
+  // Takes checkpoint, start (unless it is to be kept) and candidate away, in this order: training begins anew with the
+  // base, or with the start.
+  Status ForgetCandidate(bool keep_start = false) const;
   // A candidate without its checkpoint is what training begins with from now on.
   Status BeginWithCandidate() const;
   bool HasCandidate() const;

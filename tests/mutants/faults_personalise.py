@@ -25,7 +25,6 @@ def judging():
          RULE + "IsWrongNoMoreOftenThanStated"),
         ("records-taken-for-certain", "Decide", "std::sqrt(noise + spread)", "std::sqrt(noise)", RULE + "IsWrongNoMoreOftenThanStated"),
         ("noise-taken-for-none", "Decide", "std::sqrt(noise + spread)", "std::sqrt(spread)", RULE + "FindsWhatIsThereAsOftenAsItsPowerSays"),
-        ("worse-candidate-served", "Serve", "|| j.gains <= 0", "", RULE + "ServesTheNewestThatWasFoundBetter"),
         ("clearly-less-good-candidate-served", "Serve", "if (j.gains < before.gains - kClearly * std::hypot(j.gain_noise(), before.gain_noise())) continue;", "",
          RULE + "ServesTheNewestThatWasFoundBetter"),
         ("line-that-was-given-up-judges-the-next", "Serve", "line = t + 1;", "", RULE + "ServesTheNewestThatWasFoundBetter"),
@@ -69,6 +68,22 @@ def night():
     ])
 
 
+REBASE = "rebase_test:RebaseTest."
+
+
+def rebase():
+    return table("runtime/personalise/rebase.cc", [
+        ("carried-by-number", "Sum", "old_p.offset + items[item] * n", "old_p.offset + item * n",
+         REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
+        ("carried-unjudged", "ForgetOld", "return CopyFile(o.to, files.served);", "return CopyFile(keep_start ? files.start : o.to, files.served);",
+         REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
+        ("rebase-never-ends", "HasBegun", "start.ok() && BeganWith(*start, to)", "false", REBASE + "EndsWhatAPowerCutLeft"),
+    ]) + table("runtime/personalise/night.cc", [
+        ("new-base-waits-for-its-judging", "JudgingIsDue", "if (judged.empty() && !results.empty()) return true;", "",
+         REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
+    ])
+
+
 KEEP = "event_log_keep_test:EventLogKeep."
 
 
@@ -88,4 +103,4 @@ def log():
 
 
 def faults():
-    return judging() + lifetime() + night() + log()
+    return judging() + lifetime() + night() + rebase() + log()

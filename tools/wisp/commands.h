@@ -186,6 +186,14 @@ struct PersonaliseArguments {
   bool other_data = false;
 };
 
+struct RebaseArguments {
+  std::string from, to, out;
+};
+
+struct CatalogueArguments {
+  std::string model, items, out;
+};
+
 // Of `wisp log`.
 struct LogArguments {
   std::string path, user, after, before;
@@ -257,6 +265,9 @@ Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat f
 Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
 Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
+Status RebaseCommand(const RebaseArguments& arguments, OutputFormat format);
+Status CatalogueAdd(const CatalogueArguments& arguments, OutputFormat format);
+Status CatalogueList(const CatalogueArguments& arguments, OutputFormat format);
 Status LogCount(const LogArguments& arguments, OutputFormat format);
 Status LogList(const LogArguments& arguments, OutputFormat format);
 Status LogErase(const LogArguments& arguments, OutputFormat format);

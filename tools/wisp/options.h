@@ -98,6 +98,8 @@ struct ClassifyArguments {
 struct LifeCommandArguments {
   PlanArguments plan;
   PersonaliseArguments personalise;
+  RebaseArguments rebase;
+  CatalogueArguments catalogue;
   LogArguments log;
 };
 
@@ -105,7 +107,7 @@ struct LifeCommandArguments {
 void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
-void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);  // plan, personalise, log
+void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);  // plan, personalise, rebase, catalogue, log
 
 }  // namespace wisp::tools
 

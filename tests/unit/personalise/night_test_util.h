@@ -122,7 +122,8 @@ class NightTest : public ::testing::Test {
   double Knows(const std::string& path) const {
     const ModelFile model = *ModelFile::Open(path);
     const Recommender graph(model.architecture(), kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
-    const data::Sequences ring = Ring(kDeviceStride);
+    data::Sequences ring = Ring(kDeviceStride);
+    for (int32_t& item : ring.items) item = static_cast<int32_t>(*model.FindItem(Key(item)));
     const RecordSet set = MakeRecords(ring, 8, HoldOut::kTest);
     Workers workers(1, {});
     return EvaluateRanking(graph, ParameterSource(model.tensors()), set.test, workers).ndcg_at_10;

@@ -157,6 +157,27 @@ TEST_F(CLifeTest, RefusesWhatIsNoPlanAndNoNight) {
   EXPECT_EQ(wisp_budget_read(nullptr, nullptr, 1e-5, &budget, &error_), WISP_INVALID_ARGUMENT);
 }
 
+TEST_F(CLifeTest, ANewBaseWithMoreItemsTakesOver) {
+  plan_.judge = WISP_JUDGE_NONE;
+  MustPlan();
+  MustRunNight();
+  const std::string grown = folder_ / "grown.wisp";
+  const wisp_new_item items[] = {{"unknown", "Until now", "k1"}, {"k99", nullptr, nullptr}};
+  EXPECT_EQ(wisp_catalogue_add(base_.c_str(), items, 2, base_.c_str(), &error_), WISP_INVALID_ARGUMENT);
+  ASSERT_EQ(wisp_catalogue_add(base_.c_str(), items, 2, grown.c_str(), &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_catalogue_add(grown.c_str(), items, 2, out_.c_str(), &error_), WISP_INVALID_ARGUMENT) << "again";
+  wisp_rebase_result moved = WISP_INIT(wisp_rebase_result);
+  ASSERT_EQ(wisp_rebase(base_.c_str(), grown.c_str(), out_.c_str(), &moved, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(moved.carried, 1);
+  EXPECT_EQ(moved.shared_items, 12u);
+  night_.model_path = grown.c_str();
+  const wisp_night_result night = MustRunNight();
+  EXPECT_EQ(night.unknown_events, 0u) << "they stayed in the log until the model knew them";
+  EXPECT_EQ(night.served, WISP_SERVED_NEWEST);
+  EXPECT_EQ(ModelFile::Open(out_)->num_items(), 14u);
+  EXPECT_EQ(wisp_rebase(nullptr, grown.c_str(), out_.c_str(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+}
+
 TEST_F(CLifeTest, StructsOfEverySizeAreFilledAsFarAsTheyGo) {
   MustPlan();
   for (size_t size = 0; size <= sizeof(wisp_budget); ++size) {

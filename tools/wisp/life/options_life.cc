@@ -1,4 +1,4 @@
-// The options of `wisp plan`, `wisp personalise` and `wisp log`.
+// The options of `wisp plan`, `personalise`, `rebase`, `catalogue` and `log`.
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
@@ -78,6 +78,37 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
   chosen.OnCall(c, Personalise, a);
 }
 
+void AddRebase(CLI::App& app, Chosen& chosen, RebaseArguments& a) {
+  CLI::App* c = app.add_subcommand("rebase",
+                                   "Carry what was learned over to a new base. It is served as it is until a judging "
+                                   "finds the carried model better.\n"
+                                   "  wisp rebase --from base-v1.wisp --to base-v2.wisp --out mine.wisp");
+  c->add_option("--from", a.from, "The base until now")->required();
+  c->add_option("--to", a.to, "The new base, which --model of wisp personalise names from now on")->required();
+  c->add_option("--out", a.out, "The model that people are served, as wisp personalise has it")->required();
+  chosen.OnCall(c, RebaseCommand, a);
+}
+
+void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a) {
+  CLI::App* catalogue =
+      app.add_subcommand("catalogue",
+                         "Items of a base. After adding some, carry personalised models over with wisp rebase.\n"
+                         "  wisp catalogue add --model base.wisp --items new.tsv --out base-2.wisp\n"
+                         "  wisp catalogue list --model base.wisp");
+  catalogue->require_subcommand(1);
+  CLI::App* add = catalogue->add_subcommand("add", "A base with more items. What is known of them is public.");
+  add->add_option("--model", a.model, "The base")->required();
+  add->add_option("--items", a.items,
+                  "Lines of key<TAB>name, or key<TAB>name<TAB>the key of an item that it is like. Without one its row\n"
+                  "is made of items that share words of its name, or else of all")
+      ->required();
+  add->add_option("--out", a.out, "Model file to write")->required();
+  chosen.OnCall(add, CatalogueAdd, a);
+  CLI::App* list = catalogue->add_subcommand("list", "Keys and names of its items.");
+  list->add_option("--model", a.model, "Model file")->required();
+  chosen.OnCall(list, CatalogueList, a);
+}
+
 CLI::App* AddLogCommand(CLI::App* log, const char* name, const char* help, LogArguments& a) {
   CLI::App* c = log->add_subcommand(name, help);
   c->add_option("log,--log", a.path, "SQLite file of events")->required();
@@ -114,6 +145,8 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
 void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments) {
   AddPlan(app, chosen, arguments.plan);
   AddPersonalise(app, chosen, arguments.personalise);
+  AddRebase(app, chosen, arguments.rebase);
+  AddCatalogue(app, chosen, arguments.catalogue);
   AddLog(app, chosen, arguments.log);
 }
 

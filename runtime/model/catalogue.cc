@@ -1,0 +1,152 @@
+#include "runtime/model/catalogue.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <set>
+#include <unordered_set>
+
+#include "runtime/core/text.h"
+
+namespace wisp {
+namespace {
+
+// Rows of existing items with their weights, which add up to 1: what a new row is the sum of.
+struct Mixture {
+  std::vector<std::pair<uint32_t, double>> rows;
+  RowOrigin origin;
+};
+
+std::set<std::string> WordsOf(std::string_view text) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0 || byte >= 0x80) {
+      word += static_cast<char>(std::tolower(byte));
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) words.insert(word);
+  return words;
+}
+
+std::string_view NameOf(const ModelFile& model, size_t item) {
+  return model.has_item_names() ? model.item_name(item) : model.item_key(item);
+}
+
+class Rows {
+ public:
+  explicit Rows(const ModelFile& base) : base_(base) {
+    for (uint32_t i = 0; i < base.num_items(); ++i) {
+      for (const std::string& word : WordsOf(NameOf(base, i))) items_of_[word].push_back(i);
+    }
+  }
+
+  Result<Mixture> Of(const NewItem& item) const {
+    if (!item.like.empty()) {
+      const auto like = base_.FindItem(item.like);
+      if (!like)
+        return InvalidArgument(base_.name(), ": item '", OneLine(item.key), "' is to be like '", OneLine(item.like),
+                               "', which is none of its items");
+      return Mixture{{{*like, 1.0}}, RowOrigin::kNeighbour};
+    }
+    std::map<uint32_t, double> weights;
+    const double items = base_.num_items();
+    double sum = 0;
+    for (const std::string& word : WordsOf(item.name.empty() ? item.key : item.name)) {
+      const auto found = items_of_.find(word);
+      if (found == items_of_.end()) continue;
+      const auto count = static_cast<double>(found->second.size());
+      const double weight = std::log1p(items / count);
+      for (const uint32_t i : found->second) weights[i] += weight / count;
+      sum += weight;
+    }
+    Mixture mixture{{}, RowOrigin::kWords};
+    for (const auto& [i, weight] : weights) mixture.rows.emplace_back(i, weight / sum);
+    if (!mixture.rows.empty()) return mixture;
+    mixture.origin = RowOrigin::kMean;
+    for (uint32_t i = 0; i < base_.num_items(); ++i) mixture.rows.emplace_back(i, 1 / items);
+    return mixture;
+  }
+
+ private:
+  const ModelFile& base_;
+  std::map<std::string, std::vector<uint32_t>> items_of_;
+};
+
+// Of a parameter that has something for each item: how many numbers; 0 of any other.
+size_t NumbersOfItem(const ParameterSpec& p) {
+  switch (p.role) {
+    case ParameterRole::kItemTable:
+    case ParameterRole::kOutputTable:
+      return p.cols;
+    case ParameterRole::kOutputBias:
+    case ParameterRole::kItemVariance:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+void CopyParameter(const ParameterSpec& from, const ParameterSpec& to, std::span<const float> old,
+                   const std::vector<Mixture>& mixtures, std::vector<float>& weights) {
+  std::copy_n(old.data() + from.offset, from.size(), weights.data() + to.offset);
+  const size_t n = NumbersOfItem(from);
+  for (size_t m = 0; n > 0 && m < mixtures.size(); ++m) {
+    for (size_t c = 0; c < n; ++c) {
+      double sum = 0;
+      for (const auto& [row, weight] : mixtures[m].rows) sum += weight * old[from.offset + row * n + c];
+      weights[to.offset + from.size() + m * n + c] = static_cast<float>(sum);
+    }
+  }
+}
+
+Status Check(const ModelFile& base, std::span<const NewItem> items) {
+  if (base.is_classifier() || base.architecture().adapter)
+    return InvalidArgument(base.name(), ": items are added to recommenders, adapters aside");
+  if (!base.has_item_keys())
+    return InvalidArgument(base.name(), ": it has no item keys, so items have no names to add");
+  std::unordered_set<std::string> keys;
+  for (const NewItem& item : items) {
+    if (item.key.empty()) return InvalidArgument("a new item has no key");
+    if (base.FindItem(item.key) || !keys.insert(item.key).second)
+      return InvalidArgument(base.name(), ": item '", OneLine(item.key), "' is there already");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items) {
+  WISP_RETURN_IF_ERROR(Check(base, items));
+  const Rows rows(base);
+  std::vector<Mixture> mixtures;
+  GrownModel grown;
+  for (const NewItem& item : items) {
+    WISP_ASSIGN_OR_RETURN(Mixture mixture, rows.Of(item));
+    grown.origins.push_back(mixture.origin);
+    mixtures.push_back(std::move(mixture));
+  }
+  std::vector<float> room;
+  const std::span<const float> old = base.AllWeights(room);
+  std::vector<float> unused;
+  grown.contents = ContentsOf(base, unused);
+  grown.contents.weights = {};
+  grown.contents.tables = base.tables();
+  grown.contents.architecture.num_items += static_cast<uint32_t>(items.size());
+  WISP_RETURN_IF_ERROR(Validate(grown.contents.architecture));
+  const auto from = ParametersOf(base.architecture()), to = ParametersOf(grown.contents.architecture);
+  grown.weights.resize(FlatSize(to));
+  for (size_t i = 0; i < from.size(); ++i) CopyParameter(from[i], to[i], old, mixtures, grown.weights);
+  for (const NewItem& item : items) {
+    grown.contents.item_keys.push_back(item.key);
+    if (base.has_item_names()) grown.contents.item_names.push_back(item.name.empty() ? item.key : item.name);
+  }
+  grown.contents.weights = grown.weights;
+  return grown;
+}
+
+}  // namespace wisp

@@ -1,0 +1,42 @@
+// A model with more items: rows for items that it did not learn, made of what anybody may know.
+//
+//   WISP_ASSIGN_OR_RETURN(const GrownModel grown, AddItems(base, {{.key = "soup-lentil", .name = "Lentil soup"}}));
+//   WISP_RETURN_IF_ERROR(WriteModel("base-2.wisp", grown.contents));
+#ifndef WISP_RUNTIME_MODEL_CATALOGUE_H_
+#define WISP_RUNTIME_MODEL_CATALOGUE_H_
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/model/model_file.h"
+
+namespace wisp {
+
+struct NewItem {
+  std::string key, name;  // no name: the key
+  std::string like;       // key of an item that it is like; empty: none is known
+};
+
+// Where the row of a new item comes from.
+enum class RowOrigin {
+  kNeighbour,  // a copy of the row of the item that it is like
+  kWords,      // the mean of rows of items that share words of its name or key; rare words count more
+  kMean,       // the mean of all rows: a score as of an item of which nothing is known
+};
+
+struct GrownModel {
+  ModelContents contents;  // its weights are those below
+  std::vector<float> weights;
+  std::vector<RowOrigin> origins;  // of each new item
+};
+
+// Items keep their numbers; new ones follow in the order given. Of the base's data nothing is read but its file, so what
+// is known of it stays what it is. kInvalidArgument: a key that is none, twice or there already; `like` names no item; a
+// base without keys, a classifier or an adapter. `base` must outlive the result.
+Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_MODEL_CATALOGUE_H_

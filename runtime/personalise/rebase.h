@@ -1,0 +1,44 @@
+// A new base, with an app's update or with new items: what was learned is carried over to it, and judged there.
+//
+//   WISP_ASSIGN_OR_RETURN(const RebaseResult moved, Rebase({.from = "base-1.wisp", .to = "base-2.wisp",
+//                                                           .output = "mine.wisp"}));
+//
+// What training changed in the old base is added to the new one: to rows of items by their keys, to all else in its
+// place. People are served the new base until a judging finds the carried model better than it, so a rebase makes
+// nothing worse. It is post-processing: nothing is charged, and what was spent stays spent.
+#ifndef WISP_RUNTIME_PERSONALISE_REBASE_H_
+#define WISP_RUNTIME_PERSONALISE_REBASE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "runtime/core/status.h"
+#include "runtime/model/model_file.h"
+
+namespace wisp {
+
+struct RebaseOptions {
+  std::string from, to;  // files of the old base and the new one
+  std::string output;    // what people are served (night_files.h)
+  std::string created_by = {};
+};
+
+struct RebaseResult {
+  // Nothing was learned yet, or shapes differ in more than the number of items: training begins anew with the new base,
+  // with what the plan has left.
+  bool carried = false;
+  std::string why_not;
+  uint32_t shared_items = 0;  // items of both bases
+  uint32_t lost_items = 0;    // of the old base alone: what was learned of them is gone
+};
+
+// kInvalidArgument: `output` was personalised from another base than `from`. kIo: the disk; a night is running. May be
+// done again after a power cut, and then ends what it began.
+Result<RebaseResult> Rebase(const RebaseOptions& options);
+
+// Whether the second differs from the first in its number of items at most.
+bool SameButForItems(const Architecture& one, const Architecture& other);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_PERSONALISE_REBASE_H_

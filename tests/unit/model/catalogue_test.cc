@@ -1,0 +1,101 @@
+// New items of a model: old rows stay as they are, new ones come from what is public.
+#include "runtime/model/catalogue.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp {
+namespace {
+
+class CatalogueTest : public ::testing::Test {
+ protected:
+  CatalogueTest() {
+    architecture_ = UniformArchitecture{
+        .num_items = 4, .max_length = 5, .width = 4, .num_heads = 1, .num_blocks = 1, .inner_width = 4};
+    architecture_.head.output_bias = OutputBias::kFixed;
+    parameters_ = ParametersOf(architecture_);
+    std::vector<float> weights(FlatSize(parameters_));
+    for (const ParameterSpec& p : parameters_)
+      std::iota(weights.begin() + static_cast<std::ptrdiff_t>(p.offset),
+                weights.begin() + static_cast<std::ptrdiff_t>(p.offset + p.size()), 1.0f);
+    const Status written = WriteModel(
+        path_, {.architecture = architecture_,
+                .weights = weights,
+                .item_keys = {"tea", "tea-mint", "soup", "cake"},
+                .item_names = {"Tea", "Mint tea", "Lentil soup", "Cake"},
+                .provenance = {
+                    {.description = "made up", .mechanisms = {"none"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}});
+    EXPECT_TRUE(written.ok()) << written.message();
+  }
+  // Row `item` of the item table, [4], with its bias behind it.
+  static std::vector<float> Row(const std::vector<float>& weights, const Architecture& a, size_t item) {
+    const auto parameters = ParametersOf(a);
+    const ParameterSpec& table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)];
+    const ParameterSpec& bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)];
+    const float* row = weights.data() + table.offset + item * table.cols;
+    std::vector<float> all(row, row + table.cols);
+    all.push_back(weights[bias.offset + item]);
+    return all;
+  }
+
+  test::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "m.wisp";
+  Architecture architecture_;
+  std::vector<ParameterSpec> parameters_;
+};
+
+TEST_F(CatalogueTest, RowsComeFromANeighbourFromWordsOrFromAll) {
+  const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
+  const auto grown = AddItems(base, std::vector<NewItem>{{"tea-iced", "Iced tea", "cake"},
+                                                         {"soup-pea", "Pea soup", ""},
+                                                         {"mint", "", ""},
+                                                         {"radio", "Radio", ""}});
+  ASSERT_TRUE(grown.ok()) << grown.status().message();
+  EXPECT_EQ(grown->origins,
+            (std::vector{RowOrigin::kNeighbour, RowOrigin::kWords, RowOrigin::kWords, RowOrigin::kMean}));
+  const Architecture& a = grown->contents.architecture;
+  ASSERT_EQ(a.num_items, 8u);
+  for (size_t item = 0; item < 4; ++item)
+    EXPECT_EQ(Row(grown->weights, a, item)[0], static_cast<float>(4 * item + 1)) << item;
+  EXPECT_EQ(Row(grown->weights, a, 4), Row(grown->weights, a, 3)) << "like cake";
+  EXPECT_EQ(Row(grown->weights, a, 5), Row(grown->weights, a, 2)) << "soup is in one name";
+  EXPECT_EQ(Row(grown->weights, a, 6), Row(grown->weights, a, 1)) << "its key is its name";
+  EXPECT_EQ(Row(grown->weights, a, 7), (std::vector<float>{7, 8, 9, 10, 2.5f})) << "the mean";
+  // What is not of items is as it was, and the file holds it all.
+  ASSERT_TRUE(WriteModel(folder_ / "grown.wisp", grown->contents).ok());
+  const ModelFile file = *ModelFile::Open(folder_ / "grown.wisp", Verify::kFull);
+  EXPECT_EQ(file.item_key(7), "radio");
+  EXPECT_EQ(file.item_name(6), "mint");
+  ASSERT_EQ(file.provenance().size(), 1u);
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const ParameterSpec& p = parameters_[i];
+    EXPECT_TRUE(std::equal(base.Tensor(i), base.Tensor(i) + p.size(), file.Tensor(i))) << p.name;
+  }
+}
+
+// Two words: the rarer one counts more.
+TEST_F(CatalogueTest, RareWordsCountMore) {
+  const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
+  const auto grown = AddItems(base, std::vector<NewItem>{{"x", "Tea soup", ""}});
+  const float first = Row(grown->weights, grown->contents.architecture, 4)[0];
+  // Of "tea" (rows 1 and 5) the mean is 3, of "soup" it is 9.
+  EXPECT_GT(first, 6);
+  EXPECT_LT(first, 9);
+}
+
+TEST_F(CatalogueTest, RefusesItemsThatAreNone) {
+  const ModelFile base = *ModelFile::Open(path_);
+  const auto refused = [&](const NewItem& item) {
+    return AddItems(base, std::vector<NewItem>{item}).status().code() == StatusCode::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused({"", "nameless", ""}));
+  EXPECT_TRUE(refused({"tea", "Tea again", ""}));
+  EXPECT_TRUE(refused({"x", "X", "nothing"}));
+  EXPECT_FALSE(AddItems(base, std::vector<NewItem>{{"x", "", ""}, {"x", "", ""}}).ok());
+}
+
+}  // namespace
+}  // namespace wisp

@@ -1,0 +1,116 @@
+// A new base: what was learned is carried over by keys, nothing is worse meanwhile, and a power cut loses nothing.
+#include "runtime/personalise/rebase.h"
+
+#include "runtime/model/catalogue.h"
+#include "tests/unit/personalise/night_test_util.h"
+
+namespace wisp {
+namespace {
+
+class RebaseTest : public NightTest {
+ protected:
+  // The base with two more items, of which one takes the first number.
+  void MakeNewBase() {
+    const ModelFile base = *ModelFile::Open(base_path_);
+    auto grown = AddItems(base, std::vector<NewItem>{{"new a", "", ""}, {"new b", "", Key(3)}});
+    ASSERT_TRUE(grown.ok()) << grown.status().message();
+    std::reverse(grown->contents.item_keys.begin(), grown->contents.item_keys.end());
+    const auto parameters = ParametersOf(grown->contents.architecture);
+    const ParameterSpec& table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)];
+    std::vector<float> reversed = grown->weights;
+    for (size_t row = 0; row < table.rows; ++row)
+      std::copy_n(grown->weights.data() + table.offset + row * table.cols, table.cols,
+                  reversed.data() + table.offset + (table.rows - 1 - row) * table.cols);
+    grown->contents.weights = reversed;
+    ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
+  }
+  RebaseOptions OptionsOfRebase() const { return {.from = base_path_, .to = new_base_, .output = output_}; }
+  NightOptions OnNewBase() {
+    NightOptions o = Options();
+    o.base_path = new_base_;
+    return o;
+  }
+  // Of the row of an item, by its key.
+  static std::vector<float> Row(const ModelFile& model, const std::string& key) {
+    const auto& parameters = model.parameters();
+    const size_t table = RequireParameter({parameters.begin(), parameters.end()}, ParameterRole::kItemTable);
+    const float* row = model.Tensor(table) + *model.FindItem(key) * parameters[table].cols;
+    return {row, row + parameters[table].cols};
+  }
+
+  const std::string new_base_ = folder_ / "base-2.wisp";
+};
+
+TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
+  Plan(Settings());
+  MakeNewBase();
+  while (MustRun().serves == NightResult::Serves::kBase) ASSERT_LT(nights_, 4);
+  const double learned = Knows(output_), known = Knows(base_path_);
+  const std::vector<float> mine = Row(*ModelFile::Open(files_.candidate), Key(5)),
+                           base = Row(*ModelFile::Open(base_path_), Key(5));
+  const auto refused = RunNight(OnNewBase());
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument) << "before it is carried over";
+
+  const uint64_t charged = Charged("training") + Charged("judging");
+  const auto result = Rebase(OptionsOfRebase());
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_TRUE(result->carried);
+  EXPECT_EQ(result->shared_items, static_cast<uint32_t>(kItems));
+  EXPECT_EQ(result->lost_items, 0u);
+  EXPECT_EQ(Charged("training") + Charged("judging"), charged);
+  EXPECT_EQ(HashOf(output_), HashOf(new_base_)) << "nobody judged the sum";
+  const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
+  const std::vector<float> carried = Row(start, Key(5));
+  for (size_t i = 0; i < base.size(); ++i) EXPECT_NEAR(carried[i], mine[i], 1e-5) << "the new row is the old base's";
+  EXPECT_EQ(Row(start, "new b"), Row(*ModelFile::Open(new_base_), "new b")) << "of which nothing was learned";
+  ASSERT_EQ(start.provenance().size(), 3u);
+
+  // Judged at once, though the plan has no judging for this night.
+  const auto night = RunNight(OnNewBase());
+  ASSERT_TRUE(night.ok()) << night.status().message();
+  EXPECT_TRUE(night->judged);
+  EXPECT_EQ(night->serves, NightResult::Serves::kNewestCandidate);
+  EXPECT_GT(Knows(output_), (learned + known) / 2);
+}
+
+TEST_F(RebaseTest, EndsWhatAPowerCutLeft) {
+  Plan(Settings());
+  MakeNewBase();
+  MustRun();
+  const std::string candidate = folder_ / "kept", checkpoint = folder_ / "kept.c";
+  ASSERT_TRUE(CopyFile(files_.candidate, candidate).ok());
+  ASSERT_TRUE(CopyFile(files_.checkpoint, checkpoint).ok());
+  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  const uint64_t start = HashOf(files_.start);
+  // Only the start was written.
+  ASSERT_TRUE(CopyFile(candidate, files_.candidate).ok());
+  ASSERT_TRUE(CopyFile(checkpoint, files_.checkpoint).ok());
+  ASSERT_TRUE(CopyFile(base_path_, output_).ok());
+  EXPECT_FALSE(RunNight(OnNewBase()).ok());
+  const auto again = Rebase(OptionsOfRebase());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_TRUE(again->carried);
+  EXPECT_EQ(HashOf(files_.start), start);
+  EXPECT_EQ(HashOf(output_), HashOf(new_base_));
+  EXPECT_EQ(RunNight(OnNewBase())->steps, 6u);
+}
+
+TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
+  Plan(Settings());
+  MakeNewBase();
+  const auto nothing = Rebase(OptionsOfRebase());
+  ASSERT_TRUE(nothing.ok()) << nothing.status().message();
+  EXPECT_FALSE(nothing->carried);
+  EXPECT_EQ(nothing->why_not, "nothing was learned yet");
+  EXPECT_EQ(HashOf(output_), HashOf(new_base_));
+  // One that was personalised from neither of the two.
+  MakeBase(folder_ / "third.wisp", 3);
+  ASSERT_TRUE(RunNight(OnNewBase()).ok());
+  RebaseOptions other = OptionsOfRebase();
+  other.from = folder_ / "third.wisp";
+  other.to = base_path_;
+  EXPECT_EQ(Rebase(other).status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace wisp

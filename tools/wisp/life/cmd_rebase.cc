@@ -1,0 +1,112 @@
+// wisp rebase, wisp catalogue
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/core/text.h"
+#include "runtime/model/catalogue.h"
+#include "runtime/personalise/rebase.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/life/life_data.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Result<std::vector<NewItem>> ReadNewItems(const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return IoError(path, ": the new items cannot be opened");
+  std::vector<NewItem> items;
+  std::string line;
+  while (std::getline(file, line)) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    if (line.empty()) continue;
+    const size_t first = line.find('\t'), second = first == std::string::npos ? first : line.find('\t', first + 1);
+    NewItem item{.key = line.substr(0, first)};
+    if (first != std::string::npos) item.name = line.substr(first + 1, second - first - 1);
+    if (second != std::string::npos) item.like = line.substr(second + 1);
+    items.push_back(std::move(item));
+  }
+  if (items.empty()) return InvalidData(path, ": there is no item in it; allowed are lines of key<TAB>name");
+  return items;
+}
+
+const char* NameOf(RowOrigin origin) {
+  switch (origin) {
+    case RowOrigin::kNeighbour:
+      return "neighbour";
+    case RowOrigin::kWords:
+      return "words";
+    case RowOrigin::kMean:
+      return "mean";
+  }
+  return "";
+}
+
+}  // namespace
+
+Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const RebaseResult r,
+                        Rebase({.from = a.from, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", Json({{"model", a.out},
+                              {"carried", r.carried},
+                              {"why_not", r.why_not},
+                              {"shared_items", r.shared_items},
+                              {"lost_items", r.lost_items}})
+                            .dump(2)
+                            .c_str());
+    return OkStatus();
+  }
+  std::printf("%s: serves the new base%s\n", a.out.c_str(),
+              r.carried ? "; what was learned is carried over, and is served once a judging finds it better"
+                        : (": " + r.why_not).c_str());
+  std::printf("%s items are in both, %s of the old base are gone. Nothing was charged; what was spent stays spent\n",
+              Thousands(r.shared_items).c_str(), Thousands(r.lost_items).c_str());
+  return OkStatus();
+}
+
+Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
+  WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items, ReadNewItems(a.items));
+  WISP_ASSIGN_OR_RETURN(GrownModel grown, AddItems(base, items));
+  grown.contents.created_by = "wisp " + Version();
+  WISP_RETURN_IF_ERROR(WriteModel(a.out, grown.contents));
+  size_t counts[3] = {};
+  for (const RowOrigin origin : grown.origins) ++counts[static_cast<size_t>(origin)];
+  Json j = {{"model", a.out}, {"items", grown.contents.architecture.num_items}, {"added", items.size()}};
+  std::string ways;
+  for (const RowOrigin origin : {RowOrigin::kNeighbour, RowOrigin::kWords, RowOrigin::kMean}) {
+    const size_t count = counts[static_cast<size_t>(origin)];
+    j["rows_from"][NameOf(origin)] = count;
+    if (count > 0) ways += (ways.empty() ? "" : ", ") + std::to_string(count) + " from " + NameOf(origin);
+  }
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n", j.dump(2).c_str());
+  } else {
+    std::printf("%s: %s items, of which %zu are new; rows: %s\n", a.out.c_str(),
+                Thousands(grown.contents.architecture.num_items).c_str(), items.size(), ways.c_str());
+  }
+  return OkStatus();
+}
+
+Status CatalogueList(const CatalogueArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
+  Json j = {{"model", a.model}, {"items", Json::array()}};
+  for (size_t i = 0; i < model.num_items(); ++i) {
+    const std::string key(model.has_item_keys() ? model.item_key(i) : ""), name = ShownItem(model, i);
+    if (format == OutputFormat::kJson) {
+      j["items"].push_back({{"key", key}, {"name", name}});
+    } else {
+      std::printf("%s\t%s\n", Printable(key).c_str(), Printable(name).c_str());
+    }
+  }
+  if (format == OutputFormat::kJson) std::printf("%s\n", j.dump(2).c_str());
+  return OkStatus();
+}
+
+}  // namespace wisp::tools
