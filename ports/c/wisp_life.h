@@ -150,9 +150,9 @@ typedef struct wisp_night_result {
   uint64_t num_events, unknown_events, unknown_items, bad_rows, num_records;
 } wisp_night_result;
 
-/* One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the file at
- * output_path where a candidate was found better than the base. It may be stopped at any moment, by `progress` or by
- * the system: what was paid for is kept, and the next call goes on. WISP_PRIVACY_REFUSED: the ledger has no plan.
+/* One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the file
+ * at output_path where a candidate was found better than the base. It may be stopped at any moment, by `progress` or
+ * by the system: what was paid for is kept, and the next call goes on. WISP_PRIVACY_REFUSED: the ledger has no plan.
  * WISP_IO: another night runs on the same output. `result` may be NULL. */
 WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
                                           wisp_error* error);

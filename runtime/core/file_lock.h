@@ -1,5 +1,5 @@
-// One process at a time: a lock on a file of its own, given up by the destructor and by the end of the process, whatever
-// ends it. The file stays, empty. POSIX.
+// One process at a time: a lock on a file of its own, given up by the destructor and by the end of the process,
+// whatever ends it. The file stays, empty. POSIX.
 //
 //   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take("mine.wisp.lock", "another run writes mine.wisp"));
 #ifndef WISP_RUNTIME_CORE_FILE_LOCK_H_

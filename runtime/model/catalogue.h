@@ -32,9 +32,9 @@ struct GrownModel {
   std::vector<RowOrigin> origins;  // of each new item
 };
 
-// Items keep their numbers; new ones follow in the order given. Of the base's data nothing is read but its file, so what
-// is known of it stays what it is. kInvalidArgument: a key that is none, twice or there already; `like` names no item; a
-// base without keys, a classifier or an adapter. `base` must outlive the result.
+// Items keep their numbers; new ones follow in the order given. Nothing is read but the base's file, so its provenance
+// stays what it is. kInvalidArgument: a key that is none, twice or there already; `like` names no item; a base without
+// keys, a classifier or an adapter. `base` must outlive the result.
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items);
 
 }  // namespace wisp

@@ -1,7 +1,6 @@
 // One night of a device's life: trains a little, judges when it is time, and changes what people are served only where
-// a candidate was found better than the base. All that it needs to know stands in the ledger and in the files beside the
-// output, so it may be stopped at any moment: the next night goes on from there, and what was charged is never charged
-// twice for the same thing nor used twice.
+// a candidate was found better than the base. All that it needs to know stands in the ledger and in the files beside
+// the output, so it may be stopped at any moment: the next night goes on from there. What was charged is used once.
 //
 //   WISP_ASSIGN_OR_RETURN(const NightResult night, RunNight({.base_path = "base.wisp", .output = "mine.wisp",
 //       .ledger = {.path = "log.ledger"}, .read = [&](const data::ReadOptions& o) {

@@ -1,5 +1,5 @@
-// The files of a life, beside the model that people are served, and which of them go with which. Each is replaced whole;
-// what a power cut leaves between two of them the next night puts right.
+// The files of a life, beside the model that people are served, and which of them go with which. Each is replaced
+// whole; what a power cut leaves between two of them the next night puts right.
 //
 //   mine.wisp             what is served: the base, or a candidate that was found better
 //   mine.wisp.candidate   the newest personalised model

@@ -107,7 +107,8 @@ struct LifeCommandArguments {
 void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
-void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);  // plan, personalise, rebase, catalogue, log
+// plan, personalise, rebase, catalogue, log
+void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
 
 }  // namespace wisp::tools
 
