@@ -44,7 +44,7 @@ grep -q "without noise and without a charge" out || fail "what judging locally l
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json
 json 'j["judged"] and "verdict" in j["not_private"]'
 expect 0 "" "$wisp" privacy --ledger local.ledger
-grep -q "chosen on the same data without a charge: which model is served" out || fail "the statement does not name the local choice"
+grep -q "chosen on the same data without a charge: which model is served and trains on" out || fail "the statement does not name the local choice"
 
 # More items, and a base that has them: what was learned goes along.
 printf 'soup-pea\tPea soup\nradio\tRadio\nbagel-new\tNew bagel\tbagel-lentil\n' >new.tsv
@@ -53,7 +53,7 @@ json 'j["added"] == 3 and j["rows_from"] == {"neighbour": 1, "words": 1, "mean":
 expect 2 "is there already" "$wisp" catalogue add --model base-2.wisp --items new.tsv --out base-3.wisp
 expect 0 "" "$wisp" catalogue list --model base-2.wisp
 [ "$(tail -n 1 out)" = "$(printf 'bagel-new\tNew bagel')" ] || fail "the newest item is $(tail -n 1 out)"
-expect 2 "was personalised from another model than base-2.wisp: carry it over to that one with .wisp rebase." \
+expect 2 "it is neither base-2.wisp nor was it personalised from it: carry it over with .wisp rebase." \
   "$wisp" personalise --data log.db --model base-2.wisp --out mine.wisp
 expect 0 "" "$wisp" rebase --from base.wisp --to base-2.wisp --out mine.wisp --json
 json 'j["carried"] and j["lost_items"] == 0'

@@ -224,6 +224,29 @@ Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
   return out == nullptr ? OkStatus() : wisp::ports::FillResult(Filled(result), out, "wisp_night_result");
 }
 
+Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threads, wisp_quality* out) {
+  if (model_path == nullptr || log_path == nullptr || out == nullptr)
+    return InvalidArgument("wisp_evaluate: model_path, log_path and quality must not be NULL");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_quality"));
+  WISP_RETURN_IF_ERROR(wisp::CheckThreads(num_threads));
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile model, wisp::ModelFile::Open(model_path, wisp::Verify::kFull));
+  std::vector<std::string> keys;
+  for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
+  WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, keys));
+  WISP_ASSIGN_OR_RETURN(
+      const data::ReadResult events,
+      data::ReadSequences(log_path, data::Format::kSqlite, {.known_items = &index, .private_run = true}));
+  const wisp::Architecture& a = model.architecture();
+  const wisp::RecordSet set = wisp::MakeRecords(events.sequences, a.max_length, wisp::HoldOut::kTest);
+  const wisp::Recommender graph(a, wisp::kernels::Device(wisp::kernels::BestOps()),
+                                {.use = wisp::GraphUse::kInference});
+  wisp::Workers workers(num_threads == 0 ? wisp::DefaultThreads() : num_threads, {});
+  const wisp::RankingQuality q =
+      wisp::EvaluateRanking(graph, wisp::ParameterSource(model.tensors()), set.test, workers);
+  const wisp_quality quality{sizeof(wisp_quality), q.ndcg_at_10, q.hit_at_10, q.num_users};
+  return wisp::ports::FillResult(quality, out, "wisp_quality");
+}
+
 Status RebaseTo(const char* from, const char* to, const char* output, wisp_rebase_result* out) {
   if (from == nullptr || to == nullptr || output == nullptr)
     return InvalidArgument("wisp_rebase: from_path, to_path and output_path must not be NULL");
@@ -314,6 +337,11 @@ wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, d
 
 wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result, wisp_error* error) {
   return Guarded(error, [&] { return RunNight(options, result); });
+}
+
+wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t num_threads, wisp_quality* quality,
+                        wisp_error* error) {
+  return Guarded(error, [&] { return Evaluate(model_path, log_path, num_threads, quality); });
 }
 
 wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path, wisp_rebase_result* result,

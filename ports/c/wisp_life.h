@@ -157,6 +157,16 @@ typedef struct wisp_night_result {
 WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
                                           wisp_error* error);
 
+/* How good the model in a file is on a log: for each user the rank of the last item among all that the events before it
+ * do not have. Local only: not private, do not send it anywhere. */
+typedef struct wisp_quality {
+  size_t size;
+  double ndcg_at_10, hit_at_10;
+  uint64_t num_users; /* of three events or more that the model knows */
+} wisp_quality;
+WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t num_threads,
+                                 wisp_quality* quality, wisp_error* error);
+
 /* ---- New bases and items (not in a library that only recommends) ------------------------------------------------ */
 
 typedef struct wisp_rebase_result {

@@ -16,7 +16,7 @@ namespace {
 
 using privacy::Ledger;
 
-constexpr char kLocalChoice[] = "which model is served";
+constexpr char kLocalChoice[] = "which model is served and trains on";
 // All judgings of a life: what they cost is one figure, and their nights are nobody's business.
 constexpr char kJudgingRun[] = "judging";
 
@@ -38,6 +38,7 @@ class Night {
         {"the output", files_.served},
         {{"the base", o_.base_path}, {"the ledger", o_.ledger.path}, {"the file of candidates", files_.candidate}}));
     if (access(files_.served.c_str(), F_OK) != 0) WISP_RETURN_IF_ERROR(ServeFile(o_.base_path));
+    WISP_RETURN_IF_ERROR(CheckServed());
     WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
     // What a night before this one found out and could not act upon.
     WISP_RETURN_IF_ERROR(ActOnJudgements());
@@ -54,6 +55,15 @@ class Night {
   const LifetimeSettings& settings() const { return result_.settings; }
   // What training begins with.
   const ModelFile& origin() const { return models_.start ? *models_.start : base_; }
+
+  // Before it is replaced: that it is of this life.
+  Status CheckServed() const {
+    WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
+    if (served.content_hash() == base_.content_hash() || BeganWith(served, base_)) return OkStatus();
+    return InvalidArgument(
+        files_.served, ": it is neither ", o_.base_path,
+        " nor was it personalised from it: carry it over with `wisp rebase`, or name another output");
+  }
 
   Status ServeFile(const std::string& path) {
     WISP_RETURN_IF_ERROR(CopyFile(path, files_.served));

@@ -60,6 +60,7 @@ def night():
          NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
+        ("another-life-overwritten", "Run", "WISP_RETURN_IF_ERROR(CheckServed());", "", NIGHT + "RefusesWhatIsNotOfThisLife"),
         ("two-nights-at-once", "RunNight", "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));", "(void)held;",
          NIGHT + "RefusesWhatIsNotOfThisLife"),
     ]) + table("runtime/personalise/night_files.cc", [

@@ -122,7 +122,7 @@ TEST_F(NightTest, JudgedLocallyItPaysForTrainingAloneAndSaysSo) {
   EXPECT_TRUE(OpenLedger().Results()->empty()) << "what is not private has no place in a ledger";
   const auto statement = privacy::StatementOf(OpenLedger(), ledger_path_, *privacy::Delta::Create(1e-4));
   ASSERT_EQ(statement->uncharged_tuning.size(), 1u);
-  EXPECT_EQ(statement->uncharged_tuning[0], "which model is served");
+  EXPECT_EQ(statement->uncharged_tuning[0], "which model is served and trains on");
 }
 
 TEST_F(NightTest, WithoutJudgesTheNewestIsServed) {
@@ -166,6 +166,15 @@ TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
   const Status status = refused(base);
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(status.message().find("wisp rebase"), std::string::npos) << status.message();
+  EXPECT_FALSE(BeganWith(*ModelFile::Open(files_.candidate), *ModelFile::Open(folder_ / "other.wisp")));
+  EXPECT_TRUE(BeganWith(*ModelFile::Open(files_.candidate), *ModelFile::Open(base_path_)));
+  const std::string theirs = folder_ / "theirs.wisp";
+  MakeBase(theirs, 3);
+  const uint64_t before = HashOf(theirs);
+  NightOptions onto = Options();
+  onto.output = theirs;
+  EXPECT_EQ(refused(onto).code(), StatusCode::kInvalidArgument) << "another model would be lost";
+  EXPECT_EQ(HashOf(theirs), before);
   const auto lock = FileLock::Take(files_.lock, "held");
   ASSERT_TRUE(lock.ok());
   EXPECT_EQ(refused(Options()).code(), StatusCode::kIo);

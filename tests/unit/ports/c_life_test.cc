@@ -178,6 +178,19 @@ TEST_F(CLifeTest, ANewBaseWithMoreItemsTakesOver) {
   EXPECT_EQ(wisp_rebase(nullptr, grown.c_str(), out_.c_str(), nullptr, &error_), WISP_INVALID_ARGUMENT);
 }
 
+TEST_F(CLifeTest, SaysHowGoodAModelIs) {
+  wisp_quality quality = WISP_INIT(wisp_quality);
+  ASSERT_EQ(wisp_evaluate(base_.c_str(), log_.c_str(), 1, &quality, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(quality.num_users, 10u);
+  EXPECT_GT(quality.hit_at_10, 0) << "of 12 items";
+  EXPECT_LE(quality.ndcg_at_10, quality.hit_at_10);
+  const double one_thread = quality.ndcg_at_10;
+  ASSERT_EQ(wisp_evaluate(base_.c_str(), log_.c_str(), 3, &quality, &error_), WISP_OK);
+  EXPECT_EQ(quality.ndcg_at_10, one_thread);
+  EXPECT_EQ(wisp_evaluate(base_.c_str(), nullptr, 1, &quality, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_evaluate(ledger_.c_str(), log_.c_str(), 1, &quality, &error_), WISP_IO);
+}
+
 TEST_F(CLifeTest, StructsOfEverySizeAreFilledAsFarAsTheyGo) {
   MustPlan();
   for (size_t size = 0; size <= sizeof(wisp_budget); ++size) {
