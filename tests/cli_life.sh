@@ -38,6 +38,32 @@ expect 0 "" "$wisp" privacy --ledger log.ledger --json
 json '3.9 < j["accounting"]["ledger_epsilon"] <= 4'
 expect 4 "has charges: a plan for a life is made before the first of them" "${plan[@]}" --for "1 year"
 
+# The report: one page without script or network, and what is local is marked.
+expect 0 "" "$wisp" report --ledger log.ledger --html report.html --json
+json 'not j["local_only"]'
+grep -q "What it cost" report.html && grep -q "What the judges found" report.html || fail "the report lacks a part"
+grep -q "Local only" report.html && fail "a report of a ledger alone says that it is local"
+grep -qE "https?:|<script|@import|url\(" report.html && fail "the report needs something else than itself"
+python3 - <<'END' || fail "the report is no page"
+import html.parser
+class Page(html.parser.HTMLParser):
+    open = []
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta", "link"): self.open.append(tag)
+    def handle_startendtag(self, tag, attributes): pass
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+page = Page()
+page.feed(open("report.html").read())
+assert not page.open, page.open
+END
+expect 0 "" "$wisp" report --ledger log.ledger --html report.html --data log.db --model base.wisp --out mine.wisp --json
+json 'j["local_only"]'
+grep -q "Local only: counted on the data without noise" report.html || fail "the report does not mark what is local"
+expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.ledger --html log.ledger
+expect 2 "has no plan for a life" "$wisp" report --ledger t.ledger --html none.html
+[ ! -e none.html ] || fail "a refused report left a file"
+
 # Judged locally, it is said.
 expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger
 grep -q "without noise and without a charge" out || fail "what judging locally leaks is not said"

@@ -186,6 +186,13 @@ struct PersonaliseArguments {
   bool other_data = false;
 };
 
+struct ReportArguments {
+  std::string ledger, html, model, out;
+  AnchorArguments anchor;
+  DataArguments data;
+  uint32_t threads = 0;
+};
+
 struct RebaseArguments {
   std::string from, to, out;
 };
@@ -265,6 +272,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& arguments, OutputFormat f
 Status Reproduce(const ReproduceArguments& arguments, OutputFormat format);
 Status PlanCommand(const PlanArguments& arguments, OutputFormat format);
 Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
+Status Report(const ReportArguments& arguments, OutputFormat format);
 Status RebaseCommand(const RebaseArguments& arguments, OutputFormat format);
 Status CatalogueAdd(const CatalogueArguments& arguments, OutputFormat format);
 Status CatalogueList(const CatalogueArguments& arguments, OutputFormat format);

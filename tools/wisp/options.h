@@ -98,6 +98,7 @@ struct ClassifyArguments {
 struct LifeCommandArguments {
   PlanArguments plan;
   PersonaliseArguments personalise;
+  ReportArguments report;
   RebaseArguments rebase;
   CatalogueArguments catalogue;
   LogArguments log;
@@ -107,7 +108,7 @@ struct LifeCommandArguments {
 void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
-// plan, personalise, rebase, catalogue, log
+// plan, personalise, report, rebase, catalogue, log
 void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
 
 }  // namespace wisp::tools

@@ -1,4 +1,4 @@
-// The options of `wisp plan`, `personalise`, `rebase`, `catalogue` and `log`.
+// The options of `wisp plan`, `personalise`, `report`, `rebase`, `catalogue` and `log`.
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
@@ -78,6 +78,24 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
   chosen.OnCall(c, Personalise, a);
 }
 
+void AddReport(CLI::App& app, Chosen& chosen, ReportArguments& a) {
+  CLI::App* c = app.add_subcommand(
+      "report",
+      "A page about a life: plan and reality, what it cost, what the judges found, the statement. From the ledger "
+      "alone,\n"
+      "or with the log, and then one part of it is for this device's owner only.\n"
+      "  wisp report --ledger log.ledger --html report.html\n"
+      "  wisp report --ledger log.ledger --html report.html --data log.db --model base.wisp --out mine.wisp");
+  c->add_option("--ledger", a.ledger, "The ledger with the plan")->required();
+  AddAnchor(c, a.anchor);
+  c->add_option("--html", a.html, "File to write")->required();
+  AddData(c, a.data, false);
+  c->get_option("--data")->needs(c->add_option("--model", a.model, "The base"));
+  c->get_option("--data")->needs(c->add_option("--out", a.out, "What people are served, as wisp personalise has it"));
+  c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
+  chosen.OnCall(c, Report, a);
+}
+
 void AddRebase(CLI::App& app, Chosen& chosen, RebaseArguments& a) {
   CLI::App* c = app.add_subcommand("rebase",
                                    "Carry what was learned over to a new base. It is served as it is until a judging "
@@ -145,6 +163,7 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
 void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments) {
   AddPlan(app, chosen, arguments.plan);
   AddPersonalise(app, chosen, arguments.personalise);
+  AddReport(app, chosen, arguments.report);
   AddRebase(app, chosen, arguments.rebase);
   AddCatalogue(app, chosen, arguments.catalogue);
   AddLog(app, chosen, arguments.log);

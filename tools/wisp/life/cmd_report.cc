@@ -1,0 +1,34 @@
+// wisp report
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "tools/wisp/life/report_page.h"
+
+namespace wisp::tools {
+
+Status Report(const ReportArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckOutput({"--html", a.html}, {{"--ledger", a.ledger},
+                                                        {"--model", a.model},
+                                                        {"--out", a.out},
+                                                        {"--data", a.data.path},
+                                                        {"--anchor", a.anchor.file}}));
+  WISP_ASSIGN_OR_RETURN(const ReportedLife life, ReadLife(a));
+  const std::string page = ReportPage(life);
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a.html));
+  WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(page))));
+  WISP_RETURN_IF_ERROR(file.Commit());
+  const bool local = !life.qualities.empty();
+  if (format == OutputFormat::kJson) {
+    std::printf(
+        "%s\n",
+        nlohmann::ordered_json({{"html", a.html}, {"bytes", page.size()}, {"local_only", local}}).dump(2).c_str());
+    return OkStatus();
+  }
+  std::printf("%s: %s\n", a.html.c_str(),
+              local ? "local only: its marked part was counted on the data without noise"
+                    : "from the ledger alone: nothing in it was counted on the data without noise");
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

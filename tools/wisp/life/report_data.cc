@@ -1,0 +1,104 @@
+#include "tools/wisp/life/report_data.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "runtime/layers/recommender.h"
+#include "runtime/personalise/night.h"
+#include "runtime/personalise/night_files.h"
+#include "runtime/privacy/ledger/ledger_composition.h"
+#include "runtime/privacy/ledger_statement.h"
+#include "runtime/train/run/records.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/ledger_access.h"
+#include "tools/wisp/life/life_data.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+constexpr size_t kPoints = 12;  // of the plan's curve: the accountant takes a while for each
+
+std::string DayOf(const std::string& time_utc) { return time_utc.substr(0, 10); }
+
+Status ReadSteps(const privacy::Ledger& ledger, ReportedLife& life) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(life.settings.delta));
+  life.steps_planned = life.settings.runs * life.settings.steps_per_run;
+  life.steps_done = life.steps_planned - life.left.steps;
+  if (!entries.empty())
+    life.first_day = DayOf(entries.front().time_utc), life.last_day = DayOf(entries.back().time_utc);
+  for (const privacy::LedgerPlan& plan : plans) {
+    if (plan.settings.empty()) continue;
+    const privacy::PlannedMechanism& all = plan.mechanisms.front();
+    life.plan.assign(1, {0, 0});
+    for (size_t point = 1; point <= kPoints; ++point) {
+      const uint64_t steps = std::max<uint64_t>(1, all.mechanism.steps() * point / kPoints);
+      WISP_ASSIGN_OR_RETURN(const privacy::Mechanism some, all.mechanism.WithSteps(steps));
+      privacy::Composition spent;
+      spent.Add(some, privacy::NoiseKind::kSecure, all.loss_slack);
+      WISP_ASSIGN_OR_RETURN(const double epsilon, spent.Epsilon(delta));
+      life.plan.push_back({steps, epsilon});
+    }
+  }
+  return OkStatus();
+}
+
+// As they were judged: of every base, each by the judgings of its own.
+Status ReadJudgings(const privacy::Ledger& ledger, ReportedLife& life) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
+  const double scale = life.settings.gain_scale / std::max(1u, life.settings.num_judging_public());
+  std::vector<Judgement> of_base;
+  for (const privacy::LedgerResult& result : results) {
+    WISP_ASSIGN_OR_RETURN(const Judgement j, JudgementFromText(result.text));
+    if (!of_base.empty() && of_base.back().base != j.base) of_base.clear();
+    of_base.push_back(j);
+    life.judgings.push_back({.day = DayOf(result.time_utc),
+                             .gain = j.gains * scale,
+                             .deviation = j.gain_noise() * scale,
+                             .found = Serve(life.settings.rule(), of_base).verdict.kind});
+  }
+  return OkStatus();
+}
+
+Status AddQuality(const ReportArguments& a, const std::string& name, const std::string& path, ReportedLife& life) {
+  if (path.empty() || access(path.c_str(), F_OK) != 0) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(path, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadData(a.data, ReadLimits{.private_run = true}, &model));
+  const RecordSet set = MakeRecords(events.sequences, model.architecture().max_length, HoldOut::kTest);
+  const Recommender graph(model.architecture(), kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
+  Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
+  life.qualities.push_back({name, EvaluateRanking(graph, ParameterSource(model.tensors()), set.test, workers)});
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<ReportedLife> ReadLife(const ReportArguments& a) {
+  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.anchor, a.ledger));
+  WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
+  WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
+  if (!settings)
+    return InvalidArgument("ledger '", a.ledger, "' has no plan for a life: a report is of one; wisp plan makes it");
+  ReportedLife life{.ledger_name = FileName(a.ledger),
+                    .dataset = ledger.dataset(),
+                    .unit = std::string(privacy::ToText(ledger.unit())),
+                    .settings = *settings};
+  WISP_ASSIGN_OR_RETURN(life.left, LeftOf(ledger, *settings));
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(settings->delta));
+  WISP_ASSIGN_OR_RETURN(life.epsilon_stated, ledger.Spent(delta));
+  WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, life.ledger_name, delta));
+  statement.created_by = "wisp " + Version();
+  life.statement = privacy::ToText(statement);
+  WISP_RETURN_IF_ERROR(ReadSteps(ledger, life));
+  WISP_RETURN_IF_ERROR(ReadJudgings(ledger, life));
+  if (a.data.path.empty()) return life;
+  WISP_RETURN_IF_ERROR(AddQuality(a, "the base", a.model, life));
+  WISP_RETURN_IF_ERROR(AddQuality(a, "what is served", a.out, life));
+  WISP_RETURN_IF_ERROR(AddQuality(a, "the newest candidate", NightFiles(a.out).candidate, life));
+  return life;
+}
+
+}  // namespace wisp::tools
