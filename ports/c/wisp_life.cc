@@ -172,7 +172,6 @@ wisp_night_result Filled(const wisp::NightResult& night) {
   r.changed = night.changed ? 1 : 0;
   r.judged = night.judged ? 1 : 0;
   r.verdict = static_cast<wisp_verdict>(night.verdict.kind);
-  r.given_up = night.given_up ? 1 : 0;
   r.steps = night.steps;
   r.steps_of_model = night.steps_of_model;
   r.runs_left = night.left.runs;

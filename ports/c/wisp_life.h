@@ -141,8 +141,8 @@ typedef struct wisp_night_result {
   int32_t changed;      /* 1: the file at output_path is another one than before */
   int32_t judged;       /* 1: this night */
   wisp_verdict verdict; /* after the newest judging; with WISP_JUDGE_LOCAL it is not private */
-  int32_t given_up;     /* 1: the candidate was found worse; training begins anew with the base */
   int32_t on_device;
+  int32_t not_read;
   uint64_t steps;          /* of this night; 0: the plan has none left */
   uint64_t steps_of_model; /* of the candidate in all */
   uint64_t runs_left, steps_left, judgings_left;

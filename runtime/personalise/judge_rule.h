@@ -60,12 +60,13 @@ struct Verdict {
 Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements);
 
 // What people are to be served after some judgings, by their numbers: the newest candidate with which they were found
-// better, unless its own gain is clearly below that of the one that was served before. A candidate that is found worse
-// ends its line: none is served, it is to be given up, and what was judged up to it counts no more.
+// better, unless its own gain is clearly below that of the one that was served before. Where they are found worse, the
+// base is served, and what was judged until then counts no more: training may go through worse models to better ones
+// (docs/personalise.md).
 struct Served {
   std::optional<size_t> judging;  // none: the base
-  bool newest_is_worse = false;
-  Verdict verdict;  // after the newest judging
+  bool newest_is_worse = false;   // and nothing was judged since
+  Verdict verdict;                // after the newest judging
 };
 Served Serve(const JudgeRule& rule, std::span<const Judgement> judgements);
 

@@ -40,7 +40,7 @@ struct LifetimeSettings {
   // 1: judged without noise and without a charge. Whoever sees which model is served, or what it recommends, learns
   // something of the records that judge: for models that never leave the device.
   uint32_t judges_locally = 0;
-  double gain_scale = 0.5, error = 0.05, decay = 1;  // JudgeOptions and JudgeRule
+  double gain_scale = 0.5, error = 0.05, decay = 0.7;  // JudgeOptions and JudgeRule
   uint32_t num_targets = 8;
   JudgeMeasure measure = JudgeMeasure::kLogRank;
   double learning_rate = 0.003;  // of Adam, constant

@@ -196,15 +196,7 @@ class Night {
     result_.judged = true;
     result_.verdict = Decide(settings().rule(), std::span(&judged, 1));
     if (result_.verdict.kind == Verdict::Kind::kBetter) return Serve(*models_.candidate);
-    return result_.verdict.kind == Verdict::Kind::kWorse ? GiveUp() : OkStatus();
-  }
-
-  // Before the candidate is gone, so that a power cut in between leaves something to find it worse by.
-  Status GiveUp() {
-    WISP_RETURN_IF_ERROR(Serve(base_));
-    models_ = {};
-    result_.given_up = true;
-    return files_.ForgetCandidate();
+    return result_.verdict.kind == Verdict::Kind::kWorse ? Serve(base_) : OkStatus();
   }
 
   Status ActOnJudgements() {
@@ -213,8 +205,8 @@ class Night {
     if (judged.empty()) return OkStatus();
     const Served served = wisp::Serve(settings().rule(), judged);
     result_.verdict = served.verdict;
+    if (served.newest_is_worse) return Serve(base_);
     const uint64_t candidate = models_.candidate ? models_.candidate->content_hash() : 0;
-    if (served.newest_is_worse && candidate == judged.back().candidate) return GiveUp();
     if (!served.judging || judged[*served.judging].candidate != candidate) return OkStatus();
     return Serve(*models_.candidate);
   }

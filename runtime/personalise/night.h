@@ -60,8 +60,7 @@ struct NightResult {
   bool judged = false;
   Verdict verdict;  // after the newest judging; of a plan that judges locally it is not private
   enum class Serves { kBase, kEarlierCandidate, kNewestCandidate } serves = Serves::kBase;
-  bool changed = false;   // the output is another file than before the night
-  bool given_up = false;  // a candidate was found worse than the base, and is gone
+  bool changed = false;  // the output is another file than before the night
 };
 
 // kPrivacyRefused: no ledger, no plan in it, or what FineTune refuses. kInvalidArgument: files that are not of this

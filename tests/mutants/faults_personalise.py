@@ -55,7 +55,7 @@ def night():
         ("judged-every-night", "JudgingIsDue", "runs * s.judgings / s.runs > s.judgings - result_.left.judgings &&", "",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
         ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "", NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
-        ("worse-candidate-kept", "ActOnJudgements", "return GiveUp();", "return OkStatus();", NIGHT + "AWorseCandidateIsGivenUp"),
+        ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "", NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
         ("local-choice-unsaid", "Begin", "settings().judges_locally != 0 ? kLocalChoice", "settings().judges_locally > 1 ? kLocalChoice",
          NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",

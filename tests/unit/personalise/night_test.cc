@@ -87,29 +87,31 @@ TEST_F(NightTest, AVerdictThatWasNotActedUponIsNotLost) {
   EXPECT_EQ(Charged("judging"), judged);
 }
 
-TEST_F(NightTest, AWorseCandidateIsGivenUp) {
-  LifetimeSettings settings = Settings();
-  settings.learning_rate = 1;
-  Plan(settings);
-  bool given_up = false;
-  // What the base knows already.
-  WriteLog(known_path_, 1);
-  for (int night = 0; night < 6; ++night) {
-    NightOptions o = Options();
-    o.read = [&](const data::ReadOptions& options) {
-      return data::ReadSequences(known_path_, data::Format::kSqlite, options);
-    };
-    const NightResult result = *RunNight(o);
-    EXPECT_EQ(result.serves, Serves::kBase);
-    given_up = given_up || result.given_up;
-    if (result.given_up) {
-      EXPECT_FALSE(files_.HasCandidate());
-      EXPECT_FALSE(files_.HasCheckpoint());
-    }
-    EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+TEST_F(NightTest, AWorseCandidateIsNotServedAndTrainsOn) {
+  Plan(Settings());
+  while (MustRun().serves == Serves::kBase) ASSERT_LT(nights_, 5);
+  ASSERT_NE(HashOf(output_), HashOf(base_path_));
+  {
+    // What a judging would leave that found people's tastes changed.
+    privacy::Ledger ledger = OpenLedger();
+    const LifetimeSettings settings = **SettingsOf(ledger);
+    const auto charge = JudgeCharge({.run = "judging", .noise_multiplier = settings.judging_noise});
+    const auto id = ledger.Charge(*charge);
+    ASSERT_TRUE(id.ok()) << id.status().message();
+    const Judgement worse{.gains = -1000,
+                          .squares = 90,
+                          .noise_multiplier = settings.judging_noise,
+                          .base = HashOf(base_path_),
+                          .candidate = HashOf(files_.candidate)};
+    ASSERT_TRUE(ledger.AddResult(*id, ToText(worse)).ok());
   }
-  EXPECT_TRUE(given_up);
-  EXPECT_EQ(Charged("training"), 36u) << "what is left of the plan is used from the base on";
+  const uint64_t steps = ModelFile::Open(files_.candidate)->provenance().back().steps;
+  const NightResult night = MustRun();
+  EXPECT_EQ(night.verdict.kind, Verdict::Kind::kWorse);
+  EXPECT_EQ(night.serves, Serves::kBase);
+  EXPECT_TRUE(night.changed);
+  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  EXPECT_EQ(night.steps_of_model, steps + 6) << "it trains on";
 }
 
 TEST_F(NightTest, JudgedLocallyItPaysForTrainingAloneAndSaysSo) {

@@ -45,7 +45,6 @@ Json ToJson(const NightResult& n, const std::string& out) {
   Json j = {{"model", out},
             {"serves", Served(n.serves)},
             {"changed", n.changed},
-            {"given_up", n.given_up},
             {"steps", n.steps},
             {"steps_of_model", n.steps_of_model},
             {"judged", n.judged},
@@ -80,7 +79,6 @@ void Print(const NightResult& n, const std::string& out, const Json& j) {
     std::printf("judged    %s than the base: evidence %s, threshold %s\n",
                 n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : Found(n.verdict.kind),
                 privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
-  if (n.given_up) std::printf("          the candidate is given up; training begins anew with the base\n");
   std::printf("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed ? " (changed)" : "");
   std::printf("left      %s of %s runs, %s of %u judgings; epsilon %s at delta %s covers all of them\n",
               Thousands(n.left.runs).c_str(), Thousands(n.settings.runs).c_str(), Thousands(n.left.judgings).c_str(),
