@@ -3,6 +3,7 @@
 #include "runtime/personalise/night.h"
 
 #include "runtime/core/file_lock.h"
+#include "runtime/personalise/forecast.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "tests/unit/personalise/night_test_util.h"
 
@@ -14,10 +15,12 @@ using Serves = NightResult::Serves;
 TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
   Plan(Settings());
   const double base = Knows(base_path_);
+  const auto planned = static_cast<double>(*MemoryOfRun(ModelFile::Open(base_path_)->architecture(), Settings(), 1));
   bool better = false;
   for (int night = 1; night <= 6; ++night) {
     const NightResult result = MustRun();
     EXPECT_EQ(result.steps, 6u) << night;
+    EXPECT_NEAR(static_cast<double>(result.training->planned_bytes), planned, 0.03 * planned) << "as the plan said";
     EXPECT_EQ(result.steps_of_model, 6u * static_cast<uint64_t>(night));
     EXPECT_EQ(result.left.runs, 6u - static_cast<uint64_t>(night));
     EXPECT_EQ(result.judged, night % 2 == 0) << night;

@@ -1,0 +1,107 @@
+// What a plan says beforehand: settings that follow from public numbers, an outlook, memory to the byte, a time.
+#include "runtime/personalise/forecast.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "runtime/train/run/initialise.h"
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp {
+namespace {
+
+class Forecast : public ::testing::Test {
+ protected:
+  Forecast() {
+    architecture_ = UniformArchitecture{
+        .num_items = 50, .max_length = 10, .width = 16, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
+  }
+  Lifetime MustPlan(const LifeRequest& request) {
+    auto life = PlanLifetime(architecture_, SuggestLife(request));
+    EXPECT_TRUE(life.ok()) << life.status().message();
+    return *std::move(life);
+  }
+
+  test::TemporaryFolder folder_;
+  Architecture architecture_;
+};
+
+TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
+  const LifetimeSettings s = SuggestLife({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 12});
+  EXPECT_EQ(s.num_training_public(), 1600u);
+  EXPECT_EQ(s.expected_batch, 400u) << "a quarter";
+  EXPECT_EQ(s.steps_per_run * s.runs, 120u) << "30 passes";
+  EXPECT_EQ(s.judgings, 12u);
+  const LifetimeSettings year = SuggestLife({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 365});
+  EXPECT_EQ(year.steps_per_run, 1u) << "every night has a step";
+  EXPECT_EQ(year.judgings, 12u);
+  const LifetimeSettings few = SuggestLife({.num_records_public = 20, .epsilon = 4, .delta = 1e-5, .runs = 3});
+  EXPECT_EQ(few.expected_batch, 16u) << "no more than there are";
+  const LifetimeSettings many = SuggestLife({.num_records_public = 1'000'000, .epsilon = 4, .delta = 1e-7, .runs = 3});
+  EXPECT_EQ(many.expected_batch, 4096u);
+  const LifetimeSettings asked = SuggestLife({.num_records_public = 2000,
+                                              .epsilon = 4,
+                                              .delta = 1e-5,
+                                              .runs = 12,
+                                              .steps_per_run = 7,
+                                              .expected_batch = 33,
+                                              .learning_rate = 0.5,
+                                              .judgings = 0});
+  EXPECT_EQ(asked.steps_per_run, 7u);
+  EXPECT_EQ(asked.expected_batch, 33u);
+  EXPECT_EQ(asked.learning_rate, 0.5);
+  EXPECT_EQ(asked.num_training_public(), 2000u);
+}
+
+TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
+  const LifeRequest good{.num_records_public = 200'000, .epsilon = 8, .delta = 1e-6, .runs = 12};
+  const Lifetime many = MustPlan(good);
+  const Outlook clear = OutlookOf(architecture_, many.settings);
+  EXPECT_EQ(clear.kind, Outlook::Kind::kGain);
+  EXPECT_TRUE(clear.advice.empty());
+  EXPECT_TRUE(clear.found);
+  ASSERT_EQ(clear.power.size(), 6u);
+  for (const Outlook::PowerRow& row : clear.power) EXPECT_LE(row.after_first, row.after_all + 1e-9) << row.gain;
+
+  const Lifetime few = MustPlan({.num_records_public = 50, .epsilon = 1, .delta = 1e-4, .runs = 365});
+  const Outlook hopeless = OutlookOf(architecture_, few.settings);
+  EXPECT_EQ(hopeless.kind, Outlook::Kind::kHopeless);
+  EXPECT_FALSE(hopeless.found);
+  EXPECT_GE(hopeless.advice.size(), 2u);
+  EXPECT_NE(hopeless.advice.front().find("the base is the better model"), std::string::npos);
+}
+
+// More records and a larger epsilon leave less noise; more trained numbers have more of it.
+TEST_F(Forecast, NoiseToSignalGoesTheWayItShould) {
+  const LifeRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10};
+  const auto of = [&](const LifeRequest& r) { return NoiseToSignal(architecture_, MustPlan(r).settings); };
+  const double usual = of(request);
+  LifeRequest more = request, private_one = request;
+  more.num_records_public = 20000;
+  private_one.epsilon = 1;
+  EXPECT_LT(of(more), 0.5 * usual);
+  EXPECT_GT(of(private_one), 1.5 * usual);
+  const LifetimeSettings settings = MustPlan(request).settings;
+  const double small = NoiseToSignal(architecture_, settings);
+  architecture_.num_items *= 4;
+  EXPECT_GT(NoiseToSignal(architecture_, settings), small);
+}
+
+TEST_F(Forecast, MeasuresWithoutALog) {
+  const Lifetime life = MustPlan({.num_records_public = 400, .epsilon = 4, .delta = 1e-5, .runs = 12});
+  std::vector<float> weights(FlatSize(ParametersOf(architecture_)));
+  auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(architecture_, {}, random, weights);
+  const std::string path = folder_ / "made-up";
+  const auto time = MeasureLife(architecture_, weights, life, {.ledger_path = path, .num_threads = 1, .seconds = 0.3});
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  EXPECT_GT(time->cpu_of_run, 0);
+  EXPECT_GT(time->cpu_of_judging, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "")) << "what was made up is gone";
+  EXPECT_FALSE(MeasureLife(architecture_, weights, life, {.ledger_path = folder_ / "none/x"}).ok());
+}
+
+}  // namespace
+}  // namespace wisp
