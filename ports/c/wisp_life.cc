@@ -40,7 +40,7 @@ Result<data::Units> UnitsOfOptions(const char* function, const wisp_unit& field,
   return wisp::UnitsOf(*unit, session_gap, times_per_second == 0 ? 1 : times_per_second);
 }
 
-Result<wisp::LifetimeSettings> SettingsOf(const wisp_plan_options& o, const data::Units& units) {
+Result<wisp::LifeRequest> RequestOf(const wisp_plan_options& o) {
   const int32_t judge = NumberOf(o.judge);
   if (judge < WISP_JUDGE_PRIVATE || judge > WISP_JUDGE_NONE)
     return InvalidArgument("wisp_plan_life: there is no judge ", judge);
@@ -60,10 +60,7 @@ Result<wisp::LifetimeSettings> SettingsOf(const wisp_plan_options& o, const data
   }
   r.judging_share = o.judging_share;
   r.judges_locally = judge == WISP_JUDGE_LOCAL;
-  wisp::LifetimeSettings settings = wisp::SuggestLife(r);
-  settings.session_gap = units.session_gap;
-  settings.times_per_second = units.times_per_second;
-  return settings;
+  return r;
 }
 
 wisp_plan Filled(const wisp::LifetimeSettings& s, const wisp::Outlook& outlook, size_t bytes,
@@ -114,11 +111,11 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
     return InvalidArgument("wisp_plan_life: model_path, ledger_path and dataset are required");
   WISP_ASSIGN_OR_RETURN(const data::Units units,
                         UnitsOfOptions("wisp_plan_life", o.unit, o.session_gap, o.times_per_second));
-  WISP_ASSIGN_OR_RETURN(const wisp::LifetimeSettings wanted, SettingsOf(o, units));
+  WISP_ASSIGN_OR_RETURN(const wisp::LifeRequest request, RequestOf(o));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         OpenPlannedLedger(o, base, *wisp::ports::UnitOfNumber(NumberOf(o.unit))));
-  WISP_ASSIGN_OR_RETURN(const wisp::Lifetime life, wisp::PlanLifetime(base.architecture(), wanted));
+  WISP_ASSIGN_OR_RETURN(const wisp::Lifetime life, wisp::PlanLife(base.architecture(), request, units));
   WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), life.settings, o.num_threads));
   wisp::LifeTime time;
   if (o.measure != 0) {

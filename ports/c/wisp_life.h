@@ -53,7 +53,7 @@ typedef struct wisp_plan_options {
   uint64_t steps_per_run;    /* 0: 30 passes over the records in the whole life */
   uint32_t expected_batch;   /* 0: a quarter of the records that train, 64 to 4096 */
   uint32_t num_threads;      /* of what is measured; 0: min(4, processors) */
-  double learning_rate;      /* 0: 0.003 */
+  double learning_rate;      /* 0: it follows from the noise, 0.01 at most */
   uint32_t typical_events;   /* of a record, for what is measured: a public guess; 0: as many as the model reads */
   int32_t dry_run;           /* 1: write nothing */
   int32_t measure;           /* 1: fill the seconds of the plan, which takes two seconds */
@@ -75,7 +75,7 @@ typedef struct wisp_plan {
   wisp_outlook outlook;
   double training_noise, judging_noise; /* multipliers; 0 of judging: nobody judges, or locally */
   double noise_to_signal;               /* what `outlook` follows from; docs/personalise.md */
-  /* the smallest gain, in log(1 + rank), that is found in four lives of five; NaN: none is, so no decision is
+  /* the smallest gain, in NDCG over all items, that is found in four lives of five; NaN: none is, so no decision is
    * possible and the base stays what is served */
   double found_gain;
   uint64_t bytes; /* that a night holds while it steps, beside the log */

@@ -18,6 +18,8 @@ namespace wisp {
 namespace {
 
 constexpr double kPassesOfLife = 30, kStepsOfPass = 4;
+// Rates that were best in the measurements of docs/personalise.md.
+constexpr double kRateOfSignal = 0.0036, kMostRate = 0.01;
 constexpr uint32_t kMostJudgings = 12, kMostBatch = 4096;
 
 double TrainedNumbers(const Architecture& a, const LifetimeSettings& s) {
@@ -65,6 +67,16 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
       r.steps_per_run > 0 ? r.steps_per_run : std::max<uint64_t>(1, std::llround(steps / std::max(1u, r.runs)));
   if (r.learning_rate > 0) s.learning_rate = r.learning_rate;
   return s;
+}
+
+Result<Lifetime> PlanLife(const Architecture& a, const LifeRequest& r, const data::Units& units) {
+  LifetimeSettings wanted = SuggestLife(r);
+  wanted.session_gap = units.session_gap;
+  wanted.times_per_second = units.times_per_second;
+  WISP_ASSIGN_OR_RETURN(Lifetime life, PlanLifetime(a, wanted));
+  if (r.learning_rate == 0)
+    life.settings.learning_rate = std::min(kMostRate, kRateOfSignal / std::sqrt(NoiseToSignal(a, life.settings)));
+  return life;
 }
 
 double NoiseToSignal(const Architecture& a, const LifetimeSettings& s) {

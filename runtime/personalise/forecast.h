@@ -1,8 +1,8 @@
 // What a plan for a life will take and bring, before anything is charged: noise against signal, what the judges can
 // find, memory, and time, measured on this device with made-up records. Nothing here reads the log.
 //
-//   LifetimeSettings settings = SuggestLife({.num_records_public = 2000, .epsilon = 4, .delta = 1e-5, .runs = 365});
-//   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLifetime(architecture, settings));
+//   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(architecture, {.num_records_public = 2000, .epsilon = 4,
+//                                                                      .delta = 1e-5, .runs = 365}, units));
 //   const Outlook outlook = OutlookOf(architecture, life.settings);
 #ifndef WISP_RUNTIME_PERSONALISE_FORECAST_H_
 #define WISP_RUNTIME_PERSONALISE_FORECAST_H_
@@ -34,6 +34,8 @@ struct LifeRequest {
 };
 // Settings without noise, which PlanLifetime finds. docs/personalise.md has the measurements behind each choice.
 LifetimeSettings SuggestLife(const LifeRequest& request);
+// Both, with a learning rate that follows from the noise where none is asked for.
+Result<Lifetime> PlanLife(const Architecture& architecture, const LifeRequest& request, const data::Units& units);
 
 // How much of what training releases over the whole life is noise. All steps' noise, spread over every trained number,
 // against what records agree on at most: noise * sqrt(trained) / (batch * sqrt(steps)). Public numbers alone.

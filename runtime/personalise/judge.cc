@@ -38,15 +38,17 @@ class Reader {
     context_.past = keeps ? read_ : 0;
     graph_.Score(context_, history.last(window), scores_.data());
     read_ = window == history.size() ? window : 0;
-    return measure == JudgeMeasure::kLogRank ? -LogRank(history, target, excluded) : LogProbability(target);
+    if (measure == JudgeMeasure::kLogLikelihood) return LogProbability(target);
+    const size_t rank = Rank(history, target, excluded);
+    return measure == JudgeMeasure::kNdcg ? Ndcg(rank, scores_.size()) : -std::log1p(static_cast<double>(rank));
   }
 
  private:
-  double LogRank(std::span<const int32_t> history, int32_t target, std::vector<uint8_t>& excluded) const {
+  size_t Rank(std::span<const int32_t> history, int32_t target, std::vector<uint8_t>& excluded) const {
     for (const int32_t id : history) excluded[static_cast<size_t>(id)] = 1;
     const size_t rank = RankOf(scores_, excluded, target);
     for (const int32_t id : history) excluded[static_cast<size_t>(id)] = 0;
-    return std::log1p(static_cast<double>(rank));
+    return rank;
   }
 
   double LogProbability(int32_t target) const {

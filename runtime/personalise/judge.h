@@ -28,17 +28,18 @@ namespace wisp {
 
 // What a record's gain is of each of its events, with everything before it as history: larger is better.
 enum class JudgeMeasure {
-  kLogRank,        // log(1 + rank) of the base less that of the candidate; rank 0 is the best
+  kNdcg,           // 1 / log2(rank + 2), the NDCG of one event among all items; rank 0 is the best
+  kLogRank,        // log(1 + rank) of the base less that of the candidate: also where nobody looks that far
   kLogLikelihood,  // log-probability under the candidate less that under the base
 };
 
 struct JudgeOptions {
   privacy::Ledger* ledger = nullptr;  // required; of records that are divided
   std::string run;
-  JudgeMeasure measure = JudgeMeasure::kLogRank;
+  JudgeMeasure measure = JudgeMeasure::kNdcg;
   // Standard deviation of the noise on what one record adds, which is at most 1 in length.
   double noise_multiplier = 0;
-  double gain_scale = 0.5;  // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
+  double gain_scale = 0.2;  // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
   uint64_t base = 0, candidate = 0;  // content hashes of the two, kept with the result (Judgement)
   uint32_t num_targets = 8;          // a record is judged by at most so many of its newest events
   uint32_t num_threads = 1;

@@ -48,7 +48,7 @@ void ForEachField(Settings& s, const Use& field) {
   field("times_per_second", s.times_per_second);
 }
 
-constexpr std::string_view kMeasures[] = {"log_rank", "log_likelihood"};
+constexpr std::string_view kMeasures[] = {"ndcg", "log_rank", "log_likelihood"};
 
 Status Check(const LifetimeSettings& s) {
   if (s.num_records_public == 0) return InvalidArgument("a plan needs a public number of records; it is 0");

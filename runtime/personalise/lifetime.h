@@ -40,9 +40,9 @@ struct LifetimeSettings {
   // 1: judged without noise and without a charge. Whoever sees which model is served, or what it recommends, learns
   // something of the records that judge: for models that never leave the device.
   uint32_t judges_locally = 0;
-  double gain_scale = 0.5, error = 0.05, decay = 0.7;  // JudgeOptions and JudgeRule
+  double gain_scale = 0.2, error = 0.05, decay = 0.7;  // JudgeOptions and JudgeRule
   uint32_t num_targets = 8;
-  JudgeMeasure measure = JudgeMeasure::kLogRank;
+  JudgeMeasure measure = JudgeMeasure::kNdcg;
   double learning_rate = 0.003;  // of Adam, constant
   double averaging = 0;          // TrainingOptions::ema_decay
   uint32_t num_negatives = 0;    // of a sampled softmax; 0: the full one

@@ -55,6 +55,17 @@ TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
   EXPECT_EQ(asked.num_training_public(), 2000u);
 }
 
+// The less signal the noise leaves, the smaller the steps.
+TEST_F(Forecast, TheRateFollowsFromTheNoise) {
+  const auto rate = [&](uint32_t records, double asked) {
+    const LifeRequest r{.num_records_public = records, .epsilon = 4, .delta = 1e-6, .runs = 10, .learning_rate = asked};
+    return PlanLife(architecture_, r, {})->settings.learning_rate;
+  };
+  EXPECT_EQ(rate(100'000, 0), 0.01) << "at most";
+  EXPECT_LT(rate(300, 0), 0.008);
+  EXPECT_EQ(rate(300, 0.5), 0.5);
+}
+
 TEST_F(Forecast, SaysWhereItIsHopelessAndWhatWouldHelp) {
   const LifeRequest good{.num_records_public = 200'000, .epsilon = 8, .delta = 1e-6, .runs = 12};
   const Lifetime many = MustPlan(good);

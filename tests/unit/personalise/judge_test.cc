@@ -117,7 +117,7 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
   const Buffers buffers = graph.AllocateForInference();
   const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
-  for (const JudgeMeasure measure : {JudgeMeasure::kLogRank, JudgeMeasure::kLogLikelihood}) {
+  for (const JudgeMeasure measure : {JudgeMeasure::kNdcg, JudgeMeasure::kLogRank, JudgeMeasure::kLogLikelihood}) {
     for (const uint32_t targets : {1u, 4u, 100u}) {
       JudgeOptions options = Options(ledger);
       options.measure = measure;
@@ -139,9 +139,10 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
             double total = 0;
             for (const float score : scores) total += std::exp(static_cast<double>(score));
             const auto target = static_cast<size_t>(record[t]);
-            sum[model] += measure == JudgeMeasure::kLogRank
-                              ? -std::log1p(static_cast<double>(RankOf(scores, seen, record[t])))
-                              : static_cast<double>(scores[target]) - std::log(total);
+            const auto rank = static_cast<double>(RankOf(scores, seen, record[t]));
+            sum[model] += measure == JudgeMeasure::kNdcg      ? 1 / std::log2(rank + 2)
+                          : measure == JudgeMeasure::kLogRank ? -std::log1p(rank)
+                                                              : static_cast<double>(scores[target]) - std::log(total);
           }
         }
         const double mean = count == 0 ? 0 : (sum[1] - sum[0]) / static_cast<double>(count);

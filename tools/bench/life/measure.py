@@ -92,8 +92,9 @@ class Cafe(Split):
 
     def device(self, users, seed):
         path = self.path(f"device-{users}-{seed}.db")
-        self.wisp("synth", "--out", path, "--population", "device", "--users", users, "--seed", 100 + seed, json_out=False,
-                  threads=False)
+        if not os.path.exists(path):
+            self.wisp("synth", "--out", path, "--population", "device", "--users", users, "--seed", 100 + seed,
+                      json_out=False, threads=False)
         return path
 
 

@@ -131,7 +131,7 @@ void PrintJudging(const Planned& p) {
   std::printf(
       "judging   %u times by %s records of their own, at no cost beside training; wrong in %s of lives at most\n",
       s.judgings, Thousands(s.num_judging_public()).c_str(), Percent(s.error).c_str());
-  std::printf("          the chance that a gain of so much in log(1 + rank) is found   after 1   after %u   after %u\n",
+  std::printf("          the chance that a gain of so much in NDCG is found            after 1   after %u   after %u\n",
               (s.judgings + 1) / 2, s.judgings);
   for (const Outlook::PowerRow& row : p.outlook.power)
     std::printf("          %61.3f   %7s   %7s   %8s\n", row.gain, Percent(row.after_first).c_str(),
@@ -201,10 +201,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
   const std::string path = LedgerPath(a.life);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, LedgerForPlan(a, base, unit));
-  LifetimeSettings wanted = SuggestLife(request);
-  wanted.session_gap = units.session_gap;
-  wanted.times_per_second = units.times_per_second;
-  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLifetime(base.architecture(), wanted));
+  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(base.architecture(), request, units));
   Planned planned{.settings = life.settings, .outlook = OutlookOf(base.architecture(), life.settings)};
   WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(life.settings));
   WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), life.settings, a.life.threads));

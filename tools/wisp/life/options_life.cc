@@ -55,7 +55,8 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
       ->excludes(left);
   AddOptional(c, "--steps", a.steps, "Of a night. Default: 30 passes over the records in the whole life")
       ->excludes(left);
-  AddOptional(c, "--learning-rate", a.learning_rate, "Default: 0.003")->excludes(left);
+  AddOptional(c, "--learning-rate", a.learning_rate, "Default: it follows from the noise, 0.01 at most")
+      ->excludes(left);
   c->add_option("--typical-events", a.typical_events,
                 "Of a record, for the time it takes: a public guess. 0: as many as the model reads")
       ->excludes(left);

@@ -115,7 +115,7 @@ Chart EpsilonChart(const ReportedLife& life) {
 Chart JudgingChart(const ReportedLife& life) {
   Chart chart{.title = "What the judges found",
               .x_name = "judging",
-              .y_name = "gain over the base, in log(1 + rank)",
+              .y_name = "gain over the base, in NDCG",
               .caption =
                   "How much better than the base the candidate served the records that judge, as far as the noise "
                   "tells: bars are twice its deviation. Green: found better, red: worse, grey: undecided.",
