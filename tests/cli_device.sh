@@ -62,7 +62,7 @@ expect 0 "there is no device cuda: the emulator plays a machine without a GPU. W
 python3 -c 'a, b = (open(f, "rb").read()[-61440:] for f in ("cpu.wisp", "before.wisp")); assert a == b' || fail "other weights without a device"
 # A module that is named must be one: nothing is spent on a path that is mistyped.
 for wrong in "$work/none.so" libm.so.6; do
-  expect 2 "the device cuda cannot be opened: .*(was not loaded|is no module of wisp)" \
+  expect 2 "the device cuda cannot be opened: .*\(was not loaded\|is no module of wisp\)" \
     "${train[@]}" --out o.wisp --ledger o.ledger --device cuda --device-module "$wrong"
 done
 [ ! -e o.wisp ] && [ ! -e o.ledger ] || fail "a run with a wrong module wrote something"
@@ -175,11 +175,11 @@ expect 0 "computing on cuda float16" "${predict[@]}" "${emulated[@]}" --device-a
 # What its training holds there, as planned: more than on the processor.
 plan=("$wisp" inspect clipped.cpu --memory --recipe tiny.json --records 60 --json)
 expect 0 "" "${plan[@]}"
-cp out on_cpu.out
+cp out plan_cpu.out
 expect 0 "" "${plan[@]}" "${emulated[@]}"
 python3 - <<'END' || fail "the plan does not know the device"
 import json
-cpu, cuda = (json.load(open(f))["training"] for f in ("on_cpu.out", "out"))
+cpu, cuda = (json.load(open(f))["training"] for f in ("plan_cpu.out", "out"))
 assert cuda["device"].startswith("cuda (emulator") and cuda["total"] > cpu["total"] and "device" not in cpu
 END
 expect 0 "there is no device cuda: .*What follows runs on the processor" "${without[@]}" "${predict[@]}" "${emulated[@]}"
