@@ -176,6 +176,8 @@ def live(wisp, split, options, users, seed):
         night = wisp("personalise", *life, "--out", out)
         better.append(night["serves"])
         seconds += night.get("seconds", 0)
+        if options.nightly:
+            print(f"  night {len(better)}: served {wisp.ndcg(out, test):.4f}, {night['serves']}", flush=True)
     before, served, newest = wisp.ndcg(base, test), wisp.ndcg(out, test), None
     if os.path.exists(out + ".candidate"):
         newest = wisp.ndcg(out + ".candidate", test)
@@ -204,6 +206,7 @@ def main():
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--work", default="build/life", help="folder for splits and bases")
+    parser.add_argument("--nightly", action="store_true", help="show how good what is served is after each night")
     parser.add_argument("--json", help="append the results to this file, a line each")
     words = sys.argv[1:]
     cut = words.index("--") if "--" in words else len(words)
