@@ -226,9 +226,7 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
   WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_quality"));
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(num_threads));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile model, wisp::ModelFile::Open(model_path, wisp::Verify::kFull));
-  std::vector<std::string> keys;
-  for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
-  WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, keys));
+  WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, wisp::ItemKeysOf(model)));
   WISP_ASSIGN_OR_RETURN(
       const data::ReadResult events,
       data::ReadSequences(log_path, data::Format::kSqlite, {.known_items = &index, .private_run = true}));

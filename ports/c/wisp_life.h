@@ -62,7 +62,7 @@ typedef struct wisp_plan_options {
 } wisp_plan_options;
 
 typedef enum wisp_outlook WISP_ENUM_TYPE {
-  WISP_OUTLOOK_GAIN = 0, /* at this noise a clear gain was measured on all data */
+  WISP_OUTLOOK_GAIN = 0, /* at this noise a clear gain was measured */
   WISP_OUTLOOK_SOME_GAIN = 1,
   WISP_OUTLOOK_HOPELESS = 2 /* and at this one none: the base is the better model */
 } wisp_outlook;

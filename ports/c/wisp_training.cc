@@ -14,6 +14,7 @@
 #include "runtime/core/file.h"
 #include "runtime/data/readers.h"
 #include "runtime/inference/session.h"
+#include "runtime/model/catalogue.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
@@ -170,9 +171,7 @@ class Personalisation {
   }
 
   Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base, const data::Units& units) const {
-    std::vector<std::string> keys;
-    for (size_t i = 0; base.has_item_keys() && i < base.num_items(); ++i) keys.emplace_back(base.item_key(i));
-    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.model_path, keys));
+    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.model_path, wisp::ItemKeysOf(base)));
     return data::ReadSequences(o_.log_path, data::Format::kSqlite,
                                {.known_items = &index, .units = units, .private_run = true});
   }

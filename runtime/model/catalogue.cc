@@ -77,20 +77,6 @@ class Rows {
   std::map<std::string, std::vector<uint32_t>> items_of_;
 };
 
-// Of a parameter that has something for each item: how many numbers; 0 of any other.
-size_t NumbersOfItem(const ParameterSpec& p) {
-  switch (p.role) {
-    case ParameterRole::kItemTable:
-    case ParameterRole::kOutputTable:
-      return p.cols;
-    case ParameterRole::kOutputBias:
-    case ParameterRole::kItemVariance:
-      return 1;
-    default:
-      return 0;
-  }
-}
-
 void CopyParameter(const ParameterSpec& from, const ParameterSpec& to, std::span<const float> old,
                    const std::vector<Mixture>& mixtures, std::vector<float>& weights) {
   std::copy_n(old.data() + from.offset, from.size(), weights.data() + to.offset);
@@ -119,6 +105,25 @@ Status Check(const ModelFile& base, std::span<const NewItem> items) {
 }
 
 }  // namespace
+
+size_t NumbersOfItem(const ParameterSpec& p) {
+  switch (p.role) {
+    case ParameterRole::kItemTable:
+    case ParameterRole::kOutputTable:
+      return p.cols;
+    case ParameterRole::kOutputBias:
+    case ParameterRole::kItemVariance:
+      return 1;
+    default:
+      return 0;
+  }
+}
+
+std::vector<std::string> ItemKeysOf(const ModelFile& model) {
+  std::vector<std::string> keys;
+  for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
+  return keys;
+}
 
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items) {
   WISP_RETURN_IF_ERROR(Check(base, items));

@@ -37,6 +37,12 @@ struct GrownModel {
 // keys, a classifier or an adapter. `base` must outlive the result.
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items);
 
+// Of a parameter that has something for each item: how many numbers; 0 of any other.
+size_t NumbersOfItem(const ParameterSpec& parameter);
+
+// The key of each item; none where the file has no keys.
+std::vector<std::string> ItemKeysOf(const ModelFile& model);
+
 }  // namespace wisp
 
 #endif  // WISP_RUNTIME_MODEL_CATALOGUE_H_

@@ -91,7 +91,7 @@ Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s) {
   if (s.judgings > 0 && s.judges_locally == 0) {
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;
-      // Records of which each gains or loses as much as counts: more than was ever measured.
+      // A cautious guess: a record gains or loses more than half of what counts as 1.
       const JudgedGain judged{.num_records = s.num_judging_public(), .mean = share, .deviation = 0.6};
       const auto power = [&](uint32_t judgings) { return Power(s.rule(), judged, s.judging_noise, judgings); };
       o.power.push_back({gain, power(1), power((s.judgings + 1) / 2), power(s.judgings)});

@@ -43,7 +43,7 @@ double NoiseToSignal(const Architecture& architecture, const LifetimeSettings& s
 
 struct Outlook {
   double noise_to_signal = 0;
-  // Below kSomeGain of it a clear gain was measured on all data; above kNoGain on none.
+  // Below kSomeGain of it a clear gain was measured, above kNoGain none: docs/personalise.md has what was measured.
   enum class Kind { kGain, kSomeGain, kHopeless } kind = Kind::kGain;
   // The chance that candidates whose mean gain is `gain` (in the measure's unit) are found better, after the first, the
   // middle and the last judging. Empty without private judges.
@@ -55,7 +55,7 @@ struct Outlook {
   std::optional<double> found;
   std::vector<std::string> advice;  // sentences: what would help; empty where nothing is amiss
 };
-inline constexpr double kSomeGain = 0.25, kNoGain = 0.8;
+inline constexpr double kSomeGain = 0.2, kNoGain = 0.8;
 // Of settings with their noise.
 Outlook OutlookOf(const Architecture& architecture, const LifetimeSettings& settings);
 

@@ -7,6 +7,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
+#include "runtime/model/catalogue.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
@@ -19,12 +20,6 @@ using privacy::Ledger;
 constexpr char kLocalChoice[] = "which model is served and trains on";
 // All judgings of a life: what they cost is one figure, and their nights are nobody's business.
 constexpr char kJudgingRun[] = "judging";
-
-std::vector<std::string> KeysOf(const ModelFile& model) {
-  std::vector<std::string> keys;
-  for (size_t i = 0; model.has_item_keys() && i < model.num_items(); ++i) keys.emplace_back(model.item_key(i));
-  return keys;
-}
 
 class Night {
  public:
@@ -85,7 +80,7 @@ class Night {
     if (data_) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const data::Units units,
                           UnitsOf(ledger_.unit(), settings().session_gap, settings().times_per_second));
-    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, KeysOf(base_)));
+    WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, ItemKeysOf(base_)));
     WISP_ASSIGN_OR_RETURN(data_, o_.read({.known_items = &index, .units = units, .private_run = true}));
     result_.log = data_->report;
     return OkStatus();

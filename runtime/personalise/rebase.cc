@@ -7,6 +7,7 @@
 #include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
+#include "runtime/model/catalogue.h"
 #include "runtime/personalise/night_files.h"
 
 namespace wisp {
@@ -21,12 +22,6 @@ std::vector<uint32_t> ItemsIn(const ModelFile& from, const ModelFile& to) {
     if (const auto found = from.FindItem(to.item_key(i))) items[i] = *found;
   }
   return items;
-}
-
-// Where the numbers of an item stand in a parameter: `stride` of them; 0: it has none of items.
-size_t NumbersOfItem(const ParameterSpec& p) {
-  const bool of_items = p.role == ParameterRole::kItemTable || p.role == ParameterRole::kOutputTable;
-  return of_items ? p.cols : p.role == ParameterRole::kOutputBias ? 1 : 0;
 }
 
 // to + (mine - from), of each number that all three have.
@@ -99,6 +94,16 @@ bool HasBegun(const NightFiles& files, const ModelFile& to) {
   return start.ok() && BeganWith(*start, to);
 }
 
+// Whether nothing is left to do: what people are served, and what trains, is of the new base. Then a night may have
+// learned more since, which stays.
+bool IsDone(const NightFiles& files, const ModelFile& to) {
+  const auto is_of = [&](const std::string& path) {
+    const auto model = ModelFile::Open(path);
+    return model.ok() && (model->content_hash() == to.content_hash() || BeganWith(*model, to));
+  };
+  return is_of(files.served) && (files.HasCandidate() ? is_of(files.candidate) : HasBegun(files, to));
+}
+
 // In an order in which what is left after a power cut is known for what it is: a candidate without what it began with
 // would not be.
 Status ForgetOld(const NightFiles& files, const RebaseOptions& o, bool keep_start) {
@@ -129,8 +134,9 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   const std::vector<uint32_t> items = ItemsIn(from, to);
   for (const uint32_t item : items) result.shared_items += item != kNowhere ? 1 : 0;
   result.lost_items = from.num_items() - result.shared_items;
-  if (HasBegun(files, to)) {
-    result.carried = true;
+  result.carried = HasBegun(files, to);
+  if (IsDone(files, to)) return result;
+  if (result.carried) {
     WISP_RETURN_IF_ERROR(ForgetOld(files, o, /*keep_start=*/true));
     return result;
   }

@@ -79,6 +79,8 @@ def rebase():
         ("carried-unjudged", "ForgetOld", "return CopyFile(o.to, files.served);", "return CopyFile(keep_start ? files.start : o.to, files.served);",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
         ("rebase-never-ends", "HasBegun", "start.ok() && BeganWith(*start, to)", "false", REBASE + "EndsWhatAPowerCutLeft"),
+        ("rebase-takes-what-came-after", "Rebase", "if (IsDone(files, to)) return result;", "",
+         REBASE + "DoneAgainItTakesNothingAway"),
     ]) + table("runtime/personalise/night.cc", [
         ("new-base-waits-for-its-judging", "JudgingIsDue", "if (judged.empty() && !results.empty()) return true;", "",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),

@@ -95,6 +95,23 @@ TEST_F(RebaseTest, EndsWhatAPowerCutLeft) {
   EXPECT_EQ(RunNight(OnNewBase())->steps, 6u);
 }
 
+// An app may ask each time it starts: what was learned since stays.
+TEST_F(RebaseTest, DoneAgainItTakesNothingAway) {
+  Plan(Settings());
+  MakeNewBase();
+  MustRun();
+  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  ASSERT_TRUE(RunNight(OnNewBase()).ok());
+  const uint64_t candidate = HashOf(files_.candidate), served = HashOf(output_);
+  const auto again = Rebase(OptionsOfRebase());
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_TRUE(again->carried);
+  ASSERT_TRUE(files_.HasCandidate());
+  EXPECT_EQ(HashOf(files_.candidate), candidate);
+  EXPECT_TRUE(files_.HasCheckpoint());
+  EXPECT_EQ(HashOf(output_), served);
+}
+
 TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   Plan(Settings());
   MakeNewBase();

@@ -9,7 +9,8 @@ What follows -- goes to `wisp plan`. The splits have the shift that a device has
   cafe   the shipped model, and guests of another place; 20,000 fresh guests tell how good a model is
   games  the base has the first half of the histories of 8,000 users, so it lacks the newer items; device and test have
          other users' whole histories
-  ml-1m  the base has 2,000 users; device and test have those of the others who like one genre most (without --genre: any)
+  ml-1m  the base has 2,000 users; device and test have those of the others who like one genre most
+         (without --genre: any)
 Data files: a user and an item a line, oldest first. Bases are made once and kept in --work.
 Exit codes: 0 measured, 1 wisp failed.
 """
@@ -58,7 +59,8 @@ def recipe(name, epochs):
     games = name == "games"
     return {
         "name": f"base of {name}",
-        "architecture": {"max_length": 50, "width": 32, "num_heads": 4 if games else 1, "num_blocks": 2, "inner_width": 32,
+        "architecture": {"max_length": 50, "width": 32, "num_heads": 4 if games else 1, "num_blocks": 2,
+                         "inner_width": 32,
                          "embedding_scale": 6, "activation": "gelu", "norm": "pre", "output_table": "tied",
                          "output_bias": "none"},
         "initialisation": {"table_deviation": 0.02},
@@ -121,8 +123,8 @@ class Histories(Split):
         write_users(self.path("public.txt"), [(u, self.seen_by_base(self.all[u])) for u in self.public])
         with open(self.path("base.json"), "w") as out:
             json.dump(recipe(self.o.what, self.epochs), out)
-        self.wisp("new", "--recipe", self.path("base.json"), "--data", self.path("all.txt"), "--out", self.path("new.wisp"),
-                  threads=False)
+        self.wisp("new", "--recipe", self.path("base.json"), "--data", self.path("all.txt"), "--out",
+                  self.path("new.wisp"), threads=False)
         self.wisp("train", "--recipe", self.path("base.json"), "--model", self.path("new.wisp"), "--data",
                   self.path("public.txt"), "--out", path)
         return path
@@ -158,7 +160,8 @@ class Movies(Histories):
         if not self.o.genre:
             return names
         with open(self.o.items, encoding="utf-8") as lines:
-            of_genre = {row.split("\t")[0] for row in lines if self.o.genre in row.rstrip("\n").split("\t")[2].split("|")}
+            rows = [row.rstrip("\n").split("\t") for row in lines]
+        of_genre = {row[0] for row in rows if self.o.genre in row[2].split("|")}
         share = {u: sum(i in of_genre for i in self.all[u]) / len(self.all[u]) for u in names}
         fans = sorted(names, key=share.get, reverse=True)[:self.num_test + 2000]
         random.Random(2).shuffle(fans)
@@ -221,7 +224,8 @@ def main():
             line = live(wisp, split, options, users, seed)
             newest = "none" if line["candidate"] is None else f"{line['gain_of_candidate']:+.1%}"
             print(f"{options.what} {users} users, seed {seed}: base {line['base']:.4f}, served {line['served']:.4f} "
-                  f"({line['gain']:+.1%}, {line['serves']}), newest {newest}; noise to signal {line['noise_to_signal']:.2f}",
+                  f"({line['gain']:+.1%}, {line['serves']}), newest {newest}; "
+                  f"noise to signal {line['noise_to_signal']:.2f}",
                   flush=True)
             if options.json:
                 with open(options.json, "a") as out:
