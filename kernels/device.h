@@ -64,11 +64,21 @@ struct Memory {
     return can_share() ? table->share(stream, host, bytes) : nullptr;
   }
   void unshare(const void* host, size_t bytes) const { table->unshare(stream, host, bytes); }
+  // This process's own, an app's allocator behind it or not.
   bool is_host() const { return table == Memory().table; }
 
   const MemoryTable* table;
-  void* stream = nullptr;  // the backend's own; null on the host
+  void* stream = nullptr;  // the backend's own; on the host a HostAllocator, or null
 };
+
+// Where an app wants the host's memory to come from.
+struct HostAllocator {
+  void* (*allocate)(void* data, size_t bytes, size_t alignment);  // null: there is none left
+  void (*release)(void* data, void* memory, size_t bytes);
+  void* data;
+};
+// The host's memory from there. `allocator` must outlive all that is made in it.
+Memory HostMemory(const HostAllocator& allocator);
 
 // Both must outlive whatever is made on the device.
 struct Device {

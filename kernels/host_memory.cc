@@ -26,13 +26,25 @@ void AdviseHugePages(void* bytes, size_t size) {
 #endif
 }
 
-void* Allocate(void*, size_t bytes) {
-  void* memory = ::operator new(bytes, kAlignment);
+void* FromApp(const HostAllocator& app, size_t bytes) {
+  void* memory = app.allocate(app.data, bytes, static_cast<size_t>(kAlignment));
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+// `stream`: a HostAllocator, or null.
+void* Allocate(void* stream, size_t bytes) {
+  void* memory =
+      stream == nullptr ? ::operator new(bytes, kAlignment) : FromApp(*static_cast<HostAllocator*>(stream), bytes);
   AdviseHugePages(memory, bytes);
   return std::memset(memory, 0, bytes);
 }
 
-void Release(void*, void* memory, size_t) { ::operator delete(memory, kAlignment); }
+void Release(void* stream, void* memory, size_t bytes) {
+  if (stream == nullptr) return ::operator delete(memory, kAlignment);
+  const auto& app = *static_cast<HostAllocator*>(stream);
+  app.release(app.data, memory, bytes);
+}
 
 void Copy(void*, void* to, const void* from, size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
@@ -48,5 +60,7 @@ constexpr MemoryTable kHost = {
 }  // namespace
 
 Memory::Memory() : table(&kHost) {}
+
+Memory HostMemory(const HostAllocator& allocator) { return {kHost, const_cast<HostAllocator*>(&allocator)}; }
 
 }  // namespace wisp::kernels

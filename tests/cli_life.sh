@@ -86,6 +86,28 @@ json 'j["carried"] and j["lost_items"] == 0'
 cmp -s mine.wisp base-2.wisp || fail "another model than the new base is served, and nobody judged it"
 expect 0 "" "$wisp" personalise --data log.db --model base-2.wisp --out mine.wisp --json
 
+# A person without any history gets what is popular, unless it is gone.
+expect 2 "one is allowed, 2 were given" "$wisp" recommend --model base-2.wisp --newcomer --history radio
+expect 0 "" "$wisp" recommend --model base-2.wisp --newcomer --json
+first=$(python3 -c 'import json; print(json.load(open("out"))[0]["item"])')
+printf '%s\n' "$first" >gone.txt
+expect 0 "" "$wisp" catalogue retire --model base-2.wisp --items gone.txt --out base-4.wisp --json
+json 'j["retired"] == 1 and j["items"] == 483'
+expect 0 "" "$wisp" recommend --model base-4.wisp --newcomer --count 483 --json
+json "len(j) == 482 and '$first' not in [i['item'] for i in j]"
+expect 0 "" "$wisp" catalogue list --model base-4.wisp --json
+json "[i['key'] for i in j['items'] if i['retired']] == ['$first']"
+expect 0 "" "$wisp" catalogue restore --model base-4.wisp --items gone.txt --out base-5.wisp --json
+json 'j["retired"] == 0'
+printf 'no-such-item\n' >none.txt
+expect 2 "there is no item 'no-such-item' in it" "$wisp" catalogue retire --model base-2.wisp --items none.txt --out x.wisp
+[ ! -e x.wisp ] || fail "a refused retirement left a file"
+expect 0 "" "$wisp" rebase --from base-2.wisp --to base-4.wisp --out mine.wisp --json
+json 'j["carried"] and j["lost_items"] == 0'
+expect 0 "" "$wisp" personalise --data log.db --model base-4.wisp --out mine.wisp
+expect 0 "" "$wisp" catalogue list --model mine.wisp.start --json
+json "[i['key'] for i in j['items'] if i['retired']] == ['$first']"
+
 # The log.
 expect 3 "the log cannot be opened" "$wisp" log count none.db
 [ ! -e none.db ] || fail "counting made a log"

@@ -14,21 +14,81 @@
 #include <vector>
 
 #include "ports/c/device_c.h"
-#include "ports/c/status_c.h"
-#include "runtime/inference/batch_recommender.h"
-#include "runtime/model/item_texts.h"
-
-struct wisp_model {
-  std::unique_ptr<wisp::Session> session;
-  wisp::ItemTexts texts;
-  std::unique_ptr<wisp::BatchRecommender> batch;  // none before a batch
-  wisp_batch_options batch_how = {};              // what it was made with
-  std::vector<std::span<const int32_t>> histories;
-  std::vector<wisp::Recommendation> best;
-  std::vector<size_t> found;
-};
+#include "ports/c/model_c.h"
 
 namespace wisp::ports {
+
+Result<std::unique_ptr<kernels::HostAllocator>> AllocatorOf(const wisp_allocator* given) {
+  if (given == nullptr) return std::unique_ptr<kernels::HostAllocator>();
+  WISP_ASSIGN_OR_RETURN(const wisp_allocator a, OptionsOf(given, "wisp_allocator"));
+  if (a.allocate == nullptr || a.release == nullptr)
+    return InvalidArgument("wisp_allocator: allocate and release must not be NULL");
+  return std::make_unique<kernels::HostAllocator>(
+      kernels::HostAllocator{.allocate = a.allocate, .release = a.release, .data = a.data});
+}
+
+Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
+  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_open_options"));
+  const int32_t verify = NumberOf(o.verify), backend = NumberOf(o.backend);
+  if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER)
+    return InvalidArgument("wisp_open_options: there is no verification ", verify);
+  if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
+    return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
+  WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kInference));
+  // With the device and where there is none: an app that was tested without a GPU runs with one.
+  const bool wants_device = !device.is_processor() || !device.missing.empty();
+  if (wants_device && backend != WISP_BACKEND_SIMD) return BackendOnDevice(o.device->name);
+  WISP_ASSIGN_OR_RETURN(auto allocator, AllocatorOf(o.allocator));
+  OpenChoice choice{.backend = Backend::kSimd,
+                    .verify = verify,
+                    .verified = o.verified,
+                    .adapter = o.adapter_path == nullptr ? "" : o.adapter_path,
+                    .num_threads = std::max<size_t>(1, o.num_threads),
+                    .executor = ExecutorOf(o.run_tasks, o.run_tasks_data),
+                    .device = device.device,
+                    .max_bytes = o.max_bytes,
+                    .allocator = std::move(allocator)};
+  if (choice.allocator != nullptr && device.is_processor())
+    choice.device.memory = kernels::HostMemory(*choice.allocator);
+  switch (backend) {
+    case WISP_BACKEND_SIMD:
+      return choice;
+    case WISP_BACKEND_XNNPACK:
+      choice.backend = Backend::kXnnpack;
+      return choice;
+    case WISP_BACKEND_INT8:
+      choice.backend = Backend::kInt8;
+      return choice;
+  }
+  return InvalidArgument("wisp_open_options: there is no backend ", backend);
+}
+
+Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice) {
+  WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, Session::PlanMemory(file, choice.session()));
+  wisp_model_memory m{.size = sizeof(wisp_model_memory),
+                      .file_bytes = file.size_bytes(),
+                      .activation_bytes = plan.activations,
+                      .packed_weights_bytes = plan.packed_weights,
+                      .score_bytes = plan.scores,
+                      .name_bytes = PlanItemTexts(file),
+                      .device_bytes = plan.on_device};
+  m.total_bytes = plan.total() + m.name_bytes;
+  return m;
+}
+
+Status Finish(ModelFile file, OpenChoice choice, wisp_model** out) {
+  WISP_ASSIGN_OR_RETURN(const wisp_model_memory needed, PlanOf(file, choice));
+  if (choice.max_bytes > 0 && needed.total_bytes > choice.max_bytes)
+    return InvalidArgument(file.name(), ": opening it takes ", needed.total_bytes,
+                           " bytes of memory, wisp_open_options.max_bytes allows ", choice.max_bytes);
+  auto model = std::make_unique<wisp_model>();
+  model->allocator = std::move(choice.allocator);
+  WISP_ASSIGN_OR_RETURN(model->session, Session::Create(std::move(file), choice.session()));
+  model->texts = CopyItemTexts(model->session->file());
+  *out = model.release();
+  return OkStatus();
+}
 
 const Session& SessionOf(const wisp_model* model) { return *model->session; }
 Session& SessionOf(wisp_model* model) { return *model->session; }
@@ -42,53 +102,7 @@ using wisp::OkStatus;
 using wisp::Result;
 using wisp::Status;
 using wisp::ports::Guarded;
-
-struct OpenChoice {
-  wisp::Backend backend;
-  int32_t verify;  // wisp_verify
-  wisp_verified* verified;
-  std::string adapter;  // its path, or empty
-  size_t num_threads;
-  wisp::Executor executor;
-  wisp::kernels::Device device;
-
-  wisp::SessionOptions session() const {
-    return {.backend = backend, .num_threads = num_threads, .executor = executor, .device = device};
-  }
-};
-
-Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_open_options"));
-  const int32_t verify = wisp::ports::NumberOf(o.verify), backend = wisp::ports::NumberOf(o.backend);
-  if (verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER)
-    return InvalidArgument("wisp_open_options: there is no verification ", verify);
-  if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
-    return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
-  WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
-  WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device,
-                        wisp::ports::DeviceOrProcessor(o.device, wisp::DeviceUse::kInference));
-  // With the device and where there is none: an app that was tested without a GPU runs with one.
-  const bool wants_device = !device.is_processor() || !device.missing.empty();
-  if (wants_device && backend != WISP_BACKEND_SIMD) return wisp::BackendOnDevice(o.device->name);
-  OpenChoice choice{.backend = wisp::Backend::kSimd,
-                    .verify = verify,
-                    .verified = o.verified,
-                    .adapter = o.adapter_path == nullptr ? "" : o.adapter_path,
-                    .num_threads = std::max<size_t>(1, o.num_threads),
-                    .executor = wisp::ports::ExecutorOf(o.run_tasks, o.run_tasks_data),
-                    .device = device.device};
-  switch (backend) {
-    case WISP_BACKEND_SIMD:
-      return choice;
-    case WISP_BACKEND_XNNPACK:
-      choice.backend = wisp::Backend::kXnnpack;
-      return choice;
-    case WISP_BACKEND_INT8:
-      choice.backend = wisp::Backend::kInt8;
-      return choice;
-  }
-  return InvalidArgument("wisp_open_options: there is no backend ", backend);
-}
+using wisp::ports::OpenChoice;
 
 // What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which
 // is the first word. Zeros where the system does not say: then nothing is remembered.
@@ -114,9 +128,8 @@ wisp_verified MarkOf(const char* path, const std::string& adapter) {
 
 // The mark is of before the files are opened: one that is put in its place meanwhile has other contents, or is verified
 // another time.
-Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenChoice& choice) {
-  const bool always = choice.backend == wisp::Backend::kInt8 ||
-                      (choice.verify != WISP_VERIFY_ONCE && choice.verify != WISP_VERIFY_NEVER);
+Result<wisp::ModelFile> OpenFile(const char* path, const OpenChoice& choice) {
+  const bool always = choice.verify != WISP_VERIFY_ONCE && choice.verifies() == wisp::Verify::kFull;
   wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MarkOf(path, choice.adapter) : wisp_verified{};
   WISP_ASSIGN_OR_RETURN(
       wisp::ModelFile file,
@@ -127,35 +140,23 @@ Result<std::unique_ptr<wisp::Session>> OpenSession(const char* path, const OpenC
     if (!known && !always) WISP_RETURN_IF_ERROR(file.VerifyWeights());
     *choice.verified = mark;
   }
-  return wisp::Session::Create(std::move(file), choice.session());
+  return file;
 }
 
 // `called`: the function that was, for its refusals.
 Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and memory must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
+  WISP_ASSIGN_OR_RETURN(const OpenChoice choice, wisp::ports::ChoiceOf(given));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile file, wisp::ModelFile::OpenWithAdapter(path, choice.adapter));
-  WISP_ASSIGN_OR_RETURN(const wisp::InferenceMemory plan, wisp::Session::PlanMemory(file, choice.session()));
-  wisp_model_memory m{.size = sizeof(wisp_model_memory),
-                      .file_bytes = file.size_bytes(),
-                      .activation_bytes = plan.activations,
-                      .packed_weights_bytes = plan.packed_weights,
-                      .score_bytes = plan.scores,
-                      .name_bytes = wisp::PlanItemTexts(file),
-                      .device_bytes = plan.on_device};
-  m.total_bytes = plan.total() + m.name_bytes;
+  WISP_ASSIGN_OR_RETURN(const wisp_model_memory m, wisp::ports::PlanOf(file, choice));
   return wisp::ports::FillResult(m, out, "wisp_model_memory");
 }
 
 Status OpenModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and model must not be NULL");
-  WISP_ASSIGN_OR_RETURN(const OpenChoice choice, ChoiceOf(given));
-  WISP_ASSIGN_OR_RETURN(auto session, OpenSession(path, choice));
-  auto model = std::make_unique<wisp_model>();
-  model->texts = wisp::CopyItemTexts(session->file());
-  model->session = std::move(session);
-  *out = model.release();
-  return OkStatus();
+  WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ChoiceOf(given));
+  WISP_ASSIGN_OR_RETURN(wisp::ModelFile file, OpenFile(path, choice));
+  return wisp::ports::Finish(std::move(file), std::move(choice), out);
 }
 
 Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, size_t count) {
@@ -170,8 +171,8 @@ Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, si
 
 Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_history,
                       const wisp_recommend_options* given, wisp_recommendation* out, size_t* count) {
-  if (model == nullptr || history == nullptr || out == nullptr || count == nullptr) {
-    return InvalidArgument("wisp_recommend: model, history, out and count must not be NULL");
+  if (model == nullptr || (history == nullptr && num_history > 0) || out == nullptr || count == nullptr) {
+    return InvalidArgument("wisp_recommend: model, out and count must not be NULL, nor history with a num_history");
   }
   WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, *count));
   WISP_ASSIGN_OR_RETURN(const auto top, model->session->Recommend({history, num_history}, options));

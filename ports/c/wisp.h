@@ -17,8 +17,8 @@
  *     WISP_UNSUPPORTED.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
- * A complete program is in example.c. A device's life, planned and lived night by night, is in wisp_life.h.
- */
+ * A complete program is in example.c. Models in memory, allocators, what a model is: wisp_embed.h. A device's life:
+ * wisp_life.h. */
 #ifndef WISP_PORTS_C_WISP_H_
 #define WISP_PORTS_C_WISP_H_
 
@@ -144,16 +144,16 @@ typedef struct wisp_open_options {
    * take; num_threads is not read there. A device that has no room or fails is WISP_IO: it is not used again in this
    * process */
   const wisp_device* device;
+  const struct wisp_allocator* allocator; /* of large buffers (wisp_embed.h); NULL: the system's */
+  uint64_t max_bytes; /* WISP_INVALID_ARGUMENT where wisp_model_memory.total_bytes would be more; 0: no ceiling */
 } wisp_open_options;
 
-/* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or this
- * processor has not. A model with another backend than the default recommends, but is not for recommending
- * privately. */
+/* wisp_model_open with a choice; `options` may be NULL. WISP_UNSUPPORTED for a backend that this build or processor has
+ * not. A model with another one than the default is not for recommending privately. */
 WISP_API wisp_code wisp_model_open_with(const char* path, const wisp_open_options* options, wisp_model** model,
                                         wisp_error* error);
 
-/* Bytes that wisp_model_open will hold, exact but for what the layers themselves take: less than 1 KB for each
- * tensor. */
+/* Bytes that wisp_model_open will hold, exact but for the layers themselves: less than 1 KB for each tensor. */
 typedef struct wisp_model_memory {
   size_t size;
   uint64_t file_bytes;           /* mapped: clean pages that the system shares and may drop */
@@ -196,9 +196,9 @@ typedef struct wisp_recommend_options {
   int32_t allow_seen; /* 1: items of the history may come back */
 } wisp_recommend_options;
 
-/* Writes the best `*count` items after `history` (oldest first, at least one) to `out`, best first, and their number,
- * which may be smaller, to `*count`. `options` may be NULL. Every score is finite: WISP_INVALID_DATA where the score of
- * an item that might be recommended is not, which damaged weights make. */
+/* Writes the best `*count` items after `history` (oldest first) to `out`, best first, and their number, which may be
+ * smaller, to `*count`. Without any (num_history 0): what is popular, as the model knows it, for a newcomer. `options`
+ * may be NULL. WISP_INVALID_DATA where a score is not finite, which damaged weights make. Retired items never come. */
 WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, size_t num_history,
                                   const wisp_recommend_options* options, wisp_recommendation* out, size_t* count,
                                   wisp_error* error);

@@ -138,7 +138,7 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
 
 Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_t num_history,
                       const wisp_recommend_options* given, int32_t* items, size_t* count) {
-  if (r == nullptr || history == nullptr || items == nullptr || count == nullptr) {
+  if (r == nullptr || (history == nullptr && num_history > 0) || items == nullptr || count == nullptr) {
     return InvalidArgument("wisp_private_recommend: recommender, history, items and count must not be NULL");
   }
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));

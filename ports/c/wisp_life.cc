@@ -9,6 +9,7 @@
 #include "ports/c/anchor_c.h"
 #include "ports/c/device_c.h"
 #include "ports/c/log_c.h"
+#include "ports/c/model_c.h"
 #include "ports/c/options_c.h"
 #include "runtime/core/file.h"
 #include "runtime/data/readers.h"
@@ -184,6 +185,18 @@ wisp_night_result Filled(const wisp::NightResult& night) {
   return r;
 }
 
+Result<std::function<void(wisp::NightOptions::Says, const std::string&)>> SayTo(const wisp_logger* given) {
+  std::function<void(wisp::NightOptions::Says, const std::string&)> say;
+  if (given == nullptr) return say;
+  WISP_ASSIGN_OR_RETURN(const wisp_logger logger, wisp::ports::OptionsOf(given, "wisp_logger"));
+  if (logger.write == nullptr) return InvalidArgument("wisp_logger: write must not be NULL");
+  say = [logger](wisp::NightOptions::Says kind, const std::string& sentence) {
+    logger.write(logger.data, kind == wisp::NightOptions::Says::kInfo ? WISP_LOG_INFO : WISP_LOG_WARNING,
+                 wisp::Printable(sentence).c_str());
+  };
+  return say;
+}
+
 Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise_night: options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_night_options"));
@@ -207,6 +220,11 @@ Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
   night.num_threads = o.num_threads;
   night.executor = wisp::ports::ExecutorOf(o.run_tasks, o.run_tasks_data);
   night.device = device.device;
+  WISP_ASSIGN_OR_RETURN(const auto allocator, wisp::ports::AllocatorOf(o.allocator));
+  if (allocator != nullptr && device.is_processor()) night.device.memory = wisp::kernels::HostMemory(*allocator);
+  night.max_bytes = o.max_bytes;
+  WISP_ASSIGN_OR_RETURN(night.say, SayTo(o.logger));
+  if (night.say && !device.missing.empty()) night.say(wisp::NightOptions::Says::kWarning, device.missing);
   night.read = [&](const data::ReadOptions& options) {
     return data::ReadSequences(log, data::Format::kSqlite, options);
   };
@@ -236,7 +254,7 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
                                 {.use = wisp::GraphUse::kInference});
   wisp::Workers workers(num_threads == 0 ? wisp::DefaultThreads() : num_threads, {});
   const wisp::RankingQuality q =
-      wisp::EvaluateRanking(graph, wisp::ParameterSource(model.tensors()), set.test, workers);
+      wisp::EvaluateRanking(graph, wisp::ParameterSource(model.tensors()), set.test, workers, model.retired());
   const wisp_quality quality{sizeof(wisp_quality), q.ndcg_at_10, q.hit_at_10, q.num_users};
   return wisp::ports::FillResult(quality, out, "wisp_quality");
 }
@@ -269,6 +287,26 @@ Status AddToCatalogue(const char* model_path, const wisp_new_item* items, size_t
   WISP_ASSIGN_OR_RETURN(wisp::GrownModel grown, wisp::AddItems(base, added));
   grown.contents.created_by = std::string("wisp ") + wisp_version();
   return wisp::WriteModel(out, grown.contents);
+}
+
+Status ChangeOffer(const char* model_path, const char* const* keys, size_t count, int32_t restore,
+                   const char* out_path) {
+  if (model_path == nullptr || out_path == nullptr || (keys == nullptr && count > 0))
+    return InvalidArgument(
+        "wisp_catalogue_retire: model_path and out_path must not be NULL, nor item_keys with a count");
+  if (restore != 0 && restore != 1)
+    return InvalidArgument("wisp_catalogue_retire: restore is ", restore, ", allowed are 0 and 1");
+  const std::string model = model_path, out = out_path;
+  WISP_RETURN_IF_ERROR(wisp::CheckOutput({"out_path", out}, {{"model_path", model}}));
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(model, wisp::Verify::kFull));
+  std::vector<std::string> named;
+  for (size_t i = 0; i < count; ++i) named.push_back(Text(keys[i]));
+  std::vector<float> room;
+  WISP_ASSIGN_OR_RETURN(
+      wisp::ModelContents contents,
+      wisp::ChangeOffer(base, named, restore != 0 ? wisp::Offer::kRestored : wisp::Offer::kRetired, room));
+  contents.created_by = std::string("wisp ") + wisp_version();
+  return wisp::WriteModel(out, contents);
 }
 
 Status AppendAll(wisp_log* log, const wisp_event* events, size_t count) {
@@ -346,6 +384,11 @@ wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* ou
 wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count, const char* out_path,
                              wisp_error* error) {
   return Guarded(error, [&] { return AddToCatalogue(model_path, items, count, out_path); });
+}
+
+wisp_code wisp_catalogue_retire(const char* model_path, const char* const* item_keys, size_t count, int32_t restore,
+                                const char* out_path, wisp_error* error) {
+  return Guarded(error, [&] { return ChangeOffer(model_path, item_keys, count, restore, out_path); });
 }
 
 wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, size_t count, wisp_error* error) {

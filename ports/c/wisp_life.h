@@ -15,7 +15,7 @@
 #ifndef WISP_PORTS_C_WISP_LIFE_H_
 #define WISP_PORTS_C_WISP_LIFE_H_
 
-#include "wisp.h"
+#include "wisp_embed.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -119,8 +119,12 @@ typedef struct wisp_night_options {
   void* user_data;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread */
   void* run_tasks_data;
-  const wisp_anchor* anchor; /* of the ledger; NULL: none */
-  const wisp_device* device; /* as wisp_personalise_options.device */
+  const wisp_anchor* anchor;              /* of the ledger; NULL: none */
+  const wisp_device* device;              /* as wisp_personalise_options.device */
+  const struct wisp_allocator* allocator; /* of training's large buffers (wisp_embed.h); NULL: the system's */
+  /* WISP_INVALID_ARGUMENT, before anything is charged, where a run holds more (wisp_plan.bytes); 0: no ceiling */
+  uint64_t max_bytes;
+  const wisp_logger* logger; /* NULL: none */
 } wisp_night_options;
 
 typedef enum wisp_served WISP_ENUM_TYPE {
@@ -195,6 +199,12 @@ typedef struct wisp_new_item {
  * models are carried over with wisp_rebase. */
 WISP_API wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count,
                                       const char* out_path, wisp_error* error);
+
+/* Writes a base that never recommends these items, which keep their rows and may stand in histories; with `restore`
+ * (1) one that offers them again. A new base as any other: carry personalised models over with wisp_rebase.
+ * WISP_INVALID_ARGUMENT: a key that the model does not have, or nothing left to recommend. */
+WISP_API wisp_code wisp_catalogue_retire(const char* model_path, const char* const* item_keys, size_t count,
+                                         int32_t restore, const char* out_path, wisp_error* error);
 
 /* ---- Keeping a log (not in a library that only recommends) ------------------------------------------------------ */
 

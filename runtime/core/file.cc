@@ -109,42 +109,57 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset, uint64_t length) {
+  struct stat info;
+  if (fstat(descriptor, &info) != 0) return IoError(name, ": cannot be examined: ", Reason(errno));
+  if (S_ISDIR(info.st_mode)) return IoError(name, ": is a folder, a file is needed");
+  if (!S_ISREG(info.st_mode)) return IoError(name, ": is not a regular file, and only those can be mapped");
+  const auto whole = static_cast<uint64_t>(info.st_size);
+  if (offset > whole || length > whole - offset)
+    return InvalidArgument(name, ": bytes from ", offset, " on, ", length, " of them, are not within the file's ",
+                           whole);
+  const uint64_t size = length == 0 ? whole - offset : length;
+  if (size > std::numeric_limits<size_t>::max() / 2)
+    return Unsupported(name, ": has ", size, " bytes, more than this device can map");
+  if (size == 0) return OkStatus();
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t skipped = offset % page;
+  void* data = mmap(nullptr, static_cast<size_t>(size + skipped), PROT_READ, MAP_PRIVATE, descriptor,
+                    static_cast<off_t>(offset - skipped));
+  if (data == MAP_FAILED) return IoError(name, ": cannot be mapped: ", Reason(errno));
+  data_ = static_cast<const std::byte*>(data);
+  size_ = static_cast<size_t>(size + skipped);
+  skipped_ = static_cast<size_t>(skipped);
+  return OkStatus();
+}
+
 Result<MappedFile> MappedFile::Open(const std::string& path) {
-  // O_NONBLOCK: a pipe must be refused below, not waited for.
+  // O_NONBLOCK: a pipe must be refused, not waited for.
   const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) return IoError(path, ": cannot be opened: ", Reason(errno));
-  struct stat info;
   MappedFile file;
-  Status status;
-  if (fstat(fd, &info) != 0) {
-    status = IoError(path, ": cannot be examined: ", Reason(errno));
-  } else if (S_ISDIR(info.st_mode)) {
-    status = IoError(path, ": is a folder, a file is needed");
-  } else if (!S_ISREG(info.st_mode)) {
-    status = IoError(path, ": is not a regular file, and only those can be mapped");
-  } else if (static_cast<uint64_t>(info.st_size) > std::numeric_limits<size_t>::max() / 2) {
-    status = Unsupported(path, ": has ", info.st_size, " bytes, more than this device can map");
-  } else if (info.st_size > 0) {
-    const size_t size = static_cast<size_t>(info.st_size);
-    void* data = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (data == MAP_FAILED) {
-      status = IoError(path, ": cannot be mapped: ", Reason(errno));
-    } else {
-      file.data_ = static_cast<const std::byte*>(data);
-      file.size_ = size;
-    }
-  }
+  const Status status = file.Map(path, fd, 0, 0);
   close(fd);
   if (!status.ok()) return status;
   return file;
 }
 
+Result<MappedFile> MappedFile::OpenDescriptor(const std::string& name, int descriptor, uint64_t offset,
+                                              uint64_t length) {
+  MappedFile file;
+  WISP_RETURN_IF_ERROR(file.Map(name, descriptor, offset, length));
+  return file;
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      skipped_(std::exchange(other.skipped_, 0)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(skipped_, other.skipped_);
   return *this;
 }
 

@@ -32,16 +32,22 @@ class MappedFile {
   // kIo: not there, not readable, not a regular file; the sentence names `path`.
   static Result<MappedFile> Open(const std::string& path);
 
+  // `length` bytes from `offset` on of an open file; 0: to its end. The descriptor stays the caller's. kInvalidArgument:
+  // they are not within the file. `name` is used in messages.
+  static Result<MappedFile> OpenDescriptor(const std::string& name, int descriptor, uint64_t offset, uint64_t length);
+
   MappedFile() = default;
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::span<const std::byte> bytes() const { return {data_ + skipped_, size_ - skipped_}; }
 
  private:
+  Status Map(const std::string& name, int descriptor, uint64_t offset, uint64_t length);
+
   const std::byte* data_ = nullptr;
-  size_t size_ = 0;
+  size_t size_ = 0, skipped_ = 0;  // what is mapped; of it, what lies before the offset
 };
 
 // What is written may come from the data of a device's user: whoever wants to share it says so with chmod.

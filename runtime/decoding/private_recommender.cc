@@ -257,6 +257,8 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
                       .count = o.count,
                       .support_origin = o.support_origin};
   std::vector<int32_t> support, excluded(o.excluded.begin(), o.excluded.end());
+  const std::span<const int32_t> retired = session_->file().retired();  // public, as the catalogue is
+  excluded.insert(excluded.end(), retired.begin(), retired.end());
   if (o.base_top > 0) {
     WISP_ASSIGN_OR_RETURN(support, SupportFromBase(history, o));
     if (support.empty()) return support;  // an empty list of candidates would stand for all items

@@ -90,18 +90,19 @@ BatchRecommender::BatchRecommender(const Session& session, const BatchOptions& o
       rows_(is_host() ? options.rows : DeviceBatch::RowsOf(session.architecture(), options.rows)),
       words_(WordsOf(session.architecture().num_items)),
       workers_(is_host() ? ThreadsOf(options) : 1, options.executor),
-      taken_by_all_(is_host() ? words_ : 0),
+      taken_by_all_(is_host() ? words_ : 0, session.graph().device().memory),
       work_([this](size_t worker) { Work(worker); }) {
   if (!is_host()) {
     on_device_ = std::make_unique<DeviceBatch>(session, rows_);
     return;
   }
+  const kernels::Memory& memory = session.graph().device().memory;
   for (size_t w = 0; w < workers_.size(); ++w) {
     shares_.push_back({.buffers = session.graph().AllocateForInference(),
                        .cache = session.graph().AllocateCache(KeptBlocks::kInTurn),
-                       .hidden = AlignedArray<float>(rows_ * session.architecture().width),
-                       .scores = AlignedArray<float>(rows_ * kHeadTile),
-                       .taken = AlignedArray<uint64_t>(rows_ * words_)});
+                       .hidden = AlignedArray<float>(rows_ * session.architecture().width, memory),
+                       .scores = AlignedArray<float>(rows_ * kHeadTile, memory),
+                       .taken = AlignedArray<uint64_t>(rows_ * words_, memory)});
     shares_.back().tops.reserve(rows_);
   }
 }
@@ -115,7 +116,9 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
   WISP_RETURN_IF_ERROR(session_.CheckItems("the list of excluded items", options.excluded));
   WISP_RETURN_IF_ERROR(session_.CheckItems("the list of candidates", options.candidates));
   for (size_t i = 0; i < histories.size(); ++i) {
-    if (histories[i].empty()) return InvalidArgument("history ", i, " is empty: at least one item is needed");
+    if (histories[i].empty())
+      return InvalidArgument("history ", i,
+                             " is empty: allowed are such of one item at least; a newcomer is for a session");
     if (session_.CheckItems("", histories[i]).ok()) continue;
     return session_.CheckItems(("history " + std::to_string(i)).c_str(), histories[i]);
   }
@@ -126,6 +129,7 @@ void BatchRecommender::MarkTakenByAll(const RecommendOptions& options) {
   std::memset(taken_by_all_.data(), options.candidates.empty() ? 0 : 0xff, words_ * sizeof(uint64_t));
   for (int32_t id : options.candidates) Unmark(taken_by_all_.data(), id);
   for (int32_t id : options.excluded) Mark(taken_by_all_.data(), id);
+  for (int32_t id : session_.file().retired()) Mark(taken_by_all_.data(), id);
 }
 
 Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,

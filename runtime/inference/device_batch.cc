@@ -35,6 +35,7 @@ void DeviceBatch::MarkTaken(size_t row, std::span<const int32_t> history, const 
   top_.ClearExcluded(row, options.candidates.empty() ? Offered::kAll : Offered::kNone);
   for (int32_t id : options.candidates) Unmark(top_.excluded(row), id);
   for (int32_t id : options.excluded) Mark(top_.excluded(row), id);
+  for (int32_t id : session_.file().retired()) Mark(top_.excluded(row), id);
   if (options.seen != SeenItems::kExclude) return;
   for (int32_t id : history) Mark(top_.excluded(row), id);
 }

@@ -29,11 +29,6 @@ Status Session::CheckItems(const char* what, std::span<const int32_t> items) con
   return OkStatus();
 }
 
-Status Session::CheckHistory(std::span<const int32_t> history) const {
-  if (history.empty()) return InvalidArgument("the history is empty: at least one item is needed");
-  return CheckItems("the history", history);
-}
-
 void Session::ScoreTo(std::span<const int32_t> history, float* scores) {
   const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
   RecordContext context{.weights = weights_.view(),
@@ -46,9 +41,13 @@ void Session::ScoreTo(std::span<const int32_t> history, float* scores) {
 }
 
 Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
-  if (history.empty()) return CheckHistory(history);
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
-  WISP_RETURN_IF_ERROR(CheckHistory(history));
+  WISP_RETURN_IF_ERROR(CheckItems("the history", history));
+  if (history.empty()) {
+    WISP_RETURN_IF_ERROR(FindPopular());
+    std::copy(popular_.begin(), popular_.end(), scores.begin());
+    return OkStatus();
+  }
   if (!is_host()) return ScoreOnDevice(history, scores);
   ScoreTo(history, scores.data());
   return OkStatus();
@@ -66,14 +65,17 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
                                                        const RecommendOptions& options) {
   WISP_RETURN_IF_ERROR(CheckItems("the list of excluded items", options.excluded));
   WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
-  if (const size_t count = std::min(options.count, scores_.size()); !is_host() && count <= kernels::kMostTopK)
+  if (const size_t count = std::min(options.count, scores_.size());
+      !is_host() && !history.empty() && count <= kernels::kMostTopK)
     return RecommendOnDevice(history, options, count);
   WISP_RETURN_IF_ERROR(Score(history, scores_));
   std::fill(excluded_.begin(), excluded_.end(), uint8_t{0});
   if (options.seen == SeenItems::kExclude) {
     for (int32_t id : history) excluded_[static_cast<size_t>(id)] = 1;
   }
-  for (int32_t id : options.excluded) excluded_[static_cast<size_t>(id)] = 1;
+  for (const std::span<const int32_t> never : {options.excluded, file_.retired()}) {
+    for (int32_t id : never) excluded_[static_cast<size_t>(id)] = 1;
+  }
   std::vector<Recommendation> best(std::min(options.count, scores_.size()));
   TopK top(best);
   if (options.candidates.empty()) top.OfferAll(0, scores_, [this](size_t id) { return excluded_[id] != 0; });

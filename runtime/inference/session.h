@@ -38,7 +38,7 @@ enum class SeenItems { kExclude, kAllow };  // whether items of the history may 
 struct RecommendOptions {
   size_t count = 10;
   SeenItems seen = SeenItems::kExclude;
-  std::span<const int32_t> excluded = {};    // never recommended
+  std::span<const int32_t> excluded = {};    // never recommended, as the model's retired items
   std::span<const int32_t> candidates = {};  // when not empty, only these are considered
 };
 
@@ -107,13 +107,15 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // The best items after `history` (item ids, oldest first, at least one; the last max_length are read), best first,
+  // The best items after `history` (item ids, oldest first; the last max_length are read), best first,
   // ties by smaller id. Fewer than `count` when not that many are left. kInvalidData where the score of an item that
   // might be recommended is no finite number: damaged weights, which a file that was opened with Verify::kStructure may
   // have. kIo where the device has failed.
   Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
 
-  // Scores of all items [num_items].
+  // Scores of all items [num_items], retired ones too. Of an empty history, a newcomer's: what is popular, as the model
+  // knows it. Those are the output bias where that is made of counts; else the log of the mean of what is likely after
+  // one item, over at most 4,096 items, which the first such call finds and the session keeps.
   Status Score(std::span<const int32_t> history, std::span<float> scores);
 
   const ModelFile& file() const { return file_; }
@@ -136,8 +138,9 @@ class Session {
   static Result<InferenceMemory> PlanOf(const Architecture& architecture, std::span<const StoredTensor> tensors,
                                         const SessionOptions& options);
   static InferenceMemory MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads);
+  // Scores of a newcomer, found once (session_newcomer.cc).
+  Status FindPopular();
   bool is_host() const { return graph_.device().memory.is_host(); }
-  Status CheckHistory(std::span<const int32_t> history) const;
   size_t ItemsKept(std::span<const int32_t> window) const;
   // Scores of all items to where ops write them.
   void ScoreTo(std::span<const int32_t> history, float* scores);
@@ -159,6 +162,7 @@ class Session {
   std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
   std::vector<float> scores_;
   std::vector<uint8_t> excluded_;
+  std::vector<float> popular_;      // scores of a newcomer; empty until they are asked for
   std::unique_ptr<DeviceTop> top_;  // of a device; null on the host
 };
 

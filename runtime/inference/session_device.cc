@@ -26,13 +26,14 @@ void Session::MarkTaken(std::span<const int32_t> history, const RecommendOptions
   uint32_t* taken = top_->excluded(0);
   for (int32_t id : options.candidates) Unmark(taken, id);
   for (int32_t id : options.excluded) Mark(taken, id);
+  for (int32_t id : file_.retired()) Mark(taken, id);
   if (options.seen != SeenItems::kExclude) return;
   for (int32_t id : history) Mark(taken, id);
 }
 
 Result<std::vector<Recommendation>> Session::RecommendOnDevice(std::span<const int32_t> history,
                                                                const RecommendOptions& options, size_t count) {
-  WISP_RETURN_IF_ERROR(CheckHistory(history));
+  WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   MarkTaken(history, options);
   {
     const Gathering gathering(graph_.device().memory);

@@ -19,7 +19,7 @@ Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
 Result<kernels::Device> DeviceOf(const SessionOptions& o) {
   if (o.device.memory.is_host()) {
     WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(o.backend));
-    return kernels::Device(*ops);
+    return kernels::Device(*ops, o.device.memory);
   }
   if (o.backend != Backend::kSimd) return BackendOnDevice(o.device.ops->name);
   return o.device;

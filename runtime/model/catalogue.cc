@@ -90,11 +90,15 @@ void CopyParameter(const ParameterSpec& from, const ParameterSpec& to, std::span
   }
 }
 
-Status Check(const ModelFile& base, std::span<const NewItem> items) {
+Status CheckBase(const ModelFile& base) {
   if (base.is_classifier() || base.architecture().adapter)
-    return InvalidArgument(base.name(), ": items are added to recommenders, adapters aside");
-  if (!base.has_item_keys())
-    return InvalidArgument(base.name(), ": it has no item keys, so items have no names to add");
+    return InvalidArgument(base.name(), ": items are added to recommenders and retired from them, adapters aside");
+  if (base.has_item_keys()) return OkStatus();
+  return InvalidArgument(base.name(), ": it has no item keys, by which items are added and retired");
+}
+
+Status Check(const ModelFile& base, std::span<const NewItem> items) {
+  WISP_RETURN_IF_ERROR(CheckBase(base));
   std::unordered_set<std::string> keys;
   for (const NewItem& item : items) {
     if (item.key.empty()) return InvalidArgument("a new item has no key");
@@ -152,6 +156,27 @@ Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> item
   }
   grown.contents.weights = grown.weights;
   return grown;
+}
+
+Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::string> keys, Offer offer,
+                                  std::vector<float>& room) {
+  WISP_RETURN_IF_ERROR(CheckBase(base));
+  std::set<int32_t> retired(base.retired().begin(), base.retired().end());
+  for (const std::string& key : keys) {
+    const auto item = base.FindItem(key);
+    if (!item) return InvalidArgument(base.name(), ": there is no item '", OneLine(key), "' in it");
+    if (offer == Offer::kRetired) {
+      retired.insert(static_cast<int32_t>(*item));
+    } else {
+      retired.erase(static_cast<int32_t>(*item));
+    }
+  }
+  if (retired.size() == base.num_items())
+    return InvalidArgument(base.name(), ": all its items would be retired; one at least must be left to recommend");
+  ModelContents contents = ContentsOf(base, room);
+  contents.tables = base.tables();
+  contents.retired.assign(retired.begin(), retired.end());
+  return contents;
 }
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// A model with more items: rows for items that it did not learn, made of what anybody may know.
+// A model with more items: rows for items that it did not learn, made of what anybody may know. Or with fewer on offer.
 //
 //   WISP_ASSIGN_OR_RETURN(const GrownModel grown, AddItems(base, {{.key = "soup-lentil", .name = "Lentil soup"}}));
 //   WISP_RETURN_IF_ERROR(WriteModel("base-2.wisp", grown.contents));
@@ -36,6 +36,15 @@ struct GrownModel {
 // stays what it is. kInvalidArgument: a key that is none, twice or there already; `like` names no item; a base without
 // keys, a classifier or an adapter. `base` must outlive the result.
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items);
+
+// Whether people are offered an item.
+enum class Offer { kRetired, kRestored };
+// The same model with those items (by key) retired: they are never recommended, stand in histories as before, and keep
+// their rows. Or with retired ones offered again. Items that are so already stay so. kInvalidArgument: a key that the
+// model does not have; nothing left to recommend; a base without keys, a classifier or an adapter. `room`: as
+// ContentsOf.
+Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::string> keys, Offer offer,
+                                  std::vector<float>& room);
 
 // Of a parameter that has something for each item: how many numbers; 0 of any other.
 size_t NumbersOfItem(const ParameterSpec& parameter);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/core/arena.h"
 #include "runtime/core/file.h"
 #include "runtime/model/container.h"
 #include "runtime/model/metadata.h"
@@ -10,7 +11,8 @@
 namespace wisp {
 
 struct ModelFile::Impl {
-  MappedFile mapping;  // empty when the bytes are somebody else's
+  MappedFile mapping;  // empty when the bytes are somebody else's, or a copy
+  AlignedArray<std::byte> copy;
   container::View view;
   metadata::ModelMetadata model;
   std::vector<std::span<const std::byte>> arrays;  // as model.arrays
@@ -140,6 +142,22 @@ Result<ModelFile> ModelFile::OpenMemory(const std::string& name, std::span<const
   return ModelFile(std::move(impl));
 }
 
+Result<ModelFile> ModelFile::OpenDescriptor(const std::string& name, int descriptor, uint64_t offset, uint64_t length,
+                                            Verify verify, Accept accept) {
+  auto impl = std::make_unique<Impl>();
+  WISP_ASSIGN_OR_RETURN(impl->mapping, MappedFile::OpenDescriptor(name, descriptor, offset, length));
+  std::span<const std::byte> bytes = impl->mapping.bytes();
+  if (reinterpret_cast<uintptr_t>(bytes.data()) % ArenaPlan::kAlignment != 0) {
+    impl->copy = AlignedArray<std::byte>(bytes.size());
+    std::copy(bytes.begin(), bytes.end(), impl->copy.data());
+    bytes = {impl->copy.data(), bytes.size()};
+    impl->mapping = MappedFile();
+  }
+  WISP_RETURN_IF_ERROR(impl->Load(accept, name, bytes));
+  if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());
+  return ModelFile(std::move(impl));
+}
+
 ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModelFile::ModelFile(ModelFile&&) noexcept = default;
 ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;
@@ -190,6 +208,7 @@ ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
                          .weights = m.AllWeights(room),
                          .item_keys = {},
                          .item_names = {},
+                         .retired = {m.retired().begin(), m.retired().end()},
                          .provenance = {m.provenance().begin(), m.provenance().end()},
                          .description = std::string(m.description()),
                          .created_by = std::string(m.created_by()),
@@ -214,6 +233,10 @@ std::string_view ModelFile::item_key(size_t item) const {
 std::string_view ModelFile::item_name(size_t item) const {
   if (!has_item_names()) return {};
   return metadata::ViewOf(impl_->texts().item_names()->Get(static_cast<flatbuffers::uoffset_t>(item)));
+}
+
+std::span<const int32_t> ModelFile::retired() const {
+  return impl_->base ? impl_->base->model.retired : impl_->model.retired;
 }
 
 std::optional<uint32_t> ModelFile::FindItem(std::string_view key) const {

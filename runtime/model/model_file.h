@@ -38,7 +38,7 @@ struct ModelMetadata;
 }
 
 // 2: attention_slope; 3: tables of halves; 4: blocks that differ, adapters
-inline constexpr uint32_t kModelFormatVersion = 5;
+inline constexpr uint32_t kModelFormatVersion = 6;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
@@ -103,13 +103,14 @@ struct ModelContents {
   std::span<const float> weights;           // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
   std::vector<std::string> item_keys;       // outside identifiers, unique, num_items or none
   std::vector<std::string> item_names;      // for people, num_items or none
+  std::vector<int32_t> retired;             // items that are never recommended, ascending; not all
   std::vector<ProvenanceEntry> provenance;  // oldest first
   std::string description;
   std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   TableStorage tables = TableStorage::kFloat;
   // With an adapter, and only then: content_hash() of the model that it stands beside. The file holds the adapter's
-  // matrices alone; keys, names and the origin of the bias are the base's and are not written.
+  // matrices alone; keys, names, retired items and the origin of the bias are the base's and are not written.
   uint64_t base_hash = 0;
   FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };
@@ -155,6 +156,11 @@ class ModelFile {
   static Result<ModelFile> OpenMemory(const std::string& name, std::span<const std::byte> bytes,
                                       Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
 
+  // Open `length` bytes from `offset` on of an open file; 0: to its end. Mapped, and copied where they do not start on 64
+  // bytes. The descriptor stays the caller's.
+  static Result<ModelFile> OpenDescriptor(const std::string& name, int descriptor, uint64_t offset, uint64_t length,
+                                          Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
+
   ModelFile(ModelFile&&) noexcept;
   ModelFile& operator=(ModelFile&&) noexcept;
   ~ModelFile();
@@ -186,6 +192,8 @@ class ModelFile {
   // Empty when the file has none. `item` < num_items().
   std::string_view item_key(size_t item) const;
   std::string_view item_name(size_t item) const;
+  // Items that are never recommended, ascending; they may stand in histories. With an adapter the base's.
+  std::span<const int32_t> retired() const;
   // The item of that key; none when there is no such key or the file has no keys. Logarithmic, allocates nothing.
   std::optional<uint32_t> FindItem(std::string_view key) const;
 

@@ -192,6 +192,23 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
   return OkStatus();
 }
 
+Status ReadRetired(const std::string& name, ModelMetadata& model) {
+  const auto* stored = model.root->retired();
+  if (stored == nullptr || stored->size() == 0) return OkStatus();
+  const uint32_t num_items = model.architecture.num_items;
+  if (model.architecture.adapter || model.classifier)
+    return InvalidData(name, ": has retired items; allowed are those of recommenders, adapters aside");
+  for (flatbuffers::uoffset_t i = 0; i < stored->size(); ++i) {
+    const uint32_t item = stored->Get(i);
+    if (item >= num_items || (i > 0 && item <= stored->Get(i - 1)))
+      return InvalidData(name, ": retired[", i, "] is ", item, "; allowed are items 0 to ", num_items - 1,
+                         ", each once, ascending");
+    model.retired.push_back(static_cast<int32_t>(item));
+  }
+  if (model.retired.size() < num_items) return OkStatus();
+  return InvalidData(name, ": all ", num_items, " items are retired; at least one must be left to recommend");
+}
+
 Status CheckBiasOrigin(const std::string& name, const ModelMetadata& model) {
   const schema::OutputBiasOrigin origin = model.root->output_bias_origin();
   if (origin > schema::OutputBiasOrigin::MAX) {
@@ -270,6 +287,7 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   WISP_RETURN_IF_ERROR(CheckTexts(name, "item_keys", root.item_keys(), model.architecture.num_items, "item", texts));
   WISP_RETURN_IF_ERROR(ReadClassNames(name, model, texts));
   WISP_RETURN_IF_ERROR(CheckKeyOrder(name, root));
+  WISP_RETURN_IF_ERROR(ReadRetired(name, model));
   return model;
 }
 

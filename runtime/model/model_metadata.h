@@ -30,6 +30,7 @@ struct ModelMetadata {
   std::vector<size_t> array_of_parameter;           // index into `arrays`
   std::vector<schema::ElementType> types;           // of each parameter: F32, or F16 of a table
   std::vector<ProvenanceEntry> provenance;
+  std::vector<int32_t> retired;  // ascending
   std::span<const uint64_t> segment_bytes() const {
     return {root->segment_bytes()->data(), root->segment_bytes()->size()};
   }

@@ -21,6 +21,7 @@ uint64_t TextBytes(const ModelContents& contents) {
   const auto add = [&bytes](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) bytes += text.size() + 2 * sizeof(flatbuffers::uoffset_t);
   };
+  bytes += contents.retired.size() * sizeof(uint32_t);
   add(contents.item_keys);
   add(contents.item_names);
   if (contents.classifier) add(contents.classifier->class_names);
@@ -132,6 +133,11 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   const auto keys = TextsOrNone(builder, contents.item_keys);
   Offset<flatbuffers::Vector<uint32_t>> key_order;
   if (!contents.item_keys.empty()) key_order = builder.CreateVector(SortedByKey(contents.item_keys));
+  Offset<flatbuffers::Vector<uint32_t>> retired;
+  if (!contents.retired.empty()) {
+    const std::vector<uint32_t> items(contents.retired.begin(), contents.retired.end());
+    retired = builder.CreateVector(items);
+  }
   Offset<schema::Classifier> classifier_table;
   Texts class_names;
   if (const std::optional<ClassifierDescription>& c = contents.classifier) {
@@ -153,6 +159,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   out.add_classifier(classifier_table);
   out.add_class_names(class_names);
   out.add_base_hash(contents.base_hash);
+  out.add_retired(retired);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
@@ -174,6 +181,7 @@ Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const Param
 container::Format FormatOf(const ModelContents& contents) {
   container::Format format = metadata::FormatFor(metadata::kModelFormat, contents.architecture);
   if (contents.tables == TableStorage::kHalf) format.oldest_reader = std::max(format.oldest_reader, 3u);
+  if (!contents.retired.empty()) format.oldest_reader = std::max(format.oldest_reader, 6u);
   return format;
 }
 
@@ -196,6 +204,7 @@ ModelContents AsAdapter(const ModelContents& contents) {
   ModelContents own = contents;
   own.item_keys.clear();
   own.item_names.clear();
+  own.retired.clear();
   own.output_bias_origin = OutputBiasOrigin::kNone;
   return own;
 }

@@ -20,10 +20,18 @@ namespace {
 constexpr double kPassesOfLife = 30, kStepsOfPass = 4;
 // Rates that were best in the measurements of docs/personalise.md.
 constexpr double kRateOfSignal = 0.0036, kMostRate = 0.01;
+// A large catalogue bears smaller steps: among more items the noise of a step lifts more of them past those that fit.
+constexpr double kItemsOfMostRate = 480, kRatePower = 0.9, kLeastShare = 0.2;
+// Fewer events than so many for each item: most rows see noise alone, and their shrinkage helps.
+constexpr double kFewEvents = 10;
 constexpr uint32_t kMostJudgings = 12, kMostBatch = 4096;
 
 double TrainedNumbers(const Architecture& a, const LifetimeSettings& s) {
   return static_cast<double>(TrainedBy(ParametersOf(a), TrainingOf(s)).size());
+}
+
+double ShareOfRate(const Architecture& a) {
+  return std::clamp(std::pow(kItemsOfMostRate / a.num_items, kRatePower), kLeastShare, 1.0);
 }
 
 std::string Shown(double number) { return privacy::ShortText(number); }
@@ -73,9 +81,12 @@ Result<Lifetime> PlanLife(const Architecture& a, const LifeRequest& r, const dat
   LifetimeSettings wanted = SuggestLife(r);
   wanted.session_gap = units.session_gap;
   wanted.times_per_second = units.times_per_second;
+  const double most_events = static_cast<double>(wanted.num_training_public()) * a.max_length;
+  wanted.shrinks_rows = most_events < kFewEvents * a.num_items ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(Lifetime life, PlanLifetime(a, wanted));
   if (r.learning_rate == 0)
-    life.settings.learning_rate = std::min(kMostRate, kRateOfSignal / std::sqrt(NoiseToSignal(a, life.settings)));
+    life.settings.learning_rate =
+        ShareOfRate(a) * std::min(kMostRate, kRateOfSignal / std::sqrt(NoiseToSignal(a, life.settings)));
   return life;
 }
 

@@ -34,7 +34,8 @@ struct LifeRequest {
 };
 // Settings without noise, which PlanLifetime finds. docs/personalise.md has the measurements behind each choice.
 LifetimeSettings SuggestLife(const LifeRequest& request);
-// Both, with a learning rate that follows from the noise where none is asked for.
+// Both, with a learning rate that follows from noise and catalogue where none is asked for, and with shrinkage of rows
+// (shrink_rows.h) where there are few events for each item, however long the records.
 Result<Lifetime> PlanLife(const Architecture& architecture, const LifeRequest& request, const data::Units& units);
 
 // How much of what training releases over the whole life is noise. All steps' noise, spread over every trained number,

@@ -23,8 +23,9 @@ constexpr double kMostJudgeNoise = 1e6;
 // One model and one worker's buffers.
 class Reader {
  public:
-  Reader(const Recommender& graph, const Weights& weights)
+  Reader(const Recommender& graph, const Weights& weights, std::span<const uint8_t> retired)
       : graph_(graph),
+        retired_(retired),
         buffers_(graph.AllocateForInference()),
         cache_(graph.AllocateCache(KeptBlocks::kAll)),
         context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
@@ -47,7 +48,7 @@ class Reader {
   size_t Rank(std::span<const int32_t> history, int32_t target, std::vector<uint8_t>& excluded) const {
     for (const int32_t id : history) excluded[static_cast<size_t>(id)] = 1;
     const size_t rank = RankOf(scores_, excluded, target);
-    for (const int32_t id : history) excluded[static_cast<size_t>(id)] = 0;
+    for (const int32_t id : history) excluded[static_cast<size_t>(id)] = retired_[static_cast<size_t>(id)];
     return rank;
   }
 
@@ -59,6 +60,7 @@ class Reader {
   }
 
   const Recommender& graph_;
+  const std::span<const uint8_t> retired_;  // marks [num_items]
   Buffers buffers_;
   KeyValueCache cache_;
   RecordContext context_;
@@ -138,9 +140,10 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
   const PackedWeights of_base(graph, base), of_candidate(graph, candidate);
   std::vector<GainOnGrid> gains(judging.num_users());
   Workers workers(o.num_threads, o.executor);
+  const std::vector<uint8_t> retired = RetiredMarks(architecture.num_items, o.retired);
   workers.Run([&](size_t worker) {
-    Reader reads_base(graph, of_base.view()), reads_candidate(graph, of_candidate.view());
-    std::vector<uint8_t> excluded(architecture.num_items, 0);
+    Reader reads_base(graph, of_base.view(), retired), reads_candidate(graph, of_candidate.view(), retired);
+    std::vector<uint8_t> excluded = retired;
     for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = judging.User(u);
       if (record.size() < 2) continue;

@@ -134,4 +134,8 @@ double Power(const JudgeRule& rule, const JudgedGain& gain, double noise_multipl
   return Above((verdict.threshold - verdict.evidence) / deviation);
 }
 
+const char* NameOf(Verdict::Kind kind) {
+  return kind == Verdict::Kind::kBetter ? "better" : kind == Verdict::Kind::kWorse ? "worse" : "undecided";
+}
+
 }  // namespace wisp

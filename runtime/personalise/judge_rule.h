@@ -55,6 +55,8 @@ struct Verdict {
   enum class Kind { kUndecided, kBetter, kWorse } kind = Kind::kUndecided;
   double evidence = 0, threshold = 0;
 };
+// "better", "worse", "undecided".
+const char* NameOf(Verdict::Kind kind);
 
 // Of judgings from the oldest to the newest, all against one base. The rule must be valid.
 Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements);

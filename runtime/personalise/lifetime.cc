@@ -21,6 +21,14 @@ using privacy::Mechanism;
 constexpr uint64_t kMostSteps = 1'000'000'000;
 // A run that is killed has paid for a share of its steps at most that it did not take; a charge is a row of the ledger.
 constexpr uint64_t kChargesOfRun = 4;
+// What the integer grid of the noise costs grows with the coordinates that are released, and a catalogue grows: it is
+// planned for so many times today's items. At epsilon 4 and 100,000 coordinates that costs a millionth.
+constexpr uint32_t kCatalogueGrowth = 16;
+
+Architecture Grown(Architecture a) {
+  a.num_items = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{kCatalogueGrowth} * a.num_items, INT32_MAX));
+  return a;
+}
 
 // Calls `field` with the name and the value of each field, in the order of the text.
 template <class Settings, class Use>
@@ -55,6 +63,7 @@ Status Check(const LifetimeSettings& s) {
   if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
     return InvalidArgument("a plan has ", s.runs, " runs of ", s.steps_per_run, " steps, allowed are 1 of each, up to ",
                            kMostSteps, " steps in all");
+  if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
   if (s.judges_locally > 1) return InvalidArgument("judges_locally is ", s.judges_locally, ", allowed are 0 and 1");
   if (s.judgings == 0) return OkStatus();
   if (!(s.judging_share > 0 && s.judging_share < 1))
@@ -109,6 +118,7 @@ TrainingOptions TrainingOf(const LifetimeSettings& s) {
 std::string ToText(const LifetimeSettings& settings) {
   std::string text;
   ForEachField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
+  PutNumber(text, "shrinks_rows", settings.shrinks_rows);
   return text + " measure=" + std::string(kMeasures[static_cast<size_t>(settings.measure)]);
 }
 
@@ -117,6 +127,8 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   std::string_view rest = text;
   bool read = true;
   ForEachField(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
+  // Plans of earlier versions do not have it.
+  if (read && rest.starts_with("shrinks_rows")) read = TakeNumber(rest, "shrinks_rows", settings.shrinks_rows);
   const auto* measure = std::find(std::begin(kMeasures), std::end(kMeasures),
                                   rest.starts_with("measure=") ? rest.substr(8) : std::string_view());
   if (!read || measure == std::end(kMeasures) || !Check(settings).ok())
@@ -132,9 +144,10 @@ Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSe
   Lifetime life{.settings = settings};
   LifetimeSettings& s = life.settings;
   TrainingOptions options = TrainingOf(s);
-  WISP_RETURN_IF_ERROR(FillInNoise(architecture, goal, {}, options));
+  const Architecture grown = Grown(architecture);
+  WISP_RETURN_IF_ERROR(FillInNoise(grown, goal, {}, options));
   s.training_noise = options.privacy.noise_multiplier;
-  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, options));
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(grown, options));
   WISP_ASSIGN_OR_RETURN(life.training, plan.ChargesTogether(options.num_steps));
   if (s.judgings == 0 || s.judges_locally != 0) return life;
   WISP_ASSIGN_OR_RETURN(s.judging_noise, JudgingNoise(s));
@@ -189,6 +202,19 @@ Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSetting
   left.runs = left.steps / s.steps_per_run;
   if (limit) left.epsilon = std::max(0.0, limit->epsilon() - spent);
   return left;
+}
+
+Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const LifetimeSettings& settings,
+                                     const Architecture& architecture, uint64_t most) {
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, TrainingOf(settings)));
+  uint64_t covered = 0;
+  for (uint64_t too_many = most + 1; covered + 1 < too_many;) {
+    const uint64_t middle = covered + (too_many - covered) / 2;
+    WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, plan.ChargesTogether(middle));
+    WISP_ASSIGN_OR_RETURN(const bool fits, ledger.Covers(charges));
+    (fits ? covered : too_many) = middle;
+  }
+  return covered;
 }
 
 }  // namespace wisp

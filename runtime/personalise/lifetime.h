@@ -46,6 +46,7 @@ struct LifetimeSettings {
   double learning_rate = 0.003;  // of Adam, constant
   double averaging = 0;          // TrainingOptions::ema_decay
   uint32_t num_negatives = 0;    // of a sampled softmax; 0: the full one
+  uint32_t shrinks_rows = 0;     // 1: TrainingJob::shrink_rows
   // How events become records, with the ledger's unit: data::Units.
   int64_t session_gap = 0;
   uint32_t times_per_second = 1;
@@ -89,6 +90,11 @@ struct LifetimeLeft {
   double epsilon = 0;                          // of the limit: what the plan leaves over
 };
 Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& settings);
+
+// Up to `most` steps of training a model of this shape that the plan pays for. Fewer than it has left only where the
+// model releases many times the coordinates of the one it was planned for.
+Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const LifetimeSettings& settings,
+                                     const Architecture& architecture, uint64_t most);
 
 }  // namespace wisp
 

@@ -8,6 +8,7 @@
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
 #include "runtime/model/catalogue.h"
+#include "runtime/personalise/forecast.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
@@ -34,6 +35,7 @@ class Night {
         {{"the base", o_.base_path}, {"the ledger", o_.ledger.path}, {"the file of candidates", files_.candidate}}));
     if (access(files_.served.c_str(), F_OK) != 0) WISP_RETURN_IF_ERROR(ServeFile(o_.base_path));
     WISP_RETURN_IF_ERROR(CheckServed());
+    WISP_RETURN_IF_ERROR(CheckMemory());
     WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
     // What a night before this one found out and could not act upon.
     WISP_RETURN_IF_ERROR(ActOnJudgements());
@@ -58,6 +60,19 @@ class Night {
     return InvalidArgument(
         files_.served, ": it is neither ", o_.base_path,
         " nor was it personalised from it: carry it over with `wisp rebase`, or name another output");
+  }
+
+  Status CheckMemory() const {
+    if (o_.max_bytes == 0) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const size_t bytes, MemoryOfRun(base_.architecture(), settings(), o_.num_threads));
+    if (bytes <= o_.max_bytes) return OkStatus();
+    return InvalidArgument("training in a night holds ", bytes, " bytes, max_bytes allows ", o_.max_bytes,
+                           "; fewer threads hold less");
+  }
+
+  using Says = NightOptions::Says;
+  void Say(Says kind, const std::string& sentence) const {
+    if (o_.say && !sentence.empty()) o_.say(kind, sentence);
   }
 
   Status ServeFile(const std::string& path) {
@@ -87,8 +102,14 @@ class Night {
   }
 
   Status Train() {
-    const uint64_t steps = std::min(settings().steps_per_run, result_.left.steps);
-    if (steps == 0) return OkStatus();
+    const uint64_t wanted = std::min(settings().steps_per_run, result_.left.steps);
+    WISP_ASSIGN_OR_RETURN(const uint64_t steps,
+                          StepsThatPlanCovers(ledger_, settings(), origin().architecture(), wanted));
+    if (steps == 0) {
+      Say(Says::kWarning, wanted == 0 ? "the plan has no steps left: nothing is trained"
+                                      : "the plan was made for a model of far fewer weights: nothing is trained");
+      return OkStatus();
+    }
     if (models_.candidate && !files_.HasCheckpoint()) {
       WISP_RETURN_IF_ERROR(files_.BeginWithCandidate());
       WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
@@ -104,6 +125,10 @@ class Night {
                                                                      .contents = std::move(contents),
                                                                      .description = "personalised on the device"}));
     result_.steps = result_.training->num_steps - result_.training->resumed_from;
+    Say(Says::kInfo, "trained " + std::to_string(result_.steps) + " steps, " +
+                         std::to_string(result_.training->num_steps) + " in all");
+    Say(Says::kWarning, result_.training->ended_early);
+    Say(Says::kWarning, result_.training->save_failure);
     WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
     return OkStatus();
   }
@@ -135,6 +160,7 @@ class Night {
     job.training.device = o_.device;
     job.goal = {.epsilon = {}, .noise_multiplier = settings().training_noise, .delta = settings().delta};
     job.checkpoint_path = files_.checkpoint;
+    job.shrink_rows = settings().shrinks_rows != 0;
     job.progress = o_.progress;
     return job;
   }
@@ -163,7 +189,9 @@ class Night {
         Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, OptionsOfJudge())
             .status());
     result_.judged = true;
-    return ActOnJudgements();
+    WISP_RETURN_IF_ERROR(ActOnJudgements());
+    Say(Says::kInfo, std::string("judged: ") + NameOf(result_.verdict.kind));
+    return OkStatus();
   }
 
   static ParameterSource SourceOf(const ModelFile& model) { return ParameterSource(model.tensors()); }
@@ -178,6 +206,7 @@ class Night {
             .base = base_.content_hash(),
             .candidate = models_.candidate->content_hash(),
             .num_targets = s.num_targets,
+            .retired = base_.retired(),
             .num_threads = o_.num_threads,
             .executor = o_.executor};
   }
@@ -209,6 +238,7 @@ class Night {
   Status SayWhatIsServed() {
     result_.steps_of_model = models_.candidate ? models_.candidate->provenance().back().steps : 0;
     WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
+    Say(Says::kInfo, base ? "the base is served" : "a personalised model is served");
     result_.serves = base ? NightResult::Serves::kBase : NightResult::Serves::kEarlierCandidate;
     if (base || !models_.candidate) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool newest, IsServed(*models_.candidate));

@@ -46,6 +46,10 @@ struct NightOptions {
   uint32_t num_threads = 0;  // as TrainingOptions; may differ from night to night
   Executor executor = {};
   kernels::Device device = kernels::BestOps();  // of the training
+  uint64_t max_bytes = 0;  // kInvalidArgument where a run would hold more (MemoryOfRun); 0: no ceiling
+  // Sentences about what is done, of what may be known to all who know plan, ledger and models.
+  enum class Says { kInfo, kWarning };
+  std::function<void(Says, const std::string&)> say = {};
   // After each step; false: stop, with what is paid for in the checkpoint.
   std::function<bool(const JobProgress&)> progress = {};
 };

@@ -558,6 +558,7 @@ struct ModelT : public flatbuffers::NativeTable {
   std::unique_ptr<wisp::schema::ClassifierT> classifier{};
   std::vector<std::string> class_names{};
   uint64_t base_hash = 0;
+  std::vector<uint32_t> retired{};
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -581,7 +582,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ITEM_KEY_ORDER = 22,
     VT_CLASSIFIER = 24,
     VT_CLASS_NAMES = 26,
-    VT_BASE_HASH = 28
+    VT_BASE_HASH = 28,
+    VT_RETIRED = 30
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -622,6 +624,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint64_t base_hash() const {
     return GetField<uint64_t>(VT_BASE_HASH, 0);
   }
+  const flatbuffers::Vector<uint32_t> *retired() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_RETIRED);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -653,6 +658,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(class_names()) &&
            verifier.VerifyVectorOfStrings(class_names()) &&
            VerifyField<uint64_t>(verifier, VT_BASE_HASH, 8) &&
+           VerifyOffset(verifier, VT_RETIRED) &&
+           verifier.VerifyVector(retired()) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -703,6 +710,9 @@ struct ModelBuilder {
   void add_base_hash(uint64_t base_hash) {
     fbb_.AddElement<uint64_t>(Model::VT_BASE_HASH, base_hash, 0);
   }
+  void add_retired(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired) {
+    fbb_.AddOffset(Model::VT_RETIRED, retired);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -731,9 +741,11 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> item_key_order = 0,
     flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0,
-    uint64_t base_hash = 0) {
+    uint64_t base_hash = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired = 0) {
   ModelBuilder builder_(_fbb);
   builder_.add_base_hash(base_hash);
+  builder_.add_retired(retired);
   builder_.add_class_names(class_names);
   builder_.add_classifier(classifier);
   builder_.add_item_key_order(item_key_order);
@@ -768,7 +780,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<uint32_t> *item_key_order = nullptr,
     flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr,
-    uint64_t base_hash = 0) {
+    uint64_t base_hash = 0,
+    const std::vector<uint32_t> *retired = nullptr) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
   auto description__ = description ? _fbb.CreateString(description) : 0;
@@ -778,6 +791,7 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
   auto item_keys__ = item_keys ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*item_keys) : 0;
   auto item_key_order__ = item_key_order ? _fbb.CreateVector<uint32_t>(*item_key_order) : 0;
   auto class_names__ = class_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*class_names) : 0;
+  auto retired__ = retired ? _fbb.CreateVector<uint32_t>(*retired) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       architecture,
@@ -792,7 +806,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       item_key_order__,
       classifier,
       class_names__,
-      base_hash);
+      base_hash,
+      retired__);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -967,7 +982,8 @@ inline ModelT::ModelT(const ModelT &o)
         item_key_order(o.item_key_order),
         classifier((o.classifier) ? new wisp::schema::ClassifierT(*o.classifier) : nullptr),
         class_names(o.class_names),
-        base_hash(o.base_hash) {
+        base_hash(o.base_hash),
+        retired(o.retired) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -988,6 +1004,7 @@ inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(classifier, o.classifier);
   std::swap(class_names, o.class_names);
   std::swap(base_hash, o.base_hash);
+  std::swap(retired, o.retired);
   return *this;
 }
 
@@ -1013,6 +1030,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = classifier(); if (_e) _o->classifier = std::unique_ptr<wisp::schema::ClassifierT>(_e->UnPack(_resolver)); }
   { auto _e = class_names(); if (_e) { _o->class_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->class_names[_i] = _e->Get(_i)->str(); } } }
   { auto _e = base_hash(); _o->base_hash = _e; }
+  { auto _e = retired(); if (_e) { _o->retired.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->retired[_i] = _e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1036,6 +1054,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _classifier = _o->classifier ? CreateClassifier(_fbb, _o->classifier.get(), _rehasher) : 0;
   auto _class_names = _o->class_names.size() ? _fbb.CreateVectorOfStrings(_o->class_names) : 0;
   auto _base_hash = _o->base_hash;
+  auto _retired = _o->retired.size() ? _fbb.CreateVector(_o->retired) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
@@ -1050,7 +1069,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _item_key_order,
       _classifier,
       _class_names,
-      _base_hash);
+      _base_hash,
+      _retired);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

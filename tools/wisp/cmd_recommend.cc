@@ -59,9 +59,10 @@ void SayWhyEmpty(const RecommendArguments& a, size_t num_items) {
 }
 
 Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
-  if (!a.history.empty() && !a.user.empty())
-    return InvalidArgument("--history and --user were given: one of them, not both");
-  if (a.history.empty() && a.user.empty()) return InvalidArgument("either --history or --user with --data is needed");
+  const int given = (a.history.empty() ? 0 : 1) + (a.user.empty() ? 0 : 1) + (a.newcomer ? 1 : 0);
+  if (given > 1) return InvalidArgument("of --history, --user and --newcomer one is allowed, ", given, " were given");
+  if (given == 0) return InvalidArgument("--history, --user with --data, or --newcomer is needed");
+  if (a.newcomer) return std::vector<int32_t>();
   if (!a.history.empty()) return FindItems(model, "--history", a.history);
   if (a.data.path.empty()) return InvalidArgument("--user needs --data, the log with the user's events");
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
@@ -69,7 +70,9 @@ Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelF
   for (size_t u = 0; u < s.num_users(); ++u) {
     if (s.user_keys[u] == a.user) return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
   }
-  return InvalidArgument(a.data.path, ": there is no user '", a.user, "' with items that the model knows");
+  return InvalidArgument(
+      a.data.path, ": there is no user '", a.user,
+      "' with items that the model knows; a person without any gets what is popular with --newcomer");
 }
 
 Json ItemJson(const ModelFile& model, size_t item) {

@@ -97,6 +97,7 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
           {"tensors", tensors},
           {"item_keys", m.has_item_keys()},
           {"item_names", m.has_item_names()},
+          {"retired_items", m.retired().size()},
           {"provenance", provenance}};
 }
 
@@ -166,7 +167,8 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   const Recommender graph(model.architecture(), *ops,
                           {.use = GraphUse::kInference, .head = HeadPackingFor(*ops, model.architecture(), weights)});
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const RankingQuality q = EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers);
+  const RankingQuality q =
+      EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers, model.retired());
   const char* needed = a.split == "test" ? "3" : "4";
   if (q.num_users == 0)
     return InvalidData(a.data.path, ": no user has enough events to be tested: ", needed,

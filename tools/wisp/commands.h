@@ -88,7 +88,7 @@ struct RecommendArguments {
   DataArguments data;
   DeviceArguments device;
   uint32_t count = 10, threads = 1;
-  bool allow_seen = false;
+  bool allow_seen = false, newcomer = false;
   PrivateRecommendArguments priv;
 };
 
@@ -275,6 +275,8 @@ Status Personalise(const PersonaliseArguments& arguments, OutputFormat format);
 Status Report(const ReportArguments& arguments, OutputFormat format);
 Status RebaseCommand(const RebaseArguments& arguments, OutputFormat format);
 Status CatalogueAdd(const CatalogueArguments& arguments, OutputFormat format);
+Status CatalogueRetire(const CatalogueArguments& arguments, OutputFormat format);
+Status CatalogueRestore(const CatalogueArguments& arguments, OutputFormat format);
 Status CatalogueList(const CatalogueArguments& arguments, OutputFormat format);
 Status LogCount(const LogArguments& arguments, OutputFormat format);
 Status LogList(const LogArguments& arguments, OutputFormat format);

@@ -63,6 +63,7 @@ void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& a) {
   c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
   c->add_option("--user", a.user, "A user of the data");
   c->add_option("--history", a.history, "Item keys, oldest first, separated by commas");
+  c->add_flag("--newcomer", a.newcomer, "For a person without any history: what is popular, as the model knows it");
   c->add_option("--candidates", a.candidates, "Consider only these item keys, separated by commas");
   c->add_option("--count", a.count, "How many")->capture_default_str();
   c->add_option("--backend", a.backend, "simd, int8 (linear layers over 8-bit integers) or xnnpack")

@@ -16,6 +16,7 @@
 #include "runtime/train/run/job_popularity.h"
 #include "runtime/train/run/parts.h"
 #include "runtime/train/run/saved_run.h"
+#include "runtime/train/run/shrink_rows.h"
 
 namespace wisp {
 namespace {
@@ -40,9 +41,12 @@ class JobRun {
     const std::span<const float> weights = trainer_->final_weights();
     WISP_RETURN_IF_ERROR(trainer_->CheckDevice());
     result_.weights.assign(weights.begin(), weights.end());
+    if (job_.shrink_rows)
+      ShrinkRows(job_.architecture, job_.start_weights,
+                 VarianceOfNoise(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!set_.test.empty()) result_.test = Evaluate(set_.test);
-    if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
+    if (!set_.test.empty()) result_.test = Evaluate(set_.test, result_.weights);
+    if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation, result_.weights);
     if (job_.write) WISP_RETURN_IF_ERROR(job_.write(result_));
     if (!result_.paused) saved_.Remove();
     return std::move(result_);
@@ -213,6 +217,8 @@ class JobRun {
     first.re_attention = ReAttention::kOff;
     const size_t given = job_.start_weights.size(), all = FlatSize(ParametersOf(a)),
                  base = FlatSize(ParametersOf(first));
+    if (job_.shrink_rows && (given == 0 || !IsPrivate(job_) || job_.training.optimizer.kind == OptimizerKind::kSgd))
+      return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
     if (given == all || given == base || (given == 0 && !a.adapter)) return OkStatus();
     if (given == 0) return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
     return InvalidArgument("there are ", given, " start weights, allowed are ", base, ", or all ", all);
@@ -333,7 +339,7 @@ class JobRun {
     }
     progress.validation.reset();
     if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0)
-      progress.validation = Evaluate(set_.validation);
+      progress.validation = Evaluate(set_.validation, trainer_->final_weights());
     if (saved_.Due(progress.step, trainer_->at_end_of_charge()) && progress.step < end_) Save();
     progress.saved = saved_.step();
     progress.save_failure = saved_.failure();
@@ -343,12 +349,12 @@ class JobRun {
                      WhatStays(saved_, trainer_->num_charged()));
   }
 
-  RankingQuality Evaluate(std::span<const RankingCase> cases) {
+  RankingQuality Evaluate(std::span<const RankingCase> cases, std::span<const float> weights) {
     // Weights are on the host then, and so are its threads.
     const kernels::Device& device = job_.training.device;
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
     const Recommender graph(job_.architecture, host, {.use = GraphUse::kInference});
-    return EvaluateRanking(graph, trainer_->final_weights().data(), cases, trainer_->workers());
+    return EvaluateRanking(graph, weights.data(), cases, trainer_->workers());
   }
 
   const TrainingJob& job_;

@@ -86,6 +86,9 @@ struct TrainingJob {
   // Above 0: after so many more steps the run pauses. Its model is written as at its end, its checkpoint stays, and the
   // same job goes on from there another time, for what is left of its steps. Needs a checkpoint_path.
   uint64_t pause_after = 0;
+  // Shrinks what a private run with Adam changed in rows of item tables (shrink_rows.h), in what it writes and returns;
+  // what training goes on from stays as it is. Needs start_weights.
+  bool shrink_rows = false;
   uint64_t evaluate_every = 0;  // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;

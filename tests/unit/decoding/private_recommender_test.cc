@@ -348,9 +348,15 @@ TEST_F(PrivateRecommenderTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
           kRefused, "1 / 1000");
   PrivateRecommender r = Must(Mixed());
   EXPECT_EQ(r.Recommend(kHistory, {.support_origin = SupportOrigin::kPrivateModel}).status().code(), kRefused);
-  EXPECT_EQ(r.Recommend({}, {}).status().code(), kInvalid);
   EXPECT_EQ(Charged(), 0u);
   EXPECT_FALSE(ledger_.Limit()->has_value());
+}
+
+// A newcomer's scores are the model's, as others' are: what is drawn for one is paid for.
+TEST_F(PrivateRecommenderTest, ANewcomersItemsAreDrawnAndCharged) {
+  PrivateRecommender r = Must(Mixed());
+  EXPECT_EQ(r.Recommend({}, {.count = 3})->size(), 3u);
+  EXPECT_EQ(Charged(), 3u);
 }
 
 // A request that is refused leaves the limit as it was, the one that it asked for included.

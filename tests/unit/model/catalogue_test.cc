@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/model/model_test_util.h"
 
 namespace wisp {
 namespace {
@@ -95,6 +98,52 @@ TEST_F(CatalogueTest, RefusesItemsThatAreNone) {
   EXPECT_TRUE(refused({"tea", "Tea again", ""}));
   EXPECT_TRUE(refused({"x", "X", "nothing"}));
   EXPECT_FALSE(AddItems(base, std::vector<NewItem>{{"x", "", ""}, {"x", "", ""}}).ok());
+}
+
+// Header bytes 12 to 15: the oldest format whose reader understands the file.
+uint32_t OldestReader(const std::string& path) {
+  const std::string bytes = test::ReadBytes(path);
+  uint32_t oldest = 0;
+  std::memcpy(&oldest, bytes.data() + 12, sizeof(oldest));
+  return oldest;
+}
+
+TEST_F(CatalogueTest, RetiresItemsAndOffersThemAgain) {
+  const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
+  EXPECT_TRUE(base.retired().empty());
+  std::vector<float> room;
+  const std::string fewer = folder_ / "fewer.wisp", again = folder_ / "again.wisp";
+  ASSERT_TRUE(
+      WriteModel(fewer, *ChangeOffer(base, std::vector<std::string>{"soup", "tea"}, Offer::kRetired, room)).ok());
+  const ModelFile retired = *ModelFile::Open(fewer, Verify::kFull);
+  EXPECT_TRUE(std::ranges::equal(retired.retired(), std::vector<int32_t>{0, 2}));
+  EXPECT_TRUE(std::ranges::equal(retired.flat_weights(), base.flat_weights())) << "rows stay";
+  EXPECT_EQ(OldestReader(path_), 1u);
+  EXPECT_EQ(OldestReader(fewer), 6u) << "an older reader would offer what is gone";
+
+  ASSERT_TRUE(WriteModel(again, *ChangeOffer(retired, std::vector<std::string>{"tea"}, Offer::kRestored, room)).ok());
+  EXPECT_TRUE(std::ranges::equal(ModelFile::Open(again)->retired(), std::vector<int32_t>{2}));
+  // A grown catalogue keeps them.
+  const auto grown = AddItems(retired, std::vector<NewItem>{{"x", "", ""}});
+  EXPECT_EQ(grown->contents.retired, (std::vector<int32_t>{0, 2}));
+
+  EXPECT_NE(
+      ChangeOffer(base, std::vector<std::string>{"radio"}, Offer::kRetired, room).status().message().find("radio"),
+      std::string::npos);
+  EXPECT_FALSE(
+      ChangeOffer(base, std::vector<std::string>{"tea", "tea-mint", "soup", "cake"}, Offer::kRetired, room).ok());
+}
+
+TEST_F(CatalogueTest, RefusesAFileWhoseRetiredItemsAreNone) {
+  const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
+  std::vector<float> room;
+  for (const std::vector<int32_t>& items : std::vector<std::vector<int32_t>>{{4}, {-1}, {1, 1}, {2, 1}, {0, 1, 2, 3}}) {
+    ModelContents contents = ContentsOf(base, room);
+    contents.retired = items;
+    const Status status = WriteModel(folder_ / "x.wisp", contents);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(status.message().find("retired"), std::string::npos) << status.message();
+  }
 }
 
 }  // namespace

@@ -74,6 +74,24 @@ TEST_F(LifetimeTest, CostsWhatWasAskedForAndNoMoreAtItsEnd) {
   EXPECT_LE(Spent(ledger), 4);
 }
 
+// What the grid of the noise costs grows with the model.
+TEST_F(LifetimeTest, CoversEachStepOfACatalogueThatGrows) {
+  const Lifetime life = MustPlan();
+  Ledger ledger = Open();
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  const auto covered = [&](uint32_t num_items) {
+    Architecture grown = architecture_;
+    grown.num_items = num_items;
+    return *StepsThatPlanCovers(ledger, life.settings, grown, 120);
+  };
+  EXPECT_EQ(covered(40), 120u);
+  EXPECT_EQ(covered(600), 120u);
+  // What is too large trains as long as it may.
+  EXPECT_GT(covered(2000), 10u);
+  EXPECT_LT(covered(2000), 120u);
+  EXPECT_EQ(covered(1'000'000), 0u);
+}
+
 TEST_F(LifetimeTest, SaysWhatIsLeft) {
   Ledger ledger = Open();
   EXPECT_FALSE(SettingsOf(ledger)->has_value());

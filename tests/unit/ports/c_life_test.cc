@@ -175,6 +175,13 @@ TEST_F(CLifeTest, ANewBaseWithMoreItemsTakesOver) {
   EXPECT_EQ(night.unknown_events, 0u) << "they stayed in the log until the model knew them";
   EXPECT_EQ(night.served, WISP_SERVED_NEWEST);
   EXPECT_EQ(ModelFile::Open(out_)->num_items(), 14u);
+  const std::string fewer = folder_ / "fewer.wisp";
+  const char* gone[] = {"k1", "k99"};
+  EXPECT_EQ(wisp_catalogue_retire(base_.c_str(), gone, 2, 0, fewer.c_str(), &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_catalogue_retire(grown.c_str(), gone, 2, 2, fewer.c_str(), &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_catalogue_retire(grown.c_str(), nullptr, 2, 0, fewer.c_str(), &error_), WISP_INVALID_ARGUMENT);
+  ASSERT_EQ(wisp_catalogue_retire(grown.c_str(), gone, 2, 0, fewer.c_str(), &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(ModelFile::Open(fewer)->retired().size(), 2u);
   EXPECT_EQ(wisp_rebase(nullptr, grown.c_str(), out_.c_str(), nullptr, &error_), WISP_INVALID_ARGUMENT);
 }
 

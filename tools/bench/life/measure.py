@@ -7,8 +7,8 @@
 
 What follows -- goes to `wisp plan`. The splits have the shift that a device has:
   cafe   the shipped model, and guests of another place; 20,000 fresh guests tell how good a model is
-  games  the base has the first half of the histories of 8,000 users, so it lacks the newer items; device and test have
-         other users' whole histories
+  games  the base learned from the first half of the histories of 8,000 users, so newer items are new to it (`wisp
+         catalogue add` gave them rows); device and test have other users' whole histories
   ml-1m  the base has 2,000 users; device and test have those of the others who like one genre most
          (without --genre: any)
 Data files: a user and an item a line, oldest first. Bases are made once and kept in --work.
@@ -62,13 +62,13 @@ def recipe(name, epochs):
         "architecture": {"max_length": 50, "width": 32, "num_heads": 4 if games else 1, "num_blocks": 2,
                          "inner_width": 32,
                          "embedding_scale": 6, "activation": "gelu", "norm": "pre", "output_table": "tied",
-                         "output_bias": "none"},
+                         "output_bias": "fixed"},
         "initialisation": {"table_deviation": 0.02},
         "training": {"method": "ordinary", "sampling": "shuffled", "loss": "position_mean", "epochs": epochs,
                      "expected_batch": 64, "seed": 1,
                      "optimizer": {"kind": "adam", "learning_rate": 0.002, "decay": "linear"},
                      "dropout": {"embedding": 0.2, "attention": 0.1, "residual": 0.2}},
-        "data": {"hold_out": "nothing", "catalogue": "public"}}
+        "data": {"hold_out": "nothing"}}
 
 
 class Split:
@@ -110,7 +110,8 @@ class Histories(Split):
         random.Random(1).shuffle(names)
         public, rest = names[:self.num_public], names[self.num_public:]
         rest = self.chosen(rest)
-        self.public, self.test_users, self.rest = public, rest[:self.num_test], rest[self.num_test:]
+        num_test = self.num_test if max(options.users) > 10000 else max(self.num_test, len(rest) - 12000)
+        self.public, self.test_users, self.rest = public, rest[:num_test], rest[num_test:]
 
     def chosen(self, names):
         return names
@@ -119,14 +120,18 @@ class Histories(Split):
         path = self.path("base.wisp")
         if os.path.exists(path):
             return path
-        write_users(self.path("all.txt"), self.all.items())
-        write_users(self.path("public.txt"), [(u, self.seen_by_base(self.all[u])) for u in self.public])
+        seen = [(u, self.seen_by_base(self.all[u])) for u in self.public]
+        write_users(self.path("public.txt"), seen)
         with open(self.path("base.json"), "w") as out:
             json.dump(recipe(self.o.what, self.epochs), out)
-        self.wisp("new", "--recipe", self.path("base.json"), "--data", self.path("all.txt"), "--out",
-                  self.path("new.wisp"), threads=False)
-        self.wisp("train", "--recipe", self.path("base.json"), "--model", self.path("new.wisp"), "--data",
-                  self.path("public.txt"), "--out", path)
+        self.wisp("train", "--recipe", self.path("base.json"), "--data", self.path("public.txt"), "--out",
+                  self.path("trained.wisp"))
+        known = {item for _, items in seen for item in items}
+        new = sorted({item for items in self.all.values() for item in items} - known)
+        with open(self.path("new.tsv"), "w") as out:
+            out.writelines(f"{item}\n" for item in new)
+        self.wisp("catalogue", "add", "--model", self.path("trained.wisp"), "--items", self.path("new.tsv"), "--out", path,
+                  threads=False)
         return path
 
     def test(self):

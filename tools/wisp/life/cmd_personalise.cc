@@ -29,18 +29,6 @@ const char* Served(Serves serves) {
   return "";
 }
 
-const char* Found(Verdict::Kind kind) {
-  switch (kind) {
-    case Verdict::Kind::kUndecided:
-      return "undecided";
-    case Verdict::Kind::kBetter:
-      return "better";
-    case Verdict::Kind::kWorse:
-      return "worse";
-  }
-  return "";
-}
-
 Json ToJson(const NightResult& n, const std::string& out) {
   Json j = {{"model", out},
             {"serves", Served(n.serves)},
@@ -48,7 +36,7 @@ Json ToJson(const NightResult& n, const std::string& out) {
             {"steps", n.steps},
             {"steps_of_model", n.steps_of_model},
             {"judged", n.judged},
-            {"verdict", Found(n.verdict.kind)},
+            {"verdict", NameOf(n.verdict.kind)},
             {"evidence", n.verdict.evidence},
             {"threshold", n.verdict.threshold},
             {"runs_left", n.left.runs},
@@ -77,7 +65,7 @@ void Print(const NightResult& n, const std::string& out, const Json& j) {
   }
   if (n.judged)
     std::printf("judged    %s than the base: evidence %s, threshold %s\n",
-                n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : Found(n.verdict.kind),
+                n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : NameOf(n.verdict.kind),
                 privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
   std::printf("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed ? " (changed)" : "");
   std::printf("left      %s of %s runs, %s of %u judgings; epsilon %s at delta %s covers all of them\n",

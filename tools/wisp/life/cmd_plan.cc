@@ -93,6 +93,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"judging_noise", s.judging_noise},
             {"judges_locally", s.judges_locally != 0},
             {"learning_rate", s.learning_rate},
+            {"shrinks_rows", s.shrinks_rows != 0},
             {"noise_to_signal", p.outlook.noise_to_signal},
             {"outlook", KindOf(p.outlook.kind)},
             {"bytes", p.bytes},

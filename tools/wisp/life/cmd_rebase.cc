@@ -1,4 +1,5 @@
 // wisp rebase, wisp catalogue
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -32,6 +33,14 @@ Result<std::vector<NewItem>> ReadNewItems(const std::string& path) {
   }
   if (items.empty()) return InvalidData(path, ": there is no item in it; allowed are lines of key<TAB>name");
   return items;
+}
+
+// Lines of keys; what follows a tab is not read.
+Result<std::vector<std::string>> ReadKeys(const std::string& path) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items, ReadNewItems(path));
+  std::vector<std::string> keys;
+  for (const NewItem& item : items) keys.push_back(item.key);
+  return keys;
 }
 
 const char* NameOf(RowOrigin origin) {
@@ -94,15 +103,44 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   return OkStatus();
 }
 
+Status CatalogueOffer(const CatalogueArguments& a, Offer offer, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
+  WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const std::vector<std::string> keys, ReadKeys(a.items));
+  std::vector<float> room;
+  WISP_ASSIGN_OR_RETURN(ModelContents contents, ChangeOffer(base, keys, offer, room));
+  contents.created_by = "wisp " + Version();
+  WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
+  if (format == OutputFormat::kJson) {
+    std::printf(
+        "%s\n",
+        Json({{"model", a.out}, {"items", contents.architecture.num_items}, {"retired", contents.retired.size()}})
+            .dump(2)
+            .c_str());
+  } else {
+    std::printf("%s: %s items, of which %zu are retired and never recommended\n", a.out.c_str(),
+                Thousands(contents.architecture.num_items).c_str(), contents.retired.size());
+  }
+  return OkStatus();
+}
+
+Status CatalogueRetire(const CatalogueArguments& a, OutputFormat format) {
+  return CatalogueOffer(a, Offer::kRetired, format);
+}
+Status CatalogueRestore(const CatalogueArguments& a, OutputFormat format) {
+  return CatalogueOffer(a, Offer::kRestored, format);
+}
+
 Status CatalogueList(const CatalogueArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model));
   Json j = {{"model", a.model}, {"items", Json::array()}};
   for (size_t i = 0; i < model.num_items(); ++i) {
     const std::string key(model.has_item_keys() ? model.item_key(i) : ""), name = ShownItem(model, i);
+    const bool retired = std::binary_search(model.retired().begin(), model.retired().end(), static_cast<int32_t>(i));
     if (format == OutputFormat::kJson) {
-      j["items"].push_back({{"key", key}, {"name", name}});
+      j["items"].push_back({{"key", key}, {"name", name}, {"retired", retired}});
     } else {
-      std::printf("%s\t%s\n", Printable(key).c_str(), Printable(name).c_str());
+      std::printf("%s\t%s%s\n", Printable(key).c_str(), Printable(name).c_str(), retired ? "\tretired" : "");
     }
   }
   if (format == OutputFormat::kJson) std::printf("%s\n", j.dump(2).c_str());

@@ -113,6 +113,7 @@ void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a) {
       app.add_subcommand("catalogue",
                          "Items of a base. After adding some, carry personalised models over with wisp rebase.\n"
                          "  wisp catalogue add --model base.wisp --items new.tsv --out base-2.wisp\n"
+                         "  wisp catalogue retire --model base.wisp --items gone.txt --out base-2.wisp\n"
                          "  wisp catalogue list --model base.wisp");
   catalogue->require_subcommand(1);
   CLI::App* add = catalogue->add_subcommand("add", "A base with more items. What is known of them is public.");
@@ -123,7 +124,17 @@ void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a) {
       ->required();
   add->add_option("--out", a.out, "Model file to write")->required();
   chosen.OnCall(add, CatalogueAdd, a);
-  CLI::App* list = catalogue->add_subcommand("list", "Keys and names of its items.");
+  const auto offer = [&](const char* name, const char* help, auto command) {
+    CLI::App* c = catalogue->add_subcommand(name, help);
+    c->add_option("--model", a.model, "The base")->required();
+    c->add_option("--items", a.items, "Lines of keys; what follows a tab is not read")->required();
+    c->add_option("--out", a.out, "Model file to write")->required();
+    chosen.OnCall(c, command, a);
+  };
+  offer("retire", "A base that never recommends these items. They keep their rows and may stand in histories.",
+        CatalogueRetire);
+  offer("restore", "A base that offers retired items again.", CatalogueRestore);
+  CLI::App* list = catalogue->add_subcommand("list", "Keys and names of its items, and which are retired.");
   list->add_option("--model", a.model, "Model file")->required();
   chosen.OnCall(list, CatalogueList, a);
 }

@@ -70,7 +70,8 @@ Status AddQuality(const ReportArguments& a, const std::string& name, const std::
   const RecordSet set = MakeRecords(events.sequences, model.architecture().max_length, HoldOut::kTest);
   const Recommender graph(model.architecture(), kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  life.qualities.push_back({name, EvaluateRanking(graph, ParameterSource(model.tensors()), set.test, workers)});
+  life.qualities.push_back(
+      {name, EvaluateRanking(graph, ParameterSource(model.tensors()), set.test, workers, model.retired())});
   return OkStatus();
 }
 

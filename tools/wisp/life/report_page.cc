@@ -44,10 +44,6 @@ std::string Section(const Chart& chart) {
 
 std::string Short(double number) { return privacy::ShortText(number); }
 
-const char* NameOf(Verdict::Kind kind) {
-  return kind == Verdict::Kind::kBetter ? "better" : kind == Verdict::Kind::kWorse ? "worse" : "undecided";
-}
-
 std::string Summary(const ReportedLife& life) {
   const LifetimeSettings& s = life.settings;
   std::string text = "<p>";

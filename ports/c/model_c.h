@@ -1,0 +1,62 @@
+// An open model and how it is opened, for the files of the C interface. Not part of it.
+#ifndef WISP_PORTS_C_MODEL_C_H_
+#define WISP_PORTS_C_MODEL_C_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ports/c/status_c.h"
+#include "ports/c/wisp_embed.h"
+#include "runtime/inference/batch_recommender.h"
+#include "runtime/model/item_texts.h"
+
+struct wisp_model {
+  std::unique_ptr<wisp::kernels::HostAllocator> allocator;  // null: the system's; outlives what follows
+  std::unique_ptr<wisp::Session> session;
+  wisp::ItemTexts texts;
+  std::unique_ptr<wisp::BatchRecommender> batch;  // none before a batch
+  wisp_batch_options batch_how = {};              // what it was made with
+  std::vector<std::span<const int32_t>> histories;
+  std::vector<wisp::Recommendation> best;
+  std::vector<size_t> found;
+  std::vector<std::string> mechanisms;  // of each provenance entry, a line each; made when they are asked for
+};
+
+namespace wisp::ports {
+
+struct OpenChoice {
+  Backend backend;
+  int32_t verify;  // wisp_verify
+  wisp_verified* verified;
+  std::string adapter;  // its path, or empty
+  size_t num_threads;
+  Executor executor;
+  kernels::Device device;
+  uint64_t max_bytes;                                 // of what the model holds beside its file; 0: no ceiling
+  std::unique_ptr<kernels::HostAllocator> allocator;  // behind `device`; null: the system's
+
+  SessionOptions session() const {
+    return {.backend = backend, .num_threads = num_threads, .executor = executor, .device = device};
+  }
+  // Of a file that is opened now and remembered nowhere.
+  Verify verifies() const {
+    return backend == Backend::kInt8 || verify != WISP_VERIFY_NEVER ? Verify::kFull : Verify::kStructure;
+  }
+};
+
+// `given` may be null.
+Result<OpenChoice> ChoiceOf(const wisp_open_options* given);
+
+// The app's allocator; null where none is given.
+Result<std::unique_ptr<kernels::HostAllocator>> AllocatorOf(const wisp_allocator* given);
+
+// What a session of that file will hold, names included.
+Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice);
+
+// The last of opening: held to the ceiling, which is looked at before anything is allocated.
+Status Finish(ModelFile file, OpenChoice choice, wisp_model** out);
+
+}  // namespace wisp::ports
+
+#endif  // WISP_PORTS_C_MODEL_C_H_

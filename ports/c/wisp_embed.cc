@@ -1,0 +1,122 @@
+// Models that are no files, and what an open model says of itself.
+#include "ports/c/wisp_embed.h"
+
+#include <cmath>
+
+#include "ports/c/model_c.h"
+
+namespace {
+
+using wisp::InvalidArgument;
+using wisp::ModelFile;
+using wisp::OkStatus;
+using wisp::Result;
+using wisp::Status;
+using wisp::ports::Guarded;
+using wisp::ports::OpenChoice;
+
+Result<OpenChoice> ChoiceWithoutPath(const char* called, const wisp_open_options* given) {
+  WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ChoiceOf(given));
+  if (choice.verify == WISP_VERIFY_ONCE)
+    return InvalidArgument(called, ": WISP_VERIFY_ONCE remembers a file by its path, and there is none");
+  if (!choice.adapter.empty())
+    return InvalidArgument(called, ": adapter_path is for a model with a path; merge the two beforehand");
+  return choice;
+}
+
+Status OpenMemory(const char* name, const void* bytes, size_t num_bytes, const wisp_open_options* given,
+                  wisp_model** out) {
+  if (name == nullptr || bytes == nullptr || out == nullptr)
+    return InvalidArgument("wisp_model_open_memory: name, bytes and model must not be NULL");
+  WISP_ASSIGN_OR_RETURN(OpenChoice choice, ChoiceWithoutPath("wisp_model_open_memory", given));
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenMemory(name, {static_cast<const std::byte*>(bytes), num_bytes},
+                                                              choice.verifies()));
+  return wisp::ports::Finish(std::move(file), std::move(choice), out);
+}
+
+Status OpenDescriptor(const char* name, int descriptor, uint64_t offset, uint64_t length,
+                      const wisp_open_options* given, wisp_model** out) {
+  if (name == nullptr || out == nullptr)
+    return InvalidArgument("wisp_model_open_descriptor: name and model must not be NULL");
+  WISP_ASSIGN_OR_RETURN(OpenChoice choice, ChoiceWithoutPath("wisp_model_open_descriptor", given));
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenDescriptor(name, descriptor, offset, length, choice.verifies()));
+  return wisp::ports::Finish(std::move(file), std::move(choice), out);
+}
+
+Status Info(const wisp_model* model, wisp_model_info* out) {
+  if (model == nullptr || out == nullptr)
+    return InvalidArgument("wisp_model_info_read: model and info must not be NULL");
+  const ModelFile& file = model->session->file();
+  const wisp::Architecture& a = file.architecture();
+  const wisp_model_info info{.size = sizeof(wisp_model_info),
+                             .num_items = a.num_items,
+                             .max_length = a.max_length,
+                             .width = a.width,
+                             .num_blocks = static_cast<uint32_t>(a.blocks.size()),
+                             .num_retired = static_cast<uint32_t>(file.retired().size()),
+                             .num_provenance = static_cast<uint32_t>(file.provenance().size()),
+                             .format = file.format_version(),
+                             .has_keys = file.has_item_keys() ? 1 : 0,
+                             .content_hash = file.content_hash(),
+                             .file_bytes = file.size_bytes()};
+  return wisp::ports::FillResult(info, out, "wisp_model_info");
+}
+
+std::vector<std::string> MechanismsOf(std::span<const wisp::ProvenanceEntry> entries) {
+  std::vector<std::string> all;
+  for (const wisp::ProvenanceEntry& entry : entries) {
+    std::string& lines = all.emplace_back();
+    for (const std::string& mechanism : entry.mechanisms) lines += (lines.empty() ? "" : "\n") + mechanism;
+  }
+  return all;
+}
+
+Status Provenance(wisp_model* model, uint32_t index, wisp_provenance* out) {
+  if (model == nullptr || out == nullptr)
+    return InvalidArgument("wisp_model_provenance: model and provenance must not be NULL");
+  const std::span<const wisp::ProvenanceEntry> entries = model->session->file().provenance();
+  if (index >= entries.size())
+    return InvalidArgument("wisp_model_provenance: index is ", index, ", the model has ", entries.size(), " entries");
+  if (model->mechanisms.empty()) model->mechanisms = MechanismsOf(entries);
+  const wisp::ProvenanceEntry& entry = entries[index];
+  const wisp_provenance provenance{.size = sizeof(wisp_provenance),
+                                   .description = entry.description.c_str(),
+                                   .mechanisms = model->mechanisms[index].c_str(),
+                                   .epsilon = entry.epsilon.value_or(std::nan("")),
+                                   .delta = entry.delta,
+                                   .accountant = entry.accountant.c_str(),
+                                   .privacy_unit = entry.privacy_unit.c_str(),
+                                   .adjacency = entry.adjacency.c_str(),
+                                   .sampling = entry.sampling.c_str(),
+                                   .dataset = entry.dataset.c_str(),
+                                   .date = entry.date.c_str(),
+                                   .steps = entry.steps,
+                                   .base_hash = entry.base_model_hash,
+                                   .secure_noise = entry.noise == wisp::NoiseOrigin::kSecure ? 1 : 0,
+                                   .not_read = 0};
+  return wisp::ports::FillResult(provenance, out, "wisp_provenance");
+}
+
+}  // namespace
+
+extern "C" {
+
+wisp_code wisp_model_open_memory(const char* name, const void* bytes, size_t num_bytes,
+                                 const wisp_open_options* options, wisp_model** model, wisp_error* error) {
+  return Guarded(error, [&] { return OpenMemory(name, bytes, num_bytes, options, model); });
+}
+
+wisp_code wisp_model_open_descriptor(const char* name, int descriptor, uint64_t offset, uint64_t length,
+                                     const wisp_open_options* options, wisp_model** model, wisp_error* error) {
+  return Guarded(error, [&] { return OpenDescriptor(name, descriptor, offset, length, options, model); });
+}
+
+wisp_code wisp_model_info_read(const wisp_model* model, wisp_model_info* info, wisp_error* error) {
+  return Guarded(error, [&] { return Info(model, info); });
+}
+
+wisp_code wisp_model_provenance(wisp_model* model, uint32_t index, wisp_provenance* provenance, wisp_error* error) {
+  return Guarded(error, [&] { return Provenance(model, index, provenance); });
+}
+
+}  // extern "C"

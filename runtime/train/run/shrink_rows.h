@@ -1,0 +1,31 @@
+// Takes back from rows of item tables what is no more than noise would have made of them: James and Stein's positive-part
+// shrinkage, row by row, of what a private run changed.
+//
+// In a large catalogue most items stand in few records or none. Their rows move all the same, by the noise of every
+// step, and among very many of them some always end up high in a ranking. A row of d numbers that saw noise alone has
+// moved by d tau^2 in the mean, where tau^2 = sum over steps of rate^2: Adam moves a coordinate whose gradient is noise
+// by about its rate (noise_variance.h). What a row moved beyond it is its own; so its change is multiplied by
+// max(0, 1 - d tau^2 / moved^2). It reads released values only, so it costs no privacy. docs/personalise.md has what
+// it brings, and where it takes more than it brings.
+#ifndef WISP_RUNTIME_TRAIN_RUN_SHRINK_ROWS_H_
+#define WISP_RUNTIME_TRAIN_RUN_SHRINK_ROWS_H_
+
+#include <cstdint>
+#include <span>
+
+#include "runtime/core/architecture.h"
+#include "runtime/train/optimizer.h"
+
+namespace wisp {
+
+// tau^2 after steps [0, num_steps) of a run with this schedule of rates, whose optimizer is Adam's. Noise moves that far
+// within 15 % at a constant rate, a third further at one that falls: Adam's first steps are larger.
+double VarianceOfNoise(const OptimizerOptions& optimizer, uint64_t num_steps, uint64_t planned_steps);
+
+// `start` and `weights` in the flat layout of `architecture`: what the run began with, and what it made of it.
+void ShrinkRows(const Architecture& architecture, std::span<const float> start, double variance_of_noise,
+                std::span<float> weights);
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_TRAIN_RUN_SHRINK_ROWS_H_

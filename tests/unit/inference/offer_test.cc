@@ -1,0 +1,129 @@
+// What is never recommended, and what a person without any history is: retired items, and what is popular.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "runtime/decoding/private_recommender.h"
+#include "runtime/inference/batch_recommender.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+
+namespace wisp {
+namespace {
+
+const UniformArchitecture kArchitecture = {
+    .num_items = 40, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
+const std::vector<int32_t> kHistory = {3, 17, 5}, kRetired = {0, 5, 17, 30};
+
+class OfferTest : public ::testing::Test {
+ protected:
+  OfferTest() : weights_(testing::RandomWeights(kArchitecture, 3)) {}
+  std::unique_ptr<Session> Open(std::vector<int32_t> retired, std::vector<ProvenanceEntry> provenance = {}) {
+    EXPECT_TRUE(WriteModel(path_, {.architecture = kArchitecture,
+                                   .weights = weights_,
+                                   .retired = std::move(retired),
+                                   .provenance = std::move(provenance)})
+                    .ok());
+    return *Session::Open(path_);
+  }
+  static std::vector<int32_t> ItemsOf(const std::vector<Recommendation>& list) {
+    std::vector<int32_t> items;
+    for (const Recommendation& r : list) items.push_back(r.item);
+    return items;
+  }
+  static std::vector<int32_t> Without(std::vector<int32_t> items, const std::vector<int32_t>& gone) {
+    std::erase_if(items, [&](int32_t item) { return std::ranges::find(gone, item) != gone.end(); });
+    return items;
+  }
+
+  test::TemporaryFolder folder_;
+  const std::string path_ = folder_ / "model.wisp";
+  std::vector<float> weights_;
+};
+
+TEST_F(OfferTest, RetiredItemsAreNeverRecommendedAndStandInHistories) {
+  const RecommendOptions all{.count = 40, .seen = SeenItems::kAllow};
+  const auto before = ItemsOf(*Open({})->Recommend(kHistory, all));
+  const auto session = Open(kRetired);
+  EXPECT_EQ(ItemsOf(*session->Recommend(kHistory, all)), Without(before, kRetired)) << "the others stay in their order";
+  // Not even where they are asked for.
+  const std::vector<int32_t> candidates = {30, 31, 0};
+  EXPECT_EQ(ItemsOf(*session->Recommend(kHistory, {.count = 3, .candidates = candidates})), std::vector<int32_t>{31});
+
+  const auto batch = *BatchRecommender::Create(*session, {.num_threads = 1});
+  const std::vector<std::span<const int32_t>> histories = {kHistory};
+  std::vector<Recommendation> best(40);
+  std::vector<size_t> found(1);
+  ASSERT_TRUE(batch->Recommend(histories, all, best, found).ok());
+  best.resize(found[0]);
+  EXPECT_EQ(ItemsOf(best), Without(before, kRetired));
+}
+
+TEST_F(OfferTest, RetiredItemsAreNeverDrawn) {
+  const auto session = Open(kRetired, {{.description = "fine-tuned", .dataset = "history"}});
+  auto ledger = *privacy::Ledger::Open(folder_ / "l", {.dataset = "history"});
+  auto recommender = PrivateRecommender::Create(*session, {.goal = {.lambda = 1e-3}, .ledger = &ledger});
+  ASSERT_TRUE(recommender.ok()) << recommender.status().message();
+  std::set<int32_t> drawn;
+  for (int i = 0; i < 20; ++i) {
+    const auto items = recommender->Recommend(kHistory, {.count = 40, .seen = SeenItems::kAllow});
+    ASSERT_TRUE(items.ok()) << items.status().message();
+    drawn.insert(items->begin(), items->end());
+  }
+  EXPECT_EQ(drawn.size(), 36u);
+  for (const int32_t item : kRetired) EXPECT_FALSE(drawn.contains(item)) << item;
+}
+
+// Of a model without counts: the mean of what is likely after each item.
+TEST_F(OfferTest, ANewcomerGetsWhatIsLikelyAfterAnyItem) {
+  const auto session = Open({});
+  std::vector<double> shares(40, 0);
+  std::vector<float> scores(40);
+  for (int32_t item = 0; item < 40; ++item) {
+    ASSERT_TRUE(session->Score({&item, 1}, scores).ok());
+    double sum = 0;
+    for (const float s : scores) sum += std::exp(s);
+    for (size_t i = 0; i < 40; ++i) shares[i] += std::exp(scores[i]) / sum / 40;
+  }
+  ASSERT_TRUE(session->Score({}, scores).ok());
+  for (size_t i = 0; i < 40; ++i) EXPECT_NEAR(scores[i], std::log(shares[i]), 1e-4) << i;
+
+  const auto best = *session->Recommend({}, {.count = 3});
+  ASSERT_EQ(best.size(), 3u);
+  EXPECT_EQ(best[0].item, std::ranges::max_element(shares) - shares.begin());
+  // What follows is of the history that is given, not of what was asked for the newcomer.
+  const auto after = *session->Recommend(kHistory, {.count = 3});
+  EXPECT_EQ(ItemsOf(after), ItemsOf(*Open({})->Recommend(kHistory, {.count = 3})));
+  const auto retired = Open({best[0].item});
+  EXPECT_EQ((*retired->Recommend({}, {.count = 3}))[0].item, best[1].item);
+}
+
+// Counts say it better, where the model has them.
+TEST_F(OfferTest, ANewcomerGetsWhatTheCountsSay) {
+  UniformArchitecture with_counts = kArchitecture;
+  with_counts.output_bias = OutputBias::kFixed;
+  std::vector<float> weights = testing::RandomWeights(with_counts, 3);
+  const auto parameters = ParametersOf(with_counts);
+  const ParameterSpec& bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)];
+  for (size_t i = 0; i < 40; ++i) weights[bias.offset + i] = static_cast<float>((i * 7) % 40);
+  for (const OutputBiasOrigin origin : {OutputBiasOrigin::kPublicCounts, OutputBiasOrigin::kPrivateCounts}) {
+    ASSERT_TRUE(
+        WriteModel(path_, {.architecture = with_counts, .weights = weights, .output_bias_origin = origin}).ok());
+    const auto best = *(*Session::Open(path_))->Recommend({}, {.count = 2});
+    EXPECT_EQ(best[0].item, 17) << "7 * 17 = 39 modulo 40";
+    EXPECT_EQ(best[0].score, 39.0f);
+  }
+}
+
+TEST_F(OfferTest, DamagedWeightsTellANewcomerNothing) {
+  weights_[5] = std::numeric_limits<float>::infinity();
+  EXPECT_FALSE(WriteModel(path_, {.architecture = kArchitecture, .weights = weights_}).ok());
+  weights_[5] = 3e38f;
+  const auto session = Open({});
+  EXPECT_EQ(session->Recommend({}, {}).status().code(), StatusCode::kInvalidData);
+}
+
+}  // namespace
+}  // namespace wisp
