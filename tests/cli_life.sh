@@ -57,7 +57,14 @@ page = Page()
 page.feed(open("report.html").read())
 assert not page.open, page.open
 END
+grep -q "did to each layer" report.html && fail "a report of a ledger alone speaks of models"
+expect 2 "" "$wisp" report --ledger log.ledger --html report.html --model base.wisp
+expect 0 "" "$wisp" report --ledger log.ledger --html report.html --model base.wisp --out mine.wisp --json
+json 'not j["local_only"]'
+grep -q "block 2, attention" report.html || fail "the report says nothing of a layer"
+grep -q "Local only" report.html && fail "a report of released models says that it is local"
 expect 0 "" "$wisp" report --ledger log.ledger --html report.html --data log.db --model base.wisp --out mine.wisp --json
+grep -q "gradients that were clipped" report.html || fail "the report lacks what the nights saw"
 json 'j["local_only"]'
 grep -q "Local only: counted on the data without noise" report.html || fail "the report does not mark what is local"
 expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.ledger --html log.ledger

@@ -63,20 +63,6 @@ void RemoveIfAbandoned(const std::string& path) {
   close(fd);
 }
 
-void RemoveAbandoned(const std::string& path) {
-  const std::string folder = FolderOf(path);
-  const std::string prefix = path.substr(path.rfind('/') + 1) + ".tmp-";
-  DIR* listing = opendir(folder.c_str());
-  if (listing == nullptr) return;
-  while (const dirent* entry = readdir(listing)) {
-    const std::string name = entry->d_name;
-    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
-    if (name.find_first_not_of("0123456789-", prefix.size()) != std::string::npos) continue;
-    RemoveIfAbandoned(folder + "/" + name);
-  }
-  closedir(listing);
-}
-
 // What tells files apart: device and number where there is one, else those of its folder and its name.
 struct FileIdentity {
   dev_t device = 0;
@@ -107,6 +93,20 @@ std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+void RemoveAbandoned(const std::string& path) {
+  const std::string folder = FolderOf(path);
+  const std::string prefix = path.substr(path.rfind('/') + 1) + ".tmp-";
+  DIR* listing = opendir(folder.c_str());
+  if (listing == nullptr) return;
+  while (const dirent* entry = readdir(listing)) {
+    const std::string name = entry->d_name;
+    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
+    if (name.find_first_not_of("0123456789-", prefix.size()) != std::string::npos) continue;
+    RemoveIfAbandoned(folder + "/" + name);
+  }
+  closedir(listing);
 }
 
 Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset, uint64_t length) {

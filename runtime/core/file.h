@@ -32,8 +32,8 @@ class MappedFile {
   // kIo: not there, not readable, not a regular file; the sentence names `path`.
   static Result<MappedFile> Open(const std::string& path);
 
-  // `length` bytes from `offset` on of an open file; 0: to its end. The descriptor stays the caller's. kInvalidArgument:
-  // they are not within the file. `name` is used in messages.
+  // `length` bytes from `offset` on of an open file; 0: to its end. The descriptor stays the caller's.
+  // kInvalidArgument: they are not within the file. `name` is used in messages.
   static Result<MappedFile> OpenDescriptor(const std::string& name, int descriptor, uint64_t offset, uint64_t length);
 
   MappedFile() = default;
@@ -90,6 +90,9 @@ class FileReplacement {
   int fd_ = -1;
   uint64_t size_ = 0, reserved_ = 0;
 };
+
+// Removes what killed writers of `path` left beside it: a FileReplacement's temporary files that nobody holds.
+void RemoveAbandoned(const std::string& path);
 
 // Makes `path`, empty and the owner's alone, if nothing is there: for programs that would make it as the umask says,
 // such as SQLite. kIo where that fails.

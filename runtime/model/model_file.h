@@ -156,8 +156,8 @@ class ModelFile {
   static Result<ModelFile> OpenMemory(const std::string& name, std::span<const std::byte> bytes,
                                       Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
 
-  // Open `length` bytes from `offset` on of an open file; 0: to its end. Mapped, and copied where they do not start on 64
-  // bytes. The descriptor stays the caller's.
+  // Open `length` bytes from `offset` on of an open file; 0: to its end. Mapped, and copied where they do not start on
+  // 64 bytes. The descriptor stays the caller's.
   static Result<ModelFile> OpenDescriptor(const std::string& name, int descriptor, uint64_t offset, uint64_t length,
                                           Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
 

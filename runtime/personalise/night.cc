@@ -3,15 +3,18 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
+#include "runtime/personalise/night_figures.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
+#include "runtime/train/run/saved_run.h"
 
 namespace wisp {
 namespace {
@@ -36,6 +39,8 @@ class Night {
     if (access(files_.served.c_str(), F_OK) != 0) WISP_RETURN_IF_ERROR(ServeFile(o_.base_path));
     WISP_RETURN_IF_ERROR(CheckServed());
     WISP_RETURN_IF_ERROR(CheckMemory());
+    files_.RemoveAbandoned();
+    RemoveAbandoned(SavedRun::LedgerRoomOf(o_.ledger.path));
     WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
     // What a night before this one found out and could not act upon.
     WISP_RETURN_IF_ERROR(ActOnJudgements());
@@ -129,8 +134,19 @@ class Night {
                          std::to_string(result_.training->num_steps) + " in all");
     Say(Says::kWarning, result_.training->ended_early);
     Say(Says::kWarning, result_.training->save_failure);
+    KeepFigures();
     WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
     return OkStatus();
+  }
+
+  // Of no consequence to the night: where they cannot be kept, that is said.
+  void KeepFigures() const {
+    const SeenBySteps& seen = result_.training->seen;
+    const double all = std::max<double>(1, static_cast<double>(seen.num_gradients));
+    const Status kept = AddNightFigures(files_.local, {.steps_of_model = result_.training->num_steps,
+                                                       .mean_loss = std::isfinite(seen.mean_loss) ? seen.mean_loss : 0,
+                                                       .clipped_share = static_cast<double>(seen.num_clipped) / all});
+    if (!kept.ok()) Say(Says::kWarning, kept.message());
   }
 
   Result<FineTune> Begin() const {

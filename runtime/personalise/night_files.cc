@@ -41,6 +41,10 @@ Status NightFiles::BeginWithCandidate() const {
   return OkStatus();
 }
 
+void NightFiles::RemoveAbandoned() const {
+  for (const std::string* path : {&served, &candidate, &checkpoint, &start, &local}) wisp::RemoveAbandoned(*path);
+}
+
 bool NightFiles::HasCandidate() const { return IsThere(candidate); }
 bool NightFiles::HasCheckpoint() const { return IsThere(checkpoint); }
 

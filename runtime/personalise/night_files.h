@@ -5,6 +5,7 @@
 //   mine.wisp.candidate   the newest personalised model
 //   mine.wisp.checkpoint  from which its training goes on
 //   mine.wisp.start       what training began with, where that is not the base
+//   mine.wisp.local       what the nights saw, for the device's own report (night_figures.h)
 //   mine.wisp.lock        held while a night runs
 // All but the first are private like the log: they learned from it, and nobody found them better.
 #ifndef WISP_RUNTIME_PERSONALISE_NIGHT_FILES_H_
@@ -24,14 +25,17 @@ struct NightFiles {
         candidate(output + ".candidate"),
         checkpoint(output + ".checkpoint"),
         start(output + ".start"),
+        local(output + ".local"),
         lock(output + ".lock") {}
-  std::string served, candidate, checkpoint, start, lock;
+  std::string served, candidate, checkpoint, start, local, lock;
 
   // Takes checkpoint, start (unless it is to be kept) and candidate away, in this order: training begins anew with the
   // base, or with the start.
   Status ForgetCandidate(bool keep_start) const;
   // A candidate without its checkpoint is what training begins with from now on.
   Status BeginWithCandidate() const;
+  // What killed nights left half written.
+  void RemoveAbandoned() const;
   bool HasCandidate() const;
   bool HasCheckpoint() const;
 };

@@ -59,7 +59,7 @@ struct Trainer::Worker {
   size_t load = 0;
   // This step's figures.
   double loss = 0, norm = 0;
-  size_t num_targets = 0, num_dropped = 0;
+  size_t num_targets = 0, num_dropped = 0, num_clipped = 0;
 };
 
 Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architecture, std::span<const float> weights,
@@ -291,7 +291,7 @@ void Trainer::AssignBatch() {
     w->records.clear();
     w->load = 0;
     w->loss = w->norm = 0;
-    w->num_targets = w->num_dropped = 0;
+    w->num_targets = w->num_dropped = w->num_clipped = 0;
   }
   if (!is_balanced()) return;
   std::sort(batch_.begin(), batch_.end(), [this](uint32_t a, uint32_t b) {
@@ -345,6 +345,7 @@ void Trainer::RunWaiting(size_t index) {
   for (const auto& outcome : worker.pass.Run(context, release_->GradientsOf(index))) {
     worker.loss += outcome.loss;
     worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;
+    worker.num_clipped += outcome.gradient.finite && outcome.gradient.factor < 1 ? 1 : 0;
     worker.num_dropped += outcome.gradient.finite && outcome.gradient.within ? 0 : 1;
   }
 }
@@ -420,6 +421,7 @@ Status Trainer::StepWeights(StepReport& report) {
   for (const auto& w : worker_state_) {
     loss += w->loss;
     report.mean_norm += w->norm;
+    report.num_clipped += w->num_clipped;
     targets += w->num_targets;
   }
   report.num_records = batch_.size();

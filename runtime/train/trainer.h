@@ -52,6 +52,7 @@ struct StepReport {
   size_t num_head_records = 0;  // DP-FP: in the head's micro-batches together; one that two of them drew counts twice
   double mean_loss = 0;         // per position; 0 where no gradient is taken
   double mean_norm = 0;         // of the records' gradients before clipping
+  size_t num_clipped = 0;       // records whose gradient was longer than the clipping norm
   size_t num_dropped = 0;       // records whose gradient was not finite, or not within the bound after rounding
 };
 

@@ -327,9 +327,18 @@ class JobRun {
   // Steps of DP-FP take less time than accounting for them.
   uint64_t NumDisplays() const { return options_.method == Method::kDpFp ? 1 : kEpsilonDisplays; }
 
+  void Count(const StepReport& report) {
+    SeenBySteps& seen = result_.seen;
+    seen.num_gradients += report.num_records;
+    seen.num_clipped += report.num_clipped;
+    const auto steps = static_cast<double>(trainer_->step() - result_.resumed_from);
+    seen.mean_loss += (report.mean_loss - seen.mean_loss) / steps;
+  }
+
   // Saves and shows; kCancelled where the caller says so.
   Status AfterStep(const StepReport& report, JobProgress& progress) {
     result_.num_dropped += report.num_dropped;
+    Count(report);
     progress.step = trainer_->step();
     progress.num_steps = end_;
     progress.mean_loss = report.mean_loss;

@@ -97,6 +97,12 @@ struct TrainingJob {
   std::function<Status(const JobResult&)> write;
 };
 
+// What the steps of one call saw of its records. Counted without noise: local only.
+struct SeenBySteps {
+  uint64_t num_gradients = 0, num_clipped = 0;  // of records, one that two steps drew counts twice
+  double mean_loss = 0;                         // of the steps; per position
+};
+
 struct JobResult {
   std::vector<float> weights;
   uint64_t num_steps = 0, num_records = 0;
@@ -104,6 +110,7 @@ struct JobResult {
   // Above num_steps: the ledger's limit allowed no more, and `ended_early` says so.
   uint64_t planned_steps = 0;
   uint64_t resumed_from = 0;  // the step of the checkpoint that was gone on from
+  SeenBySteps seen;           // local only
   bool paused = false;        // steps are left that can be paid for: TrainingJob::pause_after
   // Sentences for people, empty where there is nothing to say; save_failure: the newest.
   std::string ended_early, save_failure;

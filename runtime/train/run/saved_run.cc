@@ -38,10 +38,13 @@ void SavedRun::TakeRoom(std::optional<FileReplacement>& room) {
   }
 }
 
-Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_charges) {
-  // Beside the ledger itself, on its disk, not beside a symbolic link to it.
+std::string SavedRun::LedgerRoomOf(const std::string& ledger_path) {
   const std::unique_ptr<char, decltype(&std::free)> resolved(realpath(ledger_path.c_str(), nullptr), &std::free);
-  auto begun = FileReplacement::Begin((resolved ? std::string(resolved.get()) : ledger_path) + "-room");
+  return (resolved ? std::string(resolved.get()) : ledger_path) + "-room";
+}
+
+Status SavedRun::ReserveLedger(const std::string& ledger_path, uint64_t num_charges) {
+  auto begun = FileReplacement::Begin(LedgerRoomOf(ledger_path));
   if (!begun.ok()) return begun.status();
   if (const Status status = begun->Reserve(kBytesOfLedger + num_charges * kBytesOfCharge); !status.ok())
     return IoError(status.message(), "; nothing was charged");

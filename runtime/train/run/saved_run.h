@@ -36,6 +36,8 @@ class SavedRun {
   Status Reserve(const SavedRunOptions& options);
   // Room beside the ledger for so many charges: given up by GiveUpLedgerRoom, for the charge that the disk refuses.
   Status ReserveLedger(const std::string& ledger_path, uint64_t num_charges);
+  // The file of that room: beside the ledger itself, on its disk, not beside a symbolic link to it.
+  static std::string LedgerRoomOf(const std::string& ledger_path);
   // Whether there was room to give up: then the charge may be tried again.
   bool GiveUpLedgerRoom();
 

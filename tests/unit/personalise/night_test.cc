@@ -2,8 +2,13 @@
 // is what was planned.
 #include "runtime/personalise/night.h"
 
+#include <unistd.h>
+
+#include <fstream>
+
 #include "runtime/core/file_lock.h"
 #include "runtime/personalise/forecast.h"
+#include "runtime/personalise/night_figures.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "tests/unit/personalise/night_test_util.h"
 
@@ -149,6 +154,42 @@ TEST_F(NightTest, ACheckpointThatIsGoneCostsTheOptimizerAlone) {
   EXPECT_EQ(HashOf(files_.start), first);
   EXPECT_EQ(ModelFile::Open(files_.candidate)->provenance().size(), 3u);
   EXPECT_EQ(MustRun().steps_of_model, 12u) << "of the run that began with it";
+}
+
+TEST_F(NightTest, TakesAwayWhatKilledNightsLeftAlsoWhenNothingIsLeftToTrain) {
+  LifetimeSettings settings = Settings();
+  settings.runs = 1;
+  settings.judgings = 1;
+  Plan(settings);
+  MustRun();
+  const std::string left[] = {output_ + ".tmp-12-0", files_.candidate + ".tmp-12-1", files_.checkpoint + ".tmp-12-2",
+                              ledger_path_ + "-room.tmp-12-3"};
+  for (const std::string& path : left) std::ofstream(path) << "half";
+  EXPECT_EQ(MustRun().steps, 0u);
+  for (const std::string& path : left) EXPECT_NE(access(path.c_str(), F_OK), 0) << path;
+}
+
+TEST_F(NightTest, KeepsWhatItsNightsSawForTheDevicesOwnReport) {
+  Plan(Settings());
+  for (int night = 0; night < 3; ++night) MustRun();
+  const std::string& path = files_.local;
+  const std::vector<NightFigures> nights = *ReadNightFigures(path);
+  ASSERT_EQ(nights.size(), 3u);
+  for (size_t n = 0; n < nights.size(); ++n) {
+    EXPECT_EQ(nights[n].steps_of_model, 6 * (n + 1));
+    EXPECT_GT(nights[n].mean_loss, 0);
+    EXPECT_GE(nights[n].clipped_share, 0);
+    EXPECT_LE(nights[n].clipped_share, 1);
+  }
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
+  for (size_t night = 0; night <= kMostNightFigures; ++night)
+    ASSERT_TRUE(AddNightFigures(path, {.steps_of_model = night}).ok());
+  EXPECT_EQ(ReadNightFigures(path)->size(), kMostNightFigures);
+  EXPECT_EQ(ReadNightFigures(path)->front().steps_of_model, 1u);
+  // Another file is left as it is, and keeps no night from training.
+  std::ofstream(path) << "steps=1 loss=2\n";
+  EXPECT_EQ(ReadNightFigures(path).status().code(), StatusCode::kInvalidData);
+  EXPECT_FALSE(AddNightFigures(path, {}).ok());
 }
 
 TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {

@@ -82,17 +82,21 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
 void AddReport(CLI::App& app, Chosen& chosen, ReportArguments& a) {
   CLI::App* c = app.add_subcommand(
       "report",
-      "A page about a life: plan and reality, what it cost, what the judges found, the statement. From the ledger "
-      "alone,\n"
-      "or with the log, and then one part of it is for this device's owner only.\n"
+      "A page about a life: plan and reality, what it cost, what the judges found, the statement. From the ledger\n"
+      "alone; with the models, and then it says what each layer learned; or with the log, and then one part of it is\n"
+      "for this device's owner only.\n"
       "  wisp report --ledger log.ledger --html report.html\n"
+      "  wisp report --ledger log.ledger --html report.html --model base.wisp --out mine.wisp\n"
       "  wisp report --ledger log.ledger --html report.html --data log.db --model base.wisp --out mine.wisp");
   c->add_option("--ledger", a.ledger, "The ledger with the plan")->required();
   AddAnchor(c, a.anchor);
   c->add_option("--html", a.html, "File to write")->required();
   AddData(c, a.data, false);
-  c->get_option("--data")->needs(c->add_option("--model", a.model, "The base"));
-  c->get_option("--data")->needs(c->add_option("--out", a.out, "What people are served, as wisp personalise has it"));
+  CLI::Option* model = c->add_option("--model", a.model, "The base");
+  CLI::Option* out = c->add_option("--out", a.out, "What people are served, as wisp personalise has it");
+  c->get_option("--data")->needs(model)->needs(out);
+  model->needs(out);
+  out->needs(model);
   c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
   chosen.OnCall(c, Report, a);
 }

@@ -95,7 +95,11 @@ Result<ReportedLife> ReadLife(const ReportArguments& a) {
   life.statement = privacy::ToText(statement);
   WISP_RETURN_IF_ERROR(ReadSteps(ledger, life));
   WISP_RETURN_IF_ERROR(ReadJudgings(ledger, life));
+  if (!a.model.empty() && !a.out.empty()) {
+    WISP_ASSIGN_OR_RETURN(life.layers, ChangesOfCandidate(a.model, a.out, life.settings));
+  }
   if (a.data.path.empty()) return life;
+  WISP_ASSIGN_OR_RETURN(life.nights, ReadNightFigures(NightFiles(a.out).local));
   WISP_RETURN_IF_ERROR(AddQuality(a, "the base", a.model, life));
   WISP_RETURN_IF_ERROR(AddQuality(a, "what is served", a.out, life));
   WISP_RETURN_IF_ERROR(AddQuality(a, "the newest candidate", NightFiles(a.out).candidate, life));

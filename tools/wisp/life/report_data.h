@@ -8,9 +8,11 @@
 
 #include "runtime/personalise/judge_rule.h"
 #include "runtime/personalise/lifetime.h"
+#include "runtime/personalise/night_figures.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/run/evaluate.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/life/report_layers.h"
 
 namespace wisp::tools {
 
@@ -33,7 +35,9 @@ struct ReportedLife {
     Verdict::Kind found = Verdict::Kind::kUndecided;
   };
   std::vector<Judged> judgings;
+  std::vector<LayerChange> layers;
   // On the log: local only.
+  std::vector<NightFigures> nights;
   struct Quality {
     std::string name;
     RankingQuality quality;
@@ -41,7 +45,7 @@ struct ReportedLife {
   std::vector<Quality> qualities;
 };
 
-// kInvalidArgument: a ledger without a plan for a life. Models and log may be empty: then nothing local is shown.
+// kInvalidArgument: a ledger without a plan for a life. Models may be empty, and the log: then nothing local is shown.
 Result<ReportedLife> ReadLife(const ReportArguments& arguments);
 
 }  // namespace wisp::tools

@@ -38,8 +38,8 @@ std::string Row(const std::string& name, const std::string& value) {
 }
 
 std::string Section(const Chart& chart) {
-  return "<h2>" + Escaped(chart.title) + "</h2>\n" + ToSvg(chart) + "<p class=\"key\">" + Escaped(chart.caption) +
-         "</p>\n";
+  const std::string caption = "<p class=\"key\">" + Escaped(chart.caption) + "</p>\n";
+  return "<h2>" + Escaped(chart.title) + "</h2>\n" + ToSvg(chart) + (chart.caption.empty() ? "" : caption);
 }
 
 std::string Short(double number) { return privacy::ShortText(number); }
@@ -133,6 +133,47 @@ Chart JudgingChart(const ReportedLife& life) {
   return chart;
 }
 
+// What a layer learned, beside what it would look like had it learned nothing.
+std::string Layers(const ReportedLife& life) {
+  std::string text =
+      "<h2>What noise and data did to each layer</h2>\n<table>\n<tr><th></th><th>moved by</th><th>by noise alone</th>"
+      "<th>noise to signal</th></tr>\n";
+  for (const LayerChange& layer : life.layers) {
+    const double signal = std::sqrt(std::max(0.0, layer.moved * layer.moved - layer.by_noise * layer.by_noise));
+    text += "<tr><th>" + Escaped(layer.name) + "</th><td class=\"n\">" + Fixed(layer.moved, 4) +
+            "</td><td class=\"n\">" + Fixed(layer.by_noise, 4) + "</td><td class=\"n\">" +
+            (signal > 0.5 * layer.by_noise ? Fixed(layer.by_noise / signal, 2) : "above 2") + "</td></tr>\n";
+  }
+  text +=
+      "</table>\n<p class=\"key\">Of a weight, the root of the mean square, from the start of training to the newest "
+      "candidate. Noise alone: what this many steps would have done to a layer without data, within 15 %.";
+  if (life.settings.shrinks_rows != 0) text += " Rows of items were taken back where they moved no further than noise.";
+  return text + "</p>\n";
+}
+
+Chart NightChart(const ReportedLife& life, const char* title, const char* what, double NightFigures::*figure) {
+  Chart chart{.title = title,
+              .x_name = "night",
+              .y_name = what,
+              .caption = "",
+              .width = static_cast<double>(std::max<size_t>(2, life.nights.size())),
+              .top = 0.01};
+  Chart::Line line{{}, "done", what};
+  for (size_t n = 0; n < life.nights.size(); ++n) {
+    const double y = life.nights[n].*figure;
+    chart.top = std::max(chart.top, 1.1 * y);
+    line.points.emplace_back(static_cast<double>(n + 1), y);
+  }
+  chart.lines = {line};
+  return chart;
+}
+
+std::string Nights(const ReportedLife& life) {
+  if (life.nights.empty()) return "";
+  return Section(NightChart(life, "Loss of the records that trained", "loss", &NightFigures::mean_loss)) +
+         Section(NightChart(life, "Share of gradients that were clipped", "share", &NightFigures::clipped_share));
+}
+
 std::string Local(const ReportedLife& life) {
   if (life.qualities.empty()) return "";
   std::string text =
@@ -143,7 +184,8 @@ std::string Local(const ReportedLife& life) {
             Fixed(q.hit_at_10, 4) + "</td></tr>\n";
   return text +
          "</table>\n<p class=\"key\">The last event of each user, after all before it; models have trained on most of "
-         "these users.</p>\n</section>\n";
+         "these users.</p>\n" +
+         Nights(life) + "</section>\n";
 }
 
 }  // namespace
@@ -186,6 +228,7 @@ std::string ReportPage(const ReportedLife& life) {
   page += Summary(life) + PlanAndReality(life);
   if (!life.plan.empty()) page += Section(EpsilonChart(life));
   if (!life.judgings.empty()) page += Section(JudgingChart(life));
+  if (!life.layers.empty()) page += Layers(life);
   page += Local(life);
   return page + "<h2>The statement</h2>\n<details><summary>Everything an auditor asks for</summary>\n<pre>" +
          statement + "</pre></details>\n<p class=\"key\">Made by wisp " + Version() + " of " +
