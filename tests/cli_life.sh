@@ -71,6 +71,27 @@ expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.le
 expect 2 "has no plan for a life" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
 
+# A plan is changed: other times are free, another batch costs noise, and nothing else can be changed.
+life=(--data log.db --model base.wisp --ledger changed.ledger)
+expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger changed.ledger
+change=("$wisp" plan "${life[@]}" --change --for "2 months" --every "1 week")
+expect 4 "has no charges yet" "${change[@]}"
+expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp
+expect 2 "--change excludes --epsilon" "${change[@]}" --epsilon 8
+expect 2 "--change needs --for" "$wisp" plan "${life[@]}" --change
+expect 0 "" "${change[@]}" --json
+json 'j["free"] and j["runs"] == 8 and j["until_now"]["steps_left"] == 20 and j["from_now_on"]["steps_left"] == 20'
+expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp --json
+json 'j["steps"] == 3 and j["steps_of_model"] == 7'
+expect 0 "" "${change[@]}" --batch 100 --dry-run --json
+json 'not j["free"] and j["from_now_on"]["training_noise"] > 0'
+expect 0 "" "${change[@]}" --batch 100
+grep -q "what that costs is the noise" out || fail "a plan that costs noise does not say so"
+expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp --json
+json 'j["steps"] > 0 and j["steps_of_model"] == j["steps"]'
+expect 0 "" "$wisp" privacy --ledger changed.ledger --json
+json 'j["accounting"]["ledger_epsilon"] <= 4'
+
 # Judged locally, it is said.
 expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger
 grep -q "without noise and without a charge" out || fail "what judging locally leaks is not said"

@@ -16,6 +16,7 @@
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/personalise/night.h"
+#include "runtime/personalise/plan_change.h"
 #include "runtime/personalise/rebase.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
@@ -130,6 +131,33 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
   if (out == nullptr) return OkStatus();
   const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings);
   return wisp::ports::FillResult(Filled(life.settings, outlook, bytes, time), out, "wisp_plan");
+}
+
+Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_factor) {
+  if (given == nullptr) return InvalidArgument("wisp_plan_change: options must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_plan_options"));
+  if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_plan"));
+  if (o.model_path == nullptr || o.ledger_path == nullptr)
+    return InvalidArgument("wisp_plan_change: model_path and ledger_path are required");
+  WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        privacy::Ledger::OpenExisting(o.ledger_path, std::move(anchor.kept), anchor.begins));
+  WISP_ASSIGN_OR_RETURN(const auto settings, wisp::SettingsOf(ledger));
+  if (!settings)
+    return InvalidArgument("ledger '", o.ledger_path, "' has no plan for a life; wisp_plan_life makes one");
+  WISP_ASSIGN_OR_RETURN(const wisp::ChangedLife life, wisp::ChangeLife(base.architecture(), ledger, *settings,
+                                                                       {.runs = o.runs,
+                                                                        .steps_per_run = o.steps_per_run,
+                                                                        .expected_batch = o.expected_batch,
+                                                                        .num_records_public = o.num_records_public,
+                                                                        .learning_rate = o.learning_rate}));
+  WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), life.settings, o.num_threads));
+  if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteChange(ledger, life, "changed plan"));
+  if (noise_factor != nullptr) *noise_factor = life.settings.training_noise / settings->training_noise;
+  if (out == nullptr) return OkStatus();
+  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings);
+  return wisp::ports::FillResult(Filled(life.settings, outlook, bytes, {}), out, "wisp_plan");
 }
 
 Status ReadBudget(const char* path, const wisp_anchor* given, double delta, wisp_budget* out) {
@@ -360,6 +388,10 @@ extern "C" {
 
 wisp_code wisp_plan_life(const wisp_plan_options* options, wisp_plan* plan, wisp_error* error) {
   return Guarded(error, [&] { return PlanLife(options, plan); });
+}
+
+wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan* plan, double* noise_factor, wisp_error* error) {
+  return Guarded(error, [&] { return ChangePlan(options, plan, noise_factor); });
 }
 
 wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, double delta, wisp_budget* budget,

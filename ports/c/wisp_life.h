@@ -87,6 +87,14 @@ typedef struct wisp_plan {
  * something was charged already, and for an epsilon that no noise meets. */
 WISP_API wisp_code wisp_plan_life(const wisp_plan_options* options, wisp_plan* plan, wisp_error* error);
 
+/* Another plan for what is left of a life: `runs` of them are to come. Read are model_path, ledger_path, anchor, runs,
+ * steps_per_run, expected_batch, num_records_public, learning_rate and dry_run; what is 0 stays as it is. Other times
+ * cost nothing. Another batch or number of records costs noise: `noise_factor`, which may be NULL, is what the noise of
+ * a step grew by. WISP_PRIVACY_REFUSED: nothing was charged yet, so wisp_plan_life can make another; or too much of the
+ * limit is spent. */
+WISP_API wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan* plan, double* noise_factor,
+                                    wisp_error* error);
+
 /* What is left, as numbers. Asking costs nothing beyond the plan's epsilon. */
 typedef struct wisp_budget {
   size_t size;
@@ -108,8 +116,8 @@ typedef struct wisp_night_options {
   size_t size;
   const char* model_path; /* the base, as shipped */
   const char* log_path;   /* SQLite file with events */
-  /* what people are served: the base at first. Beside it lie .candidate, .checkpoint, .start and .lock, private like
-   * the log */
+  /* what people are served: the base at first. Beside it lie .candidate, .checkpoint, .start, .local and .lock,
+   * private like the log */
   const char* output_path;
   const char* ledger_path; /* with the plan */
   const char* dataset;     /* NULL: that of the ledger */

@@ -42,7 +42,7 @@ void Advise(const LifetimeSettings& s, Outlook& o) {
     o.advice.push_back("the noise is " + Shown(o.noise_to_signal) +
                        " times what can be learned at most: nothing is to be won by training on so few records at this "
                        "epsilon; the base is the better model");
-  const uint64_t steps = s.runs * s.steps_per_run;
+  const uint64_t steps = s.num_steps();
   if (o.kind != Kind::kGain && s.expected_batch < s.num_training_public())
     o.advice.push_back("a larger batch hides more under the same noise: up to " +
                        std::to_string(s.num_training_public()) + ", and fewer steps");
@@ -84,14 +84,16 @@ Result<Lifetime> PlanLife(const Architecture& a, const LifeRequest& r, const dat
   const double most_events = static_cast<double>(wanted.num_training_public()) * a.max_length;
   wanted.shrinks_rows = most_events < kFewEvents * a.num_items ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(Lifetime life, PlanLifetime(a, wanted));
-  if (r.learning_rate == 0)
-    life.settings.learning_rate =
-        ShareOfRate(a) * std::min(kMostRate, kRateOfSignal / std::sqrt(NoiseToSignal(a, life.settings)));
+  if (r.learning_rate == 0) life.settings.learning_rate = SuggestRate(a, life.settings);
   return life;
 }
 
+double SuggestRate(const Architecture& a, const LifetimeSettings& s) {
+  return ShareOfRate(a) * std::min(kMostRate, kRateOfSignal / std::sqrt(NoiseToSignal(a, s)));
+}
+
 double NoiseToSignal(const Architecture& a, const LifetimeSettings& s) {
-  const double steps = static_cast<double>(s.runs) * static_cast<double>(s.steps_per_run);
+  const auto steps = static_cast<double>(s.num_steps());
   return s.training_noise * std::sqrt(TrainedNumbers(a, s)) / (s.expected_batch * std::sqrt(steps));
 }
 

@@ -38,6 +38,9 @@ LifetimeSettings SuggestLife(const LifeRequest& request);
 // (shrink_rows.h) where there are few events for each item, however long the records.
 Result<Lifetime> PlanLife(const Architecture& architecture, const LifeRequest& request, const data::Units& units);
 
+// The learning rate that follows from noise and catalogue.
+double SuggestRate(const Architecture& architecture, const LifetimeSettings& settings);
+
 // How much of what training releases over the whole life is noise. All steps' noise, spread over every trained number,
 // against what records agree on at most: noise * sqrt(trained) / (batch * sqrt(steps)). Public numbers alone.
 double NoiseToSignal(const Architecture& architecture, const LifetimeSettings& settings);

@@ -24,11 +24,9 @@ constexpr uint64_t kChargesOfRun = 4;
 // What the integer grid of the noise costs grows with the coordinates that are released, and a catalogue grows: it is
 // planned for so many times today's items. At epsilon 4 and 100,000 coordinates that costs a millionth.
 constexpr uint32_t kCatalogueGrowth = 16;
-
-Architecture Grown(Architecture a) {
-  a.num_items = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{kCatalogueGrowth} * a.num_items, INT32_MAX));
-  return a;
-}
+// Of the limit's delta, for training: a twentieth is kept back. It costs a quarter of a percent of noise, and lets a
+// changed plan through the filter in the first half of a life (docs/personalise.md).
+constexpr double kShareOfDelta = 0.95;
 
 // Calls `field` with the name and the value of each field, in the order of the text.
 template <class Settings, class Use>
@@ -56,9 +54,24 @@ void ForEachField(Settings& s, const Use& field) {
   field("times_per_second", s.times_per_second);
 }
 
+// As ForEachField, of those that plans of earlier versions do not have.
+template <class Settings, class Use>
+void ForEachLaterField(Settings& s, const Use& field) {
+  field("shrinks_rows", s.shrinks_rows);
+  field("steps_in_all", s.steps_in_all);
+  field("judgings_before", s.judgings_before);
+}
+
 constexpr std::string_view kMeasures[] = {"ndcg", "log_rank", "log_likelihood"};
 
-Status Check(const LifetimeSettings& s) {
+}  // namespace
+
+Architecture Grown(Architecture a) {
+  a.num_items = static_cast<uint32_t>(std::min<uint64_t>(uint64_t{kCatalogueGrowth} * a.num_items, INT32_MAX));
+  return a;
+}
+
+Status CheckSettings(const LifetimeSettings& s) {
   if (s.num_records_public == 0) return InvalidArgument("a plan needs a public number of records; it is 0");
   if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
     return InvalidArgument("a plan has ", s.runs, " runs of ", s.steps_per_run, " steps, allowed are 1 of each, up to ",
@@ -71,6 +84,8 @@ Status Check(const LifetimeSettings& s) {
                            ", allowed is above 0 and below 1");
   return Validate(s.rule());
 }
+
+namespace {
 
 // The smallest noise with which all judgings keep the goal, what the grid costs included.
 Result<double> JudgingNoise(const LifetimeSettings& s) {
@@ -102,7 +117,7 @@ TrainingOptions TrainingOf(const LifetimeSettings& s) {
   TrainingOptions o;
   o.method = Method::kPhantom;
   o.sampling = Sampling::kPoisson;
-  o.num_steps = s.steps_per_run * s.runs;
+  o.num_steps = s.num_steps();
   o.expected_batch = s.expected_batch;
   o.num_records_public = s.num_training_public();
   o.optimizer.learning_rate = static_cast<float>(s.learning_rate);
@@ -118,7 +133,7 @@ TrainingOptions TrainingOf(const LifetimeSettings& s) {
 std::string ToText(const LifetimeSettings& settings) {
   std::string text;
   ForEachField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
-  PutNumber(text, "shrinks_rows", settings.shrinks_rows);
+  ForEachLaterField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
   return text + " measure=" + std::string(kMeasures[static_cast<size_t>(settings.measure)]);
 }
 
@@ -127,25 +142,28 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   std::string_view rest = text;
   bool read = true;
   ForEachField(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
-  // Plans of earlier versions do not have it.
-  if (read && rest.starts_with("shrinks_rows")) read = TakeNumber(rest, "shrinks_rows", settings.shrinks_rows);
+  ForEachLaterField(settings, [&](const char* name, auto& value) {
+    if (read && rest.starts_with(name)) read = TakeNumber(rest, name, value);
+  });
   const auto* measure = std::find(std::begin(kMeasures), std::end(kMeasures),
                                   rest.starts_with("measure=") ? rest.substr(8) : std::string_view());
-  if (!read || measure == std::end(kMeasures) || !Check(settings).ok())
+  if (!read || measure == std::end(kMeasures) || !CheckSettings(settings).ok())
     return InvalidData("the settings of a plan are '", OneLine(text), "', which are none of this version");
   settings.measure = static_cast<JudgeMeasure>(measure - std::begin(kMeasures));
   return settings;
 }
 
 Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSettings& settings) {
-  WISP_RETURN_IF_ERROR(Check(settings));
+  WISP_RETURN_IF_ERROR(CheckSettings(settings));
   const PrivacyGoal goal = {.epsilon = settings.epsilon, .noise_multiplier = {}, .delta = settings.delta};
   WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, settings.num_records_public));
   Lifetime life{.settings = settings};
   LifetimeSettings& s = life.settings;
   TrainingOptions options = TrainingOf(s);
   const Architecture grown = Grown(architecture);
-  WISP_RETURN_IF_ERROR(FillInNoise(grown, goal, {}, options));
+  const PrivacyGoal of_training = {
+      .epsilon = settings.epsilon, .noise_multiplier = {}, .delta = kShareOfDelta * settings.delta};
+  WISP_RETURN_IF_ERROR(FillInNoise(grown, of_training, {}, options));
   s.training_noise = options.privacy.noise_multiplier;
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(grown, options));
   WISP_ASSIGN_OR_RETURN(life.training, plan.ChargesTogether(options.num_steps));
@@ -183,21 +201,50 @@ Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger
   return std::optional<LifetimeSettings>();
 }
 
+namespace {
+
+using Plans = std::vector<privacy::LedgerPlan>;
+using Entries = std::vector<privacy::LedgerEntry>;
+
+bool Trains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
+
+// Of the plans that train, the one whose steps are those of the one in force: the first of those at the end that differ
+// in the number of steps alone. Null where no plan trains.
+const privacy::LedgerPlan* PayingPlan(const Plans& plans) {
+  const privacy::LedgerPlan* paying = nullptr;
+  for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {
+    if (!Trains(*plan)) continue;
+    if (paying && !paying->mechanisms.front().mechanism.DiffersInStepsOnly(plan->mechanisms.front().mechanism)) break;
+    paying = &*plan;
+  }
+  return paying;
+}
+
+uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entries& entries) {
+  const Mechanism& planned = plan.mechanisms.front().mechanism;
+  uint64_t left = planned.steps();
+  for (const privacy::LedgerEntry& e : entries) {
+    const bool counts = by_filter ? e.seq > plan.seq && e.part == plan.part : e.plan == plan.seq;
+    if (counts && e.mechanism.DiffersInStepsOnly(planned)) left -= std::min(left, e.mechanism.steps());
+  }
+  return left;
+}
+
+}  // namespace
+
 Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& s) {
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
-  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
-  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   WISP_ASSIGN_OR_RETURN(const double spent, ledger.Spent(delta));
   LifetimeLeft left;
+  if (const privacy::LedgerPlan* training = PayingPlan(plans)) {
+    left.by_filter = !entries.empty() && training->seq > entries.front().seq;
+    left.steps = StepsLeft(*training, left.by_filter, entries);
+  }
   for (const privacy::LedgerPlan& plan : plans) {
-    const bool trains = !plan.settings.empty();
-    if (!trains && plan.part != privacy::RecordPart::kJudging) continue;
-    const Mechanism& planned = plan.mechanisms.front().mechanism;
-    uint64_t steps = planned.steps();
-    for (const privacy::LedgerEntry& e : entries)
-      steps -= e.plan == plan.seq && e.mechanism.DiffersInStepsOnly(planned) ? std::min(steps, e.mechanism.steps()) : 0;
-    (trains ? left.steps : left.judgings) = steps;
+    if (!Trains(plan) && plan.part == privacy::RecordPart::kJudging) left.judgings = StepsLeft(plan, false, entries);
   }
   left.runs = left.steps / s.steps_per_run;
   if (limit) left.epsilon = std::max(0.0, limit->epsilon() - spent);
@@ -205,8 +252,9 @@ Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSetting
 }
 
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const LifetimeSettings& settings,
-                                     const Architecture& architecture, uint64_t most) {
+                                     const LifetimeLeft& left, const Architecture& architecture, uint64_t most) {
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, TrainingOf(settings)));
+  if (left.by_filter) return ledger.StepsThatFit(most, [&](uint64_t steps) { return plan.ChargesTogether(steps); }, {});
   uint64_t covered = 0;
   for (uint64_t too_many = most + 1; covered + 1 < too_many;) {
     const uint64_t middle = covered + (too_many - covered) / 2;

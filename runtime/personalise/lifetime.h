@@ -47,6 +47,10 @@ struct LifetimeSettings {
   double averaging = 0;          // TrainingOptions::ema_decay
   uint32_t num_negatives = 0;    // of a sampled softmax; 0: the full one
   uint32_t shrinks_rows = 0;     // 1: TrainingJob::shrink_rows
+  // Of a plan that was changed (plan_change.h): steps of the one run that its nights share, those before the change
+  // too, where that goes on; and judgings before the change, where it does not. 0: runs * steps_per_run, and none.
+  uint64_t steps_in_all = 0;
+  uint32_t judgings_before = 0;
   // How events become records, with the ledger's unit: data::Units.
   int64_t session_gap = 0;
   uint32_t times_per_second = 1;
@@ -55,11 +59,17 @@ struct LifetimeSettings {
     return judgings > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
   }
   JudgeRule rule() const { return {.error = error, .num_judgings = judgings, .decay = decay}; }
+  uint64_t num_steps() const { return steps_in_all > 0 ? steps_in_all : steps_per_run * runs; }
   // So many records train, and judge, as far as anybody may know; never fewer than one.
   uint32_t num_training_public() const;
   uint32_t num_judging_public() const;
   bool operator==(const LifetimeSettings&) const = default;
 };
+
+// kInvalidArgument: settings out of range, and which.
+Status CheckSettings(const LifetimeSettings& settings);
+// The same with so many items as a catalogue may grow to under a plan.
+Architecture Grown(Architecture architecture);
 
 // What every run trains with: all steps of the life are one job, which pauses after those of each run.
 TrainingOptions TrainingOf(const LifetimeSettings& settings);
@@ -81,20 +91,22 @@ Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSe
 // between leaves less than a whole plan, and no settings. kPrivacyRefused where something was charged.
 Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run);
 
-// Those of the plan that is in force; nothing where there is none.
+// Those of the plan that is in force, a changed one too; nothing where there is none.
 Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger);
 
 // What is left of the plan: it costs nothing beyond the plan's epsilon.
 struct LifetimeLeft {
   uint64_t steps = 0, runs = 0, judgings = 0;  // whole runs
   double epsilon = 0;                          // of the limit: what the plan leaves over
+  bool by_filter = false;                      // its steps are of a changed plan, and go through the filter
 };
 Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& settings);
 
 // Up to `most` steps of training a model of this shape that the plan pays for. Fewer than it has left only where the
-// model releases many times the coordinates of the one it was planned for.
+// model releases many times the coordinates of the one it was planned for; or, of steps that go through the filter,
+// where somebody else was charged beside the plan.
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const LifetimeSettings& settings,
-                                     const Architecture& architecture, uint64_t most);
+                                     const LifetimeLeft& left, const Architecture& architecture, uint64_t most);
 
 }  // namespace wisp
 

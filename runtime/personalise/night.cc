@@ -8,6 +8,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
+#include "runtime/model/checkpoint.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/personalise/night_figures.h"
@@ -24,6 +25,14 @@ using privacy::Ledger;
 constexpr char kLocalChoice[] = "which model is served and trains on";
 // All judgings of a life: what they cost is one figure, and their nights are nobody's business.
 constexpr char kJudgingRun[] = "judging";
+
+// One step of training, as it is charged.
+Result<privacy::Mechanism> StepOf(const LifetimeSettings& s) {
+  return privacy::Mechanism::PoissonSubsampledGaussian(
+      {.noise_multiplier = s.training_noise,
+       .sampling_probability = static_cast<double>(s.expected_batch) / s.num_training_public(),
+       .steps = 1});
+}
 
 class Night {
  public:
@@ -109,12 +118,13 @@ class Night {
   Status Train() {
     const uint64_t wanted = std::min(settings().steps_per_run, result_.left.steps);
     WISP_ASSIGN_OR_RETURN(const uint64_t steps,
-                          StepsThatPlanCovers(ledger_, settings(), origin().architecture(), wanted));
+                          StepsThatPlanCovers(ledger_, settings(), result_.left, origin().architecture(), wanted));
     if (steps == 0) {
       Say(Says::kWarning, wanted == 0 ? "the plan has no steps left: nothing is trained"
-                                      : "the plan was made for a model of far fewer weights: nothing is trained");
+                                      : "no step of this model fits what is left of the plan: nothing is trained");
       return OkStatus();
     }
+    WISP_RETURN_IF_ERROR(LeaveOtherPlan());
     if (models_.candidate && !files_.HasCheckpoint()) {
       WISP_RETURN_IF_ERROR(files_.BeginWithCandidate());
       WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
@@ -149,6 +159,18 @@ class Night {
     if (!kept.ok()) Say(Says::kWarning, kept.message());
   }
 
+  // A checkpoint of steps of another kind, from before the plan was changed, is nothing to go on from.
+  Status LeaveOtherPlan() const {
+    if (!result_.left.by_filter || !files_.HasCheckpoint()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(files_.checkpoint));
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism step, StepOf(settings()));
+    const auto paid =
+        std::find_if(entries.begin(), entries.end(), [&](const auto& entry) { return entry.run == checkpoint.run_id; });
+    const bool same = paid != entries.end() && paid->mechanism.DiffersInStepsOnly(step);
+    return same ? OkStatus() : files_.ForgetCheckpoint();
+  }
+
   Result<FineTune> Begin() const {
     return FineTune::Begin({.base = &origin(),
                             .base_path = origin().name(),
@@ -181,15 +203,16 @@ class Night {
     return job;
   }
 
-  // After so many runs as many judgings as the plan has for them, evenly; of a candidate that was not judged yet. And
+  // After so many steps as many judgings as the plan has for them, evenly; of a candidate that was not judged yet. And
   // at once with a new base: until then it is served as it is.
   Result<bool> JudgingIsDue(const std::vector<Judgement>& judged) const {
     const LifetimeSettings& s = settings();
     if (!models_.candidate || result_.left.judgings == 0) return false;
     WISP_ASSIGN_OR_RETURN(const auto results, ledger_.Results());
     if (judged.empty() && !results.empty()) return true;
-    const uint64_t runs = (s.steps_per_run * s.runs - result_.left.steps) / s.steps_per_run;
-    return runs * s.judgings / s.runs > s.judgings - result_.left.judgings &&
+    const uint64_t steps = s.num_steps() - std::min(s.num_steps(), result_.left.steps);
+    const uint64_t judgings = s.judgings - result_.left.judgings - s.judgings_before;
+    return steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&
            (judged.empty() || judged.back().candidate != models_.candidate->content_hash());
   }
 

@@ -18,6 +18,10 @@ Status Failed(const std::string& path, const char* doing) {
   return IoError(path, ": ", doing, ": ", std::generic_category().message(errno));
 }
 
+Status Remove(const std::string& path) {
+  return std::remove(path.c_str()) == 0 || errno == ENOENT ? OkStatus() : Failed(path, "it cannot be removed");
+}
+
 Result<std::optional<ModelFile>> OpenOf(const std::string& path, const ModelFile& base) {
   if (!IsThere(path)) return std::optional<ModelFile>();
   WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(path, Verify::kFull));
@@ -30,11 +34,12 @@ Result<std::optional<ModelFile>> OpenOf(const std::string& path, const ModelFile
 
 Status NightFiles::ForgetCandidate(bool keep_start) const {
   for (const std::string* path : {&checkpoint, &start, &candidate}) {
-    if (keep_start && path == &start) continue;
-    if (std::remove(path->c_str()) != 0 && errno != ENOENT) return Failed(*path, "it cannot be removed");
+    if (!keep_start || path != &start) WISP_RETURN_IF_ERROR(Remove(*path));
   }
   return OkStatus();
 }
+
+Status NightFiles::ForgetCheckpoint() const { return Remove(checkpoint); }
 
 Status NightFiles::BeginWithCandidate() const {
   if (std::rename(candidate.c_str(), start.c_str()) != 0) return Failed(candidate, "it cannot be renamed");

@@ -32,6 +32,7 @@ struct NightFiles {
   // Takes checkpoint, start (unless it is to be kept) and candidate away, in this order: training begins anew with the
   // base, or with the start.
   Status ForgetCandidate(bool keep_start) const;
+  Status ForgetCheckpoint() const;
   // A candidate without its checkpoint is what training begins with from now on.
   Status BeginWithCandidate() const;
   // What killed nights left half written.

@@ -176,7 +176,7 @@ struct PlanArguments {
   double epsilon = 0;
   uint32_t num_records_public = 0, typical_events = 0, times_per_second = 1;
   int64_t session_gap = 0;
-  bool dry_run = false, left = false;
+  bool dry_run = false, left = false, change = false;
 };
 
 struct PersonaliseArguments {

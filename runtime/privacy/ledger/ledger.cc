@@ -271,6 +271,24 @@ Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std
   return impl_->Write(transaction, plan);
 }
 
+Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
+                          const std::string& settings) {
+  std::lock_guard lock(impl_->mutex);
+  if (charges.empty()) return InvalidArgument("a changed plan has no charges");
+  const RecordPart part = charges.front().part;
+  for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
+  if (impl_->budget.MayPlan(part))
+    return PrivacyRefused("ledger '", impl_->database.path(), "' has no charges yet: its plan can still be made anew");
+  WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges), part));
+  LedgerPlan plan{.run = run, .purpose = purpose, .part = part, .settings = settings};
+  for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
+  return impl_->Write(transaction, plan);
+}
+
 Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   std::lock_guard lock(impl_->mutex);
   for (const ChargeRequest& charge : charges) {

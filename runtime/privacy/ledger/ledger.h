@@ -215,6 +215,10 @@ class Ledger {
   // Charges of one part: the plan is that part's, and "a charge" one that counts for it. `settings`: LedgerPlan.
   Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
                    const std::string& settings = {});
+  // What is to follow from now on, after charges: kept with `settings` for whoever follows it, and paid for by nothing
+  // but the filter, or by what is left of the plan. kPrivacyRefused: it passes the limit, or nothing was charged yet.
+  Status ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
+                    const std::string& settings);
   // For a run, when it can no longer be refused and before its first charge: WritePlan of all that it will charge,
   // where it may. Does nothing after a charge, for noise that can be repeated, where what is planned covers the run,
   // and where somebody else's plan is written.

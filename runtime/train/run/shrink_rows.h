@@ -1,5 +1,5 @@
-// Takes back from rows of item tables what is no more than noise would have made of them: James and Stein's positive-part
-// shrinkage, row by row, of what a private run changed.
+// Takes back from rows of item tables what is no more than noise would have made of them: James and Stein's
+// positive-part shrinkage, row by row, of what a private run changed.
 //
 // In a large catalogue most items stand in few records or none. Their rows move all the same, by the noise of every
 // step, and among very many of them some always end up high in a ranking. A row of d numbers that saw noise alone has
@@ -18,8 +18,8 @@
 
 namespace wisp {
 
-// tau^2 after steps [0, num_steps) of a run with this schedule of rates, whose optimizer is Adam's. Noise moves that far
-// within 15 % at a constant rate, a third further at one that falls: Adam's first steps are larger.
+// tau^2 after steps [0, num_steps) of a run with this schedule of rates, whose optimizer is Adam's. Noise moves that
+// far within 15 % at a constant rate, a third further at one that falls: Adam's first steps are larger.
 double VarianceOfNoise(const OptimizerOptions& optimizer, uint64_t num_steps, uint64_t planned_steps);
 
 // `start` and `weights` in the flat layout of `architecture`: what the run began with, and what it made of it.

@@ -66,7 +66,8 @@ TEST_F(LifetimeTest, CostsWhatWasAskedForAndNoMoreAtItsEnd) {
   ASSERT_EQ(figures.parts.size(), 2u);
   for (const LedgerFigures::Part& part : figures.parts) {
     EXPECT_LE(part.stated.epsilon, 4);
-    EXPECT_GT(part.stated.epsilon, 3.99) << "noise is wasted on " << ToText(part.part);
+    // Training keeps a twentieth of delta back, for a plan that is changed.
+    EXPECT_GT(part.stated.epsilon, part.part == RecordPart::kJudging ? 3.99 : 3.98) << ToText(part.part);
   }
   // One step more is refused, of either.
   EXPECT_FALSE(charge(life.training[0], 1));
@@ -82,7 +83,7 @@ TEST_F(LifetimeTest, CoversEachStepOfACatalogueThatGrows) {
   const auto covered = [&](uint32_t num_items) {
     Architecture grown = architecture_;
     grown.num_items = num_items;
-    return *StepsThatPlanCovers(ledger, life.settings, grown, 120);
+    return *StepsThatPlanCovers(ledger, life.settings, {}, grown, 120);
   };
   EXPECT_EQ(covered(40), 120u);
   EXPECT_EQ(covered(600), 120u);

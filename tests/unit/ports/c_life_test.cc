@@ -87,6 +87,37 @@ TEST_F(CLifeTest, PlansLivesAndSaysWhatIsLeft) {
   EXPECT_EQ(MustRunNight().steps, 0u);
 }
 
+TEST_F(CLifeTest, ChangesAPlanAndSaysWhatThatCosts) {
+  MustPlan();
+  wisp_plan_options change = WISP_INIT(wisp_plan_options);
+  change.model_path = base_.c_str();
+  change.ledger_path = ledger_.c_str();
+  change.runs = 9;
+  EXPECT_EQ(wisp_plan_change(&change, nullptr, nullptr, &error_), WISP_PRIVACY_REFUSED) << "nothing was charged";
+  MustRunNight();
+  wisp_plan plan = WISP_INIT(wisp_plan);
+  double factor = 0;
+  ASSERT_EQ(wisp_plan_change(&change, &plan, &factor, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(factor, 1) << "other times cost nothing";
+  EXPECT_EQ(plan.steps_per_run, 1u);
+  EXPECT_EQ(Budget().steps_left, 9u);
+  EXPECT_EQ(MustRunNight().steps_of_model, 4u);
+  change.runs = 2;
+  change.steps_per_run = 1;
+  change.num_records_public = 40;
+  change.dry_run = 1;
+  ASSERT_EQ(wisp_plan_change(&change, &plan, &factor, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(plan.records_that_train, 24u);
+  EXPECT_EQ(Budget().steps_left, 8u) << "a dry run";
+  change.dry_run = 0;
+  ASSERT_EQ(wisp_plan_change(&change, &plan, &factor, &error_), WISP_OK) << error_.message;
+  EXPECT_NE(factor, 1);
+  EXPECT_EQ(Budget().steps_left, 2u);
+  EXPECT_EQ(MustRunNight().steps_of_model, 1u);
+  EXPECT_LE(Budget().epsilon_stated, 8);
+  EXPECT_EQ(wisp_plan_change(nullptr, nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
+}
+
 TEST_F(CLifeTest, ADryRunWritesNothingAndMeasures) {
   plan_.dry_run = 1;
   plan_.measure = 1;

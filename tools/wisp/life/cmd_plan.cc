@@ -5,6 +5,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/personalise/forecast.h"
+#include "runtime/personalise/plan_change.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/privacy_plan.h"
@@ -21,10 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Result<LifeRequest> RequestOf(const PlanArguments& a) {
-  if (a.duration.empty() || a.num_records_public == 0 || a.epsilon == 0)
-    return InvalidArgument(
-        "wisp plan needs --epsilon, --num-records-public and --for; or --left, for the plan that there is");
+Result<uint32_t> RunsOf(const PlanArguments& a) {
   WISP_ASSIGN_OR_RETURN(const uint64_t whole, ParseDuration("--for", a.duration));
   WISP_ASSIGN_OR_RETURN(const uint64_t each, ParseDuration("--every", a.every));
   constexpr uint64_t kMostRuns = 1'000'000;
@@ -32,9 +30,16 @@ Result<LifeRequest> RequestOf(const PlanArguments& a) {
   if (runs == 0 || runs > kMostRuns)
     return InvalidArgument("--for ", a.duration, " has ", runs, " times --every ", a.every, ", allowed are 1 to ",
                            kMostRuns);
+  return static_cast<uint32_t>(runs);
+}
+
+Result<LifeRequest> RequestOf(const PlanArguments& a) {
+  if (a.duration.empty() || a.num_records_public == 0 || a.epsilon == 0)
+    return InvalidArgument(
+        "wisp plan needs --epsilon, --num-records-public and --for; or --left, for the plan that there is");
   LifeRequest r{.num_records_public = a.num_records_public, .epsilon = a.epsilon};
   r.delta = a.delta.value_or(std::min(1e-5, 0.1 / a.num_records_public));
-  r.runs = static_cast<uint32_t>(runs);
+  WISP_ASSIGN_OR_RETURN(r.runs, RunsOf(a));
   r.steps_per_run = a.steps.value_or(0);
   r.expected_batch = a.expected_batch.value_or(0);
   r.learning_rate = a.learning_rate.value_or(0);
@@ -192,10 +197,69 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
   return OkStatus();
 }
 
+Json ToJson(const LifetimeSettings& s, uint64_t steps_left, double noise_to_signal) {
+  return {{"steps_left", steps_left},
+          {"expected_batch", s.expected_batch},
+          {"records_that_train", s.num_training_public()},
+          {"training_noise", s.training_noise},
+          {"learning_rate", s.learning_rate},
+          {"noise_to_signal", noise_to_signal}};
+}
+
+void Print(const ChangedLife& life, const Json& before, const Json& now) {
+  const auto text = [](const Json& number) { return privacy::ShortText(number.get<double>()); };
+  std::printf("%-22s %14s %14s\n", "", "until now", "from now on");
+  for (const auto& [key, name] :
+       std::vector<std::pair<const char*, const char*>>{{"steps_left", "steps to come"},
+                                                        {"expected_batch", "records a step"},
+                                                        {"records_that_train", "records that train"},
+                                                        {"training_noise", "noise a step"},
+                                                        {"learning_rate", "learning rate"},
+                                                        {"noise_to_signal", "noise to signal"}})
+    std::printf("%-22s %14s %14s\n", name, text(before.at(key)).c_str(), text(now.at(key)).c_str());
+  std::printf("%s runs of %s steps are to come. %s\n", Thousands(life.settings.runs).c_str(),
+              Thousands(life.settings.steps_per_run).c_str(),
+              life.is_free ? "It costs nothing: the steps are those that were planned."
+                           : "The limit stays as it is: these steps were chosen after looking, and what that costs is "
+                             "the noise.");
+}
+
+Status Change(const PlanArguments& a, OutputFormat format) {
+  if (a.duration.empty()) return InvalidArgument("wisp plan --change needs --for: how long the rest of the life is");
+  WISP_ASSIGN_OR_RETURN(const uint32_t runs, RunsOf(a));
+  const std::string path = LedgerPath(a.life);
+  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.life.anchor, path));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::OpenExisting(path, anchor, a.life.anchor.begin));
+  WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
+  if (!settings) return InvalidArgument("ledger '", path, "' has no plan for a life; make one with wisp plan");
+  WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
+  const Architecture& architecture = base.architecture();
+  WISP_ASSIGN_OR_RETURN(const ChangedLife life, ChangeLife(architecture, ledger, *settings,
+                                                           {.runs = runs,
+                                                            .steps_per_run = a.steps.value_or(0),
+                                                            .expected_batch = a.expected_batch.value_or(0),
+                                                            .num_records_public = a.num_records_public,
+                                                            .learning_rate = a.learning_rate.value_or(0)}));
+  if (!a.dry_run) WISP_RETURN_IF_ERROR(WriteChange(ledger, life, "plan " + Timestamp()));
+  const Json before = ToJson(*settings, life.before.steps, NoiseToSignal(architecture, *settings));
+  const uint64_t to_come = life.is_free ? life.before.steps : life.settings.num_steps();
+  const Json now = ToJson(life.settings, to_come, NoiseToSignal(architecture, life.settings));
+  if (format == OutputFormat::kJson) {
+    const Json j = {{"ledger", path},       {"runs", runs},        {"steps_per_run", life.settings.steps_per_run},
+                    {"free", life.is_free}, {"until_now", before}, {"from_now_on", now}};
+    std::printf("%s\n", j.dump(2).c_str());
+    return OkStatus();
+  }
+  Print(life, before, now);
+  if (a.dry_run) std::printf("written nothing: --dry-run\n");
+  return OkStatus();
+}
+
 }  // namespace
 
 Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   if (a.left) return SayWhatIsLeft(a, format);
+  if (a.change) return Change(a, format);
   WISP_ASSIGN_OR_RETURN(const LifeRequest request, RequestOf(a));
   WISP_ASSIGN_OR_RETURN(const ChosenUnit unit, UnitChosen(a.unit));
   WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(unit.unit, a.session_gap, a.times_per_second));

@@ -29,28 +29,34 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
       "nights. Says what a night will take and bring. Reads no event.\n"
       "  wisp plan --data log.db --model base.wisp --epsilon 8 --for \"1 year\" --every \"1 day\" --unit session\n"
       "      --session-gap 1800 --num-records-public 2000\n"
-      "  wisp plan --data log.db --model base.wisp --left");
+      "  wisp plan --data log.db --model base.wisp --left\n"
+      "  wisp plan --data log.db --model base.wisp --change --for \"6 months\" --every \"1 week\"");
   AddLifeOf(c, a.life);
   auto* left = c->add_flag("--left", a.left, "Instead: what is left of the plan that the ledger has");
-  c->add_option("--epsilon", a.epsilon, "Of the whole life, for every record")->excludes(left);
-  AddOptional(c, "--delta", a.delta, "Default: 1e-5, or a tenth of a record where that is less")->excludes(left);
+  auto* change =
+      c->add_flag(
+           "--change", a.change,
+           "Instead: change the plan for what is left of it. Other times (--for, --every, --steps) cost nothing;\n"
+           "another --batch or --num-records-public costs noise, and how much is said")
+          ->excludes(left);
+  const auto fixed = [&](CLI::Option* option) { option->excludes(left)->excludes(change); };
+  fixed(c->add_option("--epsilon", a.epsilon, "Of the whole life, for every record"));
+  fixed(AddOptional(c, "--delta", a.delta, "Default: 1e-5, or a tenth of a record where that is less"));
   c->add_option("--num-records-public", a.num_records_public,
                 "So many records (users, sessions or days) as may be known to anybody")
       ->excludes(left);
   c->add_option("--for", a.duration, "How long: \"1 year\"")->excludes(left);
   c->add_option("--every", a.every, "How often it is trained: \"1 day\"")->capture_default_str()->excludes(left);
   AddUnit(c, a.unit, a.session_gap, a.times_per_second);
-  c->add_option("--judge", a.judge,
-                "private (a share of the records decides, with noise, whether a personalised model is better), local\n"
-                "(the same without noise and without a charge, for models that never leave the device), or none (the\n"
-                "newest model is served, better or not)")
-      ->check(CLI::IsMember({"private", "local", "none"}))
-      ->capture_default_str()
-      ->excludes(left);
-  AddOptional(c, "--judgings", a.judgings, "How often it is judged. Default: every night, up to 12 times")
-      ->excludes(left);
-  AddOptional(c, "--judging-share", a.judging_share, "Of records that judge and do not train. Default: 0.2")
-      ->excludes(left);
+  fixed(
+      c->add_option("--judge", a.judge,
+                    "private (a share of the records decides, with noise, whether a personalised model is better),\n"
+                    "local (the same without noise and without a charge, for models that never leave the device), or\n"
+                    "none (the newest model is served, better or not)")
+          ->check(CLI::IsMember({"private", "local", "none"}))
+          ->capture_default_str());
+  fixed(AddOptional(c, "--judgings", a.judgings, "How often it is judged. Default: every night, up to 12 times"));
+  fixed(AddOptional(c, "--judging-share", a.judging_share, "Of records that judge and do not train. Default: 0.2"));
   AddOptional(c, "--batch", a.expected_batch, "Expected batch. Default: a quarter of the records that train")
       ->excludes(left);
   AddOptional(c, "--steps", a.steps, "Of a night. Default: 30 passes over the records in the whole life")

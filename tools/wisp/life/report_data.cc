@@ -26,7 +26,7 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedLife& life) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(life.settings.delta));
-  life.steps_planned = life.settings.runs * life.settings.steps_per_run;
+  life.steps_planned = life.settings.num_steps();
   life.steps_done = life.steps_planned - life.left.steps;
   if (!entries.empty())
     life.first_day = DayOf(entries.front().time_utc), life.last_day = DayOf(entries.back().time_utc);

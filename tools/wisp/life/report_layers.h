@@ -1,4 +1,4 @@
-// How far each layer of a personalised model is from what it began with, beside how far noise alone would have taken it.
+// How far each layer of a personalised model is from what it began with, beside how far noise alone would have gone.
 #ifndef WISP_TOOLS_WISP_LIFE_REPORT_LAYERS_H_
 #define WISP_TOOLS_WISP_LIFE_REPORT_LAYERS_H_
 

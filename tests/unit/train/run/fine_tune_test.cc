@@ -95,7 +95,9 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
     // The last of its charges, so a copy that lacks one of them has not paid.
     EXPECT_EQ(said.receipt, *run.ledger()->ReceiptOf(entries[1].run));
     EXPECT_FALSE(*privacy::Ledger::Open(folder_ / "other", {})->HasPaid(said.receipt));
-    if (!repeatable) EXPECT_DOUBLE_EQ(*said.epsilon, *run.ledger()->Spent(*privacy::Delta::Create(1e-3)));
+    if (!repeatable) {
+      EXPECT_DOUBLE_EQ(*said.epsilon, *run.ledger()->Spent(*privacy::Delta::Create(1e-3)));
+    }
   }
 }
 

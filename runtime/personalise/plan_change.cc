@@ -1,0 +1,103 @@
+#include "runtime/personalise/plan_change.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/personalise/forecast.h"
+#include "runtime/train/privacy_plan.h"
+
+namespace wisp {
+namespace {
+
+using privacy::ChargeRequest;
+
+constexpr double kMostNoise = 1024;  // times that of the plan until now
+constexpr double kPrecision = 1.001;
+
+bool IsSameStep(const LifetimeSettings& a, const LifetimeSettings& b) {
+  return a.expected_batch == b.expected_batch && a.num_records_public == b.num_records_public;
+}
+
+// With the noise of `s`, for a catalogue that may grow.
+Result<std::vector<ChargeRequest>> ChargesOf(const Architecture& architecture, const LifetimeSettings& s,
+                                             uint64_t steps) {
+  WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(Grown(architecture), TrainingOf(s)));
+  return plan.ChargesTogether(steps);
+}
+
+Result<bool> Fits(const Architecture& architecture, const privacy::Ledger& ledger, const LifetimeSettings& s) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> charges, ChargesOf(architecture, s, s.num_steps()));
+  const Status status = ledger.CheckFits(charges, {});
+  if (status.ok() || status.code() == StatusCode::kPrivacyRefused) return status.ok();
+  return status;
+}
+
+Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger, LifetimeSettings& s) {
+  const double until_now = s.training_noise;
+  double too_little = until_now / 2, enough = kMostNoise * until_now;
+  s.training_noise = enough;
+  WISP_ASSIGN_OR_RETURN(const bool any, Fits(architecture, ledger, s));
+  if (!any)
+    return PrivacyRefused(
+        "ledger '", ledger.path(),
+        "': no noise is enough for steps of another kind, so much of the limit is spent; how often it is trained may "
+        "change at no cost, with the batch and the number of records as they are");
+  while (enough > kPrecision * too_little) {
+    s.training_noise = std::sqrt(too_little * enough);
+    WISP_ASSIGN_OR_RETURN(const bool fits, Fits(architecture, ledger, s));
+    (fits ? enough : too_little) = s.training_noise;
+  }
+  s.training_noise = enough;
+  return OkStatus();
+}
+
+// The steps that are left, spread over other times.
+Status Spread(ChangedLife& life, const LifetimeSettings& now) {
+  LifetimeSettings& s = life.settings;
+  const uint64_t left = life.before.steps;
+  s.steps_in_all = now.num_steps();
+  if (s.steps_per_run == 0) s.steps_per_run = std::max<uint64_t>(1, (left + s.runs - 1) / s.runs);
+  if (left > 0 && s.steps_per_run <= left / s.runs + 1) return OkStatus();
+  return InvalidArgument("the plan has ", left, " steps left, ", s.runs, " runs of ", s.steps_per_run,
+                         " are asked for: fewer of them, or another batch");
+}
+
+}  // namespace
+
+Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::Ledger& ledger,
+                               const LifetimeSettings& now, const PlanChange& change) {
+  if (change.runs == 0) return InvalidArgument("a changed plan needs the number of runs that are to come; it is 0");
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+  if (entries.empty())
+    return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");
+  ChangedLife life{.settings = now};
+  WISP_ASSIGN_OR_RETURN(life.before, LeftOf(ledger, now));
+  LifetimeSettings& s = life.settings;
+  s.runs = change.runs;
+  s.steps_per_run = change.steps_per_run;
+  if (change.expected_batch > 0) s.expected_batch = change.expected_batch;
+  if (change.num_records_public > 0) s.num_records_public = change.num_records_public;
+  if (change.learning_rate > 0) s.learning_rate = change.learning_rate;
+  life.is_free = IsSameStep(s, now);
+  if (life.is_free) {
+    WISP_RETURN_IF_ERROR(Spread(life, now));
+    WISP_ASSIGN_OR_RETURN(life.training, ChargesOf(architecture, s, life.before.steps));
+    return life;
+  }
+  // About as many passes over the records as were left.
+  const double passes = static_cast<double>(life.before.steps) * now.expected_batch / s.expected_batch / s.runs;
+  if (s.steps_per_run == 0) s.steps_per_run = std::max<uint64_t>(1, std::llround(passes));
+  s.steps_in_all = 0;
+  s.judgings_before = now.judgings - static_cast<uint32_t>(life.before.judgings);
+  WISP_RETURN_IF_ERROR(CheckSettings(s));
+  WISP_RETURN_IF_ERROR(FindNoise(architecture, ledger, s));
+  if (change.learning_rate == 0) s.learning_rate *= SuggestRate(architecture, s) / SuggestRate(architecture, now);
+  WISP_ASSIGN_OR_RETURN(life.training, ChargesOf(architecture, s, s.num_steps()));
+  return life;
+}
+
+Status WriteChange(privacy::Ledger& ledger, const ChangedLife& changed, const std::string& run) {
+  return ledger.ChangePlan(run, "training of a life, changed", changed.training, ToText(changed.settings));
+}
+
+}  // namespace wisp

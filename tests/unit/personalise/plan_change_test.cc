@@ -1,0 +1,169 @@
+// A plan that is changed in the middle of a life: other times cost nothing, another kind of step costs noise, and the
+// limit holds whatever is chosen.
+#include "runtime/personalise/plan_change.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/train/privacy_plan.h"
+#include "tests/unit/personalise/night_test_util.h"
+
+namespace wisp {
+namespace {
+
+using privacy::Ledger;
+using privacy::LedgerFigures;
+
+class PlanChangeTest : public NightTest {
+ protected:
+  PlanChangeTest() { Plan(Settings()); }  // 6 runs of 6 steps, batch 200 of 210
+  Architecture Shape() { return ModelFile::Open(base_path_)->architecture(); }
+  LifetimeSettings InForce() { return **SettingsOf(OpenLedger()); }
+  LifetimeLeft Left() { return *LeftOf(OpenLedger(), InForce()); }
+  Result<ChangedLife> Change(const PlanChange& change) {
+    Ledger ledger = OpenLedger();
+    auto changed = ChangeLife(Shape(), ledger, InForce(), change);
+    if (changed.ok()) WISP_RETURN_IF_ERROR(WriteChange(ledger, *changed, "change"));
+    return changed;
+  }
+  LedgerFigures::Part FiguresOf(privacy::RecordPart part) {
+    const LedgerFigures figures = *OpenLedger().Figures(*privacy::Delta::Create(Settings().delta));
+    return *std::find_if(figures.parts.begin(), figures.parts.end(), [&](const auto& p) { return p.part == part; });
+  }
+};
+
+TEST_F(PlanChangeTest, OtherTimesCostNothingAndTrainingGoesOn) {
+  MustRun();
+  MustRun();
+  const auto changed = Change({.runs = 12});
+  ASSERT_TRUE(changed.ok()) << changed.status().message();
+  EXPECT_TRUE(changed->is_free);
+  EXPECT_EQ(changed->before.steps, 24u);
+  EXPECT_EQ(changed->settings.steps_per_run, 2u);
+  EXPECT_EQ(Left().steps, 24u);
+  EXPECT_EQ(Left().runs, 12u);
+  const NightResult night = MustRun();
+  EXPECT_EQ(night.steps, 2u);
+  EXPECT_EQ(night.steps_of_model, 14u) << "from the checkpoint";
+  EXPECT_EQ(Left().steps, 22u);
+  // To the end of it, all under the plan that was there first; and changed once more on the way.
+  ASSERT_TRUE(Change({.runs = 2}).ok());
+  EXPECT_EQ(MustRun().steps, 11u);
+  EXPECT_EQ(MustRun().steps, 11u);
+  EXPECT_EQ(MustRun().steps, 0u);
+  EXPECT_EQ(Left().judgings, 0u) << "the judgings are spread over what is left";
+  EXPECT_EQ(FiguresOf(privacy::RecordPart::kTraining).basis, LedgerFigures::Basis::kPlan);
+  EXPECT_LE(FiguresOf(privacy::RecordPart::kTraining).stated.epsilon, 8);
+}
+
+TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
+  MustRun();
+  const double until_now = InForce().training_noise;
+  const auto changed = Change({.runs = 4, .steps_per_run = 3, .expected_batch = 150});
+  ASSERT_TRUE(changed.ok()) << changed.status().message();
+  EXPECT_FALSE(changed->is_free);
+  EXPECT_EQ(changed->settings.judgings_before, 0u);
+  // The same in the plan would have had less: fewer steps of fewer records.
+  EXPECT_GT(changed->settings.training_noise, 0.5 * until_now);
+  EXPECT_EQ(Left().steps, 12u);
+  EXPECT_TRUE(Left().by_filter);
+  const uint64_t candidate = HashOf(files_.candidate);
+  NightResult night = MustRun();
+  EXPECT_EQ(night.steps, 3u);
+  EXPECT_EQ(night.steps_of_model, 3u) << "its own run";
+  EXPECT_EQ(HashOf(files_.start), candidate) << "which begins with what was learned";
+  EXPECT_EQ(Left().steps, 9u);
+  for (int n = 0; n < 3; ++n) EXPECT_EQ(MustRun().steps, 3u);
+  EXPECT_EQ(MustRun().steps, 0u);
+  EXPECT_EQ(Left().judgings, 0u);
+  const auto figures = FiguresOf(privacy::RecordPart::kTraining);
+  EXPECT_EQ(figures.basis, LedgerFigures::Basis::kAdaptive) << "chosen after looking, and said";
+  EXPECT_LE(figures.stated.epsilon, 8);
+  EXPECT_EQ(FiguresOf(privacy::RecordPart::kJudging).basis, LedgerFigures::Basis::kPlan);
+}
+
+// The smallest noise that fits: a little less, and the limit would be passed.
+TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
+  MustRun();
+  Ledger ledger = OpenLedger();
+  const ChangedLife changed = *ChangeLife(Shape(), ledger, InForce(), {.runs = 4, .expected_batch = 150});
+  EXPECT_TRUE(ledger.CheckFits(changed.training, {}).ok());
+  ChangedLife louder = changed;
+  louder.settings.training_noise /= 1.003;
+  const PrivacyPlan plan = *PrivacyPlan::Create(Shape(), TrainingOf(louder.settings));
+  louder.training = *plan.ChargesTogether(louder.settings.num_steps());
+  EXPECT_EQ(ledger.CheckFits(louder.training, {}).code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(WriteChange(ledger, louder, "too much").code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(InForce(), **SettingsOf(ledger)) << "nothing was written";
+  EXPECT_EQ(Left().steps, 30u);
+}
+
+TEST_F(PlanChangeTest, StoppedBetweenItsFilesItGoesOn) {
+  MustRun();
+  ASSERT_TRUE(Change({.runs = 4, .expected_batch = 150}).ok());
+  const uint64_t candidate = HashOf(files_.candidate);
+  // The candidate has become the start, and the checkpoint of before is still there.
+  std::filesystem::rename(files_.candidate, files_.start);
+  EXPECT_GT(MustRun().steps, 0u);
+  EXPECT_EQ(HashOf(files_.start), candidate);
+}
+
+TEST_F(PlanChangeTest, RefusesWhatCannotBe) {
+  const auto code = [&](const PlanChange& change) { return Change(change).status().code(); };
+  EXPECT_EQ(code({.runs = 3}), StatusCode::kPrivacyRefused) << "nothing was charged: a new plan costs nothing";
+  MustRun();
+  EXPECT_EQ(code({}), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({.runs = 10, .steps_per_run = 6}), StatusCode::kInvalidArgument) << "30 steps are left";
+  EXPECT_EQ(code({.runs = 5, .steps_per_run = 6}), StatusCode::kOk);
+  for (int night = 0; night < 5; ++night) MustRun();
+  EXPECT_EQ(code({.runs = 1}), StatusCode::kInvalidArgument) << "none is left";
+  EXPECT_EQ(code({.runs = 1, .expected_batch = 150}), StatusCode::kPrivacyRefused) << "all of the limit is spent";
+}
+
+// The table of docs/personalise.md: as many steps as are left, of another kind, after some were taken.
+TEST(CostOfAChange, RisesWithWhatIsSpent) {
+  const Architecture shape = UniformArchitecture{
+      .num_items = 480, .max_length = 40, .width = 32, .num_heads = 1, .num_blocks = 2, .inner_width = 64};
+  const Lifetime life = *PlanLifetime(shape, {.num_records_public = 2000,
+                                              .epsilon = 4,
+                                              .delta = 1e-5,
+                                              .runs = 36,
+                                              .steps_per_run = 10,
+                                              .expected_batch = 500});
+  double last = 1;
+  for (const uint64_t done : {36, 90, 180, 270}) {
+    const test::TemporaryFolder folder;
+    Ledger ledger = *Ledger::Open(folder / "l", {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+    ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+    const PrivacyPlan plan = *PrivacyPlan::Create(shape, TrainingOf(life.settings));
+    ASSERT_TRUE(ledger.Charge(plan.ChargesTogether(done)->front()).ok());
+    const auto changed = ChangeLife(shape, ledger, life.settings,
+                                    {.runs = 36, .steps_per_run = (360 - done) / 36, .expected_batch = 499});
+    const double times = changed.ok() ? changed->settings.training_noise / life.settings.training_noise : 0;
+    std::printf("after %3.0f %% of the steps: %s\n", static_cast<double>(done) / 3.6,
+                changed.ok() ? std::to_string(times).c_str() : changed.status().message().c_str());
+    if (done == 270) {
+      EXPECT_EQ(changed.status().code(), StatusCode::kPrivacyRefused);
+    } else {
+      EXPECT_GT(times, last);
+      EXPECT_LT(times, 2);
+      last = times;
+    }
+  }
+}
+
+TEST_F(PlanChangeTest, PlansOfEarlierVersionsAreRead) {
+  LifetimeSettings settings = Settings();
+  std::string text = ToText(settings);
+  for (const char* later : {"shrinks_rows=0 ", "steps_in_all=0 ", "judgings_before=0 "}) {
+    const size_t at = text.find(later);
+    ASSERT_NE(at, std::string::npos) << later;
+    text.erase(at, std::string_view(later).size());
+  }
+  EXPECT_EQ(*LifetimeSettingsFromText(text), settings);
+  settings.steps_in_all = 36;
+  settings.judgings_before = 2;
+  EXPECT_EQ(*LifetimeSettingsFromText(ToText(settings)), settings);
+}
+
+}  // namespace
+}  // namespace wisp
