@@ -106,11 +106,10 @@ Status EventLog::Execute(const char* sql, const char* doing) {
 Status EventLog::Append(const Event& event) { return Insert({&event, 1}); }
 
 Status EventLog::AppendAll(std::span<const Event> events) {
-  WISP_RETURN_IF_ERROR(Execute("BEGIN IMMEDIATE", "cannot append"));
-  Status status = Insert(events);
-  if (status.ok()) status = Execute("COMMIT", "cannot append");
-  if (!status.ok()) (void)Execute("ROLLBACK", "cannot append");
-  return status;
+  SqliteTransaction transaction(database_);
+  if (!transaction.is_open()) return Error("cannot append");
+  WISP_RETURN_IF_ERROR(Insert(events));
+  return transaction.Commit() ? OkStatus() : Error("cannot append");
 }
 
 Status EventLog::Insert(std::span<const Event> events) {

@@ -108,11 +108,14 @@ Result<uint64_t> EventLog::PruneUsers(const PruneOptions& o) {
 
 Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
-  WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON; BEGIN IMMEDIATE", kForgetting));
-  Result<uint64_t> pruned = PruneUsers(o);
-  const Status ended = Execute(pruned.ok() ? "COMMIT" : "ROLLBACK", kForgetting);
-  WISP_RETURN_IF_ERROR(pruned.status());
-  WISP_RETURN_IF_ERROR(ended);
+  WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
+  uint64_t pruned = 0;
+  {
+    SqliteTransaction transaction(database_);
+    if (!transaction.is_open()) return Error(kForgetting);
+    WISP_ASSIGN_OR_RETURN(pruned, PruneUsers(o));
+    if (!transaction.Commit()) return Error(kForgetting);
+  }
   WISP_RETURN_IF_ERROR(Shrink());
   return pruned;
 }

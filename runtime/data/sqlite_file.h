@@ -49,6 +49,29 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
 // Nothing on errors.
 std::optional<std::string> TypeOf(sqlite3* database, std::string_view table);
 
+// Takes back what was not committed, whatever ends it. False: see sqlite3_errcode.
+class SqliteTransaction {
+ public:
+  explicit SqliteTransaction(sqlite3* database) : database_(database), is_open_(Run("BEGIN IMMEDIATE")) {}
+  SqliteTransaction(const SqliteTransaction&) = delete;
+  SqliteTransaction& operator=(const SqliteTransaction&) = delete;
+  ~SqliteTransaction() {
+    if (is_open_) (void)Run("ROLLBACK");
+  }
+
+  bool is_open() const { return is_open_; }
+  bool Commit() {
+    is_open_ = !Run("COMMIT");
+    return !is_open_;
+  }
+
+ private:
+  bool Run(const char* sql) { return sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) == SQLITE_OK; }
+
+  sqlite3* database_;
+  bool is_open_;
+};
+
 // How many operations of its machine SQLite may do for this file; ends what would go on, with SQLITE_INTERRUPT. Few,
 // enough to read a schema, until AllowForSize. One at a time, within the life of the database.
 class WorkLimit {

@@ -37,7 +37,7 @@ LIFE = "lifetime_test:LifetimeTest."
 
 def lifetime():
     return table("runtime/personalise/lifetime.cc", [
-        ("life-planned-as-one-run", "TrainingOf", "o.num_steps = s.steps_per_run * s.runs;", "o.num_steps = s.steps_per_run;", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("life-planned-as-one-run", "TrainingOf", "o.num_steps = s.num_steps();", "o.num_steps = s.steps_per_run;", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("life-trains-on-those-that-judge", "TrainingOf", "o.privacy.part = s.training_part();", "", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("probability-of-all-records", "TrainingOf", "s.num_training_public()", "s.num_records_public", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
@@ -52,7 +52,7 @@ NIGHT = "night_test:NightTest."
 def night():
     return table("runtime/personalise/night.cc", [
         ("served-unjudged", "Choose", "if (settings().judgings == 0)", "if (true)", NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("judged-every-night", "JudgingIsDue", "runs * s.judgings / s.runs > s.judgings - result_.left.judgings &&", "",
+        ("judged-every-night", "JudgingIsDue", "steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&", "",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
         ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "", NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
         ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "", NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
@@ -100,10 +100,103 @@ def log():
         ("sessions-counted", "Check", "if (o.newest_per_user > 0)", "if (false)", KEEP + "RefusesWhatWouldCoupleRecords"),
     ]) + table("runtime/data/event_log.cc", [
         ("file-never-shrinks", "", "PRAGMA auto_vacuum=INCREMENTAL; ", "", KEEP + "TheFileStaysBounded"),
-        ("half-of-many-appended", "EventLog::AppendAll", 'Execute("ROLLBACK", "cannot append")', 'Execute("COMMIT", "cannot append")',
+    ]) + table("runtime/data/sqlite_file.h", [
+        ("half-of-many-appended", "~SqliteTransaction", 'Run("ROLLBACK")', 'Run("COMMIT")',
          KEEP + "ManyEventsAreAppendedAtOnceOrNone"),
     ])
 
 
+CHANGE = "plan_change_test:PlanChangeTest."
+
+
+def change():
+    return table("runtime/personalise/plan_change.cc", [
+        ("changed-step-taken-for-the-same", "IsSameStep", "a.expected_batch == b.expected_batch &&", "",
+         CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
+        ("changed-plan-with-too-much-noise", "FindNoise", "s.training_noise = enough; return OkStatus();",
+         "s.training_noise = 2 * enough; return OkStatus();", CHANGE + "AsksForNoMoreNoiseThanTheFilterDoes"),
+        ("more-runs-than-steps", "Spread", "if (left > 0 && s.steps_per_run <= left / s.runs + 1) return OkStatus();",
+         "if (left < kMostNoise) return OkStatus();", CHANGE + "RefusesWhatCannotBe"),
+        ("judgings-start-anew", "ChangeLife", "s.steps_in_all = 0;", "s.steps_in_all = 1;",
+         CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
+    ]) + table("runtime/personalise/lifetime.cc", [
+        ("plan-without-room-for-new-items", "Grown", "uint64_t{kCatalogueGrowth} * a.num_items", "uint64_t{a.num_items}",
+         LIFE + "CoversEachStepOfACatalogueThatGrows"),
+        ("no-delta-kept-for-a-change", "", "kShareOfDelta = 0.95", "kShareOfDelta = 1", "plan_change_test:CostOfAChange.*"),
+        ("steps-before-the-change-counted", "StepsLeft", "e.seq > plan.seq &&", "",
+         CHANGE + "OtherTimesCostNothingAndTrainingGoesOn", CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
+        ("newest-plan-pays-for-all", "PayingPlan", "paying = &*plan;", "if (!paying) paying = &*plan;",
+         CHANGE + "OtherTimesCostNothingAndTrainingGoesOn"),
+    ]) + table("runtime/privacy/ledger/ledger.cc", [
+        ("changed-plan-beyond-the-limit", "Ledger::ChangePlan",
+         'WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the changed plan", impl_->budget.After(charges), part));', "",
+         CHANGE + "AsksForNoMoreNoiseThanTheFilterDoes"),
+    ]) + table("runtime/personalise/night.cc", [
+        ("checkpoint-of-another-plan-gone-on-from", "LeaveOtherPlan", "same ? OkStatus()", "true ? OkStatus()",
+         CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
+        ("half-written-files-stay", "Run", "files_.RemoveAbandoned();", "",
+         NIGHT + "TakesAwayWhatKilledNightsLeftAlsoWhenNothingIsLeftToTrain"),
+    ]) + table("runtime/personalise/night_figures.cc", [
+        ("figures-of-nights-without-end", "AddNightFigures", "nights.size() > kMostNightFigures", "false",
+         NIGHT + "KeepsWhatItsNightsSawForTheDevicesOwnReport"),
+    ])
+
+
+OFFER = "offer_test:OfferTest."
+SHRINK = "shrink_rows_test:"
+
+
+def offer():
+    return table("runtime/inference/session.cc", [
+        ("retired-item-recommended", "Session::Recommend", "{options.excluded, file_.retired()}",
+         "{options.excluded, options.excluded}", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
+    ]) + table("runtime/inference/batch_recommender.cc", [
+        ("retired-item-recommended-to-many", "", "for (int32_t id : session_.file().retired()) Mark(taken_by_all_.data(), id);",
+         "", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
+    ]) + table("runtime/decoding/private_recommender.cc", [
+        ("retired-item-drawn", "", "excluded.insert(excluded.end(), retired.begin(), retired.end());", "(void)retired;",
+         OFFER + "RetiredItemsAreNeverDrawn"),
+    ]) + table("runtime/inference/session_newcomer.cc", [
+        ("newcomer-gets-untrained-counts", "Session::FindPopular",
+         "file_.output_bias_origin() != OutputBiasOrigin::kNone", "false", OFFER + "ANewcomerGetsWhatTheCountsSay"),
+        ("newcomer-gets-damaged-weights", "Session::FindPopular", "if (!std::isfinite(share)) return NotFinite();", "",
+         OFFER + "DamagedWeightsTellANewcomerNothing"),
+    ]) + table("runtime/train/run/shrink_rows.cc", [
+        ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
+         SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
+        ("rows-shrunk-as-one-number", "ShrinkRows", "p.cols * variance_of_noise", "variance_of_noise",
+         SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
+    ]) + table("runtime/train/run/job.cc", [
+        ("next-night-begins-with-shrunk-rows", "Run", "if (job_.shrink_rows)", "if (job_.shrink_rows && !result_.paused)",
+         SHRINK + "ShrunkRun.PausesAndGoesOnFromWhatWasLearned"),
+    ])
+
+
+EMBED = "c_embed_test:"
+
+
+def embed():
+    return table("ports/c/wisp.cc", [
+        ("opened-above-its-ceiling", "Finish", "choice.max_bytes > 0 && needed.total_bytes > choice.max_bytes", "false",
+         EMBED + "CEmbedTest.HoldsOpeningToACeiling"),
+    ]) + table("kernels/host_memory.cc", [
+        ("app-without-memory", "FromApp", "if (memory == nullptr) throw std::bad_alloc();", "",
+         EMBED + "CEmbedTest.AnAllocatorWithoutMemoryIsAnErrorWheneverItEnds"),
+        ("memory-not-given-back", "Release", "app.release(app.data, memory, bytes);", "(void)app; (void)bytes;",
+         EMBED + "CEmbedTest.TakesLargeBuffersFromTheApp"),
+    ]) + table("runtime/core/file.cc", [
+        ("asset-beyond-its-file", "MappedFile::Map", "offset > whole || length > whole - offset", "offset + length > whole",
+         EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
+        ("asset-from-the-start-of-its-page", "MappedFile::Map", "skipped_ = static_cast<size_t>(skipped);", "",
+         EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
+    ]) + table("runtime/model/model_file.cc", [
+        ("asset-not-on-its-alignment", "ModelFile::OpenDescriptor", "% ArenaPlan::kAlignment != 0", "% 1 != 0",
+         EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
+    ]) + table("runtime/personalise/night.cc", [
+        ("night-above-its-ceiling", "CheckMemory", "if (bytes <= o_.max_bytes) return OkStatus();", "return OkStatus();",
+         EMBED + "CNightTest.ACeilingRefusesANightBeforeAnythingIsCharged"),
+    ])
+
+
 def faults():
-    return judging() + lifetime() + night() + rebase() + log()
+    return judging() + lifetime() + night() + rebase() + log() + change() + offer() + embed()
