@@ -413,6 +413,19 @@ wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* ou
   return Guarded(error, [&] { return RebaseTo(from_path, to_path, output_path, result); });
 }
 
+wisp_code wisp_rebase_adapter(const char* from_path, const char* adapter_path, const char* to_path,
+                              const char* out_path, wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    if (from_path == nullptr || adapter_path == nullptr || to_path == nullptr || out_path == nullptr)
+      return InvalidArgument("wisp_rebase_adapter: from_path, adapter_path, to_path and out_path must not be NULL");
+    return wisp::RebaseAdapter({.from = from_path,
+                                .adapter = adapter_path,
+                                .to = to_path,
+                                .output = out_path,
+                                .created_by = std::string("wisp ") + wisp_version()});
+  });
+}
+
 wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count, const char* out_path,
                              wisp_error* error) {
   return Guarded(error, [&] { return AddToCatalogue(model_path, items, count, out_path); });

@@ -183,8 +183,8 @@ WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, u
 
 typedef struct wisp_rebase_result {
   size_t size;
-  int32_t
-      carried; /* 0: nothing was learned yet, or shapes differ in more than the number of items: training begins anew */
+  /* 0: nothing was learned yet, or shapes differ in more than the number of items: training begins anew */
+  int32_t carried;
   uint32_t shared_items; /* of both bases */
   uint32_t lost_items;   /* of the old base alone: what was learned of them is gone */
   int32_t not_read;
@@ -195,6 +195,11 @@ typedef struct wisp_rebase_result {
  * charged, and what was spent stays spent. May be done again after a power cut. `result` may be NULL. */
 WISP_API wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path,
                                wisp_rebase_result* result, wisp_error* error);
+
+/* The same for an adapter (wisp_personalise_options.adapter_rank) that was trained beside from_path: writes to `out_path`
+ * one that stands beside to_path. Nobody judges it. WISP_INVALID_ARGUMENT: the bases differ in more than their items. */
+WISP_API wisp_code wisp_rebase_adapter(const char* from_path, const char* adapter_path, const char* to_path,
+                                       const char* out_path, wisp_error* error);
 
 typedef struct wisp_new_item {
   const char* key;

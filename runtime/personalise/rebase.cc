@@ -1,5 +1,6 @@
 #include "runtime/personalise/rebase.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <vector>
@@ -57,10 +58,11 @@ class Carrying {
 };
 
 // The new base's past, and the runs of the old life, which began with it as far as anybody may know.
-std::vector<ProvenanceEntry> ProvenanceOf(const ModelFile& from, const ModelFile& to, const ModelFile& mine) {
+std::vector<ProvenanceEntry> ProvenanceOf(const ModelFile& from, const ModelFile& to, const ModelFile& mine,
+                                          const char* description) {
   std::vector<ProvenanceEntry> entries(to.provenance().begin(), to.provenance().end());
-  entries.push_back({.description = "what the runs below changed in the model that this hash is of was added",
-                     .mechanisms = {"sums of weights, from no data of its own"},
+  entries.push_back({.description = description,
+                     .mechanisms = {"weights of models that are there, from no data of its own"},
                      .epsilon = 0,
                      .noise = NoiseOrigin::kSecure,
                      .date = Today(),
@@ -77,7 +79,8 @@ Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFi
   std::vector<float> room;
   ModelContents contents = ContentsOf(to, room);
   contents.weights = weights;
-  contents.provenance = ProvenanceOf(from, to, mine);
+  contents.provenance =
+      ProvenanceOf(from, to, mine, "what the runs below changed in the model that this hash is of was added");
   contents.created_by = o.created_by;
   return WriteModel(files.start, contents);
 }
@@ -151,6 +154,34 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   }
   WISP_RETURN_IF_ERROR(ForgetOld(files, o, result.carried));
   return result;
+}
+
+Status RebaseAdapter(const RebaseAdapterOptions& o) {
+  WISP_RETURN_IF_ERROR(CheckOutput({"the output", o.output},
+                                   {{"the old base", o.from}, {"the new base", o.to}, {"the adapter", o.adapter}}));
+  WISP_ASSIGN_OR_RETURN(const ModelFile from, ModelFile::Open(o.from, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const ModelFile mine, ModelFile::OpenWithAdapter(o.from, o.adapter, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const ModelFile to, ModelFile::Open(o.to, Verify::kFull));
+  if (!SameButForItems(from.architecture(), to.architecture()))
+    return InvalidArgument(o.to, ": it has another shape than ", o.from,
+                           ", in more than its number of items: the adapter cannot stand beside it; train one anew");
+  std::vector<float> room_to, room_mine;
+  ModelContents contents = ContentsOf(to, room_to);
+  contents.architecture.adapter = mine.architecture().adapter;
+  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture),
+                                   of_mine = ParametersOf(mine.architecture());
+  const std::span<const float> learned = mine.AllWeights(room_mine);
+  std::vector<float> weights(FlatSize(parameters));
+  std::copy(contents.weights.begin(), contents.weights.end(), weights.begin());
+  for (size_t i = ParametersOf(to.architecture()).size(); i < parameters.size(); ++i)
+    std::copy_n(learned.begin() + static_cast<std::ptrdiff_t>(of_mine[i].offset), of_mine[i].size(),
+                weights.begin() + static_cast<std::ptrdiff_t>(parameters[i].offset));
+  contents.weights = weights;
+  contents.base_hash = to.content_hash();
+  contents.provenance =
+      ProvenanceOf(from, to, mine, "the adapter that the runs below made beside another base was put beside this one");
+  contents.created_by = o.created_by;
+  return WriteModel(o.output, contents);
 }
 
 }  // namespace wisp

@@ -36,6 +36,16 @@ struct RebaseResult {
 // done again after a power cut, and then ends what it began.
 Result<RebaseResult> Rebase(const RebaseOptions& options);
 
+// The same for an adapter that `wisp train` made beside a model: its matrices stand beside the new base from now on.
+struct RebaseAdapterOptions {
+  std::string from, adapter;  // the old base, and the adapter beside it
+  std::string to, output;     // the new base, and the file of the adapter beside it
+  std::string created_by = {};
+};
+// Nothing is charged. kInvalidArgument: the bases differ in more than their items. kInvalidData: an adapter of another
+// base.
+Status RebaseAdapter(const RebaseAdapterOptions& options);
+
 // Whether the second differs from the first in its number of items at most.
 bool SameButForItems(const Architecture& one, const Architecture& other);
 

@@ -194,7 +194,7 @@ struct ReportArguments {
 };
 
 struct RebaseArguments {
-  std::string from, to, out;
+  std::string from, to, out, adapter;
 };
 
 struct CatalogueArguments {

@@ -129,5 +129,75 @@ TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   EXPECT_EQ(Rebase(other).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
+  MakeNewBase();
+  const std::string adapter = folder_ / "a.wisp", moved = folder_ / "b.wisp";
+  const ModelFile base = *ModelFile::Open(base_path_);
+  std::vector<float> room;
+  ModelContents contents = ContentsOf(base, room);
+  contents.architecture.adapter = AdapterSpec{.rank = 2, .alpha = 3, .matrices = AdapterSpec::kQkv};
+  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
+  std::vector<float> weights(FlatSize(parameters));
+  std::copy(contents.weights.begin(), contents.weights.end(), weights.begin());
+  for (size_t i = parameters[base.parameters().size()].offset; i < weights.size(); ++i)
+    weights[i] = 0.01f * static_cast<float>(i % 7);
+  contents.weights = weights;
+  contents.base_hash = base.content_hash();
+  contents.provenance.push_back({.description = "adapted", .dataset = "log.db"});
+  ASSERT_TRUE(WriteModel(adapter, contents).ok());
+
+  const Status done = RebaseAdapter({.from = base_path_, .adapter = adapter, .to = new_base_, .output = moved});
+  ASSERT_TRUE(done.ok()) << done.message();
+  const ModelFile before = *ModelFile::OpenWithAdapter(base_path_, adapter), to = *ModelFile::Open(new_base_);
+  const auto after = ModelFile::OpenWithAdapter(new_base_, moved, Verify::kFull);
+  ASSERT_TRUE(after.ok()) << after.status().message();
+  EXPECT_EQ(after->architecture().adapter, contents.architecture.adapter);
+  EXPECT_EQ(Row(*after, "new b"), Row(to, "new b"));
+  for (size_t p = base.parameters().size(); p < parameters.size(); ++p) {
+    const float *was = before.Tensor(p), *is = after->Tensor(p);
+    EXPECT_TRUE(std::equal(was, was + parameters[p].size(), is)) << parameters[p].name;
+  }
+  ASSERT_EQ(after->provenance().size(), to.provenance().size() + 2);
+  EXPECT_EQ(after->provenance().back().description, "adapted");
+  // Of another base, and beside one of another shape.
+  EXPECT_FALSE(RebaseAdapter({.from = new_base_, .adapter = adapter, .to = base_path_, .output = moved}).ok());
+  ModelContents deeper = ContentsOf(to, room);
+  const Architecture wide = UniformArchitecture{
+      .num_items = kItems, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 16};
+  const std::vector<float> other(FlatSize(ParametersOf(wide)), 0.1f);
+  deeper.architecture = wide;
+  deeper.item_keys.resize(kItems);
+  deeper.weights = other;
+  ASSERT_TRUE(WriteModel(folder_ / "wide.wisp", deeper).ok());
+  EXPECT_EQ(
+      RebaseAdapter({.from = base_path_, .adapter = adapter, .to = folder_ / "wide.wisp", .output = moved}).code(),
+      StatusCode::kInvalidArgument);
+}
+
+// What Re-Attention knows of each item goes with the item.
+TEST_F(RebaseTest, CarriesVariancesOfItemsByTheirKeys) {
+  const ModelFile plain = *ModelFile::Open(base_path_);
+  std::vector<float> room;
+  ModelContents contents = ContentsOf(plain, room);
+  contents.architecture.re_attention = ReAttention::kOn;
+  const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture);
+  std::vector<float> weights(FlatSize(parameters), 0.5f);
+  std::copy(contents.weights.begin(), contents.weights.end(), weights.begin());
+  contents.weights = weights;
+  ASSERT_TRUE(WriteModel(base_path_, contents).ok());
+  MakeNewBase();
+  Plan(Settings());
+  MustRun();
+  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  const ModelFile mine = *ModelFile::Open(base_path_), to = *ModelFile::Open(new_base_),
+                  start = *ModelFile::Open(files_.start);
+  const size_t variance = RequireParameter(parameters, ParameterRole::kItemVariance);
+  const float first = start.Tensor(variance)[*start.FindItem(Key(0))];
+  EXPECT_NE(first, to.Tensor(variance)[*to.FindItem(Key(0))]) << "training has noise";
+  EXPECT_EQ(start.Tensor(variance)[*start.FindItem("new a")], to.Tensor(variance)[*to.FindItem("new a")]);
+  EXPECT_GT(first, 0);
+  EXPECT_EQ(mine.num_items() + 2, start.num_items());
+}
+
 }  // namespace
 }  // namespace wisp

@@ -268,5 +268,22 @@ TEST_F(CLifeTest, ALogIsLookedAfter) {
   wisp_log_close(log);
 }
 
+TEST_F(CLifeTest, AnAdapterMovesToANewBase) {
+  options_.adapter_rank = 2;
+  MustRun();
+  const std::string newer = folder_ / "newer.wisp", moved = folder_ / "moved.wisp";
+  const wisp_new_item item = {.key = "k12", .name = nullptr, .like = "k1"};
+  ASSERT_EQ(wisp_catalogue_add(base_.c_str(), &item, 1, newer.c_str(), &error_), WISP_OK) << error_.message;
+  ASSERT_EQ(wisp_rebase_adapter(base_.c_str(), out_.c_str(), newer.c_str(), moved.c_str(), &error_), WISP_OK)
+      << error_.message;
+  wisp_open_options open = WISP_INIT(wisp_open_options);
+  open.adapter_path = moved.c_str();
+  wisp_model* model = nullptr;
+  ASSERT_EQ(wisp_model_open_with(newer.c_str(), &open, &model, &error_), WISP_OK) << error_.message;
+  wisp_model_close(model);
+  EXPECT_NE(wisp_rebase_adapter(newer.c_str(), out_.c_str(), base_.c_str(), moved.c_str(), &error_), WISP_OK);
+  EXPECT_EQ(wisp_rebase_adapter(nullptr, out_.c_str(), base_.c_str(), moved.c_str(), &error_), WISP_INVALID_ARGUMENT);
+}
+
 }  // namespace
 }  // namespace wisp::test

@@ -58,6 +58,17 @@ const char* NameOf(RowOrigin origin) {
 }  // namespace
 
 Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
+  if (!a.adapter.empty()) {
+    WISP_RETURN_IF_ERROR(RebaseAdapter(
+        {.from = a.from, .adapter = a.adapter, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
+    if (format == OutputFormat::kJson) {
+      std::printf("%s\n", Json({{"adapter", a.out}, {"model", a.to}, {"carried", true}}).dump(2).c_str());
+    } else {
+      std::printf("%s: the adapter beside %s. Nothing was charged, and nobody judged it\n", a.out.c_str(),
+                  a.to.c_str());
+    }
+    return OkStatus();
+  }
   WISP_ASSIGN_OR_RETURN(const RebaseResult r,
                         Rebase({.from = a.from, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
   if (format == OutputFormat::kJson) {

@@ -111,10 +111,13 @@ void AddRebase(CLI::App& app, Chosen& chosen, RebaseArguments& a) {
   CLI::App* c = app.add_subcommand("rebase",
                                    "Carry what was learned over to a new base. It is served as it is until a judging "
                                    "finds the carried model better.\n"
-                                   "  wisp rebase --from base-v1.wisp --to base-v2.wisp --out mine.wisp");
+                                   "  wisp rebase --from base-v1.wisp --to base-v2.wisp --out mine.wisp\n"
+                                   "  wisp rebase --from base-v1.wisp --adapter a.wisp --to base-v2.wisp --out b.wisp");
   c->add_option("--from", a.from, "The base until now")->required();
   c->add_option("--to", a.to, "The new base, which --model of wisp personalise names from now on")->required();
   c->add_option("--out", a.out, "The model that people are served, as wisp personalise has it")->required();
+  c->add_option("--adapter", a.adapter,
+                "Instead of a life: an adapter beside --from, which --out is to be beside --to. Nobody judges it");
   chosen.OnCall(c, RebaseCommand, a);
 }
 
