@@ -196,8 +196,9 @@ typedef struct wisp_rebase_result {
 WISP_API wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path,
                                wisp_rebase_result* result, wisp_error* error);
 
-/* The same for an adapter (wisp_personalise_options.adapter_rank) that was trained beside from_path: writes to `out_path`
- * one that stands beside to_path. Nobody judges it. WISP_INVALID_ARGUMENT: the bases differ in more than their items. */
+/* The same for an adapter (wisp_personalise_options.adapter_rank) that was trained beside from_path: writes to
+ * `out_path` one that stands beside to_path. Nobody judges it. WISP_INVALID_ARGUMENT: the bases differ in more than
+ * their items. */
 WISP_API wisp_code wisp_rebase_adapter(const char* from_path, const char* adapter_path, const char* to_path,
                                        const char* out_path, wisp_error* error);
 

@@ -128,8 +128,6 @@ def change():
         ("plan-without-room-for-new-items", "Grown", "uint64_t{kCatalogueGrowth} * a.num_items", "uint64_t{a.num_items}",
          LIFE + "CoversEachStepOfACatalogueThatGrows"),
         ("no-delta-kept-for-a-change", "", "kShareOfDelta = 0.95", "kShareOfDelta = 1", "plan_change_test:CostOfAChange.*"),
-        ("steps-before-the-change-counted", "StepsLeft", "e.seq > plan.seq &&", "",
-         CHANGE + "OtherTimesCostNothingAndTrainingGoesOn", CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
         ("newest-plan-pays-for-all", "PayingPlan", "paying = &*plan;", "if (!paying) paying = &*plan;",
          CHANGE + "OtherTimesCostNothingAndTrainingGoesOn"),
     ]) + table("runtime/privacy/ledger/ledger.cc", [
@@ -164,15 +162,13 @@ def offer():
     ]) + table("runtime/inference/session_newcomer.cc", [
         ("newcomer-gets-untrained-counts", "Session::FindPopular",
          "file_.output_bias_origin() != OutputBiasOrigin::kNone", "false", OFFER + "ANewcomerGetsWhatTheCountsSay"),
-        ("newcomer-gets-damaged-weights", "Session::FindPopular", "if (!std::isfinite(share)) return NotFinite();", "",
-         OFFER + "DamagedWeightsTellANewcomerNothing"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
         ("rows-shrunk-as-one-number", "ShrinkRows", "p.cols * variance_of_noise", "variance_of_noise",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
     ]) + table("runtime/train/run/job.cc", [
-        ("next-night-begins-with-shrunk-rows", "Run", "if (job_.shrink_rows)", "if (job_.shrink_rows && !result_.paused)",
+        ("paused-night-is-not-shrunk", "Run", "if (job_.shrink_rows)", "if (job_.shrink_rows && !result_.paused)",
          SHRINK + "ShrunkRun.PausesAndGoesOnFromWhatWasLearned"),
     ])
 

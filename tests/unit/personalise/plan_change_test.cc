@@ -41,6 +41,7 @@ TEST_F(PlanChangeTest, OtherTimesCostNothingAndTrainingGoesOn) {
   EXPECT_EQ(changed->settings.steps_per_run, 2u);
   EXPECT_EQ(Left().steps, 24u);
   EXPECT_EQ(Left().runs, 12u);
+  EXPECT_FALSE(Left().by_filter);
   const NightResult night = MustRun();
   EXPECT_EQ(night.steps, 2u);
   EXPECT_EQ(night.steps_of_model, 14u) << "from the checkpoint";

@@ -83,9 +83,19 @@ TEST_F(ShrunkRun, PausesAndGoesOnFromWhatWasLearned) {
   std::vector<float> expected = plain->weights;
   ShrinkRows(job_.architecture, start_, VarianceOfNoise(plain->options.optimizer, 8, 8), expected);
   EXPECT_NE(expected, plain->weights);
-  job_.shrink_rows = true;
   job_.pause_after = 3;
-  for (int call = 0; call < 2; ++call) ASSERT_TRUE(RunTrainingJob(job_)->paused);
+  TrainingJob as_it_is = job_;
+  as_it_is.checkpoint_path += ".other";
+  std::vector<float> first = RunTrainingJob(as_it_is)->weights;
+  ShrinkRows(job_.architecture, start_, VarianceOfNoise(plain->options.optimizer, 3, 8), first);
+  job_.shrink_rows = true;
+  for (int call = 0; call < 2; ++call) {
+    const auto paused = RunTrainingJob(job_);
+    ASSERT_TRUE(paused.ok() && paused->paused);
+    if (call == 0) {
+      EXPECT_EQ(paused->weights, first);
+    }
+  }
   const auto last = RunTrainingJob(job_);
   ASSERT_TRUE(last.ok()) << last.status().message();
   EXPECT_EQ(last->weights, expected);
