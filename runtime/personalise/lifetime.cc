@@ -78,6 +78,10 @@ Status CheckSettings(const LifetimeSettings& s) {
                            kMostSteps, " steps in all");
   if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
   if (s.judges_locally > 1) return InvalidArgument("judges_locally is ", s.judges_locally, ", allowed are 0 and 1");
+  if (s.steps_in_all > kMostSteps)
+    return InvalidArgument("steps_in_all is ", s.steps_in_all, ", allowed are up to ", kMostSteps);
+  if (s.judgings_before > s.judgings)
+    return InvalidArgument("judgings_before is ", s.judgings_before, ", the plan has ", s.judgings);
   if (s.judgings == 0) return OkStatus();
   if (!(s.judging_share > 0 && s.judging_share < 1))
     return InvalidArgument("the share of records that judge is ", privacy::DoubleText(s.judging_share),
