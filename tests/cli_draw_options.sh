@@ -34,7 +34,7 @@ expect 2 "lambda is 1.5" "${draw[@]}" --ledger w.db --lambda 1.5
 expect 2 "lambda is -1" "${draw[@]}" --ledger w.db --lambda -1
 expect 4 "nothing is mixed in" "${draw[@]}" --ledger w.db --lambda 1
 expect 2 "clip is 0" "${anchored[@]}" --public-dataset "$label" --clip 0
-expect 2 "not both" "$wisp" recommend --model plain.wisp --data log.db --user u00003 --history tea-mint
+expect 2 "one is allowed, 2 were given" "$wisp" recommend --model plain.wisp --data log.db --user u00003 --history tea-mint
 expect 0 "--allow-seen" "${one[@]}" 1 --ledger w.db --lambda 0.9 --candidates tea-mint
 expect 0 "nothing is left" "$wisp" recommend --model plain.wisp --history tea-mint --candidates tea-mint
 [ "$(entries w.db)" = "$before" ] || fail "a refused draw was charged"

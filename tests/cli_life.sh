@@ -67,6 +67,7 @@ expect 0 "" "$wisp" report --ledger log.ledger --html report.html --data log.db 
 grep -q "gradients that were clipped" report.html || fail "the report lacks what the nights saw"
 json 'j["local_only"]'
 grep -q "Local only: counted on the data without noise" report.html || fail "the report does not mark what is local"
+expect 2 "--html names a model" "$wisp" report --ledger log.ledger --html base.wisp
 expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.ledger --html log.ledger
 expect 2 "has no plan for a life" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
@@ -80,15 +81,18 @@ expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp
 expect 2 "--change excludes --epsilon" "${change[@]}" --epsilon 8
 expect 2 "--change needs --for" "$wisp" plan "${life[@]}" --change
 expect 0 "" "${change[@]}" --json
-json 'j["free"] and j["runs"] == 8 and j["until_now"]["steps_left"] == 20 and j["from_now_on"]["steps_left"] == 20'
+json 'j["free"] and j["runs"] == 7 and j["steps_per_run"] == 3 and j["until_now"]["steps_left"] == 20 and j["from_now_on"]["steps_left"] == 20'
 expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp --json
 json 'j["steps"] == 3 and j["steps_of_model"] == 7'
 expect 0 "" "${change[@]}" --batch 100 --dry-run --json
 json 'not j["free"] and j["from_now_on"]["training_noise"] > 0'
 expect 0 "" "${change[@]}" --batch 100
-grep -q "what that costs is the noise" out || fail "a plan that costs noise does not say so"
+grep -q "the noise is the least with which all of it fits" out || fail "a plan that costs noise does not say so"
 expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp --json
 json 'j["steps"] > 0 and j["steps_of_model"] == j["steps"]'
+expect 0 "" "$wisp" report --ledger changed.ledger --html changed.html
+grep -q "the plan was changed" changed.html || fail "a report does not say that the plan was changed"
+grep -q "What it cost" changed.html && fail "a report draws what only some of the steps cost"
 expect 0 "" "$wisp" privacy --ledger changed.ledger --json
 json 'j["accounting"]["ledger_epsilon"] <= 4'
 

@@ -54,7 +54,7 @@ Result<std::unique_ptr<kernels::HostAllocator>> AllocatorOf(const wisp_allocator
 // What a session of that file will hold, names included.
 Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice);
 
-// The last of opening: held to the ceiling, which is looked at before anything is allocated.
+// The last of opening: held to the ceiling, which is looked at before anything but a copy of the file is allocated.
 Status Finish(ModelFile file, OpenChoice choice, wisp_model** out);
 
 }  // namespace wisp::ports

@@ -79,8 +79,9 @@ Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice
 
 Status Finish(ModelFile file, OpenChoice choice, wisp_model** out) {
   WISP_ASSIGN_OR_RETURN(const wisp_model_memory needed, PlanOf(file, choice));
-  if (choice.max_bytes > 0 && needed.total_bytes > choice.max_bytes)
-    return InvalidArgument(file.name(), ": opening it takes ", needed.total_bytes,
+  const uint64_t bytes = needed.total_bytes + file.copied_bytes();
+  if (choice.max_bytes > 0 && bytes > choice.max_bytes)
+    return InvalidArgument(file.name(), ": opening it takes ", bytes,
                            " bytes of memory, wisp_open_options.max_bytes allows ", choice.max_bytes);
   auto model = std::make_unique<wisp_model>();
   model->allocator = std::move(choice.allocator);

@@ -24,24 +24,27 @@ WISP_API wisp_code wisp_model_open_memory(const char* name, const void* bytes, s
                                           const wisp_open_options* options, wisp_model** model, wisp_error* error);
 
 /* Opens `length` bytes from `offset` on of an open file; 0: to its end. They are mapped, and copied where `offset` is
- * no multiple of 64 (zipalign -p 4 leaves assets so), which takes as much memory. The descriptor stays the caller's,
+ * no multiple of 64 (zipalign -p 4 leaves assets so), which takes as much memory again and counts for
+ * max_bytes. The descriptor stays the caller's,
  * who may close it at once; the file must not be changed in place. Otherwise as wisp_model_open_memory. */
 WISP_API wisp_code wisp_model_open_descriptor(const char* name, int descriptor, uint64_t offset, uint64_t length,
                                               const wisp_open_options* options, wisp_model** model, wisp_error* error);
 
-/* Where the model's large buffers come from, all but a few KB of what wisp_model_memory counts beside the file; names
- * and lists of results come from the C++ library's allocator. `allocate` returns `bytes` bytes that start on
- * `alignment`, or NULL where there are none left, which is WISP_INTERNAL ("out of memory"). Both are called on the
- * thread that opens, uses or closes the model. */
-struct wisp_allocator {
+/* Where the model's large buffers come from: activations, packed weights, keys and values. Names, scores (5 bytes an
+ * item) and lists of results come from the C++ library's allocator. So does what is popular, for a history of none: 20
+ * bytes an item while it is found, and 4 from then on, which no plan counts. `allocate` returns `bytes` bytes that
+ * start on `alignment`, or NULL where there are none left, which is WISP_INTERNAL ("out of memory"). Both are called
+ * on the thread that opens, uses or closes the model. */
+typedef struct wisp_allocator {
   size_t size;
   void* (*allocate)(void* data, size_t bytes, size_t alignment);
   void (*release)(void* data, void* memory, size_t bytes);
   void* data; /* must outlive the model */
-};
+} wisp_allocator;
 
 /* Sentences about what a night does, for an app's own log. They follow from the plan, the ledger and the released
- * models alone: what they say is no more private than these. */
+ * models alone: what they say is no more private than these. Which model is served is not said with
+ * WISP_JUDGE_LOCAL. */
 typedef enum wisp_log_level WISP_ENUM_TYPE {
   WISP_LOG_INFO = 0,
   WISP_LOG_WARNING = 1 /* something did not go as asked: no device, no room for a checkpoint, a budget at its end */

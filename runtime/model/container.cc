@@ -70,10 +70,9 @@ Status CheckVersions(const std::string& name, const Header& header, const Format
 
 }  // namespace
 
-Result<View> Parse(const std::string& name, std::span<const std::byte> file, const Format& format) {
-  if (reinterpret_cast<uintptr_t>(file.data()) % kArrayAlignment != 0) {
-    return InvalidArgument(name, ": the memory must start on a multiple of ", kArrayAlignment, " bytes");
-  }
+namespace {
+
+Result<Header> ReadHeader(const std::string& name, std::span<const std::byte> file, const Format& format) {
   WISP_RETURN_IF_ERROR(CheckMagic(name, file, format));
   if (file.size() < kHeaderBytes) {
     return InvalidData(name, ": was cut short: it has ", file.size(), " bytes, the header alone takes ", kHeaderBytes);
@@ -86,6 +85,20 @@ Result<View> Parse(const std::string& name, std::span<const std::byte> file, con
     return InvalidData(name, ": has ", file.size(), " bytes, its header says ", header.file_bytes,
                        ": it was cut short or appended to");
   }
+  return header;
+}
+
+}  // namespace
+
+Status CheckHeader(const std::string& name, std::span<const std::byte> file, const Format& format) {
+  return ReadHeader(name, file, format).status();
+}
+
+Result<View> Parse(const std::string& name, std::span<const std::byte> file, const Format& format) {
+  if (reinterpret_cast<uintptr_t>(file.data()) % kArrayAlignment != 0) {
+    return InvalidArgument(name, ": the memory must start on a multiple of ", kArrayAlignment, " bytes");
+  }
+  WISP_ASSIGN_OR_RETURN(const Header header, ReadHeader(name, file, format));
   if (header.metadata_offset != kHeaderBytes || header.zero != 0) {
     return InvalidData(name, ": the header has metadata at offset ", header.metadata_offset, ", allowed is ",
                        kHeaderBytes);

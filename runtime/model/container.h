@@ -64,6 +64,8 @@ struct View {
 // Checks magic, versions, sizes and the two hashes, in this order of messages: not such a file, damaged, too new, cut
 // short. `file` must start on 64 bytes (kInvalidArgument otherwise). Allocates nothing.
 Result<View> Parse(const std::string& name, std::span<const std::byte> file, const Format& format);
+// Its first checks, wherever the memory starts: whether it is a file of this kind and has the length that it states.
+Status CheckHeader(const std::string& name, std::span<const std::byte> file, const Format& format);
 
 // An array as the metadata describes it.
 struct Array {

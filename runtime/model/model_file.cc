@@ -148,6 +148,7 @@ Result<ModelFile> ModelFile::OpenDescriptor(const std::string& name, int descrip
   WISP_ASSIGN_OR_RETURN(impl->mapping, MappedFile::OpenDescriptor(name, descriptor, offset, length));
   std::span<const std::byte> bytes = impl->mapping.bytes();
   if (reinterpret_cast<uintptr_t>(bytes.data()) % ArenaPlan::kAlignment != 0) {
+    WISP_RETURN_IF_ERROR(container::CheckHeader(name, bytes, metadata::kModelFormat));  // nothing else is copied
     impl->copy = AlignedArray<std::byte>(bytes.size());
     std::copy(bytes.begin(), bytes.end(), impl->copy.data());
     bytes = {impl->copy.data(), bytes.size()};
@@ -157,6 +158,8 @@ Result<ModelFile> ModelFile::OpenDescriptor(const std::string& name, int descrip
   if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());
   return ModelFile(std::move(impl));
 }
+
+size_t ModelFile::copied_bytes() const { return impl_->copy.size(); }
 
 ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ModelFile::ModelFile(ModelFile&&) noexcept = default;

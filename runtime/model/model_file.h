@@ -160,6 +160,8 @@ class ModelFile {
   // 64 bytes. The descriptor stays the caller's.
   static Result<ModelFile> OpenDescriptor(const std::string& name, int descriptor, uint64_t offset, uint64_t length,
                                           Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
+  // Of such a copy; 0: there is none.
+  size_t copied_bytes() const;
 
   ModelFile(ModelFile&&) noexcept;
   ModelFile& operator=(ModelFile&&) noexcept;

@@ -63,7 +63,7 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
   s.epsilon = r.epsilon;
   s.delta = r.delta;
   s.runs = r.runs;
-  s.judgings = r.judgings.value_or(std::min(r.runs, kMostJudgings));
+  s.judgings = std::min(r.runs, r.judgings.value_or(kMostJudgings));  // one a night at most
   if (r.judging_share > 0) s.judging_share = r.judging_share;
   s.judges_locally = r.judges_locally ? 1 : 0;
   const uint32_t records = s.num_training_public();
@@ -73,7 +73,7 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
   const double steps = kPassesOfLife * records / s.expected_batch;
   s.steps_per_run =
       r.steps_per_run > 0 ? r.steps_per_run : std::max<uint64_t>(1, std::llround(steps / std::max(1u, r.runs)));
-  if (r.learning_rate > 0) s.learning_rate = r.learning_rate;
+  if (r.learning_rate != 0) s.learning_rate = r.learning_rate;
   return s;
 }
 

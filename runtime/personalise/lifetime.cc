@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string_view>
 
 #include "runtime/core/text.h"
@@ -78,6 +79,9 @@ Status CheckSettings(const LifetimeSettings& s) {
                            kMostSteps, " steps in all");
   if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
   if (s.judges_locally > 1) return InvalidArgument("judges_locally is ", s.judges_locally, ", allowed are 0 and 1");
+  if (!(s.learning_rate > 0 && s.learning_rate <= 1))
+    return InvalidArgument("the learning rate is ", privacy::DoubleText(s.learning_rate),
+                           ", allowed is above 0 and up to 1");
   if (s.steps_in_all > kMostSteps)
     return InvalidArgument("steps_in_all is ", s.steps_in_all, ", allowed are up to ", kMostSteps);
   if (s.judgings_before > s.judgings)
@@ -196,9 +200,13 @@ Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::s
 }
 
 Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger) {
+  return SettingsBefore(ledger, std::numeric_limits<uint64_t>::max());
+}
+
+Result<std::optional<LifetimeSettings>> SettingsBefore(const privacy::Ledger& ledger, uint64_t seq) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
   for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {
-    if (plan->settings.empty()) continue;
+    if (plan->settings.empty() || plan->seq >= seq) continue;
     WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, LifetimeSettingsFromText(plan->settings));
     return std::optional(settings);
   }

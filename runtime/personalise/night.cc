@@ -277,7 +277,9 @@ class Night {
   Status SayWhatIsServed() {
     result_.steps_of_model = models_.candidate ? models_.candidate->provenance().back().steps : 0;
     WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
-    Say(Says::kInfo, base ? "the base is served" : "a personalised model is served");
+    // Judged locally, which one it is tells of the records that judge.
+    if (settings().judges_locally == 0)
+      Say(Says::kInfo, base ? "the base is served" : "a personalised model is served");
     result_.serves = base ? NightResult::Serves::kBase : NightResult::Serves::kEarlierCandidate;
     if (base || !models_.candidate) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool newest, IsServed(*models_.candidate));

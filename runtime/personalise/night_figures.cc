@@ -41,7 +41,9 @@ Result<std::vector<NightFigures>> ReadNightFigures(const std::string& path) {
 }
 
 Status AddNightFigures(const std::string& path, const NightFigures& night) {
-  WISP_ASSIGN_OR_RETURN(std::vector<NightFigures> nights, ReadNightFigures(path));
+  Result<std::vector<NightFigures>> there = ReadNightFigures(path);
+  if (!there.ok() && there.status().code() != StatusCode::kInvalidData) return there.status();
+  std::vector<NightFigures> nights = there.ok() ? *std::move(there) : std::vector<NightFigures>();
   nights.push_back(night);
   if (nights.size() > kMostNightFigures)
     nights.erase(nights.begin(), nights.end() - static_cast<std::ptrdiff_t>(kMostNightFigures));

@@ -20,7 +20,7 @@ struct NightFigures {
 // Of the newest nights, oldest first; none where there is no such file. kInvalidData: it is another file.
 Result<std::vector<NightFigures>> ReadNightFigures(const std::string& path);
 
-// Adds one. Of more than kMostNightFigures the oldest go.
+// Adds one. Of more than kMostNightFigures the oldest go; a file that has something else begins anew.
 constexpr size_t kMostNightFigures = 1000;
 Status AddNightFigures(const std::string& path, const NightFigures& night);
 

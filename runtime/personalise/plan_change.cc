@@ -5,13 +5,14 @@
 
 #include "runtime/personalise/forecast.h"
 #include "runtime/train/privacy_plan.h"
+#include "runtime/train/run/noise_goal.h"
 
 namespace wisp {
 namespace {
 
 using privacy::ChargeRequest;
 
-constexpr double kMostNoise = 1024;  // times that of the plan until now
+constexpr double kMostNoise = 1024, kLeastNoise = 1.0 / 64;  // times that of the plan until now
 constexpr double kPrecision = 1.001;
 
 bool IsSameStep(const LifetimeSettings& a, const LifetimeSettings& b) {
@@ -34,7 +35,7 @@ Result<bool> Fits(const Architecture& architecture, const privacy::Ledger& ledge
 
 Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger, LifetimeSettings& s) {
   const double until_now = s.training_noise;
-  double too_little = until_now / 2, enough = kMostNoise * until_now;
+  double too_little = kLeastNoise * until_now, enough = kMostNoise * until_now;
   s.training_noise = enough;
   WISP_ASSIGN_OR_RETURN(const bool any, Fits(architecture, ledger, s));
   if (!any)
@@ -56,10 +57,17 @@ Status Spread(ChangedLife& life, const LifetimeSettings& now) {
   LifetimeSettings& s = life.settings;
   const uint64_t left = life.before.steps;
   s.steps_in_all = now.num_steps();
-  if (s.steps_per_run == 0) s.steps_per_run = std::max<uint64_t>(1, (left + s.runs - 1) / s.runs);
-  if (left > 0 && s.steps_per_run <= left / s.runs + 1) return OkStatus();
-  return InvalidArgument("the plan has ", left, " steps left, ", s.runs, " runs of ", s.steps_per_run,
-                         " are asked for: fewer of them, or another batch");
+  if (s.learning_rate != now.learning_rate)
+    return InvalidArgument(
+        "the learning rate stays as it is where nothing but times change: training goes on from its checkpoint");
+  const bool chosen = s.steps_per_run == 0;
+  if (chosen) s.steps_per_run = std::max<uint64_t>(1, (left + s.runs / 2) / s.runs);
+  if (left == 0 || (!chosen && s.steps_per_run > left / s.runs))
+    return InvalidArgument("the plan has ", left, " steps left, ", s.runs, " runs of ", s.steps_per_run,
+                           " are asked for: fewer of them, or another batch");
+  // Whole steps: there may be somewhat more or fewer runs than were asked for.
+  if (chosen) s.runs = static_cast<uint32_t>((left + s.steps_per_run - 1) / s.steps_per_run);
+  return CheckSettings(s);
 }
 
 }  // namespace
@@ -77,7 +85,7 @@ Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::
   s.steps_per_run = change.steps_per_run;
   if (change.expected_batch > 0) s.expected_batch = change.expected_batch;
   if (change.num_records_public > 0) s.num_records_public = change.num_records_public;
-  if (change.learning_rate > 0) s.learning_rate = change.learning_rate;
+  if (change.learning_rate != 0) s.learning_rate = change.learning_rate;
   life.is_free = IsSameStep(s, now);
   if (life.is_free) {
     WISP_RETURN_IF_ERROR(Spread(life, now));
@@ -88,8 +96,13 @@ Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::
   const double passes = static_cast<double>(life.before.steps) * now.expected_batch / s.expected_batch / s.runs;
   if (s.steps_per_run == 0) s.steps_per_run = std::max<uint64_t>(1, std::llround(passes));
   s.steps_in_all = 0;
+  // What goes through the filter may take all of the ledger's limit, which may be above the plan's.
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
+  if (limit) s.epsilon = limit->epsilon(), s.delta = limit->delta();
   s.judgings_before = now.judgings - static_cast<uint32_t>(life.before.judgings);
   WISP_RETURN_IF_ERROR(CheckSettings(s));
+  const PrivacyGoal goal = {.epsilon = s.epsilon, .noise_multiplier = {}, .delta = s.delta};
+  WISP_RETURN_IF_ERROR(CheckPrivacyGoal(goal, s.num_records_public));
   WISP_RETURN_IF_ERROR(FindNoise(architecture, ledger, s));
   if (change.learning_rate == 0) s.learning_rate *= SuggestRate(architecture, s) / SuggestRate(architecture, now);
   WISP_ASSIGN_OR_RETURN(life.training, ChargesOf(architecture, s, s.num_steps()));
@@ -97,6 +110,8 @@ Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::
 }
 
 Status WriteChange(privacy::Ledger& ledger, const ChangedLife& changed, const std::string& run) {
+  // What could not be read back would end the life.
+  WISP_RETURN_IF_ERROR(LifetimeSettingsFromText(ToText(changed.settings)).status());
   return ledger.ChangePlan(run, "training of a life, changed", changed.training, ToText(changed.settings));
 }
 

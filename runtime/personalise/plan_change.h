@@ -34,7 +34,9 @@ struct ChangedLife {
 
 // Finds the smallest noise, to a thousandth, with which all that is to come fits the ledger's limit. `now`: SettingsOf
 // the ledger. kPrivacyRefused: nothing was charged yet, so a plan can still be made; or no noise is enough.
-// kInvalidArgument: no runs, or more steps than are left of the same mechanism.
+// kInvalidArgument: no runs, more steps than are left of the same mechanism, or settings out of range. Where
+// steps_per_run is 0 the runs of the result may differ from those asked for: steps are whole, and every run has one at
+// least.
 Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::Ledger& ledger,
                                const LifetimeSettings& now, const PlanChange& change);
 

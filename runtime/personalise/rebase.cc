@@ -165,6 +165,10 @@ Status RebaseAdapter(const RebaseAdapterOptions& o) {
   if (!SameButForItems(from.architecture(), to.architecture()))
     return InvalidArgument(o.to, ": it has another shape than ", o.from,
                            ", in more than its number of items: the adapter cannot stand beside it; train one anew");
+  const auto past = from.provenance(), of_mine_too = mine.provenance();
+  if (of_mine_too.size() < past.size() || !std::equal(past.begin(), past.end(), of_mine_too.begin()))
+    return InvalidArgument(o.adapter, ": its provenance does not begin with that of ", o.from,
+                           ", so what was spent on it is not known");
   std::vector<float> room_to, room_mine;
   ModelContents contents = ContentsOf(to, room_to);
   contents.architecture.adapter = mine.architecture().adapter;

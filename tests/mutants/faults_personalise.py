@@ -120,8 +120,8 @@ def change():
          CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
         ("changed-plan-with-too-much-noise", "FindNoise", "s.training_noise = enough; return OkStatus();",
          "s.training_noise = 2 * enough; return OkStatus();", CHANGE + "AsksForNoMoreNoiseThanTheFilterDoes"),
-        ("more-runs-than-steps", "Spread", "if (left > 0 && s.steps_per_run <= left / s.runs + 1) return OkStatus();",
-         "if (left < kMostNoise) return OkStatus();", CHANGE + "RefusesWhatCannotBe"),
+        ("more-runs-than-steps", "Spread", "left == 0 || (!chosen && s.steps_per_run > left / s.runs)",
+         "left == 0", CHANGE + "RefusesWhatCannotBe"),
         ("judgings-start-anew", "ChangeLife", "s.steps_in_all = 0;", "s.steps_in_all = 1;",
          CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
     ]) + table("runtime/personalise/lifetime.cc", [
@@ -178,7 +178,7 @@ EMBED = "c_embed_test:"
 
 def embed():
     return table("ports/c/wisp.cc", [
-        ("opened-above-its-ceiling", "Finish", "choice.max_bytes > 0 && needed.total_bytes > choice.max_bytes", "false",
+        ("opened-above-its-ceiling", "Finish", "choice.max_bytes > 0 && bytes > choice.max_bytes", "false",
          EMBED + "CEmbedTest.HoldsOpeningToACeiling"),
     ]) + table("kernels/host_memory.cc", [
         ("app-without-memory", "FromApp", "if (memory == nullptr) throw std::bad_alloc();", "",

@@ -168,7 +168,7 @@ struct LifeArguments {
 
 struct PlanArguments {
   LifeArguments life;
-  std::string duration, every = "1 day", judge = "private";
+  std::string duration, every, judge = "private";
   std::optional<std::string> unit;
   std::optional<double> delta, judging_share, learning_rate;
   std::optional<uint32_t> judgings, expected_batch;

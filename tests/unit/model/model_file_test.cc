@@ -155,7 +155,7 @@ TEST(ModelFile, BytesAreLaidOutAsDocumented) {
   const SmallModel model;
   const std::string bytes = model.Bytes();
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x89WSPM\r\n\x1a"));
-  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 5u);
+  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 6u);
   EXPECT_EQ(test::Get<uint32_t>(bytes, test::kOldestReaderAt), 1u);
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kFileBytesAt), bytes.size());
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kMetadataOffsetAt), 64u);
@@ -219,10 +219,10 @@ TEST(ModelFile, UnreadableFileIsRefused) {
 
 TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   std::string bytes = SmallModel().Bytes();
-  test::Set<uint32_t>(bytes, test::kVersionAt, 6);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 6);
+  test::Set<uint32_t>(bytes, test::kVersionAt, 7);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 7);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kUnsupported,
-                "memory.wisp: written by format 6 for readers of format 6 or newer, this build reads up to 5");
+                "memory.wisp: written by format 7 for readers of format 7 or newer, this build reads up to 6");
   // A newer writer whose file older readers may read.
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   EXPECT_TRUE(OpenBytes(test::Reseal(bytes), Verify::kFull).ok());

@@ -186,10 +186,11 @@ TEST_F(NightTest, KeepsWhatItsNightsSawForTheDevicesOwnReport) {
     ASSERT_TRUE(AddNightFigures(path, {.steps_of_model = night}).ok());
   EXPECT_EQ(ReadNightFigures(path)->size(), kMostNightFigures);
   EXPECT_EQ(ReadNightFigures(path)->front().steps_of_model, 1u);
-  // Another file is left as it is, and keeps no night from training.
+  // A damaged file begins anew.
   std::ofstream(path) << "steps=1 loss=2\n";
   EXPECT_EQ(ReadNightFigures(path).status().code(), StatusCode::kInvalidData);
-  EXPECT_FALSE(AddNightFigures(path, {}).ok());
+  EXPECT_TRUE(AddNightFigures(path, {}).ok());
+  EXPECT_EQ(ReadNightFigures(path)->size(), 1u);
 }
 
 TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {

@@ -159,6 +159,12 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
   }
   ASSERT_EQ(after->provenance().size(), to.provenance().size() + 2);
   EXPECT_EQ(after->provenance().back().description, "adapted");
+  // One whose past is not that of its base: what was spent on it is not known.
+  contents.provenance = {};
+  ASSERT_TRUE(WriteModel(folder_ / "unknown.wisp", contents).ok());
+  EXPECT_EQ(
+      RebaseAdapter({.from = base_path_, .adapter = folder_ / "unknown.wisp", .to = new_base_, .output = moved}).code(),
+      StatusCode::kInvalidArgument);
   // Of another base, and beside one of another shape.
   EXPECT_FALSE(RebaseAdapter({.from = new_base_, .adapter = adapter, .to = base_path_, .output = moved}).ok());
   ModelContents deeper = ContentsOf(to, room);

@@ -24,11 +24,12 @@ using Json = nlohmann::ordered_json;
 
 Result<uint32_t> RunsOf(const PlanArguments& a) {
   WISP_ASSIGN_OR_RETURN(const uint64_t whole, ParseDuration("--for", a.duration));
-  WISP_ASSIGN_OR_RETURN(const uint64_t each, ParseDuration("--every", a.every));
+  const std::string every = a.every.empty() ? "1 day" : a.every;
+  WISP_ASSIGN_OR_RETURN(const uint64_t each, ParseDuration("--every", every));
   constexpr uint64_t kMostRuns = 1'000'000;
   const uint64_t runs = whole / each;
   if (runs == 0 || runs > kMostRuns)
-    return InvalidArgument("--for ", a.duration, " has ", runs, " times --every ", a.every, ", allowed are 1 to ",
+    return InvalidArgument("--for ", a.duration, " has ", runs, " times --every ", every, ", allowed are 1 to ",
                            kMostRuns);
   return static_cast<uint32_t>(runs);
 }
@@ -217,15 +218,16 @@ void Print(const ChangedLife& life, const Json& before, const Json& now) {
                                                         {"learning_rate", "learning rate"},
                                                         {"noise_to_signal", "noise to signal"}})
     std::printf("%-22s %14s %14s\n", name, text(before.at(key)).c_str(), text(now.at(key)).c_str());
-  std::printf("%s runs of %s steps are to come. %s\n", Thousands(life.settings.runs).c_str(),
-              Thousands(life.settings.steps_per_run).c_str(),
+  std::printf("%s runs of %s step%s are to come. %s\n", Thousands(life.settings.runs).c_str(),
+              Thousands(life.settings.steps_per_run).c_str(), life.settings.steps_per_run == 1 ? "" : "s",
               life.is_free ? "It costs nothing: the steps are those that were planned."
-                           : "The limit stays as it is: these steps were chosen after looking, and what that costs is "
-                             "the noise.");
+                           : "Steps of another kind go through the filter: the limit stays as it is, and the noise is "
+                             "the least with which all of it fits.");
 }
 
 Status Change(const PlanArguments& a, OutputFormat format) {
-  if (a.duration.empty()) return InvalidArgument("wisp plan --change needs --for: how long the rest of the life is");
+  if (a.duration.empty() || a.every.empty())
+    return InvalidArgument("wisp plan --change needs --for, how long the rest of the life is, and --every");
   WISP_ASSIGN_OR_RETURN(const uint32_t runs, RunsOf(a));
   const std::string path = LedgerPath(a.life);
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.life.anchor, path));
@@ -245,8 +247,9 @@ Status Change(const PlanArguments& a, OutputFormat format) {
   const uint64_t to_come = life.is_free ? life.before.steps : life.settings.num_steps();
   const Json now = ToJson(life.settings, to_come, NoiseToSignal(architecture, life.settings));
   if (format == OutputFormat::kJson) {
-    const Json j = {{"ledger", path},       {"runs", runs},        {"steps_per_run", life.settings.steps_per_run},
-                    {"free", life.is_free}, {"until_now", before}, {"from_now_on", now}};
+    const Json j = {
+        {"ledger", path},       {"runs", life.settings.runs}, {"steps_per_run", life.settings.steps_per_run},
+        {"free", life.is_free}, {"until_now", before},        {"from_now_on", now}};
     std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }

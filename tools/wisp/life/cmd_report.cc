@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/model/model_file.h"
 #include "tools/wisp/life/report_page.h"
 
 namespace wisp::tools {
@@ -13,6 +14,8 @@ Status Report(const ReportArguments& a, OutputFormat format) {
                                                         {"--out", a.out},
                                                         {"--data", a.data.path},
                                                         {"--anchor", a.anchor.file}}));
+  if (ModelFile::Open(a.html, Verify::kStructure, Accept::kAnyFile).ok())
+    return InvalidArgument("--html names a model, ", a.html, ": it would be replaced; name another one");
   WISP_ASSIGN_OR_RETURN(const ReportedLife life, ReadLife(a));
   const std::string page = ReportPage(life);
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a.html));
@@ -27,7 +30,7 @@ Status Report(const ReportArguments& a, OutputFormat format) {
   }
   std::printf("%s: %s\n", a.html.c_str(),
               local ? "local only: its marked part was counted on the data without noise"
-                    : "from the ledger alone: nothing in it was counted on the data without noise");
+                    : "from the ledger and released models: nothing in it was counted on the data without noise");
   return OkStatus();
 }
 

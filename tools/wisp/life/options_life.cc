@@ -46,7 +46,7 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
                 "So many records (users, sessions or days) as may be known to anybody")
       ->excludes(left);
   c->add_option("--for", a.duration, "How long: \"1 year\"")->excludes(left);
-  c->add_option("--every", a.every, "How often it is trained: \"1 day\"")->capture_default_str()->excludes(left);
+  c->add_option("--every", a.every, "How often it is trained. Default: \"1 day\"")->excludes(left);
   AddUnit(c, a.unit, a.session_gap, a.times_per_second);
   fixed(
       c->add_option("--judge", a.judge,
@@ -180,6 +180,7 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   prune->add_option("--before", a.before, "A day, 2026-01-01, or a number in the log's own times");
   prune->add_option("--newest-per-user", a.newest_per_user, "Unit user: keep so many of each");
   AddUnit(prune, a.unit, a.session_gap, a.times_per_second);
+  prune->get_option("--unit")->required();
   chosen.OnCall(prune, LogPrune, a);
 }
 

@@ -26,13 +26,16 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedLife& life) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(life.settings.delta));
-  life.steps_planned = life.settings.num_steps();
-  life.steps_done = life.steps_planned - life.left.steps;
+  for (const privacy::LedgerEntry& e : entries)
+    life.steps_done += e.part == privacy::RecordPart::kJudging ? 0 : e.mechanism.steps();
+  life.steps_planned = life.steps_done + life.left.steps;
   if (!entries.empty())
     life.first_day = DayOf(entries.front().time_utc), life.last_day = DayOf(entries.back().time_utc);
   for (const privacy::LedgerPlan& plan : plans) {
     if (plan.settings.empty()) continue;
+    life.changed = life.changed || (!entries.empty() && plan.seq > entries.front().seq);
     const privacy::PlannedMechanism& all = plan.mechanisms.front();
+    if (life.left.by_filter || all.mechanism.steps() != life.settings.num_steps()) continue;
     life.plan.assign(1, {0, 0});
     for (size_t point = 1; point <= kPoints; ++point) {
       const uint64_t steps = std::max<uint64_t>(1, all.mechanism.steps() * point / kPoints);
@@ -49,12 +52,14 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedLife& life) {
 // As they were judged: of every base, each by the judgings of its own.
 Status ReadJudgings(const privacy::Ledger& ledger, ReportedLife& life) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
-  const double scale = life.settings.gain_scale / std::max(1u, life.settings.num_judging_public());
   std::vector<Judgement> of_base;
   for (const privacy::LedgerResult& result : results) {
     WISP_ASSIGN_OR_RETURN(const Judgement j, JudgementFromText(result.text));
     if (!of_base.empty() && of_base.back().base != j.base) of_base.clear();
     of_base.push_back(j);
+    WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, result.seq));
+    const LifetimeSettings& s = then ? *then : life.settings;
+    const double scale = s.gain_scale / std::max(1u, s.num_judging_public());
     life.judgings.push_back({.day = DayOf(result.time_utc),
                              .gain = j.gains * scale,
                              .deviation = j.gain_noise() * scale,
@@ -96,10 +101,16 @@ Result<ReportedLife> ReadLife(const ReportArguments& a) {
   WISP_RETURN_IF_ERROR(ReadSteps(ledger, life));
   WISP_RETURN_IF_ERROR(ReadJudgings(ledger, life));
   if (!a.model.empty() && !a.out.empty()) {
-    WISP_ASSIGN_OR_RETURN(life.layers, ChangesOfCandidate(a.model, a.out, life.settings));
+    // Those that the candidate was trained with: a plan may have changed since.
+    WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+    uint64_t last = 0;
+    for (const privacy::LedgerEntry& e : entries) last = e.part == privacy::RecordPart::kJudging ? last : e.seq;
+    WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, last));
+    WISP_ASSIGN_OR_RETURN(life.layers, ChangesOfCandidate(a.model, a.out, then ? *then : life.settings));
   }
   if (a.data.path.empty()) return life;
-  WISP_ASSIGN_OR_RETURN(life.nights, ReadNightFigures(NightFiles(a.out).local));
+  // Damaged ones are nothing to draw; the next night begins them anew.
+  if (auto nights = ReadNightFigures(NightFiles(a.out).local); nights.ok()) life.nights = *std::move(nights);
   WISP_RETURN_IF_ERROR(AddQuality(a, "the base", a.model, life));
   WISP_RETURN_IF_ERROR(AddQuality(a, "what is served", a.out, life));
   WISP_RETURN_IF_ERROR(AddQuality(a, "the newest candidate", NightFiles(a.out).candidate, life));

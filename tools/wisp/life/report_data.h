@@ -21,14 +21,15 @@ struct ReportedLife {
   LifetimeSettings settings;
   LifetimeLeft left;
   double epsilon_stated = 0;
-  std::string first_day, last_day;  // of charges; empty: none yet
-  uint64_t steps_planned = 0, steps_done = 0;
+  std::string first_day, last_day;             // of charges; empty: none yet
+  uint64_t steps_planned = 0, steps_done = 0;  // before and after changes of the plan
+  bool changed = false;                        // the plan was
   // Epsilon of so many steps of training, had they been all that was planned; at delta.
   struct Spent {
     uint64_t steps;
     double epsilon;
   };
-  std::vector<Spent> plan;
+  std::vector<Spent> plan;  // empty where steps of several kinds were taken: no curve of one of them would be true
   struct Judged {
     std::string day;
     double gain = 0, deviation = 0;  // of a record in the measure's unit, as far as the noise tells; of the noise

@@ -67,11 +67,17 @@ std::string PlanAndReality(const ReportedLife& life) {
     text += "<tr><th>" + std::string(name) + "</th><td class=\"n\">" + Escaped(planned) + "</td><td class=\"n\">" +
             Escaped(done) + "</td></tr>\n";
   };
-  row("nights", Thousands(s.runs), Thousands(s.runs - life.left.runs));
+  if (life.changed) {
+    row("nights to come", Thousands(life.left.runs), "the plan was changed");
+  } else {
+    row("nights", Thousands(s.runs), Thousands(s.runs - life.left.runs));
+  }
   row("training steps", Thousands(life.steps_planned), Thousands(life.steps_done));
   row("judgings", Thousands(s.judgings), Thousands(s.judgings - life.left.judgings));
   row("epsilon", Short(s.epsilon),
-      privacy::EpsilonText(life.epsilon_stated, 4) + ", that of the whole plan from its first charge on");
+      privacy::EpsilonText(life.epsilon_stated, 4) + (life.left.by_filter
+                                                          ? ", of all that was chosen after looking"
+                                                          : ", that of the whole plan from its first charge on"));
   text += "</table>\n<table>\n";
   text += Row("records", "about " + Thousands(s.num_training_public()) + " that train, " +
                              Thousands(s.num_judging_public()) + " that judge; each is one " + life.unit);

@@ -181,10 +181,21 @@ TEST_F(DeviceSessionTest, WhatADeviceDoesNotDoIsRefused) {
   refused({.backend = Backend::kXnnpack, .device = TheDevice()}, "a session on the device cuda has kernels of its own");
   const auto session = Open(TheDevice());
   const std::vector<int32_t> far = {99};
-  EXPECT_EQ(session->Recommend({}, {}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(session->Recommend(far, {}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(session->Recommend(std::vector<int32_t>{1}, {.excluded = far}).status().code(),
             StatusCode::kInvalidArgument);
+}
+
+TEST_F(DeviceSessionTest, ANewcomerGetsWhatAHostRecommends) {
+  Write(testing::SmallArchitectures()[0], 7);
+  const auto host = Open(kernels::BestOps())->Recommend({}, {.count = 3}),
+             device = Open(TheDevice())->Recommend({}, {.count = 3});
+  ASSERT_TRUE(host.ok() && device.ok());
+  ASSERT_EQ(host->size(), device->size());
+  for (size_t i = 0; i < host->size(); ++i) {
+    EXPECT_EQ((*device)[i].item, (*host)[i].item);
+    EXPECT_NEAR((*device)[i].score, (*host)[i].score, 1e-4);
+  }
 }
 
 TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
