@@ -221,13 +221,16 @@ using Entries = std::vector<privacy::LedgerEntry>;
 bool Trains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
 
 // Of the plans that train, the one whose steps are those of the one in force: the first of those at the end that differ
-// in the number of steps alone. Null where no plan trains.
-const privacy::LedgerPlan* PayingPlan(const Plans& plans) {
+// in the number of steps alone; of those before the first charge the last, which replaced the others. Null where no
+// plan trains.
+const privacy::LedgerPlan* PayingPlan(const Plans& plans, const Entries& entries) {
+  const uint64_t first_charge = entries.empty() ? std::numeric_limits<uint64_t>::max() : entries.front().seq;
   const privacy::LedgerPlan* paying = nullptr;
   for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {
     if (!Trains(*plan)) continue;
     if (paying && !paying->mechanisms.front().mechanism.DiffersInStepsOnly(plan->mechanisms.front().mechanism)) break;
     paying = &*plan;
+    if (plan->seq < first_charge) break;
   }
   return paying;
 }
@@ -251,7 +254,7 @@ Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSetting
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   WISP_ASSIGN_OR_RETURN(const double spent, ledger.Spent(delta));
   LifetimeLeft left;
-  if (const privacy::LedgerPlan* training = PayingPlan(plans)) {
+  if (const privacy::LedgerPlan* training = PayingPlan(plans, entries)) {
     left.by_filter = !entries.empty() && training->seq > entries.front().seq;
     left.steps = StepsLeft(*training, left.by_filter, entries);
   }

@@ -133,6 +133,8 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   if (!from.has_item_keys() || !to.has_item_keys())
     return InvalidArgument("a model without item keys has no items that another could share: ",
                            from.has_item_keys() ? o.to : o.from);
+  if (from.content_hash() == to.content_hash())
+    return InvalidArgument(o.to, ": it is the base that there is, ", o.from, ": nothing is to be carried over");
   RebaseResult result;
   const std::vector<uint32_t> items = ItemsIn(from, to);
   for (const uint32_t item : items) result.shared_items += item != kNowhere ? 1 : 0;

@@ -193,6 +193,18 @@ TEST_F(NightTest, KeepsWhatItsNightsSawForTheDevicesOwnReport) {
   EXPECT_EQ(ReadNightFigures(path)->size(), 1u);
 }
 
+// The last one before the first charge is the plan.
+TEST_F(NightTest, APlanThatWasMadeTwiceIsLivedOnce) {
+  Plan(Settings());
+  Plan(Settings());
+  for (uint64_t night = 1; night <= 2; ++night) {
+    const NightResult result = MustRun();
+    EXPECT_EQ(result.left.steps, 36 - 6 * night);
+    EXPECT_EQ(result.judged, night == 2);
+  }
+  EXPECT_EQ(LeftOf(OpenLedger(), **SettingsOf(OpenLedger()))->judgings, 2u);
+}
+
 TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
   const auto refused = [&](NightOptions o) { return RunNight(o).status(); };
   EXPECT_EQ(refused(Options()).code(), StatusCode::kIo) << "no ledger";
