@@ -9,7 +9,6 @@ namespace {
 
 using wisp::InvalidArgument;
 using wisp::ModelFile;
-using wisp::OkStatus;
 using wisp::Result;
 using wisp::Status;
 using wisp::ports::Guarded;

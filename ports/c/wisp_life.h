@@ -238,7 +238,7 @@ WISP_API wisp_code wisp_log_erase(wisp_log* log, const char* user, uint64_t* era
 
 typedef struct wisp_prune_options {
   size_t size;
-  int32_t has_before;       /* 1: forget records whose events are all before `before` */
+  int32_t has_before;       /* 1: forget what is before `before` */
   wisp_unit unit;           /* as in the plan; required */
   int64_t before;           /* in the log's own times */
   uint64_t newest_per_user; /* WISP_UNIT_USER: keep so many of each user; 0: all */
@@ -247,7 +247,8 @@ typedef struct wisp_prune_options {
   int32_t not_read;
 } wisp_prune_options;
 
-/* Forgets whole records: whether one stays never depends on others. *pruned, which may be NULL: how many events. */
+/* Forgets what is old: of users their older events, of sessions and days whole ones. Whether something stays never
+ * depends on others. *pruned, which may be NULL: how many events. */
 WISP_API wisp_code wisp_log_prune(wisp_log* log, const wisp_prune_options* options, uint64_t* pruned,
                                   wisp_error* error);
 

@@ -176,7 +176,7 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
       "Take all events of a user away, and overwrite them. What models learned from them stays in the models.", a);
   erase->add_option("--user", a.user, "Whose")->required();
   chosen.OnCall(erase, LogErase, a);
-  CLI::App* prune = AddLogCommand(log, "prune", "Forget what is old, whole records at a time.", a);
+  CLI::App* prune = AddLogCommand(log, "prune", "Forget what is old: users' older events; sessions and days whole.", a);
   prune->add_option("--before", a.before, "A day, 2026-01-01, or a number in the log's own times");
   prune->add_option("--newest-per-user", a.newest_per_user, "Unit user: keep so many of each");
   AddUnit(prune, a.unit, a.session_gap, a.times_per_second);
