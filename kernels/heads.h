@@ -140,15 +140,38 @@ struct ClipRowsArgs {
   double bound;
 };
 
-// With x = tanh(p) and y = clip_rows(x): dp <- the derivative, from dy. Max error 1e-6 relative to the row's largest
-// |dy|.
+// With y = clip_rows(x): dx <- the derivative, from dy. With kTanh, x = tanh(p), and dx becomes the derivative by p. Max
+// error 1e-6 relative to the row's largest |dy|.
+enum class Before { kNothing, kTanh };
+
 template <class T = float>
-struct ClippedTanhBackwardArgs {
+struct ClipRowsBackwardArgs {
   const T* x_RD;
   const T* dy_RD;
-  T* dp_RD;
+  T* dx_RD;
   size_t rows, d;
   double bound;
+  Before before;
+};
+
+// ---- Means over the rows of each record. ----------------------------------------------------------------------------
+// y_b <- the mean of record b's rows of x, summed in their order; records of no row give 0. Max error 4 ulp times the
+// number of rows, of the mean of magnitudes.
+template <class T = float>
+struct MeanRowsArgs {
+  const T* x_RD;
+  T* y_BD;
+  Segments records;
+  size_t d;
+};
+
+// Each row r of record b: dx_r <- dy_b / (its number of rows). Max error 2 ulp.
+template <class T = float>
+struct MeanRowsBackwardArgs {
+  const T* dy_BD;
+  T* dx_RD;
+  Segments records;
+  size_t d;
 };
 
 // ---- Scoring on a device. -------------------------------------------------------------------------------------------

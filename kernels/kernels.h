@@ -409,7 +409,9 @@ struct OpTable {
   void (*target_gradient)(const TargetGradientArgs<>&);
   void (*class_cross_entropy)(const ClassCrossEntropyArgs<>&);
   void (*clip_rows)(const ClipRowsArgs<>&);
-  void (*clipped_tanh_backward)(const ClippedTanhBackwardArgs<>&);
+  void (*clip_rows_backward)(const ClipRowsBackwardArgs<>&);
+  void (*mean_rows)(const MeanRowsArgs<>&);
+  void (*mean_rows_backward)(const MeanRowsBackwardArgs<>&);
 
   double (*dot)(const float* x, const float* y, size_t n);
   double (*dot_rows)(const DotRowsArgs<>&);

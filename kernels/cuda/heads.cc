@@ -3,6 +3,7 @@
 
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
+#include "kernels/cuda/records.h"
 #include "kernels/cuda/results.h"
 #include "kernels/cuda/stages/heads.h"
 
@@ -85,22 +86,56 @@ void ClassCrossEntropy(const ClassCrossEntropyArgs<>& a) {
 void ClipRows(const ClipRowsArgs<>& a) { RunStage<ClipRowsStage>(BlocksFor(a.rows * kWarp, kStageThreads), a); }
 
 // y = s x with s = C / ||x|| where ||x|| > C: dx = s (dy - x <x, dy> / ||x||^2); else s = 1 and dx = dy. x = tanh(p):
-// dp = dx (1 - x^2).
-__global__ void ClippedTanhRows(ClippedTanhBackwardArgs<> a) {
+// dx (1 - x^2).
+__global__ void ClippedRowsBackward(ClipRowsBackwardArgs<> a) {
   const size_t warps = AllThreads() / kWarp;
   for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
     const float *x = a.x_RD + r * a.d, *dy = a.dy_RD + r * a.d;
     const double scale = ClipScale(x, a.d, a.bound);
     const double radial = scale < 1 ? WideDot(x, dy, a.d) / WideDot(x, x, a.d) : 0.0;
     for (size_t i = Lane(); i < a.d; i += kWarp) {
-      const double xi = x[i];
-      a.dp_RD[r * a.d + i] = static_cast<float>(scale * (static_cast<double>(dy[i]) - xi * radial) * (1 - xi * xi));
+      const double xi = x[i], slope = a.before == Before::kTanh ? 1 - xi * xi : 1;
+      a.dx_RD[r * a.d + i] = static_cast<float>(scale * (static_cast<double>(dy[i]) - xi * radial) * slope);
     }
   }
 }
 
-void ClippedTanhBackward(const ClippedTanhBackwardArgs<>& a) {
-  if (a.rows > 0) Launch(ClippedTanhRows, WarpsFor(a.rows), a);
+void ClipRowsBackward(const ClipRowsBackwardArgs<>& a) {
+  if (a.rows > 0) Launch(ClippedRowsBackward, WarpsFor(a.rows), a);
+}
+
+// One record for each row of blocks.
+__global__ void MeansOfRecords(MeanRowsArgs<> a, RecordsOfLaunch records) {
+  const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
+  float* y = a.y_BD + (records.first + blockIdx.y) * a.d;
+  for (size_t i = GlobalThread(); i < a.d; i += AllThreads()) y[i] = MeanOfColumn(a.x_RD + begin * a.d + i, rows, a.d);
+}
+
+// One record alone is a stage: that is how texts are embedded.
+void MeanRows(const MeanRowsArgs<>& a) {
+  if (a.records.begin_B == nullptr && a.records.num_records == 1)
+    return RunStage<MeanRowsStage>(BlocksFor(a.d, kStageThreads),
+                                   {.x_RD = a.x_RD, .y_D = a.y_BD, .rows = a.records.rows, .d = a.d});
+  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+    const Grid grid = {.blocks = BlocksFor(a.d, kThreads), .threads = kThreads, .blocks_y = records.count};
+    if (grid.blocks > 0) Launch(MeansOfRecords, grid, a, records);
+  });
+}
+
+__global__ void SpreadMeans(MeanRowsBackwardArgs<> a, RecordsOfLaunch records) {
+  const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
+  const float share = rows > 0 ? 1.0f / static_cast<float>(rows) : 0.0f;
+  const float* dy = a.dy_BD + (records.first + blockIdx.y) * a.d;
+  float* dx = a.dx_RD + begin * a.d;
+  for (size_t at = GlobalThread(); at < rows * a.d; at += AllThreads()) dx[at] = dy[at % a.d] * share;
+}
+
+void MeanRowsBackward(const MeanRowsBackwardArgs<>& a) {
+  ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
+    const Grid grid = {
+        .blocks = BlocksFor(LongestOf(records) * a.d, kThreads), .threads = kThreads, .blocks_y = records.count};
+    if (grid.blocks > 0) Launch(SpreadMeans, grid, a, records);
+  });
 }
 
 }  // namespace
@@ -110,7 +145,9 @@ void FillHeads(OpTable& table) {
   table.target_gradient = ForTraining(TargetGradient);
   table.class_cross_entropy = ForTraining(ClassCrossEntropy);
   table.clip_rows = ClipRows;
-  table.clipped_tanh_backward = ForTraining(ClippedTanhBackward);
+  table.clip_rows_backward = ForTraining(ClipRowsBackward);
+  table.mean_rows = MeanRows;
+  table.mean_rows_backward = ForTraining(MeanRowsBackward);
 }
 
 }  // namespace wisp::kernels::cuda

@@ -76,6 +76,8 @@ __device__ inline void RunBlockOf(StageKind kind, const void* arguments, const B
       return RunAs<LayerNormStage>(arguments, block);
     case StageKind::kMap:
       return RunAs<MapStage>(arguments, block);
+    case StageKind::kMeanRows:
+      return RunAs<MeanRowsStage>(arguments, block);
     case StageKind::kMultiplyHalf:
       return RunAs<MultiplyHalfStage>(arguments, block);
     case StageKind::kProductFewRows:

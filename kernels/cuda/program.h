@@ -31,6 +31,7 @@ enum class StageKind : uint32_t {
   kGatedActivation,
   kLayerNorm,
   kMap,
+  kMeanRows,
   kMultiplyHalf,
   kProductFewRows,
   kProductSmallTiles,

@@ -169,15 +169,41 @@ void ClipRows(const ClipRowsArgs<T>& a) {
 // y = s x with s = C / ||x|| where ||x|| > C: dx = s (dy - x <x, dy> / ||x||^2); else s = 1 and dx = dy. x = tanh(p):
 // dp = dx (1 - x^2).
 template <class T>
-void ClippedTanhBackward(const ClippedTanhBackwardArgs<T>& a) {
+void ClipRowsBackward(const ClipRowsBackwardArgs<T>& a) {
   const Wide<T> one(1);
   for (size_t r = 0; r < a.rows; ++r) {
     const T *x = a.x_RD + r * a.d, *dy = a.dy_RD + r * a.d;
     const Wide<T> scale = ClipScale(x, a.d, a.bound);
     const Wide<T> radial = scale < one ? WideDot(x, dy, a.d) / WideDot(x, x, a.d) : Wide<T>(0);
     for (size_t i = 0; i < a.d; ++i) {
-      const Wide<T> xi(x[i]);
-      a.dp_RD[r * a.d + i] = static_cast<T>(scale * (Wide<T>(dy[i]) - xi * radial) * (one - xi * xi));
+      const Wide<T> xi(x[i]), slope = a.before == Before::kTanh ? one - xi * xi : one;
+      a.dx_RD[r * a.d + i] = static_cast<T>(scale * (Wide<T>(dy[i]) - xi * radial) * slope);
+    }
+  }
+}
+
+template <class T>
+void MeanRows(const MeanRowsArgs<T>& a) {
+  for (size_t b = 0; b < a.records.num_records; ++b) {
+    const size_t rows = a.records.size(b);
+    const T* x = a.x_RD + a.records.begin(b) * a.d;
+    T* y = a.y_BD + b * a.d;
+    for (size_t i = 0; i < a.d; ++i) y[i] = T(0);
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t i = 0; i < a.d; ++i) y[i] = y[i] + x[r * a.d + i];
+    }
+    const T share = rows > 0 ? T(1) / T(static_cast<float>(rows)) : T(0);
+    for (size_t i = 0; i < a.d; ++i) y[i] = y[i] * share;
+  }
+}
+
+template <class T>
+void MeanRowsBackward(const MeanRowsBackwardArgs<T>& a) {
+  for (size_t b = 0; b < a.records.num_records; ++b) {
+    const size_t begin = a.records.begin(b), rows = a.records.size(b);
+    const T share = rows > 0 ? T(1) / T(static_cast<float>(rows)) : T(0);
+    for (size_t r = begin; r < begin + rows; ++r) {
+      for (size_t i = 0; i < a.d; ++i) a.dx_RD[r * a.d + i] = a.dy_BD[b * a.d + i] * share;
     }
   }
 }

@@ -41,6 +41,7 @@ namespace {
   WISP_RETURN_IF_ERROR(CheckRange("norm", static_cast<uint8_t>(b.norm), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("norm_kind", static_cast<uint8_t>(b.norm_kind), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("residual", static_cast<uint8_t>(b.residual), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("biases", static_cast<uint8_t>(b.biases), 0, 2));
   WISP_RETURN_IF_ERROR(CheckEpsilon(b.norm_epsilon));
   WISP_RETURN_IF_ERROR(CheckAttention(b.attention));
   WISP_RETURN_IF_ERROR(CheckRange("inner_width", b.feed_forward.inner_width, 1, 4 * kMaxWidth));
@@ -52,6 +53,8 @@ namespace {
 [[gnu::cold]] Status CheckReAttention(const Architecture& a) {
   if (a.re_attention == ReAttention::kOff) return OkStatus();
   const char* what = nullptr;
+  if (a.token_types.count > 0) what = "token types";
+  if (a.embedding_norm_epsilon) what = "a norm of the embedding";
   for (const BlockSpec& b : a.blocks) {
     if (b.feed_forward.activation == ActivationKind::kSilu) what = "the activation silu";
     if (b.feed_forward.gated) what = "a gated feed-forward";
@@ -66,36 +69,63 @@ namespace {
 }
 
 // A pooled first position sees itself alone with causal attention; the encoder has no next-item head of its own.
-[[gnu::cold]] Status CheckClassifier(const Architecture& a) {
-  if (a.head.num_classes < 2 || a.head.num_classes > kMaxClasses) {
+[[gnu::cold]] Status CheckPooledHead(const Architecture& a) {
+  const bool classes = a.head.kind == HeadKind::kClasses;
+  const std::string kind = classes ? "classifier: " : "encoder: ";
+  if (classes && (a.head.num_classes < 2 || a.head.num_classes > kMaxClasses)) {
     return InvalidData("classifier: num_classes is ", a.head.num_classes, ", allowed are 2 to ", kMaxClasses);
   }
+  if (!classes && a.head.num_classes != 0)
+    return InvalidData("encoder: num_classes is ", a.head.num_classes, ", allowed is 0");
+  if (classes && a.head.unit_length)
+    return InvalidData("classifier: unit_length is of heads that have no classes; allowed is false");
   if (a.head.output_table != OutputTable::kTied || a.head.output_bias != OutputBias::kNone || a.head.temperature != 0) {
-    return InvalidData(
-        "classifier: it has no next-item head; output_table must be tied, output_bias none and temperature 0");
+    return InvalidData(kind, "it has no next-item head; output_table must be tied, output_bias none and temperature 0");
   }
   if (a.re_attention == ReAttention::kOn)
-    return Unsupported("classifier: re-attention is offered for recommenders only; re_attention must be off");
-  if (a.attend == Attend::kAll) return OkStatus();
+    return Unsupported(kind, "re-attention is offered for recommenders only; re_attention must be off");
+  if (a.attend == Attend::kAll || a.head.pooling != Pooling::kFirst) return OkStatus();
   return InvalidData(
-      "classifier: the first position is pooled, and with causal attention it sees itself alone; attend must be all");
+      kind, "the first position is pooled, and with causal attention it sees itself alone; attend must be all");
+}
+
+// What a head that reads a whole sequence has, and no other.
+[[gnu::cold]] Status CheckNextItemHead(const Architecture& a) {
+  const HeadSpec& head = a.head;
+  if (head.temperature != 0 && !(head.temperature >= 1e-4f && head.temperature <= 100))
+    return InvalidData("architecture: temperature is ", head.temperature, ", allowed are 0 and 0.0001 to 100");
+  if (head.pooling != Pooling::kFirst || head.pooler != Pooler::kTanh || head.unit_length)
+    return InvalidData(
+        "architecture: a next-item head pools nothing; pooling, pooler and unit_length must be left out");
+  return CheckRange("num_classes", head.num_classes, 0, 0);
+}
+
+// Types follow from the whole text, of which a cached part knows nothing.
+[[gnu::cold]] Status CheckTokenTypes(const Architecture& a) {
+  const TokenTypes& types = a.token_types;
+  WISP_RETURN_IF_ERROR(CheckRange("token_types", types.count, 0, kMaxTokenTypes));
+  if (types.separator < -1 || types.separator >= static_cast<int64_t>(a.num_items))
+    return InvalidData("architecture: token_separator is ", types.separator, ", allowed are -1 and items below ",
+                       a.num_items);
+  if (types.count == 0 && types.separator != -1)
+    return InvalidData("architecture: there is a token_separator, and no token_types that it parts");
+  if (types.count == 0 || a.attend == Attend::kAll) return OkStatus();
+  return InvalidData("architecture: token_types are of encoders; attend must be all");
 }
 
 [[gnu::cold]] Status CheckHead(const Architecture& a) {
-  WISP_RETURN_IF_ERROR(CheckRange("head", static_cast<uint8_t>(a.head.kind), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("head", static_cast<uint8_t>(a.head.kind), 0, 2));
+  WISP_RETURN_IF_ERROR(CheckRange("pooling", static_cast<uint8_t>(a.head.pooling), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("pooler", static_cast<uint8_t>(a.head.pooler), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("output_table", static_cast<uint8_t>(a.head.output_table), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.head.output_bias), 0, 2));
-  if (a.head.kind == HeadKind::kClasses) return CheckClassifier(a);
-  const float temperature = a.head.temperature;
-  if (temperature != 0 && !(temperature >= 1e-4f && temperature <= 100))
-    return InvalidData("architecture: temperature is ", temperature, ", allowed are 0 and 0.0001 to 100");
-  return CheckRange("num_classes", a.head.num_classes, 0, 0);
+  return a.head.kind == HeadKind::kNextItem ? CheckNextItemHead(a) : CheckPooledHead(a);
 }
 
 // An upper bound, which no overflow can hide from: every field has been checked.
 uint64_t NumParametersAtMost(const Architecture& a) {
   const uint64_t d = a.width, tables = a.head.output_table == OutputTable::kUntied ? 2 : 1;
-  uint64_t total = (tables * a.num_items + a.max_length) * d + 2 * uint64_t{a.num_items};
+  uint64_t total = (tables * a.num_items + a.max_length + a.token_types.count + 2) * d + 2 * uint64_t{a.num_items};
   for (const BlockSpec& b : a.blocks) {
     const uint64_t q = b.attention.queries_width(), f = b.feed_forward.in_rows();
     total += 4 * d * q + 2 * d * f + 2 * d * d + 16 * d + 4 * q + 2 * f;
@@ -163,18 +193,18 @@ struct SpecList {
     const std::string name = "block" + std::to_string(index);
     const uint32_t q = b.attention.queries_width(), f = b.feed_forward.inner_width;
     AddNorm(b.norm_kind, name + ".attention_norm", kAttentionNormGain, kAttentionNormBias, d);
-    AddLinear(name + ".qkv", kQkvWeight, kQkvBias, q + 2 * b.attention.keys_width(), d, b.biases);
-    AddLinear(name + ".attention_out", kAttentionOutWeight, kAttentionOutBias, d, q, b.biases);
+    const bool biased = b.biases == Biases::kAll;
+    AddLinear(name + ".qkv", kQkvWeight, kQkvBias, q + 2 * b.attention.keys_width(), d, b.biases != Biases::kNone);
+    AddLinear(name + ".attention_out", kAttentionOutWeight, kAttentionOutBias, d, q, biased);
     if (b.residual == Residual::kGated)
       AddLinear(name + ".attention_residual_gate", kAttentionResidualGateWeight, kAttentionResidualGateBias, d, d,
-                b.biases);
+                biased);
     AddNorm(b.norm_kind, name + ".feed_forward_norm", kFeedForwardNormGain, kFeedForwardNormBias, d);
-    AddLinear(name + ".feed_forward_in", kFeedForwardInWeight, kFeedForwardInBias, b.feed_forward.in_rows(), d,
-              b.biases);
-    AddLinear(name + ".feed_forward_out", kFeedForwardOutWeight, kFeedForwardOutBias, d, f, b.biases);
+    AddLinear(name + ".feed_forward_in", kFeedForwardInWeight, kFeedForwardInBias, b.feed_forward.in_rows(), d, biased);
+    AddLinear(name + ".feed_forward_out", kFeedForwardOutWeight, kFeedForwardOutBias, d, f, biased);
     if (b.residual == Residual::kGated)
       AddLinear(name + ".feed_forward_residual_gate", kFeedForwardResidualGateWeight, kFeedForwardResidualGateBias, d,
-                d, b.biases);
+                d, biased);
     block = 0;
   }
   // Nothing but adapters trains where there are any.
@@ -194,9 +224,9 @@ struct SpecList {
   void AddHead(const Architecture& a) {
     using enum ParameterRole;
     const uint32_t d = a.width;
-    if (a.head.kind == HeadKind::kClasses) {
-      AddLinear("pooler", kPoolerWeight, kPoolerBias, d, d);
-      AddLinear("head", kClassWeight, kClassBias, a.head.num_classes, d);
+    if (a.head.kind != HeadKind::kNextItem) {
+      if (a.head.pooler != Pooler::kNone) AddLinear("pooler", kPoolerWeight, kPoolerBias, d, d);
+      if (a.head.kind == HeadKind::kClasses) AddLinear("head", kClassWeight, kClassBias, a.head.num_classes, d);
       return;
     }
     if (a.head.output_table == OutputTable::kUntied) AddTable("output_embedding", kOutputTable, a.num_items, d);
@@ -283,6 +313,7 @@ Architecture BaseOf(Architecture a) {
 
 Architecture WithClasses(Architecture a, uint32_t num_classes) {
   a.head.kind = HeadKind::kClasses;
+  a.head.unit_length = false;
   a.head.num_classes = num_classes;
   return a;
 }
@@ -304,6 +335,8 @@ Status Validate(const Architecture& a) {
   if (!std::isfinite(a.embedding_scale) || a.embedding_scale <= 0) {
     return InvalidData("architecture: embedding_scale must be a positive number");
   }
+  if (a.embedding_norm_epsilon) WISP_RETURN_IF_ERROR(CheckEpsilon(*a.embedding_norm_epsilon));
+  WISP_RETURN_IF_ERROR(CheckTokenTypes(a));
   WISP_RETURN_IF_ERROR(CheckReAttention(a));
   WISP_RETURN_IF_ERROR(CheckHead(a));
   WISP_RETURN_IF_ERROR(CheckAdapter(a));
@@ -322,12 +355,15 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
-  // The most there are: two tables, a norm, a head, two variances; of a block sixteen, and two for each of four
+  // The most there are: three tables, two norms, a head, two variances; of a block sixteen, and two for each of four
   // adapters.
-  list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 8);
+  list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 13);
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
   if (a.position_table == PositionTable::kLearned)
     list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);
+  if (a.token_types.count > 0) list.AddTable("type_embedding", kTypeTable, a.token_types.count, a.width);
+  if (a.embedding_norm_epsilon)
+    list.AddNorm(NormKind::kLayer, "embedding_norm", kEmbeddingNormGain, kEmbeddingNormBias, a.width);
   for (uint32_t b = 0; b < a.blocks.size(); ++b) list.AddBlock(a.blocks[b], b, a.width);
   if (a.final_norm_epsilon) list.AddNorm(a.final_norm_kind, "final_norm", kFinalNormGain, kFinalNormBias, a.width);
   list.AddHead(a);
@@ -381,6 +417,22 @@ std::optional<size_t> FindHeadTable(const Architecture& a, const std::vector<Par
   return FindParameter(parameters, tied ? ParameterRole::kItemTable : ParameterRole::kOutputTable);
 }
 
+namespace {
+
+// Without what came with format 7.
+Architecture WithoutFormat7(Architecture a) {
+  a.token_types = {};
+  a.embedding_norm_epsilon.reset();
+  a.head.pooling = Pooling::kFirst;
+  a.head.pooler = Pooler::kTanh;
+  a.head.unit_length = false;
+  if (a.head.kind == HeadKind::kEmbedding) a.head.kind = HeadKind::kNextItem;
+  for (BlockSpec& b : a.blocks) {
+    if (b.biases == Biases::kQkv) b.biases = Biases::kAll;
+  }
+  return a;
+}
+
 bool FitsFormat4(const Architecture& architecture) {
   Architecture a = architecture;
   a.position_table = PositionTable::kLearned;
@@ -390,12 +442,19 @@ bool FitsFormat4(const Architecture& architecture) {
     if (b.feed_forward.activation > ActivationKind::kGelu) return false;
     b.norm_kind = NormKind::kLayer;
     b.residual = Residual::kPlain;
-    b.biases = true;
+    b.biases = Biases::kAll;
     b.attention.num_kv_heads = b.attention.num_heads;
     b.attention.rotary = {};
     b.feed_forward.gated = false;
   }
   return a == architecture;
+}
+
+}  // namespace
+
+uint32_t FormatOfSwitches(const Architecture& architecture) {
+  if (WithoutFormat7(architecture) != architecture) return 7;
+  return FitsFormat4(architecture) ? 4 : 5;
 }
 
 std::vector<float> AttentionSlopes(const AttentionSpec& a) {

@@ -36,8 +36,15 @@ enum class Attend : uint8_t { kCausal = 0, kAll = 1 };
 // kOn: attention logits are corrected for the variance that training noise left in the weights (Ding et al. 2024,
 // section 4). The variances are parameters of the model that no gradient trains: see ParametersOf.
 enum class ReAttention : uint8_t { kOff = 0, kOn = 1 };
-// kNextItem: scores of all items after each position. kClasses: of classes, for the whole sequence.
-enum class HeadKind : uint8_t { kNextItem = 0, kClasses = 1 };
+// kNextItem: scores of all items after each position. kClasses: of classes, for the whole sequence. kEmbedding: none;
+// what the other would read of the whole sequence is the result.
+enum class HeadKind : uint8_t { kNextItem = 0, kClasses = 1, kEmbedding = 2 };
+// What a head reads of a whole sequence: the state at its first position, or the mean of all of them.
+enum class Pooling : uint8_t { kFirst = 0, kMean = 1 };
+// What stands between the pooled state and the head: f(W x + b), W [D, D]; or nothing.
+enum class Pooler : uint8_t { kTanh = 0, kNone = 1 };
+// Which linear layers of a block have a bias. kQkv: that of queries, keys and values alone (Qwen2).
+enum class Biases : uint8_t { kAll = 0, kNone = 1, kQkv = 2 };
 
 // Limits that a file is held to before anything is allocated.
 inline constexpr uint32_t kMaxItems = 1u << 26;
@@ -45,6 +52,7 @@ inline constexpr uint32_t kMaxLength = 1u << 14;
 inline constexpr uint32_t kMaxWidth = 1u << 13;
 inline constexpr uint32_t kMaxBlocks = 256;
 inline constexpr uint32_t kMaxClasses = 1u << 16;
+inline constexpr uint32_t kMaxTokenTypes = 256;
 inline constexpr uint64_t kMaxParameters = 1ull << 34;
 
 // Rotary positions (Su et al. 2021): in each head of queries and keys, pair i of entries turns by position *
@@ -83,7 +91,7 @@ struct BlockSpec {
   NormKind norm_kind = NormKind::kLayer;
   float norm_epsilon = 1e-5f;
   Residual residual = Residual::kPlain;
-  bool biases = true;  // of its linear layers
+  Biases biases = Biases::kAll;
   AttentionSpec attention;
   FeedForwardSpec feed_forward;
   bool operator==(const BlockSpec&) const = default;
@@ -98,7 +106,18 @@ struct HeadSpec {
   // Of kNextItem. Above 0: an item's score is the cosine of the hidden state and its row, divided by this; 0: their
   // product.
   float temperature = 0.0f;
+  Pooling pooling = Pooling::kFirst;  // of kClasses and kEmbedding, as the pooler
+  Pooler pooler = Pooler::kTanh;
+  bool unit_length = false;  // of kEmbedding: the result is divided by its length
   bool operator==(const HeadSpec&) const = default;
+};
+
+// Which part of a text a token is in (BERT): the row of its type is added to its embedding. A token with n separators
+// before it is of type min(n, count - 1).
+struct TokenTypes {
+  uint32_t count = 0;      // 0: none
+  int32_t separator = -1;  // an item; -1: all are of type 0
+  bool operator==(const TokenTypes&) const = default;
 };
 
 // Low-rank adapters (LoRA, Hu et al. 2021): beside a matrix W [n, k] of every block two that train instead of it,
@@ -121,6 +140,8 @@ struct Architecture {
   float embedding_scale = 1.0f;  // multiplies the item's row at the input (sqrt(D) in the literature; recipes choose)
   PositionAlignment positions = PositionAlignment::kStart;
   PositionTable position_table = PositionTable::kLearned;
+  TokenTypes token_types;
+  std::optional<float> embedding_norm_epsilon;  // of a layer norm before the first block; none: there is no such norm
   Attend attend = Attend::kCausal;
   ReAttention re_attention = ReAttention::kOff;
   std::vector<BlockSpec> blocks;
@@ -153,7 +174,7 @@ struct UniformArchitecture {
   RotarySpec rotary;
   NormKind norm_kind = NormKind::kLayer;
   Residual residual = Residual::kPlain;
-  bool biases = true;
+  Biases biases = Biases::kAll;
   bool gated = false;
   PositionTable position_table = PositionTable::kLearned;
   float temperature = 0.0f;
@@ -168,7 +189,7 @@ std::optional<UniformArchitecture> AsUniform(const Architecture& architecture);
 // The same without an adapter: the base that the adapter stands beside.
 Architecture BaseOf(Architecture architecture);
 
-// The same blocks with a head of so many classes.
+// The same blocks with a head of so many classes, which reads what an encoder's head reads.
 Architecture WithClasses(Architecture architecture, uint32_t num_classes);
 
 // A sentence for the first field that is out of range. Overflow-safe; call before ParametersOf. Of the uniform one:
@@ -180,6 +201,9 @@ Architecture WithClasses(Architecture architecture, uint32_t num_classes);
 enum class ParameterRole : uint8_t {
   kItemTable,
   kPositionTable,
+  kTypeTable,
+  kEmbeddingNormGain,
+  kEmbeddingNormBias,
   kAttentionNormGain,
   kAttentionNormBias,
   kQkvWeight,  // rows: queries of all heads, keys, values
@@ -234,7 +258,7 @@ struct ParameterSpec {
 };
 
 // In the order of the forward pass; names are stable, they are the names in the model file. A head of classes has a
-// pooler [D, D] and a matrix [num_classes, D]. With Re-Attention the two variances stand at the end, not trained, >= 0;
+// pooler [D, D] where it has any, and a matrix [num_classes, D]. With Re-Attention the two variances stand at the end, not trained, >= 0;
 // of kParameterVariance the item table's own entry is not used.
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
 
@@ -256,8 +280,8 @@ std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix);
 // Index of the table that a next-item head multiplies by; none for other heads.
 std::optional<size_t> FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);
 
-// Whether Format 4 of model files can say it: nothing in it that came later.
-bool FitsFormat4(const Architecture& architecture);
+// The oldest format of model files that can say its switches: 7, 5, or 4 for those that blocks one by one can say.
+uint32_t FormatOfSwitches(const Architecture& architecture);
 
 // The slope of each head, [H]; empty where it is 0.
 std::vector<float> AttentionSlopes(const AttentionSpec& attention);

@@ -7,25 +7,29 @@ namespace wisp {
 Classifier::Classifier(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
     : GraphBase(a, device, options),
       embedding_(a, parameters_, plan_),
-      stack_(a, ops(), parameters_, /*normed_rows=*/plan_.max_records, plan_),
-      pooler_(parameters_,
-              FindLinear(architecture_, parameters_, ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias), plan_),
-      head_(parameters_, FindLinear(architecture_, parameters_, ParameterRole::kClassWeight, ParameterRole::kClassBias),
-            plan_),
-      head_weight_(RequireParameter(parameters_, ParameterRole::kClassWeight)),
-      head_bias_(RequireParameter(parameters_, ParameterRole::kClassBias)) {
+      stack_(a, ops(), parameters_, /*normed_rows=*/pools_all() ? plan_.max_rows() : plan_.max_records, plan_) {
+  const auto linear = [&](ParameterRole weight, ParameterRole bias) {
+    return Linear(parameters_, FindLinear(architecture_, parameters_, weight, bias), plan_);
+  };
+  if (a.head.pooler != Pooler::kNone) pooler_ = linear(ParameterRole::kPoolerWeight, ParameterRole::kPoolerBias);
   const size_t records = plan_.max_records, size = records * a.width;
+  if (a.head.kind == HeadKind::kClasses) {
+    head_ = linear(ParameterRole::kClassWeight, ParameterRole::kClassBias);
+    head_weight_ = RequireParameter(parameters_, ParameterRole::kClassWeight);
+    head_bias_ = RequireParameter(parameters_, ParameterRole::kClassBias);
+    logits_ = plan_.forward.Reserve<float>(records * a.head.num_classes);
+    dlogits_ = plan_.backward.Reserve<float>(records * a.head.num_classes);
+  }
   for (Slot<float>* slot : {&h_, &x_}) *slot = plan_.forward.Reserve<float>(size);
   for (Slot<float>* slot : {&dh_, &dx_}) *slot = plan_.backward.Reserve<float>(size);
-  logits_ = plan_.forward.Reserve<float>(records * a.head.num_classes);
-  dlogits_ = plan_.backward.Reserve<float>(records * a.head.num_classes);
-  if (records == 1) return;
-  one_each_ = plan_.host.Reserve<uint32_t>(records + 1);
-  first_ = plan_.forward.Reserve<float>(size);
-  dfirst_ = plan_.backward.Reserve<float>(size);
+  if (a.head.unit_length) rstd_ = plan_.forward.Reserve<float>(records);
+  if (records > 1) one_each_ = plan_.host.Reserve<uint32_t>(records + 1);
+  if (records == 1 && !pools_all()) return;
+  pooled_ = plan_.forward.Reserve<float>(size);
+  dpooled_ = plan_.backward.Reserve<float>(size);
 }
 
-RecordContext Classifier::FirstRows(const RecordContext& context) const {
+RecordContext Classifier::PooledRows(const RecordContext& context) const {
   RecordContext rows = context;
   rows.first_valid = 0;
   rows.first_valid_B = nullptr;
@@ -35,35 +39,63 @@ RecordContext Classifier::FirstRows(const RecordContext& context) const {
   return rows;
 }
 
-const float* Classifier::FirstOfLast(const RecordContext& context) const {
-  return context.records.num_records > 1 ? context.forward(first_) : stack_.last(context);
+const float* Classifier::Pooled(const RecordContext& context) const {
+  return copies(context) ? context.forward(pooled_) : stack_.last(context);
 }
 
-float* Classifier::DFirstOfLast(const RecordContext& context) const {
-  return context.records.num_records > 1 ? context.backward(dfirst_) : stack_.dlast(context);
+float* Classifier::DPooled(const RecordContext& context) const {
+  return copies(context) ? context.backward(dpooled_) : stack_.dlast(context);
 }
 
-const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tokens) const {
+const float* Classifier::PoolerInput(const RecordContext& context) const {
+  return !pools_all() && stack_.has_norm() ? stack_.normed(context) : Pooled(context);
+}
+
+float* Classifier::DPoolerInput(const RecordContext& context) const {
+  return !pools_all() && stack_.has_norm() ? stack_.dnormed(context) : DPooled(context);
+}
+
+void Classifier::Pool(const RecordContext& context, const float* last) const {
   const size_t records = context.records.num_records, d = architecture_.width;
-  const float* last = stack_.Forward(context, embedding_, tokens, /*wanted=*/0);
-  if (records > 1) {
+  if (pools_all()) {
+    ops().mean_rows(
+        {.x_RD = stack_.Norm(context, last), .y_BD = context.forward(pooled_), .records = context.records, .d = d});
+  } else if (records > 1) {
     ops().copy_rows({.x_RD = last,
                      .ldx = d,
                      .from_R = context.begin_on_device_B,
-                     .y_RD = context.forward(first_),
+                     .y_RD = context.forward(pooled_),
                      .ldy = d,
                      .to_R = nullptr,
                      .rows = records,
                      .d = d});
-    // As in Enter: where records lie is written by the host.
-    std::iota(context.buffers.host[one_each_], context.buffers.host[one_each_] + records + 1, 0u);
   }
-  // Everything above the blocks sees the first rows only.
-  const RecordContext rows = FirstRows(context);
+  // As in Enter: where records lie is written by the host.
+  if (records > 1) std::iota(context.buffers.host[one_each_], context.buffers.host[one_each_] + records + 1, 0u);
+}
+
+const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tokens) const {
+  const size_t records = context.records.num_records, d = architecture_.width;
+  Pool(context, stack_.Forward(context, embedding_, tokens, /*wanted=*/0));
+  // Everything above is of one row a record.
+  const RecordContext rows = PooledRows(context);
   float* h = context.forward(h_);
-  pooler_.Forward(rows, stack_.Norm(rows, FirstOfLast(context)), h, records);
-  ops().map({.x = h, .y = h, .n = records * d, .function = kernels::Function::kTanh});
-  return h;
+  const float* pooled = pools_all() ? Pooled(context) : stack_.Norm(rows, Pooled(context));
+  if (pooler_) {
+    pooler_->Forward(rows, pooled, h, records);
+    ops().map({.x = h, .y = h, .n = records * d, .function = kernels::Function::kTanh});
+  } else {
+    ops().scale({.x = pooled, .y = h, .n = records * d, .a = 1.0f, .store = kernels::Store::kAssign});
+  }
+  if (!architecture_.head.unit_length) return h;
+  ops().rms_norm_forward({.x_RD = h,
+                          .gain_D = context.weights.unit_gain(),
+                          .y_RD = context.forward(x_),
+                          .rstd_R = context.forward(rstd_),
+                          .rows = records,
+                          .d = d,
+                          .epsilon = kUnitEpsilon});
+  return context.forward(x_);
 }
 
 const float* Classifier::Represent(RecordContext& context, std::span<const int32_t> tokens) const {
@@ -87,7 +119,7 @@ const float* Classifier::LogitsOf(const RecordContext& context) const {
                    .d = d,
                    .bound = input.norm_bound});
   float* z = context.forward(logits_);
-  head_.Forward(FirstRows(context), x, z, records);
+  head_->Forward(PooledRows(context), x, z, records);
   return z;
 }
 
@@ -108,40 +140,52 @@ void Classifier::Forward(RecordContext& context, Batch batch, double* loss_B) co
 }
 
 void Classifier::Backward(const RecordContext& context, Batch batch, FactorSink& sink) const {
-  const RecordContext rows = FirstRows(context);
-  const size_t d = architecture_.width;
+  const RecordContext rows = PooledRows(context);
   ops().class_cross_entropy({.z_RN = context.forward(logits_),
                              .target_R = Targets(context, batch),
                              .loss_R = nullptr,
                              .dz_RN = context.backward(dlogits_),
                              .rows = batch.size(),
                              .n = architecture_.head.num_classes});
-  head_.Backward(rows, context.forward(x_), context.backward(dlogits_), context.backward(dx_), kernels::Store::kAssign,
-                 sink);
-  ops().clipped_tanh_backward({.x_RD = context.forward(h_),
-                               .dy_RD = context.backward(dx_),
-                               .dp_RD = context.backward(dh_),
-                               .rows = batch.size(),
-                               .d = d,
-                               .bound = context.head_input.norm_bound});
-  float *dlast = stack_.dlast(context), *dfirst = DFirstOfLast(context);
-  ops().clear({.y = dlast, .bytes = context.rows() * d * sizeof(float)});
-  const bool normed = stack_.has_norm();
-  pooler_.Backward(rows, normed ? stack_.normed(context) : FirstOfLast(context), context.backward(dh_),
-                   normed ? stack_.dnormed(context) : dfirst, kernels::Store::kAssign, sink);
-  stack_.NormBackward(rows, FirstOfLast(context), dfirst, sink);
-  if (batch.size() > 1) {
-    ops().copy_rows({.x_RD = dfirst,
-                     .ldx = d,
-                     .from_R = nullptr,
-                     .y_RD = dlast,
-                     .ldy = d,
-                     .to_R = context.begin_on_device_B,
-                     .rows = batch.size(),
-                     .d = d});
+  head_->Backward(rows, context.forward(x_), context.backward(dlogits_), context.backward(dx_), kernels::Store::kAssign,
+                  sink);
+  ops().clip_rows_backward({.x_RD = context.forward(h_),
+                            .dy_RD = context.backward(dx_),
+                            .dx_RD = pooler_ ? context.backward(dh_) : DPoolerInput(context),
+                            .rows = batch.size(),
+                            .d = architecture_.width,
+                            .bound = context.head_input.norm_bound,
+                            .before = pooler_ ? kernels::Before::kTanh : kernels::Before::kNothing});
+  if (pooler_) {
+    pooler_->Backward(rows, PoolerInput(context), context.backward(dh_), DPoolerInput(context), kernels::Store::kAssign,
+                      sink);
   }
+  PoolBackward(context, sink);
   stack_.Backward(context, sink);
   embedding_.Backward(context, Inputs(context, batch), stack_.dinput(context), sink);
+}
+
+void Classifier::PoolBackward(const RecordContext& context, FactorSink& sink) const {
+  const size_t records = context.records.num_records, d = architecture_.width;
+  if (pools_all()) {
+    ops().mean_rows_backward(
+        {.dy_BD = context.backward(dpooled_), .dx_RD = stack_.dnormed(context), .records = context.records, .d = d});
+    return stack_.NormBackward(context, sink);
+  }
+  float *dlast = stack_.dlast(context), *dpooled = DPooled(context);
+  // Rows that nobody read. Without a norm the pooler wrote to the first row of a lone record already.
+  const size_t written = dpooled == dlast && !stack_.has_norm() ? d : 0;
+  ops().clear({.y = dlast + written, .bytes = (context.rows() * d - written) * sizeof(float)});
+  stack_.NormBackward(PooledRows(context), Pooled(context), dpooled, sink);
+  if (records == 1) return;
+  ops().copy_rows({.x_RD = dpooled,
+                   .ldx = d,
+                   .from_R = nullptr,
+                   .y_RD = dlast,
+                   .ldy = d,
+                   .to_R = context.begin_on_device_B,
+                   .rows = records,
+                   .d = d});
 }
 
 void Classifier::ReplayHead(const RecordContext& context, Batch, FactorSink& sink) const {
@@ -154,7 +198,7 @@ void Classifier::ReplayHead(const RecordContext& context, Batch, FactorSink& sin
                 .lddy = classes,
                 .x_RK = context.forward(x_),
                 .ldx = d,
-                .records = FirstRows(context).records,
+                .records = PooledRows(context).records,
                 .n = classes,
                 .k = d});
   }

@@ -1,6 +1,8 @@
-// A sequence classifier as a graph: embedding, stack, first position, pooler, tanh, linear head, cross-entropy.
+// A sequence classifier as a graph: embedding, stack, pooled state, pooler, linear head, cross-entropy. An encoder is
+// the same without a head.
 //
-//   h = tanh(W_pool e_0 + b_pool)      e_0: the stack's first position; h: the representation, k = D values
+//   e = the stack's first position, or the mean of all     Pooling
+//   h = tanh(W_pool e + b_pool), or e                      Pooler; h: the representation, D values
 //   x = h min(1, C / ||h||) + noise    HeadInput; x = h where it names neither bound nor noise
 //   z = W_head x + b_head              [num_classes];  loss = -log softmax(z)[label]
 //
@@ -19,12 +21,13 @@ namespace wisp {
 
 class Classifier final : public GraphBase {
  public:
-  // The architecture must have passed Validate, and have a head of classes. A graph for inference takes less room, and
-  // allocates none for training.
+  // The architecture must have passed Validate, and have a head of classes or be an encoder, which has a representation
+  // and nothing to train by. A graph for inference takes less room, and allocates none for training.
   [[gnu::cold]] Classifier(const Architecture& architecture, const kernels::Device& device,
                            const GraphOptions& options = {});
 
-  // h [D], unclipped; valid until the context's buffers are used again. Forward buffers only, as Logits.
+  // h [D], unclipped, of an encoder with unit_length of length 1; valid until the context's buffers are used again.
+  // Forward buffers only, as Logits.
   const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const;
   // See Graph. All records pass at once.
   void Represent(RecordContext& context, Batch batch, float* h_BD) const;
@@ -32,34 +35,43 @@ class Classifier final : public GraphBase {
   const float* Logits(RecordContext& context, std::span<const int32_t> tokens) const;
 
   void Forward(RecordContext& context, Batch batch, double* loss_B) const;
-  // The stack gets a gradient at the first row of each record only.
+  // The stack gets a gradient at the rows that are pooled only.
   void Backward(const RecordContext& context, Batch batch, FactorSink& sink) const;
   void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const;
   size_t head_parameter() const { return head_weight_; }
 
-  size_t head_weight() const { return head_weight_; }  // indices into parameters()
+  size_t head_weight() const { return head_weight_; }  // indices into parameters(), of a head of classes
   size_t head_bias() const { return head_bias_; }
 
  private:
-  // The context seen through the first position of each record: one row a record.
-  RecordContext FirstRows(const RecordContext& context) const;
+  // The context seen through what is pooled of each record: one row a record.
+  RecordContext PooledRows(const RecordContext& context) const;
   // The representations h [B, D] of the records that Enter has seen; and the logits [B, num_classes] of the last such
   // h.
   const float* RepresentAll(RecordContext& context, const int32_t* tokens) const;
   const float* LogitsOf(const RecordContext& context) const;
-  // The first row of each record behind the last block, and its gradient. Of several records both are gathered copies.
-  const float* FirstOfLast(const RecordContext& context) const;
-  float* DFirstOfLast(const RecordContext& context) const;
+  // What is pooled of each record behind the last block [B, D], before the final norm where that is of the first
+  // positions; and its gradient. Copies, but for the first position of one record.
+  const float* Pooled(const RecordContext& context) const;
+  float* DPooled(const RecordContext& context) const;
+  void Pool(const RecordContext& context, const float* last) const;
+  void PoolBackward(const RecordContext& context, FactorSink& sink) const;
+  // A first position passes the final norm alone, a mean is of all rows behind it.
+  bool pools_all() const { return architecture_.head.pooling == Pooling::kMean; }
+  bool copies(const RecordContext& context) const { return pools_all() || context.records.num_records > 1; }
+  // What the pooler reads, or where its gradient is written.
+  const float* PoolerInput(const RecordContext& context) const;
+  float* DPoolerInput(const RecordContext& context) const;
 
   Embedding embedding_;
   Stack stack_;
-  Linear pooler_, head_;
-  size_t head_weight_, head_bias_;
-  Slot<float> h_, x_, logits_;
+  std::optional<Linear> pooler_, head_;
+  size_t head_weight_ = 0, head_bias_ = 0;
+  Slot<float> h_, x_, rstd_, logits_;
   Slot<float> dh_, dx_, dlogits_;
-  // Of a graph for several records.
+  // Of a graph for several records, or one that pools all rows.
   Slot<uint32_t> one_each_;
-  Slot<float> first_, dfirst_;
+  Slot<float> pooled_, dpooled_;
 };
 
 }  // namespace wisp

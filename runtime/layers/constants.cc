@@ -6,7 +6,7 @@
 namespace wisp {
 
 Constants::Constants(const Architecture& a)
-    : max_length_(a.max_length), width_(a.width), temperature_(a.head.temperature) {
+    : max_length_(a.max_length), width_(a.width), temperature_(a.head.unit_length ? 1.0f : a.head.temperature) {
   for (const BlockSpec& spec : a.blocks) {
     const auto same = std::find_if(blocks_.begin(), blocks_.end(),
                                    [&](const Block& block) { return block.attention == spec.attention; });

@@ -26,8 +26,8 @@ class Constants {
   size_t rotary_sin(size_t block) const { return blocks_[block].cos + rotary_size(blocks_[block].rotary); }
   bool has_slopes(size_t block) const { return blocks_[block].num_slopes > 0; }
   size_t slopes(size_t block) const { return blocks_[block].slopes; }  // [H]
-  // A cosine head: an RMS norm with the one gain [D] makes rows of unit length, with the other of length
-  // 1 / temperature.
+  // A cosine head, or an encoder whose results have unit length: an RMS norm with the one gain [D] makes rows of unit
+  // length, with the other of length 1 / temperature.
   bool has_gains() const { return temperature_ > 0; }
   size_t unit_gain() const { return gains_; }
   size_t head_gain() const { return gains_ + AlignedSize(width_); }
@@ -44,7 +44,7 @@ class Constants {
 
   std::vector<Block> blocks_;
   size_t max_length_ = 0, width_ = 0, size_ = 0, gains_ = 0;
-  float temperature_ = 0;
+  float temperature_ = 0;  // 1 of an encoder
 };
 
 }  // namespace wisp

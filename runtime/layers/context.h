@@ -100,6 +100,7 @@ struct RecordContext {
   const uint32_t* first_valid_B = nullptr;  // the same of several
   // records.begin_B where ops read it as an array; of several records.
   const uint32_t* begin_on_device_B = nullptr;
+  const int32_t* type_R = nullptr;       // of each token (TokenTypes), where ops read it; null: they have none
   const KeyValueCache* cache = nullptr;  // of a graph for inference; required there
   // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;

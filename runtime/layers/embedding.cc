@@ -5,6 +5,7 @@ namespace wisp {
 Embedding::Embedding(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan)
     : table_(RequireParameter(parameters, ParameterRole::kItemTable)),
       positions_(FindParameter(parameters, ParameterRole::kPositionTable)),
+      types_(FindParameter(parameters, ParameterRole::kTypeTable)),
       d_(architecture.width),
       max_length_(architecture.max_length),
       scale_(architecture.embedding_scale),
@@ -13,7 +14,18 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
       dx_(plan.backward.Reserve<float>(plan.max_rows() * d_)),
       // On a device records are looked up together, forward too.
       position_ids_is_forward_(!plan.is_host),
-      position_ids_((plan.is_host ? plan.backward : plan.forward).Reserve<int32_t>(plan.max_rows())) {}
+      position_ids_((plan.is_host ? plan.backward : plan.forward).Reserve<int32_t>(plan.max_rows())) {
+  const size_t size = plan.max_rows() * d_;
+  if (types_) of_types_ = plan.forward.Reserve<float>(size);
+  if (!architecture.embedding_norm_epsilon) return;
+  norm_.emplace(parameters,
+                NormParameters{.gain = RequireParameter(parameters, ParameterRole::kEmbeddingNormGain),
+                               .bias = FindParameter(parameters, ParameterRole::kEmbeddingNormBias),
+                               .epsilon = *architecture.embedding_norm_epsilon},
+                plan.max_rows(), plan);
+  sum_ = plan.forward.Reserve<float>(size);
+  dsum_ = plan.backward.Reserve<float>(size);
+}
 
 // Of every row of all records; -1 for padding.
 const int32_t* Embedding::PositionIds(const RecordContext& context, const int32_t* ids) const {
@@ -40,8 +52,11 @@ void Embedding::LookUpTogether(const RecordContext& context, const int32_t* ids,
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
   const bool halves = weights.halves_at(table_) != nullptr || (positions_ && weights.halves_at(*positions_) != nullptr);
-  context.records.num_records > 1 && context.ops().takes_records && !halves ? LookUpTogether(context, ids, y)
-                                                                            : LookUpEach(context, ids, halves, y);
+  float* sum = norm_ ? context.forward(sum_) : y;
+  context.records.num_records > 1 && context.ops().takes_records && !halves ? LookUpTogether(context, ids, sum)
+                                                                            : LookUpEach(context, ids, halves, sum);
+  if (types_) AddTypes(context, sum);
+  if (norm_) norm_->Forward(context, sum, y);
   dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, d_);
 }
 
@@ -74,12 +89,46 @@ void Embedding::LookUpEach(const RecordContext& context, const int32_t* ids, boo
   }
 }
 
+void Embedding::AddTypes(const RecordContext& context, float* y) const {
+  const Weights& weights = context.weights;
+  float* of_types = context.forward(of_types_);
+  if (const kernels::Half* halves = weights.halves_at(*types_)) {
+    context.ops().embed_half({.table_MD = nullptr,
+                              .half_table_MD = halves,
+                              .positions_TD = nullptr,
+                              .half_positions_TD = nullptr,
+                              .ids_T = context.type_R,
+                              .y_TD = of_types,
+                              .rows = context.rows(),
+                              .d = d_,
+                              .scale = 1.0f});
+  } else {
+    context.ops().embed_forward({.table_MD = weights.at(*types_),
+                                 .positions_TD = nullptr,
+                                 .ids_T = context.type_R,
+                                 .y_TD = of_types,
+                                 .rows = context.rows(),
+                                 .d = d_,
+                                 .scale = 1.0f});
+  }
+  context.ops().scale({.x = of_types, .y = y, .n = context.rows() * d_, .a = 1.0f, .store = kernels::Store::kAdd});
+}
+
+const float* Embedding::NormBackward(const RecordContext& context, const float* dy, FactorSink& sink) const {
+  if (!norm_) return dy;
+  float* dsum = context.backward(dsum_);
+  norm_->Backward(context, context.forward(sum_), dy, dsum, kernels::Store::kAssign, sink);
+  return dsum;
+}
+
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {
   const bool wants_positions = positions_ && sink.Wants(*positions_);
-  if (!wants_positions && !sink.Wants(table_)) return;
+  const bool wants_types = types_ && sink.Wants(*types_);
+  const bool wants_norm = norm_ && norm_->Wanted(sink);
+  if (!wants_positions && !wants_types && !wants_norm && !sink.Wants(table_)) return;
   const Segments& records = context.records;
   const float rate = context.dropout != nullptr ? context.dropout->embedding : 0;
-  const float* dx = dropout_.Backward(context, rate, dy, context.backward(dx_), d_);
+  const float* dx = NormBackward(context, dropout_.Backward(context, rate, dy, context.backward(dx_), d_), sink);
   RowsFactor factor{
       .parameter = table_, .ids_R = ids, .dx_RD = dx, .lddx = d_, .records = records, .d = d_, .scale = scale_};
   if (wants_positions) {
@@ -88,6 +137,13 @@ void Embedding::Backward(const RecordContext& context, const int32_t* ids, const
     positions.ids_R = PositionIds(context, ids);
     positions.scale = 1.0f;
     sink.Rows(positions);
+  }
+  if (wants_types) {
+    RowsFactor types = factor;
+    types.parameter = *types_;
+    types.ids_R = context.type_R;
+    types.scale = 1.0f;
+    sink.Rows(types);
   }
   if (sink.Wants(table_)) sink.Rows(factor);
 }

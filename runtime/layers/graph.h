@@ -84,16 +84,18 @@ class GraphBase {
   PackPlan pack_plan_;
   BufferPlan plan_;
   Slot<int32_t> inputs_;  // of a graph for several records, or on a device
+  Slot<int32_t> types_;   // where tokens have types
 
  private:
   // One record is read where it lies, where ops can.
   bool stays(Batch batch) const { return batch.size() == 1 && device_.memory.is_host(); }
   void CopyIds(RecordContext& context, Batch batch) const;
+  void EnterTypes(RecordContext& context, Batch batch) const;
 
   // Of a graph for several records, or on a device.
   Slot<uint32_t> begin_, first_valid_, begin_on_device_;
   Slot<int32_t> targets_;
-  Slot<int32_t> ids_;  // in the host's memory: what is to be copied in
+  Slot<int32_t> ids_;  // in the host's memory: what is to be copied in, ids or types
 };
 
 // A graph as training sees it, whatever its kind.

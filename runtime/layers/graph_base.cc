@@ -5,6 +5,17 @@
 namespace wisp {
 namespace {
 
+// The type of each token of a text; returns where they end (TokenTypes).
+int32_t* WriteTypes(const TokenTypes& types, std::span<const int32_t> tokens, int32_t* to) {
+  const auto last = static_cast<int32_t>(types.count) - 1;
+  int32_t type = 0;
+  for (const int32_t token : tokens) {
+    *to++ = type;
+    if (token == types.separator && type < last) ++type;
+  }
+  return to;
+}
+
 uint32_t NumPadding(std::span<const int32_t> inputs) {
   return static_cast<uint32_t>(std::find_if(inputs.begin(), inputs.end(), [](int32_t id) { return id >= 0; }) -
                                inputs.begin());
@@ -20,6 +31,7 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
                  options.use == GraphUse::kTraining || !device.memory.is_host()),
       plan_(options.use, a.max_length, options.max_records, device.memory.is_host()) {
   const bool is_host = device.memory.is_host();
+  if (a.token_types.count > 0) types_ = plan_.forward.Reserve<int32_t>(plan_.max_rows());
   if (plan_.max_records > 1) {
     begin_ = plan_.host.Reserve<uint32_t>(plan_.max_records + 1);
     first_valid_ = plan_.host.Reserve<uint32_t>(plan_.max_records);
@@ -44,6 +56,8 @@ const int32_t* GraphBase::EnterOne(RecordContext& context, std::span<const int32
   context.records = {.rows = inputs.size()};
   context.first_valid = NumPadding(inputs);
   context.first_valid_B = nullptr;
+  const Record record{.inputs = inputs, .targets = {}};
+  EnterTypes(context, {&record, 1});
   if (device_.memory.is_host()) return inputs.data();
   int32_t* entered = context.forward(inputs_);
   device_.memory.copy_in(entered, inputs.data(), inputs.size_bytes());
@@ -67,10 +81,23 @@ void GraphBase::Enter(RecordContext& context, Batch batch) const {
   context.first_valid_B = first_valid;
   context.begin_on_device_B = begin;
   CopyIds(context, batch);
+  EnterTypes(context, batch);
   if (device_.memory.is_host()) return;
   uint32_t* on_device = context.forward(begin_on_device_);
   device_.memory.copy_in(on_device, begin, (batch.size() + 1) * sizeof(uint32_t));
   context.begin_on_device_B = on_device;
+}
+
+void GraphBase::EnterTypes(RecordContext& context, Batch batch) const {
+  context.type_R = nullptr;
+  if (architecture_.token_types.count == 0) return;
+  const bool is_host = device_.memory.is_host();
+  int32_t* const to = context.forward(types_);
+  int32_t* const first = is_host ? to : context.buffers.host[ids_];
+  int32_t* end = first;
+  for (const Record& record : batch) end = WriteTypes(architecture_.token_types, record.inputs, end);
+  if (!is_host) device_.memory.copy_in(to, first, static_cast<size_t>(end - first) * sizeof(int32_t));
+  context.type_R = to;
 }
 
 // On a device all ids go over in one piece each.

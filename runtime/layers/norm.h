@@ -28,6 +28,11 @@ class NormLayer {
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                 FactorSink& sink) const;
 
+  // Whether anything of it trains.
+  bool Wanted(const FactorSink& sink) const {
+    return sink.Wants(which_.gain) || (which_.bias && sink.Wants(*which_.bias));
+  }
+
   // Re-Attention: var_y [rows, D] from the variance of the input of the last Forward; var_y may be var_x.
   void Variance(const RecordContext& context, const float* var_x, float* var_y) const;
 

@@ -43,6 +43,7 @@ RecordContext RowParts::PartOf(const RecordContext& context, size_t index) const
           .buffers = index == 0 ? context.buffers : context.helpers->buffers[index - 1],
           .records = {.rows = end - begin},
           .first_valid = context.first_valid,
+          .type_R = context.type_R == nullptr ? nullptr : context.type_R + begin,
           .cache = context.cache,
           .past = context.past + begin,
           .after = context.rows() - end,

@@ -147,7 +147,7 @@ struct Weights {
   const float* slopes(size_t block) const {
     return plan->constants().has_slopes(block) ? constants() + plan->constants().slopes(block) : nullptr;
   }
-  // Null where the head is none of cosines.
+  // Null where the head is none of cosines, and no encoder with results of unit length.
   const float* unit_gain() const {
     return plan->constants().has_gains() ? constants() + plan->constants().unit_gain() : nullptr;
   }

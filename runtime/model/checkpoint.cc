@@ -118,13 +118,9 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   WISP_RETURN_IF_ERROR(metadata::VerifyBuffer(name, bytes, schema::VerifyCheckpointBuffer));
   Metadata metadata{.root = schema::GetCheckpoint(bytes.data())};
   const schema::Checkpoint& root = *metadata.root;
-  WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture()));
-  if (const uint32_t classes = root.num_classes(); classes > 0) {
-    metadata.architecture.head.kind = HeadKind::kClasses;
-    metadata.architecture.head.num_classes = classes;
-    if (const Status status = Validate(metadata.architecture); !status.ok())
-      return InvalidData(name, ": ", status.message());
-  }
+  const std::optional<uint32_t> classes =
+      root.num_classes() > 0 ? std::optional(root.num_classes()) : std::optional<uint32_t>();
+  WISP_ASSIGN_OR_RETURN(metadata.architecture, metadata::ReadArchitecture(name, *root.architecture(), classes));
   metadata.flat_size = FlatSize(ParametersOf(metadata.architecture));
   WISP_RETURN_IF_ERROR(metadata::CheckAlignment(name, *root.segment_bytes()));
   metadata::TextChecker texts(name, bytes.size());

@@ -67,7 +67,8 @@ flatbuffers::Offset<schema::Block> BuildBlock(flatbuffers::FlatBufferBuilder& bu
   out.add_norm_kind(static_cast<schema::NormKind>(b.norm_kind));
   out.add_norm_epsilon(b.norm_epsilon);
   out.add_residual(static_cast<schema::Residual>(b.residual));
-  out.add_no_biases(!b.biases);
+  out.add_no_biases(b.biases == Biases::kNone);
+  out.add_biases(static_cast<schema::Biases>(b.biases));
   out.add_num_heads(b.attention.num_heads);
   out.add_num_kv_heads(b.attention.num_kv_heads);
   out.add_head_width(b.attention.head_width);
@@ -107,7 +108,14 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   out.add_final_norm_kind(static_cast<schema::NormKind>(a.final_norm_kind));
   out.add_temperature(a.head.temperature);
   out.add_position_table(static_cast<schema::PositionTable>(a.position_table));
-  if (const std::optional<UniformArchitecture> u = AsUniform(a); u && FitsFormat4(a)) {
+  out.add_token_types(a.token_types.count);
+  if (a.token_types.separator >= 0) out.add_token_separator(static_cast<uint32_t>(a.token_types.separator));
+  out.add_embedding_norm_epsilon(a.embedding_norm_epsilon.value_or(0));
+  out.add_pooling(static_cast<schema::Pooling>(a.head.pooling));
+  out.add_pooler(static_cast<schema::Pooler>(a.head.pooler));
+  out.add_is_encoder(a.head.kind == HeadKind::kEmbedding);
+  out.add_unit_length(a.head.unit_length);
+  if (const std::optional<UniformArchitecture> u = AsUniform(a); u && FormatOfSwitches(a) == 4) {
     out.add_num_heads(u->num_heads);
     out.add_inner_width(u->inner_width);
     out.add_norm_epsilon(u->norm_epsilon);
@@ -122,8 +130,8 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
 
 container::Format FormatFor(container::Format format, const Architecture& a) {
   const std::optional<UniformArchitecture> u = AsUniform(a);
-  if (!FitsFormat4(a)) {
-    format.oldest_reader = 5;
+  if (const uint32_t needed = FormatOfSwitches(a); needed > 4) {
+    format.oldest_reader = needed;
   } else if (!u) {
     format.oldest_reader = 4;
   } else if (u->attention_slope != 0) {
@@ -171,16 +179,23 @@ Architecture WithBlocks(const schema::Architecture& stored) {
       .position_table = static_cast<PositionTable>(stored.position_table()),
       .attend = static_cast<Attend>(stored.attend()),
       .re_attention = static_cast<ReAttention>(stored.re_attention()),
-      .head = {.output_table = static_cast<OutputTable>(stored.output_table()),
+      .head = {.kind = stored.is_encoder() ? HeadKind::kEmbedding : HeadKind::kNextItem,
+               .output_table = static_cast<OutputTable>(stored.output_table()),
                .output_bias = static_cast<OutputBias>(stored.output_bias()),
-               .temperature = stored.temperature()},
+               .temperature = stored.temperature(),
+               .pooling = static_cast<Pooling>(stored.pooling()),
+               .pooler = static_cast<Pooler>(stored.pooler()),
+               .unit_length = stored.unit_length()},
   };
+  a.token_types.count = stored.token_types();
+  if (const auto separator = stored.token_separator())
+    a.token_types.separator = static_cast<int32_t>(std::min<uint32_t>(*separator, INT32_MAX));
   for (const schema::Block* b : *stored.blocks()) {
     a.blocks.push_back({.norm = static_cast<NormPlacement>(b->norm()),
                         .norm_kind = static_cast<NormKind>(b->norm_kind()),
                         .norm_epsilon = b->norm_epsilon(),
                         .residual = static_cast<Residual>(b->residual()),
-                        .biases = !b->no_biases(),
+                        .biases = b->no_biases() ? Biases::kNone : static_cast<Biases>(b->biases()),
                         .attention = {.num_heads = b->num_heads(),
                                       .num_kv_heads = b->num_kv_heads(),
                                       .head_width = b->head_width(),
@@ -191,8 +206,15 @@ Architecture WithBlocks(const schema::Architecture& stored) {
                                          .gated = b->gated()}});
   }
   if (stored.final_norm_epsilon() != 0) a.final_norm_epsilon = stored.final_norm_epsilon();
+  if (stored.embedding_norm_epsilon() != 0) a.embedding_norm_epsilon = stored.embedding_norm_epsilon();
   a.final_norm_kind = static_cast<NormKind>(stored.final_norm_kind());
   return a;
+}
+
+bool HasFormat7(const schema::Architecture& s) {
+  return s.token_types() != 0 || s.token_separator() || s.embedding_norm_epsilon() != 0 ||
+         s.pooling() != schema::Pooling::First || s.pooler() != schema::Pooler::Tanh || s.is_encoder() ||
+         s.unit_length();
 }
 
 Status Named(const std::string& name, const Status& status) {
@@ -201,13 +223,16 @@ Status Named(const std::string& name, const Status& status) {
 
 }  // namespace
 
-Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored) {
-  const UniformArchitecture uniform = UniformOf(stored);
+Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored,
+                                      std::optional<uint32_t> num_classes) {
+  UniformArchitecture uniform = UniformOf(stored);
+  if (num_classes == 0) return InvalidData(name, ": classifier: num_classes is 0, allowed are 2 to ", kMaxClasses);
+  uniform.num_classes = num_classes.value_or(0);
   if (stored.blocks() == nullptr) {
     if (stored.adapter() != nullptr) return InvalidData(name, ": architecture: has an adapter and names no blocks");
     if (stored.temperature() != 0 || stored.position_table() != schema::PositionTable::Learned ||
-        stored.final_norm_kind() != schema::NormKind::Layer)
-      return InvalidData(name, ": architecture: has a switch of format 5 and names no blocks");
+        stored.final_norm_kind() != schema::NormKind::Layer || HasFormat7(stored))
+      return InvalidData(name, ": architecture: has a switch of format 5 or 7 and names no blocks");
     WISP_RETURN_IF_ERROR(Named(name, Validate(uniform)));
     return static_cast<Architecture>(uniform);
   }
@@ -215,7 +240,9 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
     return InvalidData(name, ": architecture: describes ", stored.blocks()->size(), " blocks, num_blocks is ",
                        stored.num_blocks(), ", allowed are as many, at most ", kMaxBlocks);
   }
+  if (stored.is_encoder() && num_classes) return InvalidData(name, ": architecture: it is an encoder and a classifier");
   Architecture a = WithBlocks(stored);
+  if (num_classes) a.head.kind = HeadKind::kClasses, a.head.num_classes = *num_classes;
   WISP_RETURN_IF_ERROR(Named(name, Validate(a)));
   const bool says_uniform = stored.num_heads() != 0;
   if (says_uniform && (!Validate(uniform).ok() || static_cast<Architecture>(uniform) != a)) {

@@ -45,8 +45,9 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
 // `format` with the oldest reader that understands the architecture (schema/README.md).
 container::Format FormatFor(container::Format format, const Architecture& architecture);
 
-// Checked by Validate; the sentence starts with `name`.
-Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored);
+// Checked by Validate; the sentence starts with `name`. `num_classes`: of a classifier, whose metadata say so elsewhere.
+Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored,
+                                      std::optional<uint32_t> num_classes);
 
 // Whether the numbers lie on 8 bytes: the FlatBuffers verifier (2.0.8) checks the alignment of a vector's length only.
 Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_t>& values);

@@ -51,9 +51,12 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
     return InvalidData(
         name, ": is an adapter, which is used together with its base (--adapter, or one model of both by wisp merge)");
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
-  if (model.classifier && accept == Accept::kRecommender)
-    return InvalidData(name, ": is a classifier, a recommender is needed");
+  const bool encodes = model.architecture.head.kind == HeadKind::kEmbedding;
+  if (accept == Accept::kRecommender && (model.classifier || encodes))
+    return InvalidData(name, ": is ", (encodes ? "an encoder of texts" : "a classifier"), ", a recommender is needed");
   if (!model.classifier && accept == Accept::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
+  if (!model.classifier && !encodes && accept == Accept::kEncoder)
+    return InvalidData(name, ": is a recommender, an encoder of texts or a classifier is needed");
   return OkStatus();
 }
 

@@ -37,8 +37,8 @@ namespace metadata {
 struct ModelMetadata;
 }
 
-// 2: attention_slope; 3: tables of halves; 4: blocks that differ, adapters
-inline constexpr uint32_t kModelFormatVersion = 6;
+// schema/README.md says what is new in each.
+inline constexpr uint32_t kModelFormatVersion = 7;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
@@ -131,9 +131,9 @@ enum class Verify {
   kFull,       // also the hash of every tensor, and that every weight is finite
 };
 
-// Which files a caller has a use for. kAny: recommenders and classifiers. kAnyFile: adapters without their base too, to
-// be looked at; they cannot be run.
-enum class Accept { kRecommender, kClassifier, kAny, kAdapter, kAnyFile };
+// Which files a caller has a use for. kEncoder: what represents whole texts, encoders and classifiers. kAny: all whole
+// models. kAnyFile: adapters without their base too, to be looked at; they cannot be run.
+enum class Accept { kRecommender, kClassifier, kEncoder, kAny, kAdapter, kAnyFile };
 
 // An open model. Movable; pointers, spans and string views from it are valid as long as it (or what it was moved to)
 // lives. Any number of threads may read it.

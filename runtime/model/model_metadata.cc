@@ -239,15 +239,12 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
   }
   model.classifier = ClassifierDescription{.norm_bound = stored->norm_bound(),
                                            .tokenizer = static_cast<Tokenizer>(stored->tokenizer())};
-  model.architecture.head.kind = HeadKind::kClasses;
-  model.architecture.head.num_classes = stored->num_classes();
   const Texts* keys = model.root->item_keys();
   const bool own_keys = !model.architecture.adapter;
   if (own_keys && model.classifier->tokenizer != Tokenizer::kNone && (keys == nullptr || keys->size() == 0)) {
     return InvalidData(name, ": the classifier has a tokenizer, but no item_keys to look tokens up in");
   }
-  const Status status = Validate(model.architecture);
-  return status.ok() ? status : Status(status.code(), name + ": " + status.message());
+  return OkStatus();
 }
 
 Status ReadClassNames(const std::string& name, ModelMetadata& model, TextChecker& texts) {
@@ -273,7 +270,10 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   ModelMetadata model{.root = schema::GetModel(metadata.data())};
   const schema::Model& root = *model.root;
   TextChecker texts(name, metadata.size());
-  WISP_ASSIGN_OR_RETURN(model.architecture, ReadArchitecture(name, *root.architecture()));
+  const schema::Classifier* classifier = root.classifier();
+  const std::optional<uint32_t> num_classes =
+      classifier == nullptr ? std::optional<uint32_t>() : std::optional(classifier->num_classes());
+  WISP_ASSIGN_OR_RETURN(model.architecture, ReadArchitecture(name, *root.architecture(), num_classes));
   WISP_RETURN_IF_ERROR(ReadClassifier(name, model));
   model.parameters = StoredParameters(model.architecture);
   WISP_RETURN_IF_ERROR(CheckAlignment(name, *root.segment_bytes()));

@@ -341,6 +341,99 @@ inline const char *EnumNamePositionTable(PositionTable e) {
   return EnumNamesPositionTable()[index];
 }
 
+enum class Biases : uint8_t {
+  All = 0,
+  None = 1,
+  Qkv = 2,
+  MIN = All,
+  MAX = Qkv
+};
+
+inline const Biases (&EnumValuesBiases())[3] {
+  static const Biases values[] = {
+    Biases::All,
+    Biases::None,
+    Biases::Qkv
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesBiases() {
+  static const char * const names[4] = {
+    "All",
+    "None",
+    "Qkv",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNameBiases(Biases e) {
+  if (flatbuffers::IsOutRange(e, Biases::All, Biases::Qkv)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesBiases()[index];
+}
+
+enum class Pooling : uint8_t {
+  First = 0,
+  Mean = 1,
+  MIN = First,
+  MAX = Mean
+};
+
+inline const Pooling (&EnumValuesPooling())[2] {
+  static const Pooling values[] = {
+    Pooling::First,
+    Pooling::Mean
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesPooling() {
+  static const char * const names[3] = {
+    "First",
+    "Mean",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNamePooling(Pooling e) {
+  if (flatbuffers::IsOutRange(e, Pooling::First, Pooling::Mean)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesPooling()[index];
+}
+
+enum class Pooler : uint8_t {
+  Tanh = 0,
+  None = 1,
+  MIN = Tanh,
+  MAX = None
+};
+
+inline const Pooler (&EnumValuesPooler())[2] {
+  static const Pooler values[] = {
+    Pooler::Tanh,
+    Pooler::None
+  };
+  return values;
+}
+
+inline const char * const *EnumNamesPooler() {
+  static const char * const names[3] = {
+    "Tanh",
+    "None",
+    nullptr
+  };
+  return names;
+}
+
+inline const char *EnumNamePooler(Pooler e) {
+  if (flatbuffers::IsOutRange(e, Pooler::Tanh, Pooler::None)) return "";
+  const size_t index = static_cast<size_t>(e);
+  return EnumNamesPooler()[index];
+}
+
 enum class ElementType : uint8_t {
   F32 = 0,
   U32 = 1,
@@ -394,6 +487,7 @@ struct BlockT : public flatbuffers::NativeTable {
   uint32_t rotary_width = 0;
   float rotary_base = 0.0f;
   bool rotary_interleaved = false;
+  wisp::schema::Biases biases = wisp::schema::Biases::All;
 };
 
 struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -415,7 +509,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_GATED = 26,
     VT_ROTARY_WIDTH = 28,
     VT_ROTARY_BASE = 30,
-    VT_ROTARY_INTERLEAVED = 32
+    VT_ROTARY_INTERLEAVED = 32,
+    VT_BIASES = 34
   };
   wisp::schema::NormPlacement norm() const {
     return static_cast<wisp::schema::NormPlacement>(GetField<uint8_t>(VT_NORM, 0));
@@ -462,6 +557,9 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool rotary_interleaved() const {
     return GetField<uint8_t>(VT_ROTARY_INTERLEAVED, 0) != 0;
   }
+  wisp::schema::Biases biases() const {
+    return static_cast<wisp::schema::Biases>(GetField<uint8_t>(VT_BIASES, 0));
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_NORM, 1) &&
@@ -479,6 +577,7 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint32_t>(verifier, VT_ROTARY_WIDTH, 4) &&
            VerifyField<float>(verifier, VT_ROTARY_BASE, 4) &&
            VerifyField<uint8_t>(verifier, VT_ROTARY_INTERLEAVED, 1) &&
+           VerifyField<uint8_t>(verifier, VT_BIASES, 1) &&
            verifier.EndTable();
   }
   BlockT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -535,6 +634,9 @@ struct BlockBuilder {
   void add_rotary_interleaved(bool rotary_interleaved) {
     fbb_.AddElement<uint8_t>(Block::VT_ROTARY_INTERLEAVED, static_cast<uint8_t>(rotary_interleaved), 0);
   }
+  void add_biases(wisp::schema::Biases biases) {
+    fbb_.AddElement<uint8_t>(Block::VT_BIASES, static_cast<uint8_t>(biases), 0);
+  }
   explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -562,7 +664,8 @@ inline flatbuffers::Offset<Block> CreateBlock(
     bool gated = false,
     uint32_t rotary_width = 0,
     float rotary_base = 0.0f,
-    bool rotary_interleaved = false) {
+    bool rotary_interleaved = false,
+    wisp::schema::Biases biases = wisp::schema::Biases::All) {
   BlockBuilder builder_(_fbb);
   builder_.add_rotary_base(rotary_base);
   builder_.add_rotary_width(rotary_width);
@@ -572,6 +675,7 @@ inline flatbuffers::Offset<Block> CreateBlock(
   builder_.add_num_kv_heads(num_kv_heads);
   builder_.add_num_heads(num_heads);
   builder_.add_norm_epsilon(norm_epsilon);
+  builder_.add_biases(biases);
   builder_.add_rotary_interleaved(rotary_interleaved);
   builder_.add_gated(gated);
   builder_.add_no_biases(no_biases);
@@ -693,6 +797,13 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer;
   wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned;
   float temperature = 0.0f;
+  uint32_t token_types = 0;
+  flatbuffers::Optional<uint32_t> token_separator = flatbuffers::nullopt;
+  float embedding_norm_epsilon = 0.0f;
+  wisp::schema::Pooling pooling = wisp::schema::Pooling::First;
+  wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh;
+  bool is_encoder = false;
+  bool unit_length = false;
   ArchitectureT() = default;
   ArchitectureT(const ArchitectureT &o);
   ArchitectureT(ArchitectureT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -725,7 +836,14 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ADAPTER = 40,
     VT_FINAL_NORM_KIND = 42,
     VT_POSITION_TABLE = 44,
-    VT_TEMPERATURE = 46
+    VT_TEMPERATURE = 46,
+    VT_TOKEN_TYPES = 48,
+    VT_TOKEN_SEPARATOR = 50,
+    VT_EMBEDDING_NORM_EPSILON = 52,
+    VT_POOLING = 54,
+    VT_POOLER = 56,
+    VT_IS_ENCODER = 58,
+    VT_UNIT_LENGTH = 60
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -793,6 +911,27 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   float temperature() const {
     return GetField<float>(VT_TEMPERATURE, 0.0f);
   }
+  uint32_t token_types() const {
+    return GetField<uint32_t>(VT_TOKEN_TYPES, 0);
+  }
+  flatbuffers::Optional<uint32_t> token_separator() const {
+    return GetOptional<uint32_t, uint32_t>(VT_TOKEN_SEPARATOR);
+  }
+  float embedding_norm_epsilon() const {
+    return GetField<float>(VT_EMBEDDING_NORM_EPSILON, 0.0f);
+  }
+  wisp::schema::Pooling pooling() const {
+    return static_cast<wisp::schema::Pooling>(GetField<uint8_t>(VT_POOLING, 0));
+  }
+  wisp::schema::Pooler pooler() const {
+    return static_cast<wisp::schema::Pooler>(GetField<uint8_t>(VT_POOLER, 0));
+  }
+  bool is_encoder() const {
+    return GetField<uint8_t>(VT_IS_ENCODER, 0) != 0;
+  }
+  bool unit_length() const {
+    return GetField<uint8_t>(VT_UNIT_LENGTH, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
@@ -820,6 +959,13 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint8_t>(verifier, VT_FINAL_NORM_KIND, 1) &&
            VerifyField<uint8_t>(verifier, VT_POSITION_TABLE, 1) &&
            VerifyField<float>(verifier, VT_TEMPERATURE, 4) &&
+           VerifyField<uint32_t>(verifier, VT_TOKEN_TYPES, 4) &&
+           VerifyField<uint32_t>(verifier, VT_TOKEN_SEPARATOR, 4) &&
+           VerifyField<float>(verifier, VT_EMBEDDING_NORM_EPSILON, 4) &&
+           VerifyField<uint8_t>(verifier, VT_POOLING, 1) &&
+           VerifyField<uint8_t>(verifier, VT_POOLER, 1) &&
+           VerifyField<uint8_t>(verifier, VT_IS_ENCODER, 1) &&
+           VerifyField<uint8_t>(verifier, VT_UNIT_LENGTH, 1) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -897,6 +1043,27 @@ struct ArchitectureBuilder {
   void add_temperature(float temperature) {
     fbb_.AddElement<float>(Architecture::VT_TEMPERATURE, temperature, 0.0f);
   }
+  void add_token_types(uint32_t token_types) {
+    fbb_.AddElement<uint32_t>(Architecture::VT_TOKEN_TYPES, token_types, 0);
+  }
+  void add_token_separator(uint32_t token_separator) {
+    fbb_.AddElement<uint32_t>(Architecture::VT_TOKEN_SEPARATOR, token_separator);
+  }
+  void add_embedding_norm_epsilon(float embedding_norm_epsilon) {
+    fbb_.AddElement<float>(Architecture::VT_EMBEDDING_NORM_EPSILON, embedding_norm_epsilon, 0.0f);
+  }
+  void add_pooling(wisp::schema::Pooling pooling) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_POOLING, static_cast<uint8_t>(pooling), 0);
+  }
+  void add_pooler(wisp::schema::Pooler pooler) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_POOLER, static_cast<uint8_t>(pooler), 0);
+  }
+  void add_is_encoder(bool is_encoder) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_IS_ENCODER, static_cast<uint8_t>(is_encoder), 0);
+  }
+  void add_unit_length(bool unit_length) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_UNIT_LENGTH, static_cast<uint8_t>(unit_length), 0);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -931,8 +1098,18 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
     wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
     wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned,
-    float temperature = 0.0f) {
+    float temperature = 0.0f,
+    uint32_t token_types = 0,
+    flatbuffers::Optional<uint32_t> token_separator = flatbuffers::nullopt,
+    float embedding_norm_epsilon = 0.0f,
+    wisp::schema::Pooling pooling = wisp::schema::Pooling::First,
+    wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh,
+    bool is_encoder = false,
+    bool unit_length = false) {
   ArchitectureBuilder builder_(_fbb);
+  builder_.add_embedding_norm_epsilon(embedding_norm_epsilon);
+  if(token_separator) { builder_.add_token_separator(*token_separator); }
+  builder_.add_token_types(token_types);
   builder_.add_temperature(temperature);
   builder_.add_adapter(adapter);
   builder_.add_final_norm_epsilon(final_norm_epsilon);
@@ -946,6 +1123,10 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
   builder_.add_width(width);
   builder_.add_max_length(max_length);
   builder_.add_num_items(num_items);
+  builder_.add_unit_length(unit_length);
+  builder_.add_is_encoder(is_encoder);
+  builder_.add_pooler(pooler);
+  builder_.add_pooling(pooling);
   builder_.add_position_table(position_table);
   builder_.add_final_norm_kind(final_norm_kind);
   builder_.add_re_attention(re_attention);
@@ -986,7 +1167,14 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
     flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
     wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
     wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned,
-    float temperature = 0.0f) {
+    float temperature = 0.0f,
+    uint32_t token_types = 0,
+    flatbuffers::Optional<uint32_t> token_separator = flatbuffers::nullopt,
+    float embedding_norm_epsilon = 0.0f,
+    wisp::schema::Pooling pooling = wisp::schema::Pooling::First,
+    wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh,
+    bool is_encoder = false,
+    bool unit_length = false) {
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>>(*blocks) : 0;
   return wisp::schema::CreateArchitecture(
       _fbb,
@@ -1011,7 +1199,14 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
       adapter,
       final_norm_kind,
       position_table,
-      temperature);
+      temperature,
+      token_types,
+      token_separator,
+      embedding_norm_epsilon,
+      pooling,
+      pooler,
+      is_encoder,
+      unit_length);
 }
 
 flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1190,6 +1385,7 @@ inline void Block::UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *
   { auto _e = rotary_width(); _o->rotary_width = _e; }
   { auto _e = rotary_base(); _o->rotary_base = _e; }
   { auto _e = rotary_interleaved(); _o->rotary_interleaved = _e; }
+  { auto _e = biases(); _o->biases = _e; }
 }
 
 inline flatbuffers::Offset<Block> Block::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1215,6 +1411,7 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
   auto _rotary_width = _o->rotary_width;
   auto _rotary_base = _o->rotary_base;
   auto _rotary_interleaved = _o->rotary_interleaved;
+  auto _biases = _o->biases;
   return wisp::schema::CreateBlock(
       _fbb,
       _norm,
@@ -1231,7 +1428,8 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
       _gated,
       _rotary_width,
       _rotary_base,
-      _rotary_interleaved);
+      _rotary_interleaved,
+      _biases);
 }
 
 inline AdapterT *Adapter::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -1287,7 +1485,14 @@ inline ArchitectureT::ArchitectureT(const ArchitectureT &o)
         adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr),
         final_norm_kind(o.final_norm_kind),
         position_table(o.position_table),
-        temperature(o.temperature) {
+        temperature(o.temperature),
+        token_types(o.token_types),
+        token_separator(o.token_separator),
+        embedding_norm_epsilon(o.embedding_norm_epsilon),
+        pooling(o.pooling),
+        pooler(o.pooler),
+        is_encoder(o.is_encoder),
+        unit_length(o.unit_length) {
   blocks.reserve(o.blocks.size());
   for (const auto &blocks_ : o.blocks) { blocks.emplace_back((blocks_) ? new wisp::schema::BlockT(*blocks_) : nullptr); }
 }
@@ -1315,6 +1520,13 @@ inline ArchitectureT &ArchitectureT::operator=(ArchitectureT o) FLATBUFFERS_NOEX
   std::swap(final_norm_kind, o.final_norm_kind);
   std::swap(position_table, o.position_table);
   std::swap(temperature, o.temperature);
+  std::swap(token_types, o.token_types);
+  std::swap(token_separator, o.token_separator);
+  std::swap(embedding_norm_epsilon, o.embedding_norm_epsilon);
+  std::swap(pooling, o.pooling);
+  std::swap(pooler, o.pooler);
+  std::swap(is_encoder, o.is_encoder);
+  std::swap(unit_length, o.unit_length);
   return *this;
 }
 
@@ -1349,6 +1561,13 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = final_norm_kind(); _o->final_norm_kind = _e; }
   { auto _e = position_table(); _o->position_table = _e; }
   { auto _e = temperature(); _o->temperature = _e; }
+  { auto _e = token_types(); _o->token_types = _e; }
+  { auto _e = token_separator(); _o->token_separator = _e; }
+  { auto _e = embedding_norm_epsilon(); _o->embedding_norm_epsilon = _e; }
+  { auto _e = pooling(); _o->pooling = _e; }
+  { auto _e = pooler(); _o->pooler = _e; }
+  { auto _e = is_encoder(); _o->is_encoder = _e; }
+  { auto _e = unit_length(); _o->unit_length = _e; }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1381,6 +1600,13 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _final_norm_kind = _o->final_norm_kind;
   auto _position_table = _o->position_table;
   auto _temperature = _o->temperature;
+  auto _token_types = _o->token_types;
+  auto _token_separator = _o->token_separator;
+  auto _embedding_norm_epsilon = _o->embedding_norm_epsilon;
+  auto _pooling = _o->pooling;
+  auto _pooler = _o->pooler;
+  auto _is_encoder = _o->is_encoder;
+  auto _unit_length = _o->unit_length;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
@@ -1404,7 +1630,14 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
       _adapter,
       _final_norm_kind,
       _position_table,
-      _temperature);
+      _temperature,
+      _token_types,
+      _token_separator,
+      _embedding_norm_epsilon,
+      _pooling,
+      _pooler,
+      _is_encoder,
+      _unit_length);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -135,7 +135,9 @@ Result<UniformArchitecture> ArchitectureOfShapes(const std::string& path, const 
     const uint64_t inner = out != nullptr && out->shape.size() == 2 ? out->shape[1] : in->shape[0];
     a.inner_width = static_cast<uint32_t>(std::min<uint64_t>(inner, 4 * kMaxWidth));
     a.gated = in->shape[0] == 2 * inner;
-    a.biases = file.Find("blocks.0.feed_forward_in.bias") != nullptr;
+    const bool biased = file.Find("blocks.0.feed_forward_in.bias") != nullptr;
+    const bool qkv_biased = file.Find("blocks.0.attention.in_proj_bias") != nullptr;
+    a.biases = biased ? Biases::kAll : qkv_biased ? Biases::kQkv : Biases::kNone;
     a.norm_kind = file.Find("blocks.0.attention_norm.bias") != nullptr ? NormKind::kLayer : NormKind::kRms;
     a.residual =
         file.Find(TorchName("block0.attention_residual_gate.weight")) != nullptr ? Residual::kGated : Residual::kPlain;

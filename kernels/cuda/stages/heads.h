@@ -19,6 +19,27 @@ __device__ inline double ClipScale(const float* x, size_t n, double bound) {
   return bound < norm ? bound / norm : 1;
 }
 
+__device__ inline float MeanOfColumn(const float* x, size_t rows, size_t d) {
+  float sum = 0;
+  for (size_t r = 0; r < rows; ++r) sum = __fadd_rn(sum, x[r * d]);
+  return rows > 0 ? __fmul_rn(sum, 1.0f / static_cast<float>(rows)) : 0.0f;
+}
+
+// Of one record.
+struct MeanRowsStageArgs {
+  const float* x_RD;
+  float* y_D;
+  size_t rows, d;
+};
+
+struct MeanRowsStage {
+  using Args = MeanRowsStageArgs;
+  static constexpr StageKind kKind = StageKind::kMeanRows;
+  static __device__ void Run(const Args& a, const BlockPlace& block) {
+    for (size_t i = ThreadOf(block); i < a.d; i += ThreadsOf(block)) a.y_D[i] = MeanOfColumn(a.x_RD + i, a.rows, a.d);
+  }
+};
+
 struct ClipRowsStage {
   using Args = ClipRowsArgs<>;
   static constexpr StageKind kKind = StageKind::kClipRows;

@@ -7,8 +7,8 @@ namespace wisp {
 namespace {
 
 bool IsGain(ParameterRole role) {
-  return role == ParameterRole::kAttentionNormGain || role == ParameterRole::kFeedForwardNormGain ||
-         role == ParameterRole::kFinalNormGain;
+  return role == ParameterRole::kEmbeddingNormGain || role == ParameterRole::kAttentionNormGain ||
+         role == ParameterRole::kFeedForwardNormGain || role == ParameterRole::kFinalNormGain;
 }
 
 bool IsDown(ParameterRole role) {
@@ -47,7 +47,7 @@ void InitialiseWeights(const Architecture& architecture, const InitialisationOpt
   for (const ParameterSpec& p : ParametersOf(architecture)) {
     const std::span<float> values = weights.subspan(p.offset, p.size());
     if (p.shape == ParameterShape::kTable) {
-      const bool positions = p.role == ParameterRole::kPositionTable;
+      const bool positions = p.role == ParameterRole::kPositionTable || p.role == ParameterRole::kTypeTable;
       const float deviation = positions ? options.position_deviation : options.table_deviation;
       for (float& w : values) w = deviation * static_cast<float>(random.Normal());
     } else if (p.shape == ParameterShape::kMatrix && p.role != ParameterRole::kClassWeight && !IsUp(p.role)) {

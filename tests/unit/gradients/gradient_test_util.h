@@ -172,7 +172,7 @@ inline std::vector<Architecture> NewerArchitectures() {
   all[3].norm = NormPlacement::kPost;
   all[4].activation = ActivationKind::kGeluTanh;
   all[4].num_kv_heads = 1;
-  all[4].biases = false;
+  all[4].biases = Biases::kNone;
   // What people call Llama, and eSASRec's block.
   all[5] = {.num_items = 9,
             .max_length = 6,
@@ -184,7 +184,7 @@ inline std::vector<Architecture> NewerArchitectures() {
             .activation = ActivationKind::kSilu,
             .rotary = {.width = 2, .interleaved = true},
             .norm_kind = NormKind::kRms,
-            .biases = false,
+            .biases = Biases::kNone,
             .gated = true,
             .position_table = PositionTable::kNone};
   all[6].residual = Residual::kGated;
@@ -193,6 +193,13 @@ inline std::vector<Architecture> NewerArchitectures() {
   std::vector<Architecture> every(all.begin(), all.end());
   every.push_back(every[0]);
   every.back().re_attention = ReAttention::kOn;
+  // Format 7: types and a norm of the embedding; biases of queries, keys and values alone.
+  every.push_back(every[2]);
+  every.back().attend = Attend::kAll;
+  every.back().token_types = {.count = 3, .separator = 2};
+  every.back().embedding_norm_epsilon = 1e-3f;
+  every.push_back(every[5]);
+  for (BlockSpec& b : every.back().blocks) b.biases = Biases::kQkv;
   // A cosine head, on a tied and on an untied table.
   every.push_back(every[2]);
   every.back().head.temperature = 0.3f;

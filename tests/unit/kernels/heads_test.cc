@@ -280,10 +280,11 @@ double CheckClipRows(const OpTable& ops, size_t d, int variant, uint64_t seed) {
 }
 
 // d <dy, clip(tanh(p))> / dp_i.
-double ClippedTanhDerivative(const Row& p, const Row& dy, size_t first, size_t d, size_t i, double bound) {
+double ClippedDerivative(const Row& p, const Row& dy, size_t first, size_t d, size_t i, double bound, Before before) {
   std::vector<Dual> of_row(p.data() + first, p.data() + first + d), y(d);
   of_row[i].derivative = 1;
-  reference::Map<Dual>({.x = of_row.data(), .y = of_row.data(), .n = d, .function = Function::kTanh});
+  if (before == Before::kTanh)
+    reference::Map<Dual>({.x = of_row.data(), .y = of_row.data(), .n = d, .function = Function::kTanh});
   reference::ClipRows<Dual>(
       {.x_RD = of_row.data(), .noise_RD = nullptr, .y_RD = y.data(), .rows = 1, .d = d, .bound = bound});
   double sum = 0;
@@ -291,19 +292,27 @@ double ClippedTanhDerivative(const Row& p, const Row& dy, size_t first, size_t d
   return sum;
 }
 
-double CheckClippedTanhBackward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
+double CheckClipRowsBackward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
   const size_t rows = 1 + random() % 3;
   const double bound = std::vector<double>{0, 0.1, 1.5, 1e6}[static_cast<size_t>(variant)];
+  const Before before = random() % 2 == 0 ? Before::kTanh : Before::kNothing;
   Row p(rows * d, random, 0.7f), x(rows * d), dy(rows * d, random, 1.0f), dp(rows * d);
-  ReferenceOps().map({.x = p.data(), .y = x.data(), .n = rows * d, .function = Function::kTanh});
+  for (size_t i = 0; i < rows * d; ++i) x.data()[i] = p.data()[i];
+  if (before == Before::kTanh)
+    ReferenceOps().map({.x = p.data(), .y = x.data(), .n = rows * d, .function = Function::kTanh});
   dp.Fill(NAN);
   if (d > 0) PlanPerturbation(dp.data(), 1e-3);
-  ops.clipped_tanh_backward(
-      {.x_RD = x.data(), .dy_RD = dy.data(), .dp_RD = dp.data(), .rows = rows, .d = d, .bound = bound});
+  ops.clip_rows_backward({.x_RD = x.data(),
+                          .dy_RD = dy.data(),
+                          .dx_RD = dp.data(),
+                          .rows = rows,
+                          .d = d,
+                          .bound = bound,
+                          .before = before});
   ErrorMeter meter;
   for (size_t i = 0; i < rows * d; ++i) {
-    const double expected = ClippedTanhDerivative(p, dy, i / d * d, d, i % d, bound);
+    const double expected = ClippedDerivative(p, dy, i / d * d, d, i % d, bound, before);
     meter.Add(dp.data()[i], expected, 1e-6 * (Largest(dy.Double().data() + i / d * d, d) + 1));
   }
   EXPECT_TRUE(dp.GuardsIntact());
@@ -316,7 +325,7 @@ TEST(TargetLogits, EqualProductsInDoubleAndHideTheTarget) { Hold<&OpTable::targe
 TEST(TargetGradient, EqualsDualNumbers) { Hold<&OpTable::target_gradient>(4, CheckTargetGradient); }
 TEST(ClassCrossEntropy, EqualsDualNumbers) { Hold<&OpTable::class_cross_entropy>(5, CheckClasses); }
 TEST(ClipRows, EqualsItsFormulaInDouble) { Hold<&OpTable::clip_rows>(6, CheckClipRows); }
-TEST(ClippedTanhBackward, EqualsDualNumbers) { Hold<&OpTable::clipped_tanh_backward>(7, CheckClippedTanhBackward); }
+TEST(ClipRowsBackward, EqualsDualNumbers) { Hold<&OpTable::clip_rows_backward>(7, CheckClipRowsBackward); }
 
 // What a table computes with its own products and scalings has the bits of these.
 TEST(TargetBeside, HasTheBitsOfTheTablesOwnProductsAndScalings) {

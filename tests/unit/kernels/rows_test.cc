@@ -88,6 +88,51 @@ double CheckCopyRows(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   return meter.worst();
 }
 
+double CheckMeanRows(const OpTable& ops, size_t d, int variant, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const size_t rows = random() % 9;
+  const SomeRecords some(random, rows);
+  const Segments records = variant == 0 ? Segments{.rows = rows} : some.segments();
+  Row x(rows * d, random, 1.0f), y(records.num_records * d);
+  y.Fill(NAN);
+  if (d > 0) PlanPerturbation(y.at(0, d - 1), 1e-3);
+  ops.mean_rows({.x_RD = x.data(), .y_BD = y.data(), .records = records, .d = d});
+  ErrorMeter meter;
+  for (size_t b = 0; b < records.num_records; ++b) {
+    const auto n = static_cast<double>(records.size(b));
+    for (size_t i = 0; i < d; ++i) {
+      double sum = 0, magnitudes = 0;
+      for (size_t r = records.begin(b); r < records.begin(b) + records.size(b); ++r)
+        sum += x.data()[r * d + i], magnitudes += std::abs(x.data()[r * d + i]);
+      meter.Add(y.data()[b * d + i], n > 0 ? sum / n : 0, 4 * kUlp * magnitudes + kNothing);
+    }
+  }
+  EXPECT_TRUE(y.GuardsIntact());
+  return meter.worst();
+}
+
+double CheckMeanRowsBackward(const OpTable& ops, size_t d, int variant, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const size_t rows = 1 + random() % 8;
+  const SomeRecords some(random, rows);
+  const Segments records = variant == 0 ? Segments{.rows = rows} : some.segments();
+  Row dy(records.num_records * d, random, 1.0f), dx(rows * d);
+  dx.Fill(NAN);
+  if (d > 0) PlanPerturbation(dx.at(0, d - 1), 1e-3);
+  ops.mean_rows_backward({.dy_BD = dy.data(), .dx_RD = dx.data(), .records = records, .d = d});
+  ErrorMeter meter;
+  for (size_t b = 0; b < records.num_records; ++b) {
+    for (size_t r = records.begin(b); r < records.begin(b) + records.size(b); ++r) {
+      for (size_t i = 0; i < d; ++i) {
+        const double expected = dy.data()[b * d + i] / static_cast<double>(records.size(b));
+        meter.Add(dx.data()[r * d + i], expected, 4 * kUlp * std::abs(expected) + kNothing);
+      }
+    }
+  }
+  EXPECT_TRUE(dx.GuardsIntact());
+  return meter.worst();
+}
+
 double CheckGatherColumns(const OpTable& ops, size_t columns, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
   const size_t rows = 1 + random() % 5, n = 6;
@@ -239,6 +284,8 @@ double CheckDrawKeep(const OpTable& ops, size_t rows, int variant, uint64_t seed
 TEST(Map, EqualsTheFunctionInDouble) { Hold<&OpTable::map>(1, CheckMap); }
 TEST(Clear, LeavesZeros) { Hold<&OpTable::clear>(2, CheckClear); }
 TEST(CopyRows, CopiesTheNamedRowsAlone) { Hold<&OpTable::copy_rows>(3, CheckCopyRows); }
+TEST(MeanRows, IsTheMeanOfEachRecordsRows) { Hold<&OpTable::mean_rows>(10, CheckMeanRows); }
+TEST(MeanRowsBackward, GivesEachRowItsShare) { Hold<&OpTable::mean_rows_backward>(11, CheckMeanRowsBackward); }
 TEST(GatherColumns, CopiesTheColumnsThatAreThere) { Hold<&OpTable::gather_columns>(4, CheckGatherColumns); }
 TEST(PositionIds, CountFromTheStartOrToTheEnd) { Hold<&OpTable::position_ids>(5, CheckPositionIds); }
 TEST(EmbedVariance, EqualsItsFormula) { Hold<&OpTable::embed_variance>(6, CheckEmbedVariance); }

@@ -88,17 +88,17 @@ INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0
 // A graph for inference, whose blocks take turns in one room, gives the bits of training's in less of it; deep ones
 // most of all.
 TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
-  std::vector<UniformArchitecture> all = SmallClassifiers();
+  std::vector<Architecture> all = SmallClassifiers();
   all.push_back(all[0]);
-  all.back().num_blocks = 5;
+  all.back().blocks.resize(5, all[0].blocks[0]);
   all.push_back(all[1]);
-  all.back().num_blocks = 4;
-  for (const UniformArchitecture& a : all) {
+  all.back().blocks.resize(4, all[1].blocks[0]);
+  for (const Architecture& a : all) {
     ClassifierHarness training(a, RandomClassifierWeights(a, 23), kernels::BestOps());
     const Classifier graph(a, kernels::BestOps(), {.use = GraphUse::kInference});
     const Buffers buffers = graph.AllocateForInference();
     EXPECT_EQ(buffers.forward.size_bytes() + ArenaPlan::kAlignment, graph.inference_bytes());
-    if (a.num_blocks > 0) {
+    if (!a.blocks.empty()) {
       EXPECT_LT(graph.inference_bytes(), training.graph.inference_bytes());
     }
     const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
@@ -107,16 +107,16 @@ TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
       RecordContext reference = training.Context();
       const float* expected = training.graph.Logits(reference, c.tokens);
       const float* logits = graph.Logits(context, c.tokens);
-      for (size_t k = 0; k < a.num_classes; ++k)
-        EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.num_blocks << " blocks";
+      for (size_t k = 0; k < a.head.num_classes; ++k)
+        EXPECT_EQ(logits[k], expected[k]) << c.name << ", " << a.blocks.size() << " blocks";
     }
   }
 }
 
 // So pretrained encoder weights are copied to the front and nothing else has to be known.
 TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
-  UniformArchitecture without = SmallClassifiers()[0];
-  without.num_classes = 0;
+  Architecture without = SmallClassifiers()[0];
+  without.head = {};
   const auto encoder = ParametersOf(without), all = ParametersOf(SmallClassifiers()[0]);
   ASSERT_EQ(all.size(), encoder.size() + 4);
   for (size_t i = 0; i < encoder.size(); ++i) {
@@ -127,20 +127,59 @@ TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
 }
 
 TEST(Classifier, ArchitecturesWithoutMeaningAreRefused) {
-  const UniformArchitecture good = SmallClassifiers()[0];
+  const Architecture good = SmallClassifiers()[0];
   EXPECT_TRUE(Validate(good).ok());
-  UniformArchitecture bad = good;
-  bad.num_classes = 1;
+  Architecture bad = good;
+  bad.head.num_classes = 1;
   EXPECT_FALSE(Validate(bad).ok());
   bad = good;
   bad.attend = Attend::kCausal;
   EXPECT_FALSE(Validate(bad).ok());
   bad = good;
-  bad.output_table = OutputTable::kUntied;
+  bad.head.output_table = OutputTable::kUntied;
   EXPECT_FALSE(Validate(bad).ok());
   bad = good;
-  bad.output_bias = OutputBias::kTrained;
+  bad.head.output_bias = OutputBias::kTrained;
   EXPECT_FALSE(Validate(bad).ok());
+  bad = good;
+  bad.head.unit_length = true;
+  EXPECT_FALSE(Validate(bad).ok());
+  bad = good;
+  bad.token_types = {.count = 0, .separator = 3};
+  EXPECT_FALSE(Validate(bad).ok());
+  bad.token_types = {.count = 2, .separator = static_cast<int32_t>(good.num_items)};
+  EXPECT_FALSE(Validate(bad).ok());
+  bad.token_types = {.count = 2, .separator = 3};
+  EXPECT_TRUE(Validate(bad).ok());
+}
+
+// Of an encoder: the same representation as the classifier's, and of unit length where that is asked for.
+TEST(Encoder, RepresentsAsTheClassifierDoes) {
+  for (Architecture a : SmallClassifiers()) {
+    ClassifierHarness classifier(a, RandomClassifierWeights(a, 24), kernels::BestOps());
+    a.head.kind = HeadKind::kEmbedding;
+    a.head.num_classes = 0;
+    for (const bool unit_length : {false, true}) {
+      a.head.unit_length = unit_length;
+      ASSERT_TRUE(Validate(a).ok());
+      const Classifier encoder(a, kernels::BestOps(), {.use = GraphUse::kInference});
+      const std::vector<float> weights(classifier.flat.begin(),
+                                       classifier.flat.begin() + static_cast<ptrdiff_t>(FlatSize(ParametersOf(a))));
+      const PackedWeights packed(encoder, weights.data());
+      const Buffers buffers = encoder.AllocateForInference();
+      const KeyValueCache cache = encoder.AllocateCache(KeptBlocks::kInTurn);
+      RecordContext context{.weights = packed.view(), .buffers = buffers, .cache = &cache};
+      for (const Case& c : Cases()) {
+        RecordContext reference = classifier.Context();
+        const float* expected = classifier.graph.Represent(reference, c.tokens);
+        double squares = 0;
+        for (size_t k = 0; k < a.width; ++k) squares += double{expected[k]} * double{expected[k]};
+        const double length = unit_length ? std::sqrt(squares) : 1;
+        const float* h = encoder.Represent(context, c.tokens);
+        for (size_t k = 0; k < a.width; ++k) EXPECT_NEAR(h[k], expected[k] / length, 1e-6) << c.name;
+      }
+    }
+  }
 }
 
 }  // namespace

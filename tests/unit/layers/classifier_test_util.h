@@ -89,10 +89,15 @@ struct NaiveClassifier {
     using std::tanh;
     const size_t d = a.width;
     const auto states = NaiveRecommender<T>(a, weights).Encode(tokens);
-    std::vector<T> h(d, T(0));
+    std::vector<T> pooled = states[0], h(d, T(0));
+    for (size_t j = 0; a.head.pooling == Pooling::kMean && j < d; ++j) {
+      pooled[j] = T(0);
+      for (const auto& state : states) pooled[j] = pooled[j] + state[j] / T(double(states.size()));
+    }
+    if (a.head.pooler == Pooler::kNone) return pooled;
     for (size_t j = 0; j < d; ++j) {
       h[j] = At("pooler.bias", j);
-      for (size_t k = 0; k < d; ++k) h[j] = h[j] + states[0][k] * At("pooler.weight", j * d + k);
+      for (size_t k = 0; k < d; ++k) h[j] = h[j] + pooled[k] * At("pooler.weight", j * d + k);
       h[j] = tanh(h[j]);
     }
     return h;
@@ -175,7 +180,7 @@ class ClassifierHarness {
   double loss = 0;
 };
 
-inline std::vector<UniformArchitecture> SmallClassifiers() {
+inline std::vector<Architecture> SmallClassifiers() {
   UniformArchitecture base{.num_items = 9,
                            .max_length = 6,
                            .width = 4,
@@ -192,7 +197,26 @@ inline std::vector<UniformArchitecture> SmallClassifiers() {
   all[2].activation = ActivationKind::kRelu;
   all[3].num_blocks = 0;
   all[3].num_classes = 5;
-  return all;
+  std::vector<Architecture> classifiers(all.begin(), all.end());
+  // As BERT has it: types, a norm of the embedding, norms behind.
+  Architecture bert = all[1];
+  bert.token_types = {.count = 2, .separator = 3};
+  bert.embedding_norm_epsilon = 1e-3f;
+  classifiers.push_back(bert);
+  // Means, before norms and behind them.
+  for (Architecture mean : {bert, classifiers[0]}) {
+    mean.head.pooling = Pooling::kMean;
+    mean.head.pooler = Pooler::kNone;
+    classifiers.push_back(mean);
+    mean.head.pooler = Pooler::kTanh;
+    mean.token_types = {.count = 1, .separator = -1};
+    for (BlockSpec& b : mean.blocks) b.biases = Biases::kQkv;
+    classifiers.push_back(mean);
+  }
+  Architecture bare = classifiers[0];
+  bare.head.pooler = Pooler::kNone;
+  classifiers.push_back(bare);
+  return classifiers;
 }
 
 }  // namespace wisp::testing

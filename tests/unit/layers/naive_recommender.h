@@ -5,6 +5,7 @@
 #ifndef WISP_TESTS_UNIT_LAYERS_NAIVE_RECOMMENDER_H_
 #define WISP_TESTS_UNIT_LAYERS_NAIVE_RECOMMENDER_H_
 
+#include <algorithm>
 #include <cmath>
 #include <span>
 #include <string>
@@ -46,8 +47,10 @@ class NaiveRecommender {
         x[t][k] = T(a_.embedding_scale) * At("item_embedding", ids[t] * d + k);
         if (a_.position_table == PositionTable::kLearned)
           x[t][k] = x[t][k] + At("position_embedding", (first + t) * d + k);
+        if (a_.token_types.count > 0) x[t][k] = x[t][k] + At("type_embedding", TypeOf(ids, t) * d + k);
       }
     }
+    if (a_.embedding_norm_epsilon) x = Norm("embedding_norm", NormKind::kLayer, *a_.embedding_norm_epsilon, x);
     Variances v;
     for (size_t t = 0; a_.re_attention == ReAttention::kOn && t < t_max; ++t) {
       const double scale = a_.embedding_scale;
@@ -117,6 +120,12 @@ class NaiveRecommender {
   }
 
  private:
+  size_t TypeOf(std::span<const int32_t> ids, size_t t) const {
+    size_t separators = 0;
+    for (size_t before = 0; before < t; ++before) separators += ids[before] == a_.token_types.separator ? 1 : 0;
+    return std::min<size_t>(separators, a_.token_types.count - 1);
+  }
+
   // What an adapter adds to a coordinate of the matrix that it stands beside.
   T AdapterAt(const ParameterSpec& p, size_t i) const {
     T sum(0);

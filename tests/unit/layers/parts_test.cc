@@ -99,17 +99,21 @@ TEST(Parts, LargerShapesGiveTheSameBits) {
 }
 
 TEST(Parts, ClassifiersGiveTheSameBits) {
-  std::vector<UniformArchitecture> all = testing::SmallClassifiers();
-  all.push_back({.num_items = 90,
-                 .max_length = 70,
-                 .width = 48,
-                 .num_heads = 4,
-                 .num_blocks = 5,
-                 .inner_width = 100,
-                 .norm = NormPlacement::kPost,
-                 .attend = Attend::kAll,
-                 .num_classes = 3});
-  for (const UniformArchitecture& a : all) {
+  std::vector<Architecture> all = testing::SmallClassifiers();
+  all.push_back(UniformArchitecture{.num_items = 90,
+                                    .max_length = 70,
+                                    .width = 48,
+                                    .num_heads = 4,
+                                    .num_blocks = 5,
+                                    .inner_width = 100,
+                                    .norm = NormPlacement::kPost,
+                                    .attend = Attend::kAll,
+                                    .num_classes = 3});
+  all.push_back(all.back());
+  all.back().token_types = {.count = 2, .separator = 7};
+  all.back().embedding_norm_epsilon = 1e-5f;
+  all.back().head.pooling = Pooling::kMean;
+  for (const Architecture& a : all) {
     const std::vector<float> flat = testing::RandomClassifierWeights(a, 23);
     for (const kernels::OpTable* ops : OpsOfInference()) {
       const Runner<Classifier> alone(a, *ops, flat, 1, KeptBlocks::kInTurn);
@@ -121,7 +125,7 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
             const std::vector<int32_t> tokens = testing::RandomRecord(a.num_items, length, 5).inputs;
             RecordContext one = alone.Context(0), several = shared.Context(0);
             const float *expected = alone.graph.Logits(one, tokens), *logits = shared.graph.Logits(several, tokens);
-            for (size_t k = 0; k < a.num_classes; ++k)
+            for (size_t k = 0; k < a.head.num_classes; ++k)
               ASSERT_EQ(logits[k], expected[k]) << ops->name << ", " << length << " tokens, " << threads << " threads";
           }
         }

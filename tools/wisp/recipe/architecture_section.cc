@@ -26,6 +26,8 @@ constexpr Names<PositionAlignment> kAlignments[] = {{"start", PositionAlignment:
                                                     {"end", PositionAlignment::kEnd}};
 constexpr Names<PositionTable> kPositionTables[] = {{"learned", PositionTable::kLearned},
                                                     {"none", PositionTable::kNone}};
+constexpr Names<Pooling> kPoolings[] = {{"first", Pooling::kFirst}, {"mean", Pooling::kMean}};
+constexpr Names<Pooler> kPoolers[] = {{"tanh", Pooler::kTanh}, {"none", Pooler::kNone}};
 constexpr Names<Attend> kAttends[] = {{"causal", Attend::kCausal}, {"all", Attend::kAll}};
 constexpr Names<ReAttention> kReAttentions[] = {{"off", ReAttention::kOff}, {"on", ReAttention::kOn}};
 constexpr std::pair<const char*, AdapterSpec::Matrix> kMatrices[] = {
@@ -59,6 +61,14 @@ struct ReadBlock {
   bool rotary_interleaved = false;
 };
 
+// "qkv_biases" is said where queries, keys and values have biases and nothing else has.
+void ReadBiases(JsonSection& s, Biases& biases) {
+  bool all = biases == Biases::kAll, qkv = biases == Biases::kQkv;
+  s.Flag("biases", all);
+  s.Flag("qkv_biases", qkv);
+  biases = all ? Biases::kAll : qkv ? Biases::kQkv : Biases::kNone;
+}
+
 void ReadKeys(JsonSection& s, ReadBlock& block) {
   BlockSpec& b = block.spec;
   s.Number("num_heads", b.attention.num_heads, 1, kMaxWidth);
@@ -74,7 +84,17 @@ void ReadKeys(JsonSection& s, ReadBlock& block) {
   s.ChoiceOf<NormPlacement>("norm", b.norm, kPlacements);
   s.ChoiceOf<NormKind>("norm_kind", b.norm_kind, kNormKinds);
   s.ChoiceOf<Residual>("residual", b.residual, kResiduals);
-  s.Flag("biases", b.biases);
+  ReadBiases(s, b.biases);
+}
+
+void ReadTextKeys(JsonSection& s, Architecture& a) {
+  std::optional<uint32_t> separator;
+  s.Number("token_types", a.token_types.count, 0, kMaxTokenTypes);
+  s.Number("token_separator", separator, 0, kMaxItems - 1);
+  s.Number("embedding_norm_epsilon", a.embedding_norm_epsilon, 1e-12, 1e-1);
+  s.ChoiceOf<Pooling>("pooling", a.head.pooling, kPoolings);
+  s.ChoiceOf<Pooler>("pooler", a.head.pooler, kPoolers);
+  if (separator) a.token_types.separator = static_cast<int32_t>(*separator);
 }
 
 BlockSpec Finished(JsonSection& s, const ReadBlock& block, uint32_t width, const char* hint) {
@@ -120,7 +140,8 @@ void WriteLater(const BlockSpec& b, nlohmann::ordered_json& json) {
   if (b.feed_forward.gated) json["gated"] = true;
   if (b.norm_kind != NormKind::kLayer) json["norm_kind"] = NameOf(kNormKinds, b.norm_kind);
   if (b.residual != Residual::kPlain) json["residual"] = NameOf(kResiduals, b.residual);
-  if (!b.biases) json["biases"] = false;
+  if (b.biases != Biases::kAll) json["biases"] = false;
+  if (b.biases == Biases::kQkv) json["qkv_biases"] = true;
 }
 
 // All keys: what a block leaves out is as in the section, which is as the first block.
@@ -138,11 +159,20 @@ nlohmann::ordered_json WriteBlock(const BlockSpec& b) {
                                  {"norm", NameOf(kPlacements, b.norm)},
                                  {"norm_kind", NameOf(kNormKinds, b.norm_kind)},
                                  {"residual", NameOf(kResiduals, b.residual)},
-                                 {"biases", b.biases}};
+                                 {"biases", b.biases == Biases::kAll},
+                                 {"qkv_biases", b.biases == Biases::kQkv}};
   if (rotary.width == 0) return json;
   json["rotary_base"] = Shortest(rotary.base);
   json["rotary_interleaved"] = rotary.interleaved;
   return json;
+}
+
+void WriteTextKeys(const Architecture& a, nlohmann::ordered_json& json) {
+  if (a.token_types.count > 0) json["token_types"] = a.token_types.count;
+  if (a.token_types.separator >= 0) json["token_separator"] = a.token_types.separator;
+  if (a.embedding_norm_epsilon) json["embedding_norm_epsilon"] = Shortest(*a.embedding_norm_epsilon);
+  if (a.head.pooling != Pooling::kFirst) json["pooling"] = NameOf(kPoolings, a.head.pooling);
+  if (a.head.pooler != Pooler::kTanh) json["pooler"] = NameOf(kPoolers, a.head.pooler);
 }
 
 }  // namespace
@@ -173,6 +203,7 @@ nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
   WriteLater(b, json);
   if (a.position_table != PositionTable::kLearned) json["position_table"] = NameOf(kPositionTables, a.position_table);
   if (a.head.temperature != 0) json["temperature"] = Shortest(a.head.temperature);
+  WriteTextKeys(a, json);
   if (!AsUniform(BaseOf(a))) json["blocks"] = WriteBlocks(a);
   return json;
 }
@@ -198,6 +229,7 @@ void ReadArchitecture(JsonSection& s, const UniformArchitecture& defaults, Archi
   s.ChoiceOf<PositionTable>("position_table", architecture.position_table, kPositionTables);
   s.ChoiceOf<ReAttention>("re_attention", architecture.re_attention, kReAttentions);
   s.ChoiceOf<Attend>("attend", architecture.attend, kAttends);
+  ReadTextKeys(s, architecture);
   std::vector<BlockSpec> blocks;
   s.Objects("blocks", [&](JsonSection& inner) {
     ReadBlock block = common;

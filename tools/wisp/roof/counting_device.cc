@@ -148,7 +148,9 @@ void CountingDevice::CountRows() {
   Count<&OpTable::target_gradient>("target_gradient");
   Count<&OpTable::class_cross_entropy>("class_cross_entropy");
   Count<&OpTable::clip_rows>("clip_rows");
-  Count<&OpTable::clipped_tanh_backward>("clipped_tanh_backward");
+  Count<&OpTable::clip_rows_backward>("clip_rows_backward");
+  Count<&OpTable::mean_rows>("mean_rows");
+  Count<&OpTable::mean_rows_backward>("mean_rows_backward");
 }
 
 void CountingDevice::CountNumbers() {

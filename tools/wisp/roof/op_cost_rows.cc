@@ -96,9 +96,19 @@ OpCost CostOf(const kernels::ClipRowsArgs<>& a) {
   return {.bytes = Floats((2 + noise) * n), .operations = (3 + noise) * n};
 }
 
-OpCost CostOf(const kernels::ClippedTanhBackwardArgs<>& a) {
-  const double n = Product(a.rows, a.d);
-  return {.bytes = Floats(3 * n), .operations = 9 * n};
+OpCost CostOf(const kernels::ClipRowsBackwardArgs<>& a) {
+  const double n = Product(a.rows, a.d), tanh = a.before == kernels::Before::kTanh ? 2 : 0;
+  return {.bytes = Floats(3 * n), .operations = (7 + tanh) * n};
+}
+
+OpCost CostOf(const kernels::MeanRowsArgs<>& a) {
+  const double n = Product(a.records.rows, a.d), means = Product(NumRecords(a.records), a.d);
+  return {.bytes = Floats(n + means), .operations = n + means};
+}
+
+OpCost CostOf(const kernels::MeanRowsBackwardArgs<>& a) {
+  const double n = Product(a.records.rows, a.d);
+  return {.bytes = Floats(n + Product(NumRecords(a.records), a.d)), .operations = n};
 }
 
 OpCost CostOf(const kernels::RecordWeightGradientsArgs<>& a) {

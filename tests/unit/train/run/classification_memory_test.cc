@@ -43,7 +43,7 @@ class ClassificationMemory : public testing::ClassifierTraining {
 
 TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
   privacy::Ledger ledger = OpenLedger("l");
-  std::vector<UniformArchitecture> all = testing::SmallClassifiers();
+  std::vector<Architecture> all = testing::SmallClassifiers();
   all.push_back(UniformArchitecture{.num_items = 3000,
                                     .max_length = 64,
                                     .width = 32,
@@ -52,7 +52,7 @@ TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
                                     .inner_width = 64,
                                     .attend = Attend::kAll,
                                     .num_classes = 7});
-  for (const UniformArchitecture& a : all) {
+  for (const Architecture& a : all) {
     const std::vector<float> weights = testing::StartClassifier(a, {.table_deviation = 0.5f});
     const size_t objects = ParametersOf(a).size() * 2048 + 4096;
     for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
