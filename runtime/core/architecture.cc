@@ -149,6 +149,8 @@ uint8_t MatrixBit(ParameterRole role) {
   WISP_RETURN_IF_ERROR(CheckRange("adapter.matrices", a.adapter->matrices, 1, AdapterSpec::kAll));
   if (!std::isfinite(a.adapter->alpha) || a.adapter->alpha <= 0)
     return InvalidData("architecture: adapter.alpha is ", a.adapter->alpha, ", allowed is a positive number");
+  if (a.adapter->has_head && a.head.kind != HeadKind::kClasses)
+    return InvalidData("architecture: an adapter has a head of classes, and the model has none");
   if (a.blocks.empty())
     return InvalidData("architecture: an adapter stands beside a block's matrices; there is no block");
   if (a.re_attention == ReAttention::kOn)
@@ -207,9 +209,12 @@ struct SpecList {
                 d, biased);
     block = 0;
   }
-  // Nothing but adapters trains where there are any.
+  // Nothing but adapters, and the head that belongs to them, trains where there are any.
   void AddAdapters(const Architecture& a) {
-    for (ParameterSpec& base : specs) base.trained = false;
+    for (ParameterSpec& base : specs) {
+      const bool head = base.role == ParameterRole::kClassWeight || base.role == ParameterRole::kClassBias;
+      base.trained = base.trained && head && a.adapter->has_head;
+    }
     const std::vector<ParameterSpec> bases = specs;
     for (const ParameterSpec& base : bases) {
       if (!(MatrixBit(base.role) & a.adapter->matrices)) continue;
@@ -306,9 +311,19 @@ std::optional<UniformArchitecture> AsUniform(const Architecture& a) {
   return std::nullopt;
 }
 
-Architecture BaseOf(Architecture a) {
+Architecture WithoutAdapter(Architecture a) {
   a.adapter.reset();
   return a;
+}
+
+bool StandsBeside(const Architecture& adapted, const Architecture& base) {
+  if (!adapted.adapter || (base.adapter && base.adapter != adapted.adapter)) return false;
+  Architecture own = WithoutAdapter(adapted), other = WithoutAdapter(base);
+  if (adapted.adapter->has_head && !base.adapter) {
+    if (other.head.kind != HeadKind::kEmbedding) return false;
+    other = WithClasses(other, own.head.num_classes);
+  }
+  return own == other;
 }
 
 Architecture WithClasses(Architecture a, uint32_t num_classes) {
@@ -398,6 +413,11 @@ std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix) {
   }
 }
 
+bool IsOfBlock(ParameterRole role) {
+  const bool own = role >= ParameterRole::kAttentionNormGain && role <= ParameterRole::kFeedForwardResidualGateBias;
+  return own || (role >= ParameterRole::kQkvDown && role <= ParameterRole::kFeedForwardOutUp);
+}
+
 std::optional<size_t> FindParameter(const std::vector<ParameterSpec>& parameters, ParameterRole role, uint32_t block) {
   const auto found = std::find_if(parameters.begin(), parameters.end(),
                                   [&](const ParameterSpec& p) { return p.role == role && p.block == block; });
@@ -427,6 +447,7 @@ Architecture WithoutFormat7(Architecture a) {
   a.head.pooler = Pooler::kTanh;
   a.head.unit_length = false;
   if (a.head.kind == HeadKind::kEmbedding) a.head.kind = HeadKind::kNextItem;
+  if (a.adapter) a.adapter->has_head = false;
   for (BlockSpec& b : a.blocks) {
     if (b.biases == Biases::kQkv) b.biases = Biases::kAll;
   }

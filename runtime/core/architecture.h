@@ -127,6 +127,8 @@ struct AdapterSpec {
   uint32_t rank = 8;
   float alpha = 8;
   uint8_t matrices = kAll;  // of Matrix, those that have one
+  bool has_head =
+      false;  // the head of classes is the adapter's and trains with it: what it stands beside is an encoder
   float scale() const { return alpha / static_cast<float>(rank); }
   bool operator==(const AdapterSpec&) const = default;
 };
@@ -148,7 +150,7 @@ struct Architecture {
   std::optional<float> final_norm_epsilon;  // none: no norm between the last block and the head
   NormKind final_norm_kind = NormKind::kLayer;
   HeadSpec head;
-  std::optional<AdapterSpec> adapter;  // with one, nothing else is trained
+  std::optional<AdapterSpec> adapter;  // with one, nothing else is trained, but for its head
   bool operator==(const Architecture&) const = default;
 };
 
@@ -186,8 +188,11 @@ struct UniformArchitecture {
 // The same in one row of fields; none where blocks differ or are of a kind that such a row cannot say.
 std::optional<UniformArchitecture> AsUniform(const Architecture& architecture);
 
-// The same without an adapter: the base that the adapter stands beside.
-Architecture BaseOf(Architecture architecture);
+// The same without an adapter: what it makes of its base.
+Architecture WithoutAdapter(Architecture architecture);
+
+// Whether the adapter of the one stands beside the other, a model without an adapter or with the same.
+bool StandsBeside(const Architecture& adapted, const Architecture& base);
 
 // The same blocks with a head of so many classes, which reads what an encoder's head reads.
 Architecture WithClasses(Architecture architecture, uint32_t num_classes);
@@ -240,6 +245,9 @@ enum class ParameterRole : uint8_t {
   kParameterVariance,  // Re-Attention: one number for each parameter before these two
 };
 
+// Whether there is one such for every block, adapters among them.
+bool IsOfBlock(ParameterRole role);
+
 // Floats that a tensor takes in a flat buffer: every one starts on 64 bytes, a cache line, an AVX-512 register.
 inline size_t AlignedSize(size_t num_floats) { return (num_floats + 15) / 16 * 16; }
 
@@ -262,7 +270,7 @@ struct ParameterSpec {
 // of kParameterVariance the item table's own entry is not used.
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
 
-// Those that a model file of this architecture holds: with an adapter its own alone, else all.
+// Those that a model file of this architecture holds: with an adapter its own alone, and its head's; else all.
 std::vector<ParameterSpec> StoredParameters(const Architecture& architecture);
 
 // Index of the parameter; none where the architecture has no such.

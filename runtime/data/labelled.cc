@@ -276,6 +276,18 @@ std::vector<std::string> TokensOf(const LabelledTexts& texts, LetterCase letters
   return tokens;
 }
 
+namespace {
+
+Status NoClass(const LabelledTexts& texts, size_t i, std::span<const std::string> classes) {
+  std::string allowed;
+  for (size_t c = 0; c < std::min<size_t>(classes.size(), 8); ++c) allowed += (c == 0 ? "" : ", ") + Shown(classes[c]);
+  return ErrorAt(texts.name, texts.lines[i],
+                 "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
+                     (classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
+}
+
+}  // namespace
+
 void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCase letters, uint32_t max_length,
                   std::vector<int32_t>& tokens) {
   std::string buffer;
@@ -288,34 +300,49 @@ void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCas
   });
 }
 
-Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary,
-                                 const EncodeOptions& options) {
+Result<LabelledSequences> EncodeWith(const LabelledTexts& texts, const Tokenise& tokenise,
+                                     const EncodeOptions& options) {
   LabelledSequences out{.num_dropped = texts.num_dropped, .first_dropped = texts.first_dropped};
-  std::string buffer;
+  const auto drop = [&](const Status& fault) {
+    if (out.num_dropped++ == 0) out.first_dropped = fault.message();
+  };
   for (size_t i = 0; i < texts.texts.size(); ++i) {
     const auto label = ClassOf(texts.labels[i], options.classes);
     if (!label) {
-      std::string allowed;
-      for (size_t c = 0; c < std::min<size_t>(options.classes.size(), 8); ++c)
-        allowed += (c == 0 ? "" : ", ") + Shown(options.classes[c]);
-      const Status fault = ErrorAt(texts.name, texts.lines[i],
-                                   "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
-                                       (options.classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
+      const Status fault = NoClass(texts, i, options.classes);
       if (!options.drop_bad) return fault;
-      if (out.num_dropped++ == 0) out.first_dropped = fault.message();
+      drop(fault);
       continue;
     }
-    AppendTokens(texts.texts[i], vocabulary, options.letters, options.max_length, out.tokens);
-    size_t length = 1;
-    ForEachToken(texts.texts[i], options.letters, buffer,
-                 [&](std::string_view) { return ++length <= options.max_length; });
-    out.num_cut += length > options.max_length ? 1 : 0;
-    out.num_unknown += static_cast<uint64_t>(std::count(
-        out.tokens.begin() + static_cast<ptrdiff_t>(out.begin.back()) + 1, out.tokens.end(), vocabulary.unknown()));
+    const Result<Tokenised> tokenised = tokenise(texts.texts[i], out.tokens);
+    if (!tokenised.ok()) {
+      const Status fault = ErrorAt(texts.name, texts.lines[i], tokenised.status().message());
+      if (!options.drop_bad) return fault;
+      out.tokens.resize(out.begin.back());
+      drop(fault);
+      continue;
+    }
+    out.num_cut += tokenised->was_cut ? 1 : 0;
+    out.num_unknown += tokenised->num_unknown;
     out.begin.push_back(out.tokens.size());
     out.labels.push_back(*label);
   }
   return out;
+}
+
+Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary,
+                                 const EncodeOptions& options) {
+  std::string buffer;
+  const auto words = [&](std::string_view text, std::vector<int32_t>& tokens) -> Result<Tokenised> {
+    const size_t first = tokens.size();
+    AppendTokens(text, vocabulary, options.letters, options.max_length, tokens);
+    size_t length = 1;
+    ForEachToken(text, options.letters, buffer, [&](std::string_view) { return ++length <= options.max_length; });
+    const auto unknown =
+        std::count(tokens.begin() + static_cast<ptrdiff_t>(first) + 1, tokens.end(), vocabulary.unknown());
+    return Tokenised{.was_cut = length > options.max_length, .num_unknown = static_cast<uint64_t>(unknown)};
+  };
+  return EncodeWith(texts, words, options);
 }
 
 }  // namespace wisp::data

@@ -17,6 +17,7 @@
 #define WISP_RUNTIME_DATA_LABELLED_H_
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -112,6 +113,17 @@ struct LabelledSequences {
 // kInvalidData: a label that is no class, unless such texts are dropped.
 Result<LabelledSequences> Encode(const LabelledTexts& texts, const Vocabulary& vocabulary,
                                  const EncodeOptions& options);
+
+// How one text becomes tokens: appends 1 to max_length of them. An error is about the text.
+struct Tokenised {
+  bool was_cut = false;
+  uint64_t num_unknown = 0;
+};
+using Tokenise = std::function<Result<Tokenised>(std::string_view text, std::vector<int32_t>& tokens)>;
+// The same with tokens from anywhere; `letters` and `max_length` are not read. kInvalidData also for a text that is
+// refused, unless such texts are dropped.
+Result<LabelledSequences> EncodeWith(const LabelledTexts& texts, const Tokenise& tokenise,
+                                     const EncodeOptions& options);
 
 }  // namespace wisp::data
 

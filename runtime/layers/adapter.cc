@@ -105,7 +105,7 @@ void Adapter::Backward(const RecordContext& context, const float* x, const float
 
 std::vector<float> MergedWeights(const Architecture& a, std::span<const float> weights) {
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
-  const size_t base_size = FlatSize(ParametersOf(BaseOf(a)));
+  const size_t base_size = FlatSize(ParametersOf(WithoutAdapter(a)));
   std::vector<float> merged(weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(base_size));
   for (const ParameterSpec& p : parameters) {
     const std::optional<AdapterRoles> roles = AdapterRolesOf(p.role);

@@ -161,8 +161,7 @@ void Classifier::Backward(const RecordContext& context, Batch batch, FactorSink&
                       sink);
   }
   PoolBackward(context, sink);
-  stack_.Backward(context, sink);
-  embedding_.Backward(context, Inputs(context, batch), stack_.dinput(context), sink);
+  stack_.Backward(context, embedding_, Inputs(context, batch), sink);
 }
 
 void Classifier::PoolBackward(const RecordContext& context, FactorSink& sink) const {

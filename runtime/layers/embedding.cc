@@ -121,11 +121,13 @@ const float* Embedding::NormBackward(const RecordContext& context, const float* 
   return dsum;
 }
 
+bool Embedding::Wanted(const FactorSink& sink) const {
+  return sink.Wants(table_) || (positions_ && sink.Wants(*positions_)) || (types_ && sink.Wants(*types_)) ||
+         (norm_ && norm_->Wanted(sink));
+}
+
 void Embedding::Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const {
-  const bool wants_positions = positions_ && sink.Wants(*positions_);
-  const bool wants_types = types_ && sink.Wants(*types_);
-  const bool wants_norm = norm_ && norm_->Wanted(sink);
-  if (!wants_positions && !wants_types && !wants_norm && !sink.Wants(table_)) return;
+  const bool wants_positions = positions_ && sink.Wants(*positions_), wants_types = types_ && sink.Wants(*types_);
   const Segments& records = context.records;
   const float rate = context.dropout != nullptr ? context.dropout->embedding : 0;
   const float* dx = NormBackward(context, dropout_.Backward(context, rate, dy, context.backward(dx_), d_), sink);

@@ -18,6 +18,8 @@ class Embedding {
   // ids [rows], < 0 for padding -> y [rows, D].
   void Forward(const RecordContext& context, const int32_t* ids, float* y) const;
 
+  // Whether the sink wants a factor of it.
+  bool Wanted(const FactorSink& sink) const;
   // dy [rows, D]; emits Rows for the table, for positions and types, and the norm's. ids and dy must outlive the record.
   void Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const;
 

@@ -68,8 +68,7 @@ void Recommender::Backward(const RecordContext& context, Batch batch, FactorSink
   sampled_ ? sampled_head_.Backward(context, h, targets, dh, sink) : head_.Backward(context, h, targets, dh, sink);
   ForHeadBackward(context, stack_.normed(context), stack_.dnormed(context));
   stack_.NormBackward(context, sink);
-  stack_.Backward(context, sink);
-  embedding_.Backward(context, Inputs(context, batch), stack_.dinput(context), sink);
+  stack_.Backward(context, embedding_, Inputs(context, batch), sink);
 }
 
 void Recommender::ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const {

@@ -43,6 +43,10 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
   plan_blocks(sizes);
   plan.ReserveTurns(sizes.largest_turn());
   blocks_ = plan_blocks(plan);
+  parameters_.resize(num_blocks);
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    if (IsOfBlock(parameters[p].role)) parameters_[parameters[p].block].push_back(p);
+  }
   const size_t size = plan.max_rows() * a.width;
   for (uint32_t b = 0; b <= num_blocks; ++b) {
     // In inference the stream goes to and fro between two.
@@ -97,11 +101,20 @@ void Stack::NormBackward(const RecordContext& context, const float* x, float* dx
   final_norm_->Backward(context, x, context.backward(dnormed_), dx, kernels::Store::kAssign, sink);
 }
 
-void Stack::Backward(const RecordContext& context, FactorSink& sink) const {
-  for (size_t b = blocks_.size(); b-- > 0;) {
+bool Stack::Wanted(size_t block, const FactorSink& sink) const {
+  return std::any_of(parameters_[block].begin(), parameters_[block].end(), [&](size_t p) { return sink.Wants(p); });
+}
+
+void Stack::Backward(const RecordContext& context, const Embedding& embedding, const int32_t* ids,
+                     FactorSink& sink) const {
+  const bool of_embedding = embedding.Wanted(sink);
+  size_t lowest = 0;
+  while (!of_embedding && lowest < blocks_.size() && !Wanted(lowest, sink)) ++lowest;
+  for (size_t b = blocks_.size(); b-- > lowest;) {
     blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]),
                         context.backward(dstates_[b]), sink);
   }
+  if (of_embedding) embedding.Backward(context, ids, context.backward(dstates_.front()), sink);
 }
 
 }  // namespace wisp

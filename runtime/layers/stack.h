@@ -4,8 +4,7 @@
 //   const float* h = stack.Norm(context, last);
 //   head.Backward(context, h, ..., stack.dnormed(context), sink);
 //   stack.NormBackward(context, sink);
-//   stack.Backward(context, sink);
-//   embedding.Backward(context, ids, stack.dinput(context), sink);
+//   stack.Backward(context, embedding, ids, sink);
 #ifndef WISP_RUNTIME_LAYERS_STACK_H_
 #define WISP_RUNTIME_LAYERS_STACK_H_
 
@@ -51,15 +50,18 @@ class Stack {
   void NormBackward(const RecordContext& context, const float* x, float* dx, FactorSink& sink) const;
   bool has_norm() const { return final_norm_.has_value(); }
   float* dlast(const RecordContext& context) const { return context.backward(dstates_.back()); }
-  // From dlast to dinput; emits the factors of all blocks.
-  void Backward(const RecordContext& context, FactorSink& sink) const;
-  const float* dinput(const RecordContext& context) const { return context.backward(dstates_.front()); }
+  // From dlast down through all blocks and the embedding, whose factors are emitted; no further than to the lowest of
+  // which the sink wants any.
+  void Backward(const RecordContext& context, const Embedding& embedding, const int32_t* ids, FactorSink& sink) const;
 
  private:
+  bool Wanted(size_t block, const FactorSink& sink) const;
+
   size_t d_;
   RowCost cost_;
   VarianceBuffers variance_;
   std::vector<Block> blocks_;
+  std::vector<std::vector<size_t>> parameters_;  // of each block
   std::optional<NormLayer> final_norm_;
   std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and behind the last
   Slot<float> normed_, dnormed_;

@@ -92,7 +92,9 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   }
   const auto blocks = builder.CreateVector(stored);
   flatbuffers::Offset<schema::Adapter> adapter;
-  if (a.adapter) adapter = schema::CreateAdapter(builder, a.adapter->rank, a.adapter->alpha, a.adapter->matrices);
+  if (a.adapter)
+    adapter =
+        schema::CreateAdapter(builder, a.adapter->rank, a.adapter->alpha, a.adapter->matrices, a.adapter->has_head);
   schema::ArchitectureBuilder out(builder);
   if (a.adapter) out.add_adapter(adapter);
   out.add_num_items(a.num_items);
@@ -251,7 +253,10 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
                        " all of them");
   }
   if (const schema::Adapter* adapter = stored.adapter(); adapter != nullptr) {
-    a.adapter = AdapterSpec{.rank = adapter->rank(), .alpha = adapter->alpha(), .matrices = adapter->matrices()};
+    a.adapter = AdapterSpec{.rank = adapter->rank(),
+                            .alpha = adapter->alpha(),
+                            .matrices = adapter->matrices(),
+                            .has_head = adapter->has_head()};
     WISP_RETURN_IF_ERROR(Named(name, Validate(a)));
   }
   return a;

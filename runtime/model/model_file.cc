@@ -95,8 +95,8 @@ Status ModelFile::Impl::Join(std::unique_ptr<Impl> with) {
                        "; allowed is the very file that it was trained beside");
   }
   // The hash says so already, of a file that nobody forged.
-  if (!(BaseOf(model.architecture) == with->model.architecture) ||
-      (model.classifier && !(*model.classifier == *with->model.classifier)))
+  if (!StandsBeside(model.architecture, with->model.architecture) ||
+      (model.classifier && with->model.classifier && !(*model.classifier == *with->model.classifier)))
     return InvalidData(view.name, ": it names the architecture of another base than ", with->view.name);
   std::vector<StoredTensor> all = with->tensors;
   all.insert(all.end(), tensors.begin(), tensors.end());
@@ -215,6 +215,7 @@ ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
                          .item_keys = {},
                          .item_names = {},
                          .retired = {m.retired().begin(), m.retired().end()},
+                         .tokenizer = {m.tokenizer().begin(), m.tokenizer().end()},
                          .provenance = {m.provenance().begin(), m.provenance().end()},
                          .description = std::string(m.description()),
                          .created_by = std::string(m.created_by()),
@@ -243,6 +244,12 @@ std::string_view ModelFile::item_name(size_t item) const {
 
 std::span<const int32_t> ModelFile::retired() const {
   return impl_->base ? impl_->base->model.retired : impl_->model.retired;
+}
+
+std::span<const std::byte> ModelFile::tokenizer() const {
+  const auto* image = impl_->texts().text_tokenizer();
+  if (image == nullptr) return {};
+  return {reinterpret_cast<const std::byte*>(image->data()), image->size()};
 }
 
 std::optional<uint32_t> ModelFile::FindItem(std::string_view key) const {

@@ -100,17 +100,19 @@ Status CheckDatasetName(const std::string& name);
 struct ModelContents {
   Architecture architecture;
   std::optional<ClassifierDescription> classifier;  // with a head of classes, and only then
-  std::span<const float> weights;           // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
-  std::vector<std::string> item_keys;       // outside identifiers, unique, num_items or none
-  std::vector<std::string> item_names;      // for people, num_items or none
-  std::vector<int32_t> retired;             // items that are never recommended, ascending; not all
+  std::span<const float> weights;       // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
+  std::vector<std::string> item_keys;   // outside identifiers, unique, num_items or none
+  std::vector<std::string> item_names;  // for people, num_items or none
+  std::vector<int32_t> retired;         // items that are never recommended, ascending; not all
+  // How texts become items: an image for text::Tokenizer (runtime/text), of no more tokens than items; or empty.
+  std::vector<std::byte> tokenizer;
   std::vector<ProvenanceEntry> provenance;  // oldest first
   std::string description;
   std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   TableStorage tables = TableStorage::kFloat;
   // With an adapter, and only then: content_hash() of the model that it stands beside. The file holds the adapter's
-  // matrices alone; keys, names, retired items and the origin of the bias are the base's and are not written.
+  // matrices alone; keys, names, retired items, the tokenizer and the origin of the bias are the base's and are not written.
   uint64_t base_hash = 0;
   FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };
@@ -196,6 +198,9 @@ class ModelFile {
   std::string_view item_name(size_t item) const;
   // Items that are never recommended, ascending; they may stand in histories. With an adapter the base's.
   std::span<const int32_t> retired() const;
+  // Of texts, on 8 bytes; empty where there is none. Not looked into: text::Tokenizer::Open does. With an adapter the
+  // base's.
+  std::span<const std::byte> tokenizer() const;
   // The item of that key; none when there is no such key or the file has no keys. Logarithmic, allocates nothing.
   std::optional<uint32_t> FindItem(std::string_view key) const;
 

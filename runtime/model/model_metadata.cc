@@ -209,6 +209,15 @@ Status ReadRetired(const std::string& name, ModelMetadata& model) {
   return InvalidData(name, ": all ", num_items, " items are retired; at least one must be left to recommend");
 }
 
+Status CheckTokenizer(const std::string& name, const ModelMetadata& model) {
+  const auto* image = model.root->text_tokenizer();
+  if (image == nullptr) return OkStatus();
+  if (model.architecture.adapter)
+    return InvalidData(name, ": an adapter has a tokenizer; allowed is that of its base alone");
+  if (reinterpret_cast<uintptr_t>(image->data()) % kTokenizerAlignment == 0) return OkStatus();
+  return InvalidData(name, ": its tokenizer does not lie on ", kTokenizerAlignment, " bytes");
+}
+
 Status CheckBiasOrigin(const std::string& name, const ModelMetadata& model) {
   const schema::OutputBiasOrigin origin = model.root->output_bias_origin();
   if (origin > schema::OutputBiasOrigin::MAX) {
@@ -288,6 +297,7 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   WISP_RETURN_IF_ERROR(ReadClassNames(name, model, texts));
   WISP_RETURN_IF_ERROR(CheckKeyOrder(name, root));
   WISP_RETURN_IF_ERROR(ReadRetired(name, model));
+  WISP_RETURN_IF_ERROR(CheckTokenizer(name, model));
   return model;
 }
 

@@ -20,6 +20,7 @@ inline constexpr container::Format kModelFormat{
     .kind = 'M', .noun = "wisp model", .version = kModelFormatVersion, .oldest_reader = 1};
 
 inline constexpr size_t kMaxProvenanceEntries = 1024;
+inline constexpr size_t kTokenizerAlignment = 8;
 
 struct ModelMetadata {
   const schema::Model* root = nullptr;  // points into the bytes given

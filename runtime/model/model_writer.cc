@@ -21,7 +21,7 @@ uint64_t TextBytes(const ModelContents& contents) {
   const auto add = [&bytes](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) bytes += text.size() + 2 * sizeof(flatbuffers::uoffset_t);
   };
-  bytes += contents.retired.size() * sizeof(uint32_t);
+  bytes += contents.retired.size() * sizeof(uint32_t) + contents.tokenizer.size();
   add(contents.item_keys);
   add(contents.item_names);
   if (contents.classifier) add(contents.classifier->class_names);
@@ -38,7 +38,7 @@ Status CheckSizes(const std::string& path, const ModelContents& contents, size_t
                            flat_size);
   }
   if (const uint64_t bytes = TextBytes(contents); bytes > container::kMaxMetadataBytes) {
-    return InvalidArgument(path, ": names, keys and provenance take ", bytes, " bytes, allowed are ",
+    return InvalidArgument(path, ": names, keys, provenance and a tokenizer take ", bytes, " bytes, allowed are ",
                            container::kMaxMetadataBytes);
   }
   return OkStatus();
@@ -138,6 +138,12 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
     const std::vector<uint32_t> items(contents.retired.begin(), contents.retired.end());
     retired = builder.CreateVector(items);
   }
+  Offset<flatbuffers::Vector<uint8_t>> tokenizer;
+  if (!contents.tokenizer.empty()) {
+    builder.ForceVectorAlignment(contents.tokenizer.size(), sizeof(uint8_t), metadata::kTokenizerAlignment);
+    tokenizer =
+        builder.CreateVector(reinterpret_cast<const uint8_t*>(contents.tokenizer.data()), contents.tokenizer.size());
+  }
   Offset<schema::Classifier> classifier_table;
   Texts class_names;
   if (const std::optional<ClassifierDescription>& c = contents.classifier) {
@@ -160,6 +166,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   out.add_class_names(class_names);
   out.add_base_hash(contents.base_hash);
   out.add_retired(retired);
+  out.add_text_tokenizer(tokenizer);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
@@ -182,6 +189,7 @@ container::Format FormatOf(const ModelContents& contents) {
   container::Format format = metadata::FormatFor(metadata::kModelFormat, contents.architecture);
   if (contents.tables == TableStorage::kHalf) format.oldest_reader = std::max(format.oldest_reader, 3u);
   if (!contents.retired.empty()) format.oldest_reader = std::max(format.oldest_reader, 6u);
+  if (!contents.tokenizer.empty()) format.oldest_reader = std::max(format.oldest_reader, 7u);
   return format;
 }
 
@@ -205,6 +213,7 @@ ModelContents AsAdapter(const ModelContents& contents) {
   own.item_keys.clear();
   own.item_names.clear();
   own.retired.clear();
+  own.tokenizer.clear();
   own.output_bias_origin = OutputBiasOrigin::kNone;
   return own;
 }

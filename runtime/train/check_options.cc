@@ -92,6 +92,18 @@ Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
   return InvalidArgument("expected_batch is ", o.expected_batch, ", more than the ", n, " records");
 }
 
+Status ValidateTrains(const Architecture& a, const TrainingOptions& o) {
+  if (o.trained_part == TrainedPart::kAll) return OkStatus();
+  if (IsSparse(o.method)) return InvalidArgument("fest and adafest train rows of a table: trains must be all");
+  if (o.method == Method::kDpFp) return InvalidArgument("dp-fp says itself what trains (its mode): trains must be all");
+  if (o.num_negatives > 0) return InvalidArgument("a sampled softmax trains a table: trains must be all");
+  if (o.trained_part == TrainedPart::kHead && a.head.kind != HeadKind::kClasses)
+    return InvalidArgument("trains is head, and the model has no head of classes; allowed are all and blocks");
+  if (a.adapter && o.trained_part != TrainedPart::kBlocks)
+    return InvalidArgument("beside a model an adapter trains, no head alone; trains must be all or blocks");
+  return OkStatus();
+}
+
 Status ValidateAverage(const TrainingOptions& o) {
   if (o.ema_decay >= 0 && o.ema_decay < 1) return OkStatus();
   return InvalidArgument("ema_decay is ", o.ema_decay, ", allowed is 0 <= decay < 1");
@@ -191,6 +203,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
     if (!(rate >= 0 && rate < 1)) return InvalidArgument("a dropout rate is ", rate, ", allowed is 0 <= rate < 1");
   }
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
+  WISP_RETURN_IF_ERROR(ValidateTrains(a, o));
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));

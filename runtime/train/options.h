@@ -77,6 +77,10 @@ struct DpFpOptions {
   std::vector<double> class_prior;  // likewise
 };
 
+// Which parameters a run trains, of those that can be. kBlocks: all but tables (items or tokens, positions, types,
+// outputs). kHead: the pooler and the head of classes.
+enum class TrainedPart { kAll, kBlocks, kHead };
+
 struct TrainingOptions {
   Method method = Method::kOrdinary;
   Sampling sampling = Sampling::kShuffled;  // kDpFp: kPoisson, whatever stands here
@@ -106,6 +110,7 @@ struct TrainingOptions {
   RgpOptions rgp;                               // read when method is kRgp
   SparseOptions sparse;                         // read when method is kFest, kAdaFest or kAdaFestPlus
   DpFpOptions dp_fp;                            // read when method is kDpFp
+  TrainedPart trained_part = TrainedPart::kAll;
   // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
   // others. 0: the full softmax.
   uint32_t num_negatives = 0;

@@ -112,11 +112,25 @@ double BatchProbability(const TrainingOptions& o) {
 }
 double MicroBatchProbability(const TrainingOptions& o) { return BatchProbability(o) / o.dp_fp.micro_batches; }
 
+namespace {
+
+bool IsOfHead(ParameterRole role) {
+  return role == ParameterRole::kPoolerWeight || role == ParameterRole::kPoolerBias ||
+         role == ParameterRole::kClassWeight || role == ParameterRole::kClassBias;
+}
+
+bool IsChosen(TrainedPart part, const ParameterSpec& p) {
+  if (part == TrainedPart::kHead) return IsOfHead(p.role);
+  return part == TrainedPart::kAll || p.shape != ParameterShape::kTable;
+}
+
+}  // namespace
+
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& o) {
   return TrainedSet(parameters, [&o](const ParameterSpec& p) {
     const bool head = p.role == ParameterRole::kClassWeight || p.role == ParameterRole::kClassBias;
     if (!p.trained || (head && ReleasesHead(o))) return false;  // it is made of the releases
-    return o.method != Method::kRgp || Trains(o.rgp, p);
+    return IsChosen(o.trained_part, p) && (o.method != Method::kRgp || Trains(o.rgp, p));
   });
 }
 

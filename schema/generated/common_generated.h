@@ -698,6 +698,7 @@ struct AdapterT : public flatbuffers::NativeTable {
   uint32_t rank = 0;
   float alpha = 0.0f;
   uint8_t matrices = 0;
+  bool has_head = false;
 };
 
 struct Adapter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -707,7 +708,8 @@ struct Adapter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_RANK = 4,
     VT_ALPHA = 6,
-    VT_MATRICES = 8
+    VT_MATRICES = 8,
+    VT_HAS_HEAD = 10
   };
   uint32_t rank() const {
     return GetField<uint32_t>(VT_RANK, 0);
@@ -718,11 +720,15 @@ struct Adapter FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint8_t matrices() const {
     return GetField<uint8_t>(VT_MATRICES, 0);
   }
+  bool has_head() const {
+    return GetField<uint8_t>(VT_HAS_HEAD, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_RANK, 4) &&
            VerifyField<float>(verifier, VT_ALPHA, 4) &&
            VerifyField<uint8_t>(verifier, VT_MATRICES, 1) &&
+           VerifyField<uint8_t>(verifier, VT_HAS_HEAD, 1) &&
            verifier.EndTable();
   }
   AdapterT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -743,6 +749,9 @@ struct AdapterBuilder {
   void add_matrices(uint8_t matrices) {
     fbb_.AddElement<uint8_t>(Adapter::VT_MATRICES, matrices, 0);
   }
+  void add_has_head(bool has_head) {
+    fbb_.AddElement<uint8_t>(Adapter::VT_HAS_HEAD, static_cast<uint8_t>(has_head), 0);
+  }
   explicit AdapterBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -758,10 +767,12 @@ inline flatbuffers::Offset<Adapter> CreateAdapter(
     flatbuffers::FlatBufferBuilder &_fbb,
     uint32_t rank = 0,
     float alpha = 0.0f,
-    uint8_t matrices = 0) {
+    uint8_t matrices = 0,
+    bool has_head = false) {
   AdapterBuilder builder_(_fbb);
   builder_.add_alpha(alpha);
   builder_.add_rank(rank);
+  builder_.add_has_head(has_head);
   builder_.add_matrices(matrices);
   return builder_.Finish();
 }
@@ -1444,6 +1455,7 @@ inline void Adapter::UnPackTo(AdapterT *_o, const flatbuffers::resolver_function
   { auto _e = rank(); _o->rank = _e; }
   { auto _e = alpha(); _o->alpha = _e; }
   { auto _e = matrices(); _o->matrices = _e; }
+  { auto _e = has_head(); _o->has_head = _e; }
 }
 
 inline flatbuffers::Offset<Adapter> Adapter::Pack(flatbuffers::FlatBufferBuilder &_fbb, const AdapterT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1457,11 +1469,13 @@ inline flatbuffers::Offset<Adapter> CreateAdapter(flatbuffers::FlatBufferBuilder
   auto _rank = _o->rank;
   auto _alpha = _o->alpha;
   auto _matrices = _o->matrices;
+  auto _has_head = _o->has_head;
   return wisp::schema::CreateAdapter(
       _fbb,
       _rank,
       _alpha,
-      _matrices);
+      _matrices,
+      _has_head);
 }
 
 inline ArchitectureT::ArchitectureT(const ArchitectureT &o)

@@ -559,6 +559,7 @@ struct ModelT : public flatbuffers::NativeTable {
   std::vector<std::string> class_names{};
   uint64_t base_hash = 0;
   std::vector<uint32_t> retired{};
+  std::vector<uint8_t> text_tokenizer{};
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -583,7 +584,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_CLASSIFIER = 24,
     VT_CLASS_NAMES = 26,
     VT_BASE_HASH = 28,
-    VT_RETIRED = 30
+    VT_RETIRED = 30,
+    VT_TEXT_TOKENIZER = 32
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -627,6 +629,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint32_t> *retired() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_RETIRED);
   }
+  const flatbuffers::Vector<uint8_t> *text_tokenizer() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_TEXT_TOKENIZER);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -660,6 +665,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<uint64_t>(verifier, VT_BASE_HASH, 8) &&
            VerifyOffset(verifier, VT_RETIRED) &&
            verifier.VerifyVector(retired()) &&
+           VerifyOffset(verifier, VT_TEXT_TOKENIZER) &&
+           verifier.VerifyVector(text_tokenizer()) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -713,6 +720,9 @@ struct ModelBuilder {
   void add_retired(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired) {
     fbb_.AddOffset(Model::VT_RETIRED, retired);
   }
+  void add_text_tokenizer(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer) {
+    fbb_.AddOffset(Model::VT_TEXT_TOKENIZER, text_tokenizer);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -742,9 +752,11 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0,
     uint64_t base_hash = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0) {
   ModelBuilder builder_(_fbb);
   builder_.add_base_hash(base_hash);
+  builder_.add_text_tokenizer(text_tokenizer);
   builder_.add_retired(retired);
   builder_.add_class_names(class_names);
   builder_.add_classifier(classifier);
@@ -781,7 +793,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr,
     uint64_t base_hash = 0,
-    const std::vector<uint32_t> *retired = nullptr) {
+    const std::vector<uint32_t> *retired = nullptr,
+    const std::vector<uint8_t> *text_tokenizer = nullptr) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
   auto description__ = description ? _fbb.CreateString(description) : 0;
@@ -792,6 +805,7 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
   auto item_key_order__ = item_key_order ? _fbb.CreateVector<uint32_t>(*item_key_order) : 0;
   auto class_names__ = class_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*class_names) : 0;
   auto retired__ = retired ? _fbb.CreateVector<uint32_t>(*retired) : 0;
+  auto text_tokenizer__ = text_tokenizer ? _fbb.CreateVector<uint8_t>(*text_tokenizer) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       architecture,
@@ -807,7 +821,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       classifier,
       class_names__,
       base_hash,
-      retired__);
+      retired__,
+      text_tokenizer__);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -983,7 +998,8 @@ inline ModelT::ModelT(const ModelT &o)
         classifier((o.classifier) ? new wisp::schema::ClassifierT(*o.classifier) : nullptr),
         class_names(o.class_names),
         base_hash(o.base_hash),
-        retired(o.retired) {
+        retired(o.retired),
+        text_tokenizer(o.text_tokenizer) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -1005,6 +1021,7 @@ inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(class_names, o.class_names);
   std::swap(base_hash, o.base_hash);
   std::swap(retired, o.retired);
+  std::swap(text_tokenizer, o.text_tokenizer);
   return *this;
 }
 
@@ -1031,6 +1048,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = class_names(); if (_e) { _o->class_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->class_names[_i] = _e->Get(_i)->str(); } } }
   { auto _e = base_hash(); _o->base_hash = _e; }
   { auto _e = retired(); if (_e) { _o->retired.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->retired[_i] = _e->Get(_i); } } }
+  { auto _e = text_tokenizer(); if (_e) { _o->text_tokenizer.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->text_tokenizer.begin()); } }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1055,6 +1073,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _class_names = _o->class_names.size() ? _fbb.CreateVectorOfStrings(_o->class_names) : 0;
   auto _base_hash = _o->base_hash;
   auto _retired = _o->retired.size() ? _fbb.CreateVector(_o->retired) : 0;
+  auto _text_tokenizer = _o->text_tokenizer.size() ? _fbb.CreateVector(_o->text_tokenizer) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
@@ -1070,7 +1089,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _classifier,
       _class_names,
       _base_hash,
-      _retired);
+      _retired,
+      _text_tokenizer);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

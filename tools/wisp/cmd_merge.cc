@@ -18,7 +18,7 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   std::vector<float> room;
   ModelContents contents = ContentsOf(file, room);
   const std::vector<float> merged = MergedWeights(file.architecture(), contents.weights);
-  contents.architecture = BaseOf(file.architecture());
+  contents.architecture = WithoutAdapter(file.architecture());
   contents.weights = merged;
   contents.base_hash = 0;
   contents.tables = file.tables();

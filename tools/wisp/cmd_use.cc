@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 // Where blocks differ, each for itself in the place of what all have. The words are those of a recipe, but for the
 // names of the first figures, which older versions of this output have.
 Json ArchitectureJson(const Architecture& a) {
-  const Json of_first = AsUniform(BaseOf(a)) ? Json::object() : WriteBlocks(a)[0];
+  const Json of_first = AsUniform(WithoutAdapter(a)) ? Json::object() : WriteBlocks(a)[0];
   Json j = {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}};
   const Json written = WriteArchitecture(a);
   for (const auto& [key, value] : written.items()) {

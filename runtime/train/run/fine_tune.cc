@@ -97,7 +97,7 @@ Status FineTune::CheckAdapter(const Architecture& trained) const {
   if (start_.base == nullptr)
     return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
   const Architecture& base = start_.base->architecture();
-  if (BaseOf(trained) == BaseOf(base) && (!base.adapter || base.adapter == trained.adapter)) return OkStatus();
+  if (StandsBeside(trained, base)) return OkStatus();
   return InvalidArgument(start_.base_path, ": is not the model that the adapter is to stand beside");
 }
 
@@ -122,8 +122,9 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
       contents.weights = result.weights;
       WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
       contents.provenance.push_back(std::move(run));
-      // An adapter describes the head as its base does.
-      if (contents.classifier && !contents.architecture.adapter) contents.classifier->norm_bound = result.norm_bound;
+      // An adapter without a head describes the base's.
+      const std::optional<AdapterSpec>& adapter = contents.architecture.adapter;
+      if (contents.classifier && (!adapter || adapter->has_head)) contents.classifier->norm_bound = result.norm_bound;
       contents.reserved = &*room;
       WISP_RETURN_IF_ERROR(WriteModel(output.path, contents));
     }

@@ -213,7 +213,7 @@ class JobRun {
 
   Status CheckStartWeights() const {
     const Architecture& a = job_.architecture;
-    Architecture first = BaseOf(a);  // without what stands behind all else: an adapter's matrices, or variances
+    Architecture first = WithoutAdapter(a);  // without what stands behind all else: an adapter's matrices, or variances
     first.re_attention = ReAttention::kOff;
     const size_t given = job_.start_weights.size(), all = FlatSize(ParametersOf(a)),
                  base = FlatSize(ParametersOf(first));

@@ -30,7 +30,7 @@ std::vector<Architecture> AdaptedArchitectures() {
 TEST(Adapter, StandsBehindAFrozenBase) {
   for (const Architecture& a : AdaptedArchitectures()) {
     ASSERT_TRUE(Validate(a).ok()) << Validate(a).message();
-    const auto base = ParametersOf(BaseOf(a)), all = ParametersOf(a);
+    const auto base = ParametersOf(WithoutAdapter(a)), all = ParametersOf(a);
     ASSERT_GT(all.size(), base.size());
     for (size_t i = 0; i < all.size(); ++i) {
       EXPECT_EQ(all[i].trained, i >= base.size()) << all[i].name;
@@ -62,12 +62,13 @@ TEST(Adapter, WhatCannotBeAdaptedIsRefused) {
 TEST(Adapter, ScoresAsTheMergedModelDoes) {
   for (const Architecture& a : AdaptedArchitectures()) {
     const std::vector<float> weights = RandomWeights(a, 3), merged = MergedWeights(a, weights);
-    ASSERT_EQ(merged.size(), FlatSize(ParametersOf(BaseOf(a))));
+    ASSERT_EQ(merged.size(), FlatSize(ParametersOf(WithoutAdapter(a))));
     for (const kernels::OpTable* ops : kernels::AllOps()) {
       if (ops == kernels::Int8Ops()) continue;  // rounds weights: merged ones to other integers
       const auto record = testing::EndsRecord(a.num_items);
-      Harness beside(a, weights, *ops), one(BaseOf(a), merged, *ops),
-          without(BaseOf(a), {weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(merged.size())}, *ops);
+      Harness beside(a, weights, *ops), one(WithoutAdapter(a), merged, *ops),
+          without(WithoutAdapter(a), {weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(merged.size())},
+                  *ops);
       EXPECT_NEAR(beside.Loss(record.view()), one.Loss(record.view()), 1e-4 * std::abs(one.Loss(record.view())));
       EXPECT_GT(std::abs(beside.Loss(record.view()) - without.Loss(record.view())), 1e-3);
     }

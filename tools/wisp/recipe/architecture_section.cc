@@ -123,7 +123,7 @@ void CheckTogether(JsonSection& s, Architecture architecture) {
 // What an architecture of no blocks would have in each.
 BlockSpec FirstOf(const Architecture& a) {
   if (!a.blocks.empty()) return a.blocks.front();
-  UniformArchitecture u = AsUniform(BaseOf(a)).value_or(UniformArchitecture());
+  UniformArchitecture u = AsUniform(WithoutAdapter(a)).value_or(UniformArchitecture());
   u.num_blocks = 1;
   return static_cast<Architecture>(u).blocks.front();
 }
@@ -204,7 +204,7 @@ nlohmann::ordered_json WriteArchitecture(const Architecture& a) {
   if (a.position_table != PositionTable::kLearned) json["position_table"] = NameOf(kPositionTables, a.position_table);
   if (a.head.temperature != 0) json["temperature"] = Shortest(a.head.temperature);
   WriteTextKeys(a, json);
-  if (!AsUniform(BaseOf(a))) json["blocks"] = WriteBlocks(a);
+  if (!AsUniform(WithoutAdapter(a))) json["blocks"] = WriteBlocks(a);
   return json;
 }
 

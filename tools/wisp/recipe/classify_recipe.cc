@@ -8,6 +8,10 @@ namespace wisp::tools {
 namespace {
 
 void ReadTraining(JsonSection& s, ClassifyRecipe& r) {
+  s.ChoiceOf<Method>("method", r.options.method, kClassifyMethods);
+  ReadTrainedPart(s, r.options.trained_part);
+  s.Object("dropout", [&](JsonSection& inner) { ReadDropout(inner, r.options.dropout); });
+  s.Object("rgp", [&](JsonSection& inner) { ReadRgp(inner, r.options.rgp); });
   s.Number("epochs", r.epochs, 0, 1e6);
   s.Number("steps", r.options.num_steps, 0, 1e12);
   s.Number("expected_batch", r.options.expected_batch, 1, 4e9);
@@ -30,12 +34,7 @@ void ReadDpFp(JsonSection& s, ClassifyRecipe& r) {
   s.List("class_prior", o.class_prior);
   s.Number("head_share", r.head_share, 1e-3, 0.999);
   s.Object("encoder", [&](JsonSection& inner) {
-    inner.Choice<ClipKind>("clipping", gradients.clipping,
-                           {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
-    inner.Number("clipping_norm", gradients.clipping_norm, 1e-9, 1e9);
-    inner.Choice<NormForm>(
-        "norm_form", gradients.norm_form,
-        {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
+    ReadClipping(inner, gradients);
     inner.Number("noise_multiplier", gradients.noise_multiplier, 1e-6, 1e5);
   });
   s.Object("paper", [&](JsonSection& inner) { inner.Number("noise_multiplier", o.noise_multiplier, 1e-6, 1e5); });
@@ -47,6 +46,8 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
   s.Number("steps_per_charge", r.options.privacy.steps_per_charge, 1, 1e9);
+  // Of phantom and rgp; of dp-fp's encoder they stand in its own section.
+  ReadClipping(s, r.options.privacy);
   s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;
   s.Choice<PrivacyUnit>("unit", r.unit,
@@ -82,6 +83,11 @@ Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
            [&](JsonSection& inner) { ReadArchitecture(inner, {.attend = Attend::kAll}, recipe.encoder); });
   s.Object("initialisation", [&](JsonSection& inner) { ReadInitialisation(inner, recipe.initialisation); });
   s.Object("training", [&](JsonSection& inner) { ReadTraining(inner, recipe); });
+  s.Object("adapter", [&](JsonSection& inner) {
+    std::optional<AdapterSpec> adapter;
+    ReadAdapter(inner, adapter);
+    if (json.contains("adapter")) recipe.adapter = adapter;
+  });
   s.Object("dp_fp", [&](JsonSection& inner) { ReadDpFp(inner, recipe); });
   s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
   s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });

@@ -10,16 +10,21 @@
 
 namespace wisp::tools {
 
+// As recipes and the program write them.
+inline constexpr std::pair<const char*, Method> kClassifyMethods[] = {
+    {"dp-fp", Method::kDpFp}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp}, {"ordinary", Method::kOrdinary}};
+
 struct ClassifyRecipe {
   std::string name;
   // Without its head, whose classes are those below; num_items comes from the vocabulary or the base.
   Architecture encoder = UniformArchitecture{.attend = Attend::kAll};
   InitialisationOptions initialisation;
-  // DP-FP; its noise multiplier is that of kPaper, under dp_fp.paper.
+  // DP-FP by default; its noise multiplier is that of kPaper, under dp_fp.paper.
   TrainingOptions options{.method = Method::kDpFp,
                           .sampling = Sampling::kPoisson,
                           .expected_batch = 32,
                           .optimizer = {.kind = OptimizerKind::kAdamW}};
+  std::optional<AdapterSpec> adapter;  // trains beside --base, which stays as it is
   double epochs = 0;
   uint64_t seed = 1;  // of fresh weights
   PrivacyGoal goal;   // of the private modes

@@ -32,7 +32,23 @@ void ReadOptimizer(JsonSection& s, OptimizerOptions& o) {
   s.Number("final_fraction", o.final_fraction, 0, 1);
 }
 
-namespace {
+void ReadDropout(JsonSection& s, DropoutRates& rates) {
+  s.Number("embedding", rates.embedding, 0, 0.99);
+  s.Number("attention", rates.attention, 0, 0.99);
+  s.Number("residual", rates.residual, 0, 0.99);
+}
+
+void ReadTrainedPart(JsonSection& s, TrainedPart& part) {
+  s.Choice<TrainedPart>("trains", part,
+                        {{"all", TrainedPart::kAll}, {"blocks", TrainedPart::kBlocks}, {"head", TrainedPart::kHead}});
+}
+
+void ReadClipping(JsonSection& s, PrivateTraining& p) {
+  s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
+  s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
+  s.Choice<NormForm>("norm_form", p.norm_form,
+                     {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
+}
 
 void ReadRgp(JsonSection& s, RgpOptions& o) {
   s.Number("rank", o.rank, 1, kMaxWidth);
@@ -45,6 +61,8 @@ void ReadRgp(JsonSection& s, RgpOptions& o) {
   }
   s.Choice<RgpTrain>("vectors", o.vectors, {{"frozen", RgpTrain::kFrozen}, {"full", RgpTrain::kFull}});
 }
+
+namespace {
 
 void ReadTraining(JsonSection& s, Recipe& r) {
   TrainingOptions& o = r.training;
@@ -77,11 +95,8 @@ void ReadTraining(JsonSection& s, Recipe& r) {
                          {{"optimizer", Source::kOptimizer}, {"printed", Source::kPrinted}});
     inner.Number("scale", o.re_attention.scale, 0, 1e6);
   });
-  s.Object("dropout", [&](JsonSection& inner) {
-    inner.Number("embedding", o.dropout.embedding, 0, 0.99);
-    inner.Number("attention", o.dropout.attention, 0, 0.99);
-    inner.Number("residual", o.dropout.residual, 0, 0.99);
-  });
+  s.Object("dropout", [&](JsonSection& inner) { ReadDropout(inner, o.dropout); });
+  ReadTrainedPart(s, o.trained_part);
 }
 
 void ReadPrivacy(JsonSection& s, Recipe& r) {
@@ -90,10 +105,7 @@ void ReadPrivacy(JsonSection& s, Recipe& r) {
   s.Number("noise_multiplier", r.goal.noise_multiplier, 1e-6, 1e6);
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
-  s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
-  s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
-  s.Choice<NormForm>("norm_form", p.norm_form,
-                     {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
+  ReadClipping(s, p);
   s.Number("histogram_noise", r.histogram_noise, 0, 1e5);
   s.Number("steps_per_charge", p.steps_per_charge, 1, 1e9);
   s.Text("uncharged_tuning", r.uncharged_tuning);

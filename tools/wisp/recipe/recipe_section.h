@@ -4,6 +4,7 @@
 
 #include "runtime/core/architecture.h"
 #include "runtime/train/optimizer.h"
+#include "runtime/train/options.h"
 #include "runtime/train/run/initialise.h"
 #include "tools/wisp/recipe/json_section.h"
 
@@ -21,6 +22,12 @@ void ReadAdapter(JsonSection& section, std::optional<AdapterSpec>& adapter);
 nlohmann::ordered_json WriteAdapter(const AdapterSpec& adapter);
 void ReadInitialisation(JsonSection& section, InitialisationOptions& options);
 void ReadOptimizer(JsonSection& section, OptimizerOptions& options);
+void ReadDropout(JsonSection& section, DropoutRates& rates);
+void ReadRgp(JsonSection& section, RgpOptions& options);
+// Which parameters train, of those that can: the key "trains".
+void ReadTrainedPart(JsonSection& section, TrainedPart& part);
+// How records' gradients are bounded.
+void ReadClipping(JsonSection& section, PrivateTraining& options);
 
 }  // namespace wisp::tools
 
