@@ -3,4 +3,4 @@
 set -eu
 cd "$(dirname "$0")"
 flatc --cpp --scoped-enums --gen-object-api --cpp-std c++17 --include-prefix schema/generated \
-  -o "${1:-generated}" common.fbs model.fbs checkpoint.fbs
+  -o "${1:-generated}" common.fbs model.fbs checkpoint.fbs tokenizer.fbs

@@ -41,7 +41,9 @@ check_arrows runtime/train/audit "runtime/train/audit/|$step|$release|$below"
 check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|$below"
 check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
-check_arrows tools/exchange 'tools/exchange/|runtime/core/'
+check_arrows runtime/text 'runtime/(text|core)/|schema/generated/'
+check_arrows tools/exchange 'tools/exchange/|runtime/(text|core)/|schema/generated/'
+check_arrows tools/tokenizers 'tools/exchange/|runtime/(text|core)/'
 check_arrows ports/c 'ports/c/|runtime/'
 
 # The library prints nothing, ends no process, throws nothing. The emulator of a GPU serves tests alone.

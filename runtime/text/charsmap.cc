@@ -1,0 +1,72 @@
+// SentencePiece's precompiled_charsmap: a double array of darts-clone over the bytes of what is replaced, and texts to
+// replace it by. As the reference does it: of a grapheme below six bytes the shortest key at its front decides for all
+// of it; else each character is looked up alone.
+#include <utf8proc.h>
+
+#include "runtime/text/normalize.h"
+#include "runtime/text/unicode.h"
+
+namespace wisp::text {
+namespace {
+
+constexpr size_t kLongGrapheme = 6;
+
+// What the text is replaced by: that of its shortest prefix that is a key. Null if there is none.
+bool Replacement(const Image& image, std::string_view text, std::string_view& replacement) {
+  const auto units = image.charsmap_trie;
+  const auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); };
+  uint32_t node = offset(units[0]);
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (byte == 0) return false;
+    node ^= byte;
+    if (node >= units.size()) return false;
+    const uint32_t unit = units[node];
+    if ((unit & ((1u << 31) | 0xff)) != byte) return false;
+    node ^= offset(unit);
+    if ((unit >> 8 & 1) == 0) continue;
+    if (node >= units.size()) return false;
+    const uint32_t value = units[node] & ((1u << 31) - 1);
+    if (value >= image.charsmap_texts.size()) return false;
+    replacement = image.charsmap_texts.substr(value, image.charsmap_texts.find('\0', value) - value);
+    return IsUtf8(replacement);
+  }
+  return false;
+}
+
+// Where the grapheme that begins at `at` ends.
+size_t GraphemeEnd(std::string_view text, size_t at) {
+  utf8proc_int32_t state = 0;
+  Character last = CharacterAt(text, at);
+  at += last.size;
+  while (at < text.size()) {
+    const Character next = CharacterAt(text, at);
+    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last.code),
+                                         static_cast<utf8proc_int32_t>(next.code), &state))
+      return at;
+    at += next.size;
+    last = next;
+  }
+  return at;
+}
+
+}  // namespace
+
+void AppendCharsmapped(const Image& image, std::string_view text, std::string& out) {
+  std::string_view replacement;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = GraphemeEnd(text, at);
+    if (end - at < kLongGrapheme && Replacement(image, text.substr(at, end - at), replacement)) {
+      out += replacement;
+      at = end;
+      continue;
+    }
+    while (at < end) {
+      const std::string_view one = text.substr(at, CharacterAt(text, at).size);
+      out += Replacement(image, one, replacement) ? replacement : one;
+      at += one.size();
+    }
+  }
+}
+
+}  // namespace wisp::text

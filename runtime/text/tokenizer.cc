@@ -1,0 +1,175 @@
+// Built for speed: every text that is encoded goes through here.
+#include "runtime/text/tokenizer.h"
+
+#include <atomic>
+#include <utility>
+
+#include "runtime/text/added_tokens.h"
+#include "runtime/text/decode.h"
+#include "runtime/text/normalize.h"
+#include "runtime/text/unicode.h"
+
+namespace wisp::text {
+namespace {
+
+std::atomic<uint64_t> next_serial{1};
+
+}  // namespace
+
+Tokenizer::Tokenizer(Image image) : image_(std::move(image)), serial_(next_serial.fetch_add(1)) {}
+
+Result<Tokenizer> Tokenizer::Open(std::string_view name, std::span<const std::byte> bytes) {
+  WISP_ASSIGN_OR_RETURN(Image image, Image::Open(name, bytes));
+  return Tokenizer(std::move(image));
+}
+
+std::string_view Tokenizer::TokenText(int32_t id) const {
+  if (id < 0 || static_cast<size_t>(id) >= size()) return {};
+  return image_.Token(static_cast<size_t>(id));
+}
+
+SpecialIds Tokenizer::special_ids() const {
+  return {image_.unk, image_.bos, image_.eos, image_.pad, image_.cls, image_.sep, image_.mask};
+}
+
+Status Tokenizer::NormalizeText(std::string_view text, std::string& normalised) const {
+  std::string spare;
+  bool cut_front = false;
+  return Normalize(image_, text, normalised, spare, cut_front);
+}
+
+Status Tokenizer::EncodeWords(std::string_view text, bool at_start, Scratch& scratch, std::vector<int32_t>& ids) const {
+  Pieces& pieces = scratch.pieces;
+  pieces.text.assign(text);
+  WISP_RETURN_IF_ERROR(Split(image_, at_start, pieces));
+  for (const Piece& piece : pieces.all) {
+    const std::string_view word = std::string_view(pieces.text).substr(piece.begin, piece.end - piece.begin);
+    if (scratch.cache.Find(word, ids)) continue;
+    const size_t before = ids.size();
+    AppendWord(image_, word, scratch.work, ids);
+    scratch.cache.Put(word, std::span(ids).subspan(before));
+  }
+  return OkStatus();
+}
+
+Status Tokenizer::EncodeNormal(std::string_view text, bool at_start, Scratch& scratch,
+                               std::vector<int32_t>& ids) const {
+  bool cut_front = false;
+  if (!image_.normalizers.empty()) {
+    WISP_RETURN_IF_ERROR(Normalize(image_, text, scratch.normal, scratch.spare, cut_front));
+    text = scratch.normal;
+  }
+  const bool first = at_start && !cut_front;
+  return ForEachPart(
+      image_, image_.added_normal, text,
+      [&](size_t begin, size_t end) {
+        return EncodeWords(text.substr(begin, end - begin), first && begin == 0, scratch, ids);
+      },
+      [&](const schema::AddedToken& token) {
+        ids.push_back(static_cast<int32_t>(token.id()));
+        return OkStatus();
+      });
+}
+
+Status Tokenizer::EncodeOne(std::string_view text, Scratch& scratch, std::vector<int32_t>& ids) const {
+  return ForEachPart(
+      image_, image_.added_raw, text,
+      [&](size_t begin, size_t end) { return EncodeNormal(text.substr(begin, end - begin), begin == 0, scratch, ids); },
+      [&](const schema::AddedToken& token) {
+        ids.push_back(static_cast<int32_t>(token.id()));
+        return OkStatus();
+      });
+}
+
+Status Tokenizer::FillTemplate(std::span<const int32_t> items, std::span<const std::string_view> texts,
+                               const EncodeOptions& options, std::vector<int32_t>& ids) const {
+  for (const std::string_view text : texts) {
+    if (text.size() > kMaxTextBytes)
+      return InvalidArgument("a text has ", text.size(), " bytes, allowed are ", kMaxTextBytes);
+    WISP_RETURN_IF_ERROR(CheckUtf8("text to encode", text));
+  }
+  std::optional<Scratch> own;
+  Scratch& scratch = options.scratch != nullptr ? *options.scratch : own.emplace();
+  if (scratch.owner != serial_) {
+    scratch.cache.Clear();
+    scratch.owner = serial_;
+  }
+  const size_t before = ids.size();
+  Status status;
+  for (const int32_t item : items) {
+    if (item < 0) {
+      status = EncodeOne(texts[static_cast<size_t>(-1 - item)], scratch, ids);
+      if (!status.ok()) break;
+    } else if (options.special == SpecialTokens::kAdd) {
+      ids.push_back(item);
+    }
+  }
+  if (!status.ok()) ids.resize(before);
+  return status;
+}
+
+Status Tokenizer::Encode(std::string_view text, const EncodeOptions& options, std::vector<int32_t>& ids) const {
+  static constexpr int32_t kAlone[] = {-1};
+  return FillTemplate(image_.single.empty() ? std::span<const int32_t>(kAlone) : image_.single, std::span(&text, 1),
+                      options, ids);
+}
+
+Status Tokenizer::EncodePair(std::string_view first, std::string_view second, const EncodeOptions& options,
+                             std::vector<int32_t>& ids) const {
+  static constexpr int32_t kBoth[] = {-1, -2};
+  const std::string_view texts[] = {first, second};
+  return FillTemplate(image_.pair.empty() ? std::span<const int32_t>(kBoth) : image_.pair, texts, options, ids);
+}
+
+Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, const DecodeOptions& options) const {
+  std::vector<std::string> tokens;
+  tokens.reserve(ids.size());
+  for (const int32_t id : ids) {
+    if (id < 0 || static_cast<size_t>(id) >= size())
+      return InvalidArgument("there is no token ", id, ", allowed is 0 to ", size() - 1);
+    const schema::AddedToken* added = image_.AddedWith(static_cast<uint32_t>(id));
+    if (added != nullptr && options.special == DecodeSpecials::kSkip && (added->options() & added::kSkipped) != 0)
+      continue;
+    const std::string_view token = added != nullptr ? image_.Shown(*added) : image_.Token(static_cast<size_t>(id));
+    if (!token.empty()) tokens.emplace_back(token);
+  }
+  return DecodeTokens(image_, std::move(tokens));
+}
+
+Result<std::string> StreamDecoder::Push(int32_t id) {
+  ids_.push_back(id);
+  auto more = Advance(false);
+  if (!more.ok()) ids_.pop_back();
+  return more;
+}
+
+Result<std::string> StreamDecoder::Finish() {
+  auto rest = Advance(true);
+  ids_.clear();
+  shown_.clear();
+  num_shown_ = 0;
+  return rest;
+}
+
+Result<std::string> StreamDecoder::Advance(bool last) {
+  // Four bytes are a character; more that are none will not become one.
+  constexpr size_t kMostHeld = 16;
+  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+  WISP_ASSIGN_OR_RETURN(const std::string text, tokenizer_->Decode(ids_, options_));
+  const bool open = text.size() >= kReplacement.size() && text.ends_with(kReplacement);
+  if (open && !last && ids_.size() - num_shown_ < kMostHeld) return std::string();
+  size_t same = 0;
+  while (same < text.size() && same < shown_.size() && text[same] == shown_[same]) ++same;
+  std::string more = text.substr(same);
+  if (more.empty()) {
+    // Nothing to show of it, as of a special token: it is not needed for what follows.
+    if (ids_.size() > num_shown_ + kMostHeld) ids_.resize(num_shown_);
+    return more;
+  }
+  ids_.erase(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(num_shown_));
+  WISP_ASSIGN_OR_RETURN(shown_, tokenizer_->Decode(ids_, options_));
+  num_shown_ = ids_.size();
+  return more;
+}
+
+}  // namespace wisp::text

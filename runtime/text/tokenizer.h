@@ -1,0 +1,123 @@
+// Texts to ids and back, exactly as the reference does it (the package `tokenizers`; docs/tokenizers.md). Not the
+// reading of other programs' files: tools/exchange/tokenizer_json.h makes the image of one.
+//
+//   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open("bert", image));
+//   text::Scratch scratch;                                    // one for each thread
+//   std::vector<int32_t> ids;
+//   WISP_RETURN_IF_ERROR(tokenizer.Encode("a good film", {.scratch = &scratch}, ids));
+//   WISP_ASSIGN_OR_RETURN(const std::string text, tokenizer.Decode(ids, {}));
+//
+// A tokenizer is immutable and may be used by several threads. It looks into the image and builds nothing. Texts are
+// not cut to a length; that is left to the caller.
+#ifndef WISP_RUNTIME_TEXT_TOKENIZER_H_
+#define WISP_RUNTIME_TEXT_TOKENIZER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/status.h"
+#include "runtime/text/image.h"
+#include "runtime/text/models.h"
+#include "runtime/text/split.h"
+#include "runtime/text/word_cache.h"
+
+namespace wisp::text {
+
+inline constexpr size_t kMaxTextBytes = size_t{16} << 20;
+
+// Memory that is kept between calls, and a cache of words. Its size is bounded by the longest text and the cache
+// (256 KiB). It belongs to one thread at a time, and may go from one tokenizer to another.
+class Scratch {
+ private:
+  friend class Tokenizer;
+  uint64_t owner = 0;
+  std::string normal, spare;
+  Pieces pieces;
+  WordWork work;
+  WordCache cache;
+};
+
+enum class SpecialTokens { kAdd, kNone };
+struct EncodeOptions {
+  SpecialTokens special = SpecialTokens::kAdd;  // the template around a text: [CLS] ... [SEP]
+  Scratch* scratch = nullptr;                   // null: made for the call
+};
+
+enum class DecodeSpecials { kSkip, kKeep };
+struct DecodeOptions {
+  DecodeSpecials special = DecodeSpecials::kSkip;
+};
+
+// Ids of tokens with a meaning, -1 for one that there is not.
+struct SpecialIds {
+  int32_t unk, bos, eos, pad, cls, sep, mask;
+};
+
+class Tokenizer {
+ public:
+  // `bytes` start on 8 bytes, outlive the tokenizer and are not changed. All of it is checked once. `name` is for
+  // messages. kInvalidData for what is damaged, kUnsupported for what a newer build has written.
+  static Result<Tokenizer> Open(std::string_view name, std::span<const std::byte> bytes);
+
+  // Appends the ids of a text. kInvalidData with the offset of the first byte that is not UTF-8; kInvalidArgument for
+  // more than kMaxTextBytes. On an error `ids` are as they were.
+  Status Encode(std::string_view text, const EncodeOptions& options, std::vector<int32_t>& ids) const;
+  // Of two texts, as the template for pairs has them.
+  Status EncodePair(std::string_view first, std::string_view second, const EncodeOptions& options,
+                    std::vector<int32_t>& ids) const;
+
+  // The text of ids. kInvalidArgument for an id out of range. Bytes that are not UTF-8 become U+FFFD.
+  Result<std::string> Decode(std::span<const int32_t> ids, const DecodeOptions& options) const;
+
+  size_t size() const { return image_.num_tokens(); }
+  // As the vocabulary has it, "##able" or "Ġgood". Empty for an id without a token or out of range.
+  std::string_view TokenText(int32_t id) const;
+  SpecialIds special_ids() const;
+
+  // For the writer of images: the text as the model's splitter gets it.
+  Status NormalizeText(std::string_view text, std::string& normalised) const;
+
+ private:
+  explicit Tokenizer(Image image);
+
+  Status EncodeOne(std::string_view text, Scratch& scratch, std::vector<int32_t>& ids) const;
+  Status EncodeNormal(std::string_view text, bool at_start, Scratch& scratch, std::vector<int32_t>& ids) const;
+  Status EncodeWords(std::string_view text, bool at_start, Scratch& scratch, std::vector<int32_t>& ids) const;
+  Status FillTemplate(std::span<const int32_t> items, std::span<const std::string_view> texts,
+                      const EncodeOptions& options, std::vector<int32_t>& ids) const;
+
+  Image image_;
+  uint64_t serial_;  // tells caches of words apart
+};
+
+// Decodes one id after the other, for generation. What is not yet a whole character is held back.
+//
+//   StreamDecoder stream(tokenizer, {});
+//   for (...) { WISP_ASSIGN_OR_RETURN(const std::string more, stream.Push(id)); Show(more); }
+//   WISP_ASSIGN_OR_RETURN(const std::string rest, stream.Finish());
+class StreamDecoder {
+ public:
+  // The tokenizer outlives it.
+  StreamDecoder(const Tokenizer& tokenizer, const DecodeOptions& options) : tokenizer_(&tokenizer), options_(options) {}
+  Result<std::string> Push(int32_t id);
+  // What was held back, with U+FFFD for what is no character.
+  Result<std::string> Finish();
+
+ private:
+  Result<std::string> Advance(bool last);
+
+  const Tokenizer* tokenizer_;
+  DecodeOptions options_;
+  std::vector<int32_t> ids_;  // from the last ones that were shown on: they decide about spaces
+  std::string shown_;         // of them
+  size_t num_shown_ = 0;
+};
+
+}  // namespace wisp::text
+
+#endif  // WISP_RUNTIME_TEXT_TOKENIZER_H_

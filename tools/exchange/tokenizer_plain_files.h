@@ -1,0 +1,24 @@
+// Vocabularies without a tokenizer.json, written as what a tokenizer.json of them would be. Internal to
+// tokenizer_json.cc.
+#ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
+#define WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "runtime/core/status.h"
+
+namespace wisp::exchange {
+
+// BERT's vocab.txt, a token a line. `config` is tokenizer_config.json, or null.
+Result<nlohmann::json> JsonOfVocabulary(const std::string& name, std::string_view vocabulary,
+                                        const nlohmann::json& config);
+
+// GPT-2's or RoBERTa's vocab.json and merges.txt.
+Result<nlohmann::json> JsonOfMerges(const std::string& name, nlohmann::json vocabulary, std::string_view merges,
+                                    const nlohmann::json& config);
+
+}  // namespace wisp::exchange
+
+#endif  // WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
