@@ -16,7 +16,7 @@ for library in "${libraries[@]}"; do
   [ -L "$lib/$library.so" ] && [ -L "$lib/$library.so.0" ] || fail "$library.so: the version links are missing"
   [ -f "$lib/pkgconfig/${library#lib}.pc" ] || fail "there is no ${library#lib}.pc"
 done
-for file in include/wisp/wisp.h include/wisp/wisp_embed.h include/wisp/wisp_life.h share/doc/wisp/LICENSE share/doc/wisp/NOTICE.md; do
+for file in include/wisp/wisp.h include/wisp/wisp_embed.h include/wisp/wisp_life.h include/wisp/wisp_text.h share/doc/wisp/LICENSE share/doc/wisp/NOTICE.md; do
   [ -f "prefix/$file" ] || fail "there is no $file"
 done
 if [ "$program" = ON ]; then
@@ -43,7 +43,7 @@ awk 'FNR == 1 { part = 0 }
      /^\/\* ---- / { part = /not in a library that only recommends/ ? "training" : "runtime" }
      match($0, /^WISP_API .*wisp_[a-z_]*\(/) {
        name = substr($0, 1, RLENGTH - 1); sub(/.*[ *]/, "", name); print part ? part : "runtime", name }' \
-  prefix/include/wisp/wisp.h prefix/include/wisp/wisp_embed.h prefix/include/wisp/wisp_life.h >declared
+  prefix/include/wisp/wisp.h prefix/include/wisp/wisp_embed.h prefix/include/wisp/wisp_life.h prefix/include/wisp/wisp_text.h >declared
 [ "$(wc -l <declared)" -gt 15 ] || fail "wisp.h's functions were not found"
 for library in "${libraries[@]}"; do
   nm -D --defined-only "$lib/$library.so" | awk '$2 == "T" { print $3 }' | sort >shown

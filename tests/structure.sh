@@ -39,7 +39,7 @@ check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan
 check_arrows runtime/train/run "runtime/train/run/|$step|$release|$below"
 check_arrows runtime/train/audit "runtime/train/audit/|$step|$release|$below"
 check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|$below"
-check_arrows runtime/inference 'runtime/(inference|model|layers|core)/|kernels/(kernels|device)\.h$'
+check_arrows runtime/inference 'runtime/(inference|model|layers|text|core)/|kernels/(kernels|device)\.h$'
 check_arrows runtime/decoding 'runtime/(decoding|inference|model|layers|privacy|core)/|kernels/kernels\.h$'
 check_arrows runtime/text 'runtime/(text|core)/|schema/generated/'
 check_arrows tools/exchange 'tools/exchange/|runtime/(text|core)/|schema/generated/'

@@ -114,6 +114,26 @@ Status Tokenizer::Encode(std::string_view text, const EncodeOptions& options, st
                       options, ids);
 }
 
+Result<bool> Tokenizer::EncodeWithin(std::string_view text, size_t max_length, const EncodeOptions& options,
+                                     std::vector<int32_t>& ids) const {
+  // What stands behind the text, and all of the template.
+  size_t behind = 0, around = 0;
+  for (const int32_t item : image_.single) {
+    if (options.special != SpecialTokens::kAdd) break;
+    behind = item < 0 ? 0 : behind + 1;
+    around += item < 0 ? 0 : 1;
+  }
+  if (around > max_length)
+    return InvalidArgument("a text is to have ", max_length, " tokens at most; those around it are ", around, " alone");
+  const size_t before = ids.size();
+  WISP_RETURN_IF_ERROR(Encode(text, options, ids));
+  const size_t length = ids.size() - before;
+  if (length <= max_length) return false;
+  const auto end = ids.end() - static_cast<std::ptrdiff_t>(behind);
+  ids.erase(end - static_cast<std::ptrdiff_t>(length - max_length), end);
+  return true;
+}
+
 Status Tokenizer::EncodePair(std::string_view first, std::string_view second, const EncodeOptions& options,
                              std::vector<int32_t>& ids) const {
   static constexpr int32_t kBoth[] = {-1, -2};

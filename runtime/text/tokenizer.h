@@ -67,6 +67,10 @@ class Tokenizer {
   // Appends the ids of a text. kInvalidData with the offset of the first byte that is not UTF-8; kInvalidArgument for
   // more than kMaxTextBytes. On an error `ids` are as they were.
   Status Encode(std::string_view text, const EncodeOptions& options, std::vector<int32_t>& ids) const;
+  // The same with at most `max_length` ids: the end of the text is left out, the template stays whole. Whether anything
+  // was left out. kInvalidArgument where the template alone is longer.
+  Result<bool> EncodeWithin(std::string_view text, size_t max_length, const EncodeOptions& options,
+                            std::vector<int32_t>& ids) const;
   // Of two texts, as the template for pairs has them.
   Status EncodePair(std::string_view first, std::string_view second, const EncodeOptions& options,
                     std::vector<int32_t>& ids) const;

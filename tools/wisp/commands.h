@@ -134,28 +134,37 @@ struct PrivacyArguments {
 };
 
 struct ClassifyTrainArguments {
-  std::string recipe, data, out, format = "auto", text_column, label_column, mode, base, vocabulary, ledger, dataset,
-                                 checkpoint, uncharged_tuning;
+  std::string recipe, data, out, format = "auto", text_column, label_column, method, mode, trains, base, vocabulary,
+                                 ledger, dataset, checkpoint, uncharged_tuning;
   AnchorArguments anchor;
   DeviceArguments device;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
-  std::optional<uint32_t> num_records_public, expected_batch, planned_runs;
+  std::optional<uint32_t> num_records_public, expected_batch, planned_runs, lora, max_length;
   std::vector<std::string> public_datasets;
   bool other_data = false;
   uint32_t threads = 0;
 };
 
 struct ClassifyEvaluateArguments {
-  std::string model, data, format = "auto", text_column, label_column;
+  std::string model, adapter, data, format = "auto", text_column, label_column;
+  std::optional<uint32_t> max_length;
   uint32_t threads = 0;
 };
 
 struct ClassifyPredictArguments {
-  std::string model, input;
+  std::string model, adapter, input;
   std::vector<std::string> texts;
   uint32_t threads = 1;
   DeviceArguments device;
+};
+
+struct GenerateArguments {
+  std::string model, adapter, prompt, backend = "simd";
+  std::vector<std::string> stop;
+  uint32_t max_new_tokens = 128, top_k = 0, threads = 1;
+  double temperature = 1, top_p = 1, min_p = 0, repetition_penalty = 1;
+  uint64_t seed = 1;
 };
 
 // Of `wisp plan` and `wisp personalise`: whose life it is.
@@ -250,6 +259,7 @@ Status Train(const TrainArguments& arguments, OutputFormat format);
 Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
+Status GenerateCommand(const GenerateArguments& arguments, OutputFormat format);
 Status Export(const ExportArguments& arguments, OutputFormat format);
 Status Merge(const MergeArguments& arguments, OutputFormat format);
 Status Compress(const CompressArguments& arguments, OutputFormat format);

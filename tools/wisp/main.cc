@@ -50,6 +50,7 @@ class CommandLine {
     AddAudit(app_, chosen_, audit_);
     AddBench();
     AddClassify(app_, chosen_, classify_);
+    AddGenerate(app_, chosen_, generate_);
     AddReproduce();
     AddLife(app_, chosen_, life_);
   }
@@ -401,6 +402,7 @@ class CommandLine {
   RecommendArguments recommend_;
   InspectArguments inspect_;
   ConvertArguments convert_;
+  GenerateArguments generate_;
   ExportArguments export_;
   MergeArguments merge_;
   CompressArguments compress_;

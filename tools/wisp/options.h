@@ -111,6 +111,9 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
 // plan, personalise, report, rebase, catalogue, log
 void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
 
+// options_text.cc.
+void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& arguments);
+
 }  // namespace wisp::tools
 
 #endif  // WISP_TOOLS_WISP_OPTIONS_H_

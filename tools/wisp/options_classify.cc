@@ -15,7 +15,11 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   AddLabelled(c, a.data, a.format);
   c->add_option("--text-column", a.text_column, "Name of the column of texts, in place of the recipe's");
   c->add_option("--label-column", a.label_column, "Name of the column of labels, in place of the recipe's");
-  c->add_option("--mode", a.mode, "aggregate, clipped or paper, in place of the recipe's");
+  c->add_option("--method", a.method, "dp-fp, phantom, rgp or ordinary, in place of the recipe's");
+  c->add_option("--mode", a.mode, "Of dp-fp: aggregate, clipped or paper, in place of the recipe's");
+  c->add_option("--trains", a.trains, "all, blocks (no tables) or head, in place of the recipe's");
+  AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which stays as it is");
+  AddOptional(c, "--max-length", a.max_length, "Tokens of a text that are read in training, at most");
   c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
   c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
   c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required but for mode paper, made if absent");
@@ -67,6 +71,8 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
       chosen, a.train);
   CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
   evaluate->add_option("--model", a.evaluate.model, "Classifier file")->required();
+  evaluate->add_option("--adapter", a.evaluate.adapter, "An adapter that was trained beside it");
+  AddOptional(evaluate, "--max-length", a.evaluate.max_length, "Tokens of a text that are read, at most");
   evaluate->add_option("--text-column", a.evaluate.text_column, "Name of the column of texts");
   evaluate->add_option("--label-column", a.evaluate.label_column, "Name of the column of labels");
   evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(ThreadsRange());
@@ -74,6 +80,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   chosen.OnCall(evaluate, ClassifyEvaluate, a.evaluate);
   CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
   predict->add_option("--model", a.predict.model, "Classifier file")->required();
+  predict->add_option("--adapter", a.predict.adapter, "An adapter that was trained beside it");
   predict->add_option("--text", a.predict.texts, "A text; may be given several times");
   predict->add_option("--input", a.predict.input, "File of texts, one a line");
   predict->add_option("--threads", a.predict.threads, "That share the positions of a text; 0: up to 4")

@@ -1,0 +1,53 @@
+// Text from a decoder, token by token, shown while it grows.
+//
+//   WISP_ASSIGN_OR_RETURN(const auto session, Session::Open("gpt2.wisp"));
+//   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
+//   WISP_ASSIGN_OR_RETURN(const Generated made, Generate(*session, tokenizer, "Once", {.max_new_tokens = 100},
+//                                                        [](std::string_view more) { return Show(more); }));
+//
+// The session keeps keys and values, so each token costs one position; a prompt that begins as the last text did costs
+// what is new. What it is not: private. Draws that are charged: runtime/decoding.
+#ifndef WISP_RUNTIME_INFERENCE_GENERATE_H_
+#define WISP_RUNTIME_INFERENCE_GENERATE_H_
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/inference/session.h"
+#include "runtime/inference/token_sampler.h"
+#include "runtime/text/tokenizer.h"
+
+namespace wisp {
+
+struct GenerateOptions {
+  SamplingOptions sampling;
+  uint32_t max_new_tokens = 128;
+  std::vector<std::string> stop;  // where one of these comes, the text ends before it; none is empty
+};
+
+// Why a text ended: so many tokens as were asked for; the model's token for an end; a text of `stop`; as many positions
+// as the model has; the caller.
+enum class Ended { kLength, kEndToken, kStopText, kContextFull, kCaller };
+// "max_new_tokens", "end", "stop", "context", "caller".
+const char* NameOf(Ended ended);
+
+struct Generated {
+  std::vector<int32_t> tokens;  // without the prompt's
+  std::string text;
+  Ended ended = Ended::kLength;
+  size_t prompt_tokens = 0;
+};
+
+// What is new of the text, whole characters: false ends it.
+using OnText = std::function<bool(std::string_view more)>;
+
+// kInvalidArgument: options out of range; a prompt without a token, or one that fills the model's positions; a model
+// that does not predict the next token from those before it. kInvalidData: scores that are no finite numbers.
+Result<Generated> Generate(Session& session, const text::Tokenizer& tokenizer, std::string_view prompt,
+                           const GenerateOptions& options, const OnText& on_text = {});
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_INFERENCE_GENERATE_H_

@@ -1,0 +1,415 @@
+// wisp classify train
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "runtime/core/file.h"
+#include "runtime/model/model_file.h"
+#include "runtime/privacy/json.h"
+#include "runtime/privacy/statement.h"
+#include "runtime/train/dp_fp_report.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/device.h"
+#include "tools/wisp/ledger_access.h"
+#include "tools/wisp/output.h"
+#include "tools/wisp/recipe/classify_recipe.h"
+#include "tools/wisp/recipe/recipe.h"
+#include "tools/wisp/text_tokens.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<Record> RecordsOf(const data::LabelledSequences& sequences) {
+  std::vector<Record> records;
+  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), {&sequences.labels[i], 1}});
+  return records;
+}
+
+// Labels that name no class while texts do, or that are long or all different, are texts.
+Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, const std::vector<std::string>& classes) {
+  const auto is_class = [&](const std::string& word) {
+    return std::find(classes.begin(), classes.end(), word) != classes.end();
+  };
+  const auto may_be = [&](const std::string& label) {
+    return is_class(label) || label.find_first_not_of("0123456789") == std::string::npos;
+  };
+  if (texts.labels.empty() || std::any_of(texts.labels.begin(), texts.labels.end(), may_be)) return OkStatus();
+  size_t longest = 0, length = 0;
+  for (const std::string& name : classes) longest = std::max(longest, name.size());
+  for (const std::string& label : texts.labels) length += label.size();
+  const std::set<std::string> different(texts.labels.begin(), texts.labels.end());
+  const bool are_long = length > texts.labels.size() * (2 * longest + 10);
+  const bool all_differ = texts.labels.size() > 2 * classes.size() && different.size() == texts.labels.size();
+  if (!are_long && !all_differ && !std::any_of(texts.texts.begin(), texts.texts.end(), is_class)) return OkStatus();
+  return InvalidData(path,
+                     ": label and text look swapped, none of the labels is one of the recipe's classes: in lines the "
+                     "label comes first, then a tab, "
+                     "then the text; in files with a header --label-column and --text-column say which is which");
+}
+
+Status OverrideMethod(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
+  if (!a.method.empty()) {
+    const auto* known = std::find_if(std::begin(kClassifyMethods), std::end(kClassifyMethods),
+                                     [&](const auto& method) { return a.method == method.first; });
+    if (known == std::end(kClassifyMethods))
+      return InvalidArgument("--method is '", a.method, "', allowed are dp-fp, phantom, rgp and ordinary");
+    r.options.method = known->second;
+  }
+  if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
+  if (!a.trains.empty()) {
+    const bool known = a.trains == "all" || a.trains == "blocks" || a.trains == "head";
+    if (!known) return InvalidArgument("--trains is '", a.trains, "', allowed are all, blocks and head");
+    r.options.trained_part = a.trains == "all"      ? TrainedPart::kAll
+                             : a.trains == "blocks" ? TrainedPart::kBlocks
+                                                    : TrainedPart::kHead;
+  }
+  if (r.options.method != Method::kDpFp && !a.mode.empty())
+    return InvalidArgument("--mode is of dp-fp; the method is ", a.method.empty() ? "another" : a.method);
+  r.options.sampling = r.options.method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson;
+  return OkStatus();
+}
+
+Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
+  WISP_RETURN_IF_ERROR(OverrideMethod(a, r));
+  if (a.epsilon && a.noise_multiplier)
+    return InvalidArgument(
+        "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");
+  if (!a.mode.empty()) {
+    const auto mode = DpFpModeFromText(a.mode);
+    if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
+    // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a
+    // goal is refused.
+    if (*mode == DpFpMode::kPaper && r.options.dp_fp.mode != *mode) r.goal = {};
+    r.options.dp_fp.mode = *mode;
+  }
+  if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
+  if (a.noise_multiplier && r.options.dp_fp.mode == DpFpMode::kPaper) {
+    r.options.dp_fp.noise_multiplier = *a.noise_multiplier;
+  } else if (a.noise_multiplier) {
+    r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
+  }
+  // A recipe's word for its own delta is none for another.
+  if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
+  if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
+  if (a.epochs) r.epochs = *a.epochs, r.options.num_steps = 0;
+  if (a.seed) r.seed = *a.seed;
+  if (!a.text_column.empty()) r.text_column = a.text_column;
+  if (!a.label_column.empty()) r.label_column = a.label_column;
+  if (a.expected_batch) r.options.expected_batch = *a.expected_batch;
+  if (a.num_records_public) r.options.num_records_public = *a.num_records_public;
+  if (a.learning_rate) r.options.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
+  r.options.num_threads = a.threads;
+  r.options.privacy.reproducible_seed = a.reproducible_noise_seed;
+  return OkStatus();
+}
+
+// One training command from start to end.
+class ClassifyTrainCommand {
+ public:
+  ClassifyTrainCommand(const ClassifyTrainArguments& arguments, OutputFormat format) : a_(arguments), format_(format) {}
+
+  Status Run() {
+    WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
+    WISP_RETURN_IF_ERROR(Override(a_, recipe_));
+    if (!is_private()) WISP_RETURN_IF_ERROR(IsPaper(recipe_.options) ? CheckPaper() : CheckOrdinary());
+    WISP_RETURN_IF_ERROR(CheckClasses());
+    WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
+    recipe_.options.device = device_.device;
+    // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
+    WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
+    for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
+      WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe},
+                                                {"--data", a_.data},
+                                                {"--vocabulary", a_.vocabulary},
+                                                {"--ledger", a_.ledger},
+                                                {"--anchor", a_.anchor.file}}));
+    }
+    WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint}, {{"--out", a_.out}, {"--base", a_.base}}));
+    dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
+    WISP_RETURN_IF_ERROR(OpenBase());
+    WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
+    WISP_RETURN_IF_ERROR(Begin());
+    WISP_RETURN_IF_ERROR(ReadData());
+    WISP_RETURN_IF_ERROR(MakeStart());
+    TrainingJob job{.records = records_,
+                    .architecture = architecture_,
+                    .start_weights = start_weights_,
+                    .training = recipe_.options,
+                    .epochs = recipe_.epochs,
+                    .goal = recipe_.goal,
+                    .head_share = recipe_.head_share};
+    WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
+    job.checkpoint_path = a_.checkpoint;
+    job.checkpoint_every = a_.checkpoint_every.value_or(0);
+    job.planned_runs = a_.planned_runs.value_or(1);
+    Progress progress("classify train");
+    const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
+    SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
+                                    is_private() ? job.training.privacy.steps_per_charge : 50)));
+    job.progress = [&](const JobProgress& p) {
+      progress.Update(p.step, p.num_steps,
+                      (p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "") +
+                          saves.Suffix(p.saved, p.save_failure));
+      return interrupted == 0;
+    };
+    const Result<JobResult> result = fine_tune_->Run(
+        std::move(job), {.path = a_.out,
+                         .contents = Contents(),
+                         .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
+    if (is_private()) SayIfRaised(ledger(), limit_before_);
+    if (!result.ok()) return result.status();
+    Print(*result);
+    return OkStatus();
+  }
+
+ private:
+  const char* MethodName() const {
+    const auto* named = std::find_if(std::begin(kClassifyMethods), std::end(kClassifyMethods),
+                                     [&](const auto& method) { return recipe_.options.method == method.second; });
+    return named == std::end(kClassifyMethods) ? "" : named->first;
+  }
+  bool is_private() const { return IsPrivate(recipe_.options); }
+  std::string Described(const JobResult& r) const {
+    if (r.options.method == Method::kDpFp) return DescribeDpFp(architecture_, r.options, r.num_steps);
+    return std::string("method ") + wisp::NameOf(r.options.method) +
+           (is_private() ? ", noise " + privacy::ShortText(r.options.privacy.noise_multiplier) + " a step" : "");
+  }
+  privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // of a private run
+  std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
+  const std::string& Dataset() const { return dataset_; }
+
+  Status CheckOrdinary() const {
+    const char* asked = !a_.ledger.empty() ? "--ledger" : a_.budget ? "--budget" : a_.epsilon ? "--epsilon" : nullptr;
+    if (asked == nullptr) return OkStatus();
+    return PrivacyRefused(asked, " does not go with the method ordinary: it has no guarantee and charges nothing");
+  }
+
+  // Nothing that speaks of a guarantee goes with a mode that has none.
+  Status CheckPaper() const {
+    const PrivacyGoal& goal = recipe_.goal;
+    const char* asked = !a_.ledger.empty() ? "--ledger"
+                        : a_.budget        ? "--budget"
+                        : a_.epsilon       ? "--epsilon"
+                        : a_.delta         ? "--delta"
+                        : a_.planned_runs  ? "--planned-runs"
+                                           : nullptr;
+    if (asked != nullptr)
+      return PrivacyRefused(asked, " does not go with mode paper: there is nothing to charge or to calibrate to. ",
+                            WhyPaperHasNoGuarantee());
+    if (!goal.epsilon && !goal.noise_multiplier) return OkStatus();
+    return PrivacyRefused(a_.recipe, ": mode paper with a goal under privacy: there is nothing to calibrate to. ",
+                          WhyPaperHasNoGuarantee());
+  }
+
+  // What the file would refuse, before anything is spent.
+  Status CheckClasses() const {
+    for (size_t i = 0; i < recipe_.classes.size(); ++i) {
+      const std::string fault = data::KeyFault(recipe_.classes[i]);
+      if (!fault.empty()) return InvalidData(a_.recipe, ": class ", i, " ", fault);
+      if (std::find(recipe_.classes.begin(), recipe_.classes.begin() + static_cast<ptrdiff_t>(i), recipe_.classes[i]) !=
+          recipe_.classes.begin() + static_cast<ptrdiff_t>(i)) {
+        return InvalidData(a_.recipe, ": two classes are called ", recipe_.classes[i]);
+      }
+    }
+    return OkStatus();
+  }
+
+  Status ReadData() {
+    WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.format));
+    WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts,
+                          data::ReadLabelled(a_.data, {.format = format,
+                                                       .text_column = recipe_.text_column,
+                                                       .label_column = recipe_.label_column,
+                                                       .drop_bad = is_private()}));
+    Status order = CheckOrder(a_.data, texts, recipe_.classes);
+    // A private run is not refused for what its records hold; who started it is told, here on the device.
+    if (!order.ok() && !is_private()) return order;
+    if (!order.ok()) std::fprintf(stderr, "wisp: %s (local only)\n", order.message().c_str());
+    WISP_RETURN_IF_ERROR(Tokenise(texts));
+    records_ = RecordsOf(sequences_);
+    if (sequences_.num_dropped > 0) {
+      std::fprintf(stderr, "wisp: %llu texts left out, the first: %s (local only)\n",
+                   static_cast<unsigned long long>(sequences_.num_dropped), sequences_.first_dropped.c_str());
+    }
+    return OkStatus();
+  }
+
+  Status Tokenise(const data::LabelledTexts& texts) {
+    data::EncodeOptions options{
+        .classes = recipe_.classes, .letters = recipe_.letters, .max_length = MaxLength(), .drop_bad = is_private()};
+    if (brings_tokenizer()) {
+      WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(*base()));
+      const auto tokenise = [&](std::string_view text, std::vector<int32_t>& to) {
+        return tokens.Append(text, options.max_length, to);
+      };
+      WISP_ASSIGN_OR_RETURN(sequences_, data::EncodeWith(texts, tokenise, options));
+      return OkStatus();
+    }
+    WISP_ASSIGN_OR_RETURN(const std::vector<std::string> words, Tokens(texts));
+    WISP_ASSIGN_OR_RETURN(vocabulary_, data::Vocabulary::Create(VocabularyName(), words));
+    recipe_.encoder.num_items = static_cast<uint32_t>(words.size());
+    WISP_ASSIGN_OR_RETURN(sequences_, data::Encode(texts, vocabulary_, options));
+    return OkStatus();
+  }
+
+  bool brings_tokenizer() const { return base() != nullptr && !base()->tokenizer().empty(); }
+  // Of a text in training: fewer tokens than the model reads take less time and memory.
+  uint32_t MaxLength() const { return std::min(recipe_.encoder.max_length, a_.max_length.value_or(kMaxLength)); }
+
+  Status OpenBase() {
+    if (a_.base.empty()) return OkStatus();
+    if (!a_.vocabulary.empty()) return InvalidArgument("--vocabulary does not go with --base, which has its own");
+    WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(a_.base, Verify::kFull, Accept::kAny));
+    base_.emplace(std::move(file));
+    if (base_->is_classifier()) {
+      if (base_->classifier().class_names != recipe_.classes)
+        return InvalidData(a_.base, ": its classes are not those of the recipe");
+      recipe_.letters = LettersOf(base_->classifier().tokenizer);
+    }
+    if (!brings_tokenizer() && !base()->has_item_keys())
+      return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
+    if (base()->architecture().head.kind == HeadKind::kNextItem && base()->architecture().attend == Attend::kCausal)
+      return Unsupported(a_.base, ": it is a recommender or decoder; texts are classified by an encoder");
+    recipe_.encoder = base()->architecture();
+    return OkStatus();
+  }
+
+  const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
+  std::string VocabularyName() const {
+    return !a_.base.empty() ? a_.base : !a_.vocabulary.empty() ? a_.vocabulary : a_.data;
+  }
+
+  // In every mode: a vocabulary is part of the model file, so it must be nobody's secret.
+  Result<std::vector<std::string>> Tokens(const data::LabelledTexts& texts) const {
+    if (base() != nullptr) return ItemKeys(*base());
+    if (!a_.vocabulary.empty()) return data::ReadTokens(a_.vocabulary);
+    if (recipe_.catalogue_public) return data::TokensOf(texts, recipe_.letters, is_private());
+    return PrivacyRefused(
+        "the vocabulary would say which words the texts have: name a public one with --vocabulary, start from a model "
+        "with --base, "
+        "or declare the set of words public (\"catalogue\": \"public\" under data)");
+  }
+
+  Status MakeStart() {
+    architecture_ = WithClasses(recipe_.encoder, static_cast<uint32_t>(recipe_.classes.size()));
+    if (recipe_.adapter) {
+      if (base() == nullptr)
+        return InvalidArgument("an adapter trains beside the weights of a model: start from one (--base)");
+      architecture_.adapter = recipe_.adapter;
+      architecture_.adapter->has_head = !base()->is_classifier();
+    }
+    WISP_RETURN_IF_ERROR(Validate(architecture_));
+    start_weights_.resize(FlatSize(ParametersOf(architecture_)));
+    auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
+    InitialiseWeights(architecture_, recipe_.initialisation, random, start_weights_);
+    // An encoder's weights are a prefix of the classifier's.
+    if (base() != nullptr) {
+      std::vector<float> widened;
+      const std::span<const float> weights = base()->AllWeights(widened);
+      std::copy(weights.begin(), weights.end(), start_weights_.begin());
+    }
+    return OkStatus();
+  }
+
+  Status Begin() {
+    FineTuneStart start{.base = base(),
+                        .base_path = a_.base,
+                        .dataset = Dataset(),
+                        .other_data = a_.other_data,
+                        .run = Name() + " " + Timestamp(),
+                        .tuning = recipe_.uncharged_tuning};
+    if (is_private()) {
+      SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
+      WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, recipe_.unit_chosen));
+    }
+    WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
+    if (!is_private()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(limit_before_, ledger().Limit());
+    return OkStatus();
+  }
+
+  // All but what training finds out.
+  ModelContents Contents() const {
+    ModelContents contents;
+    contents.architecture = architecture_;
+    contents.classifier = {.class_names = recipe_.classes};
+    if (brings_tokenizer()) {
+      contents.tokenizer = {base()->tokenizer().begin(), base()->tokenizer().end()};
+    } else {
+      contents.classifier->tokenizer = TokenizerOf(recipe_.letters);
+      contents.item_keys = vocabulary_.tokens();
+    }
+    contents.description = recipe_.name;
+    contents.created_by = "wisp " + Version();
+    return contents;
+  }
+
+  void Print(const JobResult& r) {
+    Json j = {{"model", a_.out},
+              {"method", MethodName()},
+              {"mode", ToText(r.options.dp_fp.mode)},
+              {"records", records_.size()},
+              {"tokens", architecture_.num_items},
+              {"steps", r.num_steps},
+              {"seconds", r.seconds},
+              {"records_dropped", r.num_dropped + sequences_.num_dropped},
+              {"noise_multiplier", r.options.dp_fp.noise_multiplier}};
+    if (r.options.method != Method::kDpFp) {
+      j.erase("mode");
+      j["noise_multiplier"] = r.options.privacy.noise_multiplier;
+    }
+    if (!device_.is_processor()) j["device"] = device_.description;
+    if (r.resumed_from > 0) j["resumed_from"] = r.resumed_from;
+    if (!r.ended_early.empty()) j["steps_planned"] = r.planned_steps, j["ended_early"] = r.ended_early;
+    if (!r.save_failure.empty()) j["save_failure"] = r.save_failure;
+    if (r.options.method == Method::kDpFp && r.options.dp_fp.mode == DpFpMode::kClipped)
+      j["encoder_noise_multiplier"] = r.options.privacy.noise_multiplier;
+    if (is_private()) {
+      j["epsilon"] = r.epsilon ? Json(*r.epsilon) : Json();
+      j["delta"] = recipe_.goal.delta;
+      j["not_private"] = NotPrivate(j);
+    } else {
+      j["not_private"] = AllOf(j);
+      j["no_guarantee"] = IsPaper(r.options) ? WhyPaperHasNoGuarantee() : "ordinary training: nothing is private";
+    }
+    if (format_ == OutputFormat::kJson) {
+      std::printf("%s\n", j.dump(2).c_str());
+      return;
+    }
+    std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(),
+                static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds, Described(r).c_str());
+    if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
+    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
+    if (r.epsilon)
+      std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(),
+                  j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
+    const std::string spent = is_private() ? SpentInWords(ledger(), recipe_.goal.delta) : "";
+    if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
+  }
+
+  const ClassifyTrainArguments& a_;
+  OutputFormat format_;
+  OpenedDevice device_;
+  ClassifyRecipe recipe_;
+  std::string dataset_;
+  std::optional<ModelFile> base_;
+  std::optional<FineTune> fine_tune_;
+  std::optional<privacy::EpsilonDelta> limit_before_;
+  data::Vocabulary vocabulary_;
+  data::LabelledSequences sequences_;
+  std::vector<Record> records_;
+  Architecture architecture_;
+  std::vector<float> start_weights_;
+};
+
+}  // namespace
+
+Status ClassifyTrain(const ClassifyTrainArguments& arguments, OutputFormat format) {
+  return ClassifyTrainCommand(arguments, format).Run();
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,65 @@
+// wisp generate
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/text.h"
+#include "runtime/inference/generate.h"
+#include "runtime/inference/texts.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Backend BackendOf(const std::string& name) {
+  if (name == "xnnpack") return Backend::kXnnpack;
+  return name == "int8" ? Backend::kInt8 : Backend::kSimd;
+}
+
+GenerateOptions OptionsOf(const GenerateArguments& a) {
+  return {.sampling = {.temperature = a.temperature,
+                       .top_k = a.top_k,
+                       .top_p = a.top_p,
+                       .min_p = a.min_p,
+                       .repetition_penalty = a.repetition_penalty,
+                       .seed = a.seed},
+          .max_new_tokens = a.max_new_tokens,
+          .stop = a.stop};
+}
+
+}  // namespace
+
+Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
+  const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
+  WISP_ASSIGN_OR_RETURN(const auto session,
+                        Session::Create(std::move(file), {.backend = BackendOf(a.backend), .num_threads = threads}));
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
+  const bool shows = format == OutputFormat::kText;
+  if (shows) std::fputs(Printable(a.prompt).c_str(), stdout);
+  const auto begin = std::chrono::steady_clock::now();
+  WISP_ASSIGN_OR_RETURN(const Generated made,
+                        Generate(*session, tokenizer, a.prompt, OptionsOf(a), [&](std::string_view more) {
+                          if (shows) std::fputs(Printable(std::string(more)).c_str(), stdout), std::fflush(stdout);
+                          return true;
+                        }));
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  if (shows) {
+    std::printf("\n");
+    std::fprintf(stderr, "wisp: %zu tokens after %zu in %.2f s; ended by: %s\n", made.tokens.size(), made.prompt_tokens,
+                 seconds, NameOf(made.ended));
+    return OkStatus();
+  }
+  const Json j = {{"text", made.text},
+                  {"tokens", made.tokens},
+                  {"prompt_tokens", made.prompt_tokens},
+                  {"ended", NameOf(made.ended)},
+                  {"seconds", seconds}};
+  std::printf("%s\n", j.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,44 @@
+#include "tools/wisp/text_tokens.h"
+
+#include <algorithm>
+
+#include "tools/wisp/dataset.h"
+
+namespace wisp::tools {
+
+data::LetterCase LettersOf(Tokenizer tokenizer) {
+  return tokenizer == Tokenizer::kWhitespaceLower ? data::LetterCase::kLower : data::LetterCase::kKeep;
+}
+Tokenizer TokenizerOf(data::LetterCase letters) {
+  return letters == data::LetterCase::kLower ? Tokenizer::kWhitespaceLower : Tokenizer::kWhitespace;
+}
+
+Result<TextTokens> TextTokens::Of(const ModelFile& file) {
+  if (!file.tokenizer().empty()) {
+    WISP_ASSIGN_OR_RETURN(text::Tokenizer tokenizer, wisp::TokenizerOf(file));
+    return TextTokens(std::move(tokenizer));
+  }
+  const Tokenizer words = file.is_classifier() ? file.classifier().tokenizer : Tokenizer::kNone;
+  if (words == Tokenizer::kNone)
+    return Unsupported(file.name(), ": it brings no tokenizer: texts cannot be given to it");
+  WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(file.name(), ItemKeys(file)));
+  return TextTokens(std::move(vocabulary), LettersOf(words));
+}
+
+Result<data::Tokenised> TextTokens::Append(std::string_view text, uint32_t max_length,
+                                           std::vector<int32_t>& tokens) const {
+  const size_t first = tokens.size();
+  if (words_) {
+    data::AppendTokens(text, *words_, letters_, max_length, tokens);
+    return data::Tokenised{};
+  }
+  WISP_ASSIGN_OR_RETURN(const bool was_cut,
+                        tokenizer_->EncodeWithin(text, max_length, {.scratch = scratch_.get()}, tokens));
+  if (tokens.size() == first) return InvalidData("a text has no token; allowed are 1 and more");
+  const int32_t unknown = tokenizer_->special_ids().unk;
+  const auto unknowns =
+      unknown < 0 ? 0 : std::count(tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.end(), unknown);
+  return data::Tokenised{.was_cut = was_cut, .num_unknown = static_cast<uint64_t>(unknowns)};
+}
+
+}  // namespace wisp::tools

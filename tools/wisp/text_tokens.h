@@ -1,0 +1,43 @@
+// How texts become the items of a model: by the tokenizer that its file brings, or as words of its vocabulary.
+//
+//   WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(file));
+//   WISP_ASSIGN_OR_RETURN(const data::Tokenised made, tokens.Append(text, max_length, ids));
+#ifndef WISP_TOOLS_WISP_TEXT_TOKENS_H_
+#define WISP_TOOLS_WISP_TEXT_TOKENS_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/data/labelled.h"
+#include "runtime/inference/texts.h"
+
+namespace wisp::tools {
+
+data::LetterCase LettersOf(Tokenizer tokenizer);
+Tokenizer TokenizerOf(data::LetterCase letters);
+
+class TextTokens {
+ public:
+  // The file must outlive it. kUnsupported: it has neither a tokenizer nor words.
+  static Result<TextTokens> Of(const ModelFile& file);
+  TextTokens(data::Vocabulary words, data::LetterCase letters) : words_(std::move(words)), letters_(letters) {}
+
+  // Appends 1 to max_length tokens. Not for several threads at once.
+  Result<data::Tokenised> Append(std::string_view text, uint32_t max_length, std::vector<int32_t>& tokens) const;
+
+ private:
+  explicit TextTokens(text::Tokenizer tokenizer)
+      : tokenizer_(std::move(tokenizer)), scratch_(std::make_unique<text::Scratch>()) {}
+
+  std::optional<text::Tokenizer> tokenizer_;
+  std::unique_ptr<text::Scratch> scratch_;
+  std::optional<data::Vocabulary> words_;
+  data::LetterCase letters_ = data::LetterCase::kKeep;
+};
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_TEXT_TOKENS_H_
