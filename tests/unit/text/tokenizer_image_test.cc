@@ -171,6 +171,18 @@ TEST(StreamDecoder, HoldsBackHalfACharacter) {
   EXPECT_EQ(*stream.Finish(), "");
 }
 
+TEST(StreamDecoder, ShowsEachCharacterAsSoonAsItIsWhole) {
+  const test::Opened gpt2 = OpenGolden("gpt2");
+  std::string expected, shown;
+  StreamDecoder stream(*gpt2, {});
+  for (int i = 0; i < 50; ++i) {
+    const auto ids = IdsOf(*gpt2, "👍a", {.special = SpecialTokens::kNone});
+    for (const int32_t id : ids) shown += *stream.Push(id);
+    expected += "👍a";
+    EXPECT_EQ(shown, expected);
+  }
+}
+
 TEST(StreamDecoder, HoldsBackNoMoreThanAFew) {
   const test::Opened gpt2 = OpenGolden("gpt2");
   const int32_t half = IdsOf(*gpt2, "👍", {.special = SpecialTokens::kNone})[0];
