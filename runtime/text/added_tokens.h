@@ -1,7 +1,8 @@
 // Finding added tokens in a text, as the reference does: leftmost, of several the longest, without overlap; then the
 // wishes of the token: a whole word only, with the white space before or behind it.
 //
-//   ForEachPart(image, image.added_raw, text, [](size_t begin, size_t end) { ... }, [](const schema::AddedToken&) { ... });
+//   ForEachPart(image, image.added_raw, text, [](size_t begin, size_t end) { ... },
+//               [](const schema::AddedToken& token) { ... });
 #ifndef WISP_RUNTIME_TEXT_ADDED_TOKENS_H_
 #define WISP_RUNTIME_TEXT_ADDED_TOKENS_H_
 

@@ -1,8 +1,8 @@
+// Built for speed: once for each character of a text.
 // SentencePiece's precompiled_charsmap: a double array of darts-clone over the bytes of what is replaced, and texts to
 // replace it by. As the reference does it: of a grapheme below six bytes the shortest key at its front decides for all
 // of it; else each character is looked up alone.
-#include <utf8proc.h>
-
+#include "runtime/text/graphemes.h"
 #include "runtime/text/normalize.h"
 #include "runtime/text/unicode.h"
 
@@ -32,22 +32,6 @@ bool Replacement(const Image& image, std::string_view text, std::string_view& re
     return IsUtf8(replacement);
   }
   return false;
-}
-
-// Where the grapheme that begins at `at` ends.
-size_t GraphemeEnd(std::string_view text, size_t at) {
-  utf8proc_int32_t state = 0;
-  Character last = CharacterAt(text, at);
-  at += last.size;
-  while (at < text.size()) {
-    const Character next = CharacterAt(text, at);
-    if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(last.code),
-                                         static_cast<utf8proc_int32_t>(next.code), &state))
-      return at;
-    at += next.size;
-    last = next;
-  }
-  return at;
 }
 
 }  // namespace

@@ -10,12 +10,16 @@
 
 namespace wisp::text {
 
+#define WISP_CONTRACTIONS "'s|'t|'re|'ve|'m|'ll|'d"
 inline constexpr std::string_view kGpt2Pattern =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-inline constexpr std::string_view kLlama3Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-inline constexpr std::string_view kQwen2Pattern =
-    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+    WISP_CONTRACTIONS R"(| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+#define WISP_BEFORE_NUMBERS "(?i:" WISP_CONTRACTIONS R"()|[^\r\n\p{L}\p{N}]?\p{L}+|)"
+#define WISP_BEHIND_NUMBERS R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)"
+inline constexpr std::string_view kLlama3Pattern = WISP_BEFORE_NUMBERS R"(\p{N}{1,3})" WISP_BEHIND_NUMBERS;
+inline constexpr std::string_view kQwen2Pattern = WISP_BEFORE_NUMBERS R"(\p{N})" WISP_BEHIND_NUMBERS;
+#undef WISP_CONTRACTIONS
+#undef WISP_BEFORE_NUMBERS
+#undef WISP_BEHIND_NUMBERS
 
 // `at` is below text.size(); the end is above `at`.
 size_t Gpt2End(std::string_view text, size_t at);

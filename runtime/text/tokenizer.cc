@@ -147,16 +147,22 @@ Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, const Decode
   for (const int32_t id : ids) {
     if (id < 0 || static_cast<size_t>(id) >= size())
       return InvalidArgument("there is no token ", id, ", allowed is 0 to ", size() - 1);
+    if (Skips(id, options)) continue;
     const schema::AddedToken* added = image_.AddedWith(static_cast<uint32_t>(id));
-    if (added != nullptr && options.special == DecodeSpecials::kSkip && (added->options() & added::kSkipped) != 0)
-      continue;
     const std::string_view token = added != nullptr ? image_.Shown(*added) : image_.Token(static_cast<size_t>(id));
     if (!token.empty()) tokens.emplace_back(token);
   }
   return DecodeTokens(image_, std::move(tokens));
 }
 
+bool Tokenizer::Skips(int32_t id, const DecodeOptions& options) const {
+  if (options.special == DecodeSpecials::kKeep || id < 0) return false;
+  const schema::AddedToken* added = image_.AddedWith(static_cast<uint32_t>(id));
+  return added != nullptr && (added->options() & added::kSkipped) != 0;
+}
+
 Result<std::string> StreamDecoder::Push(int32_t id) {
+  if (tokenizer_->Skips(id, options_)) return std::string();
   ids_.push_back(id);
   auto more = Advance(false);
   if (!more.ok()) ids_.pop_back();
@@ -172,20 +178,21 @@ Result<std::string> StreamDecoder::Finish() {
 }
 
 Result<std::string> StreamDecoder::Advance(bool last) {
-  // Four bytes are a character; more that are none will not become one.
-  constexpr size_t kMostHeld = 16;
+  // More ids than these without the end of a character between are no text; they are shown as they are.
+  constexpr size_t kMostHeld = 64;
   constexpr std::string_view kReplacement = "\xef\xbf\xbd";
   WISP_ASSIGN_OR_RETURN(const std::string text, tokenizer_->Decode(ids_, options_));
-  const bool open = text.size() >= kReplacement.size() && text.ends_with(kReplacement);
-  if (open && !last && ids_.size() - num_shown_ < kMostHeld) return std::string();
+  const bool all = last || ids_.size() - num_shown_ >= kMostHeld;
+  size_t end = text.size();
+  while (!all && std::string_view(text).substr(0, end).ends_with(kReplacement)) end -= kReplacement.size();
   size_t same = 0;
-  while (same < text.size() && same < shown_.size() && text[same] == shown_[same]) ++same;
-  std::string more = text.substr(same);
-  if (more.empty()) {
-    // Nothing to show of it, as of a special token: it is not needed for what follows.
-    if (ids_.size() > num_shown_ + kMostHeld) ids_.resize(num_shown_);
+  while (same < end && same < shown_.size() && text[same] == shown_[same]) ++same;
+  std::string more = text.substr(same, end - same);
+  if (end < text.size()) {  // the next id may make a character of the rest
+    if (end > same) shown_.assign(text, 0, end);
     return more;
   }
+  if (more.empty() && !all) return more;  // the space of the first word, which the next one decides about
   ids_.erase(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(num_shown_));
   WISP_ASSIGN_OR_RETURN(shown_, tokenizer_->Decode(ids_, options_));
   num_shown_ = ids_.size();

@@ -78,6 +78,9 @@ class Tokenizer {
   // The text of ids. kInvalidArgument for an id out of range. Bytes that are not UTF-8 become U+FFFD.
   Result<std::string> Decode(std::span<const int32_t> ids, const DecodeOptions& options) const;
 
+  // Whether decoding leaves the token out.
+  bool Skips(int32_t id, const DecodeOptions& options) const;
+
   size_t size() const { return image_.num_tokens(); }
   // As the vocabulary has it, "##able" or "Ġgood". Empty for an id without a token or out of range.
   std::string_view TokenText(int32_t id) const;

@@ -6,7 +6,9 @@ import base64
 import contextlib
 import io
 import os
+import random
 import tempfile
+import unicodedata
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
@@ -150,6 +152,31 @@ def llama3(lines, size):
     return made
 
 
+def by_characters(normalizer, splitter=None):
+    """A WordPiece that knows every assigned character, so that no difference hides in an unknown token."""
+    known = [chr(c) for c in range(0x110000) if unicodedata.category(chr(c)) not in ('Cs', 'Co', 'Cn')]
+    vocabulary = BERT_TOKENS + known + ['##' + c for c in known]
+    made = Tokenizer(models.WordPiece({token: i for i, token in enumerate(vocabulary)}, unk_token='[UNK]'))
+    made.normalizer = normalizer
+    made.pre_tokenizer = splitter or pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece(cleanup=False)
+    return made
+
+
+def by_pairs(splitter, normalizer=None):
+    """Byte-level BPE that merges any two bytes, so that each split shows."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = [(a, b) for a in letters for b in letters]
+    random.Random(7).shuffle(merges)
+    vocabulary = {token: i for i, token in enumerate(letters + [a + b for a, b in merges])}
+    made = Tokenizer(models.BPE(vocabulary, merges))
+    if normalizer:
+        made.normalizer = normalizer
+    made.pre_tokenizer = splitter
+    made.decoder = decoders.ByteLevel()
+    return made
+
+
 def with_added(made):
     made.add_tokens(ADDED)
     return made
@@ -167,6 +194,20 @@ KINDS = {
     'words-cut': lambda lines, size: word_piece(
         lines, size, normalizers.Sequence([normalizers.NFD(), normalizers.Replace('ab', 'ba'), normalizers.Strip(right=False)]),
         pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation(), pre_tokenizers.Digits(individual_digits=True)])),
+    'bert-characters': lambda lines, size: by_characters(normalizers.BertNormalizer()),
+    'bert-cased-characters': lambda lines, size: by_characters(normalizers.BertNormalizer(lowercase=False)),
+    'bert-accents-characters': lambda lines, size: by_characters(normalizers.BertNormalizer(lowercase=True, strip_accents=False, clean_text=False)),
+    'words-characters': lambda lines, size: by_characters(
+        normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]),
+        pre_tokenizers.Sequence([pre_tokenizers.Whitespace(), pre_tokenizers.Digits(individual_digits=False)])),
+    'words-cut-characters': lambda lines, size: by_characters(
+        normalizers.NFC(), pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()])),
+    'gpt2-pairs': lambda lines, size: by_pairs(pre_tokenizers.ByteLevel(add_prefix_space=False)),
+    'llama3-pairs': lambda lines, size: by_pairs(by_pattern(LLAMA3)),
+    'qwen2-pairs': lambda lines, size: by_pairs(by_pattern(QWEN2), normalizers.NFC()),
+    'nfd-pairs': lambda lines, size: by_pairs(pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False), normalizers.NFD()),
+    'nfkd-pairs': lambda lines, size: by_pairs(pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False), normalizers.NFKD()),
+    'nfkc-pairs': lambda lines, size: by_pairs(pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=False), normalizers.NFKC()),
     'gpt2': lambda lines, size: byte_level(pre_tokenizers.ByteLevel(add_prefix_space=False), lines, size),
     'gpt2-added': lambda lines, size: with_added(byte_level(pre_tokenizers.ByteLevel(add_prefix_space=True), lines, size, normalizers.NFKC())),
     'roberta': roberta,
@@ -178,6 +219,8 @@ KINDS = {
                                       pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace()])),
     'xlmr': lambda lines, size: unigram(lines, size, normalizers.Sequence([precompiled(), normalizers.Strip(left=False), normalizers.Replace(Regex(' {2,}'), '▁')]),
                                         pre_tokenizers.Metaspace()),
+    'xlmr-bytes': lambda lines, size: unigram(lines, size, normalizers.Sequence([precompiled(), normalizers.Strip(left=False), normalizers.Replace(Regex(' {2,}'), '▁')]),
+                                              pre_tokenizers.Metaspace(), fallback=True),
     'unigram-bytes': lambda lines, size: with_added(unigram(lines, size, normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC()]),
                                                             pre_tokenizers.Metaspace(prepend_scheme='first'), fallback=True)),
 }

@@ -42,7 +42,7 @@ TEST_F(Schema, GeneratedHeadersAreCurrent) {
   const test::TemporaryFolder folder;
   std::string output;
   ASSERT_EQ(RunShell("'" + kSchema + "/generate.sh' '" + folder.path() + "'", &output), 0) << output;
-  for (const char* name : {"common", "model", "checkpoint"}) {
+  for (const char* name : {"common", "model", "checkpoint", "tokenizer"}) {
     const std::string file = std::string(name) + "_generated.h";
     const std::string committed = test::ReadBytes(kSchema + "/generated/" + file);
     EXPECT_GT(committed.size(), 1000u);

@@ -1,0 +1,112 @@
+// Every kind of tokenizer against what the reference made of the same texts (tests/golden/tokenizers/, made by
+// tools/tokenizers/make_goldens.py).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/text/unicode.h"
+#include "tests/unit/text/text_test_util.h"
+
+namespace wisp::text {
+namespace {
+
+using nlohmann::json;
+using test::IdsOf;
+using test::OpenGolden;
+
+class Golden : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    opened_ = OpenGolden(GetParam());
+    ASSERT_TRUE(opened_.tokenizer.ok());
+    cases_ = json::parse(test::ReadFile(test::GoldenPath(std::string(GetParam()) + ".cases.json")));
+    ASSERT_GT(cases_.size(), 30u);
+  }
+  std::string TextOf(size_t i) const { return cases_[i]["text"].get<std::string>(); }
+  std::vector<int32_t> Ids(size_t i, const char* key) const { return cases_[i][key].get<std::vector<int32_t>>(); }
+
+  test::Opened opened_;
+  json cases_;
+};
+
+TEST_P(Golden, IdsAreThoseOfTheReference) {
+  Scratch scratch;
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    SCOPED_TRACE(TextOf(i));
+    EXPECT_EQ(IdsOf(*opened_, TextOf(i), {.scratch = &scratch}), Ids(i, "ids"));
+    EXPECT_EQ(IdsOf(*opened_, TextOf(i), {.special = SpecialTokens::kNone}), Ids(i, "plain"));
+  }
+}
+
+TEST_P(Golden, WordsFromTheCacheHaveTheSameIds) {
+  Scratch scratch;
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = 0; i < cases_.size(); ++i)
+      EXPECT_EQ(IdsOf(*opened_, TextOf(i), {.scratch = &scratch}), Ids(i, "ids")) << TextOf(i);
+  }
+}
+
+TEST_P(Golden, PairsAreThoseOfTheReference) {
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    const std::string first = TextOf(i == 0 ? cases_.size() - 1 : i - 1);
+    std::vector<int32_t> ids;
+    ASSERT_TRUE(opened_->EncodePair(first, TextOf(i), {}, ids).ok());
+    EXPECT_EQ(ids, Ids(i, "pair")) << TextOf(i);
+  }
+}
+
+TEST_P(Golden, TextsAreThoseOfTheReference) {
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    const auto shown = opened_->Decode(Ids(i, "ids"), {});
+    const auto all = opened_->Decode(Ids(i, "ids"), {.special = DecodeSpecials::kKeep});
+    ASSERT_TRUE(shown.ok() && all.ok());
+    EXPECT_EQ(*shown, cases_[i]["decoded"].get<std::string>()) << TextOf(i);
+    EXPECT_EQ(*all, cases_[i]["decoded_all"].get<std::string>()) << TextOf(i);
+  }
+}
+
+TEST_P(Golden, StreamEndsAsTheWholeDoes) {
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    StreamDecoder stream(*opened_, {});
+    std::string text;
+    for (const int32_t id : Ids(i, "ids")) {
+      const auto more = stream.Push(id);
+      ASSERT_TRUE(more.ok()) << more.status().message();
+      EXPECT_TRUE(IsUtf8(*more));
+      text += *more;
+    }
+    const auto rest = stream.Finish();
+    ASSERT_TRUE(rest.ok());
+    EXPECT_EQ(text + *rest, cases_[i]["decoded"].get<std::string>());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Golden, testing::ValuesIn(test::kGoldenNames), [](const auto& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+// A file that differs in one id must be seen by the comparison above.
+TEST(GoldenFiles, DifferFromEachOther) {
+  const test::Opened bert = OpenGolden("bert"), cased = OpenGolden("bert-cased");
+  const auto cases = json::parse(test::ReadFile(test::GoldenPath("bert.cases.json")));
+  size_t differ = 0;
+  for (const json& c : cases)
+    differ += IdsOf(*cased, c["text"].get<std::string>()) != c["ids"].get<std::vector<int32_t>>();
+  EXPECT_GT(differ, cases.size() / 3);
+}
+
+TEST(GoldenFiles, LongWordsMergeAsShortOnesDo) {
+  // 33 symbols and more go another way than 32.
+  const test::Opened gpt2 = OpenGolden("gpt2");
+  const std::string word = "believebelievebelievebelieve";
+  const auto once = IdsOf(*gpt2, word);
+  ASSERT_LT(once.size(), word.size() / 2);
+  const auto twice = IdsOf(*gpt2, word + word);
+  EXPECT_EQ(std::vector<int32_t>(twice.begin(), twice.begin() + static_cast<ptrdiff_t>(once.size() - 1)),
+            std::vector<int32_t>(once.begin(), once.end() - 1));
+}
+
+}  // namespace
+}  // namespace wisp::text
