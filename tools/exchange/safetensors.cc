@@ -16,8 +16,18 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr size_t kLengthBytes = 8;
 
-constexpr std::pair<const char*, ElementType> kTypes[] = {
-    {"F32", ElementType::kF32}, {"F16", ElementType::kF16}, {"BF16", ElementType::kBf16}};
+struct TypeRow {
+  const char* name;
+  ElementType type;
+  size_t bytes;
+};
+// In the order of ElementType.
+constexpr TypeRow kTypes[] = {
+    {"F32", ElementType::kF32, 4},  {"F16", ElementType::kF16, 2}, {"BF16", ElementType::kBf16, 2},
+    {"F64", ElementType::kF64, 8},  {"I64", ElementType::kI64, 8}, {"I32", ElementType::kI32, 4},
+    {"I16", ElementType::kI16, 2},  {"I8", ElementType::kI8, 1},   {"U64", ElementType::kU64, 8},
+    {"U32", ElementType::kU32, 4},  {"U16", ElementType::kU16, 2}, {"U8", ElementType::kU8, 1},
+    {"BOOL", ElementType::kBool, 1}};
 
 // IEEE 754 half precision. Every value of it is a float, subnormal ones too.
 float FloatOfHalf(uint16_t half) {
@@ -45,23 +55,24 @@ Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> sha
 }
 
 // What the header says of one tensor, held against the data.
-Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& described, std::span<const std::byte> data) {
+Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& described, std::span<const std::byte> data,
+                               AcceptedTypes types) {
   const std::string where = file + ": tensor " + Shown(described.name);
   const auto* type =
-      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return described.dtype == t.first; });
-  if (type == std::end(kTypes))
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const TypeRow& t) { return described.dtype == t.name; });
+  if (type == std::end(kTypes) || (types == AcceptedTypes::kWeights && !IsWeight(type->type)))
     return Unsupported(where, " has the dtype ", Shown(described.dtype), ", allowed are F32, F16 and BF16");
   const uint64_t begin = described.offsets[0], end = described.offsets[1];
   if (begin > end || end > data.size()) {
     return InvalidData(where, " has the data_offsets ", ShapeInWords(described.offsets),
                        ", allowed is a range within the ", data.size(), " bytes of data");
   }
-  WISP_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(where, described.shape, type->second));
+  WISP_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOf(where, described.shape, type->type));
   if (bytes != end - begin) {
     return InvalidData(where, " has ", end - begin, " bytes, its shape ", ShapeInWords(described.shape), " and dtype ",
-                       type->first, " take ", bytes);
+                       type->name, " take ", bytes);
   }
-  return SafeTensor{std::move(described.name), type->second, std::move(described.shape),
+  return SafeTensor{std::move(described.name), type->type, std::move(described.shape),
                     data.subspan(begin, end - begin)};
 }
 
@@ -82,8 +93,8 @@ Status CheckCover(const std::string& file, const std::vector<SafeTensor>& tensor
 
 }  // namespace
 
-const char* TypeName(ElementType type) { return kTypes[static_cast<size_t>(type)].first; }
-size_t ElementBytes(ElementType type) { return type == ElementType::kF32 ? 4 : 2; }
+const char* TypeName(ElementType type) { return kTypes[static_cast<size_t>(type)].name; }
+size_t ElementBytes(ElementType type) { return kTypes[static_cast<size_t>(type)].bytes; }
 
 std::string ShapeInWords(std::span<const uint64_t> shape) {
   std::string words = "[";
@@ -113,14 +124,15 @@ void SafeTensor::CopyTo(std::span<float> out) const {
   }
 }
 
-Result<SafeTensorsFile> SafeTensorsFile::Open(const std::string& path) {
+Result<SafeTensorsFile> SafeTensorsFile::Open(const std::string& path, AcceptedTypes types) {
   WISP_ASSIGN_OR_RETURN(MappedFile mapped, MappedFile::Open(path));
-  WISP_ASSIGN_OR_RETURN(SafeTensorsFile file, Parse(path, mapped.bytes()));
+  WISP_ASSIGN_OR_RETURN(SafeTensorsFile file, Parse(path, mapped.bytes(), types));
   file.file_ = std::move(mapped);
   return file;
 }
 
-Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::span<const std::byte> bytes) {
+Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::span<const std::byte> bytes,
+                                               AcceptedTypes types) {
   if (bytes.size() < kLengthBytes) {
     return InvalidData(name, ": it has ", bytes.size(), " bytes, a safetensors file has 8 or more");
   }
@@ -151,7 +163,7 @@ Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::spa
   SafeTensorsFile file;
   file.metadata_ = std::move(header.metadata);
   for (DescribedTensor& described : header.tensors) {
-    WISP_ASSIGN_OR_RETURN(SafeTensor tensor, CheckTensor(name, described, data));
+    WISP_ASSIGN_OR_RETURN(SafeTensor tensor, CheckTensor(name, described, data, types));
     file.tensors_.push_back(std::move(tensor));
   }
   // Empty tensors lie at the begin of another one: before it.

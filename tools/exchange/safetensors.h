@@ -33,9 +33,13 @@ inline constexpr size_t kMaxMetadataEntries = 10'000;
 inline constexpr size_t kMaxDimensions = 8;
 inline constexpr size_t kMaxNameBytes = 1024;
 
-enum class ElementType : uint8_t { kF32, kF16, kBf16 };
+// The first three are weights; of the others nothing is read but how many bytes they take.
+enum class ElementType : uint8_t { kF32, kF16, kBf16, kF64, kI64, kI32, kI16, kI8, kU64, kU32, kU16, kU8, kBool };
 const char* TypeName(ElementType type);  // "F32", "F16", "BF16"
 size_t ElementBytes(ElementType type);
+inline bool IsWeight(ElementType type) { return type <= ElementType::kBf16; }
+// Which tensors a file may have: files of other programs also hold masks and positions, which nobody reads.
+enum class AcceptedTypes : uint8_t { kWeights, kAll };
 
 // A tensor of a file. `bytes` points into the file's bytes and is not aligned.
 struct SafeTensor {
@@ -45,7 +49,7 @@ struct SafeTensor {
   std::span<const std::byte> bytes;
 
   uint64_t num_elements() const { return bytes.size() / ElementBytes(type); }
-  // `out`: num_elements() floats. The bits of F32 stay as they are; every F16 and BF16 is a float.
+  // Of weights. `out`: num_elements() floats. The bits of F32 stay as they are; every F16 and BF16 is a float.
   void CopyTo(std::span<float> out) const;
 };
 
@@ -54,9 +58,10 @@ class SafeTensorsFile {
  public:
   // kIo: cannot be read. kInvalidData: not of the format, or outside of its limits. kUnsupported: of another type of
   // numbers. Each sentence starts with `path` and names the tensor.
-  static Result<SafeTensorsFile> Open(const std::string& path);
+  static Result<SafeTensorsFile> Open(const std::string& path, AcceptedTypes types = AcceptedTypes::kWeights);
   // The same from memory, which must outlive what is returned. `name` is used in messages.
-  static Result<SafeTensorsFile> Parse(const std::string& name, std::span<const std::byte> bytes);
+  static Result<SafeTensorsFile> Parse(const std::string& name, std::span<const std::byte> bytes,
+                                       AcceptedTypes types = AcceptedTypes::kWeights);
 
   // In the order of their data.
   const std::vector<SafeTensor>& tensors() const { return tensors_; }

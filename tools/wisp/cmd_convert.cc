@@ -1,15 +1,17 @@
 // wisp convert, wisp export: the recommender from and to PyTorch's state_dict in a safetensors file (docs/convert.md).
+// Folders of Hugging Face: cmd_convert_folder.cc, cmd_export_folder.cc.
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/model/model_file.h"
 #include "tools/exchange/torch_names.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/imported.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/recipe/recipe_section.h"
@@ -173,8 +175,6 @@ Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelCo
   return CheckCount(a.in + ": item names", contents.item_names.size(), num_items);
 }
 
-std::string DatasetOf(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
-
 // What the file says of a guarantee: the first line of its provenance with an epsilon, cut to what a message shows; or
 // nothing.
 std::string StatedGuarantee(const SafeTensorsFile& file) {
@@ -189,15 +189,6 @@ std::string StatedGuarantee(const SafeTensorsFile& file) {
     return exchange::Shown(text.substr(begin, text.find('\n', at) - begin));
   }
   return "";
-}
-
-// Nothing that the file says of itself is believed: weights from outside have no guarantee here, and are not untrained
-// either.
-ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
-  const char* lost = lost_guarantee ? "; the file stated a privacy guarantee, which was not carried over" : "";
-  return {.description = "imported from " + FileName(a.in) + ", not trained by wisp" + lost,
-          .dataset = DatasetOf(a),
-          .date = Today()};
 }
 
 // The file, or a sentence for what people give instead of one.
@@ -243,6 +234,11 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
 }  // namespace
 
 Status Convert(const ConvertArguments& a, OutputFormat format) {
+  std::error_code none;
+  if (std::filesystem::is_directory(a.in, none)) return ConvertFolder(a, format);
+  if (!a.report.empty() || a.max_length > 0 || a.pooling != "folder")
+    return InvalidArgument("--report, --max-length and --pooling are of folders of Hugging Face, ", a.in,
+                           " is none; docs/convert.md says what each reads");
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the safetensors file", a.in},
                                                       {"--config", a.config},
                                                       {"--item-keys", a.item_keys},
@@ -285,6 +281,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
 }
 
 Status Export(const ExportArguments& a, OutputFormat format) {
+  if (!a.family.empty()) return ExportFolder(a, format);
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
   std::vector<float> widened;

@@ -98,10 +98,19 @@ struct MergeArguments {
 
 struct ConvertArguments {
   std::string in, out, config, item_keys, item_names, dataset;  // dataset: empty where nobody knows
+  // Of a folder of Hugging Face. max_length 0: all positions.
+  std::string report, pooling = "folder";
+  uint32_t max_length = 0;
 };
 
 struct ExportArguments {
-  std::string model, out;
+  std::string model, out, family;  // family: of Hugging Face; empty: the recommender's own names
+};
+
+struct EmbedArguments {
+  std::string model;
+  std::vector<std::string> ids;  // a text each: numbers of tokens with commas between
+  uint32_t threads = 1;
 };
 
 struct CompressArguments {
@@ -261,6 +270,7 @@ Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status GenerateCommand(const GenerateArguments& arguments, OutputFormat format);
 Status Export(const ExportArguments& arguments, OutputFormat format);
+Status Embed(const EmbedArguments& arguments, OutputFormat format);
 Status Merge(const MergeArguments& arguments, OutputFormat format);
 Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);

@@ -45,7 +45,8 @@ class CommandLine {
     AddEvaluate();
     AddRecommend(app_, chosen_, recommend_);
     AddInspect();
-    AddConvert();
+    AddExchange(app_, chosen_, exchange_);
+    AddChanged();
     AddPrivacy();
     AddAudit(app_, chosen_, audit_);
     AddBench();
@@ -248,28 +249,7 @@ class CommandLine {
     chosen_.OnCall(c, Inspect, inspect_);
   }
 
-  void AddConvert() {
-    CLI::App* c = app_.add_subcommand(
-        "convert",
-        "Make a model of a PyTorch state_dict in a safetensors file; names as in docs/convert.md.\n"
-        "  wisp convert m.safetensors --out m.wisp --item-keys keys.txt --dataset \"what it learned from\"");
-    c->add_option("in,--in", convert_.in, "safetensors file: F32, or F16 and BF16, which are widened")->required();
-    c->add_option("--out", convert_.out, "Model file to write")->required();
-    c->add_option("--config", convert_.config,
-                  "A recipe, or the object of its \"architecture\", in place of the file's own");
-    c->add_option("--item-keys", convert_.item_keys,
-                  "Keys of the items, one a line, in the order of the table; default: the file's own");
-    c->add_option("--item-names", convert_.item_names, "Lines of key<TAB>name for people to read");
-    c->add_option(
-        "--dataset", convert_.dataset,
-        "Name of the data that the weights learned from; without one, no private run may begin with the model");
-    chosen_.OnCall(c, Convert, convert_);
-    CLI::App* e = app_.add_subcommand("export",
-                                      "Write a model as a PyTorch state_dict, a safetensors file.\n"
-                                      "  wisp export m.wisp --out m.safetensors");
-    e->add_option("model,--model", export_.model, "Model file of a recommender")->required();
-    e->add_option("--out", export_.out, "safetensors file to write")->required();
-    chosen_.OnCall(e, Export, export_);
+  void AddChanged() {
     CLI::App* m = app_.add_subcommand("merge",
                                       "Make one model of a model and an adapter that was trained beside it.\n"
                                       "  wisp merge base.wisp --adapter mine.wisp --out merged.wisp");
@@ -401,9 +381,8 @@ class CommandLine {
   EvaluateArguments evaluate_;
   RecommendArguments recommend_;
   InspectArguments inspect_;
-  ConvertArguments convert_;
+  ExchangeArguments exchange_;
   GenerateArguments generate_;
-  ExportArguments export_;
   MergeArguments merge_;
   CompressArguments compress_;
   PrivacyArguments privacy_;

@@ -95,6 +95,12 @@ struct ClassifyArguments {
   ClassifyPredictArguments predict;
 };
 
+struct ExchangeArguments {
+  ConvertArguments convert;
+  ExportArguments export_;
+  EmbedArguments embed;
+};
+
 struct LifeCommandArguments {
   PlanArguments plan;
   PersonaliseArguments personalise;
@@ -108,6 +114,8 @@ struct LifeCommandArguments {
 void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
+// convert, export, embed
+void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments);
 // plan, personalise, report, rebase, catalogue, log
 void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
 

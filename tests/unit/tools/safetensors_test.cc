@@ -190,6 +190,21 @@ TEST(SafeTensors, Counts_AreBounded) {
   ExpectRefused(FileOf(metadata + "}}", 0), "more than 10000 entries");
 }
 
+// Masks and positions that other programs keep beside weights: accepted where that is asked for, and held to their size.
+TEST(SafeTensors, OtherTypesAreReadWhereAllAreAccepted) {
+  const auto parse = [](const std::string& file) {
+    return SafeTensorsFile::Parse("f", std::as_bytes(std::span(file)), AcceptedTypes::kAll);
+  };
+  const std::string good = FileOf(One("\"I64\"", "[1,2]", "[0,16]"), 16);
+  const auto file = parse(good);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ(file->Find("t")->num_elements(), 2u);
+  EXPECT_FALSE(IsWeight(file->Find("t")->type));
+  EXPECT_FALSE(parse(FileOf(One("\"BOOL\"", "[3]", "[0,2]"), 2)).ok());
+  EXPECT_FALSE(parse(FileOf(One("\"I128\"", "[1]", "[0,16]"), 16)).ok());
+  EXPECT_FALSE(SafeTensorsFile::Parse("f", std::as_bytes(std::span(good))).ok());
+}
+
 TEST(SafeTensors, Sizes_AreThoseOfTheData) {
   EXPECT_TRUE(Parsed(FileOf(One("\"F32\"", "[1]", "[0,4]"), 4)).result.ok());
   for (const char* dtype : {"\"F64\"", "\"I64\"", "\"BOOL\"", "\"f32\"", "\"F8_E4M3\"", "\"\""}) {

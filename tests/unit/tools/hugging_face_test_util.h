@@ -1,0 +1,131 @@
+// Folders of Hugging Face's kind for tests: those of tests/golden/hugging_face, copies of them to change, and what a
+// model made of one computes.
+//
+//   Result<ModelFile> model = ConvertFolder(GoldenFolder("gpt2"), temporary.At("m.wisp"));
+//   EXPECT_LT(LargestDifference(Compute(*model, ids), expected), 1e-5);
+#ifndef WISP_TESTS_UNIT_TOOLS_HUGGING_FACE_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_TOOLS_HUGGING_FACE_TEST_UTIL_H_
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "runtime/inference/classifier_session.h"
+#include "runtime/inference/session.h"
+#include "runtime/model/model_file.h"
+#include "tools/exchange/hugging_face/tensors.h"
+
+namespace wisp::testing {
+
+// Gone at the end of the test.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::string name = std::string(test->test_suite_name()) + test->name() + std::to_string(getpid());
+    for (char& c : name) c = c == '/' ? '_' : c;
+    path_ = std::filesystem::temp_directory_path() / ("wisp_" + name);
+    std::filesystem::remove_all(path_);
+    std::filesystem::create_directories(path_);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  std::string At(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::string GoldenFolder(const std::string& family) {
+  return std::string(WISP_SOURCE_DIR) + "/tests/golden/hugging_face/" + family;
+}
+
+inline std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+inline void WriteAll(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+// A copy of a golden folder, and its config.json with other values: null takes a key out.
+inline std::string CopyOf(const std::string& family, const TemporaryFolder& to,
+                          const nlohmann::json& changed = nlohmann::json::object()) {
+  const std::string folder = to.At(family);
+  std::filesystem::remove_all(folder);
+  std::filesystem::copy(GoldenFolder(family), folder, std::filesystem::copy_options::recursive);
+  nlohmann::json config = nlohmann::json::parse(ReadAll(folder + "/config.json"));
+  config.update(changed);
+  WriteAll(folder + "/config.json", config.dump());
+  return folder;
+}
+
+struct Converted {
+  exchange::hugging_face::Description description;
+  exchange::hugging_face::Matching matching;
+};
+
+// A model file of the folder. What was made of it goes to `made`, which may be null.
+inline Status Convert(const std::string& path, const std::string& out,
+                      const exchange::hugging_face::DescribeOptions& options = {}, Converted* made = nullptr) {
+  namespace hf = exchange::hugging_face;
+  WISP_ASSIGN_OR_RETURN(const hf::Folder folder, hf::Folder::Open(path));
+  WISP_ASSIGN_OR_RETURN(hf::Description d, hf::Describe(folder, options));
+  WISP_ASSIGN_OR_RETURN(hf::Matching matching, hf::MatchTensors(folder, d));
+  WISP_ASSIGN_OR_RETURN(const hf::Weights weights, hf::ReadWeights(folder, d, matching));
+  ModelContents contents;
+  contents.architecture = d.architecture;
+  contents.weights = weights.values();
+  contents.created_by = "test";
+  if (d.architecture.head.kind == HeadKind::kClasses)
+    contents.classifier = ClassifierDescription{.class_names = d.class_names};
+  WISP_RETURN_IF_ERROR(WriteModel(out, contents));
+  if (made != nullptr) *made = {std::move(d), std::move(matching)};
+  return OkStatus();
+}
+
+// The embedding, the scores of the classes, or those of the next token.
+inline std::vector<float> Compute(const std::string& path, const std::vector<int32_t>& ids) {
+  Result<ModelFile> model = ModelFile::Open(path, Verify::kFull, Accept::kAny);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  const Architecture a = model->architecture();
+  Status status;
+  std::vector<float> out;
+  if (a.head.kind == HeadKind::kNextItem) {
+    auto session = Session::Create(std::move(*model), Backend::kSimd);
+    EXPECT_TRUE(session.ok()) << session.status().message();
+    out.resize(a.num_items);
+    status = (*session)->Score(ids, out);
+  } else {
+    const auto session = ClassifierSession::Create(a, model->tensors(), {});
+    const bool classes = a.head.kind == HeadKind::kClasses;
+    out.resize(classes ? a.head.num_classes : a.width);
+    status = classes ? (*session)->Logits(ids, out) : (*session)->Represent(ids, out);
+  }
+  EXPECT_TRUE(status.ok()) << status.message();
+  return out;
+}
+
+// Relative to the largest number that is expected.
+inline double LargestDifference(const std::vector<float>& found, const std::vector<double>& expected) {
+  EXPECT_EQ(found.size(), expected.size());
+  double largest = 0, difference = 0;
+  for (size_t i = 0; i < expected.size() && i < found.size(); ++i) {
+    largest = std::max(largest, std::abs(expected[i]));
+    difference = std::max(difference, std::abs(expected[i] - found[i]));
+  }
+  return largest > 0 ? difference / largest : difference;
+}
+
+}  // namespace wisp::testing
+
+#endif  // WISP_TESTS_UNIT_TOOLS_HUGGING_FACE_TEST_UTIL_H_

@@ -1,0 +1,291 @@
+#include "tools/exchange/hugging_face/config.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tools/exchange/hugging_face/config_fields.h"
+#include "tools/exchange/hugging_face/config_kinds.h"
+#include "tools/exchange/safetensors.h"
+
+namespace wisp::exchange::hugging_face {
+namespace {
+
+using Json = nlohmann::json;
+
+// What is read on the way, beside the description itself.
+struct Reading {
+  Fields& fields;
+  const ModelType& type;
+  Description& out;
+  uint32_t window = 0;  // a position sees so many before it; 0: all
+};
+
+// By "architectures", or where that is missing the first class of the model type.
+const ModelClass* ClassOf(Fields& fields, const ModelType& type) {
+  const std::string_view model_type = type.name;
+  const Json* named = fields.Find("architectures");
+  std::string allowed;
+  for (const ModelClass& c : ModelClasses()) {
+    if (model_type != c.model_type) continue;
+    if (named == nullptr) return &c;
+    if (named->is_array() && named->size() == 1 && (*named)[0] == c.name) return &c;
+    allowed += (allowed.empty() ? "" : ", ") + std::string(c.name);
+  }
+  const bool single = named->is_array() && named->size() == 1 && (*named)[0].is_string();
+  fields.Refuse("architectures", single ? ShownJson((*named)[0]) : ShownJson(*named),
+                "of model_type " + std::string(type.name) + " is a list of one of " + allowed);
+  return nullptr;
+}
+
+ActivationKind ReadActivation(Fields& fields, const SizeKeys& keys) {
+  const std::string word = fields.Word(keys.activation, keys.default_activation);
+  for (const ActivationName& a : Activations()) {
+    if (word == a.name) return a.kind;
+  }
+  fields.Refuse(keys.activation, ShownJson(word), "are " + NamesOf(Activations()));
+  return ActivationKind::kGelu;
+}
+
+float ReadEpsilon(Fields& fields, const SizeKeys& keys) {
+  const double epsilon =
+      keys.epsilon == nullptr ? keys.default_epsilon : fields.Number(keys.epsilon, keys.default_epsilon);
+  return static_cast<float>(epsilon);
+}
+
+// Sizes, norms and the activation that every family has; all blocks are alike.
+BlockSpec ReadSizes(Reading& r) {
+  Fields& f = r.fields;
+  const SizeKeys& keys = r.type.keys;
+  Architecture& a = r.out.architecture;
+  a.num_items = f.Count("vocab_size", kMaxItems);
+  a.width = f.Count(keys.width, kMaxWidth);
+  BlockSpec block;
+  block.norm_epsilon = ReadEpsilon(f, keys);
+  block.attention.num_heads = f.Count(keys.heads, kMaxWidth);
+  block.attention.num_kv_heads = block.attention.num_heads;
+  block.attention.head_width = std::max(1u, a.width / block.attention.num_heads);
+  block.feed_forward.activation = ReadActivation(f, keys);
+  return block;
+}
+
+void RequireHeadsDivide(Reading& r, const BlockSpec& block) {
+  const Architecture& a = r.out.architecture;
+  if (a.width % block.attention.num_heads == 0) return;
+  r.fields.Fail(InvalidData(r.fields.name(), ": ", r.type.keys.heads, " is ", block.attention.num_heads,
+                            ", which does not divide ", r.type.keys.width, " ", a.width));
+}
+
+void SetBlocks(Reading& r, const BlockSpec& block) {
+  r.out.architecture.blocks.assign(r.fields.Count(r.type.keys.blocks, kMaxBlocks), block);
+}
+
+// A table whose rows before `first` stand for no position.
+void SetPositions(Reading& r, uint32_t first) {
+  constexpr uint32_t kMostRows = 1u << 24;
+  r.out.num_positions = r.fields.Count(r.type.keys.positions, kMostRows);
+  r.out.first_position = first;
+  if (r.out.num_positions <= first) {
+    r.fields.Fail(InvalidData(r.fields.name(), ": ", r.type.keys.positions, " is ", r.out.num_positions,
+                              ", allowed is more than ", first, ", the rows that stand for no position"));
+    return;
+  }
+  r.out.architecture.max_length = r.out.num_positions - first;
+}
+
+void ReadClasses(Reading& r) {
+  Fields& f = r.fields;
+  if (const std::string problem = f.Word("problem_type", "single_label_classification");
+      problem != "single_label_classification")
+    f.Refuse("problem_type", ShownJson(problem), "is single_label_classification");
+  std::vector<std::string>& names = r.out.class_names;
+  names = {"LABEL_0", "LABEL_1"};  // what transformers takes where nothing is said
+  if (const Json* labels = f.Find("id2label")) {
+    names.clear();
+    for (size_t i = 0; labels->is_object() && i < labels->size(); ++i) {
+      const auto label = labels->find(std::to_string(i));
+      if (label == labels->end() || !label->is_string()) break;
+      names.push_back(label->get<std::string>());
+    }
+    if (!labels->is_object() || names.size() != labels->size() || names.size() > kMaxClasses)
+      f.Fail(InvalidData(f.name(), ": id2label is no object of a text for each class from \"0\" on, at most ",
+                         kMaxClasses));
+  }
+  if (names.size() < 2) f.Refuse("id2label", "of " + std::to_string(names.size()) + " classes", "are 2 and more");
+  r.out.architecture.head.num_classes = static_cast<uint32_t>(names.size());
+}
+
+void SetPooledHead(Reading& r, HeadKind kind) {
+  HeadSpec& head = r.out.architecture.head;
+  head.kind = kind;
+  head.pooler = kind == HeadKind::kClasses ? Pooler::kTanh : Pooler::kNone;
+  if (kind == HeadKind::kClasses) ReadClasses(r);
+}
+
+// BERT, ELECTRA, RoBERTa, XLM-RoBERTa: blocks with a norm behind each part.
+void ReadBert(Reading& r, HeadKind kind) {
+  Fields& f = r.fields;
+  Architecture& a = r.out.architecture;
+  const bool roberta = r.out.family == &RobertaFamily();
+  f.RequireFlag("is_decoder", false, false);
+  f.RequireFlag("add_cross_attention", false, false);
+  if (const std::string kind_of = f.Word("position_embedding_type", "absolute"); kind_of != "absolute")
+    f.Refuse("position_embedding_type", ShownJson(kind_of), "is absolute");
+  BlockSpec block = ReadSizes(r);
+  RequireHeadsDivide(r, block);
+  // ELECTRA's default; the others have no such key.
+  const bool electra = std::string_view(r.type.name) == "electra";
+  if (const uint32_t width = f.Count("embedding_size", kMaxWidth, electra ? 128 : a.width); width != a.width)
+    f.Refuse("embedding_size", std::to_string(width), "is hidden_size, " + std::to_string(a.width));
+  block.norm = NormPlacement::kPost;
+  block.feed_forward.inner_width = f.Count(r.type.keys.inner, 4 * kMaxWidth);
+  a.attend = Attend::kAll;
+  a.embedding_norm_epsilon = block.norm_epsilon;
+  a.token_types.count = f.Count("type_vocab_size", kMaxTokenTypes, 2);
+  r.out.parts_by_separator = !roberta && a.token_types.count > 1;
+  SetBlocks(r, block);
+  SetPositions(r, roberta ? f.CountFromZero("pad_token_id", kMaxItems, 1) + 1 : 0);
+  SetPooledHead(r, kind);
+}
+
+void ReadDistilBert(Reading& r, HeadKind kind) {
+  Architecture& a = r.out.architecture;
+  BlockSpec block = ReadSizes(r);
+  RequireHeadsDivide(r, block);
+  block.norm = NormPlacement::kPost;
+  block.feed_forward.inner_width = r.fields.Count(r.type.keys.inner, 4 * kMaxWidth);
+  a.attend = Attend::kAll;
+  a.embedding_norm_epsilon = block.norm_epsilon;
+  SetBlocks(r, block);
+  SetPositions(r, 0);
+  SetPooledHead(r, kind);
+}
+
+void ReadTied(Reading& r, bool otherwise) {
+  const bool tied = r.fields.Flag("tie_word_embeddings", otherwise);
+  r.out.architecture.head.output_table = tied ? OutputTable::kTied : OutputTable::kUntied;
+}
+
+void ReadGpt2(Reading& r) {
+  Fields& f = r.fields;
+  Architecture& a = r.out.architecture;
+  f.RequireFlag("add_cross_attention", false, false);
+  f.RequireFlag("scale_attn_weights", true, true);
+  f.RequireFlag("scale_attn_by_inverse_layer_idx", false, false);
+  BlockSpec block = ReadSizes(r);
+  RequireHeadsDivide(r, block);
+  block.feed_forward.inner_width = f.Count(r.type.keys.inner, 4 * kMaxWidth, 4 * a.width);
+  a.final_norm_epsilon = block.norm_epsilon;
+  SetBlocks(r, block);
+  SetPositions(r, 0);
+  ReadTied(r, true);
+}
+
+// The base of the rotation, from "rope_theta" of older configs or "rope_parameters" of newer ones.
+float ReadRotaryBase(Fields& f) {
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    const Json* found = f.Find(key);
+    if (found == nullptr) continue;
+    if (!found->is_object()) {
+      f.Refuse(key, ShownJson(*found), "is an object or null");
+      return 0;
+    }
+    const char* word = found->contains("rope_type") ? "rope_type" : "type";
+    Fields inner(f.name() + ": " + key, *found);
+    if (const std::string type = inner.Word(word, "default"); type != "default")
+      inner.Refuse(word, ShownJson(type), "is default: rotary positions without a scaling");
+    if (inner.Number("partial_rotary_factor", 1) != 1) inner.Refuse("partial_rotary_factor", "another", "is 1");
+    const double base = inner.Number("rope_theta", 0);
+    f.Fail(inner.status());
+    if (base != 0) return static_cast<float>(base);
+  }
+  if (f.Number("partial_rotary_factor", 1) != 1) f.Refuse("partial_rotary_factor", "another", "is 1");
+  return static_cast<float>(f.Number("rope_theta", 10000));
+}
+
+void ReadWindow(Reading& r) {
+  Fields& f = r.fields;
+  constexpr uint32_t kMost = 1u << 30, kDefault = 4096;
+  const bool mistral = std::string_view(r.type.name) == "mistral";
+  if (!mistral && !f.Flag("use_sliding_window", false)) return;
+  // Null is none; where the key is missing transformers takes its default.
+  r.window = f.CountFromZero("sliding_window", kMost, f.Has("sliding_window") ? 0 : kDefault);
+}
+
+// Llama, Mistral, Qwen2.
+void ReadLlama(Reading& r) {
+  Fields& f = r.fields;
+  Architecture& a = r.out.architecture;
+  const bool llama = std::string_view(r.type.name) == "llama";
+  BlockSpec block = ReadSizes(r);
+  AttentionSpec& attention = block.attention;
+  if (r.out.family == &LlamaFamily()) f.RequireFlag("attention_bias", false, false);
+  f.RequireFlag("mlp_bias", false, false);
+  attention.num_kv_heads =
+      f.Count("num_key_value_heads", kMaxWidth, llama ? std::optional(attention.num_heads) : std::nullopt);
+  if (f.Find("head_dim") == nullptr) RequireHeadsDivide(r, block);
+  attention.head_width = f.Count("head_dim", kMaxWidth, attention.head_width);
+  attention.rotary = {.width = attention.head_width, .base = ReadRotaryBase(f)};
+  block.norm_kind = NormKind::kRms;
+  block.biases = r.out.family == &Qwen2Family() ? Biases::kQkv : Biases::kNone;
+  block.feed_forward.inner_width = f.Count(r.type.keys.inner, 4 * kMaxWidth);
+  block.feed_forward.gated = true;
+  a.position_table = PositionTable::kNone;
+  a.final_norm_epsilon = block.norm_epsilon;
+  a.final_norm_kind = NormKind::kRms;
+  constexpr uint32_t kMostPositions = 1u << 30;
+  a.max_length = f.Count(r.type.keys.positions, kMostPositions);
+  SetBlocks(r, block);
+  ReadTied(r, false);
+  ReadWindow(r);
+}
+
+// What the options and our own limit leave of the positions.
+Status CutLength(const std::string& name, const ConfigOptions& options, Reading& r) {
+  uint32_t& length = r.out.architecture.max_length;
+  if (options.max_length > length)
+    return InvalidArgument("--max-length is ", options.max_length, ", the model has ", length, " positions");
+  if (options.max_length > 0) length = options.max_length;
+  if (length > kMaxLength) {
+    r.out.notes.push_back("max_length is " + std::to_string(kMaxLength) + ", the most there is; the model has " +
+                          std::to_string(length) + " positions");
+    length = kMaxLength;
+  }
+  if (r.window == 0 || r.window >= length) return OkStatus();
+  return Unsupported(name, ": sliding_window is ", r.window, ", shorter than the ", length,
+                     " positions; supported is none, or --max-length ", r.window, " and less");
+}
+
+void ReadFamily(Reading& r, HeadKind head) {
+  const Family* family = r.out.family;
+  if (family == &BertFamily() || family == &RobertaFamily()) return ReadBert(r, head);
+  if (family == &DistilBertFamily()) return ReadDistilBert(r, head);
+  if (family == &Gpt2Family()) return ReadGpt2(r);
+  ReadLlama(r);
+}
+
+}  // namespace
+
+Result<Description> ReadConfig(const std::string& name, std::string_view text, const ConfigOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const Json json, ParseObject(name, text));
+  Fields fields(name, json);
+  const std::string type_name = fields.Word("model_type", "");
+  WISP_RETURN_IF_ERROR(fields.status());
+  const ModelType* type = FindModelType(type_name);
+  if (type == nullptr) {
+    return Unsupported(name, ": model_type is ", (type_name.empty() ? "missing" : Shown(type_name)), ", supported are ",
+                       NamesOf(ModelTypes()));
+  }
+  Description out{.family = &type->family()};
+  const ModelClass* model_class = ClassOf(fields, *type);
+  WISP_RETURN_IF_ERROR(fields.status());
+  out.model_class = model_class->name;
+  Reading reading{.fields = fields, .type = *type, .out = out};
+  ReadFamily(reading, model_class->head);
+  WISP_RETURN_IF_ERROR(fields.status());
+  WISP_RETURN_IF_ERROR(CutLength(name, options, reading));
+  if (const Status status = Validate(out.architecture); !status.ok()) return InvalidData(name, ": ", status.message());
+  return out;
+}
+
+}  // namespace wisp::exchange::hugging_face

@@ -1,0 +1,67 @@
+// The keys of a config.json, read one by one: whole numbers, numbers, switches and words, each with what stands for it
+// where it is missing or null. Not what they mean: config.h.
+//
+//   Fields fields("m/config.json", object);
+//   const uint32_t width = fields.Count("hidden_size", kMaxWidth);       // must be there
+//   const bool tied = fields.Flag("tie_word_embeddings", true);
+//   WISP_RETURN_IF_ERROR(fields.status());                               // the first that was wrong
+#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_FIELDS_H_
+#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_FIELDS_H_
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "runtime/core/status.h"
+
+namespace wisp::exchange::hugging_face {
+
+// JSON of at most so many bytes.
+inline constexpr size_t kMaxConfigBytes = 16 << 20;
+
+// The object that a text is. kInvalidData: not JSON, too long, or something else than an object.
+Result<nlohmann::json> ParseObject(const std::string& name, std::string_view text);
+
+class Fields {
+ public:
+  // `object` must be one, and outlive this. `name`: of the file, for errors.
+  Fields(std::string name, const nlohmann::json& object) : name_(std::move(name)), object_(object) {}
+
+  const Status& status() const { return status_; }
+  const std::string& name() const { return name_; }
+
+  // Null where the key is missing or null.
+  const nlohmann::json* Find(const char* key) const;
+  // Whether the key is there, null too.
+  bool Has(const char* key) const { return object_.contains(key); }
+  // 1 to `most`. Without `otherwise` the key must be there. After an error every number is 1.
+  uint32_t Count(const char* key, uint32_t most, std::optional<uint32_t> otherwise = std::nullopt);
+  // The same from 0 on.
+  uint32_t CountFromZero(const char* key, uint32_t most, std::optional<uint32_t> otherwise = std::nullopt);
+  double Number(const char* key, double otherwise);
+  bool Flag(const char* key, bool otherwise);
+  std::string Word(const char* key, const char* otherwise);
+
+  // That the switch is as it is supported.
+  void RequireFlag(const char* key, bool supported, bool otherwise);
+  // kUnsupported: "m/config.json: `key` is `found`, supported `supported`".
+  void Refuse(const std::string& key, const std::string& found, const std::string& supported);
+  void Fail(Status status);
+
+ private:
+  void WrongKind(const char* key, const nlohmann::json& found, const std::string& allowed);
+  uint32_t CountBetween(const char* key, uint32_t least, uint32_t most, std::optional<uint32_t> otherwise);
+
+  std::string name_;
+  const nlohmann::json& object_;
+  Status status_;
+};
+
+// A value of a file in a message: cut, without control characters.
+std::string ShownJson(const nlohmann::json& value);
+
+}  // namespace wisp::exchange::hugging_face
+
+#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_FIELDS_H_

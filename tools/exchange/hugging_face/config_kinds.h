@@ -1,0 +1,55 @@
+// Which model types and classes of transformers there are here, and under which keys their config.json has its sizes:
+// tables that reading and writing a config share. Internal to config*.cc.
+#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_
+#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tools/exchange/hugging_face/families.h"
+
+namespace wisp::exchange::hugging_face {
+
+// Where a model type keeps its sizes. Null: it has no such key.
+struct SizeKeys {
+  const char *width, *heads, *blocks, *inner, *positions, *activation, *epsilon;
+  const char* default_activation;
+  double default_epsilon;
+};
+
+struct ModelType {
+  const char* name;  // of "model_type"
+  const Family& (*family)();
+  SizeKeys keys;
+};
+
+struct ModelClass {
+  const char* name;  // of "architectures"
+  const char* model_type;
+  HeadKind head;
+};
+
+struct ActivationName {
+  const char* name;
+  ActivationKind kind;
+};
+
+// The first one of a kind is the one that is written.
+std::span<const ModelType> ModelTypes();
+std::span<const ModelClass> ModelClasses();  // the first of a model type and a head likewise
+std::span<const ActivationName> Activations();
+
+const ModelType* FindModelType(std::string_view name);
+// "bert, electra, roberta".
+template <class Rows>
+std::string NamesOf(const Rows& rows) {
+  std::string names;
+  for (const auto& row : rows) names += (names.empty() ? "" : ", ") + std::string(row.name);
+  return names;
+}
+
+}  // namespace wisp::exchange::hugging_face
+
+#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_

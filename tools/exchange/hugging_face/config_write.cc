@@ -1,0 +1,129 @@
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "tools/exchange/hugging_face/config.h"
+#include "tools/exchange/hugging_face/config_fields.h"
+#include "tools/exchange/hugging_face/config_kinds.h"
+
+namespace wisp::exchange::hugging_face {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// The double with the fewest digits that is this float: 1e-12, not 9.999999960041972e-13.
+double Short(float value) {
+  char digits[40];
+  *std::to_chars(digits, digits + sizeof(digits) - 1, value).ptr = '\0';
+  return std::strtod(digits, nullptr);
+}
+
+// Null: the family has no class with that head.
+const ModelClass* ClassFor(const Family& family, HeadKind head) {
+  const auto classes = ModelClasses();
+  const auto found = std::find_if(classes.begin(), classes.end(), [&](const ModelClass& c) {
+    return c.head == head && &FindModelType(c.model_type)->family() == &family;
+  });
+  return found == classes.end() ? nullptr : &*found;
+}
+
+const char* ActivationWord(ActivationKind kind) {
+  const auto names = Activations();
+  return std::find_if(names.begin(), names.end(), [&](const ActivationName& a) { return a.kind == kind; })->name;
+}
+
+OrderedJson Sizes(const ModelType& type, const Architecture& a, const BlockSpec& block, uint32_t first_position) {
+  const SizeKeys& keys = type.keys;
+  OrderedJson json = {{"vocab_size", a.num_items},
+                      {keys.width, a.width},
+                      {keys.heads, block.attention.num_heads},
+                      {keys.blocks, a.blocks.size()},
+                      {keys.inner, block.feed_forward.inner_width},
+                      {keys.positions, a.max_length + first_position},
+                      {keys.activation, ActivationWord(block.feed_forward.activation)}};
+  if (keys.epsilon != nullptr) json[keys.epsilon] = Short(block.norm_epsilon);
+  return json;
+}
+
+void AddClasses(const std::vector<std::string>& names, OrderedJson& json) {
+  OrderedJson of_number = OrderedJson::object(), of_name = OrderedJson::object();
+  for (size_t i = 0; i < names.size(); ++i) {
+    of_number[std::to_string(i)] = names[i];
+    of_name[names[i]] = i;
+  }
+  json["id2label"] = of_number;
+  json["label2id"] = of_name;
+  json["problem_type"] = "single_label_classification";
+}
+
+void AddOfFamily(const Family& family, const Architecture& a, const BlockSpec& block, OrderedJson& json) {
+  if (&family == &BertFamily() || &family == &RobertaFamily()) {
+    json["type_vocab_size"] = a.token_types.count;
+    json["pad_token_id"] = &family == &RobertaFamily() ? 1 : 0;
+    return;
+  }
+  if (&family == &DistilBertFamily()) return;
+  json["tie_word_embeddings"] = a.head.output_table == OutputTable::kTied;
+  if (&family == &Gpt2Family()) return;
+  json["num_key_value_heads"] = block.attention.num_kv_heads;
+  json["head_dim"] = block.attention.head_width;
+  json["rope_theta"] = Short(block.attention.rotary.base);  // of versions before 5
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", Short(block.attention.rotary.base)}};
+}
+
+// What config.json does not say and other files do.
+void TakeBeside(const Architecture& from, Architecture& to) {
+  to.token_types.separator = from.token_types.separator;
+  if (to.head.kind != HeadKind::kEmbedding) return;
+  to.head.pooling = from.head.pooling;
+  to.head.pooler = from.head.pooler;
+  to.head.unit_length = from.head.unit_length;
+}
+
+}  // namespace
+
+Result<const Family*> FamilyNamed(const std::string& name) {
+  std::vector<const Family*> families = {&BertFamily(), &RobertaFamily(), &DistilBertFamily(),
+                                         &Gpt2Family(), &LlamaFamily(),   &Qwen2Family()};
+  std::string names;
+  for (const Family* family : families) {
+    if (name == family->name) return family;
+    names += (names.empty() ? "" : ", ") + std::string(family->name);
+  }
+  return InvalidArgument("--family is '", name, "', allowed are ", names);
+}
+
+Written WrittenAs(const Family& family, HeadKind head) {
+  const ModelClass* model_class = ClassFor(family, head);
+  // RoBERTa counts positions from behind its padding token, 1.
+  return {model_class == nullptr ? nullptr : model_class->name, &family == &RobertaFamily() ? 2u : 0u};
+}
+
+Result<std::string> WriteConfig(const std::string& name, const Family& family, const Architecture& a,
+                                const std::vector<std::string>& class_names) {
+  const ModelClass* model_class = ClassFor(family, a.head.kind);
+  if (model_class == nullptr || a.blocks.empty()) {
+    return Unsupported(name, ": ", family.name, " models have no such head",
+                       (a.blocks.empty() ? ", and at least one block" : ""), "; --family names another one");
+  }
+  const ModelType& type = *FindModelType(model_class->model_type);
+  OrderedJson json = {{"architectures", {model_class->name}}, {"model_type", type.name}};
+  json.update(Sizes(type, a, a.blocks[0], WrittenAs(family, a.head.kind).first_position));
+  AddOfFamily(family, a, a.blocks[0], json);
+  std::vector<std::string> labels = class_names;
+  for (uint32_t i = static_cast<uint32_t>(labels.size()); i < a.head.num_classes; ++i)
+    labels.push_back("LABEL_" + std::to_string(i));
+  if (!labels.empty()) AddClasses(labels, json);
+  json["torch_dtype"] = "float32";
+  const std::string text = json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  // What it reads as is what it says: whatever the family cannot say, this finds.
+  Result<Description> read = ReadConfig(name, text, {});
+  if (!read.ok()) return Unsupported(read.status().message());
+  TakeBeside(a, read->architecture);
+  if (read->architecture == a) return text;
+  return Unsupported(name, ": its architecture is not one of ", model_class->name,
+                     ": norms, biases, gates, positions and the head must be those of the family, and all blocks "
+                     "alike; wisp inspect shows them");
+}
+
+}  // namespace wisp::exchange::hugging_face

@@ -1,0 +1,63 @@
+// The tensors of a Hugging Face folder as the flat buffer of an architecture: matched by the family's table, held
+// against shapes, copied once. And the record of what became of each.
+//
+//   WISP_ASSIGN_OR_RETURN(const Matching matching, MatchTensors(folder, description));
+//   WISP_ASSIGN_OR_RETURN(const Weights weights, ReadWeights(folder, description, matching));
+//   model.weights = weights.values();
+#ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_TENSORS_H_
+#define WISP_TOOLS_EXCHANGE_HUGGING_FACE_TENSORS_H_
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tools/exchange/hugging_face/folder.h"
+
+namespace wisp::exchange::hugging_face {
+
+// One parameter and the tensors that make it, stacked in this order.
+struct Match {
+  ParameterSpec parameter;
+  std::vector<FoundTensor> sources;
+  How how = How::kAsIs;
+};
+
+struct LeftOut {
+  FoundTensor tensor;
+  std::string reason;
+};
+
+struct Matching {
+  std::vector<Match> matches;  // in the order of ParametersOf
+  std::vector<LeftOut> left_out;
+};
+
+// Every parameter has its tensors, of the right shapes and types, and every tensor is used or known to be of no use.
+// kInvalidData names the tensor otherwise. Reads no weights.
+Result<Matching> MatchTensors(const Folder& folder, const Description& description);
+
+// Floats of a flat buffer; those between two parameters are unset.
+class Weights {
+ public:
+  explicit Weights(size_t size) : floats_(std::make_unique_for_overwrite<float[]>(size)), size_(size) {}
+  std::span<float> values() { return {floats_.get(), size_}; }
+  std::span<const float> values() const { return {floats_.get(), size_}; }
+
+ private:
+  std::unique_ptr<float[]> floats_;
+  size_t size_;
+};
+
+// kInvalidData: a number that is not finite.
+Result<Weights> ReadWeights(const Folder& folder, const Description& description, const Matching& matching);
+
+// Rows of each of `count` tensors that are stacked to the parameter; of one all of its rows.
+std::vector<uint32_t> PartsOf(const ParameterSpec& parameter, const Architecture& architecture, size_t count);
+
+// `to` [cols, rows] of `from` [rows, cols].
+void Transpose(std::span<const float> from, size_t rows, size_t cols, std::span<float> to);
+
+}  // namespace wisp::exchange::hugging_face
+
+#endif  // WISP_TOOLS_EXCHANGE_HUGGING_FACE_TENSORS_H_

@@ -1,0 +1,204 @@
+// wisp convert FOLDER: a model of Hugging Face as one of ours (docs/convert.md). What it can be is said in
+// tools/exchange/hugging_face; here it is written, with a report of what became of each tensor.
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/core/hash.h"
+#include "tools/exchange/hugging_face/tensors.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/imported.h"
+#include "tools/wisp/recipe/recipe_section.h"
+
+namespace wisp::tools {
+namespace {
+
+namespace hf = exchange::hugging_face;
+using Json = nlohmann::ordered_json;
+
+Status CheckArguments(const ConvertArguments& a) {
+  for (const auto& [name, value] : {std::pair{"--config", a.config}, std::pair{"--item-keys", a.item_keys},
+                                    std::pair{"--item-names", a.item_names}}) {
+    if (!value.empty())
+      return InvalidArgument(name, " is of safetensors files of our recommender, ", a.in, " is a folder");
+  }
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the folder", a.in}}));
+  if (a.report.empty()) return OkStatus();
+  return CheckOutput({"--report", a.report}, {{"the folder", a.in}, {"--out", a.out}});
+}
+
+hf::ChosenPooling PoolingNamed(const std::string& name) {
+  if (name == "first") return hf::ChosenPooling::kFirst;
+  if (name == "mean") return hf::ChosenPooling::kMean;
+  return name == "pooler" ? hf::ChosenPooling::kPooler : hf::ChosenPooling::kFolder;
+}
+
+// A folder's name without a slash at its end.
+std::string PlainPath(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+const char* InWords(hf::How how) {
+  switch (how) {
+    case hf::How::kAsIs:
+      return "as it is";
+    case hf::How::kTransposed:
+      return "transposed";
+    case hf::How::kPositions:
+      return "rows of the positions that are kept";
+  }
+  return "";
+}
+
+Json OfTensor(const hf::FoundTensor& found) {
+  return {{"file", *found.file},
+          {"name", found.tensor->name},
+          {"shape", found.tensor->shape},
+          {"type", exchange::TypeName(found.tensor->type)}};
+}
+
+std::string Hex(uint64_t hash) {
+  char digits[17];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+// An entry for each tensor that was used: the hash is of the whole parameter, as it lies in the model file.
+Json UsedTensors(const hf::Matching& matching, std::span<const float> weights) {
+  Json list = Json::array();
+  for (const hf::Match& match : matching.matches) {
+    const ParameterSpec& p = match.parameter;
+    const Json shape = p.shape == ParameterShape::kVector ? Json({p.cols}) : Json({p.rows, p.cols});
+    const std::string hash = Hex(Hash64(std::as_bytes(weights.subspan(p.offset, p.size()))));
+    for (size_t i = 0; i < match.sources.size(); ++i) {
+      Json entry = OfTensor(match.sources[i]);
+      entry["parameter"] = p.name;
+      entry["parameter_shape"] = shape;
+      entry["done"] = InWords(match.how);
+      if (match.sources.size() > 1)
+        entry["done"] = "stacked, " + std::to_string(i + 1) + " of " + std::to_string(match.sources.size());
+      entry["xxh3"] = hash;
+      list.push_back(std::move(entry));
+    }
+  }
+  return list;
+}
+
+Json LeftOutTensors(const hf::Matching& matching) {
+  Json list = Json::array();
+  for (const hf::LeftOut& left_out : matching.left_out) {
+    Json entry = OfTensor(left_out.tensor);
+    entry["reason"] = left_out.reason;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+Status WriteReport(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching,
+                   std::span<const float> weights) {
+  const Json report = {{"folder", a.in},
+                       {"model", a.out},
+                       {"model_class", d.model_class},
+                       {"family", d.family->name},
+                       {"architecture", WriteArchitecture(d.architecture)},
+                       {"notes", d.notes},
+                       {"tensors", UsedTensors(matching, weights)},
+                       {"left_out", LeftOutTensors(matching)}};
+  const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a.report, FileAccess::kShared));
+  WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
+  return file.Commit();
+}
+
+// A line for each reason, with the first tensor that has it.
+std::string LeftOutInWords(const hf::Matching& matching) {
+  std::string text;
+  std::vector<const std::string*> said;
+  for (const hf::LeftOut& one : matching.left_out) {
+    const auto same = [&](const auto& reason) { return *reason == one.reason; };
+    if (std::any_of(said.begin(), said.end(), same)) continue;
+    said.push_back(&one.reason);
+    const auto count = std::count_if(matching.left_out.begin(), matching.left_out.end(),
+                                     [&](const hf::LeftOut& other) { return other.reason == one.reason; });
+    text += "left out: " + exchange::Shown(one.tensor.tensor->name) +
+            (count > 1 ? " and " + std::to_string(count - 1) + " more" : "") + ": " + one.reason + "\n";
+  }
+  return text;
+}
+
+size_t NumUsed(const hf::Matching& matching) {
+  size_t count = 0;
+  for (const hf::Match& match : matching.matches) count += match.sources.size();
+  return count;
+}
+
+uint64_t NumWeights(const hf::Matching& matching) {
+  uint64_t count = 0;
+  for (const hf::Match& match : matching.matches) count += match.parameter.size();
+  return count;
+}
+
+// For people: blocks that are alike are shown once.
+std::string ArchitectureInWords(const Architecture& a, Json json) {
+  const bool alike = !a.blocks.empty() && std::count(a.blocks.begin(), a.blocks.end(), a.blocks[0]) ==
+                                              static_cast<std::ptrdiff_t>(a.blocks.size());
+  if (alike && json.contains("blocks")) {
+    const Json first = json["blocks"][0];
+    json.erase("blocks");
+    json["each_block"] = first;
+  }
+  return json.dump();
+}
+
+void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching, OutputFormat format) {
+  for (const std::string& note : d.notes) std::fprintf(stderr, "wisp: %s\n", note.c_str());
+  const Json architecture = WriteArchitecture(d.architecture);
+  if (format == OutputFormat::kJson) {
+    const Json result = {{"model", a.out},
+                         {"model_class", d.model_class},
+                         {"family", d.family->name},
+                         {"tokens", d.architecture.num_items},
+                         {"parameters", NumWeights(matching)},
+                         {"tensors", NumUsed(matching)},
+                         {"left_out", matching.left_out.size()},
+                         {"dataset", DatasetOf(a)},
+                         {"notes", d.notes},
+                         {"architecture", architecture}};
+    std::printf("%s\n", result.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    return;
+  }
+  std::printf("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s", a.out.c_str(),
+              d.model_class.c_str(), d.architecture.num_items, static_cast<unsigned long long>(NumWeights(matching)),
+              NumUsed(matching), DatasetOf(a).c_str(), LeftOutInWords(matching).c_str());
+  std::printf("architecture %s\n", ArchitectureInWords(d.architecture, architecture).c_str());
+}
+
+}  // namespace
+
+Status ConvertFolder(const ConvertArguments& given, OutputFormat format) {
+  ConvertArguments a = given;
+  a.in = PlainPath(a.in);
+  WISP_RETURN_IF_ERROR(CheckArguments(a));
+  WISP_ASSIGN_OR_RETURN(const hf::Folder folder, hf::Folder::Open(a.in));
+  WISP_ASSIGN_OR_RETURN(const hf::Description d, hf::Describe(folder, {.config = {.max_length = a.max_length},
+                                                                       .pooling = PoolingNamed(a.pooling)}));
+  WISP_ASSIGN_OR_RETURN(const hf::Matching matching, hf::MatchTensors(folder, d));
+  WISP_ASSIGN_OR_RETURN(const hf::Weights weights, hf::ReadWeights(folder, d, matching));
+  ModelContents contents;
+  contents.architecture = d.architecture;
+  contents.weights = weights.values();
+  // The tokenizer of the folder is to be added here, to `contents`. Until then texts come as numbers of tokens.
+  if (d.architecture.head.kind == HeadKind::kClasses)
+    contents.classifier = ClassifierDescription{.class_names = d.class_names};
+  contents.provenance.push_back(Imported(a, /*lost_guarantee=*/false));
+  contents.description = d.model_class + " imported from " + FileName(a.in);
+  contents.created_by = "wisp " + Version();
+  WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
+  if (!a.report.empty()) WISP_RETURN_IF_ERROR(WriteReport(a, d, matching, weights.values()));
+  Print(a, d, matching, format);
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

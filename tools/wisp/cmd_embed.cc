@@ -1,0 +1,73 @@
+// wisp embed: the representation of texts by an encoder, or by what a classifier has below its head. A text is given as
+// the numbers of its tokens.
+#include <charconv>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/threads.h"
+#include "runtime/inference/classifier_session.h"
+#include "runtime/model/model_file.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+
+namespace wisp::tools {
+namespace {
+
+using Texts = std::vector<std::vector<int32_t>>;
+
+Result<std::vector<int32_t>> TokensOf(const std::string& ids) {
+  std::vector<int32_t> tokens;
+  for (size_t begin = 0; begin <= ids.size();) {
+    const size_t end = std::min(ids.find(',', begin), ids.size());
+    int32_t token = 0;
+    const char* stop = ids.data() + end;
+    const auto read = std::from_chars(ids.data() + begin, stop, token);
+    if (read.ec != std::errc() || read.ptr != stop || token < 0)
+      return InvalidArgument("--ids: '", ids.substr(begin, end - begin),
+                             "' is no token; allowed are whole numbers from 0 with commas between");
+    tokens.push_back(token);
+    begin = end + 1;
+  }
+  return tokens;
+}
+
+Result<Texts> ReadTexts(const EmbedArguments& a) {
+  Texts texts;
+  for (const std::string& ids : a.ids) {
+    WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, TokensOf(ids));
+    texts.push_back(std::move(tokens));
+  }
+  return texts;
+}
+
+void Print(const EmbedArguments& a, const std::vector<std::vector<float>>& embeddings, OutputFormat format) {
+  if (format == OutputFormat::kJson) {
+    const nlohmann::ordered_json result = {
+        {"model", a.model}, {"width", embeddings[0].size()}, {"embeddings", embeddings}};
+    std::printf("%s\n", result.dump().c_str());
+    return;
+  }
+  for (const std::vector<float>& h : embeddings) {
+    for (size_t i = 0; i < h.size(); ++i) std::printf("%s%.9g", i == 0 ? "" : " ", static_cast<double>(h[i]));
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+Status Embed(const EmbedArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const Texts texts, ReadTexts(a));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
+  const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
+  WISP_ASSIGN_OR_RETURN(const auto session, ClassifierSession::Create(model.architecture(), model.tensors(),
+                                                                      {.num_threads = threads, .name = a.model}));
+  std::vector<std::vector<float>> embeddings;
+  for (const std::vector<int32_t>& tokens : texts) {
+    embeddings.emplace_back(model.architecture().width);
+    WISP_RETURN_IF_ERROR(session->Represent(tokens, embeddings.back()));
+  }
+  Print(a, embeddings, format);
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

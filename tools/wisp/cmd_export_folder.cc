@@ -1,0 +1,80 @@
+// wisp export --family: a model with the names of Hugging Face, as a folder or as tensors alone (docs/convert.md).
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "tools/exchange/hugging_face/config.h"
+#include "tools/exchange/hugging_face/export.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/imported.h"
+
+namespace wisp::tools {
+namespace {
+
+namespace hf = exchange::hugging_face;
+
+bool IsTensorsFile(const std::string& path) { return path.ends_with(".safetensors"); }
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? IoError(path, ": the folder cannot be made: ", error.message()) : OkStatus();
+}
+
+Status WriteText(const std::string& path, const std::string& text) {
+  WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
+  WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
+  return file.Commit();
+}
+
+// What another program would compute otherwise, although the tensors are the same.
+void SayWhatIsLost(const ModelFile& model) {
+  if (model.is_classifier() && model.classifier().norm_bound > 0) {
+    std::fprintf(
+        stderr,
+        "wisp: the representation is clipped to a norm of %g before the head; a model of transformers does not "
+        "do that\n",
+        model.classifier().norm_bound);
+  }
+}
+
+}  // namespace
+
+Status ExportFolder(const ExportArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const hf::Family* family, hf::FamilyNamed(a.family));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
+  const Architecture& architecture = model.architecture();
+  const std::vector<std::string> names =
+      model.is_classifier() ? model.classifier().class_names : std::vector<std::string>();
+  WISP_ASSIGN_OR_RETURN(const hf::TextFiles texts, hf::ExportTexts(a.model, *family, architecture, names));
+  std::vector<float> widened;
+  WISP_ASSIGN_OR_RETURN(const hf::ExportedTensors out,
+                        hf::ExportTensors(a.model, *family, architecture, model.AllWeights(widened)));
+  const bool alone = IsTensorsFile(a.out);
+  if (!alone) WISP_RETURN_IF_ERROR(MakeFolder(a.out));
+  const std::string tensors = alone ? a.out : a.out + "/model.safetensors";
+  WISP_RETURN_IF_ERROR(CheckOutput({"--out", tensors}, {{"the model", a.model}}));
+  WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(tensors, out.tensors, {{"format", "pt"}}));
+  for (const auto& [name, text] : texts) {
+    if (!alone) WISP_RETURN_IF_ERROR(WriteText(a.out + "/" + name, text));
+  }
+  SayWhatIsLost(model);
+  if (format == OutputFormat::kJson) {
+    std::printf("%s\n",
+                nlohmann::ordered_json({{"out", a.out},
+                                        {"family", family->name},
+                                        {"model_class", hf::WrittenAs(*family, architecture.head.kind).model_class},
+                                        {"tensors", out.tensors.size()}})
+                    .dump(2)
+                    .c_str());
+    return OkStatus();
+  }
+  std::printf("%s: %s, %zu tensors%s; it carries no privacy guarantee, the model keeps its own\n", a.out.c_str(),
+              hf::WrittenAs(*family, architecture.head.kind).model_class, out.tensors.size(),
+              alone ? " without a config.json" : "");
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

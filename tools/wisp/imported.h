@@ -1,0 +1,32 @@
+// What is recorded of weights from outside: where they came from, and that nothing vouches for them. Shared by what
+// reads files and what reads folders.
+#ifndef WISP_TOOLS_WISP_IMPORTED_H_
+#define WISP_TOOLS_WISP_IMPORTED_H_
+
+#include <string>
+
+#include "runtime/core/date.h"
+#include "runtime/model/model_file.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+
+inline std::string DatasetOf(const ConvertArguments& a) { return a.dataset.empty() ? kUnknownDataset : a.dataset; }
+
+// Nothing that the file says of itself is believed: weights from outside have no guarantee here, and are not untrained
+// either.
+inline ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) {
+  const char* lost = lost_guarantee ? "; the file stated a privacy guarantee, which was not carried over" : "";
+  return {.description = "imported from " + FileName(a.in) + ", not trained by wisp" + lost,
+          .dataset = DatasetOf(a),
+          .date = Today()};
+}
+
+// wisp convert of a Hugging Face folder, wisp export as one (cmd_convert_folder.cc, cmd_export_folder.cc).
+Status ConvertFolder(const ConvertArguments& arguments, OutputFormat format);
+Status ExportFolder(const ExportArguments& arguments, OutputFormat format);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_IMPORTED_H_

@@ -1,0 +1,70 @@
+// wisp convert, export, embed: their options.
+#include "tools/wisp/options.h"
+
+namespace wisp::tools {
+namespace {
+
+void AddConvert(CLI::App& app, Chosen& chosen, ConvertArguments& a) {
+  CLI::App* c = app.add_subcommand(
+      "convert",
+      "Make a model of a folder of Hugging Face, or of a PyTorch state_dict of our recommender in a\n"
+      "safetensors file (docs/convert.md).\n"
+      "  wisp convert all-MiniLM-L6-v2 --out m.wisp --dataset \"what it learned from\"\n"
+      "  wisp convert m.safetensors --out m.wisp --item-keys keys.txt --dataset \"what it learned from\"");
+  c->add_option("in,--in", a.in,
+                "Folder with config.json and model.safetensors, or a safetensors file: F32, or F16 and BF16, which "
+                "are widened")
+      ->required();
+  c->add_option("--out", a.out, "Model file to write")->required();
+  c->add_option("--report", a.report, "Of a folder: JSON file to write, what became of each tensor");
+  c->add_option("--max-length", a.max_length,
+                "Of a folder: most tokens of a text; 0: as many as the model has positions")
+      ->capture_default_str();
+  c->add_option("--pooling", a.pooling,
+                "Of a folder with an encoder, what stands for a text: first (the first position), mean, pooler, or\n"
+                "folder: as the folder says, else its pooler, else first")
+      ->check(CLI::IsMember({"folder", "first", "mean", "pooler"}))
+      ->capture_default_str();
+  c->add_option("--config", a.config, "A recipe, or the object of its \"architecture\", in place of the file's own");
+  c->add_option("--item-keys", a.item_keys,
+                "Keys of the items, one a line, in the order of the table; default: the file's own");
+  c->add_option("--item-names", a.item_names, "Lines of key<TAB>name for people to read");
+  c->add_option("--dataset", a.dataset,
+                "Name of the data that the weights learned from; without one, no private run may begin with the model");
+  chosen.OnCall(c, Convert, a);
+}
+
+void AddExport(CLI::App& app, Chosen& chosen, ExportArguments& a) {
+  CLI::App* c = app.add_subcommand("export",
+                                   "Write a model as a PyTorch state_dict, a safetensors file, or as a folder of "
+                                   "Hugging Face.\n"
+                                   "  wisp export m.wisp --out m.safetensors\n"
+                                   "  wisp export encoder.wisp --family bert --out folder");
+  c->add_option("model,--model", a.model, "Model file of a recommender; with --family of any kind")->required();
+  c->add_option("--out", a.out, "safetensors file to write; with --family also a folder, which then has config.json")
+      ->required();
+  c->add_option("--family", a.family, "Names of Hugging Face: bert, roberta, distilbert, gpt2, llama or qwen2");
+  chosen.OnCall(c, Export, a);
+}
+
+void AddEmbed(CLI::App& app, Chosen& chosen, EmbedArguments& a) {
+  CLI::App* c = app.add_subcommand("embed",
+                                   "The representation of each text, which is given as the numbers of its tokens.\n"
+                                   "  wisp embed m.wisp --ids 101,7592,2088,102 --json");
+  c->add_option("model,--model", a.model, "Model file of an encoder or a classifier")->required();
+  c->add_option("--ids", a.ids, "Tokens of a text, with commas between; may be given several times")->required();
+  c->add_option("--threads", a.threads, "That share the positions of a text; 0: up to 4")
+      ->check(ThreadsRange())
+      ->capture_default_str();
+  chosen.OnCall(c, Embed, a);
+}
+
+}  // namespace
+
+void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments) {
+  AddConvert(app, chosen, arguments.convert);
+  AddExport(app, chosen, arguments.export_);
+  AddEmbed(app, chosen, arguments.embed);
+}
+
+}  // namespace wisp::tools
