@@ -1,12 +1,16 @@
 // wisp convert FOLDER: a model of Hugging Face as one of ours (docs/convert.md). What it can be is said in
 // tools/exchange/hugging_face; here it is written, with a report of what became of each tensor.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
 #include "runtime/core/hash.h"
+#include "runtime/text/tokenizer.h"
 #include "tools/exchange/hugging_face/tensors.h"
+#include "tools/exchange/tokenizer_json.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/imported.h"
 #include "tools/wisp/recipe/recipe_section.h"
@@ -175,6 +179,30 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
   std::printf("architecture %s\n", ArchitectureInWords(d.architecture, architecture).c_str());
 }
 
+bool BringsTokenizer(const std::string& folder) {
+  for (const char* name : {"tokenizer.json", "vocab.txt", "vocab.json"}) {
+    if (access((folder + "/" + name).c_str(), F_OK) == 0) return true;
+  }
+  return false;
+}
+
+// Empty where the folder has none, or where it is not wanted.
+Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, uint32_t num_items) {
+  if (a.no_tokenizer) return std::vector<std::byte>();
+  if (!BringsTokenizer(a.in)) {
+    std::fprintf(stderr, "wisp: %s has no tokenizer (tokenizer.json, vocab.txt or vocab.json): texts come as ids\n",
+                 a.in.c_str());
+    return std::vector<std::byte>();
+  }
+  Result<std::vector<std::byte>> image = exchange::TokenizerImageOfFolder(a.in);
+  if (!image.ok())
+    return Status(image.status().code(), image.status().message() + "; --no-tokenizer converts without it");
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open(a.in, *image));
+  if (tokenizer.size() <= num_items) return image;
+  return InvalidData(a.in, ": its tokenizer has ", tokenizer.size(), " tokens, the model has rows for ", num_items,
+                     "; --no-tokenizer converts without it");
+}
+
 }  // namespace
 
 Status ConvertFolder(const ConvertArguments& given, OutputFormat format) {
@@ -189,7 +217,7 @@ Status ConvertFolder(const ConvertArguments& given, OutputFormat format) {
   ModelContents contents;
   contents.architecture = d.architecture;
   contents.weights = weights.values();
-  // The tokenizer of the folder is to be added here, to `contents`. Until then texts come as numbers of tokens.
+  WISP_ASSIGN_OR_RETURN(contents.tokenizer, TokenizerOfFolder(a, d.architecture.num_items));
   if (d.architecture.head.kind == HeadKind::kClasses)
     contents.classifier = ClassifierDescription{.class_names = d.class_names};
   contents.provenance.push_back(Imported(a, /*lost_guarantee=*/false));

@@ -1,5 +1,4 @@
-// wisp embed: the representation of texts by an encoder, or by what a classifier has below its head. A text is given as
-// the numbers of its tokens.
+// wisp embed: the representation of texts by an encoder, or by what a classifier has below its head.
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/text_tokens.h"
 
 namespace wisp::tools {
 namespace {
@@ -31,8 +31,13 @@ Result<std::vector<int32_t>> TokensOf(const std::string& ids) {
   return tokens;
 }
 
-Result<Texts> ReadTexts(const EmbedArguments& a) {
+Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
+  if (a.texts.empty() == a.ids.empty()) return InvalidArgument("either --text or --ids is needed");
   Texts texts;
+  for (const std::string& text : a.texts) {
+    WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(model));
+    WISP_RETURN_IF_ERROR(tokens.Append(text, model.architecture().max_length, texts.emplace_back()).status());
+  }
   for (const std::string& ids : a.ids) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, TokensOf(ids));
     texts.push_back(std::move(tokens));
@@ -56,8 +61,8 @@ void Print(const EmbedArguments& a, const std::vector<std::vector<float>>& embed
 }  // namespace
 
 Status Embed(const EmbedArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const Texts texts, ReadTexts(a));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
+  WISP_ASSIGN_OR_RETURN(const Texts texts, ReadTexts(a, model));
   const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const auto session, ClassifierSession::Create(model.architecture(), model.tensors(),
                                                                       {.num_threads = threads, .name = a.model}));

@@ -101,6 +101,7 @@ struct ConvertArguments {
   // Of a folder of Hugging Face. max_length 0: all positions.
   std::string report, pooling = "folder";
   uint32_t max_length = 0;
+  bool no_tokenizer = false;  // of a folder
 };
 
 struct ExportArguments {
@@ -109,7 +110,7 @@ struct ExportArguments {
 
 struct EmbedArguments {
   std::string model;
-  std::vector<std::string> ids;  // a text each: numbers of tokens with commas between
+  std::vector<std::string> texts, ids;  // of `ids` a text each: numbers of tokens with commas between
   uint32_t threads = 1;
 };
 

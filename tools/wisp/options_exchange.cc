@@ -25,6 +25,7 @@ void AddConvert(CLI::App& app, Chosen& chosen, ConvertArguments& a) {
                 "folder: as the folder says, else its pooler, else first")
       ->check(CLI::IsMember({"folder", "first", "mean", "pooler"}))
       ->capture_default_str();
+  c->add_flag("--no-tokenizer", a.no_tokenizer, "Of a folder: leave its tokenizer out; texts then come as ids");
   c->add_option("--config", a.config, "A recipe, or the object of its \"architecture\", in place of the file's own");
   c->add_option("--item-keys", a.item_keys,
                 "Keys of the items, one a line, in the order of the table; default: the file's own");
@@ -49,10 +50,12 @@ void AddExport(CLI::App& app, Chosen& chosen, ExportArguments& a) {
 
 void AddEmbed(CLI::App& app, Chosen& chosen, EmbedArguments& a) {
   CLI::App* c = app.add_subcommand("embed",
-                                   "The representation of each text, which is given as the numbers of its tokens.\n"
-                                   "  wisp embed m.wisp --ids 101,7592,2088,102 --json");
+                                   "The representation of each text: a vector.\n"
+                                   "  wisp embed minilm.wisp --text \"a good film\" --json");
   c->add_option("model,--model", a.model, "Model file of an encoder or a classifier")->required();
-  c->add_option("--ids", a.ids, "Tokens of a text, with commas between; may be given several times")->required();
+  c->add_option("--text", a.texts, "A text; may be given several times");
+  c->add_option("--ids", a.ids,
+                "Tokens of a text, with commas between, in place of --text; may be given several times");
   c->add_option("--threads", a.threads, "That share the positions of a text; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();

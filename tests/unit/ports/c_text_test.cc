@@ -1,0 +1,222 @@
+// Texts over the C interface: encoders, classifiers and decoders of random weights with tokenizers of the golden files.
+#include "ports/c/wisp_text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+
+#include "runtime/inference/classifier_session.h"
+#include "runtime/inference/generate.h"
+#include "runtime/inference/texts.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+#include "tools/exchange/tokenizer_json.h"
+
+namespace wisp {
+namespace {
+
+std::vector<std::byte> GoldenTokenizer(const std::string& name) {
+  std::ifstream file(std::string(WISP_SOURCE_DIR) + "/tests/golden/tokenizers/" + name + ".json", std::ios::binary);
+  const std::string json(std::istreambuf_iterator<char>(file), {});
+  const auto image = exchange::TokenizerImage({.name = name, .tokenizer_json = json});
+  EXPECT_TRUE(image.ok()) << image.status().message();
+  return image.ok() ? *image : std::vector<std::byte>();
+}
+
+class CText : public ::testing::Test {
+ protected:
+  // A model of random weights with that tokenizer.
+  std::string Write(const std::string& name, Architecture a, const std::string& tokenizer) {
+    const std::string path = folder_ / name;
+    const std::vector<float> weights = testing::RandomWeights(a, 7);
+    ModelContents contents{.architecture = a, .weights = weights};
+    if (!tokenizer.empty()) contents.tokenizer = GoldenTokenizer(tokenizer);
+    if (a.head.kind == HeadKind::kClasses) contents.classifier = ClassifierDescription{.class_names = {"bad", "good"}};
+    const Status status = WriteModel(path, contents);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return path;
+  }
+  static Architecture Encoder(uint32_t classes = 0) {
+    Architecture a = UniformArchitecture{.num_items = 300,
+                                         .max_length = 12,
+                                         .width = 16,
+                                         .num_heads = 2,
+                                         .num_blocks = 2,
+                                         .inner_width = 24,
+                                         .norm = NormPlacement::kPost,
+                                         .attend = Attend::kAll};
+    a.token_types = {.count = 2, .separator = 3};
+    a.embedding_norm_epsilon = 1e-5f;
+    a.head = {.kind = classes > 0 ? HeadKind::kClasses : HeadKind::kEmbedding,
+              .num_classes = classes,
+              .pooling = Pooling::kMean,
+              .pooler = Pooler::kNone,
+              .unit_length = classes == 0};
+    return a;
+  }
+  static Architecture Decoder() {
+    return UniformArchitecture{.num_items = 460,
+                               .max_length = 40,
+                               .width = 16,
+                               .num_heads = 2,
+                               .num_blocks = 2,
+                               .inner_width = 24,
+                               .activation = ActivationKind::kGeluTanh};
+  }
+  wisp_text_model* Open(const std::string& path) {
+    wisp_text_model* model = nullptr;
+    EXPECT_EQ(wisp_text_open(path.c_str(), nullptr, &model, &error_), WISP_OK) << error_.message;
+    return model;
+  }
+
+  const test::TemporaryFolder folder_;
+  wisp_error error_ = {};
+};
+
+TEST_F(CText, EmbedsAsTheSessionDoes) {
+  const std::string path = Write("encoder.wisp", Encoder(), "bert");
+  wisp_text_model* model = Open(path);
+  ASSERT_NE(model, nullptr) << error_.message;
+  wisp_text_info info = WISP_INIT(wisp_text_info);
+  ASSERT_EQ(wisp_text_info_read(model, &info, &error_), WISP_OK);
+  EXPECT_EQ(info.width, 16u);
+  EXPECT_EQ(info.num_classes, 0u);
+  EXPECT_EQ(info.max_length, 12u);
+  EXPECT_EQ(info.is_decoder, 0);
+  EXPECT_GT(info.bytes, 1000u);
+  const char* text = "a good film, and far more words than the model reads at once, so that some are left out";
+  int32_t tokens[12];
+  size_t count = 12;
+  ASSERT_EQ(wisp_text_tokenize(model, text, tokens, &count, &error_), WISP_OK) << error_.message;
+  ASSERT_EQ(count, 12u);
+  EXPECT_EQ(tokens[0], 2);   // [CLS]
+  EXPECT_EQ(tokens[11], 3);  // [SEP] stays
+  float vector[16];
+  ASSERT_EQ(wisp_text_embed(model, text, vector, 16, &error_), WISP_OK) << error_.message;
+  const auto file = ModelFile::Open(path, Verify::kFull, Accept::kEncoder);
+  const auto session = *ClassifierSession::Create(file->architecture(), file->tensors(), {});
+  float expected[16];
+  ASSERT_TRUE(session->Represent(tokens, expected).ok());
+  double squares = 0;
+  for (size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(vector[i], expected[i]);
+    squares += static_cast<double>(vector[i]) * static_cast<double>(vector[i]);
+  }
+  EXPECT_NEAR(squares, 1, 1e-5);
+  wisp_text_close(model);
+}
+
+TEST_F(CText, ClassifiesWithProbabilities) {
+  wisp_text_model* model = Open(Write("classifier.wisp", Encoder(2), "bert"));
+  ASSERT_NE(model, nullptr);
+  EXPECT_STREQ(wisp_text_class_name(model, 1), "good");
+  EXPECT_STREQ(wisp_text_class_name(model, 2), "");
+  float p[2];
+  ASSERT_EQ(wisp_text_classify(model, "a good film", p, 2, &error_), WISP_OK) << error_.message;
+  EXPECT_NEAR(p[0] + p[1], 1, 1e-6);
+  EXPECT_GT(p[0], 0);
+  EXPECT_EQ(wisp_text_classify(model, "a good film", p, 1, &error_), WISP_INVALID_ARGUMENT);
+  wisp_text_close(model);
+}
+
+struct Heard {
+  std::string text;
+  size_t calls = 0, most = 1000;
+};
+int32_t Hear(void* data, const char* text, size_t bytes) {
+  auto& heard = *static_cast<Heard*>(data);
+  heard.text.append(text, bytes);
+  return ++heard.calls < heard.most ? 1 : 0;
+}
+
+TEST_F(CText, GeneratesTheSameTextAsItStreams) {
+  wisp_text_model* model = Open(Write("decoder.wisp", Decoder(), "gpt2"));
+  ASSERT_NE(model, nullptr);
+  wisp_generate_options options = WISP_INIT(wisp_generate_options);
+  options.max_new_tokens = 20;
+  options.seed = 4;
+  options.top_k = 50;
+  Heard heard;
+  wisp_generated made = WISP_INIT(wisp_generated);
+  ASSERT_EQ(wisp_text_generate(model, "Once upon", &options, Hear, &heard, &made, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(heard.text, std::string(made.text, made.text_bytes));
+  EXPECT_GT(made.prompt_tokens, 0u);
+  EXPECT_LE(made.num_tokens, 20u);
+  const std::string first = heard.text;
+  // From the beginning again: what is kept of the last text changes nothing.
+  heard = {};
+  ASSERT_EQ(wisp_text_generate(model, "Once upon", &options, Hear, &heard, nullptr, &error_), WISP_OK);
+  EXPECT_EQ(heard.text, first);
+  heard = {.most = 2};
+  ASSERT_EQ(wisp_text_generate(model, "Once upon", &options, Hear, &heard, &made, &error_), WISP_OK);
+  EXPECT_EQ(made.ended, WISP_ENDED_CALLER);
+  EXPECT_TRUE(first.starts_with(heard.text));
+  wisp_text_close(model);
+}
+
+TEST_F(CText, EndsWhereItIsTold) {
+  wisp_text_model* model = Open(Write("decoder.wisp", Decoder(), "gpt2"));
+  ASSERT_NE(model, nullptr);
+  wisp_generate_options options = WISP_INIT(wisp_generate_options);
+  options.max_new_tokens = 1000;
+  options.seed = 9;
+  wisp_generated made = WISP_INIT(wisp_generated);
+  ASSERT_EQ(wisp_text_generate(model, "Once", &options, nullptr, nullptr, &made, &error_), WISP_OK) << error_.message;
+  EXPECT_TRUE(made.ended == WISP_ENDED_CONTEXT || made.ended == WISP_ENDED_TOKEN) << made.ended;
+  EXPECT_LE(made.num_tokens + made.prompt_tokens, 40u);
+  const std::string whole(made.text, made.text_bytes);
+  ASSERT_GT(whole.size(), 6u);
+  // A text that is in there, over the ends of tokens.
+  const std::string stop = whole.substr(whole.size() / 2, 3);
+  const char* stops[] = {stop.c_str()};
+  options.stop = stops;
+  options.num_stop = 1;
+  Heard heard;
+  ASSERT_EQ(wisp_text_generate(model, "Once", &options, Hear, &heard, &made, &error_), WISP_OK);
+  EXPECT_EQ(made.ended, WISP_ENDED_STOP);
+  EXPECT_EQ(std::string(made.text), whole.substr(0, whole.find(stop)));
+  EXPECT_EQ(heard.text, std::string(made.text));
+  wisp_text_close(model);
+}
+
+TEST_F(CText, RefusesWhatAModelIsNotFor) {
+  wisp_text_model* encoder = Open(Write("encoder.wisp", Encoder(), "bert"));
+  wisp_text_model* decoder = Open(Write("decoder.wisp", Decoder(), "gpt2"));
+  ASSERT_TRUE(encoder != nullptr && decoder != nullptr);
+  float numbers[16];
+  size_t count = 1;
+  int32_t token = 0;
+  EXPECT_EQ(wisp_text_generate(encoder, "a", nullptr, nullptr, nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("no decoder"), std::string::npos) << error_.message;
+  EXPECT_EQ(wisp_text_embed(decoder, "a", numbers, 16, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_text_classify(encoder, "a", numbers, 2, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_text_embed(encoder, "a \xff", numbers, 16, &error_), WISP_INVALID_DATA);
+  EXPECT_NE(std::string(error_.message).find("2"), std::string::npos) << error_.message;
+  EXPECT_EQ(wisp_text_embed(encoder, "a", numbers, 15, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_text_tokenize(encoder, "a good film", &token, &count, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_GT(count, 3u);
+  EXPECT_EQ(wisp_text_embed(nullptr, "a", numbers, 16, &error_), WISP_INVALID_ARGUMENT);
+  wisp_generate_options options = WISP_INIT(wisp_generate_options);
+  options.temperature = -1;
+  EXPECT_EQ(wisp_text_generate(decoder, "a", &options, nullptr, nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  const std::string longer(400, 'x');
+  EXPECT_EQ(wisp_text_generate(decoder, longer.c_str(), nullptr, nullptr, nullptr, nullptr, &error_),
+            WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("positions"), std::string::npos) << error_.message;
+  wisp_text_model* none = nullptr;
+  EXPECT_EQ(wisp_text_open(Write("bare.wisp", Encoder(), "").c_str(), nullptr, &none, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("tokenizer"), std::string::npos) << error_.message;
+  // More tokens than rows.
+  Architecture small = Decoder();
+  small.num_items = 100;
+  EXPECT_EQ(wisp_text_open(Write("small.wisp", small, "gpt2").c_str(), nullptr, &none, &error_), WISP_INVALID_DATA);
+  EXPECT_EQ(none, nullptr);
+  wisp_text_close(encoder);
+  wisp_text_close(decoder);
+  wisp_text_close(nullptr);
+}
+
+}  // namespace
+}  // namespace wisp
