@@ -30,6 +30,11 @@ for night in 1 2 3 4 5 6; do
   json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night and j['runs_left'] == 6 - $night and j['judged'] == ($night % 3 == 0)"
   json '"records" in j["not_private"] and "verdict" not in j["not_private"]'
 done
+# A name that was mistyped trains nothing, and leaves nothing.
+expect 2 "mien.wisp: there is no such model, though 24 steps were trained under the plan" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp
+ls mien.wisp* >/dev/null 2>&1 && fail "a refused night left a file"
+expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp --anew
+cmp -s mien.wisp base.wisp || fail "a model that begins anew is not the base"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp
 grep -q "the plan has no step left" out || fail "a plan that is used up is not said to be"
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --json

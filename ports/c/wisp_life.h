@@ -164,7 +164,10 @@ typedef struct wisp_night_result {
 
 /* One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the file
  * at output_path where a candidate was found better than the base. It may be stopped at any moment, by `progress` or
- * by the system: what was paid for is kept, and the next call goes on. WISP_PRIVACY_REFUSED: the ledger has no plan.
+ * by the system: what was paid for is kept, and the next call goes on. A damaged file beside output_path, or a damaged
+ * output, ends nothing: a warning of `logger` says what was found and what goes on. So it does where training begins
+ * anew though steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or did not pay for the candidate.
+ * WISP_INVALID_DATA: the base or the ledger is damaged.
  * WISP_IO: another night runs on the same output. `result` may be NULL. */
 WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
                                           wisp_error* error);
@@ -233,7 +236,7 @@ WISP_API wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, 
 
 /* Takes all events of the user away and overwrites them; *erased, which may be NULL: how many. What models learned from
  * them stays in these, under their guarantee. To be rid of that too, delete the output with what lies beside it: the
- * next night begins with the base, with what the plan has left. */
+ * next night begins with the base, with what the plan has left, and is judged anew. */
 WISP_API wisp_code wisp_log_erase(wisp_log* log, const char* user, uint64_t* erased, wisp_error* error);
 
 typedef struct wisp_prune_options {

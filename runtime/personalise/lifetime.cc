@@ -266,6 +266,19 @@ Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSetting
   return left;
 }
 
+Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
+  uint64_t steps = 0;
+  for (const privacy::LedgerEntry& e : entries) {
+    const bool trained = std::any_of(plans.begin(), plans.end(), [&](const privacy::LedgerPlan& plan) {
+      return Trains(plan) && plan.part == e.part && plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
+    });
+    steps += trained ? e.mechanism.steps() : 0;
+  }
+  return steps;
+}
+
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const LifetimeSettings& settings,
                                      const LifetimeLeft& left, const Architecture& architecture, uint64_t most) {
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, TrainingOf(settings)));

@@ -104,6 +104,9 @@ struct LifetimeLeft {
 };
 Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& settings);
 
+// Steps of training that were charged under the plan and those that it was changed from.
+Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);
+
 // Up to `most` steps of training a model of this shape that the plan pays for. Fewer than it has left only where the
 // model releases many times the coordinates of the one it was planned for; or, of steps that go through the filter,
 // where somebody else was charged beside the plan.

@@ -56,7 +56,7 @@ def night():
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
         ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "", NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
         ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "", NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
-        ("local-choice-unsaid", "Begin", "settings().judges_locally != 0 ? kLocalChoice", "settings().judges_locally > 1 ? kLocalChoice",
+        ("local-choice-unsaid", "Tuning", "s.judges_locally != 0 ? kLocalChoice", "s.judges_locally > 1 ? kLocalChoice",
          NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
@@ -66,6 +66,38 @@ def night():
     ]) + table("runtime/personalise/night_files.cc", [
         ("candidate-of-another-base", "BeganWith", "of_model[of_base.size()].base_model_hash == base.content_hash()", "true",
          NIGHT + "RefusesWhatIsNotOfThisLife"),
+    ])
+
+
+LINE = "night_line_test:NightLineTest."
+DAMAGE = "night_damage_test:*"
+
+
+def line():
+    return table("runtime/personalise/line.cc", [
+        ("evidence-of-a-deleted-model", "JudgementsOf", "judgement.line == line", "true", LINE + "AModelThatWasDeletedLeavesNoEvidence"),
+        ("evidence-of-a-deleted-model-of-earlier-versions", "JudgementsOf", "seq > line", "true",
+         LINE + "JudgementsOfEarlierVersionsCountForTheLineOfTheirTime"),
+    ]) + table("runtime/privacy/ledger/ledger_rows.cc", [
+        ("line-of-the-newest-charge", "ReadFirstCharge", "ORDER BY id LIMIT 1", "ORDER BY id DESC LIMIT 1", LINE + "ALineGoesOnWithItsCandidate"),
+    ]) + table("runtime/personalise/night.cc", [
+        ("judged-without-its-line", "Choose", "WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));", "",
+         LINE + "AModelThatWasDeletedLeavesNoEvidence"),
+        ("two-lines-of-one-name", "NewRun", "std::any_of(entries.begin(), entries.end(), is_there)", "false", LINE + "RunsOfOneNameAreLinesOfTheirOwn"),
+        ("worse-model-of-an-ended-line-served", "ActOnJudgements", "WISP_RETURN_IF_ERROR(LeaveWorse());", "",
+         LINE + "WhatIsServedOfALineThatEndedIsLeftWhereItsLastVerdictWasWorse"),
+        ("mistyped-output-trained", "RunNight", "if (o.anew == NightOptions::Anew::kRefused)", "if (false)", LINE + "BeginsNoOtherModelWhereThatIsRefused"),
+    ])
+
+
+def damage():
+    return table("runtime/personalise/night_heal.cc", [
+        ("damaged-checkpoint-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE),
+        ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "", DAMAGE),
+        ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE),
+        ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE),
+        ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE),
+        ("damaged-weights-served", "HealServed", ", Verify::kFull", "", DAMAGE),
     ])
 
 
@@ -87,7 +119,7 @@ def rebase():
         ("rebase-takes-what-came-after", "Rebase", "if (IsDone(files, to)) return result;", "",
          REBASE + "DoneAgainItTakesNothingAway"),
     ]) + table("runtime/personalise/night.cc", [
-        ("new-base-waits-for-its-judging", "JudgingIsDue", "if (judged.empty() && !results.empty()) return true;", "",
+        ("new-base-waits-for-its-judging", "JudgingIsDue", "if (!knows_base && !results.empty()) return true;", "",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
     ])
 
@@ -200,4 +232,4 @@ def embed():
 
 
 def faults():
-    return judging() + lifetime() + night() + rebase() + log() + change() + offer() + embed()
+    return judging() + lifetime() + night() + line() + damage() + rebase() + log() + change() + offer() + embed()

@@ -445,6 +445,13 @@ Result<bool> Ledger::HasPaid(const Receipt& receipt) const {
   return HasReceipt(impl_->database, receipt);
 }
 
+Result<uint64_t> Ledger::FirstChargeOf(const Receipt& receipt) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  return ReadFirstCharge(impl_->database, receipt);
+}
+
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());

@@ -270,6 +270,8 @@ class Ledger {
   Result<Receipt> ReceiptOf(const std::string& run) const;
   // Whether this ledger, as it is now, has the charge that `receipt` was given for, and all that came before it.
   Result<bool> HasPaid(const Receipt& receipt) const;
+  // The seq of the first charge to the run that `receipt` was given to; 0: this ledger has no such charge.
+  Result<uint64_t> FirstChargeOf(const Receipt& receipt) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
   // All limits, the newest last, and all plans.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/personalise/night.h"
 #include "runtime/privacy/json.h"
 #include "tools/wisp/dataset.h"
@@ -91,6 +92,10 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   o.ledger.begin_anchor = a.life.anchor.begin;
   o.dataset = a.life.dataset;
   o.other_data = a.other_data;
+  o.anew = a.anew ? NightOptions::Anew::kBegins : NightOptions::Anew::kRefused;
+  o.say = [](NightOptions::Says kind, const std::string& sentence) {
+    if (kind == NightOptions::Says::kWarning) std::fprintf(stderr, "wisp: warning: %s\n", Printable(sentence).c_str());
+  };
   o.run = "night " + Timestamp();
   o.created_by = "wisp " + Version();
   o.num_threads = a.life.threads;
