@@ -421,6 +421,19 @@ Result<double> Ledger::Spent(const Delta& delta) const {
   return figures.stated.epsilon;
 }
 
+Result<double> Ledger::SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  LedgerParts after = impl_->budget;
+  for (const ChargeRequest& charge : charges) {
+    WISP_RETURN_IF_ERROR(after.CheckParts({&charge, 1}));
+    after = after.AfterCharge(charge);
+  }
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Stated(delta));
+  return figures.stated.epsilon;
+}
+
 Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());

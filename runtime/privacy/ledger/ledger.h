@@ -264,6 +264,8 @@ class Ledger {
   // Figures without `used`, `planned_left` and `parts`: of a plan nothing that takes long a second time.
   Result<LedgerFigures> Stated(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
+  // The same as it would be after these charges, of one part or of several. Writes nothing.
+  Result<double> SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const;
   Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta) const;
 
   // Of all that was charged to `run` so far; empty: nothing was.
