@@ -101,11 +101,17 @@ grep -q "What it cost" changed.html && fail "a report draws what only some of th
 expect 0 "" "$wisp" privacy --ledger changed.ledger --json
 json 'j["accounting"]["ledger_epsilon"] <= 4'
 
-# Judged locally, it is said.
+# Judged locally, it is said. The plan that was made last is the plan, whoever judges.
+for judge in private none; do
+  expect 0 "" "${plan[@]}" --for "2 days" --judge $judge --ledger local.ledger
+done
 expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger
 grep -q "without noise and without a charge" out || fail "what judging locally leaks is not said"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json
 json 'j["judged"] and "verdict" in j["not_private"]'
+json '"judgings_left" not in j'
+expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --ledger local.ledger
+grep -q "judgings" out && fail "judgings are counted, though each night judges"
 expect 0 "" "$wisp" privacy --ledger local.ledger
 grep -q "chosen on the same data without a charge: which model is served and trains on" out || fail "the statement does not name the local choice"
 

@@ -182,6 +182,23 @@ Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSe
   return life;
 }
 
+namespace {
+
+// A plan of other judges, or of none, that was made before: it is for parts that this one leaves alone.
+Status DropPlansBut(privacy::Ledger& ledger, const Lifetime& life, const std::string& run) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
+  using privacy::RecordPart;
+  for (const RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kJudging}) {
+    const bool is_kept =
+        part == life.settings.training_part() || (part == RecordPart::kJudging && !life.judging.empty());
+    const auto last = std::find_if(plans.rbegin(), plans.rend(), [&](const auto& plan) { return plan.part == part; });
+    if (!is_kept && last != plans.rend() && !last->mechanisms.empty()) WISP_RETURN_IF_ERROR(ledger.DropPlan(run, part));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
 Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run) {
   const LifetimeSettings& s = life.settings;
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
@@ -192,6 +209,7 @@ Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::s
   WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, EpsilonDelta::Create(s.epsilon, s.delta));
   WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
   if (!there) WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
+  WISP_RETURN_IF_ERROR(DropPlansBut(ledger, life, run));
   if (s.judgings > 0) {
     WISP_RETURN_IF_ERROR(ledger.Split(s.judging_share));
     if (s.judges_locally == 0) WISP_RETURN_IF_ERROR(ledger.WritePlan(run, "judging of a life", life.judging));
@@ -251,6 +269,7 @@ const privacy::LedgerPlan* JudgingPlan(const Plans& plans) {
   for (const privacy::LedgerPlan& plan : plans) {
     if (!Trains(plan) && plan.part == privacy::RecordPart::kJudging) judging = &plan;
   }
+  if (judging && judging->mechanisms.empty()) return nullptr;
   return judging;
 }
 

@@ -42,6 +42,10 @@ def lifetime():
         ("probability-of-all-records", "TrainingOf", "s.num_training_public()", "s.num_records_public", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)", LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
+        ("plan-of-other-judges-stays", "WriteLifetime", "WISP_RETURN_IF_ERROR(DropPlansBut(ledger, life, run));", "",
+         LIFE + "APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge"),
+        ("reserved-taken-for-free", "LeftOf", "ledger.SpentAfter(reserved, delta)", "ledger.SpentAfter({}, delta)",
+         LIFE + "WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed"),
         ("limit-of-the-app-raised", "WriteLifetime", "if (!there) ", "", LIFE + "ALimitThatIsThereHolds"),
     ])
 
@@ -97,7 +101,6 @@ def damage():
         ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE),
         ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE),
         ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE),
-        ("damaged-weights-served", "HealServed", ", Verify::kFull", "", DAMAGE),
     ])
 
 

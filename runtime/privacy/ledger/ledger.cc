@@ -271,6 +271,17 @@ Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std
   return impl_->Write(transaction, plan);
 }
 
+Status Ledger::DropPlan(const std::string& run, RecordPart part) {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  if (!impl_->budget.MayPlan(part))
+    return PrivacyRefused("ledger '", impl_->database.path(), "' has charges: its plan cannot be taken back");
+  LedgerPlan none{.run = run, .purpose = "no plan", .part = part};
+  return impl_->Write(transaction, none);
+}
+
 Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
                           const std::string& settings) {
   std::lock_guard lock(impl_->mutex);

@@ -92,7 +92,7 @@ struct PlannedMechanism {
 struct LedgerPlan {
   uint64_t seq = 0;
   std::string time_utc, run, purpose;
-  std::vector<PlannedMechanism> mechanisms;
+  std::vector<PlannedMechanism> mechanisms;  // none: the plan of its part was taken back
   RecordPart part = RecordPart::kAll;
   std::string settings = {};  // JSON of who wrote it: how its runs are made; empty: none
 };
@@ -215,6 +215,8 @@ class Ledger {
   // Charges of one part: the plan is that part's, and "a charge" one that counts for it. `settings`: LedgerPlan.
   Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
                    const std::string& settings = {});
+  // Takes the plan of a part back, as if there had been none: before the first charge that counts for it, as WritePlan.
+  Status DropPlan(const std::string& run, RecordPart part);
   // What is to follow from now on, after charges: kept with `settings` for whoever follows it, and paid for by nothing
   // but the filter, or by what is left of the plan. kPrivacyRefused: it passes the limit, or nothing was charged yet.
   Status ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,

@@ -147,6 +147,32 @@ TEST_F(LifetimeTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
   }
 }
 
+// Whoever judges, the plan that was made last is the plan, and nothing of the one before is in the way.
+TEST_F(LifetimeTest, APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge) {
+  LifetimeSettings privately = kLife, locally = kLife, none = kLife;
+  locally.judges_locally = 1;
+  none.judgings = 0;
+  int ledgers = 0;
+  for (const auto& [one, other] :
+       {std::pair(privately, locally), {locally, privately}, {privately, none}, {none, privately}, {none, locally}}) {
+    SCOPED_TRACE(ledgers);
+    Ledger ledger = Open(("l" + std::to_string(ledgers++)).c_str());
+    ASSERT_TRUE(WriteLifetime(ledger, MustPlan(one), "one").ok());
+    const Lifetime life = MustPlan(other);
+    const Status again = WriteLifetime(ledger, life, "other");
+    ASSERT_TRUE(again.ok()) << again.message();
+    EXPECT_EQ(LeftOf(ledger, life.settings)->judgings, life.judging.empty() ? 0u : 6u);
+    EXPECT_LT(LeftOf(ledger, life.settings)->epsilon, 0.02);
+    for (const auto* charges : {&life.training, &life.judging}) {
+      if (!charges->empty()) EXPECT_TRUE(ledger.Charge(charges->front()).ok());
+    }
+    const LedgerFigures figures = *ledger.Figures(*privacy::Delta::Create(1e-5));
+    EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
+    EXPECT_LE(figures.stated.epsilon, 4);
+    for (const auto& part : figures.parts) EXPECT_TRUE(part.planned_left.empty()) << ToText(part.part);
+  }
+}
+
 // After a power cut between the rows nothing is planned yet, and the plan is made as if it were the first time.
 TEST_F(LifetimeTest, HalfOfAPlanIsNone) {
   const Lifetime life = MustPlan();

@@ -81,6 +81,17 @@ TEST_P(NightDamageTest, ACandidateIsWrittenAnewFromTheCheckpoint) {
   EXPECT_TRUE(ModelFile::Open(files_.candidate, Verify::kFull).ok());
 }
 
+TEST_P(NightDamageTest, ACandidateIsTakenAwayWhereNothingIsLeftToTrain) {
+  for (int night = 0; night < 6; ++night) MustRun();
+  const uint64_t served = HashOf(output_);
+  Harm(files_.candidate, GetParam());
+  EXPECT_EQ(MustHeal(files_.candidate).steps, 0u);
+  EXPECT_FALSE(files_.HasCandidate());
+  MustHeal("the plan has no steps left");
+  EXPECT_EQ(said_.find(files_.candidate), std::string::npos) << "it is said once";
+  EXPECT_EQ(HashOf(output_), served);
+}
+
 TEST_P(NightDamageTest, WithoutACandidateAndACheckpointTrainingBeginsAnew) {
   MustRun();
   Harm(files_.candidate, GetParam());

@@ -179,22 +179,17 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
   if (!settings) return InvalidArgument("ledger '", ledger.path(), "' has no plan for a life; make one with wisp plan");
   WISP_ASSIGN_OR_RETURN(const LifetimeLeft left, LeftOf(ledger, *settings));
-  const Json j = {{"ledger", ledger.path()},
-                  {"runs", settings->runs},
-                  {"runs_left", left.runs},
-                  {"steps_left", left.steps},
-                  {"judgings_left", left.judgings},
-                  {"epsilon", settings->epsilon},
-                  {"epsilon_beside_the_plan", left.epsilon}};
+  Json j = {{"ledger", ledger.path()},  {"runs", settings->runs},       {"runs_left", left.runs},
+            {"steps_left", left.steps}, {"epsilon", settings->epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
+  if (CountsJudgings(*settings)) j["judgings_left"] = left.judgings;
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }
-  std::printf(
-      "%s: of %s runs %s are left (%s steps), and %s of %u judgings; epsilon %s of the limit is beside the plan\n",
-      ledger.path().c_str(), Thousands(settings->runs).c_str(), Thousands(left.runs).c_str(),
-      Thousands(left.steps).c_str(), Thousands(left.judgings).c_str(), settings->judgings,
-      privacy::ShortText(left.epsilon).c_str());
+  std::printf("%s: of %s runs %s are left (%s steps)%s; epsilon %s of the limit is beside the plan\n",
+              ledger.path().c_str(), Thousands(settings->runs).c_str(), Thousands(left.runs).c_str(),
+              Thousands(left.steps).c_str(), JudgingsLeft(*settings, left, ", and ").c_str(),
+              privacy::ShortText(left.epsilon).c_str());
   return OkStatus();
 }
 
