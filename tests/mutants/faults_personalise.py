@@ -100,6 +100,7 @@ def damage():
         ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "", DAMAGE),
         ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE),
         ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE),
+        ("damaged-weights-served", "HealServed", ", Verify::kFull", "", DAMAGE),
         ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE),
     ])
 
@@ -157,6 +158,8 @@ def change():
          "s.training_noise = 2 * enough; return OkStatus();", CHANGE + "AsksForNoMoreNoiseThanTheFilterDoes"),
         ("more-runs-than-steps", "Spread", "left == 0 || (!chosen && s.steps_per_run > left / s.runs)",
          "left == 0", CHANGE + "RefusesWhatCannotBe"),
+        ("more-steps-suggested-than-left", "SuggestSteps", "std::llround(passes), 1, left", "std::llround(passes), 1, UINT64_MAX",
+         CHANGE + "SuggestsNoMoreStepsThanWereLeft"),
         ("judgings-start-anew", "ChangeLife", "s.steps_in_all = 0;", "s.steps_in_all = 1;",
          CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
     ]) + table("runtime/personalise/lifetime.cc", [

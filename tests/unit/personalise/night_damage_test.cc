@@ -19,10 +19,11 @@ void Harm(const std::string& path, Damage damage) {
   if (damage == Damage::kCut) std::filesystem::resize_file(path, size / 2);
   if (damage == Damage::kEmpty) std::filesystem::resize_file(path, 0);
   if (damage != Damage::kFlipped) return;
+  // Among the weights, which come last.
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(static_cast<std::streamoff>(size / 2));
+  file.seekg(static_cast<std::streamoff>(size * 7 / 8));
   const char byte = static_cast<char>(file.get());
-  file.seekp(static_cast<std::streamoff>(size / 2));
+  file.seekp(static_cast<std::streamoff>(size * 7 / 8));
   file.put(static_cast<char>(byte ^ 0x40));
 }
 
