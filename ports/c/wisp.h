@@ -164,6 +164,8 @@ typedef struct wisp_model_memory {
   uint64_t total_bytes; /* of all but the file */
   /* of these, in a device's memory, the file's weights among them; 0 without a device */
   uint64_t device_bytes;
+  /* beside total_bytes, from the first history of none on: while what is popular is found; of it 4 bytes an item stay */
+  uint64_t newcomer_bytes;
 } wisp_model_memory;
 
 /* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of

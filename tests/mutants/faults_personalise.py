@@ -198,8 +198,9 @@ def offer():
         ("retired-item-drawn", "", "excluded.insert(excluded.end(), retired.begin(), retired.end());", "(void)retired;",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/inference/session_newcomer.cc", [
-        ("newcomer-gets-untrained-counts", "Session::FindPopular",
-         "file_.output_bias_origin() != OutputBiasOrigin::kNone", "false", OFFER + "ANewcomerGetsWhatTheCountsSay"),
+        ("newcomer-gets-untrained-counts", "Session::CopiesBias",
+         "file.output_bias_origin() != OutputBiasOrigin::kNone &&", "false &&", OFFER + "ANewcomerGetsWhatTheCountsSay"),
+        ("newcomer-in-no-plan", "Session::NewcomerBytes", "2 * sizeof(double)", "sizeof(double)", "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
