@@ -74,7 +74,7 @@ def night():
 
 
 LINE = "night_line_test:NightLineTest."
-DAMAGE = "night_damage_test:*"
+DAMAGE = "night_damage_test:*"  # and the rest of a name
 
 
 def line():
@@ -96,12 +96,12 @@ def line():
 
 def damage():
     return table("runtime/personalise/night_heal.cc", [
-        ("damaged-checkpoint-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE),
-        ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "", DAMAGE),
-        ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE),
-        ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE),
-        ("damaged-weights-served", "HealServed", ", Verify::kFull", "", DAMAGE),
-        ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE),
+        ("damaged-checkpoint-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE + "ACheckpointIsLeft*"),
+        ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "", DAMAGE + "NothingIsLeftToTrain*"),
+        ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE + "AStartIsLeft*"),
+        ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE + "AnErrorOfTheDisk*"),
+        ("damaged-weights-served", "HealServed", ", Verify::kFull", "", DAMAGE + "InPlaceOfAServed*"),
+        ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE + "WhatIsNoModel*"),
     ])
 
 
