@@ -6,7 +6,22 @@ cp "$root/models/cafe.wisp" base.wisp
 "$wisp" synth --out log.db --population device --users 300 --seed 3 >out 2>err || fail "synth"
 plan=("$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --unit user --typical-events 26)
 
-expect 2 "wisp plan needs --epsilon, --num-records-public and --for" "${plan[@]}"
+expect 2 "wisp plan needs --epsilon, --unit, --num-records-public and --for" "${plan[@]}"
+# Errors name the option and what is allowed.
+expect 2 "wisp plan needs --unit" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --for "1 year"
+for wrong in "--batch 5000|--batch is 5000, allowed are 1 to 240" "--learning-rate 2|--learning-rate is 2, allowed is above 0, up to 1" \
+  "--judgings 0|--judgings is 0, allowed are 1 and more" "--judging-share 1|--judging-share is 1, allowed is above 0 and below 1" \
+  "--steps 0|--steps is 0, allowed are 1" "--steps 999999999|--steps: a plan has 365 runs of 999999999 steps" "--epsilon 1000|--epsilon: epsilon is 1000" \
+  "--delta 0.5|--delta: delta is 0.5" "--session-gap 5|--session-gap: the session gap is 5 seconds" \
+  "--times-per-second 0|--times-per-second: the log has 0 times" "--judge none --judgings 3|--judgings is given, and with --judge none"; do
+  got=0
+  # shellcheck disable=SC2086
+  case $wrong in --epsilon*) few=("${plan[@]:0:6}" "${plan[@]:8}") ;; *) few=("${plan[@]}") ;; esac
+  "${few[@]}" --for "1 year" ${wrong%%|*} >out 2>err || got=$?
+  [ "$got" -ne 0 ] || fail "${wrong%%|*} is taken"
+  grep -q -- "${wrong##*|}" err || fail "${wrong%%|*} is refused with: $(head -c 300 err)"
+done
+[ ! -e log.ledger ] || fail "a refused plan left a ledger"
 expect 2 "--for is 'a while', allowed is a number and second, minute" "${plan[@]}" --for "a while"
 expect 2 "has 0 times --every 1 day" "${plan[@]}" --for "1 hour"
 expect 2 "has no plan for a life" bash -c "\"$wisp\" train --recipe \"$root/models/recipes/cafe-device.json\" --model base.wisp \
@@ -30,6 +45,11 @@ for night in 1 2 3 4 5 6; do
   json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night and j['runs_left'] == 6 - $night and j['judged'] == ($night % 3 == 0)"
   json '"records" in j["not_private"] and "verdict" not in j["not_private"]'
 done
+# A name that was mistyped trains nothing, and leaves nothing.
+expect 2 "mien.wisp: there is no such model, though 24 steps were trained under the plan" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp
+ls mien.wisp* >/dev/null 2>&1 && fail "a refused night left a file"
+expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp --anew
+cmp -s mien.wisp base.wisp || fail "a model that begins anew is not the base"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp
 grep -q "the plan has no step left" out || fail "a plan that is used up is not said to be"
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --json
@@ -79,6 +99,8 @@ change=("$wisp" plan "${life[@]}" --change --for "2 months" --every "1 week")
 expect 4 "has no charges yet" "${change[@]}"
 expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp
 expect 2 "--change excludes --epsilon" "${change[@]}" --epsilon 8
+expect 2 "--batch is 241, allowed are 1 to 240" "${change[@]}" --batch 241
+expect 2 "--learning-rate is 0, allowed is above 0, up to 1" "${change[@]}" --learning-rate 0
 expect 2 "--change needs --for" "$wisp" plan "${life[@]}" --change
 expect 0 "" "${change[@]}" --json
 json 'j["free"] and j["runs"] == 7 and j["steps_per_run"] == 3 and j["until_now"]["steps_left"] == 20 and j["from_now_on"]["steps_left"] == 20'
@@ -96,11 +118,17 @@ grep -q "What it cost" changed.html && fail "a report draws what only some of th
 expect 0 "" "$wisp" privacy --ledger changed.ledger --json
 json 'j["accounting"]["ledger_epsilon"] <= 4'
 
-# Judged locally, it is said.
+# Judged locally, it is said. The plan that was made last is the plan, whoever judges.
+for judge in private none; do
+  expect 0 "" "${plan[@]}" --for "2 days" --judge $judge --ledger local.ledger
+done
 expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger
 grep -q "without noise and without a charge" out || fail "what judging locally leaks is not said"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json
 json 'j["judged"] and "verdict" in j["not_private"]'
+json '"judgings_left" not in j'
+expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --ledger local.ledger
+grep -q "judgings" out && fail "judgings are counted, though each night judges"
 expect 0 "" "$wisp" privacy --ledger local.ledger
 grep -q "chosen on the same data without a charge: which model is served and trains on" out || fail "the statement does not name the local choice"
 
@@ -153,6 +181,10 @@ json 'j["users"] == 299'
 expect 0 "" "$wisp" log list log.db --count 3
 [ "$(grep -c " events" out)" = 3 ] || fail "log list shows $(grep -c " events" out) users, not 3"
 expect 2 "--before is 'soon'" "$wisp" log prune log.db --before soon --unit user
+expect 2 "--before is '-5', allowed is from 1970-01-01 on" "$wisp" log prune log.db --before=-5 --unit user
+expect 2 "--newest-per-user is given, and --unit is day" "$wisp" log prune log.db --newest-per-user 5 --unit day
+expect 2 "wisp log prune needs --before, or --newest-per-user" "$wisp" log prune log.db --unit user
+expect 2 "--session-gap: the session gap is 0 seconds" "$wisp" log prune log.db --before 5 --unit session
 expect 0 "" "$wisp" log prune log.db --newest-per-user 5 --unit user --json
 expect 0 "" "$wisp" log count log.db --json
 json 'j["events"] == 5 * 299'

@@ -16,7 +16,7 @@ json.dump(r, open(sys.argv[2] + ".json", "w"))' "$recipe" "$1" "$2"
 expect 0 "" "${held[@]}" --ledger held.db --json
 read -r planned records < <(of_out planned_bytes records)
 expect 0 "" "${memory[@]}" --method phantom --threads 2 --records "$records" --json
-said='("total", "file_mapped", "threads", "method", "backend", "records", "another_thread", "noise_multiplier")'
+said='("total", "file_mapped", "threads", "method", "backend", "records", "another_thread", "for_a_newcomer", "noise_multiplier")'
 json 'j["training"]["total"] == '"$planned"
 json 'all(p["total"] == sum(v for k, v in p.items() if k not in '"$said"') for p in j.values())'
 # Of every method: what its run says, before the first step.

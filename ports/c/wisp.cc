@@ -72,7 +72,8 @@ Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice
                       .packed_weights_bytes = plan.packed_weights,
                       .score_bytes = plan.scores,
                       .name_bytes = PlanItemTexts(file),
-                      .device_bytes = plan.on_device};
+                      .device_bytes = plan.on_device,
+                      .newcomer_bytes = plan.newcomer};
   m.total_bytes = plan.total() + m.name_bytes;
   return m;
 }

@@ -160,10 +160,10 @@ typedef struct wisp_model_memory {
   uint64_t activation_bytes;     /* one history, with its keys and values; and of each thread beside the caller's */
   uint64_t packed_weights_bytes; /* matrices and output table in the order in which products read them */
   uint64_t score_bytes;
-  uint64_t name_bytes;  /* the items' keys and names */
-  uint64_t total_bytes; /* of all but the file */
-  /* of these, in a device's memory, the file's weights among them; 0 without a device */
-  uint64_t device_bytes;
+  uint64_t name_bytes;     /* the items' keys and names */
+  uint64_t total_bytes;    /* of all but the file */
+  uint64_t device_bytes;   /* of these, in a device's memory, the file's weights among them; 0 without a device */
+  uint64_t newcomer_bytes; /* beside these, while a first history of none is answered; 4 bytes an item of it stay */
 } wisp_model_memory;
 
 /* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of

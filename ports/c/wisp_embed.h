@@ -31,8 +31,8 @@ WISP_API wisp_code wisp_model_open_descriptor(const char* name, int descriptor, 
                                               const wisp_open_options* options, wisp_model** model, wisp_error* error);
 
 /* Where the model's large buffers come from: activations, packed weights, keys and values. Names, scores (5 bytes an
- * item) and lists of results come from the C++ library's allocator. So does what is popular, for a history of none: 20
- * bytes an item while it is found, and 4 from then on, which no plan counts. `allocate` returns `bytes` bytes that
+ * item) and lists of results come from the C++ library's allocator. So does what is popular, for a history of none
+ * (wisp_model_memory.newcomer_bytes). `allocate` returns `bytes` bytes that
  * start on `alignment`, or NULL where there are none left, which is WISP_INTERNAL ("out of memory"). Both are called
  * on the thread that opens, uses or closes the model. */
 typedef struct wisp_allocator {

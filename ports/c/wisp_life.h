@@ -98,12 +98,14 @@ WISP_API wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan*
 /* What is left, as numbers. Asking costs nothing beyond the plan's epsilon. */
 typedef struct wisp_budget {
   size_t size;
-  double epsilon_stated; /* of everything so far at `delta`, an upper bound; HUGE_VAL: it cannot be bounded */
-  double delta;          /* that of the limit, or what was asked for */
-  double epsilon_limit;  /* NaN: the ledger has none */
-  int32_t has_plan;      /* 1: the next three are of a plan for a life */
+  /* of everything so far at `delta`, an upper bound; HUGE_VAL: it cannot be bounded. What the limit has above it is not
+   * free while a plan has steps left: they are reserved */
+  double epsilon_stated;
+  double delta;         /* that of the limit, or what was asked for */
+  double epsilon_limit; /* NaN: the ledger has none */
+  int32_t has_plan;     /* 1: the next three are of a plan for a life */
   int32_t not_read;
-  uint64_t runs_left, steps_left, judgings_left;
+  uint64_t runs_left, steps_left, judgings_left; /* judgings: of WISP_JUDGE_PRIVATE, others are not counted */
 } wisp_budget;
 
 /* `delta`: for a ledger without a limit. `anchor` may be NULL. */
@@ -164,7 +166,10 @@ typedef struct wisp_night_result {
 
 /* One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the file
  * at output_path where a candidate was found better than the base. It may be stopped at any moment, by `progress` or
- * by the system: what was paid for is kept, and the next call goes on. WISP_PRIVACY_REFUSED: the ledger has no plan.
+ * by the system: what was paid for is kept, and the next call goes on. A damaged file beside output_path, or a damaged
+ * output, ends nothing: a warning of `logger` says what was found and what goes on. So it does where training begins
+ * anew though steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or did not pay for the candidate.
+ * WISP_INVALID_DATA: the base or the ledger is damaged.
  * WISP_IO: another night runs on the same output. `result` may be NULL. */
 WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
                                           wisp_error* error);
@@ -233,7 +238,7 @@ WISP_API wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, 
 
 /* Takes all events of the user away and overwrites them; *erased, which may be NULL: how many. What models learned from
  * them stays in these, under their guarantee. To be rid of that too, delete the output with what lies beside it: the
- * next night begins with the base, with what the plan has left. */
+ * next night begins with the base, with what the plan has left, and is judged anew. */
 WISP_API wisp_code wisp_log_erase(wisp_log* log, const char* user, uint64_t* erased, wisp_error* error);
 
 typedef struct wisp_prune_options {

@@ -20,12 +20,22 @@ void AddShares(std::span<const float> scores, std::vector<double>& shares, std::
 
 }  // namespace
 
+bool Session::CopiesBias(const ModelFile& file) {
+  const auto parameters = file.parameters();
+  return file.output_bias_origin() != OutputBiasOrigin::kNone &&
+         std::any_of(parameters.begin(), parameters.end(),
+                     [](const ParameterSpec& p) { return p.role == ParameterRole::kOutputBias; });
+}
+
+size_t Session::NewcomerBytes(const Architecture& architecture, bool copies_bias) {
+  return architecture.num_items * (sizeof(float) + (copies_bias ? 0 : 2 * sizeof(double)));
+}
+
 Status Session::FindPopular() {
   if (!popular_.empty()) return OkStatus();
   const size_t num_items = scores_.size();
-  const std::optional<size_t> bias = FindParameter(graph_.parameters(), ParameterRole::kOutputBias);
-  if (bias && file_.output_bias_origin() != OutputBiasOrigin::kNone) {
-    const float* values = file_.Tensor(*bias);
+  if (CopiesBias(file_)) {
+    const float* values = file_.Tensor(*FindParameter(graph_.parameters(), ParameterRole::kOutputBias));
     popular_.assign(values, values + num_items);
     return OkStatus();
   }

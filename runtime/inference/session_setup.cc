@@ -84,7 +84,10 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOp
 
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend, size_t num_threads) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
-  return PlanOf(architecture, {}, {.backend = backend, .num_threads = num_threads});
+  WISP_ASSIGN_OR_RETURN(InferenceMemory memory,
+                        PlanOf(architecture, {}, {.backend = backend, .num_threads = num_threads}));
+  memory.newcomer = NewcomerBytes(architecture, /*copies_bias=*/false);  // or less
+  return memory;
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend, size_t num_threads) {
@@ -92,7 +95,9 @@ Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backe
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, const SessionOptions& options) {
-  return PlanOf(file.architecture(), file.tensors(), options);
+  WISP_ASSIGN_OR_RETURN(InferenceMemory memory, PlanOf(file.architecture(), file.tensors(), options));
+  memory.newcomer = NewcomerBytes(file.architecture(), CopiesBias(file));
+  return memory;
 }
 
 Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const StoredTensor> tensors,
@@ -122,6 +127,7 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
 InferenceMemory Session::memory() const {
   InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads());
   memory.packed_weights = weights_.allocated_bytes();
+  memory.newcomer = NewcomerBytes(graph_.architecture(), CopiesBias(file_));
   memory.scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t);
   if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;
   if (tensors_ != nullptr) {  // the driver may have shared nothing

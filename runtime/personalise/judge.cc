@@ -89,7 +89,8 @@ Judgement FromSums(std::span<const int64_t, 2> sums, double noise_multiplier, co
           .squares = static_cast<double>(sums[1]) / (kSquareWeight * kJudgeSteps),
           .noise_multiplier = noise_multiplier,
           .base = o.base,
-          .candidate = o.candidate};
+          .candidate = o.candidate,
+          .line = o.line};
 }
 
 Status Check(const JudgeOptions& o) {

@@ -41,6 +41,7 @@ struct JudgeOptions {
   double noise_multiplier = 0;
   double gain_scale = 0.2;  // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
   uint64_t base = 0, candidate = 0;       // content hashes of the two, kept with the result (Judgement)
+  uint64_t line = 0;                      // to which the candidate belongs (Judgement)
   uint32_t num_targets = 8;               // a record is judged by at most so many of its newest events
   std::span<const int32_t> retired = {};  // items that neither model recommends (ModelFile::retired)
   uint32_t num_threads = 1;

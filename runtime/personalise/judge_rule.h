@@ -34,13 +34,15 @@ struct Judgement {
   double gains = 0, squares = 0;  // noised sums over the records that judge; a gain is from -1 to 1
   double noise_multiplier = 0;
   uint64_t base = 0, candidate = 0;  // ModelFile::content_hash() of what was compared; 0 where nobody said
+  uint64_t line = 0;                 // of training, of which the candidate is (line.h); 0 where nobody said
 
   double gain_noise() const;    // nu: standard deviation of the noise on `gains`
   double square_noise() const;  // and on `squares`
   bool operator==(const Judgement&) const = default;
 };
 
-// "gains=1.5 squares=3 noise_multiplier=4 base=1 candidate=2", and back; kInvalidData for anything else.
+// "gains=1.5 squares=3 noise_multiplier=4 base=1 candidate=2 line=3", and back; kInvalidData for anything else. Earlier
+// versions wrote no line.
 std::string ToText(const Judgement& judgement);
 Result<Judgement> JudgementFromText(const std::string& text);
 

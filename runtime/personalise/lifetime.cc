@@ -182,6 +182,23 @@ Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSe
   return life;
 }
 
+namespace {
+
+// A plan of other judges, or of none, that was made before: it is for parts that this one leaves alone.
+Status DropPlansBut(privacy::Ledger& ledger, const Lifetime& life, const std::string& run) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
+  using privacy::RecordPart;
+  for (const RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kJudging}) {
+    const bool is_kept =
+        part == life.settings.training_part() || (part == RecordPart::kJudging && !life.judging.empty());
+    const auto last = std::find_if(plans.rbegin(), plans.rend(), [&](const auto& plan) { return plan.part == part; });
+    if (!is_kept && last != plans.rend() && !last->mechanisms.empty()) WISP_RETURN_IF_ERROR(ledger.DropPlan(run, part));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
 Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run) {
   const LifetimeSettings& s = life.settings;
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
@@ -192,6 +209,7 @@ Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::s
   WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, EpsilonDelta::Create(s.epsilon, s.delta));
   WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
   if (!there) WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
+  WISP_RETURN_IF_ERROR(DropPlansBut(ledger, life, run));
   if (s.judgings > 0) {
     WISP_RETURN_IF_ERROR(ledger.Split(s.judging_share));
     if (s.judges_locally == 0) WISP_RETURN_IF_ERROR(ledger.WritePlan(run, "judging of a life", life.judging));
@@ -245,25 +263,66 @@ uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entrie
   return left;
 }
 
+// The last one; null where nobody judges, or nobody who is charged.
+const privacy::LedgerPlan* JudgingPlan(const Plans& plans) {
+  const privacy::LedgerPlan* judging = nullptr;
+  for (const privacy::LedgerPlan& plan : plans) {
+    if (!Trains(plan) && plan.part == privacy::RecordPart::kJudging) judging = &plan;
+  }
+  if (judging && judging->mechanisms.empty()) return nullptr;
+  return judging;
+}
+
+// So many steps of a plan, as they will be charged.
+Status Reserve(const privacy::LedgerPlan& plan, uint64_t steps, std::vector<ChargeRequest>& reserved) {
+  if (steps == 0) return OkStatus();
+  const privacy::PlannedMechanism& all = plan.mechanisms.front();
+  const double share = static_cast<double>(steps) / static_cast<double>(all.mechanism.steps());
+  WISP_ASSIGN_OR_RETURN(const Mechanism some, all.mechanism.WithSteps(steps));
+  reserved.push_back({.mechanism = some,
+                      .run = plan.run,
+                      .purpose = plan.purpose,
+                      .loss_slack = share * all.loss_slack,
+                      .part = plan.part});
+  return OkStatus();
+}
+
 }  // namespace
 
 Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& s) {
-  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
-  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
-  WISP_ASSIGN_OR_RETURN(const double spent, ledger.Spent(delta));
   LifetimeLeft left;
+  std::vector<ChargeRequest> reserved;
   if (const privacy::LedgerPlan* training = PayingPlan(plans, entries)) {
     left.by_filter = !entries.empty() && training->seq > entries.front().seq;
     left.steps = StepsLeft(*training, left.by_filter, entries);
+    WISP_RETURN_IF_ERROR(Reserve(*training, left.steps, reserved));
   }
-  for (const privacy::LedgerPlan& plan : plans) {
-    if (!Trains(plan) && plan.part == privacy::RecordPart::kJudging) left.judgings = StepsLeft(plan, false, entries);
+  if (const privacy::LedgerPlan* judging = JudgingPlan(plans)) {
+    left.judgings = StepsLeft(*judging, false, entries);
+    WISP_RETURN_IF_ERROR(Reserve(*judging, left.judgings, reserved));
   }
   left.runs = left.steps / s.steps_per_run;
-  if (limit) left.epsilon = std::max(0.0, limit->epsilon() - spent);
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
+  if (!limit) return left;
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(limit->delta()));
+  WISP_ASSIGN_OR_RETURN(const double at_the_end, ledger.SpentAfter(reserved, delta));
+  left.epsilon = std::max(0.0, limit->epsilon() - at_the_end);
   return left;
+}
+
+Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
+  uint64_t steps = 0;
+  for (const privacy::LedgerEntry& e : entries) {
+    const bool trained = std::any_of(plans.begin(), plans.end(), [&](const privacy::LedgerPlan& plan) {
+      return Trains(plan) && plan.part == e.part && plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
+    });
+    steps += trained ? e.mechanism.steps() : 0;
+  }
+  return steps;
 }
 
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const LifetimeSettings& settings,

@@ -99,10 +99,14 @@ Result<std::optional<LifetimeSettings>> SettingsBefore(const privacy::Ledger& le
 // What is left of the plan: it costs nothing beyond the plan's epsilon.
 struct LifetimeLeft {
   uint64_t steps = 0, runs = 0, judgings = 0;  // whole runs
-  double epsilon = 0;                          // of the limit: what the plan leaves over
-  bool by_filter = false;                      // its steps are of a changed plan, and go through the filter
+  // Of the limit, beside the plan: what is left of it when all of the plan is used. 0 where there is no limit.
+  double epsilon = 0;
+  bool by_filter = false;  // its steps are of a changed plan, and go through the filter
 };
 Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSettings& settings);
+
+// Steps of training that were charged under the plan and those that it was changed from.
+Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);
 
 // Up to `most` steps of training a model of this shape that the plan pays for. Fewer than it has left only where the
 // model releases many times the coordinates of the one it was planned for; or, of steps that go through the filter,

@@ -11,8 +11,11 @@
 #include "runtime/model/checkpoint.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
+#include "runtime/personalise/line.h"
 #include "runtime/personalise/night_figures.h"
 #include "runtime/personalise/night_files.h"
+#include "runtime/personalise/night_heal.h"
+#include "runtime/privacy/statement.h"
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/records.h"
 #include "runtime/train/run/saved_run.h"
@@ -46,11 +49,13 @@ class Night {
         {"the output", files_.served},
         {{"the base", o_.base_path}, {"the ledger", o_.ledger.path}, {"the file of candidates", files_.candidate}}));
     if (access(files_.served.c_str(), F_OK) != 0) WISP_RETURN_IF_ERROR(ServeFile(o_.base_path));
+    WISP_ASSIGN_OR_RETURN(const bool healed, HealServed(files_, o_.base_path, Warn()));
+    result_.changed = result_.changed || healed;
     WISP_RETURN_IF_ERROR(CheckServed());
     WISP_RETURN_IF_ERROR(CheckMemory());
     files_.RemoveAbandoned();
     RemoveAbandoned(SavedRun::LedgerRoomOf(o_.ledger.path));
-    WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
+    WISP_ASSIGN_OR_RETURN(models_, HealNightModels(files_, base_, Warn()));
     // What a night before this one found out and could not act upon.
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
@@ -88,6 +93,9 @@ class Night {
   void Say(Says kind, const std::string& sentence) const {
     if (o_.say && !sentence.empty()) o_.say(kind, sentence);
   }
+  SayDamage Warn() const {
+    return [this](const std::string& sentence) { Say(Says::kWarning, sentence); };
+  }
 
   Status ServeFile(const std::string& path) {
     WISP_RETURN_IF_ERROR(CopyFile(path, files_.served));
@@ -124,6 +132,7 @@ class Night {
                                       : "no step of this model fits what is left of the plan: nothing is trained");
       return OkStatus();
     }
+    WISP_RETURN_IF_ERROR(SayIfAnew());
     WISP_RETURN_IF_ERROR(LeaveOtherPlan());
     if (models_.candidate && !files_.HasCheckpoint()) {
       WISP_RETURN_IF_ERROR(files_.BeginWithCandidate());
@@ -149,6 +158,15 @@ class Night {
     return OkStatus();
   }
 
+  Status SayIfAnew() const {
+    if (models_.candidate || models_.start || files_.HasCheckpoint()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger_));
+    if (trained > 0)
+      Say(Says::kWarning, "training begins anew with the base, for nothing of it lies beside " + files_.served +
+                              "; the " + std::to_string(trained) + " steps that were trained before stay charged");
+    return OkStatus();
+  }
+
   // Of no consequence to the night: where they cannot be kept, that is said.
   void KeepFigures() const {
     const SeenBySteps& seen = result_.training->seen;
@@ -171,14 +189,31 @@ class Night {
     return same ? OkStatus() : files_.ForgetCheckpoint();
   }
 
+  static constexpr const char* Tuning(const LifetimeSettings& s) {
+    return s.judgings > 0 && s.judges_locally != 0 ? kLocalChoice : "";
+  }
+
+  // A name that the ledger does not have: two runs of one name would be of one line.
+  Result<std::string> NewRun() const {
+    WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
+    std::string name = o_.run;
+    const auto is_there = [&](const privacy::LedgerEntry& e) {
+      return e.run == privacy::WithTuning(name, Tuning(settings()));
+    };
+    for (int n = 2; std::any_of(entries.begin(), entries.end(), is_there); ++n)
+      name = o_.run + " (" + std::to_string(n) + ")";
+    return name;
+  }
+
   Result<FineTune> Begin() const {
+    WISP_ASSIGN_OR_RETURN(std::string run, NewRun());
     return FineTune::Begin({.base = &origin(),
                             .base_path = origin().name(),
                             .adapter_path = {},
                             .dataset = o_.dataset.empty() ? ledger_.dataset() : o_.dataset,
                             .other_data = o_.other_data,
-                            .run = o_.run,
-                            .tuning = settings().judgings > 0 && settings().judges_locally != 0 ? kLocalChoice : "",
+                            .run = std::move(run),
+                            .tuning = Tuning(settings()),
                             .ledger = LedgerToTrain{.path = o_.ledger.path,
                                                     .anchor = o_.ledger.anchor,
                                                     .begin_anchor = false,
@@ -209,7 +244,8 @@ class Night {
     const LifetimeSettings& s = settings();
     if (!models_.candidate || result_.left.judgings == 0) return false;
     WISP_ASSIGN_OR_RETURN(const auto results, ledger_.Results());
-    if (judged.empty() && !results.empty()) return true;
+    WISP_ASSIGN_OR_RETURN(const bool knows_base, WasJudged(ledger_, base_.content_hash()));
+    if (!knows_base && !results.empty()) return true;
     const uint64_t steps = s.num_steps() - std::min(s.num_steps(), result_.left.steps);
     const uint64_t judgings = s.judgings - result_.left.judgings - s.judgings_before;
     return steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&
@@ -220,13 +256,14 @@ class Night {
     if (!models_.candidate) return OkStatus();
     if (settings().judgings == 0) return Serve(*models_.candidate);
     if (settings().judges_locally != 0) return ChooseLocally();
-    WISP_ASSIGN_OR_RETURN(const std::vector<Judgement> judged, JudgementsOf(ledger_, base_.content_hash()));
+    WISP_ASSIGN_OR_RETURN(const std::vector<Judgement> judged, Judged());
     WISP_ASSIGN_OR_RETURN(const bool due, JudgingIsDue(judged));
     if (!due) return OkStatus();
     WISP_RETURN_IF_ERROR(Read());
+    JudgeOptions options = OptionsOfJudge();
+    WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));
     WISP_RETURN_IF_ERROR(
-        Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, OptionsOfJudge())
-            .status());
+        Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, options).status());
     result_.judged = true;
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     Say(Says::kInfo, std::string("judged: ") + NameOf(result_.verdict.kind));
@@ -262,9 +299,37 @@ class Night {
     return result_.verdict.kind == Verdict::Kind::kWorse ? Serve(base_) : OkStatus();
   }
 
+  // Of the line of what training goes on from: those of another say nothing of it. None where it is to begin.
+  Result<std::vector<Judgement>> Judged() const {
+    uint64_t line = 0;
+    if (models_.candidate || models_.start) {
+      WISP_ASSIGN_OR_RETURN(line, LineOf(ledger_, models_.candidate ? *models_.candidate : *models_.start, base_));
+    } else if (files_.HasCheckpoint()) {
+      WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(files_.checkpoint));
+      if (checkpoint.receipt.empty()) return std::vector<Judgement>();
+      WISP_ASSIGN_OR_RETURN(line, LineOf(ledger_, checkpoint.receipt, files_.checkpoint));
+    } else {
+      return std::vector<Judgement>();
+    }
+    return JudgementsOf(ledger_, base_.content_hash(), line);
+  }
+
+  // What is served may be of a line that has ended, whose last verdict was not acted upon.
+  Status LeaveWorse() {
+    WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
+    if (served.content_hash() == base_.content_hash()) return OkStatus();
+    const Result<uint64_t> line = LineOf(ledger_, served, base_);
+    if (line.status().code() == StatusCode::kPrivacyRefused) return OkStatus();  // another ledger knows of it
+    WISP_RETURN_IF_ERROR(line.status());
+    WISP_ASSIGN_OR_RETURN(const auto judged, JudgementsOf(ledger_, base_.content_hash(), *line));
+    const bool is_worse = !judged.empty() && wisp::Serve(settings().rule(), judged).newest_is_worse;
+    return is_worse ? Serve(base_) : OkStatus();
+  }
+
   Status ActOnJudgements() {
     if (settings().judges_locally != 0) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const std::vector<Judgement> judged, JudgementsOf(ledger_, base_.content_hash()));
+    WISP_RETURN_IF_ERROR(LeaveWorse());
+    WISP_ASSIGN_OR_RETURN(const std::vector<Judgement> judged, Judged());
     if (judged.empty()) return OkStatus();
     const Served served = wisp::Serve(settings().rule(), judged);
     result_.verdict = served.verdict;
@@ -296,31 +361,43 @@ class Night {
   NightResult result_;
 };
 
-}  // namespace
-
-Result<std::vector<Judgement>> JudgementsOf(const Ledger& ledger, uint64_t base_hash) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
-  std::vector<Judgement> judgements;
-  for (const privacy::LedgerResult& result : results) {
-    WISP_ASSIGN_OR_RETURN(const Judgement judgement, JudgementFromText(result.text));
-    if (judgement.base == base_hash) judgements.push_back(judgement);
-  }
-  return judgements;
+// What a night cannot mend, with what is to be done.
+Status Advised(const Status& status, const char* advice) {
+  return status.code() == StatusCode::kInvalidData ? InvalidData(status.message(), "; ", advice) : status;
 }
+
+Status RefuseAnew(const std::string& output, const Ledger& ledger) {
+  const NightFiles files(output);
+  if (access(output.c_str(), F_OK) == 0 || files.HasCandidate() || files.HasCheckpoint() || files.HasStart())
+    return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger));
+  if (trained == 0) return OkStatus();
+  return InvalidArgument(output, ": there is no such model, though ", trained,
+                         " steps were trained under the plan of ledger '", ledger.path(),
+                         "': name the one that they made; or say that another is to begin with the base (--anew)");
+}
+
+}  // namespace
 
 Result<NightResult> RunNight(const NightOptions& o) {
   if (o.base_path.empty() || o.output.empty() || o.ledger.path.empty() || !o.read)
     return InvalidArgument("a night needs a base, an output, a ledger and a log");
   WISP_RETURN_IF_ERROR(CheckWritable(o.output));
-  const std::string held = o.output + ": another run personalises it; allowed is one at a time";
-  WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));
-  WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(o.base_path, Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::OpenExisting(o.ledger.path, o.ledger.anchor, o.ledger.begin_anchor));
+  Result<Ledger> opened = Ledger::OpenExisting(o.ledger.path, o.ledger.anchor, o.ledger.begin_anchor);
+  if (!opened.ok())
+    return Advised(opened.status(), "put its newest copy back, and count what was charged since as spent");
+  Ledger ledger = *std::move(opened);
   WISP_ASSIGN_OR_RETURN(const std::optional<LifetimeSettings> settings, SettingsOf(ledger));
   if (!settings)
     return PrivacyRefused("ledger '", o.ledger.path,
                           "' has no plan for a life: make one before its first charge, with `wisp plan`");
-  return Night(o, *settings, base, ledger).Run();
+  if (o.anew == NightOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseAnew(o.output, ledger));
+  const std::string held = o.output + ": another run personalises it; allowed is one at a time";
+  WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));
+  const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
+  if (!base.ok())
+    return Advised(base.status(), "it is the base, which no night can do without: put it back as it was shipped");
+  return Night(o, *settings, *base, ledger).Run();
 }
 
 }  // namespace wisp

@@ -47,6 +47,9 @@ struct NightOptions {
   Executor executor = {};
   kernels::Device device = kernels::BestOps();  // of the training
   uint64_t max_bytes = 0;  // kInvalidArgument where a run would hold more (MemoryOfRun); 0: no ceiling
+  // Where the plan has trained before and there is nothing at `output`: kRefused is kInvalidArgument, with nothing
+  // written or charged, for those who may have mistyped it.
+  enum class Anew { kBegins, kRefused } anew = Anew::kBegins;
   // Sentences about what is done, of what may be known to all who know plan, ledger and models.
   enum class Says { kInfo, kWarning };
   std::function<void(Says, const std::string&)> say = {};
@@ -67,13 +70,11 @@ struct NightResult {
   bool changed = false;  // the output is another file than before the night
 };
 
+// Damaged files beside the output do not end a life (night_heal.h); a damaged base or ledger is kInvalidData.
 // kPrivacyRefused: no ledger, no plan in it, or what FineTune refuses. kInvalidArgument: files that are not of this
 // life. kIo: the disk; another night is running. kCancelled. After an error the output is a whole model, that of before
 // or the one that it was to become.
 Result<NightResult> RunNight(const NightOptions& options);
-
-// What was judged against that base, from the oldest to the newest.
-Result<std::vector<Judgement>> JudgementsOf(const privacy::Ledger& ledger, uint64_t base_hash);
 
 }  // namespace wisp
 

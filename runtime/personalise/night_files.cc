@@ -22,14 +22,6 @@ Status Remove(const std::string& path) {
   return std::remove(path.c_str()) == 0 || errno == ENOENT ? OkStatus() : Failed(path, "it cannot be removed");
 }
 
-Result<std::optional<ModelFile>> OpenOf(const std::string& path, const ModelFile& base) {
-  if (!IsThere(path)) return std::optional<ModelFile>();
-  WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(path, Verify::kFull));
-  if (BeganWith(model, base)) return std::optional(std::move(model));
-  return InvalidArgument(path, ": it was personalised from another model than ", base.name(),
-                         ": carry it over to that one with `wisp rebase`, or delete it and train anew");
-}
-
 }  // namespace
 
 Status NightFiles::ForgetCandidate(bool keep_start) const {
@@ -40,6 +32,8 @@ Status NightFiles::ForgetCandidate(bool keep_start) const {
 }
 
 Status NightFiles::ForgetCheckpoint() const { return Remove(checkpoint); }
+Status NightFiles::ForgetStart() const { return Remove(start); }
+Status NightFiles::ForgetCandidateAlone() const { return Remove(candidate); }
 
 Status NightFiles::BeginWithCandidate() const {
   if (std::rename(candidate.c_str(), start.c_str()) != 0) return Failed(candidate, "it cannot be renamed");
@@ -52,6 +46,8 @@ void NightFiles::RemoveAbandoned() const {
 
 bool NightFiles::HasCandidate() const { return IsThere(candidate); }
 bool NightFiles::HasCheckpoint() const { return IsThere(checkpoint); }
+bool NightFiles::HasStart() const { return IsThere(start); }
+bool NightFiles::HasAny() const { return HasCandidate() || HasCheckpoint() || HasStart() || IsThere(local); }
 
 Status CopyFile(const std::string& from, const std::string& to) {
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(from));
@@ -68,10 +64,18 @@ bool BeganWith(const ModelFile& model, const ModelFile& base) {
          of_model[of_base.size()].base_model_hash == base.content_hash();
 }
 
+Result<std::optional<ModelFile>> OpenNightModel(const std::string& path, const ModelFile& origin) {
+  if (!IsThere(path)) return std::optional<ModelFile>();
+  WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::Open(path, Verify::kFull));
+  if (BeganWith(model, origin)) return std::optional(std::move(model));
+  return InvalidArgument(path, ": it was personalised from another model than ", origin.name(),
+                         ": carry it over to that one with `wisp rebase`, or delete it and train anew");
+}
+
 Result<NightModels> OpenNightModels(const NightFiles& files, const ModelFile& base) {
   NightModels models;
-  WISP_ASSIGN_OR_RETURN(models.start, OpenOf(files.start, base));
-  WISP_ASSIGN_OR_RETURN(models.candidate, OpenOf(files.candidate, models.start ? *models.start : base));
+  WISP_ASSIGN_OR_RETURN(models.start, OpenNightModel(files.start, base));
+  WISP_ASSIGN_OR_RETURN(models.candidate, OpenNightModel(files.candidate, models.start ? *models.start : base));
   return models;
 }
 

@@ -33,12 +33,17 @@ struct NightFiles {
   // base, or with the start.
   Status ForgetCandidate(bool keep_start) const;
   Status ForgetCheckpoint() const;
+  Status ForgetStart() const;
+  Status ForgetCandidateAlone() const;
   // A candidate without its checkpoint is what training begins with from now on.
   Status BeginWithCandidate() const;
   // What killed nights left half written.
   void RemoveAbandoned() const;
   bool HasCandidate() const;
   bool HasCheckpoint() const;
+  bool HasStart() const;
+  // Whether anything of a life lies beside what is served.
+  bool HasAny() const;
 };
 
 // `from` in the place of `to`, byte for byte, or nothing.
@@ -50,6 +55,8 @@ struct NightModels {
   std::optional<ModelFile> start, candidate;
 };
 Result<NightModels> OpenNightModels(const NightFiles& files, const ModelFile& base);
+// One of them, which was personalised from `origin`.
+Result<std::optional<ModelFile>> OpenNightModel(const std::string& path, const ModelFile& origin);
 
 // Whether what `model` learned was learned beginning with `base`: of all that both passed through, `base` is the last.
 bool BeganWith(const ModelFile& model, const ModelFile& base);

@@ -70,6 +70,18 @@ Status Spread(ChangedLife& life, const LifetimeSettings& now) {
   return CheckSettings(s);
 }
 
+// About as many passes over the records as were left, in no more steps than were left: smaller batches would otherwise
+// mean more steps, and each of them costs noise.
+void SuggestSteps(ChangedLife& life, const LifetimeSettings& now) {
+  LifetimeSettings& s = life.settings;
+  if (s.steps_per_run > 0) return;
+  const uint64_t left = std::max<uint64_t>(1, life.before.steps);
+  const double passes = static_cast<double>(left) * now.expected_batch / s.expected_batch;
+  const uint64_t steps = std::clamp<uint64_t>(std::llround(passes), 1, left);
+  s.runs = static_cast<uint32_t>(std::min<uint64_t>(s.runs, steps));
+  s.steps_per_run = steps / s.runs;
+}
+
 }  // namespace
 
 Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::Ledger& ledger,
@@ -92,9 +104,7 @@ Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::
     WISP_ASSIGN_OR_RETURN(life.training, ChargesOf(architecture, s, life.before.steps));
     return life;
   }
-  // About as many passes over the records as were left.
-  const double passes = static_cast<double>(life.before.steps) * now.expected_batch / s.expected_batch / s.runs;
-  if (s.steps_per_run == 0) s.steps_per_run = std::max<uint64_t>(1, std::llround(passes));
+  SuggestSteps(life, now);
   s.steps_in_all = 0;
   // What goes through the filter may take all of the ledger's limit, which may be above the plan's.
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());

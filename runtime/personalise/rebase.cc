@@ -10,6 +10,7 @@
 #include "runtime/core/file_lock.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/night_files.h"
+#include "runtime/personalise/night_heal.h"
 
 namespace wisp {
 namespace {
@@ -85,9 +86,10 @@ Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFi
   return WriteModel(files.start, contents);
 }
 
-// What the old life has: its newest model; nothing where it has none.
-Result<std::optional<ModelFile>> OpenMine(const NightFiles& files, const ModelFile& from) {
-  WISP_ASSIGN_OR_RETURN(NightModels models, OpenNightModels(files, from));
+// What the old life has: its newest model that is whole; nothing where it has none.
+Result<std::optional<ModelFile>> OpenMine(const NightFiles& files, const ModelFile& from, std::string& damaged) {
+  const auto note = [&](const std::string& sentence) { damaged += (damaged.empty() ? "" : "; ") + sentence; };
+  WISP_ASSIGN_OR_RETURN(NightModels models, OpenWholeNightModels(files, from, note));
   return models.candidate ? std::move(models.candidate) : std::move(models.start);
 }
 
@@ -145,9 +147,9 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
     WISP_RETURN_IF_ERROR(ForgetOld(files, o, /*keep_start=*/true));
     return result;
   }
-  WISP_ASSIGN_OR_RETURN(const std::optional<ModelFile> mine, OpenMine(files, from));
+  WISP_ASSIGN_OR_RETURN(const std::optional<ModelFile> mine, OpenMine(files, from, result.damaged));
   if (!mine) {
-    result.why_not = "nothing was learned yet";
+    result.why_not = result.damaged.empty() ? "nothing was learned yet" : result.damaged;
   } else if (!SameButForItems(from.architecture(), to.architecture())) {
     result.why_not = "the new base has another shape, in more than its number of items";
   } else {

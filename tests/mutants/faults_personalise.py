@@ -42,6 +42,10 @@ def lifetime():
         ("probability-of-all-records", "TrainingOf", "s.num_training_public()", "s.num_records_public", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)", LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
+        ("plan-of-other-judges-stays", "WriteLifetime", "WISP_RETURN_IF_ERROR(DropPlansBut(ledger, life, run));", "",
+         LIFE + "APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge"),
+        ("reserved-taken-for-free", "LeftOf", "ledger.SpentAfter(reserved, delta)", "ledger.SpentAfter({}, delta)",
+         LIFE + "WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed"),
         ("limit-of-the-app-raised", "WriteLifetime", "if (!there) ", "", LIFE + "ALimitThatIsThereHolds"),
     ])
 
@@ -56,7 +60,7 @@ def night():
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
         ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "", NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
         ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "", NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
-        ("local-choice-unsaid", "Begin", "settings().judges_locally != 0 ? kLocalChoice", "settings().judges_locally > 1 ? kLocalChoice",
+        ("local-choice-unsaid", "Tuning", "s.judges_locally != 0 ? kLocalChoice", "s.judges_locally > 1 ? kLocalChoice",
          NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
@@ -66,6 +70,38 @@ def night():
     ]) + table("runtime/personalise/night_files.cc", [
         ("candidate-of-another-base", "BeganWith", "of_model[of_base.size()].base_model_hash == base.content_hash()", "true",
          NIGHT + "RefusesWhatIsNotOfThisLife"),
+    ])
+
+
+LINE = "night_line_test:NightLineTest."
+DAMAGE = "night_damage_test:*"  # and the rest of a name
+
+
+def line():
+    return table("runtime/personalise/line.cc", [
+        ("evidence-of-a-deleted-model", "JudgementsOf", "judgement.line == line", "true", LINE + "AModelThatWasDeletedLeavesNoEvidence"),
+        ("evidence-of-a-deleted-model-of-earlier-versions", "JudgementsOf", "seq > line", "true",
+         LINE + "JudgementsOfEarlierVersionsCountForTheLineOfTheirTime"),
+    ]) + table("runtime/privacy/ledger/ledger_rows.cc", [
+        ("line-of-the-newest-charge", "ReadFirstCharge", "ORDER BY id LIMIT 1", "ORDER BY id DESC LIMIT 1", LINE + "ALineGoesOnWithItsCandidate"),
+    ]) + table("runtime/personalise/night.cc", [
+        ("judged-without-its-line", "Choose", "WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));", "",
+         LINE + "AModelThatWasDeletedLeavesNoEvidence"),
+        ("two-lines-of-one-name", "NewRun", "std::any_of(entries.begin(), entries.end(), is_there)", "false", LINE + "RunsOfOneNameAreLinesOfTheirOwn"),
+        ("worse-model-of-an-ended-line-served", "ActOnJudgements", "WISP_RETURN_IF_ERROR(LeaveWorse());", "",
+         LINE + "WhatIsServedOfALineThatEndedIsLeftWhereItsLastVerdictWasWorse"),
+        ("mistyped-output-trained", "RunNight", "if (o.anew == NightOptions::Anew::kRefused)", "if (false)", LINE + "BeginsNoOtherModelWhereThatIsRefused"),
+    ])
+
+
+def damage():
+    return table("runtime/personalise/night_heal.cc", [
+        ("damaged-checkpoint-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE + "ACheckpointIsLeft*"),
+        ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "", DAMAGE + "NothingIsLeftToTrain*"),
+        ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE + "AStartIsLeft*"),
+        ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE + "AnErrorOfTheDisk*"),
+        ("damaged-weights-served", "HealServed", ", Verify::kFull", "", DAMAGE + "InPlaceOfAServed*"),
+        ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE + "WhatIsNoModel*"),
     ])
 
 
@@ -87,7 +123,7 @@ def rebase():
         ("rebase-takes-what-came-after", "Rebase", "if (IsDone(files, to)) return result;", "",
          REBASE + "DoneAgainItTakesNothingAway"),
     ]) + table("runtime/personalise/night.cc", [
-        ("new-base-waits-for-its-judging", "JudgingIsDue", "if (judged.empty() && !results.empty()) return true;", "",
+        ("new-base-waits-for-its-judging", "JudgingIsDue", "if (!knows_base && !results.empty()) return true;", "",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
     ])
 
@@ -122,6 +158,8 @@ def change():
          "s.training_noise = 2 * enough; return OkStatus();", CHANGE + "AsksForNoMoreNoiseThanTheFilterDoes"),
         ("more-runs-than-steps", "Spread", "left == 0 || (!chosen && s.steps_per_run > left / s.runs)",
          "left == 0", CHANGE + "RefusesWhatCannotBe"),
+        ("more-steps-suggested-than-left", "SuggestSteps", "std::llround(passes), 1, left", "std::llround(passes), 1, UINT64_MAX",
+         CHANGE + "SuggestsNoMoreStepsThanWereLeft"),
         ("judgings-start-anew", "ChangeLife", "s.steps_in_all = 0;", "s.steps_in_all = 1;",
          CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
     ]) + table("runtime/personalise/lifetime.cc", [
@@ -160,8 +198,9 @@ def offer():
         ("retired-item-drawn", "", "excluded.insert(excluded.end(), retired.begin(), retired.end());", "(void)retired;",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/inference/session_newcomer.cc", [
-        ("newcomer-gets-untrained-counts", "Session::FindPopular",
-         "file_.output_bias_origin() != OutputBiasOrigin::kNone", "false", OFFER + "ANewcomerGetsWhatTheCountsSay"),
+        ("newcomer-gets-untrained-counts", "Session::CopiesBias",
+         "file.output_bias_origin() != OutputBiasOrigin::kNone &&", "false &&", OFFER + "ANewcomerGetsWhatTheCountsSay"),
+        ("newcomer-in-no-plan", "Session::NewcomerBytes", "2 * sizeof(double)", "sizeof(double)", "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
@@ -200,4 +239,4 @@ def embed():
 
 
 def faults():
-    return judging() + lifetime() + night() + rebase() + log() + change() + offer() + embed()
+    return judging() + lifetime() + night() + line() + damage() + rebase() + log() + change() + offer() + embed()

@@ -26,7 +26,8 @@ Json MemoryJson(const InferenceMemory& m, const ModelFile& file) {
           {"packed_weights", m.packed_weights},
           {"scores", m.scores},
           {"names", names},
-          {"total", m.total() + names}};
+          {"total", m.total() + names},
+          {"for_a_newcomer", m.newcomer}};
 }
 
 Json OnDeviceJson(const InferenceMemory& m, const OpenedDevice& device) {

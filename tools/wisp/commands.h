@@ -202,7 +202,7 @@ struct PersonaliseArguments {
   LifeArguments life;
   std::string out;
   DeviceArguments device;
-  bool other_data = false;
+  bool other_data = false, anew = false;
 };
 
 struct ReportArguments {

@@ -25,6 +25,12 @@ struct Ledger::Impl {
     return Refresh();
   }
 
+  // What was written since, of a ledger that may be there by now.
+  Status ReadNew() {
+    WISP_RETURN_IF_ERROR(Attach(/*make=*/false));
+    return Refresh();
+  }
+
   // All rows, checked anew.
   Result<LedgerRows> ReadAll() {
     WISP_RETURN_IF_ERROR(Attach(/*make=*/false));
@@ -221,8 +227,7 @@ Status Ledger::SetLimit(const EpsilonDelta& limit) {
 
 Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   WISP_ASSIGN_OR_RETURN(const bool beyond, impl_->budget.IsBeyond(RecordPart::kAll, limit));
   if (!beyond) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const Delta delta, Delta::Create(limit.delta()));
@@ -235,8 +240,7 @@ Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
 
 Result<std::optional<EpsilonDelta>> Ledger::Limit() const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return impl_->budget.limit();
 }
 
@@ -269,6 +273,17 @@ Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std
   WISP_RETURN_IF_ERROR(planned.Take(plan));
   WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the plan", planned.After(charges), part));
   return impl_->Write(transaction, plan);
+}
+
+Status Ledger::DropPlan(const std::string& run, RecordPart part) {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
+  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  if (!impl_->budget.MayPlan(part))
+    return PrivacyRefused("ledger '", impl_->database.path(), "' has charges: its plan cannot be taken back");
+  LedgerPlan none{.run = run, .purpose = "no plan", .part = part};
+  return impl_->Write(transaction, none);
 }
 
 Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
@@ -336,8 +351,7 @@ Status Ledger::Split(double judging_share) {
 
 Result<std::optional<LedgerSplit>> Ledger::TheSplit() const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return impl_->budget.split();
 }
 
@@ -354,16 +368,14 @@ Status Ledger::AddResult(ChargeId id, const std::string& text) {
 
 Result<bool> Ledger::Covers(std::span<const ChargeRequest> charges) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return impl_->budget.Covers(charges);
 }
 
 Status Ledger::CheckFits(std::span<const ChargeRequest> charges, const std::optional<EpsilonDelta>& new_limit) const {
   if (charges.empty()) return OkStatus();
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   WISP_RETURN_IF_ERROR(impl_->CheckEach(charges));
   if (!new_limit && !impl_->budget.limit()) return OkStatus();
   return impl_->budget.CheckLimits("this run", impl_->budget.After(charges), charges.front().part, new_limit);
@@ -373,8 +385,7 @@ Result<uint64_t> Ledger::StepsThatFit(uint64_t most,
                                       const std::function<Result<std::vector<ChargeRequest>>(uint64_t)>& charges,
                                       const std::optional<EpsilonDelta>& new_limit) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   uint64_t fit = 0, too_many = most + 1, number = most;  // all of them first
   while (too_many - fit > 1) {
     WISP_ASSIGN_OR_RETURN(const std::vector<ChargeRequest> run, charges(number));
@@ -404,20 +415,30 @@ Status Ledger::MarkReleased(ChargeId id) {
 
 Result<LedgerFigures> Ledger::Figures(const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return impl_->budget.Figures(delta);
 }
 
 Result<LedgerFigures> Ledger::Stated(const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return impl_->budget.Stated(delta);
 }
 
 Result<double> Ledger::Spent(const Delta& delta) const {
   WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, Stated(delta));
+  return figures.stated.epsilon;
+}
+
+Result<double> Ledger::SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
+  LedgerParts after = impl_->budget;
+  for (const ChargeRequest& charge : charges) {
+    WISP_RETURN_IF_ERROR(after.CheckParts({&charge, 1}));
+    after = after.AfterCharge(charge);
+  }
+  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, after.Stated(delta));
   return figures.stated.epsilon;
 }
 
@@ -433,16 +454,20 @@ Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& de
 
 Result<Receipt> Ledger::ReceiptOf(const std::string& run) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return ReadReceipt(impl_->database, run);
 }
 
 Result<bool> Ledger::HasPaid(const Receipt& receipt) const {
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return HasReceipt(impl_->database, receipt);
+}
+
+Result<uint64_t> Ledger::FirstChargeOf(const Receipt& receipt) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
+  return ReadFirstCharge(impl_->database, receipt);
 }
 
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {

@@ -92,7 +92,7 @@ struct PlannedMechanism {
 struct LedgerPlan {
   uint64_t seq = 0;
   std::string time_utc, run, purpose;
-  std::vector<PlannedMechanism> mechanisms;
+  std::vector<PlannedMechanism> mechanisms;  // none: the plan of its part was taken back
   RecordPart part = RecordPart::kAll;
   std::string settings = {};  // JSON of who wrote it: how its runs are made; empty: none
 };
@@ -215,6 +215,8 @@ class Ledger {
   // Charges of one part: the plan is that part's, and "a charge" one that counts for it. `settings`: LedgerPlan.
   Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
                    const std::string& settings = {});
+  // Takes the plan of a part back, as if there had been none: before the first charge that counts for it, as WritePlan.
+  Status DropPlan(const std::string& run, RecordPart part);
   // What is to follow from now on, after charges: kept with `settings` for whoever follows it, and paid for by nothing
   // but the filter, or by what is left of the plan. kPrivacyRefused: it passes the limit, or nothing was charged yet.
   Status ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
@@ -264,12 +266,16 @@ class Ledger {
   // Figures without `used`, `planned_left` and `parts`: of a plan nothing that takes long a second time.
   Result<LedgerFigures> Stated(const Delta& delta) const;
   Result<double> Spent(const Delta& delta) const;
+  // The same as it would be after these charges, of one part or of several. Writes nothing.
+  Result<double> SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const;
   Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta) const;
 
   // Of all that was charged to `run` so far; empty: nothing was.
   Result<Receipt> ReceiptOf(const std::string& run) const;
   // Whether this ledger, as it is now, has the charge that `receipt` was given for, and all that came before it.
   Result<bool> HasPaid(const Receipt& receipt) const;
+  // The seq of the first charge to the run that `receipt` was given to; 0: this ledger has no such charge.
+  Result<uint64_t> FirstChargeOf(const Receipt& receipt) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
   // All limits, the newest last, and all plans.

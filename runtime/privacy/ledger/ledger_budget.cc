@@ -52,10 +52,10 @@ void LedgerBudget::Take(const LedgerPlan& plan) {
   if (has_entries()) return;  // made after a look: it pays for nothing
   // One of the same part is replaced, and so is what a run wrote for itself and never charged.
   std::erase_if(plans_, [&](const ActivePlan& p) { return p.plan.part == plan.part || p.plan.purpose == kRunPlan; });
-  ActivePlan& active = plans_.emplace_back(ActivePlan{.plan = plan});
+  if (!plan.mechanisms.empty()) plans_.push_back({.plan = plan});
   for (const PlannedMechanism& p : plan.mechanisms) {
-    active.steps_left.push_back(p.mechanism.steps());
-    active.slack_left += p.loss_slack * kSlackRounding;
+    plans_.back().steps_left.push_back(p.mechanism.steps());
+    plans_.back().slack_left += p.loss_slack * kSlackRounding;
   }
   planned_ = {};
   for (const ActivePlan& each : plans_) {

@@ -40,7 +40,7 @@ class LedgerBudget {
  public:
   // Rows, in the order of their seq.
   void Take(const LedgerLimit& limit) { limits_.push_back(limit); }
-  void Take(const LedgerPlan& plan);
+  void Take(const LedgerPlan& plan);  // one without mechanisms takes that of its part back
   void Take(const LedgerEntry& entry);
 
   // The seq of the plan that would pay for the charge; 0: none. Charges of a plan's part only.

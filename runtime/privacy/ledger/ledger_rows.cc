@@ -363,6 +363,15 @@ Result<bool> HasReceipt(Database& database, const Receipt& receipt) {
   return row.BindBlob(0, receipt).Step();
 }
 
+Result<uint64_t> ReadFirstCharge(Database& database, const Receipt& receipt) {
+  WISP_ASSIGN_OR_RETURN(
+      Statement row,
+      database.Prepare(
+          "SELECT seq FROM entries WHERE run = (SELECT run FROM entries WHERE chain = ?) ORDER BY id LIMIT 1"));
+  WISP_ASSIGN_OR_RETURN(const bool found, row.BindBlob(0, receipt).Step());
+  return found ? static_cast<uint64_t>(row.Number(0)) : 0;
+}
+
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerLimit& limit) {
   LedgerPosition next = Advance(at, limit);
   next.chain = LinkOf(limit).After(at.chain);

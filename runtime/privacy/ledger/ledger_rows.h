@@ -92,6 +92,8 @@ Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
 Result<Receipt> ReadReceipt(Database& database, const std::string& run);
 // Whether an entry has that chain value; for verified rows too.
 Result<bool> HasReceipt(Database& database, const Receipt& receipt);
+// Ledger::FirstChargeOf.
+Result<uint64_t> ReadFirstCharge(Database& database, const Receipt& receipt);
 
 // Add a row at the head, inside a transaction. Seq and, for an entry, id are set; the time too where it is empty. The
 // position after it.

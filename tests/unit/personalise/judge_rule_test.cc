@@ -152,15 +152,18 @@ TEST(JudgeRule, RefusesWhatIsNone) {
 }
 
 TEST(JudgeRule, JudgementsAreReadBack) {
-  for (const Judgement& j : {Judgement{-1.25, 3e-9, 4}, Judgement{1e6, -7, 0.1}}) {
+  for (const Judgement& j : {Judgement{-1.25, 3e-9, 4}, Judgement{1e6, -7, 0.1}, Judgement{1, 2, 3, 4, 5, 6}}) {
     const auto read = JudgementFromText(ToText(j));
     ASSERT_TRUE(read.ok()) << read.status().message();
     EXPECT_EQ(*read, j);
   }
   for (const char* bad :
        {"", "gains=1", "gains=1 squares=2 noise_multiplier=0", "gains=nan squares=2 noise_multiplier=1",
-        "gains=1 squares=2 noise_multiplier=1 x", "squares=2 gains=1 noise_multiplier=1"})
+        "gains=1 squares=2 noise_multiplier=1 x", "gains=1 squares=2 noise_multiplier=1 base=2 candidate=3 line=0",
+        "gains=1 squares=2 noise_multiplier=1 base=2 candidate=3 line=4 ", "squares=2 gains=1 noise_multiplier=1"})
     EXPECT_EQ(JudgementFromText(bad).status().code(), StatusCode::kInvalidData) << bad;
+  // Of earlier versions.
+  EXPECT_EQ(*JudgementFromText("gains=1 squares=2 noise_multiplier=3 base=4 candidate=5"), (Judgement{1, 2, 3, 4, 5}));
 }
 
 TEST(JudgeRule, ServesTheNewestThatWasFoundBetter) {

@@ -120,6 +120,59 @@ TEST_F(LifetimeTest, SaysWhatIsLeft) {
   EXPECT_EQ(left().steps, 95u);
 }
 
+// What the plan has reserved is not beside it: the figure stays as it is while the plan is followed.
+TEST_F(LifetimeTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
+  const Lifetime life = MustPlan();
+  struct Case {
+    double limit_epsilon, limit_delta;
+    bool others;  // were charged before the plan's first charge
+    double least, most;
+  };
+  int ledgers = 0;
+  for (const Case& c : {Case{4, 1e-5, false, 0, 0.05}, Case{8, 1e-5, false, 3.9, 4.1}, Case{8, 1e-4, false, 4.4, 5},
+                        Case{8, 1e-5, true, 0.5, 3.5}}) {
+    SCOPED_TRACE(testing::Message() << c.limit_epsilon << " at " << c.limit_delta << (c.others ? ", others" : ""));
+    Ledger ledger = Open(("l" + std::to_string(ledgers++)).c_str());
+    ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(c.limit_epsilon, c.limit_delta)).ok());
+    ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+    const ChargeRequest other{.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 20}), .run = "other"};
+    if (c.others) ASSERT_TRUE(ledger.Charge(other).ok());
+    const double before = LeftOf(ledger, life.settings)->epsilon;
+    EXPECT_GE(before, c.least);
+    EXPECT_LE(before, c.most);
+    for (const ChargeRequest& all : {life.training[0], life.judging[0]}) {
+      ASSERT_TRUE(ledger.Charge(all).ok());
+      EXPECT_NEAR(LeftOf(ledger, life.settings)->epsilon, before, 1e-6);
+    }
+  }
+}
+
+// Whoever judges, the plan that was made last is the plan, and nothing of the one before is in the way.
+TEST_F(LifetimeTest, APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge) {
+  LifetimeSettings privately = kLife, locally = kLife, none = kLife;
+  locally.judges_locally = 1;
+  none.judgings = 0;
+  int ledgers = 0;
+  for (const auto& [one, other] :
+       {std::pair(privately, locally), {locally, privately}, {privately, none}, {none, privately}, {none, locally}}) {
+    SCOPED_TRACE(ledgers);
+    Ledger ledger = Open(("l" + std::to_string(ledgers++)).c_str());
+    ASSERT_TRUE(WriteLifetime(ledger, MustPlan(one), "one").ok());
+    const Lifetime life = MustPlan(other);
+    const Status again = WriteLifetime(ledger, life, "other");
+    ASSERT_TRUE(again.ok()) << again.message();
+    EXPECT_EQ(LeftOf(ledger, life.settings)->judgings, life.judging.empty() ? 0u : 6u);
+    EXPECT_LT(LeftOf(ledger, life.settings)->epsilon, 0.02);
+    for (const auto* charges : {&life.training, &life.judging}) {
+      if (!charges->empty()) EXPECT_TRUE(ledger.Charge(charges->front()).ok());
+    }
+    const LedgerFigures figures = *ledger.Figures(*privacy::Delta::Create(1e-5));
+    EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
+    EXPECT_LE(figures.stated.epsilon, 4);
+    for (const auto& part : figures.parts) EXPECT_TRUE(part.planned_left.empty()) << ToText(part.part);
+  }
+}
+
 // After a power cut between the rows nothing is planned yet, and the plan is made as if it were the first time.
 TEST_F(LifetimeTest, HalfOfAPlanIsNone) {
   const Lifetime life = MustPlan();

@@ -82,6 +82,23 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
   EXPECT_EQ(FiguresOf(privacy::RecordPart::kJudging).basis, LedgerFigures::Basis::kPlan);
 }
 
+// Half the batch would take twice the steps for as many passes; more than were left are taken only where asked for.
+TEST_F(PlanChangeTest, SuggestsNoMoreStepsThanWereLeft) {
+  MustRun();
+  const Ledger ledger = OpenLedger();
+  const auto steps = [&](const PlanChange& change) {
+    const auto changed = ChangeLife(Shape(), ledger, InForce(), change);
+    EXPECT_TRUE(changed.ok()) << changed.status().message();
+    EXPECT_LE(changed->settings.runs, change.runs);
+    return changed->settings.num_steps();
+  };
+  EXPECT_EQ(steps({.runs = 5, .expected_batch = 100}), 30u);
+  EXPECT_EQ(steps({.runs = 4, .expected_batch = 100}), 28u) << "whole steps";
+  EXPECT_EQ(steps({.runs = 100, .expected_batch = 100}), 30u) << "every run has one at least";
+  EXPECT_EQ(steps({.runs = 5, .expected_batch = 210}), 25u) << "as many passes";
+  EXPECT_EQ(steps({.runs = 5, .steps_per_run = 8, .expected_batch = 100}), 40u) << "as asked for";
+}
+
 // The smallest noise that fits: a little less, and the limit would be passed.
 TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
   MustRun();

@@ -68,7 +68,35 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
     std::vector<float> scores(a.num_items);
     ASSERT_TRUE(session->Score(std::vector<int32_t>{1, 2}, scores).ok());
     EXPECT_EQ(session->planned_bytes(), planned.total());
+    // A person without a history.
+    EXPECT_EQ(planned.newcomer, 20 * a.num_items);
+    EXPECT_EQ(session->memory().newcomer, planned.newcomer);
+    before = allocated_bytes;
+    ASSERT_TRUE(session->Score({}, scores).ok());
+    EXPECT_EQ(allocated_bytes - before, planned.newcomer);
+    before = allocated_bytes;
+    ASSERT_TRUE(session->Score({}, scores).ok());
+    EXPECT_EQ(allocated_bytes, before) << "once";
   }
+}
+
+// Counts that the file has as its bias are copied, and nothing is computed.
+TEST(Memory, ANewcomerTakesLessWhereTheBiasIsCounts) {
+  const test::TemporaryFolder folder;
+  Architecture a = Architectures()[0];
+  a.head.output_bias = OutputBias::kFixed;
+  const std::vector<float> weights = testing::RandomWeights(a, 5);
+  ASSERT_TRUE(WriteModel(folder / "m",
+                         {.architecture = a, .weights = weights, .output_bias_origin = OutputBiasOrigin::kExactCounts})
+                  .ok());
+  const ModelFile file = *ModelFile::Open(folder / "m");
+  const InferenceMemory planned = *Session::PlanMemory(file);
+  EXPECT_EQ(planned.newcomer, 4 * a.num_items);
+  const auto session = *Session::Create(*ModelFile::Open(folder / "m"));
+  std::vector<float> scores(a.num_items);
+  const size_t before = allocated_bytes;
+  ASSERT_TRUE(session->Score({}, scores).ok());
+  EXPECT_EQ(allocated_bytes - before, planned.newcomer);
 }
 
 // Opening maps the file: nothing of the size of the weights is allocated, and tensors lie in the mapping.

@@ -8,6 +8,7 @@
 #include "runtime/data/event_log.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/life/check_options.h"
 #include "tools/wisp/life/life_data.h"
 #include "tools/wisp/output.h"
 
@@ -90,10 +91,13 @@ Status LogErase(const LogArguments& a, OutputFormat format) {
 
 Status LogPrune(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ChosenUnit unit, UnitChosen(a.unit));
+  WISP_RETURN_IF_ERROR(CheckPrune(a, unit.unit));
   data::PruneOptions options{.newest_per_user = a.newest_per_user};
-  WISP_ASSIGN_OR_RETURN(options.units, UnitsOf(unit.unit, a.session_gap, a.times_per_second));
+  WISP_ASSIGN_OR_RETURN(options.units, CheckedUnits(unit.unit, a.session_gap, a.times_per_second));
   if (!a.before.empty()) {
     WISP_ASSIGN_OR_RETURN(options.before, TimeOf(a));
+    if (*options.before < 0)
+      return InvalidArgument("--before is '", OneLine(a.before), "', allowed is from 1970-01-01 on, or 0 and more");
   }
   WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));

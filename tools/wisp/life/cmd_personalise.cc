@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/personalise/night.h"
 #include "runtime/privacy/json.h"
 #include "tools/wisp/dataset.h"
@@ -41,9 +42,9 @@ Json ToJson(const NightResult& n, const std::string& out) {
             {"threshold", n.verdict.threshold},
             {"runs_left", n.left.runs},
             {"steps_left", n.left.steps},
-            {"judgings_left", n.left.judgings},
             {"epsilon", n.settings.epsilon},
             {"delta", n.settings.delta}};
+  if (CountsJudgings(n.settings)) j["judgings_left"] = n.left.judgings;
   if (n.training) {
     j["records"] = n.training->num_records;
     j["records_dropped"] = n.training->num_dropped;
@@ -68,10 +69,9 @@ void Print(const NightResult& n, const std::string& out, const Json& j) {
                 n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : NameOf(n.verdict.kind),
                 privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
   std::printf("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed ? " (changed)" : "");
-  std::printf("left      %s of %s runs, %s of %u judgings; epsilon %s at delta %s covers all of them\n",
-              Thousands(n.left.runs).c_str(), Thousands(n.settings.runs).c_str(), Thousands(n.left.judgings).c_str(),
-              n.settings.judgings, privacy::ShortText(n.settings.epsilon).c_str(),
-              privacy::ShortText(n.settings.delta).c_str());
+  std::printf("left      %s of %s runs%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
+              Thousands(n.settings.runs).c_str(), JudgingsLeft(n.settings, n.left, ", ").c_str(),
+              privacy::ShortText(n.settings.epsilon).c_str(), privacy::ShortText(n.settings.delta).c_str());
   std::printf("%s\n", NotPrivateInWords(j).c_str());
 }
 
@@ -91,6 +91,10 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   o.ledger.begin_anchor = a.life.anchor.begin;
   o.dataset = a.life.dataset;
   o.other_data = a.other_data;
+  o.anew = a.anew ? NightOptions::Anew::kBegins : NightOptions::Anew::kRefused;
+  o.say = [](NightOptions::Says kind, const std::string& sentence) {
+    if (kind == NightOptions::Says::kWarning) std::fprintf(stderr, "wisp: warning: %s\n", Printable(sentence).c_str());
+  };
   o.run = "night " + Timestamp();
   o.created_by = "wisp " + Version();
   o.num_threads = a.life.threads;

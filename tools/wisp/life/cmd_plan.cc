@@ -13,6 +13,7 @@
 #include "runtime/train/run/records.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/ledger_access.h"
+#include "tools/wisp/life/check_options.h"
 #include "tools/wisp/life/duration.h"
 #include "tools/wisp/life/life_data.h"
 #include "tools/wisp/output.h"
@@ -37,7 +38,7 @@ Result<uint32_t> RunsOf(const PlanArguments& a) {
 Result<LifeRequest> RequestOf(const PlanArguments& a) {
   if (a.duration.empty() || a.num_records_public == 0 || a.epsilon == 0)
     return InvalidArgument(
-        "wisp plan needs --epsilon, --num-records-public and --for; or --left, for the plan that there is");
+        "wisp plan needs --epsilon, --unit, --num-records-public and --for; or --left, for the plan that there is");
   LifeRequest r{.num_records_public = a.num_records_public, .epsilon = a.epsilon};
   r.delta = a.delta.value_or(std::min(1e-5, 0.1 / a.num_records_public));
   WISP_ASSIGN_OR_RETURN(r.runs, RunsOf(a));
@@ -179,22 +180,17 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
   if (!settings) return InvalidArgument("ledger '", ledger.path(), "' has no plan for a life; make one with wisp plan");
   WISP_ASSIGN_OR_RETURN(const LifetimeLeft left, LeftOf(ledger, *settings));
-  const Json j = {{"ledger", ledger.path()},
-                  {"runs", settings->runs},
-                  {"runs_left", left.runs},
-                  {"steps_left", left.steps},
-                  {"judgings_left", left.judgings},
-                  {"epsilon", settings->epsilon},
-                  {"epsilon_beside_the_plan", left.epsilon}};
+  Json j = {{"ledger", ledger.path()},  {"runs", settings->runs},       {"runs_left", left.runs},
+            {"steps_left", left.steps}, {"epsilon", settings->epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
+  if (CountsJudgings(*settings)) j["judgings_left"] = left.judgings;
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }
-  std::printf(
-      "%s: of %s runs %s are left (%s steps), and %s of %u judgings; epsilon %s of the limit is beside the plan\n",
-      ledger.path().c_str(), Thousands(settings->runs).c_str(), Thousands(left.runs).c_str(),
-      Thousands(left.steps).c_str(), Thousands(left.judgings).c_str(), settings->judgings,
-      privacy::ShortText(left.epsilon).c_str());
+  std::printf("%s: of %s runs %s are left (%s steps)%s; epsilon %s of the limit is beside the plan\n",
+              ledger.path().c_str(), Thousands(settings->runs).c_str(), Thousands(left.runs).c_str(),
+              Thousands(left.steps).c_str(), JudgingsLeft(*settings, left, ", and ").c_str(),
+              privacy::ShortText(left.epsilon).c_str());
   return OkStatus();
 }
 
@@ -234,6 +230,7 @@ Status Change(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::OpenExisting(path, anchor, a.life.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
   if (!settings) return InvalidArgument("ledger '", path, "' has no plan for a life; make one with wisp plan");
+  WISP_RETURN_IF_ERROR(CheckChange(a, *settings, runs));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
   const Architecture& architecture = base.architecture();
   WISP_ASSIGN_OR_RETURN(const ChangedLife life, ChangeLife(architecture, ledger, *settings,
@@ -264,8 +261,9 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   if (a.left) return SayWhatIsLeft(a, format);
   if (a.change) return Change(a, format);
   WISP_ASSIGN_OR_RETURN(const LifeRequest request, RequestOf(a));
+  WISP_RETURN_IF_ERROR(CheckPlan(a, request));
   WISP_ASSIGN_OR_RETURN(const ChosenUnit unit, UnitChosen(a.unit));
-  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(unit.unit, a.session_gap, a.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(unit.unit, a.session_gap, a.times_per_second));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
   const std::string path = LedgerPath(a.life);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, LedgerForPlan(a, base, unit));

@@ -71,6 +71,7 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const RebaseResult r,
                         Rebase({.from = a.from, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
+  if (!r.damaged.empty()) std::fprintf(stderr, "wisp: warning: %s\n", Printable(r.damaged).c_str());
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"model", a.out},
                               {"carried", r.carried},

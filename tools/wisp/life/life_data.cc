@@ -28,6 +28,13 @@ std::string Thousands(uint64_t number) {
   return text;
 }
 
+bool CountsJudgings(const LifetimeSettings& s) { return s.judgings > 0 && s.judges_locally == 0; }
+
+std::string JudgingsLeft(const LifetimeSettings& s, const LifetimeLeft& left, const char* before) {
+  if (!CountsJudgings(s)) return "";
+  return before + Thousands(left.judgings) + " of " + Thousands(s.judgings) + " judgings";
+}
+
 std::string Megabytes(uint64_t bytes) { return Fixed(static_cast<double>(bytes) / 1e6, 1) + " MB"; }
 
 std::string Duration(double seconds) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "runtime/data/sequences.h"
+#include "runtime/personalise/lifetime.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "tools/wisp/commands.h"
 
@@ -25,6 +26,10 @@ Result<ChosenUnit> UnitChosen(const std::optional<std::string>& text);
 
 // "2,000", for people.
 std::string Thousands(uint64_t number);
+// Whether judgings are counted at all: local ones are as many as there are nights.
+bool CountsJudgings(const LifetimeSettings& settings);
+// ", 3 of 12 judgings", behind `before`; empty where none are counted.
+std::string JudgingsLeft(const LifetimeSettings& settings, const LifetimeLeft& left, const char* before);
 std::string Megabytes(uint64_t bytes);
 // "12 s", "3 min", "2.5 h".
 std::string Duration(double seconds);

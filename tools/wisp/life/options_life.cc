@@ -79,6 +79,10 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
   c->add_option("--out", a.out, "The model that people are served; its candidate, checkpoint and lock lie beside it")
       ->required();
   AddLifeOf(c, a.life);
+  c->add_flag(
+      "--anew", a.anew,
+      "Begin another model where nothing lies at --out, though the plan has trained one: with the base, and with\n"
+      "what the plan has left");
   c->add_flag("--other-data", a.other_data,
               "Declare that a data set of this name in the provenance of --model is other data");
   AddDevice(c, a.device);

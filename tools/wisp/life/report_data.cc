@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "runtime/layers/recommender.h"
 #include "runtime/personalise/night.h"
@@ -49,21 +51,21 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedLife& life) {
   return OkStatus();
 }
 
-// As they were judged: of every base, each by the judgings of its own.
+// As they were judged: of every base and line of training, each by the judgings of its own.
 Status ReadJudgings(const privacy::Ledger& ledger, ReportedLife& life) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
-  std::vector<Judgement> of_base;
+  std::map<std::pair<uint64_t, uint64_t>, std::vector<Judgement>> of_lines;
   for (const privacy::LedgerResult& result : results) {
     WISP_ASSIGN_OR_RETURN(const Judgement j, JudgementFromText(result.text));
-    if (!of_base.empty() && of_base.back().base != j.base) of_base.clear();
-    of_base.push_back(j);
+    std::vector<Judgement>& of_line = of_lines[{j.base, j.line}];
+    of_line.push_back(j);
     WISP_ASSIGN_OR_RETURN(const auto then, SettingsBefore(ledger, result.seq));
     const LifetimeSettings& s = then ? *then : life.settings;
     const double scale = s.gain_scale / std::max(1u, s.num_judging_public());
     life.judgings.push_back({.day = DayOf(result.time_utc),
                              .gain = j.gains * scale,
                              .deviation = j.gain_noise() * scale,
-                             .found = Serve(life.settings.rule(), of_base).verdict.kind});
+                             .found = Serve(life.settings.rule(), of_line).verdict.kind});
   }
   return OkStatus();
 }

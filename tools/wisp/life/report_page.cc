@@ -73,7 +73,7 @@ std::string PlanAndReality(const ReportedLife& life) {
     row("nights", Thousands(s.runs), Thousands(s.runs - life.left.runs));
   }
   row("training steps", Thousands(life.steps_planned), Thousands(life.steps_done));
-  row("judgings", Thousands(s.judgings), Thousands(s.judgings - life.left.judgings));
+  if (CountsJudgings(s)) row("judgings", Thousands(s.judgings), Thousands(s.judgings - life.left.judgings));
   row("epsilon", Short(s.epsilon),
       privacy::EpsilonText(life.epsilon_stated, 4) + (life.left.by_filter
                                                           ? ", of all that was chosen after looking"

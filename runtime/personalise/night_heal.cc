@@ -1,0 +1,102 @@
+#include "runtime/personalise/night_heal.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "runtime/core/file.h"
+#include "runtime/model/checkpoint.h"
+
+namespace wisp {
+namespace {
+
+constexpr char kAnew[] = "training begins anew with the base, with what the plan has left";
+constexpr char kFromCandidate[] = "training goes on from the candidate, with a fresh optimizer";
+
+bool IsDamage(const Status& status) { return status.code() == StatusCode::kInvalidData; }
+
+void SayTakenAway(const SayDamage& say, const Status& damage, const std::string& what_goes_on) {
+  say(damage.message() + ": the file was taken away, and " + what_goes_on);
+}
+
+Result<NightModels> HealStart(const NightFiles& files, const ModelFile& base, const Status& damage,
+                              const SayDamage& say) {
+  NightModels models;
+  Result<std::optional<ModelFile>> candidate = OpenNightModel(files.candidate, base);
+  if (candidate.ok() && *candidate) {
+    // The checkpoint first: without what it began with it could not be gone on from.
+    WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());
+    WISP_RETURN_IF_ERROR(files.ForgetStart());
+    SayTakenAway(say, damage, kFromCandidate);
+    models.candidate = *std::move(candidate);
+    return models;
+  }
+  if (!candidate.ok() && !IsDamage(candidate.status())) return candidate.status();
+  WISP_RETURN_IF_ERROR(files.ForgetCandidate(/*keep_start=*/false));
+  SayTakenAway(say, damage, kAnew);
+  return models;
+}
+
+Status StateOfCheckpoint(const NightFiles& files) {
+  return files.HasCheckpoint() ? ReadCheckpoint(files.checkpoint).status() : OkStatus();
+}
+
+bool BeginsLikeAModel(const std::string& path) {
+  constexpr std::string_view kBegins = "\x89WSP";
+  const Result<MappedFile> file = MappedFile::Open(path);
+  if (!file.ok()) return false;
+  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  return bytes.empty() || bytes.starts_with(kBegins);
+}
+
+}  // namespace
+
+Result<NightModels> HealNightModels(const NightFiles& files, const ModelFile& base, const SayDamage& say) {
+  NightModels models;
+  Result<std::optional<ModelFile>> start = OpenNightModel(files.start, base);
+  if (IsDamage(start.status())) return HealStart(files, base, start.status(), say);
+  if (!start.ok()) return start.status();
+  models.start = *std::move(start);
+  Result<std::optional<ModelFile>> candidate = OpenNightModel(files.candidate, models.start ? *models.start : base);
+  if (!candidate.ok() && !IsDamage(candidate.status())) return candidate.status();
+  const Status checkpoint = StateOfCheckpoint(files);
+  if (!checkpoint.ok() && !IsDamage(checkpoint)) return checkpoint;
+  const std::string without_both = models.start ? "training goes on from " + files.start : std::string(kAnew);
+  if (!candidate.ok()) {
+    WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());
+    const bool goes_on = files.HasCheckpoint() && checkpoint.ok();
+    SayTakenAway(say, candidate.status(),
+                 goes_on ? "training, which goes on from the checkpoint, writes it anew" : without_both);
+  } else {
+    models.candidate = *std::move(candidate);
+  }
+  if (!checkpoint.ok()) {
+    WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());
+    SayTakenAway(say, checkpoint, models.candidate ? kFromCandidate : without_both);
+  }
+  return models;
+}
+
+Result<NightModels> OpenWholeNightModels(const NightFiles& files, const ModelFile& base, const SayDamage& say) {
+  NightModels models;
+  const auto open = [&](const std::string& path, const ModelFile& origin, std::optional<ModelFile>& model) -> Status {
+    Result<std::optional<ModelFile>> opened = OpenNightModel(path, origin);
+    if (opened.ok()) model = *std::move(opened);
+    if (opened.ok() || !IsDamage(opened.status())) return opened.status();
+    say(opened.status().message() + ": what it had learned is lost");
+    return OkStatus();
+  };
+  WISP_RETURN_IF_ERROR(open(files.start, base, models.start));
+  WISP_RETURN_IF_ERROR(open(files.candidate, models.start ? *models.start : base, models.candidate));
+  return models;
+}
+
+Result<bool> HealServed(const NightFiles& files, const std::string& base_path, const SayDamage& say) {
+  const Status served = ModelFile::Open(files.served, Verify::kFull).status();
+  if (served.ok()) return false;
+  if (!IsDamage(served) || !(files.HasAny() || BeginsLikeAModel(files.served))) return served;
+  WISP_RETURN_IF_ERROR(CopyFile(base_path, files.served));
+  say(served.message() + ": the base was put in its place, until a candidate is found better");
+  return true;
+}
+
+}  // namespace wisp

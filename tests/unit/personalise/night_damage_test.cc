@@ -1,0 +1,210 @@
+// A damaged file does not end a life: the night says what it found, and goes on with what is whole.
+#include "runtime/personalise/night_heal.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "runtime/personalise/rebase.h"
+#include "tests/unit/personalise/night_test_util.h"
+
+namespace wisp {
+namespace {
+
+enum class Damage { kFlipped, kCut, kEmpty };
+
+void Harm(const std::string& path, Damage damage) {
+  ASSERT_TRUE(std::filesystem::exists(path)) << path;
+  const uint64_t size = std::filesystem::file_size(path);
+  if (damage == Damage::kCut) std::filesystem::resize_file(path, size / 2);
+  if (damage == Damage::kEmpty) std::filesystem::resize_file(path, 0);
+  if (damage != Damage::kFlipped) return;
+  // Among the weights, which come last.
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(size * 7 / 8));
+  const char byte = static_cast<char>(file.get());
+  file.seekp(static_cast<std::streamoff>(size * 7 / 8));
+  file.put(static_cast<char>(byte ^ 0x40));
+}
+
+class NightDamageTest : public NightTest, public ::testing::WithParamInterface<Damage> {
+ protected:
+  void SetUp() override {
+    LifetimeSettings settings = Settings();
+    settings.judgings = 1;  // after the last night: nothing is judged here
+    Plan(settings);
+  }
+  NightResult MustHeal(const std::string& says) {
+    said_.clear();
+    NightOptions o = Options();
+    o.say = [&](NightOptions::Says kind, const std::string& sentence) {
+      if (kind == NightOptions::Says::kWarning) said_ += sentence + "\n";
+    };
+    auto night = RunNight(o);
+    EXPECT_TRUE(night.ok()) << night.status().message();
+    EXPECT_NE(said_.find(says), std::string::npos) << said_;
+    return night.ok() ? *std::move(night) : NightResult{};
+  }
+  // Training goes on with the candidate as its start.
+  void LoseCheckpoint() {
+    ASSERT_TRUE(std::filesystem::remove(files_.checkpoint));
+    MustRun();
+    ASSERT_TRUE(files_.HasStart());
+  }
+  std::string said_;
+};
+
+TEST_P(NightDamageTest, ACheckpointIsLeftAndTheCandidateTrainsOn) {
+  MustRun();
+  const uint64_t candidate = HashOf(files_.candidate);
+  Harm(files_.checkpoint, GetParam());
+  const NightResult night = MustHeal("training goes on from the candidate, with a fresh optimizer");
+  EXPECT_NE(said_.find(files_.checkpoint), std::string::npos) << said_;
+  EXPECT_EQ(night.steps, 6u);
+  EXPECT_EQ(HashOf(files_.start), candidate);
+  EXPECT_EQ(Charged("training"), 12u);
+  EXPECT_EQ(MustRun().steps_of_model, 12u);
+}
+
+TEST_P(NightDamageTest, ACheckpointWithoutACandidateIsLeftAndTrainingBeginsAnew) {
+  MustRun();
+  std::filesystem::remove(files_.candidate);
+  Harm(files_.checkpoint, GetParam());
+  EXPECT_EQ(MustHeal("training begins anew with the base").steps_of_model, 6u);
+  EXPECT_EQ(Charged("training"), 12u);
+}
+
+TEST_P(NightDamageTest, ACandidateIsWrittenAnewFromTheCheckpoint) {
+  MustRun();
+  Harm(files_.candidate, GetParam());
+  EXPECT_EQ(MustHeal("goes on from the checkpoint, writes it anew").steps_of_model, 12u);
+  EXPECT_EQ(Charged("training"), 12u);
+  EXPECT_TRUE(ModelFile::Open(files_.candidate, Verify::kFull).ok());
+}
+
+TEST_P(NightDamageTest, ACandidateIsTakenAwayWhereNothingIsLeftToTrain) {
+  for (int night = 0; night < 6; ++night) MustRun();
+  const uint64_t served = HashOf(output_);
+  Harm(files_.candidate, GetParam());
+  EXPECT_EQ(MustHeal(files_.candidate).steps, 0u);
+  EXPECT_FALSE(files_.HasCandidate());
+  MustHeal("the plan has no steps left");
+  EXPECT_EQ(said_.find(files_.candidate), std::string::npos) << "it is said once";
+  EXPECT_EQ(HashOf(output_), served);
+}
+
+TEST_P(NightDamageTest, WithoutACandidateAndACheckpointTrainingBeginsAnew) {
+  MustRun();
+  Harm(files_.candidate, GetParam());
+  Harm(files_.checkpoint, GetParam());
+  const NightResult night = MustHeal("training begins anew with the base, with what the plan has left");
+  EXPECT_EQ(night.steps_of_model, 6u);
+  EXPECT_EQ(night.left.steps, 24u) << "what was spent stays spent";
+}
+
+TEST_P(NightDamageTest, AStartIsLeftAndTheCandidateTrainsOn) {
+  MustRun();
+  LoseCheckpoint();
+  const uint64_t candidate = HashOf(files_.candidate);
+  Harm(files_.start, GetParam());
+  EXPECT_EQ(MustHeal("training goes on from the candidate, with a fresh optimizer").steps, 6u);
+  EXPECT_EQ(HashOf(files_.start), candidate);
+}
+
+TEST_P(NightDamageTest, WithoutStartAndCandidateTrainingBeginsAnew) {
+  MustRun();
+  LoseCheckpoint();
+  Harm(files_.start, GetParam());
+  Harm(files_.candidate, GetParam());
+  EXPECT_EQ(MustHeal("training begins anew with the base").steps_of_model, 6u);
+  EXPECT_FALSE(files_.HasStart());
+  EXPECT_EQ(ModelFile::Open(files_.candidate)->provenance().size(), 2u);
+}
+
+TEST_P(NightDamageTest, InPlaceOfAServedModelTheBaseIsServed) {
+  MustRun();
+  ASSERT_TRUE(CopyFile(files_.candidate, output_).ok());
+  Harm(output_, GetParam());
+  const NightResult night = MustHeal("the base was put in its place");
+  EXPECT_TRUE(night.changed);
+  EXPECT_EQ(night.serves, NightResult::Serves::kBase);
+  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+}
+
+TEST_P(NightDamageTest, ARebaseCarriesOverWhatIsWhole) {
+  MustRun();
+  LoseCheckpoint();
+  MakeBase(folder_ / "base-2.wisp", 2);
+  Harm(files_.candidate, GetParam());
+  const auto carried = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_});
+  ASSERT_TRUE(carried.ok()) << carried.status().message();
+  EXPECT_TRUE(carried->carried) << "of the start";
+  EXPECT_NE(carried->damaged.find(files_.candidate), std::string::npos) << carried->damaged;
+  NightOptions o = Options();
+  o.base_path = folder_ / "base-2.wisp";
+  EXPECT_EQ(RunNight(o)->steps, 6u);
+}
+
+TEST_P(NightDamageTest, ABaseAndALedgerAreNotMended) {
+  MustRun();
+  const std::string kept = folder_ / "kept";
+  std::filesystem::copy(base_path_, kept);
+  Harm(base_path_, GetParam());
+  const Status base = RunNight(Options()).status();
+  EXPECT_EQ(base.code(), StatusCode::kInvalidData);
+  EXPECT_NE(base.message().find("put it back as it was shipped"), std::string::npos) << base.message();
+  std::filesystem::rename(kept, base_path_);
+  std::filesystem::resize_file(ledger_path_, std::filesystem::file_size(ledger_path_) / 2);
+  const Status ledger = RunNight(Options()).status();
+  EXPECT_EQ(ledger.code(), StatusCode::kInvalidData) << ledger.message();
+  EXPECT_NE(ledger.message().find("put its newest copy back"), std::string::npos) << ledger.message();
+  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+}
+
+INSTANTIATE_TEST_SUITE_P(All, NightDamageTest, ::testing::Values(Damage::kFlipped, Damage::kEmpty));
+
+using NightFilesTest = NightDamageTest;
+
+// Somebody's file, named as the output by mistake.
+TEST_F(NightFilesTest, WhatIsNoModelOfALifeIsNotReplaced) {
+  std::ofstream(output_) << "a photograph";
+  EXPECT_EQ(RunNight(Options()).status().code(), StatusCode::kInvalidData);
+  std::string text;
+  std::getline(std::ifstream(output_), text);
+  EXPECT_EQ(text, "a photograph");
+  EXPECT_EQ(Charged("training"), 0u);
+}
+
+// A disk that cannot be read now may be read tomorrow.
+TEST_F(NightFilesTest, AnErrorOfTheDiskTakesNothingAway) {
+  MustRun();
+  for (const std::string& path : {files_.candidate, files_.checkpoint}) {
+    const std::string kept = folder_ / "kept";
+    std::filesystem::rename(path, kept);
+    std::filesystem::create_directory(path);
+    EXPECT_EQ(RunNight(Options()).status().code(), StatusCode::kIo);
+    EXPECT_TRUE(std::filesystem::is_directory(path));
+    std::filesystem::remove(path);
+    std::filesystem::rename(kept, path);
+  }
+  EXPECT_EQ(Charged("training"), 6u);
+  EXPECT_EQ(MustRun().steps_of_model, 12u);
+}
+
+// Killed between any two files that it takes away, a night leaves what the next one can go on with.
+TEST_F(NightFilesTest, HealingMayBeStoppedAnywhere) {
+  MustRun();
+  LoseCheckpoint();
+  Harm(files_.start, Damage::kCut);
+  std::filesystem::remove(files_.checkpoint);  // the first of two
+  EXPECT_EQ(MustHeal("training goes on from the candidate").steps, 6u);
+  LoseCheckpoint();
+  Harm(files_.start, Damage::kCut);
+  Harm(files_.candidate, Damage::kCut);
+  std::filesystem::remove(files_.checkpoint);
+  std::filesystem::remove(files_.start);  // the first two of three
+  EXPECT_EQ(MustHeal("training begins anew with the base").steps_of_model, 6u);
+}
+
+}  // namespace
+}  // namespace wisp

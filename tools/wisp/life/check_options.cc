@@ -1,0 +1,85 @@
+#include "tools/wisp/life/check_options.h"
+
+#include "runtime/privacy/accounting/calibration.h"
+#include "runtime/privacy/json.h"
+#include "runtime/train/run/noise_goal.h"
+#include "runtime/train/run/records.h"
+
+namespace wisp::tools {
+namespace {
+
+// `status` of what an option says.
+Status Of(const char* option, const Status& status) {
+  return status.ok() ? status : Status(status.code(), std::string(option) + ": " + status.message());
+}
+
+Status OutOfRange(const char* option, double value, const char* allowed) {
+  return InvalidArgument(option, " is ", privacy::ShortText(value), ", allowed is ", allowed);
+}
+
+Status CheckSteps(const std::optional<uint64_t>& steps, const std::optional<double>& rate) {
+  if (steps && *steps == 0) return InvalidArgument("--steps is 0, allowed are 1 and more for each night");
+  if (rate && !(*rate > 0 && *rate <= 1)) return OutOfRange("--learning-rate", *rate, "above 0, up to 1");
+  return OkStatus();
+}
+
+Status CheckBatch(const std::optional<uint32_t>& batch, const LifetimeSettings& s) {
+  if (!batch || (*batch >= 1 && *batch <= s.num_training_public())) return OkStatus();
+  return InvalidArgument("--batch is ", *batch, ", allowed are 1 to ", s.num_training_public(),
+                         ": so many of --num-records-public train");
+}
+
+Status CheckJudges(const PlanArguments& a) {
+  if (a.judge == "none" && (a.judgings || a.judging_share))
+    return InvalidArgument(a.judgings ? "--judgings" : "--judging-share",
+                           " is given, and with --judge none nobody judges: allowed is one of the two");
+  if (a.judgings && *a.judgings == 0)
+    return InvalidArgument("--judgings is 0, allowed are 1 and more; --judge none judges nothing");
+  if (a.judging_share && !(*a.judging_share > 0 && *a.judging_share < 1))
+    return OutOfRange("--judging-share", *a.judging_share, "above 0 and below 1");
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second) {
+  WISP_RETURN_IF_ERROR(Of("--times-per-second", data::CheckUnits({.times_per_second = times_per_second})));
+  Result<data::Units> units = UnitsOf(unit, session_gap, times_per_second);
+  if (!units.ok()) return Of("--session-gap", units.status());
+  return units;
+}
+
+Status CheckPlan(const PlanArguments& a, const LifeRequest& r) {
+  if (!a.unit)
+    return InvalidArgument(
+        "wisp plan needs --unit: what one record is, which is protected as a whole: user, session or day");
+  WISP_RETURN_IF_ERROR(Of("--epsilon", privacy::CheckTarget(r.epsilon)));
+  WISP_RETURN_IF_ERROR(Of("--delta", CheckPrivacyGoal({.epsilon = r.epsilon, .noise_multiplier = {}, .delta = r.delta},
+                                                      r.num_records_public)));
+  WISP_RETURN_IF_ERROR(CheckSteps(a.steps, a.learning_rate));
+  WISP_RETURN_IF_ERROR(CheckJudges(a));
+  const LifetimeSettings s = SuggestLife(r);
+  WISP_RETURN_IF_ERROR(CheckBatch(a.expected_batch, s));
+  return Of("--steps", CheckSettings(s));
+}
+
+Status CheckChange(const PlanArguments& a, const LifetimeSettings& now, uint32_t runs) {
+  WISP_RETURN_IF_ERROR(CheckSteps(a.steps, a.learning_rate));
+  LifetimeSettings s = now;
+  s.runs = runs;
+  s.steps_per_run = a.steps.value_or(1);
+  if (a.num_records_public > 0) s.num_records_public = a.num_records_public;
+  WISP_RETURN_IF_ERROR(CheckBatch(a.expected_batch, s));
+  return Of("--steps", CheckSettings(s));
+}
+
+Status CheckPrune(const LogArguments& a, privacy::PrivacyUnit unit) {
+  if (a.before.empty() && a.newest_per_user == 0)
+    return InvalidArgument("wisp log prune needs --before, or --newest-per-user above 0: what the log is to forget");
+  if (a.newest_per_user > 0 && unit != privacy::PrivacyUnit::kUser)
+    return InvalidArgument("--newest-per-user is given, and --unit is ", std::string(privacy::ToText(unit)),
+                           ": one session or day would decide whether another stays; allowed is --before");
+  return OkStatus();
+}
+
+}  // namespace wisp::tools
