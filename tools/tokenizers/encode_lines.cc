@@ -3,8 +3,8 @@
 //   encode_lines FOLDER_OR_JSON encode|plain|pair|decode|stream|time|image <INPUT >OUTPUT
 //
 // encode: with special tokens; plain: without; pair: two texts at a time; decode and stream: ids to texts; time: how
-// long one pass of `plain` takes, in seconds, several times; image: the image itself. A text or a list of ids is a 32-bit little-endian count,
-// then as many bytes or 32-bit numbers. An error ends the program with a sentence.
+// long one pass of `plain` takes, in seconds, several times; image: the image itself. A text or a list of ids is a
+// 32-bit little-endian count, then as many bytes or 32-bit numbers. An error ends the program with a sentence.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
