@@ -117,7 +117,7 @@ void MeanRows(const MeanRowsArgs<>& a) {
     return RunStage<MeanRowsStage>(BlocksFor(a.d, kStageThreads),
                                    {.x_RD = a.x_RD, .y_D = a.y_BD, .rows = a.records.rows, .d = a.d});
   ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
-    const Grid grid = {.blocks = BlocksFor(a.d, kThreads), .threads = kThreads, .blocks_y = records.count};
+    const Grid grid = {.blocks = BlocksFor(a.d, kThreads), .blocks_y = records.count, .threads = kThreads};
     if (grid.blocks > 0) Launch(MeansOfRecords, grid, a, records);
   });
 }
@@ -133,7 +133,7 @@ __global__ void SpreadMeans(MeanRowsBackwardArgs<> a, RecordsOfLaunch records) {
 void MeanRowsBackward(const MeanRowsBackwardArgs<>& a) {
   ForRecords(a.records, a.records.rows, [&](const RecordsOfLaunch& records) {
     const Grid grid = {
-        .blocks = BlocksFor(LongestOf(records) * a.d, kThreads), .threads = kThreads, .blocks_y = records.count};
+        .blocks = BlocksFor(LongestOf(records) * a.d, kThreads), .blocks_y = records.count, .threads = kThreads};
     if (grid.blocks > 0) Launch(SpreadMeans, grid, a, records);
   });
 }

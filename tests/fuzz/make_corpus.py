@@ -154,6 +154,27 @@ def text_seeds():
     seed('recipe', 'deep', b'{"name":' + b'[' * 40 + b']' * 40 + b'}')
 
 
+def tokenizer_seeds(work):
+    """A byte that says what comes, its size, the image (0) or the tokenizer.json (1), the text. Needs `ninja encode_lines`."""
+    special = [{'id': i, 'content': text, 'special': True} for i, text in enumerate(['<u>', '<s>'])]
+    template = {'type': 'TemplateProcessing', 'single': [{'SpecialToken': {'id': '<s>', 'type_id': 0}}, {'Sequence': {'id': 'A', 'type_id': 0}}],
+                'pair': [{'Sequence': {'id': 'A', 'type_id': 0}}, {'Sequence': {'id': 'B', 'type_id': 1}}], 'special_tokens': {'<s>': {'id': '<s>', 'ids': [1], 'tokens': ['<s>']}}}
+    split = {'type': 'Sequence', 'pretokenizers': [{'type': 'Digits', 'individual_digits': True}, {'type': 'ByteLevel', 'add_prefix_space': True}]}
+    metaspace = {'type': 'Metaspace', 'replacement': '\u2581', 'prepend_scheme': 'first'}
+    wordpiece = {'added_tokens': special, 'normalizer': {'type': 'BertNormalizer'}, 'pre_tokenizer': {'type': 'BertPreTokenizer'}, 'decoder': {'type': 'WordPiece'}, 'post_processor': template,
+                 'model': {'type': 'WordPiece', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'un': 2, '##able': 3, 'a': 4, '.': 5}}}
+    bpe = {'added_tokens': special + [{'id': 7, 'content': 'New', 'lstrip': True, 'rstrip': True, 'single_word': True}], 'normalizer': {'type': 'NFKC'}, 'pre_tokenizer': split, 'decoder': {'type': 'ByteLevel'},
+           'model': {'type': 'BPE', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'a': 2, 'b': 3, '\u0120': 4, 'ab': 5, '\u0120ab': 6}, 'merges': ['a b', '\u0120 ab']}}
+    unigram = {'normalizer': {'type': 'Sequence', 'normalizers': [{'type': 'Nmt'}, {'type': 'Replace', 'pattern': {'String': 'x'}, 'content': 'ab'}]}, 'pre_tokenizer': metaspace, 'decoder': metaspace,
+               'model': {'type': 'Unigram', 'unk_id': 0, 'byte_fallback': True, 'vocab': [['<u>', 0], ['a', -1.5], ['ab', -2], ['\u2581', -3], ['<0xC3>', -9], ['<0xA9>', -9]]}}
+    for name, parts in [('wordpiece', wordpiece), ('bpe', bpe), ('unigram', unigram)]:
+        text = 'Un unable. ab abab New 12 \u00e9e\u0301 <s>'.encode()
+        (work / 't.json').write_text(json.dumps(parts))
+        image = subprocess.run([build / 'encode_lines', work / 't.json', 'image'], check=True, stdout=subprocess.PIPE).stdout
+        seed('tokenizer', f'{name}-json', b'\1' + struct.pack('<H', (work / 't.json').stat().st_size) + (work / 't.json').read_bytes() + text)
+        seed('tokenizer', f'{name}-image', b'\0' + struct.pack('<H', len(image)) + image + text)
+
+
 def c_interface_seeds():
     """Calls by number and the bytes they take, as in c_interface_fuzz.cc."""
     open_model = bytes([0, 0, 0, 0, 0])             # open: choice, size, model, path
@@ -182,6 +203,7 @@ with tempfile.TemporaryDirectory() as folder:
     binary_seeds(pathlib.Path(folder))
     database_seeds(pathlib.Path(folder))
     version1_seeds(pathlib.Path(folder))
+    tokenizer_seeds(pathlib.Path(folder))
 ledger_seeds()
 text_seeds()
 c_interface_seeds()

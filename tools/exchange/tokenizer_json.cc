@@ -46,7 +46,7 @@ class Reader {
     if ((parts_.options & text::option::kByteLevel) != 0 && (parts_.options & text::option::kByteFallback) != 0)
       return Unsupported(name_, ": byte_fallback together with ByteLevel is not supported");
     WISP_RETURN_IF_ERROR(Added());
-    WISP_RETURN_IF_ERROR(Special());
+    Special();
     return ImageOf(name_, parts_);
   }
 
@@ -61,7 +61,7 @@ class Reader {
   Status Merge(const std::string& left, const std::string& right);
   Status Added();
   Status AddedToken(const json& token, int32_t& next_id);
-  Status Special();
+  void Special();
 
   const std::string& name_;
   const json& root_;
@@ -266,37 +266,27 @@ Status Reader::Added() {
   return OkStatus();
 }
 
-// Which token has which meaning: what the configuration says, else the usual names.
-Status Reader::Special() {
+// Which token has which meaning: what the configuration says, else the usual names. The unknown token is the model's.
+void Reader::Special() {
   struct Meaning {
     const char* key;
     int32_t& id;
-    std::vector<const char*> usual;
+    std::vector<std::string> usual;
   };
   text::SpecialIds& special = parts_.special;
-  const Meaning meanings[] = {{"unk_token", special.unk, {"[UNK]", "<unk>"}},
-                              {"bos_token", special.bos, {"<s>", "<|begin_of_text|>", "<|endoftext|>"}},
+  const Meaning meanings[] = {{"bos_token", special.bos, {"<s>", "<|begin_of_text|>", "<|endoftext|>"}},
                               {"eos_token", special.eos, {"</s>", "<|end_of_text|>", "<|endoftext|>"}},
                               {"pad_token", special.pad, {"[PAD]", "<pad>"}},
                               {"cls_token", special.cls, {"[CLS]"}},
                               {"sep_token", special.sep, {"[SEP]"}},
                               {"mask_token", special.mask, {"[MASK]", "<mask>"}}};
   for (const Meaning& meaning : meanings) {
-    const bool unknown = &meaning.id == &special.unk;
-    if (unknown && parts_.model != TokenModel::Bpe) continue;  // the model's own
-    const json* stated = Member(config_, meaning.key);
-    std::string text;
-    if (stated != nullptr) {
-      const json* content = stated->is_object() ? Member(*stated, "content") : stated;
-      if (content != nullptr && content->is_string()) text = content->get<std::string>();
-    }
-    // An unknown token that the model does not name is never written, and changes what is encoded if it were.
-    if (unknown) continue;
-    std::vector<std::string> names;
-    if (!text.empty()) {
-      names.push_back(text);
-    } else if (!config_.is_object()) {
-      names.assign(meaning.usual.begin(), meaning.usual.end());
+    std::vector<std::string> names = meaning.usual;
+    if (config_.is_object()) {
+      const json* stated = Member(config_, meaning.key);
+      if (stated != nullptr && stated->is_object()) stated = Member(*stated, "content");
+      names.clear();
+      if (stated != nullptr && stated->is_string()) names.push_back(stated->get<std::string>());
     }
     for (const std::string& name : names) {
       const auto found = ids_.find(name);
@@ -305,7 +295,6 @@ Status Reader::Special() {
       break;
     }
   }
-  return OkStatus();
 }
 
 Result<json> Parsed(const std::string& name, std::string_view text) {

@@ -1,10 +1,10 @@
 // Our side of tools/tokenizers/compare.py: encodes or decodes many texts in one process. Not a program for users.
 //
-//   encode_lines FOLDER_OR_JSON encode|plain|decode|stream|time <INPUT >OUTPUT
+//   encode_lines FOLDER_OR_JSON encode|plain|pair|decode|stream|time|image <INPUT >OUTPUT
 //
 // encode: with special tokens; plain: without; pair: two texts at a time; decode and stream: ids to texts; time: how
-// long one pass of `plain` takes, in seconds, several times. A text or a list of ids is a 32-bit little-endian count,
-// then as many bytes or 32-bit numbers. An error ends the program with a sentence.
+// long one pass of `plain` takes, in seconds, several times; image: the image itself. A text or a list of ids is a
+// 32-bit little-endian count, then as many bytes or 32-bit numbers. An error ends the program with a sentence.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -107,6 +107,10 @@ Status Run(const std::string& path, const std::string& how) {
   constexpr int kTimes = 5;
   WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, wisp::exchange::TokenizerImageOfFolder(path));
   WISP_ASSIGN_OR_RETURN(const Tokenizer tokenizer, Tokenizer::Open(path, image));
+  if (how == "image") {
+    std::fwrite(image.data(), 1, image.size(), stdout);
+    return wisp::OkStatus();
+  }
   const std::string input = ReadAll();
   if (how == "time") return Time(tokenizer, input, kTimes);
   if (how == "decode" || how == "stream") return Decode(tokenizer, input, how == "stream");
@@ -117,7 +121,7 @@ Status Run(const std::string& path, const std::string& how) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fprintf(stderr, "usage: encode_lines FOLDER_OR_JSON encode|plain|pair|decode|stream|time\n");
+    std::fprintf(stderr, "usage: encode_lines FOLDER_OR_JSON encode|plain|pair|decode|stream|time|image\n");
     return 2;
   }
   const Status status = Run(argv[1], argv[2]);

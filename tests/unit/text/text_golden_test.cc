@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "runtime/text/unicode.h"
 #include "tests/unit/text/text_test_util.h"
@@ -97,15 +98,42 @@ TEST(GoldenFiles, DifferFromEachOther) {
   EXPECT_GT(differ, cases.size() / 3);
 }
 
-TEST(GoldenFiles, LongWordsMergeAsShortOnesDo) {
-  // 33 symbols and more go another way than 32.
+// The merges of a file applied one after the other, the best first: slow and plain.
+std::vector<std::string> NaiveMerges(const json& merges, std::vector<std::string> symbols) {
+  for (const json& merge : merges) {
+    for (size_t i = 0; i + 1 < symbols.size(); ++i) {
+      if (symbols[i] != merge[0].get_ref<const std::string&>() ||
+          symbols[i + 1] != merge[1].get_ref<const std::string&>())
+        continue;
+      symbols[i] += symbols[i + 1];
+      symbols.erase(symbols.begin() + static_cast<ptrdiff_t>(i) + 1);
+    }
+  }
+  return symbols;
+}
+
+TEST(GoldenFiles, WordsOfAnyLengthMergeAsThePlainWayDoes) {
+  const json file = json::parse(test::ReadFile(test::GoldenPath("gpt2.json")));
   const test::Opened gpt2 = OpenGolden("gpt2");
-  const std::string word = "believebelievebelievebelieve";
-  const auto once = IdsOf(*gpt2, word);
-  ASSERT_LT(once.size(), word.size() / 2);
-  const auto twice = IdsOf(*gpt2, word + word);
-  EXPECT_EQ(std::vector<int32_t>(twice.begin(), twice.begin() + static_cast<ptrdiff_t>(once.size() - 1)),
-            std::vector<int32_t>(once.begin(), once.end() - 1));
+  const uint32_t seed = 4;
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  // Pieces of tokens, so that many merges compete.
+  const auto piece = [&] {
+    std::string text(gpt2->TokenText(static_cast<int32_t>(random() % gpt2->size())));
+    const auto other = [](char c) { return c < 'a' || c > 'z'; };
+    text.erase(std::remove_if(text.begin(), text.end(), other), text.end());
+    return text.substr(0, 1 + random() % 5);
+  };
+  for (size_t size = 1; size < 300; ++size) {
+    std::string word;
+    while (word.size() < size) word += piece();
+    std::vector<std::string> symbols;
+    for (const char c : word) symbols.emplace_back(1, c);
+    std::vector<std::string> merged;
+    for (const int32_t id : IdsOf(*gpt2, word)) merged.emplace_back(gpt2->TokenText(id));
+    EXPECT_EQ(merged, NaiveMerges(file["model"]["merges"], symbols)) << word;
+  }
 }
 
 }  // namespace

@@ -108,6 +108,31 @@ TEST(Tokenizer, TextThatIsTooLongIsRefused) {
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
 }
 
+TEST(Tokenizer, TextThatGrowsBeyondMeasureIsRefusedAndChangesNothing) {
+  nlohmann::json json = test::SmallJson();
+  json["normalizer"] = {{"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(64, 'b')}};
+  const test::Opened grows = OpenJson(json.dump());
+  std::vector<int32_t> ids = {7};
+  const Status status = grows->Encode(std::string(100000, 'a'), {}, ids);
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ids, std::vector<int32_t>{7});
+  EXPECT_TRUE(grows->Encode("aaa", {}, ids).ok());
+}
+
+TEST(Tokenizer, UnigramTakesTheBestPathAndOfEqualOnesTheFirst) {
+  const auto ids_with = [](double whole) {
+    nlohmann::json json = nlohmann::json::parse(R"({"model": {"type": "Unigram", "unk_id": 0,
+        "vocab": [["<unk>", 0], ["a", -0.5], ["b", -0.5], ["ab", 0]]}})");
+    json["model"]["vocab"][3][1] = whole;
+    const test::Opened unigram = OpenJson(json.dump());
+    return IdsOf(*unigram, "ab");
+  };
+  EXPECT_EQ(ids_with(-1.25), (std::vector<int32_t>{1, 2}));
+  EXPECT_EQ(ids_with(-0.75), (std::vector<int32_t>{3}));
+  EXPECT_EQ(ids_with(-1), (std::vector<int32_t>{3}));
+}
+
 TEST(Tokenizer, IdsOutOfRangeAreRefused) {
   const test::Opened small = OpenJson(test::SmallJson().dump());
   for (const int32_t id : {-1, 10, INT32_MAX, INT32_MIN}) {
