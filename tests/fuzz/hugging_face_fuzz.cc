@@ -1,5 +1,5 @@
-// Folders of Hugging Face: whatever config.json, the files beside it and the tensors say, there is a sentence or a model
-// that the runtime accepts, and what is written of it reads as the same.
+// Folders of Hugging Face: whatever config.json, the files beside it and the tensors say, there is a sentence or a
+// model that the runtime accepts, and what is written of it can be read.
 #include <cmath>
 #include <filesystem>
 

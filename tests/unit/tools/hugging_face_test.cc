@@ -45,7 +45,8 @@ INSTANTIATE_TEST_SUITE_P(Goldens, HuggingFaceFamily,
                          ::testing::Values("bert", "sentence", "bert_classes", "electra", "roberta", "roberta_classes",
                                            "distilbert", "gpt2", "llama", "llama_tied", "qwen2", "mistral"));
 
-// The same weights in the forms that other versions write: every name passes `rename`, and there are tensors beside them.
+// The same weights in the forms that other versions write: every name passes `rename`, and there are tensors beside
+// them.
 void ExpectFormIsKnown(const std::string& family, const std::function<std::string(const std::string&)>& rename,
                        const std::vector<std::string>& beside) {
   const TemporaryFolder temporary;
