@@ -199,6 +199,54 @@ def c_interface_seeds():
     seed('c_interface', 'refused', log + bytes([11, 0x88]) + struct.pack('<ddI', 8, 1e-3, 100) + bytes([0, 0, 0, 0]))
 
 
+def folder_seeds():
+    """Folders of Hugging Face: a config.json alone, and whole folders of models as small as can be."""
+    golden = pathlib.Path(__file__).resolve().parents[1] / 'golden' / 'hugging_face'
+    for path in sorted(golden.glob('*/config.json')):
+        config = json.loads(path.read_text())
+        seed('hugging_face', 'config-' + path.parent.name, b'\0\0\0' + json.dumps(config, separators=(',', ':')).encode())
+    piece = lambda text: struct.pack('<H', len(text)) + text.encode()
+
+    def tensors(shapes):
+        header, at = {}, 0
+        for name, shape in shapes.items():
+            size = 2
+            for n in shape:
+                size *= n
+            header[name] = {'dtype': 'F16', 'shape': shape, 'data_offsets': [at, at + size]}
+            at += size
+        return piece(json.dumps(header, separators=(',', ':'))) + bytes(at)
+
+    def folder(name, choice, config, shapes, beside):
+        files = [json.dumps(config, separators=(',', ':'))] + [beside.get(n, '') for n in (
+            'modules.json', '1_Pooling/config.json', 'tokenizer.json', 'special_tokens_map.json', 'vocab.txt', 'index')]
+        seed('hugging_face', name, bytes([choice]) + b''.join(map(piece, files)) + tensors(shapes))
+
+    norm = lambda name: {name + '.weight': [2], name + '.bias': [2]}
+    linear = lambda name, n, k: {name + '.weight': [n, k], name + '.bias': [n]}
+    layer = 'encoder.layer.0.'
+    bert = {'embeddings.word_embeddings.weight': [4, 2], 'embeddings.position_embeddings.weight': [3, 2],
+            'embeddings.token_type_embeddings.weight': [2, 2], **norm('embeddings.LayerNorm'),
+            **linear(layer + 'attention.self.query', 2, 2), **linear(layer + 'attention.self.key', 2, 2),
+            **linear(layer + 'attention.self.value', 2, 2), **linear(layer + 'attention.output.dense', 2, 2),
+            **norm(layer + 'attention.output.LayerNorm'), **linear(layer + 'intermediate.dense', 3, 2),
+            **linear(layer + 'output.dense', 2, 3), **norm(layer + 'output.LayerNorm'), 'cls.bias': [1]}
+    config = {'model_type': 'bert', 'vocab_size': 4, 'hidden_size': 2, 'num_attention_heads': 1, 'num_hidden_layers': 1,
+              'intermediate_size': 3, 'max_position_embeddings': 3}
+    modules = json.dumps([{'type': 'Transformer', 'path': ''}, {'type': 'Pooling', 'path': '1_Pooling'}, {'type': 'Normalize'}])
+    folder('sentence', 1, config, bert, {'modules.json': modules, '1_Pooling/config.json': '{"pooling_mode_mean_tokens":true}',
+                                         'vocab.txt': 'a\n[SEP]\n'})
+    folder('shard', 3, config, bert, {'index': '{"weight_map":{"cls.bias":"a.safetensors"}}',
+                                      'tokenizer.json': '{"added_tokens":[{"id":1,"content":"<s>"}]}',
+                                      'special_tokens_map.json': '{"sep_token":{"content":"<s>"}}'})
+    gpt2 = {'wte.weight': [4, 2], 'wpe.weight': [3, 2], **norm('h.0.ln_1'), 'h.0.attn.c_attn.weight': [2, 6],
+            'h.0.attn.c_attn.bias': [6], **linear('h.0.attn.c_proj', 2, 2), **norm('h.0.ln_2'),
+            'h.0.mlp.c_fc.weight': [2, 3], 'h.0.mlp.c_fc.bias': [3], 'h.0.mlp.c_proj.weight': [3, 2],
+            'h.0.mlp.c_proj.bias': [2], **norm('ln_f'), 'lm_head.weight': [4, 2]}
+    folder('gpt2', 1, {'model_type': 'gpt2', 'vocab_size': 4, 'n_embd': 2, 'n_head': 1, 'n_layer': 1, 'n_inner': 3,
+                       'n_positions': 3}, gpt2, {})
+
+
 with tempfile.TemporaryDirectory() as folder:
     binary_seeds(pathlib.Path(folder))
     database_seeds(pathlib.Path(folder))
@@ -206,5 +254,6 @@ with tempfile.TemporaryDirectory() as folder:
     tokenizer_seeds(pathlib.Path(folder))
 ledger_seeds()
 text_seeds()
+folder_seeds()
 c_interface_seeds()
 print(sum(1 for _ in corpus.glob('*/seed-*')), 'seeds,', sum(p.stat().st_size for p in corpus.glob('*/*')), 'bytes')

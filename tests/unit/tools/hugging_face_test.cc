@@ -2,22 +2,24 @@
 // (tools/exchange/goldens.py), and the forms in which the same weights come.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "tests/unit/tools/hugging_face_test_util.h"
 
 namespace wisp {
 namespace {
 
 namespace hf = exchange::hugging_face;
-using exchange::SafeTensor;
-using exchange::SafeTensorsFile;
-using exchange::TensorToWrite;
 using testing::Compute;
 using testing::Convert;
 using testing::Converted;
 using testing::CopyOf;
 using testing::GoldenFolder;
 using testing::LargestDifference;
+using testing::NamedTensor;
+using testing::ReadTensors;
 using testing::TemporaryFolder;
+using testing::WriteTensors;
 
 constexpr double kTolerance = 1e-5;  // relative to the largest number: float against double through two blocks
 
@@ -34,14 +36,123 @@ class HuggingFaceFamily : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(HuggingFaceFamily, ComputesWhatTransformersDoes) {
   const TemporaryFolder temporary;
-  const Status status = Convert(GoldenFolder(GetParam()), temporary.At("m.wisp"));
+  const Status status = Convert(GoldenFolder(GetParam()), temporary / "m.wisp");
   ASSERT_TRUE(status.ok()) << status.message();
-  ExpectComputesAsTransformers(GetParam(), temporary.At("m.wisp"));
+  ExpectComputesAsTransformers(GetParam(), temporary / "m.wisp");
 }
 
 INSTANTIATE_TEST_SUITE_P(Goldens, HuggingFaceFamily,
                          ::testing::Values("bert", "sentence", "bert_classes", "electra", "roberta", "roberta_classes",
                                            "distilbert", "gpt2", "llama", "llama_tied", "qwen2", "mistral"));
+
+// The same weights in the forms that other versions write: every name passes `rename`, and there are tensors beside
+// them.
+void ExpectFormIsKnown(const std::string& family, const std::function<std::string(const std::string&)>& rename,
+                       const std::vector<std::string>& beside) {
+  const TemporaryFolder temporary;
+  const std::string folder = CopyOf(family, temporary), path = folder + "/model.safetensors";
+  std::vector<NamedTensor> tensors = ReadTensors(path);
+  for (NamedTensor& t : tensors) t.name = rename(t.name);
+  for (const std::string& name : beside) tensors.push_back({name, {2}, {1, 2}});
+  WriteTensors(path, tensors);
+  Converted made;
+  const Status status = Convert(folder, temporary / "m.wisp", {}, &made);
+  ASSERT_TRUE(status.ok()) << status.message();
+  ExpectComputesAsTransformers(family, temporary / "m.wisp");
+  for (const std::string& name : beside) {
+    const auto& left_out = made.matching.left_out;
+    EXPECT_TRUE(std::any_of(left_out.begin(), left_out.end(),
+                            [&](const hf::LeftOut& l) { return l.tensor.tensor->name == name && !l.reason.empty(); }))
+        << name << " is not reported";
+  }
+}
+
+// BERT as the first checkpoints have it, with the head that it was trained with.
+TEST(HuggingFace, OlderBertIsKnown) {
+  const auto rename = [](std::string name) {
+    if (name.ends_with("LayerNorm.weight")) name.replace(name.size() - 6, 6, "gamma");
+    if (name.ends_with("LayerNorm.bias")) name.replace(name.size() - 4, 4, "beta");
+    return "bert." + name;
+  };
+  ExpectFormIsKnown(
+      "bert", rename,
+      {"bert.embeddings.position_ids", "cls.predictions.bias", "cls.predictions.transform.LayerNorm.gamma"});
+}
+
+TEST(HuggingFace, OlderDecodersAreKnown) {
+  const auto without = [](std::string name) {
+    return name.starts_with("transformer.") ? name.substr(std::string("transformer.").size()) : name;
+  };
+  ExpectFormIsKnown("gpt2", without, {"h.0.attn.bias", "h.11.attn.masked_bias", "lm_head.weight"});
+  const auto same = [](std::string name) { return name; };
+  ExpectFormIsKnown("llama", same, {"model.layers.0.self_attn.rotary_emb.inv_freq"});
+  ExpectFormIsKnown("llama_tied", same, {"lm_head.weight"});
+  ExpectFormIsKnown("roberta", [](const std::string& name) { return "roberta." + name; },
+                    {"lm_head.dense.weight", "roberta.embeddings.position_ids"});
+  ExpectFormIsKnown("distilbert", [](const std::string& name) { return "distilbert." + name; },
+                    {"vocab_projector.bias"});
+}
+
+void WriteShards(const std::string& folder, const std::vector<NamedTensor>& tensors) {
+  nlohmann::json map;
+  for (size_t shard = 0; shard < 2; ++shard) {
+    const std::string name = "model-0000" + std::to_string(shard + 1) + "-of-00002.safetensors";
+    const size_t half = tensors.size() / 2;
+    const std::vector<NamedTensor> part(tensors.begin() + static_cast<long>(shard * half),
+                                        shard == 0 ? tensors.begin() + static_cast<long>(half) : tensors.end());
+    for (const NamedTensor& t : part) map[t.name] = name;
+    WriteTensors(folder + "/" + name, part);
+  }
+  testing::WriteAll(folder + "/model.safetensors.index.json", nlohmann::json({{"weight_map", map}}).dump());
+  std::filesystem::remove(folder + "/model.safetensors");
+}
+
+TEST(HuggingFace, ShardsAreReadAsOne) {
+  const TemporaryFolder temporary;
+  const std::string folder = CopyOf("qwen2", temporary);
+  WriteShards(folder, ReadTensors(folder + "/model.safetensors"));
+  const Status status = Convert(folder, temporary / "m.wisp");
+  ASSERT_TRUE(status.ok()) << status.message();
+  ExpectComputesAsTransformers("qwen2", temporary / "m.wisp");
+}
+
+// What a model of the shorter length computes is what the whole one does of short texts.
+TEST(HuggingFace, ShorterLengthDropsPositionsOnly) {
+  for (const char* family : {"bert", "roberta", "gpt2", "llama"}) {
+    const TemporaryFolder temporary;
+    Converted made;
+    const Status status = Convert(GoldenFolder(family), temporary / "m.wisp", {.config = {.max_length = 11}}, &made);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(made.description.architecture.max_length, 11u);
+    const auto expected = nlohmann::json::parse(testing::ReadAll(GoldenFolder(family) + "/expected.json"));
+    const auto& one = expected["cases"][0];
+    EXPECT_LT(LargestDifference(Compute(temporary / "m.wisp", one["ids"].get<std::vector<int32_t>>()),
+                                one["expected"].get<std::vector<double>>()),
+              kTolerance)
+        << family;
+  }
+}
+
+TEST(HuggingFace, PoolingIsWhatIsAskedFor) {
+  const TemporaryFolder temporary;
+  Converted made;
+  const auto head = [&](const char* family, hf::ChosenPooling pooling) {
+    const Status status = Convert(GoldenFolder(family), temporary / "m.wisp", {.pooling = pooling}, &made);
+    EXPECT_TRUE(status.ok()) << status.message();
+    return made.description.architecture.head;
+  };
+  EXPECT_EQ(
+      head("sentence", hf::ChosenPooling::kFolder),
+      (HeadSpec{
+          .kind = HeadKind::kEmbedding, .pooling = Pooling::kMean, .pooler = Pooler::kNone, .unit_length = true}));
+  EXPECT_EQ(head("bert", hf::ChosenPooling::kFolder), (HeadSpec{.kind = HeadKind::kEmbedding}));
+  EXPECT_EQ(head("bert", hf::ChosenPooling::kMean),
+            (HeadSpec{.kind = HeadKind::kEmbedding, .pooling = Pooling::kMean, .pooler = Pooler::kNone}));
+  EXPECT_EQ(head("distilbert", hf::ChosenPooling::kFolder),
+            (HeadSpec{.kind = HeadKind::kEmbedding, .pooler = Pooler::kNone}));
+  EXPECT_FALSE(Convert(GoldenFolder("distilbert"), temporary / "m.wisp", {.pooling = hf::ChosenPooling::kPooler}).ok());
+  EXPECT_FALSE(Convert(GoldenFolder("gpt2"), temporary / "m.wisp", {.pooling = hf::ChosenPooling::kMean}).ok());
+}
 
 }  // namespace
 }  // namespace wisp

@@ -1,17 +1,19 @@
 // Folders of Hugging Face's kind for tests: those of tests/golden/hugging_face, copies of them to change, and what a
 // model made of one computes.
 //
-//   Result<ModelFile> model = ConvertFolder(GoldenFolder("gpt2"), temporary.At("m.wisp"));
+//   Result<ModelFile> model = ConvertFolder(GoldenFolder("gpt2"), temporary / "m.wisp");
 //   EXPECT_LT(LargestDifference(Compute(*model, ids), expected), 1e-5);
 #ifndef WISP_TESTS_UNIT_TOOLS_HUGGING_FACE_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_TOOLS_HUGGING_FACE_TEST_UTIL_H_
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -20,27 +22,12 @@
 #include "runtime/inference/classifier_session.h"
 #include "runtime/inference/session.h"
 #include "runtime/model/model_file.h"
+#include "tests/unit/core/temporary_folder.h"
 #include "tools/exchange/hugging_face/tensors.h"
 
 namespace wisp::testing {
 
-// Gone at the end of the test.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = std::string(test->test_suite_name()) + test->name() + std::to_string(getpid());
-    for (char& c : name) c = c == '/' ? '_' : c;
-    path_ = std::filesystem::temp_directory_path() / ("wisp_" + name);
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  std::string At(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
+using test::TemporaryFolder;
 
 inline std::string GoldenFolder(const std::string& family) {
   return std::string(WISP_SOURCE_DIR) + "/tests/golden/hugging_face/" + family;
@@ -60,7 +47,7 @@ inline void WriteAll(const std::string& path, const std::string& text) {
 // A copy of a golden folder, and its config.json with other values: null takes a key out.
 inline std::string CopyOf(const std::string& family, const TemporaryFolder& to,
                           const nlohmann::json& changed = nlohmann::json::object()) {
-  const std::string folder = to.At(family);
+  const std::string folder = to / family;
   std::filesystem::remove_all(folder);
   std::filesystem::copy(GoldenFolder(family), folder, std::filesystem::copy_options::recursive);
   nlohmann::json config = nlohmann::json::parse(ReadAll(folder + "/config.json"));
@@ -69,7 +56,33 @@ inline std::string CopyOf(const std::string& family, const TemporaryFolder& to,
   return folder;
 }
 
+// The tensors of a file as floats, to be changed and written again.
+struct NamedTensor {
+  std::string name;
+  std::vector<uint64_t> shape;
+  std::vector<float> values;
+};
+
+inline std::vector<NamedTensor> ReadTensors(const std::string& path) {
+  const auto file = exchange::SafeTensorsFile::Open(path);
+  EXPECT_TRUE(file.ok()) << file.status().message();
+  std::vector<NamedTensor> tensors;
+  for (const exchange::SafeTensor& t : file->tensors()) {
+    tensors.push_back({t.name, t.shape, std::vector<float>(t.num_elements())});
+    t.CopyTo(tensors.back().values);
+  }
+  return tensors;
+}
+
+inline void WriteTensors(const std::string& path, const std::vector<NamedTensor>& tensors) {
+  std::vector<exchange::TensorToWrite> views;
+  for (const NamedTensor& t : tensors) views.push_back({t.name, t.shape, t.values});
+  const Status status = exchange::WriteSafeTensors(path, views, {});
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 struct Converted {
+  std::shared_ptr<const exchange::hugging_face::Folder> folder;  // that `matching` looks into
   exchange::hugging_face::Description description;
   exchange::hugging_face::Matching matching;
 };
@@ -78,7 +91,9 @@ struct Converted {
 inline Status Convert(const std::string& path, const std::string& out,
                       const exchange::hugging_face::DescribeOptions& options = {}, Converted* made = nullptr) {
   namespace hf = exchange::hugging_face;
-  WISP_ASSIGN_OR_RETURN(const hf::Folder folder, hf::Folder::Open(path));
+  WISP_ASSIGN_OR_RETURN(hf::Folder opened, hf::Folder::Open(path));
+  const auto shared = std::make_shared<const hf::Folder>(std::move(opened));
+  const hf::Folder& folder = *shared;
   WISP_ASSIGN_OR_RETURN(hf::Description d, hf::Describe(folder, options));
   WISP_ASSIGN_OR_RETURN(hf::Matching matching, hf::MatchTensors(folder, d));
   WISP_ASSIGN_OR_RETURN(const hf::Weights weights, hf::ReadWeights(folder, d, matching));
@@ -89,7 +104,7 @@ inline Status Convert(const std::string& path, const std::string& out,
   if (d.architecture.head.kind == HeadKind::kClasses)
     contents.classifier = ClassifierDescription{.class_names = d.class_names};
   WISP_RETURN_IF_ERROR(WriteModel(out, contents));
-  if (made != nullptr) *made = {std::move(d), std::move(matching)};
+  if (made != nullptr) *made = {shared, std::move(d), std::move(matching)};
   return OkStatus();
 }
 

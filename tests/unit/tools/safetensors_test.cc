@@ -190,7 +190,7 @@ TEST(SafeTensors, Counts_AreBounded) {
   ExpectRefused(FileOf(metadata + "}}", 0), "more than 10000 entries");
 }
 
-// Masks and positions that other programs keep beside weights: accepted where that is asked for, and held to their size.
+// Masks and positions that other programs keep beside weights: accepted where that is asked for, held to their size.
 TEST(SafeTensors, OtherTypesAreReadWhereAllAreAccepted) {
   const auto parse = [](const std::string& file) {
     return SafeTensorsFile::Parse("f", std::as_bytes(std::span(file)), AcceptedTypes::kAll);

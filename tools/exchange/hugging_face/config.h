@@ -1,5 +1,5 @@
-// What the config.json of a Hugging Face folder says, as an architecture; and back. Not the tensors (tensors.h), and not
-// what other files of the folder add, pooling and the separator (folder.h).
+// What the config.json of a Hugging Face folder says, as an architecture; and back. Not the tensors (tensors.h), and
+// not what other files of the folder add, pooling and the separator (folder.h).
 //
 //   WISP_ASSIGN_OR_RETURN(Description d, ReadConfig("m/config.json", text, {}));
 //   ParametersOf(d.architecture) ...                       // d.family names their tensors

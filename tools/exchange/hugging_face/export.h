@@ -1,5 +1,5 @@
-// A model of ours as tensors with the names of Hugging Face: the tables of families.h read the other way. What goes into
-// config.json is said in config.h.
+// A model of ours as tensors with the names of Hugging Face: the tables of families.h read the other way. What goes
+// into config.json is said in config.h.
 //
 //   WISP_ASSIGN_OR_RETURN(const ExportedTensors out, ExportTensors("m.wisp", BertFamily(), architecture, weights));
 //   WriteSafeTensors("out/model.safetensors", out.tensors, {{"format", "pt"}});

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "tools/exchange/hugging_face/config_fields.h"
 
 namespace wisp::exchange::hugging_face {
@@ -30,10 +31,9 @@ Result<Json> ReadObject(const std::string& path) {
   return ParseObject(path, text);
 }
 
-// A name of something within a folder, which leads nowhere else.
-bool StaysWithin(std::string_view name) {
-  return !name.empty() && name[0] != '/' && name.find("..") == std::string_view::npos &&
-         name.find('\0') == std::string_view::npos;
+// A name of something within a folder, which leads nowhere else, and which messages may show.
+bool StaysWithin(const std::string& name) {
+  return !name.empty() && name[0] != '/' && name.find("..") == std::string::npos && OneLine(name) == name;
 }
 
 // The word behind the last dot: "Pooling" of "sentence_transformers.models.Pooling".
