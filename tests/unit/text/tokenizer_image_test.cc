@@ -133,6 +133,19 @@ TEST(Tokenizer, UnigramTakesTheBestPathAndOfEqualOnesTheFirst) {
   EXPECT_EQ(ids_with(-1), (std::vector<int32_t>{3}));
 }
 
+TEST(Tokenizer, PairThatIsGoneIsNotMergedInALongWord) {
+  // b and c go first. What was known of a and b is then of no use: z and a come before a and bc.
+  const test::Opened bpe = OpenJson(R"({"model": {"type": "BPE", "vocab": {"z": 0, "a": 1, "b": 2, "c": 3, "bc": 4,
+      "ab": 5, "za": 6, "abc": 7}, "merges": ["b c", "a b", "z a", "a bc"]}})");
+  std::string word;
+  std::vector<int32_t> expected;
+  for (int i = 0; i < 20; ++i) {
+    word += "zabc";
+    expected.insert(expected.end(), {6, 4});
+    EXPECT_EQ(IdsOf(*bpe, word), expected);
+  }
+}
+
 TEST(Tokenizer, IdsOutOfRangeAreRefused) {
   const test::Opened small = OpenJson(test::SmallJson().dump());
   for (const int32_t id : {-1, 10, INT32_MAX, INT32_MIN}) {
