@@ -16,8 +16,10 @@ constexpr double kDependent = 1e-4;
 RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {
   if (p.shape == ParameterShape::kVector) return o.vectors;
   if (p.shape == ParameterShape::kMatrix) return o.matrices;
-  const bool small = p.role == ParameterRole::kPositionTable || p.role == ParameterRole::kTypeTable;
-  return small ? o.positions : o.item_tables;
+  // Token types are a few rows, often fewer than the rank: nothing is gained by projecting them.
+  if (p.role == ParameterRole::kTypeTable)
+    return o.positions == RgpTrain::kFrozen ? RgpTrain::kFrozen : RgpTrain::kFull;
+  return p.role == ParameterRole::kPositionTable ? o.positions : o.item_tables;
 }
 
 double Dot(const float* a, const float* b, size_t n) {

@@ -1,0 +1,128 @@
+#!/usr/bin/env bash
+# Texts from outside: a folder of Hugging Face becomes an encoder that embeds, a classifier is made of it by every method, and a
+# decoder goes on with a prompt. What is refused, and that nothing is left behind or charged then.
+#   tests/cli_texts.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+golden=$root/tests/golden/hugging_face
+
+# Random weights of a tiny BERT, whose vocabulary is word5 to word59; and a task that its words decide.
+cp -r "$golden/bert" encoder && cp "$golden/bert_classes/vocab.txt" encoder/ && rm -f encoder/tokenizer.json
+expect 0 "" "$wisp" convert encoder --out e.wisp --pooling mean --dataset "public texts"
+python3 - >train.tsv <<'PY'
+import random
+random.seed(5)
+words = [["word7", "word8"], ["word30", "word31"]]
+print("sentence\tlabel")
+for i in range(400):
+    label = random.randrange(2)
+    print("word5 %s word6 word9\t%d" % (random.choice(words[label]), label))
+PY
+cat >r.json <<'JSON'
+{"name": "tiny",
+ "training": {"method": "phantom", "epochs": 8, "expected_batch": 100, "num_records_public": 400,
+  "optimizer": {"kind": "adamw", "learning_rate": 0.01}},
+ "privacy": {"noise_multiplier": 0.6, "delta": 0.0005, "steps_per_charge": 50, "unit": "interaction"},
+ "data": {"classes": ["bad", "good"]}}
+JSON
+classify=("$wisp" classify train --recipe r.json --base e.wisp --data train.tsv --threads 1)
+
+# Texts and ids are the same thing.
+expect 0 "" "$wisp" embed e.wisp --text "Word7 word8" --json
+cp out texts.json
+expect 0 "" "$wisp" embed e.wisp --ids 2,7,8,3 --json
+cmp -s out texts.json || fail "a text and its ids have other embeddings"
+expect 2 "either --text or --ids" "$wisp" embed e.wisp
+expect 3 "UTF-8" "$wisp" embed e.wisp --text $'a\xff'
+expect 0 "" "$wisp" convert encoder --out bare.wisp --no-tokenizer
+expect 3 "brings no tokenizer" "$wisp" embed bare.wisp --text a
+expect 3 "is an encoder of texts, a recommender is needed" "$wisp" recommend --model e.wisp --history a
+
+# Every method; what trains is what was asked for.
+accuracy() {  # MODEL LEAST OPTIONS...
+  expect 0 "" "$wisp" classify evaluate --model "$1" --data train.tsv --json "${@:3}"
+  json "j['accuracy'] >= $2"
+}
+for how in "phantom all" "phantom blocks" "phantom head" "rgp all" "ordinary blocks"; do
+  read -r method trains <<<"$how"
+  ledger=(--ledger "$method-$trains.db")
+  [ "$method" = ordinary ] && ledger=()
+  expect 0 "" "${classify[@]}" --method "$method" --trains "$trains" --out c.wisp "${ledger[@]}" --json
+  json "j['method'] == '$method' and ('epsilon' in j) == ('$method' != 'ordinary') and 'mode' not in j"
+  least=0.9
+  [ "$trains" = head ] && least=0.6
+  accuracy c.wisp "$least"
+  [ "$trains" = all ] || python3 - "$wisp" <<'PY' || fail "$how trained a table"
+import json, subprocess, sys
+tables = []
+for model in ("e.wisp", "c.wisp"):
+    report = json.loads(subprocess.run([sys.argv[1], "inspect", model, "--json"], capture_output=True, check=True).stdout)
+    tables.append({t["name"]: t["hash"] for t in report["tensors"] if t["name"].endswith("_embedding")})
+assert len(tables[0]) == 3 and tables[0] == tables[1], tables
+PY
+done
+expect 0 "" "$wisp" classify predict --model c.wisp --text "word5 word31 word6" --json
+json 'j[0]["class"] == "good" and j[0]["probability"] > 0.5'
+
+# An adapter with a head of its own beside the encoder, and the two as one.
+expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 --out a.wisp --ledger a.db
+[ "$(stat -c %s a.wisp)" -lt "$(stat -c %s e.wisp)" ] || fail "the adapter is as large as its base"
+accuracy e.wisp 0.9 --adapter a.wisp
+expect 0 "" "$wisp" merge e.wisp --adapter a.wisp --out merged.wisp
+accuracy merged.wisp 0.9
+expect 3 "adapter" "$wisp" classify evaluate --model a.wisp --data train.tsv
+expect 3 "is no classifier" "$wisp" classify evaluate --model e.wisp --data train.tsv
+# The sound modes of DP-FP on the same encoder.
+expect 0 "" "${classify[@]}" --method dp-fp --epochs 2 --out d.wisp --ledger d.db --json
+json 'j["method"] == "dp-fp" and j["mode"] == "aggregate"'
+
+# Refused before anything is charged.
+for refused in "2:--method is 'adam'.*allowed are dp-fp, phantom, rgp and ordinary:--method adam" \
+  "2:--trains is 'tables':--trains tables" "2:dp-fp says itself what trains:--method dp-fp --trains head" \
+  "2:an adapter trains, no head alone:--lora 2 --trains head" "2:--mode is of dp-fp:--mode clipped" \
+  "4:does not go with the method ordinary:--method ordinary" "3:adapter.rank is 900:--lora 900"; do
+  IFS=: read -r code sentence options <<<"$refused"
+  # shellcheck disable=SC2086
+  expect "$code" "$sentence" "${classify[@]}" $options --out refused.wisp --ledger refused.db
+done
+expect 2 "start from one (--base)" "$wisp" classify train --recipe r.json --lora 2 --data train.tsv --vocabulary encoder/vocab.txt \
+  --out refused.wisp --ledger refused.db
+[ ! -e refused.wisp ] && [ ! -e refused.db ] || fail "a refusal left a file behind"
+
+# A decoder: the same seed, the same text; a prompt that does not fit.
+cp -r "$golden/gpt2" decoder
+expect 0 "" "$wisp" convert decoder --out g.wisp --dataset "public texts"
+expect 2 "brings no tokenizer" "$wisp" generate g.wisp --prompt a
+python3 - "$root/tests/golden/tokenizers/gpt2.json" <<'PY'
+# The golden decoder has 60 rows: a tokenizer of bytes alone has 256, so it gets more rows.
+import json, struct, sys
+config = json.load(open("decoder/config.json"))
+raw = open("decoder/model.safetensors", "rb").read()
+n = struct.unpack("<Q", raw[:8])[0]
+header, data = json.loads(raw[8:8 + n]), raw[8 + n:]
+name = next(k for k in header if k.endswith("wte.weight"))
+tensors = {k: (v, data[v["data_offsets"][0]:v["data_offsets"][1]]) for k, v in header.items() if k != "__metadata__"}
+rows, width = tensors[name][0]["shape"]
+tensors[name] = ({**tensors[name][0], "shape": [460, width]}, (tensors[name][1] * 8)[:460 * width * 4])
+config["vocab_size"] = 460
+json.dump(config, open("decoder/config.json", "w"))
+at, out, body = 0, {}, b""
+for key, (entry, bytes_) in tensors.items():
+    out[key] = {**entry, "data_offsets": [at, at + len(bytes_)]}
+    at += len(bytes_)
+    body += bytes_
+text = json.dumps(out).encode()
+open("decoder/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + body)
+open("decoder/tokenizer.json", "w").write(open(sys.argv[1]).read())
+PY
+expect 0 "" "$wisp" convert decoder --out g.wisp --dataset "public texts"
+generate=("$wisp" generate g.wisp --prompt "Once" --max-tokens 8 --json)
+expect 0 "" "${generate[@]}" --seed 3
+json 'j["ended"] in ("max_new_tokens", "end", "context") and j["prompt_tokens"] >= 1 and len(j["tokens"]) <= 8'
+cp out first.json
+expect 0 "" "${generate[@]}" --seed 3
+python3 -c 'import json; a, b = json.load(open("out")), json.load(open("first.json")); assert a["text"] == b["text"]' || fail "the same seed gave another text"
+expect 2 "temperature is -1" "${generate[@]}" --temperature=-1
+expect 2 "top_p is 2" "${generate[@]}" --top-p 2
+expect 2 "positions, and one at least is needed" "$wisp" generate g.wisp --prompt "$(printf 'x%.0s' {1..200})"
+expect 3 "is an encoder of texts" "$wisp" generate e.wisp --prompt a
+finish
