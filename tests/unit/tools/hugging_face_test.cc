@@ -93,6 +93,18 @@ TEST(HuggingFace, OlderDecodersAreKnown) {
                     {"vocab_projector.bias"});
 }
 
+// XLM-RoBERTa is RoBERTa with another vocabulary.
+TEST(HuggingFace, XlmRobertaIsRoberta) {
+  const TemporaryFolder temporary;
+  for (const auto& [family, name] :
+       {std::pair{"roberta", "XLMRobertaModel"}, std::pair{"roberta_classes", "XLMRobertaForSequenceClassification"}}) {
+    const std::string folder = CopyOf(family, temporary, {{"model_type", "xlm-roberta"}, {"architectures", {name}}});
+    const Status status = Convert(folder, temporary / "m.wisp");
+    ASSERT_TRUE(status.ok()) << status.message();
+    ExpectComputesAsTransformers(family, temporary / "m.wisp");
+  }
+}
+
 void WriteShards(const std::string& folder, const std::vector<NamedTensor>& tensors) {
   nlohmann::json map;
   for (size_t shard = 0; shard < 2; ++shard) {

@@ -9,12 +9,15 @@ namespace {
 
 using Json = nlohmann::json;
 
+// The largest tokenizer.json of known models has some 35 MB.
+constexpr size_t kMaxTokenizerBytes = 64 << 20;
+
 // Null where there is no such file, or nothing in it that can be read: other files may say it.
 Json ReadIfThere(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return Json();
   const Result<MappedFile> file = MappedFile::Open(path);
-  if (!file.ok()) return Json();
+  if (!file.ok() || file->bytes().size() > kMaxTokenizerBytes) return Json();
   const auto* text = reinterpret_cast<const char*>(file->bytes().data());
   Json json = Json::parse(text, text + file->bytes().size(), nullptr, /*allow_exceptions=*/false);
   return json.is_discarded() ? Json() : json;
