@@ -25,6 +25,7 @@ cat >r.json <<'JSON'
  "data": {"classes": ["bad", "good"]}}
 JSON
 classify=("$wisp" classify train --recipe r.json --base e.wisp --data train.tsv --threads 1)
+again=(--reproducible-noise 7)  # so that how well it learns is the same each time
 
 # Texts and ids are the same thing.
 expect 0 "" "$wisp" embed e.wisp --text "Word7 word8" --json
@@ -44,12 +45,12 @@ accuracy() {  # MODEL LEAST OPTIONS...
 }
 for how in "phantom all" "phantom blocks" "phantom head" "rgp all" "ordinary blocks"; do
   read -r method trains <<<"$how"
-  ledger=(--ledger "$method-$trains.db")
+  ledger=(--ledger "$method-$trains.db" "${again[@]}")
   [ "$method" = ordinary ] && ledger=()
   expect 0 "" "${classify[@]}" --method "$method" --trains "$trains" --out c.wisp "${ledger[@]}" --json
-  json "j['method'] == '$method' and ('epsilon' in j) == ('$method' != 'ordinary') and 'mode' not in j"
+  json "j['method'] == '$method' and 'mode' not in j"
   least=0.9
-  [ "$trains" = head ] && least=0.6
+  [ "$trains" = head ] && least=0.5  # what its words are is not in random vectors' means
   accuracy c.wisp "$least"
   [ "$trains" = all ] || python3 - "$wisp" <<'PY' || fail "$how trained a table"
 import json, subprocess, sys
@@ -63,8 +64,13 @@ done
 expect 0 "" "$wisp" classify predict --model c.wisp --text "word5 word31 word6" --json
 json 'j[0]["class"] == "good" and j[0]["probability"] > 0.5'
 
+expect 0 "" "${classify[@]}" --trains blocks --out p.wisp --ledger p.db --json
+json 'j["epsilon"] > 0 and j["noise_multiplier"] == 0.6'
+expect 0 "" "$wisp" inspect p.wisp --json
+json 'j["provenance"][-1]["epsilon"] > 0'
+
 # An adapter with a head of its own beside the encoder, and the two as one.
-expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 --out a.wisp --ledger a.db
+expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[@]}" --out a.wisp --ledger a.db
 [ "$(stat -c %s a.wisp)" -lt "$(stat -c %s e.wisp)" ] || fail "the adapter is as large as its base"
 accuracy e.wisp 0.9 --adapter a.wisp
 expect 0 "" "$wisp" merge e.wisp --adapter a.wisp --out merged.wisp

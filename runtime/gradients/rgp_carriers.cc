@@ -13,12 +13,14 @@ using kernels::Store;
 // Below this share of its length a vector is said to lie in the span of others: what is left of it is rounding.
 constexpr double kDependent = 1e-4;
 
+// Of few rows, often fewer than the rank, nothing is gained by projecting. The paper's code trains its head in full too.
+RgpTrain FullIfAny(RgpTrain chosen) { return chosen == RgpTrain::kFrozen ? RgpTrain::kFrozen : RgpTrain::kFull; }
+
 RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {
   if (p.shape == ParameterShape::kVector) return o.vectors;
+  if (p.role == ParameterRole::kTypeTable) return FullIfAny(o.positions);
+  if (p.role == ParameterRole::kClassWeight) return FullIfAny(o.matrices);
   if (p.shape == ParameterShape::kMatrix) return o.matrices;
-  // Token types are a few rows, often fewer than the rank: nothing is gained by projecting them.
-  if (p.role == ParameterRole::kTypeTable)
-    return o.positions == RgpTrain::kFrozen ? RgpTrain::kFrozen : RgpTrain::kFull;
   return p.role == ParameterRole::kPositionTable ? o.positions : o.item_tables;
 }
 
