@@ -140,8 +140,8 @@ struct ClipRowsArgs {
   double bound;
 };
 
-// With y = clip_rows(x): dx <- the derivative, from dy. With kTanh, x = tanh(p), and dx becomes the derivative by p. Max
-// error 1e-6 relative to the row's largest |dy|.
+// With y = clip_rows(x): dx <- the derivative, from dy. With kTanh, x = tanh(p), and dx becomes the derivative by p.
+// Max error 1e-6 relative to the row's largest |dy|.
 enum class Before { kNothing, kTanh };
 
 template <class T = float>

@@ -34,5 +34,12 @@ for name in cafe-device fine-tune-dp; do run $name log.db "${private[@]}" --mode
 expect 0 "" "$wisp" classify train --recipe "$recipes/sst2-dp-fp.json" --data texts.tsv --out texts.wisp --epochs 0.2 --threads 1 --num-records-public 400 --batch 40 --delta 0.001 \
   --noise-multiplier 2 --ledger texts.ledger
 ran=$((ran + 1))
+# Of the shape of a golden encoder, whose words the texts do not have.
+expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out encoder.wisp --dataset made-up
+sed 's/"negative", "positive"/"bad", "fair", "good"/' "$recipes/sst2-minilm.json" >minilm.json
+sed 's/negative/bad/; s/positive/good/' texts.tsv >classes.tsv
+expect 0 "" "$wisp" classify train --recipe minilm.json --base encoder.wisp --other-data --data classes.tsv --out fine.wisp --epochs 0.2 --threads 1 \
+  --num-records-public 400 --batch 40 --delta 0.001 --noise-multiplier 2 --ledger fine.ledger
+ran=$((ran + 1))
 [ "$ran" = "$(find "$recipes" -name '*.json' | wc -l)" ] || fail "$ran recipes were run of $(find "$recipes" -name '*.json' | wc -l): a new one is to be added here"
 finish

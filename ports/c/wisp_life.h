@@ -168,8 +168,8 @@ typedef struct wisp_night_result {
  * at output_path where a candidate was found better than the base. It may be stopped at any moment, by `progress` or
  * by the system: what was paid for is kept, and the next call goes on. A damaged file beside output_path, or a damaged
  * output, ends nothing: a warning of `logger` says what was found and what goes on. So it does where training begins
- * anew though steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or did not pay for the candidate.
- * WISP_INVALID_DATA: the base or the ledger is damaged.
+ * anew though steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or did not pay for the
+ * candidate. WISP_INVALID_DATA: the base or the ledger is damaged.
  * WISP_IO: another night runs on the same output. `result` may be NULL. */
 WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
                                           wisp_error* error);

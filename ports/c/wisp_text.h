@@ -1,5 +1,5 @@
 /* wisp: texts. Encoders make vectors of them, classifiers name a class, decoders go on with them. Conventions as in
- * wisp.h. All of it is in a library that only recommends, too.
+ * wisp.h. None of it is in a library that only recommends (libwisp-runtime).
  *
  *   wisp_text_model* model = NULL;
  *   wisp_text_open("minilm.wisp", NULL, &model, &error);
@@ -16,6 +16,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- Texts (not in a library that only recommends) -------------------------------------------------------------- */
 
 typedef struct wisp_text_model wisp_text_model;
 
@@ -40,9 +42,9 @@ WISP_API wisp_code wisp_text_info_read(const wisp_text_model* model, wisp_text_i
 /* "" if the model carries none, or for an index out of range. Valid until the model is closed. */
 WISP_API const char* wisp_text_class_name(const wisp_text_model* model, uint32_t index);
 
-/* The tokens of a text, as the model reads them, at most max_length: `*count` is how many there is room for, and becomes
- * how many there are. WISP_INVALID_ARGUMENT where there are more than there is room for: then nothing is written but
- * `*count`. WISP_INVALID_DATA: the text is not UTF-8, with the offset of its first wrong byte. */
+/* The tokens of a text, as the model reads them, at most max_length: `*count` is how many there is room for, and
+ * becomes how many there are. WISP_INVALID_ARGUMENT where there are more than there is room for: then nothing is
+ * written but `*count`. WISP_INVALID_DATA: the text is not UTF-8, with the offset of its first wrong byte. */
 WISP_API wisp_code wisp_text_tokenize(wisp_text_model* model, const char* text, int32_t* tokens, size_t* count,
                                       wisp_error* error);
 

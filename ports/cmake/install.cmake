@@ -26,7 +26,7 @@ install(CODE [[
 # From where a .pc file lies to the prefix.
 file(RELATIVE_PATH wisp_prefix_of_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" wisp_prefix_of_pc "${wisp_prefix_of_pc}")
-set(wisp_requires libhwy libutf8proc)
+set(wisp_requires libhwy)
 set(wisp_libraries -lstdc++ -lm -lpthread)
 if(WISP_CUDA)
   list(APPEND wisp_libraries -ldl)

@@ -370,9 +370,10 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
-  // The most there are: three tables, two norms, a head, two variances; of a block sixteen, and two for each of four
-  // adapters.
-  list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 13);
+  // The most there are: two tables, a norm, a head, two variances; of a block sixteen, and two for each of four
+  // adapters; types and a norm of the embedding where there are such.
+  const size_t of_texts = (a.token_types.count > 0 ? 1 : 0) + (a.embedding_norm_epsilon ? 2 : 0);
+  list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 8 + of_texts);
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);
   if (a.position_table == PositionTable::kLearned)
     list.AddTable("position_embedding", kPositionTable, a.max_length, a.width);

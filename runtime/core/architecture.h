@@ -266,8 +266,8 @@ struct ParameterSpec {
 };
 
 // In the order of the forward pass; names are stable, they are the names in the model file. A head of classes has a
-// pooler [D, D] where it has any, and a matrix [num_classes, D]. With Re-Attention the two variances stand at the end, not trained, >= 0;
-// of kParameterVariance the item table's own entry is not used.
+// pooler [D, D] where it has any, and a matrix [num_classes, D]. With Re-Attention the two variances stand at the end,
+// not trained, >= 0; of kParameterVariance the item table's own entry is not used.
 std::vector<ParameterSpec> ParametersOf(const Architecture& architecture);
 
 // Those that a model file of this architecture holds: with an adapter its own alone, and its head's; else all.

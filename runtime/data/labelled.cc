@@ -303,29 +303,23 @@ void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCas
 Result<LabelledSequences> EncodeWith(const LabelledTexts& texts, const Tokenise& tokenise,
                                      const EncodeOptions& options) {
   LabelledSequences out{.num_dropped = texts.num_dropped, .first_dropped = texts.first_dropped};
-  const auto drop = [&](const Status& fault) {
-    if (out.num_dropped++ == 0) out.first_dropped = fault.message();
-  };
-  for (size_t i = 0; i < texts.texts.size(); ++i) {
+  const auto add = [&](size_t i) -> Status {
     const auto label = ClassOf(texts.labels[i], options.classes);
-    if (!label) {
-      const Status fault = NoClass(texts, i, options.classes);
-      if (!options.drop_bad) return fault;
-      drop(fault);
-      continue;
-    }
+    if (!label) return NoClass(texts, i, options.classes);
     const Result<Tokenised> tokenised = tokenise(texts.texts[i], out.tokens);
-    if (!tokenised.ok()) {
-      const Status fault = ErrorAt(texts.name, texts.lines[i], tokenised.status().message());
-      if (!options.drop_bad) return fault;
-      out.tokens.resize(out.begin.back());
-      drop(fault);
-      continue;
-    }
+    if (!tokenised.ok()) return ErrorAt(texts.name, texts.lines[i], tokenised.status().message());
     out.num_cut += tokenised->was_cut ? 1 : 0;
     out.num_unknown += tokenised->num_unknown;
     out.begin.push_back(out.tokens.size());
     out.labels.push_back(*label);
+    return OkStatus();
+  };
+  for (size_t i = 0; i < texts.texts.size(); ++i) {
+    const Status fault = add(i);
+    if (fault.ok()) continue;
+    if (!options.drop_bad) return fault;
+    out.tokens.resize(out.begin.back());
+    if (out.num_dropped++ == 0) out.first_dropped = fault.message();
   }
   return out;
 }

@@ -13,7 +13,7 @@ using kernels::Store;
 // Below this share of its length a vector is said to lie in the span of others: what is left of it is rounding.
 constexpr double kDependent = 1e-4;
 
-// Of few rows, often fewer than the rank, nothing is gained by projecting. The paper's code trains its head in full too.
+// Of few rows, often fewer than the rank, nothing is gained by projecting. So the paper's code trains its head in full.
 RgpTrain FullIfAny(RgpTrain chosen) { return chosen == RgpTrain::kFrozen ? RgpTrain::kFrozen : RgpTrain::kFull; }
 
 RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {

@@ -37,8 +37,8 @@ class Adapter {
   Slot<float> down_, ddown_;
 };
 
-// The weights of WithoutAdapter(architecture) with the adapter added to them, from those of both: what scores the same without
-// it, to rounding.
+// The weights of WithoutAdapter(architecture) with the adapter added to them, from those of both: what scores the same
+// without it, to rounding.
 std::vector<float> MergedWeights(const Architecture& architecture, std::span<const float> weights);
 
 }  // namespace wisp

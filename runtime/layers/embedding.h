@@ -20,7 +20,8 @@ class Embedding {
 
   // Whether the sink wants a factor of it.
   bool Wanted(const FactorSink& sink) const;
-  // dy [rows, D]; emits Rows for the table, for positions and types, and the norm's. ids and dy must outlive the record.
+  // dy [rows, D]; emits Rows for the table, for positions and types, and the norm's. ids and dy must outlive the
+  // record.
   void Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const;
 
   // Re-Attention: var_y [rows, D], the same in all of a row: scale^2 * the item's + the positions' variance; 0 for

@@ -45,7 +45,8 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
 // `format` with the oldest reader that understands the architecture (schema/README.md).
 container::Format FormatFor(container::Format format, const Architecture& architecture);
 
-// Checked by Validate; the sentence starts with `name`. `num_classes`: of a classifier, whose metadata say so elsewhere.
+// Checked by Validate; the sentence starts with `name`. `num_classes`: of a classifier, whose metadata say so
+// elsewhere.
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored,
                                       std::optional<uint32_t> num_classes);
 

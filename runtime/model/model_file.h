@@ -112,7 +112,8 @@ struct ModelContents {
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   TableStorage tables = TableStorage::kFloat;
   // With an adapter, and only then: content_hash() of the model that it stands beside. The file holds the adapter's
-  // matrices alone; keys, names, retired items, the tokenizer and the origin of the bias are the base's and are not written.
+  // matrices alone; keys, names, retired items, the tokenizer and the origin of the bias are the base's and are not
+  // written.
   uint64_t base_hash = 0;
   FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };

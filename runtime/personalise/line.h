@@ -1,5 +1,5 @@
-// Lines of training. A line begins with the base and goes on through all that was trained from there: over nights, over a
-// lost checkpoint or another plan (training then begins with the candidate), and over a rebase, which carries it along.
+// Lines of training. A line begins with the base and goes on through all that was trained from there: over nights, over
+// a lost checkpoint or another plan (training then begins with the candidate), and over a rebase, which carries it on.
 // It ends where neither candidate nor checkpoint is left and training begins with the base again. What judges found of
 // one line says nothing of another.
 //

@@ -23,7 +23,7 @@ def rows_of_others():
         ("a-quote-takes-in-other-texts", "ParseLabelled", "ReadCsv(name, text, options.drop_bad, collector)", "ReadCsv(name, text, false, collector)",
          labelled + "MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused"),
         ("a-text-decides-the-format", "FormatOf", "if (!options.drop_bad)", "if (true)", labelled + "APrivateRunGoesByTheNameAlone"),
-        ("a-label-ends-a-private-run", "Encode", "if (!options.drop_bad) return fault;", "return fault;",
+        ("a-label-ends-a-private-run", "EncodeWith", "if (!options.drop_bad) return fault;", "return fault;",
          labelled + "MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused"),
     ])
 

@@ -15,7 +15,7 @@ def items_of_private_data():
 def deltas():
     reset = (", r.goal.allow_delta_of_one_record = false", "", "declarations.sh")
     return (table("tools/wisp/training_run.cc", [("a-word-for-another-delta", "Override", *reset)]) +
-            table("tools/wisp/cmd_classify.cc", [("a-word-for-another-delta-of-texts", "Override", *reset)]))
+            table("tools/wisp/cmd_classify_train.cc", [("a-word-for-another-delta-of-texts", "Override", *reset)]))
 
 
 def figures():

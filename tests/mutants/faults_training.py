@@ -274,7 +274,7 @@ def records_together():
         ("noise-of-the-first-record", "PaperNoise::Draw", "values_.data() + b * steps_.size()", "values_.data() + 0 * b", classifiers),
         ("representation-of-the-first-record", "HeadPass::AddWaiting", "waiting.h.data() + b * graph_->architecture().width", "waiting.h.data()", classifiers),
     ]) + table("runtime/layers/classifier.cc", [
-        ("gradient-at-the-first-record", "Classifier::Backward", ".to_R = context.begin_on_device_B", ".to_R = nullptr", classifiers),
+        ("gradient-at-the-first-record", "Classifier::PoolBackward", ".to_R = context.begin_on_device_B", ".to_R = nullptr", classifiers),
     ])
 
 

@@ -81,7 +81,7 @@ TEST_F(ModelWrite, ContentsThatNobodyCouldReadAreRefused) {
          c.weights = c.weights.first(FlatSize(ParametersOf(c.architecture)));
        }},
       {"provenance has 1025 entries", [](ModelContents& c) { c.provenance.resize(1025); }},
-      {"names, keys and provenance take",
+      {"names, keys, provenance and a tokenizer take",
        [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes + 1, 'x'); }},
       {"the metadata would take",
        [](ModelContents& c) { c.description.assign(container::kMaxMetadataBytes - 1000, 'x'); }},

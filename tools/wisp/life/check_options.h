@@ -1,5 +1,5 @@
-// What the options of `wisp plan` and `wisp log` must be, before any work: errors name the option, the value and what is
-// allowed.
+// What the options of `wisp plan` and `wisp log` must be, before any work: errors name the option, the value and what
+// is allowed.
 #ifndef WISP_TOOLS_WISP_LIFE_CHECK_OPTIONS_H_
 #define WISP_TOOLS_WISP_LIFE_CHECK_OPTIONS_H_
 
