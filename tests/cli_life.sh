@@ -46,8 +46,13 @@ for night in 1 2 3 4 5 6; do
   json '"records" in j["not_private"] and "verdict" not in j["not_private"]'
 done
 # A name that was mistyped trains nothing, and leaves nothing.
-expect 2 "mien.wisp: there is no such model, though 24 steps were trained under the plan" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp
+expect 2 "mien.wisp: it is not there, or not of this life, though 24 steps were trained under the plan" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp
 ls mien.wisp* >/dev/null 2>&1 && fail "a refused night left a file"
+: >empty.wisp && head -c 5000 base.wisp >other.wisp
+for name in empty other; do
+  expect 2 "$name.wisp: it is not there, or not of this life" "$wisp" personalise --data log.db --model base.wisp --out $name.wisp
+done
+[ ! -s empty.wisp ] && [ "$(stat -c %s other.wisp)" -eq 5000 ] && [ ! -e empty.wisp.candidate ] || fail "a file that was named by mistake was replaced"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp --anew
 cmp -s mien.wisp base.wisp || fail "a model that begins anew is not the base"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp

@@ -107,7 +107,7 @@ grep -q "exact while" out ||
   fail "inspect --memory of a classifier does not say what it holds for: $(tail -n 2 out)"
 expect 2 "is a classifier" "${of_texts[@]}" --method phantom
 expect 2 "is a classifier.* --backend" "${of_recipe[@]}" --backend int8
-expect 2 "is a classifier, .*give --recipe" "${of_texts[@]}"
+expect 2 "is a classifier or an encoder, .*give --recipe" "${of_texts[@]}"
 expect 0 "" "${of_recipe[@]}" --threads 1 --json
 json 'j["training"]["records"] == j["training"]["num_records_public"] == 400'
 json '200 < j["training"]["records_at_most"] < 400'

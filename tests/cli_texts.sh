@@ -81,7 +81,20 @@ expect 3 "is no classifier" "$wisp" classify evaluate --model e.wisp --data trai
 expect 0 "" "${classify[@]}" --method dp-fp --epochs 2 --out d.wisp --ledger d.db --json
 json 'j["method"] == "dp-fp" and j["mode"] == "aggregate"'
 
+# What training will hold: an adapter less than all. What was cut otherwise is not gone on with.
+expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --threads 1 --json
+cp out whole.json
+sed 's/"training"/"adapter": {"rank": 2}, "training"/' r.json >adapter.json
+expect 0 "" "$wisp" inspect e.wisp --memory --recipe adapter.json --threads 1 --json
+json 'j["training"]["total"] < __import__("json").load(open("whole.json"))["training"]["total"] and j["training"]["mode"] == "phantom"'
+expect 3 "trained by DP-FP" "$wisp" classify train --recipe r.json --base d.wisp --data train.tsv --lora 2 --other-data --out refused.wisp \
+  --ledger refused.db
+
 # Refused before anything is charged.
+for length in 0 1 2 99; do
+  expect 2 "--max-length is $length, allowed are 3 to 20" "${classify[@]}" --max-length $length --out refused.wisp --ledger refused.db
+  expect 2 "--max-length is $length, allowed are 3 to 20" "$wisp" classify evaluate --model c.wisp --data train.tsv --max-length $length
+done
 for refused in "2:--method is 'adam'.*allowed are dp-fp, phantom, rgp and ordinary:--method adam" \
   "2:--trains is 'tables':--trains tables" "2:dp-fp says itself what trains:--method dp-fp --trains head" \
   "2:an adapter trains, no head alone:--lora 2 --trains head" "2:--mode is of dp-fp:--mode clipped" \

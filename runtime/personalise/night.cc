@@ -48,14 +48,10 @@ class Night {
     WISP_RETURN_IF_ERROR(CheckOutput(
         {"the output", files_.served},
         {{"the base", o_.base_path}, {"the ledger", o_.ledger.path}, {"the file of candidates", files_.candidate}}));
-    if (access(files_.served.c_str(), F_OK) != 0) WISP_RETURN_IF_ERROR(ServeFile(o_.base_path));
-    WISP_ASSIGN_OR_RETURN(const bool healed, HealServed(files_, o_.base_path, Warn()));
-    result_.changed = result_.changed || healed;
-    WISP_RETURN_IF_ERROR(CheckServed());
     WISP_RETURN_IF_ERROR(CheckMemory());
+    WISP_RETURN_IF_ERROR(OpenFiles());
     files_.RemoveAbandoned();
     RemoveAbandoned(SavedRun::LedgerRoomOf(o_.ledger.path));
-    WISP_ASSIGN_OR_RETURN(models_, HealNightModels(files_, base_, Warn()));
     // What a night before this one found out and could not act upon.
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
@@ -71,6 +67,17 @@ class Night {
   const LifetimeSettings& settings() const { return result_.settings; }
   // What training begins with.
   const ModelFile& origin() const { return models_.start ? *models_.start : base_; }
+
+  // Nothing is taken away or replaced before all that is whole was found to be of this life.
+  Status OpenFiles() {
+    const bool serves = access(files_.served.c_str(), F_OK) == 0;
+    if (serves && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
+    WISP_ASSIGN_OR_RETURN(models_, HealNightModels(files_, base_, Warn()));
+    if (!serves) return ServeFile(o_.base_path);
+    WISP_ASSIGN_OR_RETURN(const bool healed, HealServed(files_, o_.base_path, Warn()));
+    result_.changed = result_.changed || healed;
+    return OkStatus();
+  }
 
   // Before it is replaced: that it is of this life.
   Status CheckServed() const {
@@ -262,6 +269,8 @@ class Night {
     WISP_RETURN_IF_ERROR(Read());
     JudgeOptions options = OptionsOfJudge();
     WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));
+    // What is said of no line would be said of all.
+    if (options.line == 0) return OkStatus();
     WISP_RETURN_IF_ERROR(
         Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, options).status());
     result_.judged = true;
@@ -366,15 +375,18 @@ Status Advised(const Status& status, const char* advice) {
   return status.code() == StatusCode::kInvalidData ? InvalidData(status.message(), "; ", advice) : status;
 }
 
-Status RefuseAnew(const std::string& output, const Ledger& ledger) {
+// Another output than the one that was trained: nothing of it is there, or a file that is neither the base nor was made
+// of it.
+Status RefuseAnew(const std::string& output, const ModelFile& base, const Ledger& ledger) {
   const NightFiles files(output);
-  if (access(output.c_str(), F_OK) == 0 || files.HasCandidate() || files.HasCheckpoint() || files.HasStart())
-    return OkStatus();
+  if (files.HasCandidate() || files.HasCheckpoint() || files.HasStart()) return OkStatus();
+  const Result<ModelFile> served = ModelFile::Open(output);
+  if (served.ok() && (served->content_hash() == base.content_hash() || BeganWith(*served, base))) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger));
   if (trained == 0) return OkStatus();
-  return InvalidArgument(output, ": there is no such model, though ", trained,
+  return InvalidArgument(output, ": it is not there, or not of this life, though ", trained,
                          " steps were trained under the plan of ledger '", ledger.path(),
-                         "': name the one that they made; or say that another is to begin with the base (--anew)");
+                         "': name the model that they made; or say that another is to begin with the base (--anew)");
 }
 
 }  // namespace
@@ -391,12 +403,12 @@ Result<NightResult> RunNight(const NightOptions& o) {
   if (!settings)
     return PrivacyRefused("ledger '", o.ledger.path,
                           "' has no plan for a life: make one before its first charge, with `wisp plan`");
-  if (o.anew == NightOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseAnew(o.output, ledger));
-  const std::string held = o.output + ": another run personalises it; allowed is one at a time";
-  WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())
     return Advised(base.status(), "it is the base, which no night can do without: put it back as it was shipped");
+  if (o.anew == NightOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseAnew(o.output, *base, ledger));
+  const std::string held = o.output + ": another run personalises it; allowed is one at a time";
+  WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));
   return Night(o, *settings, *base, ledger).Run();
 }
 

@@ -90,8 +90,18 @@ Result<NightModels> OpenWholeNightModels(const NightFiles& files, const ModelFil
   return models;
 }
 
+namespace {
+
+Status StateOfServed(const NightFiles& files) {
+  return ModelFile::Open(files.served, Verify::kFull, Accept::kAnyFile).status();
+}
+
+}  // namespace
+
+bool IsServedDamaged(const NightFiles& files) { return IsDamage(StateOfServed(files)); }
+
 Result<bool> HealServed(const NightFiles& files, const std::string& base_path, const SayDamage& say) {
-  const Status served = ModelFile::Open(files.served, Verify::kFull).status();
+  const Status served = StateOfServed(files);
   if (served.ok()) return false;
   if (!IsDamage(served) || !(files.HasAny() || BeginsLikeAModel(files.served))) return served;
   WISP_RETURN_IF_ERROR(CopyFile(base_path, files.served));

@@ -9,6 +9,7 @@
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
 #include "runtime/model/catalogue.h"
+#include "runtime/model/checkpoint.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/personalise/night_heal.h"
 
@@ -90,6 +91,10 @@ Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFi
 Result<std::optional<ModelFile>> OpenMine(const NightFiles& files, const ModelFile& from, std::string& damaged) {
   const auto note = [&](const std::string& sentence) { damaged += (damaged.empty() ? "" : "; ") + sentence; };
   WISP_ASSIGN_OR_RETURN(NightModels models, OpenWholeNightModels(files, from, note));
+  // What is lost to a rebase a night can still write anew.
+  if (!damaged.empty() && !models.candidate && files.HasCheckpoint() && ReadCheckpoint(files.checkpoint).ok())
+    return InvalidData(damaged, ": ", files.checkpoint,
+                       " is whole: live one night with the old base first, which goes on from it, then rebase");
   return models.candidate ? std::move(models.candidate) : std::move(models.start);
 }
 

@@ -28,7 +28,7 @@ struct RebaseResult {
   // with what the plan has left.
   bool carried = false;
   std::string why_not;
-  std::string damaged;        // sentences: files that could not be read, and were left; empty: none
+  std::string damaged;        // sentences: files that could not be read, and are lost; empty: none
   uint32_t shared_items = 0;  // items of both bases
   uint32_t lost_items = 0;    // of the old base alone: what was learned of them is gone
 };

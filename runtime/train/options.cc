@@ -150,6 +150,7 @@ std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_at
   id.Numbers({o.dropout.embedding, o.dropout.attention, o.dropout.residual});
   if (o.num_negatives > 0) id.Named("negatives", o.num_negatives);
   if (o.trained_part != TrainedPart::kAll) id.Named("trains", o.trained_part);
+  if (o.cut_to > 0) id.Named("cut to", o.cut_to);
   if (IsPrivate(o)) VisitPrivacy(o, re_attention, id);
   return id.Take();
 }

@@ -111,6 +111,7 @@ struct TrainingOptions {
   SparseOptions sparse;                         // read when method is kFest, kAdaFest or kAdaFestPlus
   DpFpOptions dp_fp;                            // read when method is kDpFp
   TrainedPart trained_part = TrainedPart::kAll;
+  uint32_t cut_to = 0;  // what records were cut to by whoever made them; 0: to nothing but the model's max_length
   // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
   // others. 0: the full softmax.
   uint32_t num_negatives = 0;

@@ -64,7 +64,7 @@ def night():
          NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
-        ("another-life-overwritten", "Run", "WISP_RETURN_IF_ERROR(CheckServed());", "", NIGHT + "RefusesWhatIsNotOfThisLife"),
+        ("another-life-overwritten", "OpenFiles", "WISP_RETURN_IF_ERROR(CheckServed());", "", NIGHT + "RefusesWhatIsNotOfThisLife"),
         ("two-nights-at-once", "RunNight", "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));", "(void)held;",
          NIGHT + "RefusesWhatIsNotOfThisLife"),
     ]) + table("runtime/personalise/night_files.cc", [
@@ -100,7 +100,8 @@ def damage():
         ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "", DAMAGE + "NothingIsLeftToTrain*"),
         ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE + "AStartIsLeft*"),
         ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE + "AnErrorOfTheDisk*"),
-        ("damaged-weights-served", "HealServed", ", Verify::kFull", "", DAMAGE + "InPlaceOfAServed*"),
+        ("damaged-weights-served", "StateOfServed", "Verify::kFull", "Verify::kStructure", DAMAGE + "InPlaceOfAServed*"),
+        ("another-kind-replaced", "StateOfServed", "Accept::kAnyFile", "Accept::kRecommender", DAMAGE + "AWholeModelOfAnotherKind*"),
         ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE + "WhatIsNoModel*"),
     ])
 

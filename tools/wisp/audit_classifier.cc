@@ -65,6 +65,8 @@ Status Override(const AuditArguments& a, ClassifyRecipe& r) {
                              "', allowed with a recipe of a classifier are aggregate, clipped and paper");
     o.dp_fp.mode = *mode;
   }
+  if (o.method != Method::kDpFp)
+    return Unsupported("a step of a classifier is audited of dp-fp alone; the recipe's method is ", NameOf(o.method));
   if (!a.model.empty())
     return InvalidArgument(
         "--model does not go with a recipe of a classifier: its step is audited from random weights");

@@ -37,6 +37,7 @@ struct Opened {
 Result<Opened> OpenClassifier(const std::string& path, const std::string& adapter) {
   const Accept accept = adapter.empty() ? Accept::kClassifier : Accept::kEncoder;
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(path, adapter, Verify::kFull, accept));
+  if (!file.is_classifier()) return InvalidData(path, ": is no classifier, one is needed");
   WISP_ASSIGN_OR_RETURN(TextTokens tokens, TextTokens::Of(file));
   return Opened{std::move(file), std::move(tokens)};
 }
@@ -64,8 +65,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
                                                                                      .text_column = a.text_column,
                                                                                      .label_column = a.label_column}));
   const uint32_t max_length = a.max_length.value_or(architecture.max_length);
-  if (max_length > architecture.max_length)
-    return InvalidArgument("--max-length is ", max_length, ", allowed are 1 to ", architecture.max_length);
+  if (a.max_length) WISP_RETURN_IF_ERROR(opened.tokens.CheckRoom("--max-length", max_length, architecture.max_length));
   const auto tokenise = [&](std::string_view text, std::vector<int32_t>& tokens) {
     return opened.tokens.Append(text, max_length, tokens);
   };

@@ -67,8 +67,11 @@ Status OverrideMethod(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
                              : a.trains == "blocks" ? TrainedPart::kBlocks
                                                     : TrainedPart::kHead;
   }
+  // A recipe says what trains by its own method; DP-FP says it by its mode.
+  if (r.options.method == Method::kDpFp && !a.method.empty() && a.trains.empty())
+    r.options.trained_part = TrainedPart::kAll;
   if (r.options.method != Method::kDpFp && !a.mode.empty())
-    return InvalidArgument("--mode is of dp-fp; the method is ", a.method.empty() ? "another" : a.method);
+    return InvalidArgument("--mode is of dp-fp; the method is ", wisp::NameOf(r.options.method));
   r.options.sampling = r.options.method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson;
   return OkStatus();
 }
@@ -131,6 +134,8 @@ class ClassifyTrainCommand {
     WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint}, {{"--out", a_.out}, {"--base", a_.base}}));
     dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
     WISP_RETURN_IF_ERROR(OpenBase());
+    WISP_RETURN_IF_ERROR(CheckMaxLength());
+    WISP_RETURN_IF_ERROR(CheckAdapter());
     WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
     WISP_RETURN_IF_ERROR(Begin());
     WISP_RETURN_IF_ERROR(ReadData());
@@ -142,6 +147,7 @@ class ClassifyTrainCommand {
                     .epochs = recipe_.epochs,
                     .goal = recipe_.goal,
                     .head_share = recipe_.head_share};
+    job.training.cut_to = a_.max_length.value_or(0);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
@@ -256,9 +262,29 @@ class ClassifyTrainCommand {
     return OkStatus();
   }
 
+  // Before anything is charged: else every text could be left out, and the budget be spent on none.
+  Status CheckMaxLength() const {
+    if (!a_.max_length) return OkStatus();
+    const uint32_t most = recipe_.encoder.max_length;
+    if (brings_tokenizer()) {
+      WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(*base()));
+      return tokens.CheckRoom("--max-length", *a_.max_length, most);
+    }
+    if (*a_.max_length > 1 && *a_.max_length <= most) return OkStatus();
+    return InvalidArgument("--max-length is ", *a_.max_length, ", allowed are 2 to ", most);
+  }
+
+  Status CheckAdapter() const {
+    if (!recipe_.adapter || base() == nullptr || !base()->is_classifier()) return OkStatus();
+    if (base()->classifier().norm_bound == 0) return OkStatus();
+    return Unsupported(a_.base,
+                       ": it was trained by DP-FP, whose head reads clipped representations, and no adapter "
+                       "trains so; begin with its encoder");
+  }
+
   bool brings_tokenizer() const { return base() != nullptr && !base()->tokenizer().empty(); }
   // Of a text in training: fewer tokens than the model reads take less time and memory.
-  uint32_t MaxLength() const { return std::min(recipe_.encoder.max_length, a_.max_length.value_or(kMaxLength)); }
+  uint32_t MaxLength() const { return a_.max_length.value_or(recipe_.encoder.max_length); }
 
   Status OpenBase() {
     if (a_.base.empty()) return OkStatus();
@@ -337,10 +363,13 @@ class ClassifyTrainCommand {
     ModelContents contents;
     contents.architecture = architecture_;
     contents.classifier = {.class_names = recipe_.classes};
+    // Without a head an adapter's file describes the base's.
+    const bool of_base = architecture_.adapter && !architecture_.adapter->has_head;
+    if (of_base) contents.classifier = base()->classifier();
     if (brings_tokenizer()) {
       contents.tokenizer = {base()->tokenizer().begin(), base()->tokenizer().end()};
     } else {
-      contents.classifier->tokenizer = TokenizerOf(recipe_.letters);
+      if (!of_base) contents.classifier->tokenizer = TokenizerOf(recipe_.letters);
       contents.item_keys = vocabulary_.tokens();
     }
     contents.description = recipe_.name;

@@ -198,6 +198,11 @@ Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, uint
   if (!image.ok())
     return Status(image.status().code(), image.status().message() + "; --no-tokenizer converts without it");
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open(a.in, *image));
+  std::vector<int32_t> around;
+  WISP_RETURN_IF_ERROR(tokenizer.Encode("", {}, around));
+  if (a.max_length > 0 && a.max_length <= around.size())
+    return InvalidArgument("--max-length is ", a.max_length, ", allowed are ", around.size() + 1,
+                           " and more: so many tokens stand around every text, and it has one at least");
   if (tokenizer.size() <= num_items) return image;
   return InvalidData(a.in, ": its tokenizer has ", tokenizer.size(), " tokens, the model has rows for ", num_items,
                      "; --no-tokenizer converts without it");

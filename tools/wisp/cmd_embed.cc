@@ -34,9 +34,10 @@ Result<std::vector<int32_t>> TokensOf(const std::string& ids) {
 Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
   if (a.texts.empty() == a.ids.empty()) return InvalidArgument("either --text or --ids is needed");
   Texts texts;
-  for (const std::string& text : a.texts) {
+  if (!a.texts.empty()) {
     WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(model));
-    WISP_RETURN_IF_ERROR(tokens.Append(text, model.architecture().max_length, texts.emplace_back()).status());
+    for (const std::string& text : a.texts)
+      WISP_RETURN_IF_ERROR(tokens.Append(text, model.architecture().max_length, texts.emplace_back()).status());
   }
   for (const std::string& ids : a.ids) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, TokensOf(ids));

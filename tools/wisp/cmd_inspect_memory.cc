@@ -207,9 +207,19 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
   return OkStatus();
 }
 
+// What `wisp classify train` makes of an encoder or a classifier.
+Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe) {
+  Architecture a = base.architecture();
+  if (!base.is_classifier()) a = WithClasses(a, static_cast<uint32_t>(recipe.classes.size()));
+  if (!recipe.adapter) return a;
+  a.adapter = recipe.adapter;
+  a.adapter->has_head = !base.is_classifier();
+  return a;
+}
+
 // Training alone: nobody has planned ahead what a classifier takes to predict.
 Result<Json> PlanClassifier(const InspectArguments& a) {
-  const std::string is = a.model + ": is a classifier";
+  const std::string is = a.model + ": is a classifier or an encoder";
   if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
     return InvalidArgument(is,
                            ", of which only training is planned, from --recipe, --records, --num-records-public, "
@@ -221,7 +231,7 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
                            ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
                            " and --records where it has no num_records_public");
   }
-  WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kClassifier));
+  WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
   recipe.options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
@@ -235,11 +245,13 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   if (recipe.options.expected_batch > known) {
     return InvalidArgument("expected_batch is ", recipe.options.expected_batch, ", more than the ", known, " records");
   }
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanTrainingMemory(file.architecture(), records, recipe.options));
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m,
+                        PlanTrainingMemory(TrainedBeside(file, recipe), records, recipe.options));
   Json j = MemoryJson(m, false);
   if (!device.is_processor()) j["device"] = device.description, j["batch"] = recipe.options.expected_batch;
   j.update({{"records_at_most", m.records_at_most},
-            {"mode", ToText(recipe.options.dp_fp.mode)},
+            {"mode", recipe.options.method == Method::kDpFp ? ToText(recipe.options.dp_fp.mode)
+                                                            : NameOf(recipe.options.method)},
             {"recipe", a.recipe},
             {"threads", recipe.options.num_threads},
             {"records", records},
@@ -266,7 +278,8 @@ Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckValues(a));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kStructure, Accept::kAny));
-  if (model.is_classifier()) return PrintClassifier(a, format);
+  if (model.is_classifier() || model.architecture().head.kind == HeadKind::kEmbedding)
+    return PrintClassifier(a, format);
   const bool trains = !a.method.empty() || !a.recipe.empty();
   if (!trains && (a.rank || a.rows || a.expected_batch || a.noise_multiplier || a.records || a.num_records_public)) {
     return InvalidArgument(

@@ -31,6 +31,7 @@ Json ArchitectureJson(const Architecture& a) {
       j[key == "num_heads" ? "heads" : key] = value;
     }
   }
+  if (a.head.kind == HeadKind::kEmbedding) j["encoder"] = true, j["unit_length"] = a.head.unit_length;
   if (a.adapter) j["adapter"] = WriteAdapter(*a.adapter);
   return j;
 }

@@ -22,7 +22,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   AddOptional(c, "--max-length", a.max_length, "Tokens of a text that are read in training, at most");
   c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
   c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
-  c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required but for mode paper, made if absent");
+  c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required for private methods, made if absent");
   AddAnchor(c, a.anchor);
   AddOptional(c, "--budget", a.budget, "Limit the ledger to this epsilon over everything, from now on");
   AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
@@ -65,10 +65,10 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
       "  wisp classify train --recipe models/recipes/sst2-dp-fp.json --data train.tsv --out c.wisp --ledger l.db\n"
       "  wisp classify predict --model c.wisp --text \"a charming film\"");
   c->require_subcommand(1);
-  AddTrain(
-      c->add_subcommand(
-          "train", "Train: mode aggregate (encoder frozen), clipped (encoder trained too) or paper (NO guarantee)."),
-      chosen, a.train);
+  AddTrain(c->add_subcommand(
+               "train",
+               "Train by the recipe's method: dp-fp, phantom or rgp, which are private, or ordinary (NO guarantee)."),
+           chosen, a.train);
   CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
   evaluate->add_option("--model", a.evaluate.model, "Classifier file")->required();
   evaluate->add_option("--adapter", a.evaluate.adapter, "An adapter that was trained beside it");

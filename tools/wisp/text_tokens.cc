@@ -25,6 +25,17 @@ Result<TextTokens> TextTokens::Of(const ModelFile& file) {
   return TextTokens(std::move(vocabulary), LettersOf(words));
 }
 
+Status TextTokens::CheckRoom(const char* what, uint32_t max_length, uint32_t most) const {
+  std::vector<int32_t> around;
+  if (words_) {
+    around.push_back(words_->first());
+  } else {
+    WISP_RETURN_IF_ERROR(tokenizer_->Encode("", {.scratch = scratch_.get()}, around));
+  }
+  if (max_length > around.size() && max_length <= most) return OkStatus();
+  return InvalidArgument(what, " is ", max_length, ", allowed are ", around.size() + 1, " to ", most);
+}
+
 Result<data::Tokenised> TextTokens::Append(std::string_view text, uint32_t max_length,
                                            std::vector<int32_t>& tokens) const {
   const size_t first = tokens.size();

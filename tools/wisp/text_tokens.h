@@ -25,6 +25,10 @@ class TextTokens {
   static Result<TextTokens> Of(const ModelFile& file);
   TextTokens(data::Vocabulary words, data::LetterCase letters) : words_(std::move(words)), letters_(letters) {}
 
+  // Whether texts of at most so many tokens have room for one of their own beside those that stand around every text.
+  // kInvalidArgument names `what`.
+  Status CheckRoom(const char* what, uint32_t max_length, uint32_t most) const;
+
   // Appends 1 to max_length tokens. Not for several threads at once.
   Result<data::Tokenised> Append(std::string_view text, uint32_t max_length, std::vector<int32_t>& tokens) const;
 

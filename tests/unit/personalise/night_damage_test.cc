@@ -6,6 +6,8 @@
 #include <fstream>
 
 #include "runtime/personalise/rebase.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/model/model_test_util.h"
 #include "tests/unit/personalise/night_test_util.h"
 
 namespace wisp {
@@ -136,6 +138,12 @@ TEST_P(NightDamageTest, ARebaseCarriesOverWhatIsWhole) {
   LoseCheckpoint();
   MakeBase(folder_ / "base-2.wisp", 2);
   Harm(files_.candidate, GetParam());
+  // What a night could still write anew is not thrown away.
+  const uint64_t bytes = std::filesystem::file_size(files_.checkpoint);
+  const Status refused = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_}).status();
+  EXPECT_NE(refused.message().find("live one night with the old base first"), std::string::npos) << refused.message();
+  EXPECT_EQ(std::filesystem::file_size(files_.checkpoint), bytes);
+  std::filesystem::remove(files_.checkpoint);
   const auto carried = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_});
   ASSERT_TRUE(carried.ok()) << carried.status().message();
   EXPECT_TRUE(carried->carried) << "of the start";
@@ -173,6 +181,32 @@ TEST_F(NightFilesTest, WhatIsNoModelOfALifeIsNotReplaced) {
   std::getline(std::ifstream(output_), text);
   EXPECT_EQ(text, "a photograph");
   EXPECT_EQ(Charged("training"), 0u);
+}
+
+// A whole model of another kind, or one of another life, is nobody's damage.
+TEST_F(NightFilesTest, AWholeModelOfAnotherKindIsNotReplaced) {
+  Architecture encoder = ModelFile::Open(base_path_)->architecture();
+  encoder.attend = Attend::kAll;
+  encoder.head = {.kind = HeadKind::kEmbedding};
+  const std::vector<float> weights = testing::RandomWeights(encoder, 3);
+  ASSERT_TRUE(WriteModel(output_, {.architecture = encoder, .weights = weights}).ok());
+  const std::string before = test::ReadBytes(output_);
+  EXPECT_EQ(RunNight(Options()).status().code(), StatusCode::kInvalidData);
+  EXPECT_EQ(test::ReadBytes(output_), before);
+  EXPECT_EQ(Charged("training"), 0u);
+}
+
+// A wrong base is found out before anything is put in the place of what is damaged.
+TEST_F(NightFilesTest, AWrongBaseHealsNothing) {
+  MustRun();
+  MakeBase(folder_ / "base-2.wisp", 2);
+  Harm(output_, Damage::kCut);
+  const std::string before = test::ReadBytes(output_);
+  NightOptions o = Options();
+  o.base_path = folder_ / "base-2.wisp";
+  EXPECT_EQ(RunNight(o).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(test::ReadBytes(output_), before);
+  EXPECT_TRUE(files_.HasCandidate() && files_.HasCheckpoint());
 }
 
 // A disk that cannot be read now may be read tomorrow.

@@ -72,8 +72,9 @@ void AddOfFamily(const Family& family, const Architecture& a, const BlockSpec& b
 }
 
 // What config.json does not say and other files do.
-void TakeBeside(const Architecture& from, Architecture& to) {
-  to.token_types.separator = from.token_types.separator;
+void TakeBeside(const Family& family, const Architecture& from, Architecture& to) {
+  // Only BERT's models are given types that follow from separators.
+  if (&family == &BertFamily()) to.token_types.separator = from.token_types.separator;
   if (to.head.kind != HeadKind::kEmbedding) return;
   to.head.pooling = from.head.pooling;
   to.head.pooler = from.head.pooler;
@@ -119,7 +120,7 @@ Result<std::string> WriteConfig(const std::string& name, const Family& family, c
   // What it reads as is what it says: whatever the family cannot say, this finds.
   Result<Description> read = ReadConfig(name, text, {});
   if (!read.ok()) return Unsupported(read.status().message());
-  TakeBeside(a, read->architecture);
+  TakeBeside(family, a, read->architecture);
   if (read->architecture == a) return text;
   return Unsupported(name, ": its architecture is not one of ", model_class->name,
                      ": norms, biases, gates, positions and the head must be those of the family, and all blocks "
