@@ -31,8 +31,8 @@ Result<NightModels> OpenWholeNightModels(const NightFiles& files, const ModelFil
 // Whether the served model is damaged: not one that is whole and of another kind.
 bool IsServedDamaged(const NightFiles& files);
 // Puts the base in the place of a served model that is damaged; true: it did. After HealNightModels, which refuses
-// files of another life. kInvalidData where the file may be no model of anybody's: nothing of a life lies beside it, and it
-// does not begin like a model.
+// files of another life. kInvalidData where the file may be no model of anybody's: nothing of a life lies beside it,
+// and it does not begin like a model.
 Result<bool> HealServed(const NightFiles& files, const std::string& base_path, const SayDamage& say);
 
 }  // namespace wisp
