@@ -80,8 +80,11 @@ Result<NightModels> OpenWholeNightModels(const NightFiles& files, const ModelFil
   NightModels models;
   const auto open = [&](const std::string& path, const ModelFile& origin, std::optional<ModelFile>& model) -> Status {
     Result<std::optional<ModelFile>> opened = OpenNightModel(path, origin);
-    if (opened.ok()) model = *std::move(opened);
-    if (opened.ok() || !IsDamage(opened.status())) return opened.status();
+    if (opened.ok()) {
+      model = *std::move(opened);
+      return OkStatus();
+    }
+    if (!IsDamage(opened.status())) return opened.status();
     say(opened.status().message() + ": what it had learned is lost");
     return OkStatus();
   };
