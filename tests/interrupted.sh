@@ -57,6 +57,22 @@ PY
   expect_private m.wisp p.json
   rm -f m.wisp p.json
 done
+# Without a limit it goes on beyond its target, and says so; one that was not interrupted has nothing to say.
+words=${train[*]}
+read -ra unlimited <<<"${words/--budget 4/}"
+# A kill between a save and the next charge loses nothing: then once more.
+for try in 1 2 3 4 5; do
+  rm -f no.ledger m.wisp
+  interrupted KILL no.ledger "${unlimited[@]}" --out m.wisp --ledger no.ledger --json
+  expect 0 "" "${unlimited[@]}" --out m.wisp --ledger no.ledger --json
+  [ "$(charged no.ledger)" -gt 600 ] && break
+done
+grep -q "its target was 4: it was interrupted" err || fail "five kills, and nothing is said of the target: $(head -c 300 err)"
+json "j['resumed_from'] > 0 and j['steps'] == 600 and j['epsilon'] > 4.1"
+expect 0 "" "${unlimited[@]}" --out m.wisp --ledger whole.ledger --json
+! grep -q "its target was" err || fail "a whole run says: $(grep 'its target was' err)"
+rm -f m.wisp
+
 expect 2 "is given without --checkpoint" "$wisp" train --recipe "$recipe" --model base.wisp --data log.db --checkpoint-every 5 --out m.wisp --ledger x.ledger
 expect 2 "allowed are 1 step and more" "${train[@]}" --checkpoint-every 0 --out m.wisp --ledger x.ledger
 grep -q -- "--checkpoint-every.*" <<<"$("$wisp" train --help)" || fail "the interval is not in the help"

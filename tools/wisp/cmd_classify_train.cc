@@ -168,6 +168,7 @@ class ClassifyTrainCommand {
                          .description = (base() != nullptr ? "fine-tuned by " : "trained by ") + Name()});
     if (is_private()) SayIfRaised(ledger(), limit_before_);
     if (!result.ok()) return result.status();
+    SayIfAboveTarget(*result, recipe_.goal);
     Print(*result);
     return OkStatus();
   }

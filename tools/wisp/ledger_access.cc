@@ -33,6 +33,15 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
          privacy::DoubleText(at->value());
 }
 
+void SayIfAboveTarget(const JobResult& run, const PrivacyGoal& goal) {
+  // An epsilon is calibrated to within 1e-6 of its target.
+  if (run.resumed_from == 0 || !run.epsilon || !goal.epsilon || *run.epsilon <= *goal.epsilon + 1e-6) return;
+  std::fprintf(stderr,
+               "warning: the run cost epsilon %s, and its target was %s: it was interrupted and paid for some steps "
+               "twice, which the target does not cover; a limit (--budget) does\n",
+               privacy::EpsilonText(*run.epsilon).c_str(), privacy::DoubleText(*goal.epsilon).c_str());
+}
+
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta) {
   if (!budget) return std::optional<privacy::EpsilonDelta>();
   if (!(*budget > 0))

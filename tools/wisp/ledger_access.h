@@ -11,6 +11,7 @@
 
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/job.h"
 #include "tools/wisp/commands.h"
 
 namespace wisp::tools {
@@ -20,6 +21,9 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
 
 // What all charges together come to, for people: "epsilon 7.9 of 8 at delta 0.001". Empty without a guarantee.
 std::string SpentInWords(const privacy::Ledger& ledger, double delta);
+
+// Says on standard error if a run that went on from a checkpoint cost more than its target, and what keeps one from it.
+void SayIfAboveTarget(const JobResult& run, const PrivacyGoal& goal);
 
 // What --budget asks for, if it was given: a limit to be set by what spends.
 Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double>& budget, double delta);

@@ -132,6 +132,7 @@ Result<JobResult> TrainingRun::Run() {
                                        .description = (base_ ? "fine-tuned by " : "trained by ") + Name(),
                                        .written = written});
   if (is_private()) SayIfRaised(ledger(), limit_before_);
+  if (result.ok()) SayIfAboveTarget(*result, recipe_.goal);
   return result;
 }
 
