@@ -68,6 +68,9 @@ expect 0 "" "${classify[@]}" --trains blocks --out p.wisp --ledger p.db --json
 json 'j["epsilon"] > 0 and j["noise_multiplier"] == 0.6'
 expect 0 "" "$wisp" inspect p.wisp --json
 json 'j["provenance"][-1]["epsilon"] > 0'
+json 'j["tokenizer"]["tokens"] == 60 and j["tokenizer"]["sep"] == {"id": 3, "text": "[SEP]"} and j["tokenizer"]["bytes"] > 60'
+expect 0 "" "$wisp" inspect bare.wisp --json
+json '"tokenizer" not in j'
 
 # An adapter with a head of its own beside the encoder, and the two as one.
 expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[@]}" --out a.wisp --ledger a.db

@@ -56,7 +56,7 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
     return InvalidData(name, ": is ", (encodes ? "an encoder of texts" : "a classifier"), ", a recommender is needed");
   if (!model.classifier && accept == Accept::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
   if (!model.classifier && !encodes && accept == Accept::kEncoder)
-    return InvalidData(name, ": is a recommender, an encoder of texts or a classifier is needed");
+    return InvalidData(name, ": is a recommender or a decoder, an encoder of texts or a classifier is needed");
   return OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/core/hash.h"
 #include "runtime/inference/batch_recommender.h"
+#include "runtime/inference/texts.h"
 #include "runtime/model/model_file.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"
@@ -111,6 +112,26 @@ Json ClassifierJson(const ModelFile& model) {
           {"tokenizer", tokenizers[static_cast<size_t>(c.tokenizer)]}};
 }
 
+// Of texts: its size, and the tokens with a meaning that it has.
+Result<Json> TokenizerJson(const ModelFile& model) {
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, wisp::TokenizerOf(model));
+  Json j = {{"tokens", tokenizer.size()}, {"bytes", model.tokenizer().size()}};
+  const text::SpecialIds ids = tokenizer.special_ids();
+  for (const auto& [name, id] :
+       {std::pair{"unk", ids.unk}, std::pair{"bos", ids.bos}, std::pair{"eos", ids.eos}, std::pair{"pad", ids.pad},
+        std::pair{"cls", ids.cls}, std::pair{"sep", ids.sep}, std::pair{"mask", ids.mask}}) {
+    if (id >= 0) j[name] = {{"id", id}, {"text", tokenizer.TokenText(id)}};
+  }
+  return j;
+}
+
+void PrintSection(const char* title, const Json& section) {
+  std::printf("%s\n", title);
+  for (const auto& [key, value] : section.items())
+    std::printf("  %-16s %s\n", key.c_str(),
+                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+}
+
 void PrintInspected(const InspectArguments& a, const ModelFile& model, const Json& j, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());
@@ -121,15 +142,10 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
               j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
   if (j.contains("base_hash"))
     std::printf("an adapter, of the model with the hash %s\n", j["base_hash"].get<std::string>().c_str());
-  std::printf("architecture\n");
-  for (const auto& [key, value] : j["architecture"].items())
-    std::printf("  %-16s %s\n", key.c_str(),
-                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
-  const Json classifier = j.value("classifier", Json::object());
-  if (!classifier.empty()) std::printf("classifier\n");
-  for (const auto& [key, value] : classifier.items())
-    std::printf("  %-16s %s\n", key.c_str(),
-                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+  PrintSection("architecture", j["architecture"]);
+  for (const char* section : {"classifier", "tokenizer"}) {
+    if (j.contains(section)) PrintSection(section, j[section]);
+  }
   std::printf("tensors\n");
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterSpec& p = model.parameters()[i];
@@ -202,6 +218,9 @@ Status Inspect(const InspectArguments& a, OutputFormat format) {
   Json j = InspectJson(a.model, model);
   if (model.base_hash() != 0) j["base_hash"] = Hex(model.base_hash());
   if (model.is_classifier()) j["classifier"] = ClassifierJson(model);
+  if (!model.tokenizer().empty()) {
+    WISP_ASSIGN_OR_RETURN(j["tokenizer"], TokenizerJson(model));
+  }
   PrintInspected(a, model, j, format);
   return OkStatus();
 }

@@ -61,7 +61,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   CLI::App* c = app.add_subcommand(
       "classify",
-      "Classify texts: train a classifier privately (DP-FP), test it, use it.\n"
+      "Classify texts: train a classifier privately, test it, use it.\n"
       "  wisp classify train --recipe models/recipes/sst2-dp-fp.json --data train.tsv --out c.wisp --ledger l.db\n"
       "  wisp classify predict --model c.wisp --text \"a charming film\"");
   c->require_subcommand(1);
