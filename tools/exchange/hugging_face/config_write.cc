@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <utility>
 
 #include "tools/exchange/hugging_face/config.h"
 #include "tools/exchange/hugging_face/config_fields.h"
@@ -81,6 +82,38 @@ void TakeBeside(const Family& family, const Architecture& from, Architecture& to
   to.head.unit_length = from.head.unit_length;
 }
 
+// In what a model is not as its family writes one: in the words of wisp inspect, the first of a block that differs.
+std::string Differences(const Architecture& of_family, const Architecture& a) {
+  std::string names;
+  const auto compare = [&names](const char* name, const auto& expected, const auto& given) {
+    if (expected != given) names += (names.empty() ? "" : ", ") + std::string(name);
+  };
+  compare("embedding_scale", of_family.embedding_scale, a.embedding_scale);
+  compare("positions", of_family.positions, a.positions);
+  compare("position_table", of_family.position_table, a.position_table);
+  compare("token_types", of_family.token_types, a.token_types);
+  compare("embedding_norm_epsilon", of_family.embedding_norm_epsilon, a.embedding_norm_epsilon);
+  compare("attend", of_family.attend, a.attend);
+  compare("re_attention", of_family.re_attention, a.re_attention);
+  compare("final norm", std::pair(of_family.final_norm_epsilon, of_family.final_norm_kind),
+          std::pair(a.final_norm_epsilon, a.final_norm_kind));
+  compare("head", of_family.head, a.head);
+  compare("adapter", of_family.adapter, a.adapter);
+  for (size_t i = 0; i < std::min(of_family.blocks.size(), a.blocks.size()); ++i) {
+    const BlockSpec &expected = of_family.blocks[i], &given = a.blocks[i];
+    if (expected == given) continue;
+    compare("norm", expected.norm, given.norm);
+    compare("norm_kind", expected.norm_kind, given.norm_kind);
+    compare("norm_epsilon", expected.norm_epsilon, given.norm_epsilon);
+    compare("residual", expected.residual, given.residual);
+    compare("biases", expected.biases, given.biases);
+    compare("attention", expected.attention, given.attention);
+    compare("feed_forward", expected.feed_forward, given.feed_forward);
+    return names + " of block " + std::to_string(i);
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<const Family*> FamilyNamed(const std::string& name) {
@@ -122,9 +155,8 @@ Result<std::string> WriteConfig(const std::string& name, const Family& family, c
   if (!read.ok()) return Unsupported(read.status().message());
   TakeBeside(family, a, read->architecture);
   if (read->architecture == a) return text;
-  return Unsupported(name, ": its architecture is not one of ", model_class->name,
-                     ": norms, biases, gates, positions and the head must be those of the family, and all blocks "
-                     "alike; wisp inspect shows them");
+  return Unsupported(name, ": its architecture is not one of ", model_class->name, ", whose models differ in ",
+                     Differences(read->architecture, a), "; wisp inspect shows what this one has");
 }
 
 }  // namespace wisp::exchange::hugging_face
