@@ -149,7 +149,7 @@ TEST_F(BatchShapes, AdaptersTrainTheSame) {
 }
 
 TEST_F(BatchShapes, ClassifiersTrainTheSame) {
-  for (const Architecture a : testing::SmallClassifiers()) {
+  for (const Architecture& a : testing::SmallClassifiers()) {
     std::vector<testing::OwnedRecord> owned;
     std::vector<Record> records;
     std::vector<int32_t> labels;
