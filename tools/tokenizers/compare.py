@@ -9,6 +9,7 @@ For each kind of kinds.py it trains a small vocabulary on docs/*.md and the text
 alone, behind a letter and between letters; so many random strings of mixed scripts, emoji, marks, white space and
 control characters; each text given, line by line and whole; pairs; and decoding. Ends with 1 if one id differs.
 """
+
 import argparse
 import array
 import os
@@ -47,7 +48,10 @@ class Ours:
         return lists(self.run(how, b''.join(packed(t.encode()) for t in texts)), 4)
 
     def decode(self, ids, how='decode'):
-        return [t.decode() for t in lists(self.run(how, b''.join(packed(array.array('i', i).tobytes(), len(i)) for i in ids)), 1)]
+        return [
+            t.decode()
+            for t in lists(self.run(how, b''.join(packed(array.array('i', i).tobytes(), len(i)) for i in ids)), 1)
+        ]
 
 
 def packed(data, count=None):
@@ -59,7 +63,7 @@ def lists(data, width):
     while at < len(data):
         size = struct.unpack_from('<I', data, at)[0] * width
         at += 4
-        part = data[at:at + size]
+        part = data[at : at + size]
         found.append(part if width == 1 else list(array.array('i', part)))
         at += size
     return found
@@ -74,17 +78,114 @@ def characters():
         yield 'x' + chr(c) + 'y'
 
 
-BLOCKS = [(0x20, 0x7f), (0x20, 0x7f), (0x20, 0x7f), (0, 0x20), (0x80, 0x250), (0x250, 0x370), (0x370, 0x400), (0x400, 0x530), (0x590, 0x700),
-          (0x900, 0xe00), (0xe00, 0x1000), (0x1100, 0x1200), (0x1e00, 0x2000), (0x2000, 0x2070), (0x20a0, 0x2c00),
-          (0x2e80, 0x3400), (0x4e00, 0x9fff), (0xa000, 0xabff), (0xac00, 0xd7a4), (0xf900, 0x10000), (0x10000, 0x12000),
-          (0x16000, 0x17000), (0x1b000, 0x1b300), (0x1d000, 0x1d800), (0x1e000, 0x1f000), (0x1f000, 0x1fb00), (0x20000, 0x20100),
-          (0x2f800, 0x2fa20), (0xe0000, 0xe0200), (0xfe00, 0xfe10)]
-PIECES = ["'s", "'S", "'\u017f", "'ll", "'LL", "'Re", "n't", ' ', '  ', '   ', '\n', '\r\n', '\t', '\u00a0', '\u3000', '\u2028', '\u200b', '\u200d',
-          '\ufeff', '\u0301', '\u0308', '\u0345', '\u0327\u0301', '\u1100\u1161\u11a8', '\u0130', '\u1e9e', '\u212a', '\u2581', '\u2581\u2581', '\0', '\x7f',
-          '👩\u200d👩\u200d👧', '🇩🇪', '👍🏽', '\ufb01', '\uff21', '①', '½', '12345', '3.14', '--', '...', '<|im_start|>', '<|im', '<strip>', '<left>',
-          '<right>', 'lone', 'Yesterday', 'yesterday', 'New York', '[MASK]', '[CLS]', '<mask>', '</s>', '<s>', '<unk>', '<|endoftext|>', '<0x0A>', '<0xE2>', '##',
-          '\u0915\u094d\u0937', '\u0ba8\u0bbf', '\u0e33', '\u200c', '\u0600', '\U000110bd', '\U0001f3fb', 'ﷺ', '㌔']
-WORDS = 'the a The film is good and of to it was I never seen such an un believ able story isn\'t don\'t we\'ll café naïve Straße'.split()
+BLOCKS = [
+    (0x20, 0x7F),
+    (0x20, 0x7F),
+    (0x20, 0x7F),
+    (0, 0x20),
+    (0x80, 0x250),
+    (0x250, 0x370),
+    (0x370, 0x400),
+    (0x400, 0x530),
+    (0x590, 0x700),
+    (0x900, 0xE00),
+    (0xE00, 0x1000),
+    (0x1100, 0x1200),
+    (0x1E00, 0x2000),
+    (0x2000, 0x2070),
+    (0x20A0, 0x2C00),
+    (0x2E80, 0x3400),
+    (0x4E00, 0x9FFF),
+    (0xA000, 0xABFF),
+    (0xAC00, 0xD7A4),
+    (0xF900, 0x10000),
+    (0x10000, 0x12000),
+    (0x16000, 0x17000),
+    (0x1B000, 0x1B300),
+    (0x1D000, 0x1D800),
+    (0x1E000, 0x1F000),
+    (0x1F000, 0x1FB00),
+    (0x20000, 0x20100),
+    (0x2F800, 0x2FA20),
+    (0xE0000, 0xE0200),
+    (0xFE00, 0xFE10),
+]
+PIECES = [
+    "'s",
+    "'S",
+    "'\u017f",
+    "'ll",
+    "'LL",
+    "'Re",
+    "n't",
+    ' ',
+    '  ',
+    '   ',
+    '\n',
+    '\r\n',
+    '\t',
+    '\u00a0',
+    '\u3000',
+    '\u2028',
+    '\u200b',
+    '\u200d',
+    '\ufeff',
+    '\u0301',
+    '\u0308',
+    '\u0345',
+    '\u0327\u0301',
+    '\u1100\u1161\u11a8',
+    '\u0130',
+    '\u1e9e',
+    '\u212a',
+    '\u2581',
+    '\u2581\u2581',
+    '\0',
+    '\x7f',
+    '👩\u200d👩\u200d👧',
+    '🇩🇪',
+    '👍🏽',
+    '\ufb01',
+    '\uff21',
+    '①',
+    '½',
+    '12345',
+    '3.14',
+    '--',
+    '...',
+    '<|im_start|>',
+    '<|im',
+    '<strip>',
+    '<left>',
+    '<right>',
+    'lone',
+    'Yesterday',
+    'yesterday',
+    'New York',
+    '[MASK]',
+    '[CLS]',
+    '<mask>',
+    '</s>',
+    '<s>',
+    '<unk>',
+    '<|endoftext|>',
+    '<0x0A>',
+    '<0xE2>',
+    '##',
+    '\u0915\u094d\u0937',
+    '\u0ba8\u0bbf',
+    '\u0e33',
+    '\u200c',
+    '\u0600',
+    '\U000110bd',
+    '\U0001f3fb',
+    'ﷺ',
+    '㌔',
+]
+WORDS = (
+    'the a The film is good and of to it was I never seen such an un believ able story isn\'t don\'t we\'ll '
+    'café naïve Straße'
+).split()
 
 
 def random_string(draw):
@@ -112,6 +213,7 @@ def random_strings(count, seed):
 
 class Counter:
     """What was compared and what differed, by kind and subject."""
+
     def __init__(self):
         self.compared, self.wrong = 0, 0
 
@@ -147,7 +249,13 @@ def compare_texts(kind, subject, texts, ours, reference, counter, special=True, 
         counter.add(kind, subject + ', decoded', theirs, ours.decode(theirs), texts_of)
         # A stream ends as the whole does; in between, the reference leaves out what it never completes.
         whole = [i for i, t in enumerate(texts_of) if '\ufffd' not in t]
-        counter.add(kind, subject + ', streamed', [theirs[i] for i in whole], ours.decode([theirs[i] for i in whole], 'stream'), [texts_of[i] for i in whole])
+        counter.add(
+            kind,
+            subject + ', streamed',
+            [theirs[i] for i in whole],
+            ours.decode([theirs[i] for i in whole], 'stream'),
+            [texts_of[i] for i in whole],
+        )
 
 
 def compare_kind(kind, ours, reference, options, counter):
@@ -156,7 +264,13 @@ def compare_kind(kind, ours, reference, options, counter):
     some = list(random_strings(min(options.strings, 20000), options.seed + 1))
     compare_texts(kind, 'random strings', some, ours, reference, counter, decode=True)
     pairs = list(zip(some[0::2], some[1::2]))
-    counter.add(kind, 'pairs', pairs, ours.encode([t for pair in pairs for t in pair], 'pair'), [e.ids for e in reference.encode_batch_fast(pairs)])
+    counter.add(
+        kind,
+        'pairs',
+        pairs,
+        ours.encode([t for pair in pairs for t in pair], 'pair'),
+        [e.ids for e in reference.encode_batch_fast(pairs)],
+    )
     draw = random.Random(options.seed)
     size = reference.get_vocab_size()
     ids = [[draw.randrange(size) for _ in range(draw.randrange(1, 12))] for _ in range(min(options.strings, 20000))]
@@ -182,7 +296,10 @@ def speed(kind, path, reference, ours, texts, times=5):
     mine = statistics.median(float(row[0]) for row in rows)
     other = statistics.median(theirs)
     size = sum(len(t.encode()) for t in lines) / 1e6
-    print(f'  {kind}, {path}: ours {size / mine:.1f} MB/s, theirs {size / other:.1f} MB/s, {other / mine:.2f} times as fast')
+    print(
+        f'  {kind}, {path}: ours {size / mine:.1f} MB/s, theirs {size / other:.1f} MB/s, '
+        f'{other / mine:.2f} times as fast'
+    )
 
 
 def main():
@@ -196,15 +313,24 @@ def main():
     parser.add_argument('--json', help='compare with this tokenizer.json instead')
     parser.add_argument('texts', nargs='*', help='texts in UTF-8 to compare and to train on')
     options = parser.parse_args()
-    lines = [line for path in sorted((ROOT / 'docs').glob('*.md')) for line in path.read_text().splitlines(keepends=True)]
-    given = {path: pathlib.Path(path).read_bytes().decode(errors='replace').splitlines(keepends=True) for path in options.texts}
+    lines = [
+        line for path in sorted((ROOT / 'docs').glob('*.md')) for line in path.read_text().splitlines(keepends=True)
+    ]
+    given = {
+        path: pathlib.Path(path).read_bytes().decode(errors='replace').splitlines(keepends=True)
+        for path in options.texts
+    }
     for part in given.values():
         lines += part
     counter = Counter()
     print(f'tokenizers {tokenizers.__version__}, {options.strings} random strings, seed {options.seed}')
     with tempfile.TemporaryDirectory() as folder:
         for kind in ['json'] if options.json else options.kinds.split(','):
-            reference = tokenizers.Tokenizer.from_file(options.json) if options.json else kinds.train(kind, lines, options.vocabulary)
+            reference = (
+                tokenizers.Tokenizer.from_file(options.json)
+                if options.json
+                else kinds.train(kind, lines, options.vocabulary)
+            )
             path = os.path.join(folder, kind + '.json')
             reference.save(path)
             reference = tokenizers.Tokenizer.from_file(path)
@@ -216,8 +342,11 @@ def main():
             before = counter.compared, counter.wrong
             begin = time.perf_counter()
             compare_kind(kind, ours, reference, options, counter)
-            print(f'{kind}: {counter.compared - before[0]} compared, {counter.wrong - before[1]} differ, '
-                  f'{time.perf_counter() - begin:.0f} s', flush=True)
+            print(
+                f'{kind}: {counter.compared - before[0]} compared, {counter.wrong - before[1]} differ, '
+                f'{time.perf_counter() - begin:.0f} s',
+                flush=True,
+            )
     if not options.speed:
         print(f'{counter.compared} compared, {counter.wrong} differ')
     sys.exit(1 if counter.wrong else 0)

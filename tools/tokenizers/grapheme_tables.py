@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes runtime/text/generated/grapheme_classes.inc: where graphemes end otherwise than utf8proc 2.8 (Unicode 14) says.
+"""Writes runtime/text/generated/grapheme_classes.inc: where graphemes end otherwise than utf8proc 2.8
+(Unicode 14) says.
 
     tools/tokenizers/grapheme_tables.py > runtime/text/generated/grapheme_classes.inc
 
@@ -7,6 +8,7 @@ Which characters join the one before them is asked of the reference: a charsmap 
 a short grapheme that begins with it. The other classes are those of the package `regex`, where the reference cannot be
 asked. Needs the packages `tokenizers`, `sentencepiece` and `regex`, and utf8proc's shared library of version 2.8.
 """
+
 import ctypes
 import ctypes.util
 import sys
@@ -21,8 +23,22 @@ except ImportError as error:
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 EVERYTHING = ''.join(map(chr, CODE_POINTS))
 # The numbers of utf8proc_boundclass_t.
-CLASSES = {'Other': 1, 'CR': 2, 'LF': 3, 'Control': 4, 'Extend': 5, 'L': 6, 'V': 7, 'T': 8, 'LV': 9, 'LVT': 10,
-           'Regional_Indicator': 11, 'SpacingMark': 12, 'Prepend': 13, 'ZWJ': 14}
+CLASSES = {
+    'Other': 1,
+    'CR': 2,
+    'LF': 3,
+    'Control': 4,
+    'Extend': 5,
+    'L': 6,
+    'V': 7,
+    'T': 8,
+    'LV': 9,
+    'LVT': 10,
+    'Regional_Indicator': 11,
+    'SpacingMark': 12,
+    'Prepend': 13,
+    'ZWJ': 14,
+}
 PICTOGRAPHIC, JOINS = 19, (5, 12, 14)
 
 
@@ -75,7 +91,10 @@ def show(name, runs):
 
 def main():
     consonants, linkers = members('InCB=Consonant'), members('InCB=Linker')
-    print(f'// Made by tools/tokenizers/grapheme_tables.py of tokenizers {tokenizers.__version__} and regex {regex.__version__};')
+    print(
+        f'// Made by tools/tokenizers/grapheme_tables.py of tokenizers {tokenizers.__version__} '
+        f'and regex {regex.__version__};'
+    )
     print('// not edited by hand.')
     print('struct GraphemeRange {\n  uint32_t first, last, kind;\n};')
     show('GraphemeClasses', ranges(classes()))

@@ -3,11 +3,12 @@
 
     tools/tokenizers/unicode_tables.py > runtime/text/generated/unicode_flags.inc
 
-The reference (the package `tokenizers`) takes its properties of characters from libraries of different Unicode versions.
-So each property is asked of the reference itself, one code point after the other. Only where a flag is set is utf8proc
-asked what a character becomes: a newer utf8proc, which knows more characters, changes nothing.
+The reference (the package `tokenizers`) takes its properties of characters from libraries of different Unicode
+versions. So each property is asked of the reference itself, one code point after the other. Only where a flag is set
+is utf8proc asked what a character becomes: a newer utf8proc, which knows more characters, changes nothing.
 Needs the package `tokenizers` and the shared library of utf8proc (Debian: libutf8proc2).
 """
+
 import ctypes
 import ctypes.util
 import sys
@@ -20,15 +21,29 @@ except ImportError:
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 BLOCK = 128
-FLAGS = ['Letter', 'Number', 'PatternSpace', 'White', 'Punctuation', 'Removed', 'Nonspacing', 'Mark', 'Word', 'Numeric',
-         'Decomposes', 'DecomposesCompat', 'Reorders', 'Lowers']
+FLAGS = [
+    'Letter',
+    'Number',
+    'PatternSpace',
+    'White',
+    'Punctuation',
+    'Removed',
+    'Nonspacing',
+    'Mark',
+    'Word',
+    'Numeric',
+    'Decomposes',
+    'DecomposesCompat',
+    'Reorders',
+    'Lowers',
+]
 
 
 def isolated(splitter, separator):
     """The code points that become a piece of their own between two separators."""
     found = set()
     for start in range(0, len(CODE_POINTS), 2000):
-        part = CODE_POINTS[start:start + 2000]
+        part = CODE_POINTS[start : start + 2000]
         text = separator + separator.join(map(chr, part)) + separator
         for _, (begin, end) in splitter.pre_tokenize_str(text):
             if end == begin + 1 and begin % 2 == 1:
@@ -39,7 +54,7 @@ def isolated(splitter, separator):
 def removed(splitter):
     found = set()
     for start in range(0, len(CODE_POINTS), 2000):
-        part = CODE_POINTS[start:start + 2000]
+        part = CODE_POINTS[start : start + 2000]
         text = 'a' + 'a'.join(map(chr, part)) + 'a'
         kept = {i for _, (begin, end) in splitter.pre_tokenize_str(text) for i in range(begin, end)}
         found.update(c for i, c in enumerate(part) if 2 * i + 1 not in kept)
@@ -77,7 +92,8 @@ def properties():
         'Decomposes': where(normalizers.NFD(), changes),
         'DecomposesCompat': where(normalizers.NFKD(), changes),
         # A mark with a class other than 0 is moved before U+0345, whose class is the highest.
-        'Reorders': {c for c in CODE_POINTS if normalizers.NFD().normalize_str('\u0345' + chr(c))[-1] == '\u0345'} | {0x345},
+        'Reorders': {c for c in CODE_POINTS if normalizers.NFD().normalize_str('\u0345' + chr(c))[-1] == '\u0345'}
+        | {0x345},
         'Lowers': where(normalizers.Lowercase(), changes),
     }
     assert list(found) == FLAGS
@@ -88,7 +104,9 @@ def lower_exceptions(lowers):
     """Where the reference's lower case is of another Unicode version than utf8proc's."""
     library = ctypes.CDLL(ctypes.util.find_library('utf8proc') or 'libutf8proc.so.2')
     lower = normalizers.Lowercase().normalize_str
-    return [(c, lower(chr(c))) for c in sorted(lowers) if [library.utf8proc_tolower(c)] != list(map(ord, lower(chr(c))))]
+    return [
+        (c, lower(chr(c))) for c in sorted(lowers) if [library.utf8proc_tolower(c)] != list(map(ord, lower(chr(c))))
+    ]
 
 
 def rows(values):
@@ -113,12 +131,15 @@ def main():
     number = {flags: i for i, flags in enumerate(sets)}
     blocks, index, seen = [], [], {}
     for start in range(0, 0x110000, BLOCK):
-        block = tuple(number[b] for b in bits[start:start + BLOCK])
+        block = tuple(number[b] for b in bits[start : start + BLOCK])
         if block not in seen:
             seen[block] = len(blocks)
             blocks.append(block)
         index.append(seen[block])
-    print(f'// Made by tools/tokenizers/unicode_tables.py of the package tokenizers {tokenizers.__version__}; not edited by hand.')
+    print(
+        f'// Made by tools/tokenizers/unicode_tables.py of the package tokenizers {tokenizers.__version__}; '
+        f'not edited by hand.'
+    )
     print('\n'.join(f'inline constexpr uint16_t k{name} = 1 << {bit};' for bit, name in enumerate(FLAGS)))
     print(f'inline constexpr uint16_t kFlagSets[] = {{\n' + '\n'.join(rows(sets)) + '\n};')
     print(f'inline constexpr uint16_t kBlockOf[] = {{\n' + '\n'.join(rows(index)) + '\n};')
@@ -130,7 +151,9 @@ def main():
     several = [(c, text) for c, text in lower_exceptions(found['Lowers']) if len(text) != 1]
     assert several == [(0x130, 'i\u0307')], several
     print('// The reference knows a lower case that utf8proc 2.8 does not.')
-    print('struct LowerException {\n  uint32_t upper, lower;\n};\ninline constexpr LowerException kLowerExceptions[] = {')
+    print(
+        'struct LowerException {\n  uint32_t upper, lower;\n};\ninline constexpr LowerException kLowerExceptions[] = {'
+    )
     print('\n'.join(rows(f'{{{c},{ord(text)}}}' for c, text in exceptions)) + '\n};')
     for name in FLAGS:
         print(f'{name}: {len(found[name])}', file=sys.stderr)

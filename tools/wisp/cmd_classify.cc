@@ -20,12 +20,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<Record> RecordsOf(const data::LabelledSequences& sequences) {
-  std::vector<Record> records;
-  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), {&sequences.labels[i], 1}});
-  return records;
-}
-
 // An open classifier with its vocabulary, ready for texts.
 struct Opened {
   ModelFile file;

@@ -23,12 +23,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::vector<Record> RecordsOf(const data::LabelledSequences& sequences) {
-  std::vector<Record> records;
-  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), {&sequences.labels[i], 1}});
-  return records;
-}
-
 // Labels that name no class while texts do, or that are long or all different, are texts.
 Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, const std::vector<std::string>& classes) {
   const auto is_class = [&](const std::string& word) {

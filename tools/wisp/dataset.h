@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "runtime/data/labelled.h"
 #include "runtime/data/readers.h"
+#include "runtime/layers/record.h"
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 
@@ -40,6 +42,9 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
 // That each label of --public-dataset is one of the provenance of the models, of which each may be null:
 // kInvalidArgument names the labels that there are. A misspelt one would declare nothing.
 Status CheckLabels(const std::vector<std::string>& public_datasets, std::initializer_list<const ModelFile*> models);
+
+// Texts with the label of each as its one target. Views: `sequences` must outlive them.
+std::vector<Record> RecordsOf(const data::LabelledSequences& sequences);
 
 std::vector<std::string> SplitCommas(const std::string& text);
 
