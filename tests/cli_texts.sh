@@ -78,6 +78,18 @@ expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[
 accuracy e.wisp 0.9 --adapter a.wisp
 expect 0 "" "$wisp" merge e.wisp --adapter a.wisp --out merged.wisp
 accuracy merged.wisp 0.9
+# It goes on from where it stopped, without steps as it is; the base's weights stay.
+cp a.wisp first.wisp
+expect 0 "" "${classify[@]}" --adapter a.wisp --other-data --epochs 5 --learning-rate 1e-12 "${again[@]}" --out b.wisp --ledger a.db
+accuracy e.wisp 0.9 --adapter b.wisp
+expect 0 "" "${classify[@]}" --adapter a.wisp --other-data --epochs 5 "${again[@]}" --out b.wisp --ledger a.db
+cmp -s a.wisp b.wisp && fail "an adapter that was trained further is as it was"
+cmp -s a.wisp first.wisp || fail "an adapter changed that another one was made of"
+expect 0 "" "$wisp" inspect b.wisp --json
+json 'len(j["provenance"]) == 3 and all(p["epsilon"] is None for p in j["provenance"][1:])'
+expect 2 "without --base" "$wisp" classify train --recipe r.json --adapter a.wisp --data train.tsv --out refused.wisp --ledger refused.db
+expect 2 "leave one of the two out" "${classify[@]}" --adapter a.wisp --lora 2 --out refused.wisp --ledger refused.db
+expect 4 "a.wisp: it was trained on 'train.tsv' before, without a guarantee" "${classify[@]}" --adapter a.wisp --out refused.wisp --ledger refused.db
 expect 3 "adapter" "$wisp" classify evaluate --model a.wisp --data train.tsv
 expect 3 "is no classifier" "$wisp" classify evaluate --model e.wisp --data train.tsv
 # The sound modes of DP-FP on the same encoder.

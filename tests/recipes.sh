@@ -41,5 +41,8 @@ sed 's/negative/bad/; s/positive/good/' texts.tsv >classes.tsv
 expect 0 "" "$wisp" classify train --recipe minilm.json --base encoder.wisp --other-data --data classes.tsv --out fine.wisp --epochs 0.2 --threads 1 \
   --num-records-public 400 --batch 40 --delta 0.001 --noise-multiplier 2 --ledger fine.ledger
 ran=$((ran + 1))
+expect 0 "" "$wisp" train --recipe "$recipes/tinyshakespeare.json" --data texts.tsv --record line --out bytes.wisp "${few[@]}" --num-records-public 400 --batch 40 \
+  --delta 0.001 --noise-multiplier 2 --ledger bytes.ledger
+ran=$((ran + 1))
 [ "$ran" = "$(find "$recipes" -name '*.json' | wc -l)" ] || fail "$ran recipes were run of $(find "$recipes" -name '*.json' | wc -l): a new one is to be added here"
 finish

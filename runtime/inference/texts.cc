@@ -1,5 +1,7 @@
 #include "runtime/inference/texts.h"
 
+#include <algorithm>
+
 namespace wisp {
 
 Result<text::Tokenizer> TokenizerOf(const ModelFile& file) {
@@ -9,6 +11,25 @@ Result<text::Tokenizer> TokenizerOf(const ModelFile& file) {
   if (tokenizer.size() <= file.num_items()) return tokenizer;
   return InvalidData(file.name(), ": its tokenizer has ", tokenizer.size(), " tokens, the model has rows for ",
                      file.num_items());
+}
+
+Result<bool> AppendRecord(const text::Tokenizer& tokenizer, std::string_view text, TextEnd end, size_t most,
+                          text::Scratch* scratch, std::vector<int32_t>& ids) {
+  const size_t first = ids.size();
+  WISP_RETURN_IF_ERROR(tokenizer.Encode(text, {.scratch = scratch}, ids));
+  const int32_t mark = tokenizer.special_ids().eos;
+  const bool is_marked = ids.size() > first + 1 && ids.back() == mark;
+  if (end == TextEnd::kMarked && mark >= 0 && !is_marked) ids.push_back(mark);
+  if (ids.size() - first <= most) return false;
+  ids.resize(first + most);
+  return true;
+}
+
+Result<size_t> BytesAskedFor(const text::Tokenizer& tokenizer, std::span<const int32_t> record) {
+  if (record.empty()) return size_t{0};
+  WISP_ASSIGN_OR_RETURN(const std::string all, tokenizer.Decode(record, {}));
+  WISP_ASSIGN_OR_RETURN(const std::string first, tokenizer.Decode(record.first(1), {}));
+  return all.size() - std::min(all.size(), first.size());
 }
 
 }  // namespace wisp

@@ -5,6 +5,10 @@
 #ifndef WISP_RUNTIME_INFERENCE_TEXTS_H_
 #define WISP_RUNTIME_INFERENCE_TEXTS_H_
 
+#include <span>
+#include <string_view>
+#include <vector>
+
 #include "runtime/core/status.h"
 #include "runtime/model/model_file.h"
 #include "runtime/text/tokenizer.h"
@@ -14,6 +18,19 @@ namespace wisp {
 // Valid as long as the file. kInvalidArgument: the model brings none. kInvalidData: a damaged one, or one with more
 // tokens than the model has items. kUnsupported: one of a newer version.
 Result<text::Tokenizer> TokenizerOf(const ModelFile& file);
+
+// How a text becomes a record of a decoder. Ends are marked where texts are whole: of a piece of one they are not.
+enum class TextEnd { kMarked, kOpen };
+
+// Appends what the tokenizer makes of a text, as a prompt is made tokens, and behind it the token for an end, where
+// there is one, the text did not bring it and it is marked. At most `most` tokens, 2 or more: the end of a longer text
+// is left out, and its mark with it. Whether anything was left out. Errors of Tokenizer::Encode.
+Result<bool> AppendRecord(const text::Tokenizer& tokenizer, std::string_view text, TextEnd end, size_t most,
+                          text::Scratch* scratch, std::vector<int32_t>& ids);
+
+// Of such a record the bytes of text behind its first token, those that a decoder is asked for. A token for an end has
+// none. Where the record was cut within a character up to three too many.
+Result<size_t> BytesAskedFor(const text::Tokenizer& tokenizer, std::span<const int32_t> record);
 
 }  // namespace wisp
 

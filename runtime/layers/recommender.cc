@@ -85,6 +85,10 @@ const float* Recommender::Represent(RecordContext& context, std::span<const int3
   return Encode(context, EnterOne(context, inputs), /*wanted=*/1);
 }
 
+const float* Recommender::RepresentEach(RecordContext& context, std::span<const int32_t> history) const {
+  return Encode(context, EnterOne(context, history), /*wanted=*/0);
+}
+
 void Recommender::Represent(RecordContext& context, Batch batch, float* h_BD) const {
   for (const Record& record : batch) {
     device_.memory.copy_out(h_BD, Represent(context, record.inputs), architecture_.width * sizeof(float));

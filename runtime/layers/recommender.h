@@ -39,6 +39,8 @@ class Recommender final : public GraphBase {
   // The two halves of Score: the hidden state [D] after the last item, valid until the buffers are used again; and the
   // scores of one tile of items for `rows` of them (NextItemHead::ScoreTile).
   const float* Represent(RecordContext& context, std::span<const int32_t> history) const;
+  // The hidden states after every item of a history [items, D], which passes as a whole: context.past is 0.
+  const float* RepresentEach(RecordContext& context, std::span<const int32_t> history) const;
   // See Graph. The records pass one after the other.
   void Represent(RecordContext& context, Batch batch, float* h_BD) const;
   void ScoreTile(const Weights& weights, const float* h_RD, size_t rows, size_t tile, float* scores) const {

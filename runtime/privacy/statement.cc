@@ -56,7 +56,7 @@ std::string_view UnitInWords(PrivacyUnit unit) {
     case PrivacyUnit::kDay:
       return "one day of a user, not the user: what is done on many days may be learned";
     case PrivacyUnit::kInteraction:
-      return "one interaction of a user, not the user: what is done many times may be learned";
+      return "one interaction of a user, or one text, not the user: what is done or written many times may be learned";
   }
   return "";
 }

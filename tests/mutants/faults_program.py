@@ -37,5 +37,24 @@ def reproduced_tables():
     ])
 
 
+# Records of text stay apart, one text is one record, and what one holds decides nothing about another.
+def texts():
+    return table("runtime/data/texts.cc", [
+        ("chunks-that-overlap", "AddChunks", "file.substr(begin, end - begin)", "file.substr(begin, end - begin + 1)", "texts_test"),
+        ("paragraphs-that-run-on", "AddParagraphs", "last > 0 && lines.number() == last + 1", "last > 0", "texts_test"),
+        ("tokens-of-a-text-that-was-dropped", "EncodeTexts", "      out.tokens.resize(out.begin.back());\n      if (out.num_dropped++ == 0)", "      if (out.num_dropped++ == 0)", "texts_test"),
+        ("a-refusal-for-a-bad-text", "EncodeTexts", "if (!drop_bad) return fault;", "return fault;", "texts_test"),
+    ]) + table("runtime/train/run/language.cc", [
+        ("a-target-of-the-next-record", "RecordsOf", "texts.Record(i)", "std::span<const int32_t>(texts.Record(i).data(), texts.Record(i).size() + 1)", "language_model_test"),
+    ]) + table("runtime/inference/texts.cc", [
+        ("a-cut-record-that-is-not", "AppendRecord", "ids.resize(first + most);", "", "language_model_test"),
+    ]) + table("tools/wisp/text_records.cc", [
+        ("a-private-run-refuses-a-bad-text", "ReadTextRecords", "EncodeTexts(texts, tokenise, options.private_run)", "EncodeTexts(texts, tokenise, false)", "cli_train_texts.sh"),
+        ("held-out-texts-are-trained-on", "ReadTextRecords", "(is_held_out ? out.held_out : out.records).push_back(all[i]);", "out.records.push_back(all[i]);", "cli_train_texts.sh"),
+    ]) + table("tools/wisp/cmd_train.cc", [
+        ("a-statement-that-names-no-record", "SayWhatIsProtected", 's.protected_parts.front() += "; a record is " + data::InWords(unit);', "", "cli_train_texts.sh"),
+    ])
+
+
 def faults():
-    return items_of_private_data() + deltas() + figures() + reproduced_tables()
+    return items_of_private_data() + deltas() + figures() + reproduced_tables() + texts()

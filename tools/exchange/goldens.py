@@ -7,7 +7,9 @@
 
 A folder for each: config.json and model.safetensors as save_pretrained writes them, and expected.json: ids, and the
 embedding, the scores of the classes, or those of the next token after the last position. The weights are those of the
-file; the reference computes with them in double precision. Made with torch 2.14.1 and transformers 5.24.0.
+file; the reference computes with them in double precision. For gpt2 and llama also a folder "gradient": losses.json has
+the loss of each text as a language model is trained (the mean cross-entropy of the next token) and the length of its
+gradient, and model.safetensors the gradient of the text with the number "of", under the names of the weights. Made with torch 2.14.1 and transformers 5.24.0.
 Exit code 77: a package is missing.
 """
 import json
@@ -19,6 +21,7 @@ import sys
 try:
     import torch
     import transformers
+    from safetensors.torch import save_file
 except ImportError as error:
     print(f"goldens: {error.name} is not installed, nothing was made", file=sys.stderr)
     sys.exit(77)
@@ -158,6 +161,31 @@ def families():
     }
 
 
+LANGUAGE = ("gpt2", "llama")
+
+
+def loss_of(model, ids):
+    """The mean cross-entropy of each token but the first, which nothing foretells."""
+    logits = model(input_ids=torch.tensor([ids[:-1]])).logits[0]
+    return torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]))
+
+
+def write_gradients(model, folder, ids):
+    cases, of = [], len(ids) - 1
+    for i, one in enumerate(ids):
+        model.zero_grad()
+        loss = loss_of(model, one)
+        loss.backward()
+        gradients = {name: p.grad.float().contiguous() for name, p in model.named_parameters()}
+        norm = sum(float(p.grad.square().sum()) for p in model.parameters()) ** 0.5
+        cases.append({"ids": one, "loss": float(loss.detach()), "norm": norm})
+        if i == of:
+            os.makedirs(folder, exist_ok=True)
+            save_file(gradients, os.path.join(folder, "model.safetensors"), metadata={"format": "pt"})
+    model.config.save_pretrained(folder)
+    write_json(os.path.join(folder, "losses.json"), {"of": of, "cases": cases})
+
+
 def make(out, name, seed):
     model_class, config, compared, beside, number_type = families()[name]
     folder = os.path.join(out, name)
@@ -172,6 +200,8 @@ def make(out, name, seed):
     ids = texts(config.model_type == "bert")
     cases = [{"ids": one, "expected": [float(x) for x in compared(model, one)]} for one in ids]
     write_json(os.path.join(folder, "expected.json"), {"what": compared.__name__, "cases": cases})
+    if name in LANGUAGE:
+        write_gradients(model, os.path.join(folder, "gradient"), [one for one in ids if len(one) > 1])
     return folder
 
 

@@ -125,7 +125,8 @@ class ClassifyTrainCommand {
                                                 {"--ledger", a_.ledger},
                                                 {"--anchor", a_.anchor.file}}));
     }
-    WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint}, {{"--out", a_.out}, {"--base", a_.base}}));
+    WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint},
+                                     {{"--out", a_.out}, {"--base", a_.base}, {"--adapter", a_.adapter}}));
     dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;
     WISP_RETURN_IF_ERROR(OpenBase());
     WISP_RETURN_IF_ERROR(CheckMaxLength());
@@ -270,6 +271,15 @@ class ClassifyTrainCommand {
   }
 
   Status CheckAdapter() const {
+    const std::optional<AdapterSpec> own = OwnAdapter();
+    if (own && a_.lora)
+      return InvalidArgument("--lora makes a new adapter and --adapter trains one further: leave one of the two out");
+    if (own && recipe_.adapter) {
+      AdapterSpec asked = *recipe_.adapter;
+      asked.has_head = own->has_head;
+      if (asked != *own)
+        return InvalidArgument(a_.adapter, ": is another adapter than the one of the recipe: leave one of the two out");
+    }
     if (!recipe_.adapter || base() == nullptr || !base()->is_classifier()) return OkStatus();
     if (base()->classifier().norm_bound == 0) return OkStatus();
     return Unsupported(a_.base,
@@ -281,10 +291,17 @@ class ClassifyTrainCommand {
   // Of a text in training: fewer tokens than the model reads take less time and memory.
   uint32_t MaxLength() const { return a_.max_length.value_or(recipe_.encoder.max_length); }
 
+  // That of --adapter, trained further.
+  std::optional<AdapterSpec> OwnAdapter() const {
+    return base() != nullptr ? base()->architecture().adapter : std::nullopt;
+  }
+
   Status OpenBase() {
+    if (a_.base.empty() && !a_.adapter.empty())
+      return InvalidArgument("--adapter is given without --base, the model that it was trained beside");
     if (a_.base.empty()) return OkStatus();
     if (!a_.vocabulary.empty()) return InvalidArgument("--vocabulary does not go with --base, which has its own");
-    WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::Open(a_.base, Verify::kFull, Accept::kAny));
+    WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a_.base, a_.adapter, Verify::kFull, Accept::kAny));
     base_.emplace(std::move(file));
     if (base_->is_classifier()) {
       if (base_->classifier().class_names != recipe_.classes)
@@ -317,7 +334,7 @@ class ClassifyTrainCommand {
 
   Status MakeStart() {
     architecture_ = WithClasses(recipe_.encoder, static_cast<uint32_t>(recipe_.classes.size()));
-    if (recipe_.adapter) {
+    if (recipe_.adapter && !OwnAdapter()) {
       if (base() == nullptr)
         return InvalidArgument("an adapter trains beside the weights of a model: start from one (--base)");
       architecture_.adapter = recipe_.adapter;
@@ -339,6 +356,7 @@ class ClassifyTrainCommand {
   Status Begin() {
     FineTuneStart start{.base = base(),
                         .base_path = a_.base,
+                        .adapter_path = a_.adapter,
                         .dataset = Dataset(),
                         .other_data = a_.other_data,
                         .run = Name() + " " + Timestamp(),

@@ -251,7 +251,9 @@ class ReproduceCommand {
     const auto number = [&](const char* key, int digits) { return Fixed(f[key].get<double>(), digits); };
     switch (cell.kind) {
       case Kind::kTrain:
-        return "NDCG@10 " + number("ndcg@10", 4) + ", HIT@10 " + number("hit@10", 4) +
+        return (f.contains("ndcg@10")
+                    ? "NDCG@10 " + number("ndcg@10", 4) + ", HIT@10 " + number("hit@10", 4)
+                    : "loss " + number("loss", 4) + ", " + number("bits_per_byte", 4) + " bits a byte") +
                (f.contains("epsilon") && f["epsilon"].is_number()
                     ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>())
                     : "") +
@@ -263,6 +265,17 @@ class ReproduceCommand {
                (f.contains("epsilon") ? ", epsilon " + privacy::EpsilonText(f["epsilon"].get<double>()) : "");
     }
     return "";
+  }
+
+  // All that was computed from the data without noise.
+  static std::vector<std::string> NotPrivateOf(const ResultLine& figures) {
+    std::vector<std::string> names;
+    for (const std::string& name : AllOf(figures)) {
+      const bool is_fixed =
+          name == "seed" || name == "epsilon" || name == "delta" || name == "noise_multiplier" || name == "steps";
+      if (!is_fixed) names.push_back(name);
+    }
+    return names;
   }
 
   Result<ResultLine> RunTraining(const std::string& title, const PlannedRun& planned) {
@@ -282,11 +295,17 @@ class ReproduceCommand {
     const std::clock_t start = std::clock();
     WISP_ASSIGN_OR_RETURN(const JobResult r, run.Run());
     const double cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
-    if (!r.test) return InvalidData(a_.data.path, ": no user has enough events to be tested");
-    ResultLine figures = {{"seed", *planned.seed},
-                          {"ndcg@10", r.test->ndcg_at_10},
-                          {"hit@10", r.test->hit_at_10},
-                          {"users", r.test->num_users}};
+    ResultLine figures = {{"seed", *planned.seed}};
+    if (run.is_text()) {
+      if (!run.text_quality()) return InvalidData(a_.data.path, ": no text is held out to be tested on");
+      figures.update(ToJson(*run.text_quality()));
+      figures["users"] = run.texts().records.size();
+    } else {
+      if (!r.test) return InvalidData(a_.data.path, ": no user has enough events to be tested");
+      figures["ndcg@10"] = r.test->ndcg_at_10;
+      figures["hit@10"] = r.test->hit_at_10;
+      figures["users"] = r.test->num_users;
+    }
     if (run.is_private()) {
       figures["epsilon"] = r.epsilon ? ResultLine(*r.epsilon) : ResultLine();
       figures["delta"] = run.recipe().goal.delta;
@@ -297,9 +316,7 @@ class ReproduceCommand {
     figures["cpu_seconds"] = cpu_seconds;
     figures["planned_bytes"] = r.planned_bytes;
     figures["record_state_bytes"] = r.record_state_bytes;
-    if (!table_.is_public())
-      figures["not_private"] = {"ndcg@10",           "hit@10", "users", "seconds", "cpu_seconds", "planned_bytes",
-                                "record_state_bytes"};
+    if (!table_.is_public()) figures["not_private"] = NotPrivateOf(figures);
     return figures;
   }
 

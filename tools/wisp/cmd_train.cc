@@ -39,10 +39,20 @@ class TrainCommand {
     WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement s,
                           privacy::StatementOfRun(run_.ledger(), FileName(a_.ledger), delta, r.run, r.length()));
     s.created_by = "wisp " + Version();
+    if (run_.is_text()) SayWhatIsProtected(s);
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json));
     const std::string text = privacy::ToJson(s);
     WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
     return file.Commit();
+  }
+
+  void SayWhatIsProtected(privacy::PrivacyStatement& s) const {
+    const data::TextUnit& unit = recipe_.text->unit;
+    s.protected_parts.front() += "; a record is " + data::InWords(unit);
+    s.unprotected_parts.push_back(unit.kind == data::TextUnit::Kind::kChunk
+                                      ? "any person: whoever wrote the text is in many chunks of it"
+                                      : "whoever wrote several of the records");
+    s.unprotected_parts.push_back("the tokenizer");
   }
 
   void Print(const JobResult& r) {
@@ -65,6 +75,11 @@ class TrainCommand {
       if (quality)
         j[name] = {{"ndcg@10", quality->ndcg_at_10}, {"hit@10", quality->hit_at_10}, {"users", quality->num_users}};
     }
+    if (run_.is_text()) {
+      j["record"] = data::ToText(recipe_.text->unit);
+      j["records_dropped"] = r.num_dropped + run_.texts().sequences.num_dropped;
+    }
+    if (const auto& held_out = run_.text_quality()) j["test"] = ToJson(*held_out);
     j["not_private"] = is_private() ? NotPrivate(j) : AllOf(j);
     if (format_ == OutputFormat::kJson) {
       std::printf("%s\n", j.dump(2).c_str());
@@ -88,6 +103,10 @@ class TrainCommand {
       std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
                   static_cast<unsigned long long>(r.test->num_users));
     }
+    if (run_.is_text())
+      std::printf("one record: %s; what is protected is that, not who wrote several\n",
+                  data::InWords(recipe_.text->unit).c_str());
+    if (const auto& held_out = run_.text_quality()) std::printf("held out: %s\n", InWords(*held_out).c_str());
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str()
                                      : "not private: no guarantee; local only: the model, and every figure above");
   }
@@ -101,18 +120,22 @@ class TrainCommand {
 }  // namespace
 
 Status Train(const TrainArguments& arguments, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(arguments.recipe));
+  WISP_ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(arguments));
   WISP_RETURN_IF_ERROR(CheckOptions(arguments, recipe));
   // What cannot be written is found before anything is spent on it.
   const TrainArguments& a = arguments;
   // A model may be replaced by what it is fine-tuned to.
   const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names},
-      ledger{"--ledger", a.ledger}, anchor{"--anchor", a.anchor.file};
+      texts{"--texts", a.texts}, tokenizer{"--tokenizer", a.tokenizer}, ledger{"--ledger", a.ledger},
+      anchor{"--anchor", a.anchor.file};
   const NamedFile out{"--out", a.out}, model{"--model", a.model}, adapter{"--adapter", a.adapter},
       statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
-  WISP_RETURN_IF_ERROR(CheckOutput(out, {recipe_file, data, names, ledger, anchor, statement, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(statement, {recipe_file, data, names, ledger, anchor, model, adapter, checkpoint}));
-  WISP_RETURN_IF_ERROR(CheckOutput(checkpoint, {recipe_file, data, names, ledger, anchor, model, adapter}));
+  WISP_RETURN_IF_ERROR(
+      CheckOutput(out, {recipe_file, data, texts, tokenizer, names, ledger, anchor, statement, checkpoint}));
+  WISP_RETURN_IF_ERROR(
+      CheckOutput(statement, {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter, checkpoint}));
+  WISP_RETURN_IF_ERROR(
+      CheckOutput(checkpoint, {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 

@@ -165,6 +165,8 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
 }  // namespace
 
 Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
+  if (!a.texts.empty()) return EvaluateTexts(a, format);
+  if (a.data.path.empty()) return InvalidArgument("--data is required, or --texts of a decoder");
   if (a.split != "test" && a.split != "validation")
     return InvalidArgument("--split is '", a.split, "', allowed are test and validation");
   if (a.backend != "simd" && a.backend != "int8") {

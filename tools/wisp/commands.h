@@ -50,6 +50,8 @@ struct DeviceArguments {
 struct TrainArguments {
   std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta,
       uncharged_tuning;
+  std::string texts, record, tokenizer, trains;  // of a decoder that learns texts
+  std::optional<uint32_t> lora, max_length;      // likewise
   AnchorArguments anchor;
   DeviceArguments device;
   DataArguments data;
@@ -64,6 +66,8 @@ struct TrainArguments {
 
 struct EvaluateArguments {
   std::string model, adapter, split = "test", backend = "simd";
+  std::string texts, record = "line";  // of a decoder, in place of data
+  std::optional<uint32_t> max_length;
   DataArguments data;
   uint32_t threads = 0;
 };
@@ -144,8 +148,8 @@ struct PrivacyArguments {
 };
 
 struct ClassifyTrainArguments {
-  std::string recipe, data, out, format = "auto", text_column, label_column, method, mode, trains, base, vocabulary,
-                                 ledger, dataset, checkpoint, uncharged_tuning;
+  std::string recipe, data, out, format = "auto", text_column, label_column, method, mode, trains, base, adapter,
+                                 vocabulary, ledger, dataset, checkpoint, uncharged_tuning;
   AnchorArguments anchor;
   DeviceArguments device;
   std::optional<double> epsilon, noise_multiplier, delta, budget, epochs, learning_rate;
@@ -267,6 +271,7 @@ Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
 Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
+Status EvaluateTexts(const EvaluateArguments& arguments, OutputFormat format);  // its --texts
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status GenerateCommand(const GenerateArguments& arguments, OutputFormat format);

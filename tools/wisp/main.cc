@@ -138,8 +138,11 @@ class CommandLine {
         "train",
         "Train a model, or fine-tune one, privately if the recipe says so.\n"
         "  wisp train --recipe models/recipes/ml-1m.json --data ml-1m.txt --out m.wisp\n"
-        "  wisp train --recipe r.json --model base.wisp --data log.db --out m.wisp --ledger log.ledger --epsilon 8");
-    c->add_option("--recipe", train_.recipe, "Architecture and hyper-parameters, JSON")->required();
+        "  wisp train --recipe r.json --model base.wisp --data log.db --out m.wisp --ledger log.ledger --epsilon 8\n"
+        "  wisp train --model gpt2.wisp --texts notes.txt --method phantom --epsilon 8 --num-records-public 5000\n"
+        "      --lora 8 --out tuned.wisp --ledger notes.ledger");
+    c->add_option("--recipe", train_.recipe,
+                  "Architecture and hyper-parameters, JSON; required but for a --model that learns --texts");
     c->add_option("--out", train_.out, "Model file to write")->required();
     c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
     c->add_option("--adapter", train_.adapter, "Start from --model and this adapter, which is trained further");
@@ -187,14 +190,17 @@ class CommandLine {
         ->check(CLI::IsMember({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange());
     AddDevice(c, train_.device);
-    AddData(c, train_.data, true);
+    AddData(c, train_.data, false);
+    AddTrainTexts(c, train_);
     chosen_.OnCall(c, Train, train_);
   }
 
   void AddEvaluate() {
     CLI::App* c = app_.add_subcommand("evaluate",
                                       "HIT@10 and NDCG@10 with full ranking; items of the history are excluded.\n"
-                                      "  wisp evaluate --model m.wisp --data ml-1m.txt --json");
+                                      "With --texts: how well a decoder foretells them, its perplexity.\n"
+                                      "  wisp evaluate --model m.wisp --data ml-1m.txt --json\n"
+                                      "  wisp evaluate --model tuned.wisp --texts dev.txt");
     c->add_option("--model", evaluate_.model, "Model file")->required();
     c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained beside it");
     c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")
@@ -202,7 +208,8 @@ class CommandLine {
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
         ->capture_default_str();
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());
-    AddData(c, evaluate_.data, true);
+    AddData(c, evaluate_.data, false);
+    AddEvaluateTexts(c, evaluate_);
     chosen_.OnCall(c, Evaluate, evaluate_);
   }
 

@@ -119,7 +119,9 @@ void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments);
 // plan, personalise, report, rebase, catalogue, log
 void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
 
-// options_text.cc.
+// options_text.cc. The first two add what a command that exists takes of texts.
+void AddTrainTexts(CLI::App* train, TrainArguments& arguments);
+void AddEvaluateTexts(CLI::App* evaluate, EvaluateArguments& arguments);
 void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& arguments);
 
 }  // namespace wisp::tools

@@ -1,7 +1,28 @@
-// The options of commands that read or write texts: `wisp generate`.
+// The options of commands that read or write texts: `wisp generate`, and of train and evaluate those for texts.
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
+
+void AddTrainTexts(CLI::App* c, TrainArguments& a) {
+  c->add_option("--texts", a.texts, "File of texts that a decoder learns, in place of --data (docs/texts.md)");
+  c->add_option("--record", a.record,
+                "What one record is, which is what is protected: line, paragraph (between blank lines), or chunk:N,\n"
+                "pieces of N bytes of one long text, which protect no person; in place of the recipe's, or line");
+  AddOptional(c, "--max-length", a.max_length,
+              "Positions that are read of each text, the rest of it is left out; default: as many as the model has");
+  c->add_option("--tokenizer", a.tokenizer,
+                "Of fresh weights: a tokenizer.json, a folder with one, or bytes (every byte a token); public");
+  c->add_option("--trains", a.trains, "Of a decoder all, or blocks: all but the tables of tokens and positions");
+  AddOptional(c, "--lora", a.lora,
+              "Train an adapter of this rank beside --model, in a file of its own, in place of the recipe's");
+}
+
+void AddEvaluateTexts(CLI::App* c, EvaluateArguments& a) {
+  c->add_option("--texts", a.texts, "File of texts, in place of --data");
+  c->add_option("--record", a.record, "How it is divided: line, paragraph or chunk:N")->capture_default_str();
+  AddOptional(c, "--max-length", a.max_length,
+              "Positions that are read of each text; default: as many as the model has");
+}
 
 void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   CLI::App* c =

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/inference/texts.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "tools/wisp/dataset.h"
@@ -14,6 +15,16 @@
 
 namespace wisp::tools {
 namespace {
+
+// What only texts have. What is named was checked by CheckOptions.
+void OverrideText(const TrainArguments& a, Recipe& r) {
+  if (const auto unit = data::ParseTextUnit("--record", a.record); unit.ok()) r.text->unit = *unit;
+  if (a.max_length) r.text->max_length = *a.max_length;
+  if (!a.trains.empty()) r.training.trained_part = a.trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kAll;
+  if (!r.unit_chosen) r.unit = privacy::PrivacyUnit::kInteraction;
+  const uint32_t records = r.training.num_records_public;
+  if (a.recipe.empty() && !a.delta && records > 0) r.goal.delta = 1.0 / (2.0 * records);
+}
 
 void Override(const TrainArguments& a, Recipe& r) {
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
@@ -29,6 +40,8 @@ void Override(const TrainArguments& a, Recipe& r) {
   if (a.learning_rate) r.training.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
   if (a.allow_large_delta == "yes") r.goal.allow_delta_of_one_record = true;
   if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
+  if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
+  if (r.text) OverrideText(a, r);
   r.training.num_threads = a.threads;
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
@@ -56,6 +69,8 @@ void SayIfOther(const Recipe& recipe, const Architecture& base) {
                  others.c_str());
 }
 
+constexpr const char* kAllowedMethods = "ordinary, phantom, rgp, fest, adafest and adafest+";
+
 }  // namespace
 
 Status OverrideMethod(const std::string& method, TrainingOptions& o) {
@@ -70,13 +85,55 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
     }
     return OkStatus();
   }
-  return InvalidArgument("--method is '", method, "', allowed are ordinary, phantom, rgp, fest, adafest and adafest+");
+  if (method == "dp-fp")
+    return InvalidArgument("--method is 'dp-fp', which is for a head of classes (wisp classify train); allowed are ",
+                           kAllowedMethods);
+  return InvalidArgument("--method is '", method, "', allowed are ", kAllowedMethods);
 }
+
+Result<Recipe> RecipeOf(const TrainArguments& a) {
+  if (!a.recipe.empty()) {
+    WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
+    if (!recipe.text && !a.texts.empty()) recipe.text = TextRecipe();
+    return recipe;
+  }
+  if (a.texts.empty()) return InvalidArgument("--recipe is required");
+  if (a.model.empty())
+    return InvalidArgument(
+        "without --recipe, which says what the model is to be, texts fine-tune one: name it, --model");
+  if (a.method.empty()) return InvalidArgument("without --recipe the method must be named: --method ", kAllowedMethods);
+  return TextDefaults();
+}
+
+namespace {
+
+// What only texts, or only events, have.
+Status CheckTextOptions(const TrainArguments& a, const Recipe& recipe) {
+  if (recipe.text) {
+    if (!a.texts.empty() && !a.data.path.empty())
+      return InvalidArgument("--texts and --data are both given, and either is the file of texts: choose one");
+    if (a.texts.empty() && a.data.path.empty()) return InvalidArgument("--texts is required");
+    if (!a.item_names.empty()) return InvalidArgument("--item-names is of items; texts have tokens");
+    if (!a.record.empty()) WISP_RETURN_IF_ERROR(data::ParseTextUnit("--record", a.record).status());
+    if (a.trains.empty() || a.trains == "all" || a.trains == "blocks") return OkStatus();
+    return InvalidArgument("--trains is '", a.trains, "', allowed are all and blocks",
+                           (a.trains == "head" ? ": a decoder's head is its table of tokens" : ""));
+  }
+  for (const auto& [option, given] :
+       {std::pair{"--record", !a.record.empty()}, std::pair{"--tokenizer", !a.tokenizer.empty()},
+        std::pair{"--trains", !a.trains.empty()}, std::pair{"--max-length", a.max_length.has_value()}}) {
+    if (given) return InvalidArgument(option, " is of texts: give them with --texts, or name a recipe of texts");
+  }
+  return a.data.path.empty() ? InvalidArgument("--data is required") : OkStatus();
+}
+
+}  // namespace
 
 Status CheckOptions(const TrainArguments& a, const Recipe& recipe) {
   TrainingOptions training = recipe.training;
   WISP_RETURN_IF_ERROR(OverrideMethod(a.method, training));
   const Method method = training.method;
+  WISP_RETURN_IF_ERROR(CheckTextOptions(a, recipe));
   WISP_RETURN_IF_ERROR(CheckInterval(a.checkpoint, a.checkpoint_every));
   if (!a.adapter.empty() && a.model.empty())
     return InvalidArgument("--adapter is given without --model, the model that it was trained beside");
@@ -126,13 +183,12 @@ Result<JobResult> TrainingRun::Run() {
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
-  Result<JobResult> result =
-      fine_tune_->Run(std::move(job), {.path = a_.out,
-                                       .contents = Contents(),
-                                       .description = (base_ ? "fine-tuned by " : "trained by ") + Name(),
-                                       .written = written});
+  Result<JobResult> result = fine_tune_->Run(
+      std::move(job), {.path = a_.out, .contents = Contents(), .description = Description(), .written = written});
   if (is_private()) SayIfRaised(ledger(), limit_before_);
-  if (result.ok()) SayIfAboveTarget(*result, recipe_.goal);
+  if (!result.ok()) return result;
+  SayIfAboveTarget(*result, recipe_.goal);
+  WISP_RETURN_IF_ERROR(Measure(*result));
   return result;
 }
 
@@ -141,26 +197,74 @@ Status TrainingRun::Read() {
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
   WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
   recipe_.training.device = device_.device;
-  dataset_ = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
+  dataset_ = a_.dataset.empty() ? FileName(DataPath()) : a_.dataset;
   if (!a_.model.empty()) {
     WISP_ASSIGN_OR_RETURN(ModelFile model, ModelFile::OpenWithAdapter(a_.model, a_.adapter, Verify::kFull));
     base_.emplace(std::move(model));
   }
   WISP_RETURN_IF_ERROR(CheckLabels(a_.public_datasets, {base()}));
   if (is_private()) WISP_RETURN_IF_ERROR(CheckPublic());
+  WISP_RETURN_IF_ERROR(is_text() ? ReadTexts() : ReadEvents());
+  WISP_RETURN_IF_ERROR(CheckSize());
+  if (is_private() && NumRecords() == 0) {
+    std::fprintf(stderr,
+                 "wisp: %s has %s to train on. The run goes on and spends what was asked for: a refusal would "
+                 "tell of the data. Ctrl-C ends it (local only)\n",
+                 DataPath().c_str(), is_text() ? "no text" : "no user");
+  }
+  return ChooseModel();
+}
+
+Status TrainingRun::ReadEvents() {
   // Before the ledger is opened: what has no records spends nothing.
   WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
   WISP_RETURN_IF_ERROR(Begin());
   WISP_ASSIGN_OR_RETURN(data_,
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
-  WISP_RETURN_IF_ERROR(CheckSize());
-  if (is_private() && data_.sequences.num_users() == 0) {
-    std::fprintf(stderr,
-                 "wisp: %s has no user to train on. The run goes on and spends what was asked for: a refusal would "
-                 "tell of the data. Ctrl-C ends it (local only)\n",
-                 a_.data.path.c_str());
+  return OkStatus();
+}
+
+// The tokenizer first: what texts cannot be given to spends nothing.
+Status TrainingRun::ReadTexts() {
+  WISP_RETURN_IF_ERROR(CheckDecoder());
+  if (base_) {
+    tokenizer_ = {base_->tokenizer().begin(), base_->tokenizer().end()};
+  } else {
+    WISP_ASSIGN_OR_RETURN(tokenizer_, TokenizerNamed(a_.tokenizer.empty() ? recipe_.text->tokenizer : a_.tokenizer));
   }
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer,
+                        base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
+  recipe_.architecture.num_items = static_cast<uint32_t>(tokenizer.size());  // of fresh weights
+  const uint32_t most = (base_ ? base_->architecture() : recipe_.architecture).max_length;
+  if (recipe_.text->max_length > most || a_.max_length == 0u)
+    return InvalidArgument("--max-length (in a recipe text.max_length) is ", recipe_.text->max_length,
+                           ", allowed are 1 to ", most, ", the positions of the model");
+  WISP_RETURN_IF_ERROR(Begin());
+  if (recipe_.text->max_length == 0) recipe_.text->max_length = most;
+  SayIfChunks(recipe_.text->unit);
+  WISP_ASSIGN_OR_RETURN(texts_, ReadTextRecords(DataPath(), tokenizer,
+                                                {.unit = recipe_.text->unit,
+                                                 .max_length = recipe_.text->max_length,
+                                                 .hold_out_share = recipe_.text->hold_out_share,
+                                                 .private_run = is_private()}));
+  return OkStatus();
+}
+
+Status TrainingRun::CheckDecoder() const {
+  const Architecture& a = base_ ? base_->architecture() : recipe_.architecture;
+  if (a.attend != Attend::kCausal)
+    return Unsupported(base_ ? a_.model : a_.recipe,
+                       ": its positions see those behind them; texts are learned by a decoder, whose positions do not");
+  if (!base_ && a_.tokenizer.empty() && recipe_.text->tokenizer.empty())
+    return InvalidArgument(
+        "fresh weights have no tokenizer: name a public one with --tokenizer, a tokenizer.json or the word bytes");
+  if (base_ && !a_.tokenizer.empty())
+    return InvalidArgument("--tokenizer does not go with --model, which brings its own");
+  return OkStatus();
+}
+
+Status TrainingRun::ChooseModel() {
   if (base_) {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
     SayIfOther(recipe_, base_->architecture());
@@ -172,16 +276,28 @@ Status TrainingRun::Read() {
     WISP_RETURN_IF_ERROR(ChooseAdapter());
   } else {
     if (recipe_.adapter) {
-      return InvalidArgument(a_.recipe,
+      return InvalidArgument(a_.lora ? "--lora" : a_.recipe,
                              ": has an adapter, which trains beside the weights of a model: start from one (--model)");
     }
     if (a_.re_attention) recipe_.architecture.re_attention = ReAttention::kOn;
-    recipe_.architecture.num_items = static_cast<uint32_t>(data_.sequences.item_keys.size());
+    if (!is_text()) recipe_.architecture.num_items = static_cast<uint32_t>(data_.sequences.item_keys.size());
   }
+  if (is_text()) return OkStatus();
   item_keys_ = base_ ? ItemKeys(*base_) : data_.sequences.item_keys;
   WISP_ASSIGN_OR_RETURN(item_names_, ReadItemNames(a_.item_names, item_keys_));
   for (size_t i = 0; base_ && a_.item_names.empty() && base_->has_item_names() && i < item_keys_.size(); ++i)
     item_names_.emplace_back(base_->item_name(i));
+  return OkStatus();
+}
+
+// Of what was held out, with the weights that training ended with.
+Status TrainingRun::Measure(const JobResult& result) {
+  if (texts_.held_out.empty()) return OkStatus();
+  const Recommender graph(recipe_.architecture, kernels::BestOps(), {.use = GraphUse::kInference});
+  Workers workers(a_.threads == 0 ? DefaultThreads() : a_.threads);
+  WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer,
+                        base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
+  WISP_ASSIGN_OR_RETURN(text_quality_, QualityOf(graph, result.weights.data(), tokenizer, texts_.held_out, workers));
   return OkStatus();
 }
 
@@ -201,7 +317,7 @@ Status TrainingRun::CheckPublic() const {
     return PrivacyRefused("private training with data.min_item_events ", recipe_.min_item_events,
                           ": one user could decide whether others' events stay; allowed is 1");
   }
-  if (base_) return OkStatus();
+  if (base_ || is_text()) return OkStatus();
   if (recipe_.catalogue != Recipe::Catalogue::kPublic) {
     return PrivacyRefused(
         "private training takes the catalogue from the data: declare it public (\"catalogue\": \"public\" under data), "
@@ -210,12 +326,28 @@ Status TrainingRun::CheckPublic() const {
   return CheckPublicCatalogue(recipe_);
 }
 
+size_t TrainingRun::NumRecords() const { return is_text() ? texts_.records.size() : data_.sequences.num_users(); }
+
 Status TrainingRun::CheckSize() const {
-  const size_t users = data_.sequences.num_users(), items = data_.sequences.item_keys.size();
+  const size_t users = NumRecords();
+  const size_t items = is_text() ? recipe_.architecture.num_items : data_.sequences.item_keys.size();
   if ((expected_users == 0 || users == expected_users) && (expected_items == 0 || items == expected_items))
     return OkStatus();
-  return InvalidData(a_.data.path, " has ", users, " users and ", items, " items, ", Dataset(), " has ", expected_users,
-                     " and ", expected_items);
+  const char* const words[] = {is_text() ? " texts to train on and " : " users and ",
+                               is_text() ? " tokens, " : " items, "};
+  return InvalidData(DataPath(), " has ", users, words[0], items, words[1], Dataset(), " has ", expected_users, " and ",
+                     expected_items);
+}
+
+std::string TrainingRun::Name() const {
+  if (!recipe_.name.empty()) return recipe_.name;
+  return a_.recipe.empty() ? "texts" : FileName(a_.recipe);
+}
+
+// Of the run, for the provenance: of texts what a record was.
+std::string TrainingRun::Description() const {
+  const std::string run = (base_ ? "fine-tuned by " : "trained by ") + Name();
+  return is_text() ? run + ", one record: " + data::InWords(recipe_.text->unit) : run;
 }
 
 Status TrainingRun::Begin() {
@@ -240,6 +372,7 @@ ModelContents TrainingRun::Contents() const {
   return {.architecture = recipe_.architecture,
           .item_keys = item_keys_,
           .item_names = item_names_,
+          .tokenizer = tokenizer_,
           .description = recipe_.name,
           .created_by = "wisp " + Version()};
 }
@@ -265,12 +398,17 @@ Status TrainingRun::ChooseRows(TrainingJob& job) {
 
 Result<TrainingJob> TrainingRun::MakeJob() {
   TrainingJob job;
-  job.sequences = &data_.sequences;
+  if (is_text()) {
+    job.records = texts_.records;
+  } else {
+    job.sequences = &data_.sequences;
+  }
   job.hold_out = recipe_.hold_out;
   job.architecture = recipe_.architecture;
   job.start_weights = start_weights_;
   job.initialisation = recipe_.initialisation;
   job.training = recipe_.training;
+  if (is_text()) job.training.cut_to = recipe_.text->max_length;
   job.epochs = recipe_.epochs;
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;

@@ -1,5 +1,5 @@
 // What every run of training by this program shares, whatever becomes of its result: read the data, open the ledger,
-// train.
+// train. The data are events of users, or texts that a decoder learns.
 //
 //   TrainingRun run("train", arguments, recipe);   // the arguments' settings override the recipe's
 //   WISP_ASSIGN_OR_RETURN(const JobResult result, run.Run());
@@ -20,8 +20,13 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe.h"
+#include "tools/wisp/text_quality.h"
+#include "tools/wisp/text_records.h"
 
 namespace wisp::tools {
+
+// The recipe that the arguments name; without one, for texts, that of TextDefaults.
+Result<Recipe> RecipeOf(const TrainArguments& arguments);
 
 // Options that say nothing to the method, or contradict each other, are refused rather than ignored.
 Status CheckOptions(const TrainArguments& arguments, const Recipe& recipe);
@@ -47,6 +52,10 @@ class TrainingRun {
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
   const Recipe& recipe() const { return recipe_; }  // as it was run
   const data::Sequences& sequences() const { return data_.sequences; }
+  bool is_text() const { return recipe_.text.has_value(); }
+  const TextRecords& texts() const { return texts_; }
+  // Of texts of which some were held out. Local only.
+  const std::optional<TextQuality>& text_quality() const { return text_quality_; }
   const OpenedDevice& device() const { return device_; }
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
   privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // of a private run
@@ -54,10 +63,18 @@ class TrainingRun {
 
  private:
   Status Read();
+  Status ReadEvents();
+  Status ReadTexts();
+  Status CheckDecoder() const;
+  Status ChooseModel();
+  Status Measure(const JobResult& result);
+  const std::string& DataPath() const { return a_.texts.empty() ? a_.data.path : a_.texts; }
   Status ChooseAdapter();
   Status CheckPublic() const;
   Status CheckSize() const;
-  std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
+  size_t NumRecords() const;
+  std::string Description() const;
+  std::string Name() const;
   Status Begin();
   bool SelectsRows() const { return NamesRows(recipe_.training.method); }
   Status ChooseRows(TrainingJob& job);
@@ -73,6 +90,9 @@ class TrainingRun {
   std::optional<privacy::EpsilonDelta> limit_before_;
   std::vector<float> start_weights_;  // the base model's; empty without one
   data::ReadResult data_;
+  std::vector<std::byte> tokenizer_;  // of a decoder
+  TextRecords texts_;
+  std::optional<TextQuality> text_quality_;
   std::vector<std::string> item_keys_, item_names_;
 };
 

@@ -129,7 +129,28 @@ void ReadData(JsonSection& s, Recipe& r) {
       {{"nothing", HoldOut::kNothing}, {"test", HoldOut::kTest}, {"validation_and_test", HoldOut::kValidationAndTest}});
 }
 
+void ReadText(JsonSection& s, TextRecipe& t) {
+  std::string record = "line";
+  s.Text("record", record);
+  const Result<data::TextUnit> unit = data::ParseTextUnit(s.where() + ".record", record);
+  if (!unit.ok()) return s.Fail(InvalidData(unit.status().message()));
+  t.unit = *unit;
+  s.Choice<std::string>("tokenizer", t.tokenizer, {{"bytes", "bytes"}});
+  s.Number("max_length", t.max_length, 1, kMaxLength);
+  s.Number("hold_out_share", t.hold_out_share, 0, 0.9);
+}
+
 }  // namespace
+
+Recipe TextDefaults() {
+  Recipe r;
+  r.text = TextRecipe();
+  r.epochs = 3;
+  r.training.expected_batch = 64;
+  r.training.optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 2e-4f, .decay = Decay::kLinear};
+  r.training.privacy.steps_per_charge = 10;
+  return r;
+}
 
 bool IsOfClassifier(const nlohmann::json& json) {
   return json.is_object() && (json.contains("dp_fp") ||
@@ -201,6 +222,11 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
   });
   s.Object("privacy", [&](JsonSection& inner) { ReadPrivacy(inner, recipe); });
   s.Object("data", [&](JsonSection& inner) { ReadData(inner, recipe); });
+  s.Object("text", [&](JsonSection& inner) {
+    TextRecipe text;
+    ReadText(inner, text);
+    if (json.contains("text")) recipe.text = text;
+  });
   WISP_RETURN_IF_ERROR(s.Finish());
   return recipe;
 }

@@ -4,13 +4,23 @@
 #define WISP_TOOLS_WISP_RECIPE_RECIPE_H_
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "runtime/data/sequences.h"
+#include "runtime/data/texts.h"
 #include "runtime/train/run/job.h"
 
 namespace wisp::tools {
+
+// Of a decoder that learns texts: what a record is, and what the recipe fixes of how texts become tokens.
+struct TextRecipe {
+  data::TextUnit unit;
+  std::string tokenizer;      // of a model without a base: "bytes"; empty: the command names a file
+  uint32_t max_length = 0;    // positions of a record that are read; 0: as many as the model has
+  double hold_out_share = 0;  // of the texts, kept from training to test with
+};
 
 struct Recipe {
   std::string name;
@@ -32,7 +42,11 @@ struct Recipe {
   uint32_t min_user_events = 1, min_item_events = 1;
   // Whether which items exist may be known to anybody: private training from data alone requires it.
   enum class Catalogue { kUnsaid, kPublic } catalogue = Catalogue::kUnsaid;
+  std::optional<TextRecipe> text;  // set: the data are texts, no events
 };
+
+// What fine-tuning a decoder on texts does where no recipe says otherwise; its name is empty.
+Recipe TextDefaults();
 
 Result<Recipe> ReadRecipe(const std::string& path);
 // The same of what was read or put together elsewhere; errors begin with `where`.

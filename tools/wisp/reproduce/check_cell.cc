@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kSomeItems = 4096;  // where the table does not say how many
 
 Status CheckGuarantee(const Recipe& r) {
-  if (r.catalogue != Recipe::Catalogue::kPublic)
+  if (!r.text && r.catalogue != Recipe::Catalogue::kPublic)
     return PrivacyRefused("a private method needs \"catalogue\": \"public\" under data");
   WISP_RETURN_IF_ERROR(CheckPublicCatalogue(r));
   if (r.training.num_records_public == 0) return PrivacyRefused("a private method needs training.num_records_public");

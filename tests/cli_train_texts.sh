@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Decoders that learn texts: from fresh weights with a tokenizer of bytes, fine-tuned with and without an adapter, by every method;
+# what a record is, what is left out, what is refused and that nothing is left behind or charged then.
+#   tests/cli_train_texts.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+
+# Lines that a model of bytes can learn: of few words, each of which comes twice.
+python3 - <<'PY'
+import random
+random.seed(3)
+words = ["abcd", "efgh", "ijkl", "mnop", "qrst", "uvwx", "yzab", "cdef"]
+def line():
+    first, second = random.choice(words), random.choice(words)
+    return f"{first} {first} {second} {second}"
+with open("train.txt", "w") as f:
+    f.writelines(line() + "\n" for _ in range(300))
+with open("dev.txt", "w") as f:
+    f.writelines(line() + "\n" for _ in range(40))
+PY
+cat >r.json <<'JSON'
+{"name": "tiny",
+ "architecture": {"max_length": 24, "width": 16, "num_heads": 2, "num_blocks": 1, "inner_width": 32, "embedding_scale": 4},
+ "training": {"method": "ordinary", "epochs": 12, "expected_batch": 30, "seed": 1,
+  "optimizer": {"kind": "adam", "learning_rate": 0.01}},
+ "text": {"record": "line", "tokenizer": "bytes", "hold_out_share": 0.1}}
+JSON
+private=(--num-records-public 300 --batch 60 --delta 0.001 --noise-multiplier 0.5)
+again=(--reproducible-noise 7)
+bits() {  # MODEL MOST OPTIONS...
+  expect 0 "" "$wisp" evaluate --model "$1" --texts dev.txt --threads 1 --json "${@:3}"
+  json "j['bits_per_byte'] < $2 and abs(j['perplexity_per_byte'] - 2 ** j['bits_per_byte']) < 1e-9 and set(j['not_private']) >= {'loss', 'bytes'}"
+}
+
+# From fresh weights. What was held out is measured; a line ends with its end, which a model of bytes learns.
+expect 0 "" "$wisp" train --recipe r.json --texts train.txt --out m.wisp --threads 1 --json
+json "j['record'] == 'line' and 250 < j['records'] < 290 and j['test']['texts'] + j['records'] == 300 and j['test']['bits_per_byte'] < 2"
+# --data is the same file of the same recipe.
+expect 0 "" "$wisp" train --recipe r.json --data train.txt --out same.wisp --threads 1
+cmp -s m.wisp same.wisp || fail "--data of a recipe of texts is another run than --texts"
+grep -q "one line of text" out || fail "what a record is was not said"
+bits m.wisp 2
+# 19 bytes of a line and its end are asked for, 18 of them bytes of text.
+json "j['texts'] == 40 and j['tokens'] == 40 * 19 and j['bytes'] == 40 * 18"
+bits m.wisp 2 --max-length 10
+json "j['tokens'] == 400 and j['bytes'] == 400 and j['texts_cut'] == 40"
+bits m.wisp 4 --record chunk:20
+bits m.wisp 4 --record paragraph
+json "j['texts'] == 1 and j['tokens'] == 24"
+expect 0 "" "$wisp" generate m.wisp --prompt abcd --temperature 0 --json
+json 'j["text"][:1] == " " and len(j["text"]) == 15 and j["ended"] == "end"'
+expect 0 "" "$wisp" inspect m.wisp --json
+json '"one record: one line of text" in j["provenance"][-1]["description"] and j["tokenizer"]["tokens"] == 257'
+
+# Fine-tuned by every method, with no recipe; without a method it is not known what is to be done.
+tune=("$wisp" train --model m.wisp --texts train.txt --other-data --threads 1)
+for method in phantom rgp; do
+  expect 0 "" "${tune[@]}" --method "$method" --out t.wisp --ledger "$method.db" "${private[@]}" "${again[@]}" --json
+  bits t.wisp 2.5
+done
+expect 0 "" "${tune[@]}" --method ordinary --epochs 2 --out t.wisp
+bits t.wisp 2
+for method in fest adafest adafest+; do
+  rows=()
+  [ "$method" = adafest ] || rows=(--rows 40 --histogram-noise 5)
+  expect 0 "" "${tune[@]}" --method "$method" "${rows[@]}" --out t.wisp --ledger "$method.db" "${private[@]}" "${again[@]}"
+  bits t.wisp 4
+done
+expect 0 "" "${tune[@]}" --method phantom --trains blocks --out t.wisp --ledger blocks.db "${private[@]}" --privacy-json p.json --json
+json 'j["epsilon"] > 0 and j["noise_multiplier"] == 0.5 and "records" in j["not_private"] and "test" not in j'
+python3 - <<'PY' || fail "the statement does not say what is protected"
+import json
+s = json.load(open("p.json"))
+text = json.dumps(s)
+assert "a record is one line of text" in text and "whoever wrote several of the records" in text and "interaction" in text, text
+PY
+
+# An adapter, which goes on from where it stopped; its base stays as it is.
+cp m.wisp kept.wisp
+expect 0 "" "${tune[@]}" --method phantom --lora 2 --out a.wisp --ledger a.db "${private[@]}" "${again[@]}"
+[ "$(stat -c %s a.wisp)" -lt "$(stat -c %s m.wisp)" ] || fail "the adapter is as large as its base"
+bits m.wisp 2.5 --adapter a.wisp
+expect 0 "" "${tune[@]}" --adapter a.wisp --method phantom --out b.wisp --ledger a.db "${private[@]}" "${again[@]}"
+bits m.wisp 2.5 --adapter b.wisp
+cmp -s m.wisp kept.wisp || fail "the base of an adapter changed"
+cmp -s a.wisp b.wisp && fail "an adapter that was trained further is as it was"
+expect 0 "" "$wisp" merge m.wisp --adapter b.wisp --out merged.wisp
+bits merged.wisp 2.5
+
+# Chunks of one text, with Re-Attention; what they do not protect is said.
+tr '\n' ' ' <train.txt >long.txt
+expect 0 "that protects no person" "$wisp" train --recipe r.json --texts long.txt --record chunk:24 --method phantom --re-attention --out c.wisp \
+  --ledger c.db "${private[@]}" --privacy-json p.json --json
+json 'j["record"] == "chunk:24"'
+grep -q "any person: whoever wrote the text is in many chunks of it" p.json || fail "the statement takes a chunk for a person"
+
+# A text that is no UTF-8 is left out of a private run and refused otherwise.
+{ head -20 train.txt; printf 'bad \xff\n'; head -20 train.txt; } >bad.txt
+expect 3 "bad.txt, line 21: .*UTF-8" "$wisp" train --recipe r.json --texts bad.txt --out refused.wisp
+expect 0 "1 texts left out, the first: bad.txt, line 21" "$wisp" train --model m.wisp --texts bad.txt --other-data --threads 1 --method phantom --epochs 1 --out t.wisp --ledger bad.db "${private[@]}" --json
+: >none.txt
+expect 3 "there is no text in it" "$wisp" train --recipe r.json --texts none.txt --out refused.wisp
+
+# Refused before anything is charged.
+while IFS='|' read -r code sentence options; do
+  # shellcheck disable=SC2086
+  expect "$code" "$sentence" "$wisp" train $options --out refused.wisp --threads 1 --ledger refused.db
+done <<'CASES'
+2|--recipe is required|--data train.txt
+2|without --recipe the method must be named|--model m.wisp --texts train.txt
+2|texts fine-tune one: name it, --model|--texts train.txt --method phantom
+2|which is for a head of classes|--model m.wisp --texts train.txt --method dp-fp
+2|--record is 'word'|--model m.wisp --texts train.txt --method phantom --record word
+2|--trains is 'head', allowed are all and blocks: a decoder's head is its table|--model m.wisp --texts train.txt --method phantom --trains head
+2|--max-length (in a recipe text.max_length) is 25, allowed are 1 to 24|--model m.wisp --texts train.txt --method phantom --max-length 25
+2|is 0, allowed are 1 to 24|--model m.wisp --texts train.txt --method phantom --max-length 0
+2|--tokenizer does not go with --model|--model m.wisp --texts train.txt --method phantom --tokenizer bytes
+2|--texts and --data are both given|--model m.wisp --texts train.txt --data train.txt --method phantom
+4|number of records declared as public|--model m.wisp --texts train.txt --method phantom --epsilon 8 --other-data
+CASES
+sed 's/, "tokenizer": "bytes"//' r.json >bare.json
+expect 2 "fresh weights have no tokenizer" "$wisp" train --recipe bare.json --texts train.txt --out refused.wisp
+expect 0 "" "$wisp" train --recipe bare.json --texts train.txt --tokenizer "$root/tests/golden/tokenizers/gpt2.json" --epochs 1 --out g.wisp
+expect 3 "cannot be opened" "$wisp" train --recipe bare.json --texts train.txt --tokenizer nowhere.json --out refused.wisp
+expect 2 "is of texts: give them with --texts" "$wisp" train --recipe "$root/models/recipes/cafe.json" --data x --record line --out refused.wisp
+expect 2 "brings no tokenizer" "$wisp" train --model "$root/models/cafe.wisp" --texts train.txt --method ordinary --out refused.wisp
+expect 2 "brings no tokenizer" "$wisp" evaluate --model "$root/models/cafe.wisp" --texts dev.txt
+expect 2 "--data is required, or --texts" "$wisp" evaluate --model m.wisp
+expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out e.wisp
+expect 3 "" "$wisp" train --model e.wisp --texts train.txt --method ordinary --out refused.wisp
+[ ! -e refused.wisp ] && [ ! -e refused.db ] || fail "a refusal left a file behind"
+finish

@@ -1,0 +1,63 @@
+#include "tools/wisp/text_records.h"
+
+#include <cstdio>
+
+#include "runtime/inference/texts.h"
+#include "runtime/train/run/language.h"
+#include "tools/exchange/byte_tokenizer.h"
+#include "tools/exchange/tokenizer_json.h"
+
+namespace wisp::tools {
+namespace {
+
+void SayLeftOut(const data::TextSequences& s) {
+  if (s.num_dropped > 0)
+    std::fprintf(stderr, "wisp: %llu texts left out, the first: %s (local only)\n",
+                 static_cast<unsigned long long>(s.num_dropped), s.first_dropped.c_str());
+  if (s.num_short > 0)
+    std::fprintf(stderr,
+                 "wisp: %llu texts left out: they have one token or none, and nothing follows it (local only)\n",
+                 static_cast<unsigned long long>(s.num_short));
+  if (s.num_cut > 0)
+    std::fprintf(stderr, "wisp: %llu texts are longer than what is read, their ends are left out (local only)\n",
+                 static_cast<unsigned long long>(s.num_cut));
+}
+
+}  // namespace
+
+Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokenizer& tokenizer,
+                                    const TextRecordOptions& options) {
+  WISP_ASSIGN_OR_RETURN(const data::Texts texts,
+                        data::ReadTexts(path, {.unit = options.unit, .private_run = options.private_run}));
+  const TextEnd end = options.unit.kind == data::TextUnit::Kind::kChunk ? TextEnd::kOpen : TextEnd::kMarked;
+  text::Scratch scratch;
+  const auto tokenise = [&](std::string_view text, std::vector<int32_t>& ids) -> Result<data::Tokenised> {
+    WISP_ASSIGN_OR_RETURN(const bool was_cut,
+                          AppendRecord(tokenizer, text, end, size_t{options.max_length} + 1, &scratch, ids));
+    return data::Tokenised{.was_cut = was_cut};
+  };
+  TextRecords out;
+  WISP_ASSIGN_OR_RETURN(out.sequences, data::EncodeTexts(texts, tokenise, options.private_run));
+  SayLeftOut(out.sequences);
+  const std::vector<Record> all = RecordsOf(out.sequences);
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_held_out = data::IsHeldOut(texts.texts[out.sequences.text[i]], options.hold_out_share);
+    (is_held_out ? out.held_out : out.records).push_back(all[i]);
+  }
+  if (out.records.empty() && !options.private_run)
+    return InvalidData(path, ": no text is left that has two tokens or more");
+  return out;
+}
+
+Result<std::vector<std::byte>> TokenizerNamed(const std::string& name) {
+  return name == "bytes" ? exchange::ByteTokenizerImage() : exchange::TokenizerImageOfFolder(name);
+}
+
+void SayIfChunks(const data::TextUnit& unit) {
+  if (unit.kind != data::TextUnit::Kind::kChunk) return;
+  std::fprintf(stderr,
+               "wisp: one record is %s: that protects no person, as whoever wrote the text is in many chunks of it\n",
+               data::InWords(unit).c_str());
+}
+
+}  // namespace wisp::tools
