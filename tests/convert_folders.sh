@@ -78,6 +78,21 @@ expect 3 "m/config.json: it is not JSON" "$wisp" convert m --out kept.wisp
 grep -q $'\033' err && fail "an escape sequence reached the terminal"
 fresh bert && head -c 20000 "$golden/bert/model.safetensors" >m/model.safetensors
 expect 3 "m/model.safetensors: it is cut short, or damaged" "$wisp" convert m --out kept.wisp
+# Weights that torch saved: what to do is said, and the script for it says what it lacks, where there is no torch.
+script=$root/tools/exchange/to_safetensors.py
+fresh bert && mv m/model.safetensors m/pytorch_model.bin
+expect 3 "supported is safetensors: tools/exchange/to_safetensors.py" "$wisp" convert m --out kept.wisp
+expect 1 "nothing: there is no such file or folder" python3 "$script" nothing
+if python3 -c "import torch" 2>/dev/null; then
+  expect 1 "torch cannot read it" python3 "$script" m
+  python3 -c "import torch; torch.save({'model': {'a.b': torch.ones(2, 3).T}}, 'w.pt')"
+  expect 0 "" python3 "$script" w.pt
+  grep -q "w.safetensors: 1 tensors of 1 file" out || fail "the script says $(cat out)"
+  expect 1 "w.safetensors: it is there already" python3 "$script" w.pt
+else
+  expect 1 "the Python package torch is missing" python3 "$script" m
+fi
+[ ! -e m/model.safetensors ] || fail "the script wrote weights that it could not read"
 mkdir empty
 expect 3 "empty: there is no config.json; a folder has config.json and model.safetensors" "$wisp" convert empty --out kept.wisp
 fresh bert

@@ -134,8 +134,8 @@ Status Folder::OpenTensors() {
   if (const std::string index = At("model.safetensors.index.json"); IsFile(index)) return OpenShards(index);
   if (IsFile(At("pytorch_model.bin")) || IsFile(At("pytorch_model.bin.index.json"))) {
     return Unsupported(path_,
-                       ": its weights are pytorch_model.bin, supported is safetensors: load the model in Python "
-                       "and save_pretrained writes that");
+                       ": its weights are pytorch_model.bin, supported is safetensors: "
+                       "tools/exchange/to_safetensors.py writes that, with torch");
   }
   return InvalidData(path_, ": there is no model.safetensors and no model.safetensors.index.json");
 }
