@@ -35,7 +35,7 @@ check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/(factor
 check_arrows runtime/data 'runtime/(data|core)/'
 below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/(kernels|device)\.h$' step='runtime/train/[a-z_]+\.h$' release='runtime/train/release/'
 check_arrows runtime/train "$step|$release|$below" top
-check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan|memory|optimizer|popularity)\.h$|$below"
+check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan|memory|optimizer|pooled_cache|popularity)\.h$|$below"
 check_arrows runtime/train/run "runtime/train/run/|$step|$release|$below"
 check_arrows runtime/train/audit "runtime/train/audit/|$step|$release|$below"
 check_arrows runtime/personalise "runtime/personalise/|runtime/train/run/|$step|$below"

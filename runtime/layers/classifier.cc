@@ -48,6 +48,7 @@ float* Classifier::DPooled(const RecordContext& context) const {
 }
 
 const float* Classifier::PoolerInput(const RecordContext& context) const {
+  if (context.pooled_BD != nullptr) return context.pooled_BD;
   return !pools_all() && stack_.has_norm() ? stack_.normed(context) : Pooled(context);
 }
 
@@ -55,7 +56,7 @@ float* Classifier::DPoolerInput(const RecordContext& context) const {
   return !pools_all() && stack_.has_norm() ? stack_.dnormed(context) : DPooled(context);
 }
 
-void Classifier::Pool(const RecordContext& context, const float* last) const {
+void Classifier::PoolStates(const RecordContext& context, const float* last) const {
   const size_t records = context.records.num_records, d = architecture_.width;
   if (pools_all()) {
     ops().mean_rows(
@@ -70,17 +71,23 @@ void Classifier::Pool(const RecordContext& context, const float* last) const {
                      .rows = records,
                      .d = d});
   }
+}
+
+const float* Classifier::PoolAll(RecordContext& context, const int32_t* tokens) const {
+  const size_t records = context.records.num_records;
   // As in Enter: where records lie is written by the host.
   if (records > 1) std::iota(context.buffers.host[one_each_], context.buffers.host[one_each_] + records + 1, 0u);
+  if (context.pooled_BD != nullptr) return context.pooled_BD;
+  PoolStates(context, stack_.Forward(context, embedding_, tokens, /*wanted=*/0));
+  return pools_all() ? Pooled(context) : stack_.Norm(PooledRows(context), Pooled(context));
 }
 
 const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tokens) const {
   const size_t records = context.records.num_records, d = architecture_.width;
-  Pool(context, stack_.Forward(context, embedding_, tokens, /*wanted=*/0));
+  const float* pooled = PoolAll(context, tokens);
   // Everything above is of one row a record.
   const RecordContext rows = PooledRows(context);
   float* h = context.forward(h_);
-  const float* pooled = pools_all() ? Pooled(context) : stack_.Norm(rows, Pooled(context));
   if (pooler_) {
     pooler_->Forward(rows, pooled, h, records);
     ops().map({.x = h, .y = h, .n = records * d, .function = kernels::Function::kTanh});
@@ -106,6 +113,12 @@ void Classifier::Represent(RecordContext& context, Batch batch, float* h_BD) con
   Enter(context, batch);
   const float* h = RepresentAll(context, Inputs(context, batch));
   device_.memory.copy_out(h_BD, h, batch.size() * architecture_.width * sizeof(float));
+}
+
+void Classifier::Pool(RecordContext& context, Batch batch, float* e_BD) const {
+  Enter(context, batch);
+  const float* e = PoolAll(context, Inputs(context, batch));
+  device_.memory.copy_out(e_BD, e, batch.size() * architecture_.width * sizeof(float));
 }
 
 const float* Classifier::LogitsOf(const RecordContext& context) const {
@@ -160,6 +173,7 @@ void Classifier::Backward(const RecordContext& context, Batch batch, FactorSink&
     pooler_->Backward(rows, PoolerInput(context), context.backward(dh_), DPoolerInput(context), kernels::Store::kAssign,
                       sink);
   }
+  if (context.pooled_BD != nullptr) return;  // what lies below is frozen
   PoolBackward(context, sink);
   stack_.Backward(context, embedding_, Inputs(context, batch), sink);
 }

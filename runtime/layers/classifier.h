@@ -31,6 +31,7 @@ class Classifier final : public GraphBase {
   const float* Represent(RecordContext& context, std::span<const int32_t> tokens) const;
   // See Graph. All records pass at once.
   void Represent(RecordContext& context, Batch batch, float* h_BD) const;
+  void Pool(RecordContext& context, Batch batch, float* e_BD) const;
   // z [num_classes], likewise, of the context's head_input.
   const float* Logits(RecordContext& context, std::span<const int32_t> tokens) const;
 
@@ -46,15 +47,16 @@ class Classifier final : public GraphBase {
  private:
   // The context seen through what is pooled of each record: one row a record.
   RecordContext PooledRows(const RecordContext& context) const;
-  // The representations h [B, D] of the records that Enter has seen; and the logits [B, num_classes] of the last such
-  // h.
+  // e [B, D] of the records that Enter has seen, behind the final norm; their representations h [B, D]; and the logits
+  // [B, num_classes] of the last such h.
+  const float* PoolAll(RecordContext& context, const int32_t* tokens) const;
   const float* RepresentAll(RecordContext& context, const int32_t* tokens) const;
   const float* LogitsOf(const RecordContext& context) const;
   // What is pooled of each record behind the last block [B, D], before the final norm where that is of the first
   // positions; and its gradient. Copies, but for the first position of one record.
   const float* Pooled(const RecordContext& context) const;
   float* DPooled(const RecordContext& context) const;
-  void Pool(const RecordContext& context, const float* last) const;
+  void PoolStates(const RecordContext& context, const float* last) const;
   void PoolBackward(const RecordContext& context, FactorSink& sink) const;
   // A first position passes the final norm alone, a mean is of all rows behind it.
   bool pools_all() const { return architecture_.head.pooling == Pooling::kMean; }

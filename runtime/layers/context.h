@@ -112,7 +112,10 @@ struct RecordContext {
   const RecordOptions* options_B = nullptr;  // null: as RecordOptions has them
   const Negatives* negatives = nullptr;      // null: softmax over all items
   HeadInput head_input;                      // of a head of classes
-  const Helpers* helpers = nullptr;          // inference: threads to share the rows with (parts.h); null: none
+  // Of a classifier on the host: what was pooled of each record that passes [B, D] (Graph::Pool), computed before. The
+  // records then have one row each, and nothing below the pooler runs. Null: they pass the stack.
+  const float* pooled_BD = nullptr;
+  const Helpers* helpers = nullptr;  // inference: threads to share the rows with (parts.h); null: none
 
   size_t rows() const { return records.rows; }
   size_t first_valid_of(size_t b) const { return first_valid_B == nullptr ? first_valid : first_valid_B[b]; }

@@ -1,6 +1,7 @@
 #include "runtime/layers/graph.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "runtime/layers/classifier.h"
 #include "runtime/layers/recommender.h"
@@ -25,6 +26,10 @@ class GraphOf final : public Graph {
   }
   void Represent(RecordContext& context, Batch batch, float* h_BD) const override {
     graph_.Represent(context, batch, h_BD);
+  }
+  void Pool([[maybe_unused]] RecordContext& context, [[maybe_unused]] Batch batch,
+            [[maybe_unused]] float* e_BD) const override {
+    if constexpr (std::is_same_v<Kind, Classifier>) graph_.Pool(context, batch, e_BD);
   }
   size_t head_parameter() const override { return graph_.head_parameter(); }
 

@@ -112,6 +112,9 @@ class Graph {
   // h_BD: what the head reads of each whole sequence: the hidden state behind the last item, or the pooled first
   // position. It lies in host memory, and has arrived when the call returns. Targets are not read.
   virtual void Represent(RecordContext& context, Batch batch, float* h_BD) const = 0;
+  // e_BD: what is pooled of each whole sequence, which the pooler reads, or the head where there is none. Of a
+  // classifier alone (architecture().head.kind is kClasses); the rest as of Represent.
+  virtual void Pool(RecordContext& context, Batch batch, float* e_BD) const = 0;
   // The parameter whose Outer factors ReplayHead emits, in one piece or several.
   virtual size_t head_parameter() const = 0;
 

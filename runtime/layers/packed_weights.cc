@@ -17,8 +17,8 @@ PackedWeights::PackedWeights(const GraphBase& graph, const ParameterSource& sour
 
 PackedWeights::~PackedWeights() { view_.plan->Release(*view_.ops, packed_.data()); }
 
-void PackedWeights::Pack(size_t part, size_t num_parts) {
-  view_.plan->Pack(*view_.ops, memory_, view_.source, packed_.data(), part, num_parts);
+void PackedWeights::Pack(size_t part, size_t num_parts, std::span<const uint8_t> changed) {
+  view_.plan->Pack(*view_.ops, memory_, view_.source, packed_.data(), {part, num_parts, changed});
   if (part == 0) ReadVariances();
 }
 

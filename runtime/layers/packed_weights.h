@@ -24,8 +24,9 @@ class PackedWeights {
   PackedWeights& operator=(const PackedWeights&) = delete;
 
   // After the weights have changed: once for each part, from as many threads. Not for op tables whose packing holds
-  // memory of its own (OpTable::release_packed), which are packed once.
-  void Pack(size_t part, size_t num_parts);
+  // memory of its own (OpTable::release_packed), which are packed once. `changed`: of each parameter whether it has;
+  // empty: all.
+  void Pack(size_t part, size_t num_parts, std::span<const uint8_t> changed = {});
 
   const Weights& view() const { return view_; }
   size_t allocated_bytes() const { return packed_.allocated_bytes(); }

@@ -133,14 +133,15 @@ void PackPlan::PackHeadTile(const kernels::OpTable& ops, const kernels::Memory& 
 }
 
 void PackPlan::Pack(const kernels::OpTable& ops, const kernels::Memory& memory, const ParameterSource& source,
-                    float* packed, size_t part, size_t num_parts) const {
+                    float* packed, const Share& share) const {
+  const auto is_old = [&](size_t parameter) { return !share.changed.empty() && share.changed[parameter] == 0; };
   size_t turn = 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].shape != ParameterShape::kMatrix) continue;
-    if (turn++ % num_parts == part) PackMatrix(ops, source, packed, i);
+    if (parameters_[i].shape != ParameterShape::kMatrix || is_old(i)) continue;
+    if (turn++ % share.num_parts == share.part) PackMatrix(ops, source, packed, i);
   }
-  for (size_t tile = 0; tile < num_tiles(); ++tile) {
-    if (turn++ % num_parts == part) PackHeadTile(ops, memory, source, packed, tile * kHeadTile);
+  for (size_t tile = 0; tile < num_tiles() && !is_old(*head_parameter_); ++tile) {
+    if (turn++ % share.num_parts == share.part) PackHeadTile(ops, memory, source, packed, tile * kHeadTile);
   }
 }
 

@@ -90,10 +90,14 @@ class PackPlan {
   // Gives back what packing made beside the buffer (OpTable::release_packed); once, when `packed` is done with.
   void Release(const kernels::OpTable& ops, float* packed) const;
 
-  // Packs share `part` of `num_parts` of the work: call once for each part, from as many threads. `memory`: where
-  // source and packed lie.
+  // A share of the work, one for each of as many threads: `part` of `num_parts`, of the parameters that have changed.
+  struct Share {
+    size_t part, num_parts;
+    std::span<const uint8_t> changed;  // of each parameter whether it has; empty: all
+  };
+  // `memory`: where source and packed lie.
   void Pack(const kernels::OpTable& ops, const kernels::Memory& memory, const ParameterSource& source, float* packed,
-            size_t part, size_t num_parts) const;
+            const Share& share) const;
 
  private:
   struct Matrix {

@@ -1,6 +1,7 @@
 #include "runtime/train/memory.h"
 
 #include "runtime/privacy/audit/binomial.h"
+#include "runtime/train/pooled_cache.h"
 #include "runtime/train/record_pass.h"
 #include "runtime/train/release/head_pass.h"
 #include "runtime/train/release/step_release_parts.h"
@@ -98,6 +99,8 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
                    .lists = (lists.sample + lists.batch + lists.order + lists.of_workers) * sizeof(uint32_t) +
                             lists.batch_records * sizeof(const Record*) + o.sparse.rows.size() * sizeof(int32_t)};
   if (HasGradients(o)) AddGradients(*graph, num_records, o, m);
+  if (PooledCache::IsOf(architecture, num_records, o))
+    m.pooled = PooledCache::PlanBytes(*graph, num_records, o.num_threads);
   if (!ReleasesHead(o)) return m;
   const HeadPass::Bytes head = HeadPass::PlanBytes(*graph, o, num_records);
   m.gradient_sums += head.releases;

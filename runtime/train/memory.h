@@ -5,7 +5,8 @@
 //
 // Each figure is what is asked of the system, paddings included. Memory does not depend on the batch: a worker has one
 // record in hand. DP-AdaFEST's and DP-AdaFEST+'s does, which select rows by it (growth_at_most), and so do a
-// classifier's lists (records_at_most). Not counted: the objects themselves, less than 2 KB for each tensor and 8 KB
+// classifier's lists (records_at_most). A run that trains a classifier's head alone keeps a vector of each record
+// (pooled). Not counted: the objects themselves, less than 2 KB for each tensor and 8 KB
 // for each worker and 8 KB; threads' stacks; the records, which are the caller's; the ledger.
 #ifndef WISP_RUNTIME_TRAIN_MEMORY_H_
 #define WISP_RUNTIME_TRAIN_MEMORY_H_
@@ -36,10 +37,11 @@ struct TrainingMemory {
   size_t activations = 0;       // of the workers' records, forward and backward
   size_t record_gradients = 0;  // what the gradient method keeps of the workers' records
   size_t variances = 0;         // of Re-Attention as printed; else they are weights
+  size_t pooled = 0;            // of each record, where nothing below the head trains (pooled_cache.h)
   size_t lists = 0;             // which records a step takes, and who; which rows may be trained
   size_t total() const {
     return weights + packed_weights + optimizer_state + gradient_sums + negatives + activations + record_gradients +
-           variances + lists;
+           variances + pooled + lists;
   }
 
   // Of a plan for DP-AdaFEST(+); 0 for all others (but records_at_most of a classifier) and in what a trainer says. A
@@ -54,11 +56,11 @@ struct TrainingMemory {
 
 // Equal to Trainer::memory() of a trainer of these options and so many records, before its first step and (but for
 // growth) after any. Allocates none of it and reads no weights. Of `options` read: method, optimizer, ema_decay,
-// num_threads, num_negatives, re_attention.source; of phantom training norm_form; rgp; of fest and adafest+ how many
-// sparse.rows there are; of adafest(+) the map's options, expected_batch, num_records_public (0: num_records) and the
-// noise multiplier; of DP-FP mode, micro_batches, expected_batch and num_records_public (its lists are planned for
-// records_at_most). kInvalidArgument and the like where Trainer::Check would refuse these, but for printed Re-Attention
-// without frequencies, on which no figure depends.
+// num_threads, num_negatives, re_attention.source, trained_part, dropout, cache_at_most; of phantom training norm_form;
+// rgp; of fest and adafest+ how many sparse.rows there are; of adafest(+) the map's options, expected_batch,
+// num_records_public (0: num_records) and the noise multiplier; of DP-FP mode, micro_batches, expected_batch and
+// num_records_public (its lists are planned for records_at_most). kInvalidArgument and the like where Trainer::Check
+// would refuse these, but for printed Re-Attention without frequencies, on which no figure depends.
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
                                           const TrainingOptions& options);
 

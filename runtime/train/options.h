@@ -104,6 +104,10 @@ struct TrainingOptions {
   // changes. 0: 256 where the matrices take more than 1 MB, else one record; on a device as many records as have
   // gradients of 32 MB together.
   size_t rows_at_once = 0;
+  // Where nothing below a classifier's pooler trains, what is pooled of each record is kept, a vector of the model's
+  // width, if all of them take no more bytes than this; else it is computed in each step. No bit depends on it. On a
+  // device nothing is kept.
+  size_t cache_at_most = size_t{256} << 20;
   kernels::Device device = kernels::BestOps();  // where the run's records pass; its weights, sums and moments lie there
   Executor executor;                            // the app's own threads; when given, none are created here
   PrivateTraining privacy;                      // read when method is private

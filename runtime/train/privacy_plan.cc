@@ -112,12 +112,12 @@ double BatchProbability(const TrainingOptions& o) {
 }
 double MicroBatchProbability(const TrainingOptions& o) { return BatchProbability(o) / o.dp_fp.micro_batches; }
 
-namespace {
-
 bool IsOfHead(ParameterRole role) {
   return role == ParameterRole::kPoolerWeight || role == ParameterRole::kPoolerBias ||
          role == ParameterRole::kClassWeight || role == ParameterRole::kClassBias;
 }
+
+namespace {
 
 bool IsChosen(TrainedPart part, const ParameterSpec& p) {
   if (part == TrainedPart::kHead) return IsOfHead(p.role);

@@ -86,6 +86,9 @@ PairOfNoises SplitNoise(double noise_multiplier, double map_noise_ratio);
 // beside it.
 double GradientNoise(const TrainingOptions& options);
 
+// A pooler or a head of classes.
+bool IsOfHead(ParameterRole role);
+
 // What the run's gradients move, of the architecture's parameters.
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
 

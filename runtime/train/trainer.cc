@@ -116,8 +116,11 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
       on_host_(options.device.memory.is_host() ? 0 : weights.size()),
       sampling_stream_(std::move(streams[0])) {
   if (is_private()) KeepTrainable();
+  KeepWhatChanges();
   apply_ = [this](const Change& change) { Apply(change); };
   if (ReleasesHead(options_)) head_.emplace(*graph_, options_, records_.size());
+  if (PooledCache::IsOf(architecture, records_.size(), options_))
+    pooled_.emplace(*graph_, records_.size(), num_parts());
   if (HasGradients(options_)) {
     optimizer_.emplace(graph_->device(), options.optimizer, trained_.size());
     release_ = MakeStepRelease(*graph_, trained_, weights, options_);
@@ -140,6 +143,14 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
   batch_.reserve(room.batch);
   batch_records_.reserve(room.batch_records);
   order_.resize(room.order);
+}
+
+void Trainer::KeepWhatChanges() {
+  changes_.reserve(graph_->parameters().size());
+  for (size_t i = 0; i < graph_->parameters().size(); ++i) {
+    const bool fitted = ReleasesHead(options_) && IsOfHead(graph_->parameters()[i].role);
+    changes_.push_back(fitted || (HasGradients(options_) && trained_.contains(i)) ? 1 : 0);
+  }
 }
 
 void Trainer::KeepNoiseVariance() {
@@ -218,6 +229,7 @@ TrainingMemory Trainer::memory() const {
   }
   if (release_) m.gradient_sums = release_->planned_bytes() - m.record_gradients;
   for (const auto& worker : worker_state_) m.record_gradients += worker->paper ? worker->paper->size_bytes() : 0;
+  if (pooled_) m.pooled = pooled_->size_bytes();
   if (!head_) return m;
   m.gradient_sums += head_->release_bytes();
   m.lists += head_->list_bytes();
@@ -322,14 +334,16 @@ void Trainer::RunRecords(size_t index) {
 // With those that wait, where it still fits.
 void Trainer::AddRecord(size_t index, uint32_t i) {
   Worker& worker = *worker_state_[index];
-  const Record& record = records_[i];
+  const Record& whole = records_[i];
+  const Record record = pooled_ ? PooledCache::RowOf(whole) : whole;
   const size_t targets = NumTargets(record);
   if (targets == 0) return;
   if (!worker.pass.Fits(record)) RunWaiting(index);
-  const uint64_t seed = is_private() ? PrivateDropoutSeed(options_.seed, step_, record)
+  const uint64_t seed = is_private() ? PrivateDropoutSeed(options_.seed, step_, whole)
                                      : options_.seed * 0x9e3779b97f4a7c15ull + step_ * records_.size() + i;
   const float weight = options_.loss == LossWeighting::kRecordMean ? 1.0f / static_cast<float>(targets) : 1.0f;
   if (worker.paper) worker.paper->Draw(worker.noise, worker.pass.size());
+  if (pooled_) pooled_->Place(index, worker.pass.size(), i);
   worker.pass.Push(record, {.dropout_seed = seed, .target_weight = weight});
   worker.num_targets += targets;
 }
@@ -341,7 +355,8 @@ void Trainer::RunWaiting(size_t index) {
                         .buffers = worker.buffers,
                         .dropout = &options_.dropout,
                         .negatives = negatives_ ? &negatives_->negatives() : nullptr,
-                        .head_input = worker.paper ? worker.paper->Input() : inference_input()};
+                        .head_input = worker.paper ? worker.paper->Input() : inference_input(),
+                        .pooled_BD = pooled_ ? pooled_->placed(index) : nullptr};
   for (const auto& outcome : worker.pass.Run(context, release_->GradientsOf(index))) {
     worker.loss += outcome.loss;
     worker.norm += outcome.gradient.finite ? outcome.gradient.norm : 0;
@@ -386,7 +401,21 @@ void Trainer::UpdateVariances(size_t index) {
 }
 
 void Trainer::Pack() {
-  ForParts([this](size_t w) { packed_.Pack(w, num_parts()); });
+  ForParts([this](size_t w) {
+    const std::span<const uint8_t> all_of_them;
+    packed_.Pack(w, num_parts(), packed_once_ ? changes_ : all_of_them);
+  });
+  packed_once_ = true;
+}
+
+void Trainer::PoolOnce() {
+  for (uint32_t i : batch_) pooled_->Want(i);
+  if (head_) head_->ForEachDrawn([this](uint32_t i) { pooled_->Want(i); });
+  ForParts([this](size_t w) {
+    RecordContext context{.weights = worker_state_[w]->weights, .buffers = worker_state_[w]->buffers};
+    pooled_->Fill(w, context, records_);
+  });
+  pooled_->Filled();
 }
 
 void Trainer::FitHead(StepReport& report) {
@@ -394,7 +423,7 @@ void Trainer::FitHead(StepReport& report) {
   ForParts([this](size_t w) {
     Worker& worker = *worker_state_[w];
     RecordContext context{.weights = worker.weights, .buffers = worker.buffers};
-    worker.num_dropped += head_->Add(w, context, records_);
+    worker.num_dropped += head_->Add(w, context, records_, pooled_ ? &*pooled_ : nullptr);
   });
   head_->Fit(NoiseStream(0), {weights_.data(), weights_.size()});
 }
@@ -450,6 +479,7 @@ Result<StepReport> Trainer::Step() {
   Pack();
   StepReport report{.step = step_};
   report.learning_rate = rate_ = LearningRate(options_.optimizer, schedule_.Position(step_), schedule_.planned);
+  if (pooled_) PoolOnce();
   if (head_) FitHead(report);
   if (head_ && release_) Pack();  // the head has changed
   if (release_) WISP_RETURN_IF_ERROR(StepWeights(report));

@@ -38,6 +38,7 @@
 #include "runtime/train/noise_variance.h"
 #include "runtime/train/optimizer.h"
 #include "runtime/train/options.h"
+#include "runtime/train/pooled_cache.h"
 #include "runtime/train/privacy_plan.h"
 #include "runtime/train/release/head_pass.h"
 #include "runtime/train/release/step_release.h"
@@ -139,7 +140,9 @@ class Trainer {
   void RunWaiting(size_t worker);
   Status ChargeIfNeeded();
   void DrawGradientBatch();
+  void KeepWhatChanges();
   void Pack();
+  void PoolOnce();
   void FitHead(StepReport& report);
   Status StepWeights(StepReport& report);
   double Divisor(size_t num_targets) const;
@@ -177,6 +180,9 @@ class Trainer {
   std::optional<Optimizer> optimizer_;           // where gradients move weights, as release_
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention
   std::optional<HeadPass> head_;                 // where releases make the head
+  std::optional<PooledCache> pooled_;            // where nothing below the head trains
+  std::vector<uint8_t> changes_;                 // of each parameter, whether a step changes it
+  bool packed_once_ = false;                     // all of the weights that there are now
   std::unique_ptr<StepRelease> release_;
   std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> worker_state_;

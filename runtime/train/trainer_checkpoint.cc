@@ -118,6 +118,7 @@ Status Trainer::Restore(const Checkpoint& c) {
     return InvalidData("checkpoint: its head's releases are not those of such a run");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   TakeKept(c.weights, weights_);
+  packed_once_ = false;
   if (optimizer_) {
     const kernels::Memory& memory = options_.device.memory;
     memory.copy_in(optimizer_->first().data(), first.data(), first.size() * sizeof(float));

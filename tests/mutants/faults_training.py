@@ -72,8 +72,8 @@ def noise():
     return table("runtime/train/trainer.cc", [
         ("noise-of-workers-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i <= 1) {", NOISE + "NothingOfSecureNoiseFollowsFromTheSeed"),
         ("sampling-from-the-seed", "Trainer::Create", "if (secure) {", "if (secure && i > 0) {", NOISE + "NothingOfSecureSamplingFollowsFromTheSeed"),
-        ("dropout-by-place", "Trainer::AddRecord", "is_private() ? PrivateDropoutSeed(options_.seed, step_, record)",
-         "is_private() && i > records_.size() ? PrivateDropoutSeed(options_.seed, step_, record)", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
+        ("dropout-by-place", "Trainer::AddRecord", "is_private() ? PrivateDropoutSeed(options_.seed, step_, whole)",
+         "is_private() && i > records_.size() ? PrivateDropoutSeed(options_.seed, step_, whole)", GUARANTEE + "ARecordThatJoinsMovesNothingButItsOwnShare"),
     ]) + table("runtime/train/release/step_release.cc", [
         ("noise-on-the-first-4000", "NoiseAndScale", "privacy::AddDiscreteGaussian(noise, sigma, sum)",
          "privacy::AddDiscreteGaussian(noise, sigma, sum.first(std::min<size_t>(sum.size(), 4000)))", EVERY_COORDINATE,

@@ -13,6 +13,7 @@
 #include "runtime/layers/graph.h"
 #include "runtime/privacy/noise/random.h"
 #include "runtime/train/options.h"
+#include "runtime/train/pooled_cache.h"
 #include "runtime/train/release/head_releases.h"
 
 namespace wisp {
@@ -25,8 +26,14 @@ class HeadPass {
 
   // All micro-batches of a step; starts it.
   void Draw(privacy::RandomStream& sampling, size_t num_records);
-  // The worker's share of what was drawn. Returns how many records were not finite, or not within the bound.
-  size_t Add(size_t worker, RecordContext& context, std::span<const Record> records);
+  // All draws, one behind the other, as indices of records.
+  template <class F>
+  void ForEachDrawn(const F& f) const {
+    for (const Drawn& drawn : draws_) f(drawn.record);
+  }
+  // The worker's share of what was drawn. Returns how many records were not finite, or not within the bound. `cache`:
+  // where what is pooled of them is, or null; then the context's pooled_BD is set here.
+  size_t Add(size_t worker, RecordContext& context, std::span<const Record> records, PooledCache* cache);
   // `weights` lie in the graph's memory.
   void Fit(privacy::RandomStream& noise, std::span<float> weights);
 

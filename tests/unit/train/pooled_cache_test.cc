@@ -1,0 +1,182 @@
+// A run that trains the head alone computes what is pooled of a record once, and nothing else changes by it.
+#include "runtime/train/pooled_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "runtime/train/memory.h"
+#include "runtime/train/trainer.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/layers/classifier_test_util.h"
+#include "tests/unit/train/memory_test_util.h"
+
+namespace wisp {
+namespace {
+
+constexpr uint32_t kRecords = 40;
+constexpr int kSteps = 4;
+
+// Texts of all lengths.
+struct Texts {
+  explicit Texts(const Architecture& a) {
+    for (uint32_t i = 0; i < kRecords; ++i)
+      owned.push_back(testing::RandomRecord(a.num_items, 1 + i % a.max_length, i));
+    for (uint32_t i = 0; i < kRecords; ++i)
+      records.push_back(testing::Labelled(owned[i].inputs, static_cast<int32_t>(i % a.head.num_classes)));
+  }
+  std::vector<testing::OwnedRecord> owned;
+  std::vector<Record> records;
+};
+
+std::atomic<int> num_norms{0};
+
+// The best ops, but that rows of a norm are counted: each block has them, a head has none.
+const kernels::OpTable& CountingOps() {
+  static const kernels::OpTable table = [] {
+    kernels::OpTable counting = kernels::BestOps();
+    counting.layer_norm_forward = [](const kernels::LayerNormForwardArgs<>& args) {
+      ++num_norms;
+      kernels::BestOps().layer_norm_forward(args);
+    };
+    return counting;
+  }();
+  return table;
+}
+
+class PooledCacheTest : public testing::ClassifierTraining {
+ protected:
+  TrainingOptions Options(Method method) {
+    TrainingOptions o{.method = method,
+                      .sampling = method == Method::kOrdinary ? Sampling::kShuffled : Sampling::kPoisson,
+                      .num_steps = kSteps,
+                      .expected_batch = 30,
+                      .num_records_public = kRecords,
+                      .optimizer = {.kind = OptimizerKind::kAdamW, .learning_rate = 0.05f},
+                      .num_threads = 2};
+    if (method != Method::kDpFp) o.trained_part = TrainedPart::kHead;
+    if (method != Method::kOrdinary)
+      o.privacy = {.noise_multiplier = 0.3, .ledger = &ledger_, .run = "r", .reproducible_seed = 7};
+    o.rgp.rank = 2;
+    if (method == Method::kDpFp) o.dp_fp = {.micro_batches = 3, .clipping_norm = 0.5, .noise_multiplier = 0.3};
+    return o;
+  }
+
+  struct Run {
+    std::vector<float> weights;
+    std::vector<StepReport> reports;
+    TrainingMemory memory;
+  };
+  Run Train(const Architecture& a, const Texts& texts, const TrainingOptions& o) {
+    Run run;
+    const auto trainer = Trainer::Create(a, testing::RandomClassifierWeights(a, 5), texts.records, o);
+    EXPECT_TRUE(trainer.ok()) << trainer.status().message();
+    if (!trainer.ok()) return run;
+    run.memory = (*trainer)->memory();
+    testing::ExpectEqual(*PlanTrainingMemory(a, kRecords, o), run.memory);
+    for (int step = 0; step < kSteps; ++step) run.reports.push_back(*(*trainer)->Step());
+    testing::ExpectEqual(run.memory, (*trainer)->memory());
+    run.weights = {(*trainer)->weights().begin(), (*trainer)->weights().end()};
+    return run;
+  }
+
+  void ExpectSame(const Architecture& a, const Texts& texts, TrainingOptions o) {
+    const Run cached = Train(a, texts, o);
+    EXPECT_GT(cached.memory.pooled, size_t{kRecords} * a.width * sizeof(float));
+    o.cache_at_most = 0;
+    const Run computed = Train(a, texts, o);
+    EXPECT_EQ(computed.memory.pooled, 0u);
+    EXPECT_NE(computed.weights, testing::RandomClassifierWeights(a, 5)) << "nothing was trained";
+    EXPECT_EQ(cached.weights, computed.weights);
+    for (size_t i = 0; i < computed.reports.size(); ++i) {
+      EXPECT_EQ(cached.reports[i].mean_loss, computed.reports[i].mean_loss);
+      EXPECT_EQ(cached.reports[i].mean_norm, computed.reports[i].mean_norm);
+      EXPECT_EQ(cached.reports[i].num_head_records, computed.reports[i].num_head_records);
+      EXPECT_EQ(cached.reports[i].num_dropped, computed.reports[i].num_dropped);
+    }
+  }
+
+  privacy::Ledger ledger_ = OpenLedger("l");
+};
+
+TEST_F(PooledCacheTest, EveryMethodAndClassifierTrainsTheSameBits) {
+  for (const Architecture& a : testing::SmallClassifiers()) {
+    const Texts texts(a);
+    for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp, Method::kDpFp}) {
+      for (const size_t together : {1, 3}) {
+        SCOPED_TRACE(std::string(NameOf(method)) + ", " + std::to_string(together) + " at once");
+        TrainingOptions o = Options(method);
+        o.rows_at_once = together * a.max_length;
+        ExpectSame(a, texts, o);
+      }
+    }
+  }
+}
+
+TEST_F(PooledCacheTest, EachRecordPassesTheBlocksOnce) {
+  const Architecture a = testing::SmallClassifiers()[1];
+  const Texts texts(a);
+  for (const Method method : {Method::kOrdinary, Method::kDpFp}) {
+    TrainingOptions o = Options(method);
+    o.num_threads = 1;
+    o.rows_at_once = 1;
+    o.device = kernels::Device(CountingOps());
+    // One record: two norms a block.
+    const int of_one = 2 * static_cast<int>(a.blocks.size());
+    o.expected_batch = kRecords;  // of a shuffled step all
+    const auto trainer = *Trainer::Create(a, testing::RandomClassifierWeights(a, 5), texts.records, o);
+    num_norms = 0;
+    for (int step = 0; step < 30; ++step) ASSERT_TRUE(trainer->Step().ok());
+    EXPECT_EQ(num_norms, of_one * static_cast<int>(kRecords)) << NameOf(method);
+  }
+}
+
+TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
+  const Architecture a = testing::SmallClassifiers()[0];
+  const TrainingOptions head = Options(Method::kPhantom);
+  EXPECT_TRUE(PooledCache::IsOf(a, kRecords, head));
+  TrainingOptions o = head;
+  o.cache_at_most = kRecords * a.width * sizeof(float);
+  EXPECT_TRUE(PooledCache::IsOf(a, kRecords, o));
+  o.cache_at_most -= 1;
+  EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "no room for the last record's vector";
+  o = head;
+  o.dropout.residual = 0.1f;
+  EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "what is pooled differs in every step";
+  for (const TrainedPart part : {TrainedPart::kAll, TrainedPart::kBlocks}) {
+    o = head;
+    o.trained_part = part;
+    EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "blocks train";
+  }
+  o = Options(Method::kDpFp);
+  EXPECT_TRUE(PooledCache::IsOf(a, kRecords, o));
+  o.dp_fp.mode = DpFpMode::kClipped;
+  EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "what lies below the head trains";
+  EXPECT_FALSE(PooledCache::IsOf(testing::SmallArchitectures()[0], kRecords, Options(Method::kOrdinary)));
+  Architecture adapted = a;
+  adapted.adapter = AdapterSpec{.rank = 2, .alpha = 2};
+  EXPECT_FALSE(PooledCache::IsOf(adapted, kRecords, head));
+}
+
+// What was packed of the weights before a checkpoint is none of those after it.
+TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
+  const Architecture a = testing::SmallClassifiers()[4];
+  const Texts texts(a);
+  const TrainingOptions o = Options(Method::kOrdinary);
+  const std::vector<float> start = testing::RandomClassifierWeights(a, 5);
+  auto whole = *Trainer::Create(a, start, texts.records, o);
+  for (int step = 0; step < 2; ++step) ASSERT_TRUE(whole->Step().ok());
+  const Checkpoint saved = *whole->Save();
+  for (int step = 2; step < kSteps; ++step) ASSERT_TRUE(whole->Step().ok());
+  auto second = *Trainer::Create(a, start, texts.records, o);
+  ASSERT_TRUE(second->Step().ok());  // packs, and keeps what it pooled
+  ASSERT_TRUE(second->Restore(saved).ok());
+  while (second->step() < kSteps) ASSERT_TRUE(second->Step().ok());
+  EXPECT_EQ(std::vector<float>(whole->weights().begin(), whole->weights().end()),
+            std::vector<float>(second->weights().begin(), second->weights().end()));
+}
+
+}  // namespace
+}  // namespace wisp
