@@ -35,6 +35,8 @@ class PooledCache {
   void Want(uint32_t record);
   // The worker's share of what was wanted and is not there yet; the context's weights are those of every step.
   void Fill(size_t worker, RecordContext& context, std::span<const Record> records);
+  // Where the weights below the head are others than they were.
+  void Forget() { known_.assign(known_.size(), 0); }
   // After all workers have filled theirs.
   void Filled() { missing_.clear(); }
 

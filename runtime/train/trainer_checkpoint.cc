@@ -119,6 +119,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
   TakeKept(c.weights, weights_);
   packed_once_ = false;
+  if (pooled_) pooled_->Forget();
   if (optimizer_) {
     const kernels::Memory& memory = options_.device.memory;
     memory.copy_in(optimizer_->first().data(), first.data(), first.size() * sizeof(float));

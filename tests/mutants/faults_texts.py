@@ -3,6 +3,7 @@ from faults import table
 
 CACHE = "pooled_cache_test:PooledCacheTest."
 SAME_BITS = CACHE + "EveryMethodAndClassifierTrainsTheSameBits"
+GOES_ON = CACHE + "ARunGoesOnFromACheckpointWithTheSameBits"
 MADE = CACHE + "OneIsMadeWhereItChangesNothingAndFits"
 
 
@@ -14,12 +15,13 @@ def pooled_cache():
         ("pooled-of-all-that-trains", "TrainsTheHeadAlone", "o.trained_part == TrainedPart::kHead", "true", MADE),
         ("pooled-above-the-ceiling", "PooledCache::IsOf", "num_records <= o.cache_at_most", "num_records / 2 <= o.cache_at_most", MADE),
     ]) + table("runtime/train/trainer.cc", [
-        ("pack-nothing-new", "Trainer::KeepWhatChanges", "trained_.contains(i)", "!trained_.contains(i)", SAME_BITS,
+        ("pack-nothing-new", "Trainer::KeepWhatChanges", "trained_.contains(i)", "!trained_.contains(i)",
          "trainer_test:TrainerTest.*"),
-        ("pack-without-the-fitted-head", "Trainer::KeepWhatChanges", "fitted ||", "", "dp_fp_test:DpFpTest.*"),
+        ("pack-without-the-fitted-head", "Trainer::KeepWhatChanges", "fitted ||", "",
+         CACHE + "OneProcessTrainsWhatAProcessForEachStepDoes"),
     ]) + table("runtime/train/trainer_checkpoint.cc", [
-        ("pack-old-weights-after-a-checkpoint", "Trainer::Restore", "packed_once_ = false;", "",
-         CACHE + "ARunGoesOnFromACheckpointWithTheSameBits"),
+        ("pack-old-weights-after-a-checkpoint", "Trainer::Restore", "packed_once_ = false;", "", GOES_ON),
+        ("pooled-before-a-checkpoint", "Trainer::Restore", "if (pooled_) pooled_->Forget();", "", GOES_ON),
     ])
 
 

@@ -160,7 +160,7 @@ TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
   EXPECT_FALSE(PooledCache::IsOf(adapted, kRecords, head));
 }
 
-// What was packed of the weights before a checkpoint is none of those after it.
+// What was packed and pooled with the weights before a checkpoint is none of those after it.
 TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
   const Architecture a = testing::SmallClassifiers()[4];
   const Texts texts(a);
@@ -170,12 +170,34 @@ TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
   for (int step = 0; step < 2; ++step) ASSERT_TRUE(whole->Step().ok());
   const Checkpoint saved = *whole->Save();
   for (int step = 2; step < kSteps; ++step) ASSERT_TRUE(whole->Step().ok());
-  auto second = *Trainer::Create(a, start, texts.records, o);
-  ASSERT_TRUE(second->Step().ok());  // packs, and keeps what it pooled
+  auto second = *Trainer::Create(a, testing::RandomClassifierWeights(a, 6), texts.records, o);
+  ASSERT_TRUE(second->Step().ok());
   ASSERT_TRUE(second->Restore(saved).ok());
   while (second->step() < kSteps) ASSERT_TRUE(second->Step().ok());
   EXPECT_EQ(std::vector<float>(whole->weights().begin(), whole->weights().end()),
             std::vector<float>(second->weights().begin(), second->weights().end()));
+}
+
+// A new trainer packs everything: one that packs what changes alone must not miss the head that was fitted.
+TEST_F(PooledCacheTest, OneProcessTrainsWhatAProcessForEachStepDoes) {
+  const Architecture a = testing::SmallClassifiers()[1];
+  const Texts texts(a);
+  for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
+    TrainingOptions o = Options(Method::kDpFp);
+    o.dp_fp.mode = mode;
+    const std::vector<float> start = testing::RandomClassifierWeights(a, 5);
+    auto one = *Trainer::Create(a, start, texts.records, o);
+    while (one->step() < kSteps) ASSERT_TRUE(one->Step().ok());
+    auto each = *Trainer::Create(a, start, texts.records, o);
+    while (each->step() < kSteps) {
+      ASSERT_TRUE(each->Step().ok());
+      const Checkpoint saved = *each->Save();
+      each = *Trainer::Create(a, start, texts.records, o);
+      ASSERT_TRUE(each->Restore(saved).ok());
+    }
+    EXPECT_EQ(std::vector<float>(one->weights().begin(), one->weights().end()),
+              std::vector<float>(each->weights().begin(), each->weights().end()));
+  }
 }
 
 }  // namespace
