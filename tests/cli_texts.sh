@@ -126,28 +126,7 @@ expect 2 "start from one (--base)" "$wisp" classify train --recipe r.json --lora
 cp -r "$golden/gpt2" decoder
 expect 0 "" "$wisp" convert decoder --out g.wisp --dataset "public texts"
 expect 2 "brings no tokenizer" "$wisp" generate g.wisp --prompt a
-python3 - "$root/tests/golden/tokenizers/gpt2.json" <<'PY'
-# The golden decoder has 60 rows: a tokenizer of bytes alone has 256, so it gets more rows.
-import json, struct, sys
-config = json.load(open("decoder/config.json"))
-raw = open("decoder/model.safetensors", "rb").read()
-n = struct.unpack("<Q", raw[:8])[0]
-header, data = json.loads(raw[8:8 + n]), raw[8 + n:]
-name = next(k for k in header if k.endswith("wte.weight"))
-tensors = {k: (v, data[v["data_offsets"][0]:v["data_offsets"][1]]) for k, v in header.items() if k != "__metadata__"}
-rows, width = tensors[name][0]["shape"]
-tensors[name] = ({**tensors[name][0], "shape": [460, width]}, (tensors[name][1] * 8)[:460 * width * 4])
-config["vocab_size"] = 460
-json.dump(config, open("decoder/config.json", "w"))
-at, out, body = 0, {}, b""
-for key, (entry, bytes_) in tensors.items():
-    out[key] = {**entry, "data_offsets": [at, at + len(bytes_)]}
-    at += len(bytes_)
-    body += bytes_
-text = json.dumps(out).encode()
-open("decoder/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + body)
-open("decoder/tokenizer.json", "w").write(open(sys.argv[1]).read())
-PY
+python3 "$root/tests/small_decoder.py" decoder "$root/tests/golden/tokenizers/gpt2.json"
 expect 0 "" "$wisp" convert decoder --out g.wisp --dataset "public texts"
 generate=("$wisp" generate g.wisp --prompt "Once" --max-tokens 8 --json)
 expect 0 "" "${generate[@]}" --seed 3

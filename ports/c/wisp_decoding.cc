@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ports/c/anchor_c.h"
+#include "ports/c/draws_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
 #include "runtime/decoding/private_recommender.h"
@@ -79,12 +80,42 @@ Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_private_options& o
   return InvalidArgument("wisp_private_options: unit is ", number, ", allowed are 0 and those of wisp_unit");
 }
 
+}  // namespace
+
+namespace wisp::ports {
+
+Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std::string& run) {
+  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
+  WISP_RETURN_IF_ERROR(CheckOptions(o));
+  ReadDraws read{.options = {.temperature = o.temperature == 0 ? 1 : o.temperature,
+                             .top_k = o.top_k,
+                             .nucleus = o.top_p == 0 ? 1 : o.top_p,
+                             .num_records_public = o.num_records_public,
+                             .allow_large_delta = o.allow_large_delta != 0,
+                             .other_data = o.other_data != 0,
+                             .draws_per_charge = std::max(1u, o.draws_per_charge)},
+                 .public_datasets = {o.public_datasets, o.public_datasets + o.num_public_datasets},
+                 .base_model = o.base_model};
+  WISP_ASSIGN_OR_RETURN(read.options.mode, ModeOf(o));
+  WISP_ASSIGN_OR_RETURN(read.options.goal, GoalOf(o));
+  if (o.budget_epsilon > 0) {
+    WISP_ASSIGN_OR_RETURN(read.options.new_limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
+  }
+  const std::string tuning = o.uncharged_tuning == nullptr ? "" : o.uncharged_tuning;
+  WISP_RETURN_IF_ERROR(privacy::CheckTuning("wisp_private_options: uncharged_tuning", tuning));
+  read.options.run = privacy::WithTuning(run, tuning);
+  return read;
+}
+
 // What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's
 // provenance has it.
-Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need, std::optional<privacy::Ledger>& out) {
+Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
+                    std::optional<privacy::Ledger>& out) {
+  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
   if (o.ledger_path == nullptr) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const std::string dataset, wisp::DatasetToCharge(need));
-  WISP_ASSIGN_OR_RETURN(const auto anchor, wisp::ports::AnchorOf(o.anchor));
+  WISP_ASSIGN_OR_RETURN(std::string dataset, DatasetToCharge(need));
+  if (dataset.empty()) dataset = named;
+  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(o.anchor));
   WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(o));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(o.ledger_path, {.dataset = dataset,
@@ -93,41 +124,31 @@ Status OpenLedger(const wisp_private_options& o, const wisp::DecodingNeed& need,
                                                               .any_unit = true,
                                                               .anchor = anchor.kept,
                                                               .begin_anchor = anchor.begins}));
+  WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
   out.emplace(std::move(ledger));
   return OkStatus();
 }
+
+}  // namespace wisp::ports
+
+namespace {
 
 Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_recommender** out) {
   if (model == nullptr || given == nullptr || out == nullptr) {
     return InvalidArgument("wisp_private_recommender_open: model, options and recommender must not be NULL");
   }
-  WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_private_options"));
-  WISP_RETURN_IF_ERROR(CheckOptions(o));
-  const std::vector<std::string> labels(o.public_datasets, o.public_datasets + o.num_public_datasets);
+  WISP_ASSIGN_OR_RETURN(const wisp::ports::ReadDraws read,
+                        wisp::ports::ReadPrivateDraws(*given, wisp::PrivateDrawOptions().run));
+  wisp::PrivateRecommenderOptions options = read.options;
+  options.public_datasets = read.public_datasets;
+  if (read.base_model != nullptr) options.base = &wisp::ports::SessionOf(read.base_model);
   auto made = std::make_unique<wisp_private_recommender>();
-  wisp::PrivateRecommenderOptions options{.temperature = o.temperature == 0 ? 1 : o.temperature,
-                                          .top_k = o.top_k,
-                                          .nucleus = o.top_p == 0 ? 1 : o.top_p,
-                                          .public_datasets = labels,
-                                          .num_records_public = o.num_records_public,
-                                          .allow_large_delta = o.allow_large_delta != 0,
-                                          .other_data = o.other_data != 0,
-                                          .draws_per_charge = std::max(1u, o.draws_per_charge)};
-  WISP_ASSIGN_OR_RETURN(options.mode, ModeOf(o));
-  WISP_ASSIGN_OR_RETURN(options.goal, GoalOf(o));
-  if (o.budget_epsilon > 0) {
-    WISP_ASSIGN_OR_RETURN(options.new_limit, privacy::EpsilonDelta::Create(o.budget_epsilon, o.delta));
-  }
-  const std::string tuning = o.uncharged_tuning == nullptr ? "" : o.uncharged_tuning;
-  WISP_RETURN_IF_ERROR(privacy::CheckTuning("wisp_private_options: uncharged_tuning", tuning));
-  options.run = privacy::WithTuning(options.run, tuning);
-  if (o.base_model != nullptr) options.base = &wisp::ports::SessionOf(o.base_model);
   const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
-  WISP_RETURN_IF_ERROR(wisp::PrivateRecommender::CheckBackends(wisp::ports::SessionOf(model), options.base));
+  WISP_RETURN_IF_ERROR(wisp::CheckDrawBackends(wisp::ports::SessionOf(model), options.base));
   // Nothing is paid for draws from damaged weights, whatever the models were opened with.
   WISP_RETURN_IF_ERROR(wisp::ports::SessionOf(model).file().VerifyWeights());
   if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
-  WISP_RETURN_IF_ERROR(OpenLedger(o, need, made->ledger));
+  WISP_RETURN_IF_ERROR(wisp::ports::OpenLedgerOf(*given, need, "", made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender,
                         wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "ports/c/model_c.h"
+#include "ports/c/text_c.h"
 #include "runtime/inference/classifier_session.h"
 #include "runtime/inference/generate.h"
 #include "runtime/inference/texts.h"
@@ -138,25 +139,6 @@ Status Classify(wisp_text_model* model, const char* text, float* probabilities, 
   return OkStatus();
 }
 
-Result<wisp::GenerateOptions> GenerationOf(const wisp_generate_options* given) {
-  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_generate_options"));
-  if (o.stop == nullptr && o.num_stop > 0)
-    return InvalidArgument("wisp_generate_options: stop is NULL but num_stop is ", o.num_stop);
-  const auto or_one = [](double number) { return number == 0 ? 1 : number; };
-  wisp::GenerateOptions options{.sampling = {.temperature = o.greedy != 0 ? 0 : or_one(o.temperature),
-                                             .top_k = o.top_k,
-                                             .top_p = or_one(o.top_p),
-                                             .min_p = o.min_p,
-                                             .repetition_penalty = or_one(o.repetition_penalty),
-                                             .seed = o.seed}};
-  if (o.max_new_tokens > 0) options.max_new_tokens = o.max_new_tokens;
-  for (size_t i = 0; i < o.num_stop; ++i) {
-    if (o.stop[i] == nullptr) return InvalidArgument("wisp_generate_options: stop[", i, "] is NULL");
-    options.stop.emplace_back(o.stop[i]);
-  }
-  return options;
-}
-
 wisp_ended EndedOf(wisp::Ended ended) {
   switch (ended) {
     case wisp::Ended::kLength:
@@ -173,27 +155,66 @@ wisp_ended EndedOf(wisp::Ended ended) {
   return WISP_ENDED_LENGTH;
 }
 
+}  // namespace
+
+namespace wisp::ports {
+
+Result<Session*> DecoderOf(wisp_text_model& model, const char* called) {
+  if (model.decodes) return model.decodes.get();
+  return InvalidArgument(called, ": ", model.model().name(), " is no decoder: it reads texts");
+}
+
+const text::Tokenizer& TokenizerOf(const wisp_text_model& model) { return *model.tokenizer; }
+
+Result<GenerateOptions> GenerationOf(const wisp_generate_options* given) {
+  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_generate_options"));
+  if (o.stop == nullptr && o.num_stop > 0)
+    return InvalidArgument("wisp_generate_options: stop is NULL but num_stop is ", o.num_stop);
+  const auto or_one = [](double number) { return number == 0 ? 1 : number; };
+  GenerateOptions options{.sampling = {.temperature = o.greedy != 0 ? 0 : or_one(o.temperature),
+                                       .top_k = o.top_k,
+                                       .top_p = or_one(o.top_p),
+                                       .min_p = o.min_p,
+                                       .repetition_penalty = or_one(o.repetition_penalty),
+                                       .seed = o.seed}};
+  if (o.max_new_tokens > 0) options.max_new_tokens = o.max_new_tokens;
+  for (size_t i = 0; i < o.num_stop; ++i) {
+    if (o.stop[i] == nullptr) return InvalidArgument("wisp_generate_options: stop[", i, "] is NULL");
+    options.stop.emplace_back(o.stop[i]);
+  }
+  return options;
+}
+
+Status FillGenerated(Generated&& made, std::string& text, wisp_generated* out) {
+  text = std::move(made.text);
+  if (out == nullptr) return OkStatus();
+  const wisp_generated generated{.size = sizeof(wisp_generated),
+                                 .text = text.c_str(),
+                                 .text_bytes = text.size(),
+                                 .num_tokens = static_cast<uint32_t>(made.tokens.size()),
+                                 .prompt_tokens = static_cast<uint32_t>(made.prompt_tokens),
+                                 .ended = EndedOf(made.ended)};
+  return FillResult(generated, out, "wisp_generated");
+}
+
+OnText ShowTo(wisp_on_text on_text, void* user_data) {
+  if (on_text == nullptr) return {};
+  return [=](std::string_view more) { return on_text(user_data, more.data(), more.size()) != 0; };
+}
+
+}  // namespace wisp::ports
+
+namespace {
+
 Status Generate(wisp_text_model* model, const char* prompt, const wisp_generate_options* given, wisp_on_text on_text,
                 void* user_data, wisp_generated* out) {
   if (model == nullptr || prompt == nullptr)
     return InvalidArgument("wisp_text_generate: model and prompt must not be NULL");
-  if (!model->decodes)
-    return InvalidArgument("wisp_text_generate: ", model->model().name(), " is no decoder: it reads texts");
-  WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, GenerationOf(given));
-  wisp::OnText show;
-  if (on_text != nullptr)
-    show = [&](std::string_view more) { return on_text(user_data, more.data(), more.size()) != 0; };
-  WISP_ASSIGN_OR_RETURN(wisp::Generated made,
-                        wisp::Generate(*model->decodes, *model->tokenizer, prompt, options, show));
-  model->generated = std::move(made.text);
-  if (out == nullptr) return OkStatus();
-  const wisp_generated generated{.size = sizeof(wisp_generated),
-                                 .text = model->generated.c_str(),
-                                 .text_bytes = model->generated.size(),
-                                 .num_tokens = static_cast<uint32_t>(made.tokens.size()),
-                                 .prompt_tokens = static_cast<uint32_t>(made.prompt_tokens),
-                                 .ended = EndedOf(made.ended)};
-  return wisp::ports::FillResult(generated, out, "wisp_generated");
+  WISP_ASSIGN_OR_RETURN(Session* const session, wisp::ports::DecoderOf(*model, "wisp_text_generate"));
+  WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, wisp::ports::GenerationOf(given));
+  WISP_ASSIGN_OR_RETURN(wisp::Generated made, wisp::Generate(*session, *model->tokenizer, prompt, options,
+                                                             wisp::ports::ShowTo(on_text, user_data)));
+  return wisp::ports::FillGenerated(std::move(made), model->generated, out);
 }
 
 }  // namespace

@@ -92,11 +92,55 @@ typedef struct wisp_generated {
 /* Goes on with a prompt, token by token. `on_text`, which may be NULL, is given what is new, whole characters and no
  * NUL at the end, on the caller's thread; it returns 0 to end. `options` and `generated` may be NULL. A prompt that
  * begins as the last text did costs what is new. Draws are not private: nothing is charged, and weights that learned
- * without a guarantee may show what they learned from. */
+ * without a guarantee may show what they learned from. For these: wisp_private_generate. */
 typedef int32_t (*wisp_on_text)(void* user_data, const char* text, size_t num_bytes);
 WISP_API wisp_code wisp_text_generate(wisp_text_model* model, const char* prompt, const wisp_generate_options* options,
                                       wisp_on_text on_text, void* user_data, wisp_generated* generated,
                                       wisp_error* error);
+
+/* ---- Generating privately (not in a library that only recommends) ----------------------------------------------- */
+
+/* Draws tokens and charges the ledger before each (docs/texts.md). Either what the weights learned from is protected,
+ * or the `private_texts` in the prompt of public weights. The prompt is not. Weights with a guarantee cost nothing. */
+typedef struct wisp_private_generator wisp_private_generator;
+
+typedef struct wisp_private_text_options {
+  size_t size;
+  /* ledger, how far draws lean on the model, temperature, top_k, top_p, draws_per_charge; a draw is a token. Its
+   * base_model must be NULL. May be NULL where draws are free. */
+  const wisp_private_options* draws;
+  /* anchored, or mixed: the public decoder as shipped, with the same tokenizer; must stay open; may be NULL if mixed */
+  wisp_text_model* base_model;
+  int32_t mix_with_base; /* 1, mixed: with the base's distribution, in the place of the uniform */
+  uint32_t base_top;     /* only the so many best tokens of the base, or of the public context; 0: all */
+  double mixing_floor;   /* mix_with_base: the uniform's share of what is mixed in; 0: 0.1 */
+  /* Private texts, each one record; copied. What they say otherwise than the public context is clipped (draws->clip),
+   * added up and divided by `contexts`, a public number: as many as there are texts, or so. */
+  const char* const* private_texts;
+  size_t num_private_texts;
+  uint32_t contexts; /* 0: there are no private texts */
+  int32_t not_read;
+  const char* context_before; /* public words before each text; NULL: none */
+  const char* context_after;  /* and between it and the prompt; NULL: a new line */
+  const char* public_text;    /* in the text's place in the public context; NULL: none */
+  const char* dataset;        /* name of the private texts' data set, in the ledger; NULL: that of the ledger */
+} wisp_private_text_options;
+
+/* `model` must stay open until the generator is closed; one thread at a time uses both. WISP_PRIVACY_REFUSED: the
+ * sentence says what has no guarantee, or that a ledger is needed. */
+WISP_API wisp_code wisp_private_generator_open(wisp_text_model* model, const wisp_private_text_options* options,
+                                               wisp_private_generator** generator, wisp_error* error);
+WISP_API void wisp_private_generator_close(wisp_private_generator* generator);
+/* 1: tokens are free; 0: they are charged. */
+WISP_API int32_t wisp_private_generator_is_free(const wisp_private_generator* generator);
+
+/* As wisp_text_generate. Of `options`, which may be NULL, are read max_new_tokens, stop and num_stop; another that is
+ * set is WISP_PRIVACY_REFUSED, for no law is charged for it. WISP_PRIVACY_REFUSED too, before anything is charged,
+ * where the budget has no room for max_new_tokens: the sentence says for how many. The text is valid until the next
+ * call with this generator. */
+WISP_API wisp_code wisp_private_generate(wisp_private_generator* generator, const char* prompt,
+                                         const wisp_generate_options* options, wisp_on_text on_text, void* user_data,
+                                         wisp_generated* generated, wisp_error* error);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "runtime/decoding/context_sum.h"
 #include "runtime/decoding/draw_law.h"
 #include "runtime/privacy/accounting/decoding_calibration.h"
 
@@ -14,6 +15,9 @@ namespace {
 
 double Up(double x) { return std::nextafter(x, std::numeric_limits<double>::infinity()); }
 double Down(double x) { return std::nextafter(x, 0); }
+
+// By how many clips the logits of neighbours vary, over B tau.
+double MovesOf(privacy::Adjacency adjacency) { return adjacency == privacy::Adjacency::kReplaceOne ? 4 : 2; }
 
 }  // namespace
 
@@ -37,6 +41,21 @@ DrawCost NonUniformDrawCost(std::span<const double> sorted, size_t drawn, double
 DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support) {
   if (support < 2) return {};
   return {.kind = DrawCost::Kind::kBoundedRange, .range = Up(Up(4 * clip / temperature) + kAnchoredRangeSlack)};
+}
+
+DrawCost AggregateDrawCost(const AggregateCostOptions& o) {
+  // Two roundings of a product and a quotient, and each Up is at least one.
+  const double range = Up(Up(MovesOf(o.adjacency) * o.clip / (o.contexts * o.temperature)));
+  return {.kind = DrawCost::Kind::kBoundedRange, .range = Up(range + kAggregateRangeSlack)};
+}
+
+double LeastOfMixture(double floor, uint64_t support) { return floor / static_cast<double>(support) * (1 - 0x1p-20); }
+
+Result<double> AggregateClipForRange(double range, AggregateCostOptions o) {
+  o.clip = (range - kAggregateRangeSlack) * o.temperature * o.contexts / MovesOf(o.adjacency) * (1 - 0x1p-48);
+  if (o.clip > 0 && AggregateDrawCost(o).range <= range) return o.clip;
+  return PrivacyRefused("aggregate decoding with epsilon ", range, " a draw at temperature ", o.temperature,
+                        ": there is no clip for it, less than the arithmetic's error is left");
 }
 
 Result<double> ClipForRange(double range, double temperature) {

@@ -14,6 +14,11 @@
 // and eta^2 / 8 = 2 c^2 / tau^2 zCDP. What is charged is the range of the numbers drawn with (draw_law.h), a little
 // more.
 //
+// Aggregate. softmax((b + D) / tau), b public, D = S c / (B G), S the sum over records of whole numbers s_i, each of
+// them in [-G, G]^n (context_sum.h), B a public number. One record more or less moves S by s_i: (b_j + D_j) / tau moves
+// by c / (B tau) at most, up or down, so log(p_j / p'_j) varies over j by at most 2c / (B tau). A record exchanged for
+// another moves it by twice that. S is held to [-B G, B G] afterwards, by which no two values move apart.
+//
 // What it is not: an accountant. ToMechanism is the one place where a cost becomes what the ledger composes.
 #ifndef WISP_RUNTIME_DECODING_DRAW_COST_H_
 #define WISP_RUNTIME_DECODING_DRAW_COST_H_
@@ -50,8 +55,20 @@ DrawCost UniformDrawCost(uint64_t support, double lambda);
 DrawCost NonUniformDrawCost(std::span<const double> sorted, size_t drawn, double lambda);
 // 4c/tau and the error of the arithmetic, rounded up.
 DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support);
+struct AggregateCostOptions {
+  double clip = 0, temperature = 1;
+  uint32_t contexts = 1;  // B
+  privacy::Adjacency adjacency = privacy::Adjacency::kAddRemove;
+};
+// 2c / (B tau), or twice that where records are exchanged, and the error of the arithmetic, rounded up.
+DrawCost AggregateDrawCost(const AggregateCostOptions& options);
+// For each of `support` items a public distribution has at least so much that is `floor` uniform, else anything. What
+// rounding to IntegerWeights takes is taken off.
+double LeastOfMixture(double floor, uint64_t support);
 // The clip whose cost, the arithmetic's error included, is at most this range. kPrivacyRefused where there is none.
 Result<double> ClipForRange(double range, double temperature);
+// The same for AggregateDrawCost; the clip of `options` is not read.
+Result<double> AggregateClipForRange(double range, AggregateCostOptions options);
 
 // Epsilon of one such draw at delta 0.
 double EpsilonOf(const DrawCost& cost);

@@ -82,15 +82,22 @@ std::vector<double> IntegerWeights(std::span<const double> u) {
 float AnchoredWeights(std::span<const float> scores, std::span<const float> base_scores, std::span<const int32_t> items,
                       const AnchoredOptions& options, std::vector<double>& weights) {
   const double c = options.clip;
-  const float best_base = Largest(base_scores, items);
-  const double reach = best_base + c;  // m of the header: public
   weights.resize(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
-    const double base = base_scores[static_cast<size_t>(items[i])];
-    const double difference = static_cast<double>(scores[static_cast<size_t>(items[i])]) - base;
+    const auto item = static_cast<size_t>(items[i]);
+    const double difference = static_cast<double>(scores[item]) - static_cast<double>(base_scores[item]);
     const double clipped = std::min(c, std::max(-c, difference));  // of NaN: -c, and then 0
-    weights[i] = base + (difference == difference ? clipped : 0) - reach;
+    weights[i] = difference == difference ? clipped : 0;
   }
+  return MovedWeights(base_scores, items, options, weights);
+}
+
+float MovedWeights(std::span<const float> base_scores, std::span<const int32_t> items, const AnchoredOptions& options,
+                   std::vector<double>& weights) {
+  const float best_base = Largest(base_scores, items);
+  const double reach = best_base + options.clip;  // m of the header: public
+  for (size_t i = 0; i < items.size(); ++i)
+    weights[i] = static_cast<double>(base_scores[static_cast<size_t>(items[i])]) + weights[i] - reach;
   if (options.temperature != 1) {
     for (double& w : weights) w /= options.temperature;
   }

@@ -57,6 +57,11 @@ struct AnchoredOptions {
 float AnchoredWeights(std::span<const float> scores, std::span<const float> base_scores, std::span<const int32_t> items,
                       const AnchoredOptions& options, std::vector<double>& weights);
 
+// The second half of it, for whoever has d_j otherwise (context_sum.h): `weights` are the d_j, |d_j| <= clip but for
+// rounding, and become the w_j.
+float MovedWeights(std::span<const float> base_scores, std::span<const int32_t> items, const AnchoredOptions& options,
+                   std::vector<double>& weights);
+
 // f less the mean of f - b: what is the same for all items changes no softmax but would use up the clip. Any function
 // of f may be clipped: this one is free.
 void Centre(std::span<float> scores, std::span<const float> base_scores);

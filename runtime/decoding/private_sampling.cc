@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/decoding/context_sum.h"
 #include "runtime/decoding/distinct_draws.h"
 #include "runtime/decoding/draw_law.h"
 
@@ -15,6 +16,7 @@ using privacy::NoiseKind;
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
+bool HasClip(DecodingMode mode) { return mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate; }
 bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode == DecodingMode::kNonUniform; }
 
 // What no parameter can make private.
@@ -49,6 +51,11 @@ Status CheckMixing(const PrivateSamplerOptions& o) {
   if (o.lambda == 1)
     return PrivacyRefused(
         "private decoding with lambda 1: nothing is mixed in, which leaves no guarantee; allowed is 0 <= lambda < 1");
+  if (o.mode == DecodingMode::kNonUniform && o.mixing.empty() && o.min_probability > 0) {
+    if (o.min_probability <= 0.5) return OkStatus();
+    return InvalidArgument("the smallest probability of what is mixed in is ", o.min_probability,
+                           ", allowed are up to 0.5");
+  }
   if (o.mode == DecodingMode::kUniform) {
     return o.mixing.empty() ? OkStatus() : InvalidArgument("a mixing distribution was given, but the mode is uniform");
   }
@@ -91,7 +98,9 @@ Status CheckOptions(const PrivateSamplerOptions& o) {
     return InvalidArgument("nucleus is ", o.nucleus, ", allowed is above 0 and up to 1");
   if (o.draws_per_charge == 0) return InvalidArgument("draws_per_charge is 0, allowed are 1 and above");
   if (Mixes(o.mode)) return CheckMixing(o);
-  return o.mode == DecodingMode::kBaseAnchored ? CheckAnchored(o) : OkStatus();
+  if (o.mode == DecodingMode::kAggregate && (o.contexts == 0 || o.contexts > kMostContexts))
+    return InvalidArgument("the number of private contexts is ", o.contexts, ", allowed are 1 to ", kMostContexts);
+  return HasClip(o.mode) ? CheckAnchored(o) : OkStatus();
 }
 
 Status CheckIds(const char* what, std::span<const int32_t> items, uint32_t num_items) {
@@ -107,11 +116,47 @@ Status CheckSize(const char* what, size_t size, size_t expected) {
   return InvalidArgument(what, " are ", size, ", expected are ", expected);
 }
 
+// Of the anchored law, or of the aggregate one; returns the best base score.
+float WeightsOf(const PrivateSamplerOptions& o, const DrawRequest& r, std::span<const int32_t> items,
+                std::vector<double>& weights) {
+  if (o.mode == DecodingMode::kBaseAnchored)
+    return AnchoredWeights(r.scores, r.base_scores, items, {.clip = o.clip, .temperature = o.temperature}, weights);
+  return AggregateWeights(r.sums, r.base_scores, items,
+                          {.clip = o.clip, .temperature = o.temperature, .contexts = o.contexts}, weights);
+}
+
+bool BringsMixture(const PrivateSamplerOptions& o) {
+  return o.mode == DecodingMode::kNonUniform && o.min_probability > 0 && o.mixing.empty();
+}
+
 }  // namespace
+
+DrawCost DearestDraw(const PrivateSamplerOptions& o, uint64_t support) {
+  switch (o.mode) {
+    case DecodingMode::kUniform:
+      return UniformDrawCost(support, o.lambda);
+    case DecodingMode::kNonUniform: {
+      if (support < 2 || o.lambda == 0) return {};
+      if (BringsMixture(o))
+        return {.kind = DrawCost::Kind::kNonUniformMixing, .lambda = o.lambda, .min_probability = o.min_probability};
+      std::vector<double> sorted = IntegerWeights(o.mixing);
+      std::sort(sorted.begin(), sorted.end());
+      return NonUniformDrawCost(sorted, 0, o.lambda);
+    }
+    case DecodingMode::kBaseAnchored:
+      return AnchoredDrawCost(o.clip, o.temperature, support);
+    case DecodingMode::kAggregate:
+      return AggregateDrawCost(
+          {.clip = o.clip, .temperature = o.temperature, .contexts = o.contexts, .adjacency = o.ledger->adjacency()});
+    case DecodingMode::kPlain:
+      break;
+  }
+  return {};
+}
 
 PrivateSampler::PrivateSampler(PrivateSamplerOptions options, RandomStream random)
     : options_(std::move(options)), random_(std::move(random)) {
-  if (options_.mode == DecodingMode::kNonUniform) u_ = IntegerWeights(options_.mixing);
+  if (options_.mode == DecodingMode::kNonUniform && !BringsMixture(options_)) u_ = IntegerWeights(options_.mixing);
 }
 
 Result<PrivateSampler> PrivateSampler::Create(PrivateSamplerOptions options) {
@@ -131,24 +176,12 @@ Result<PrivateSampler> PrivateSampler::Create(PrivateSamplerOptions options) {
 std::vector<DrawCost> PrivateSampler::CostsOf(std::span<const int32_t> support, size_t count) const {
   std::vector<DrawCost> costs(std::min(count, support.size()));
   std::vector<double> sorted;
-  if (options_.mode == DecodingMode::kNonUniform) {
+  if (!u_.empty()) {
     for (int32_t item : support) sorted.push_back(u_[static_cast<size_t>(item)]);
     std::sort(sorted.begin(), sorted.end());
   }
   for (size_t i = 0; i < costs.size(); ++i) {
-    switch (options_.mode) {
-      case DecodingMode::kUniform:
-        costs[i] = UniformDrawCost(support.size() - i, options_.lambda);
-        break;
-      case DecodingMode::kNonUniform:
-        costs[i] = NonUniformDrawCost(sorted, i, options_.lambda);
-        break;
-      case DecodingMode::kBaseAnchored:
-        costs[i] = AnchoredDrawCost(options_.clip, options_.temperature, support.size() - i);
-        break;
-      case DecodingMode::kPlain:
-        break;
-    }
+    costs[i] = u_.empty() ? DearestDraw(options_, support.size() - i) : NonUniformDrawCost(sorted, i, options_.lambda);
   }
   return costs;
 }
@@ -160,9 +193,14 @@ Status PrivateSampler::CheckRequest(const DrawRequest& r) const {
         "of "
         "its records; give a public list, or the public model's best");
   }
-  const bool anchored = options_.mode == DecodingMode::kBaseAnchored;
-  WISP_RETURN_IF_ERROR(CheckSize("the scores", r.scores.size(), options_.num_items));
-  WISP_RETURN_IF_ERROR(CheckSize("the base scores", r.base_scores.size(), anchored ? options_.num_items : 0));
+  const size_t n = options_.num_items;
+  const bool sums = options_.mode == DecodingMode::kAggregate;
+  WISP_RETURN_IF_ERROR(CheckSize("the scores", r.scores.size(), sums ? 0 : n));
+  WISP_RETURN_IF_ERROR(CheckSize("the sums", r.sums.size(), sums ? n : 0));
+  WISP_RETURN_IF_ERROR(CheckSize("the base scores", r.base_scores.size(), HasClip(options_.mode) ? n : 0));
+  WISP_RETURN_IF_ERROR(CheckSize("the mixture's numbers", r.mixing.size(), BringsMixture(options_) ? n : 0));
+  if (BringsMixture(options_) && r.count != 1)
+    return InvalidArgument(r.count, " draws with a mixture of their own, allowed is 1");
   WISP_RETURN_IF_ERROR(CheckIds("the list of candidates", r.candidates, options_.num_items));
   WISP_RETURN_IF_ERROR(CheckIds("the list of excluded items", r.excluded, options_.num_items));
   return CheckReach(r.base_scores);
@@ -198,8 +236,28 @@ std::vector<int32_t> PrivateSampler::SupportOf(const DrawRequest& r) const {
   return support;
 }
 
+// What was charged for is that no item of the support is less likely than min_probability: asked of the integers that
+// are drawn by.
+Status PrivateSampler::CheckMixture(const DrawRequest& r, std::span<const int32_t> support) const {
+  if (support.empty()) return OkStatus();
+  std::vector<double> u;
+  for (int32_t item : support) u.push_back(r.mixing[static_cast<size_t>(item)]);
+  for (double x : u) {
+    if (!(x > 0 && std::isfinite(x)))
+      return InvalidArgument("the mixture gives an item of the support ", x, ", allowed are positive numbers");
+  }
+  const std::vector<double> weights = IntegerWeights(u);
+  double sum = 0;  // of integers, below 2^53
+  for (double w : weights) sum += w;
+  const double least = *std::min_element(weights.begin(), weights.end()) / sum;
+  if (std::nextafter(least, 0) >= options_.min_probability) return OkStatus();
+  return InvalidArgument("an item of the support has ", least, " in the mixture, draws are charged for ",
+                         options_.min_probability, " at least");
+}
+
 // The line that charges. Returns OK only when every one of `costs` lies in a block that is on disk.
-Status PrivateSampler::Pay(std::span<const DrawCost> costs) {
+Status PrivateSampler::Pay(std::span<const DrawCost> costs, uint32_t at_most) {
+  const uint32_t draws = std::min(options_.draws_per_charge, at_most == 0 ? UINT32_MAX : at_most);
   for (const DrawCost& cost : costs) {
     if (cost.kind == DrawCost::Kind::kNothing) continue;
     if (block_left_ > 0 && Covers(block_, cost)) {
@@ -207,8 +265,7 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs) {
       continue;
     }
     const DrawCost block = options_.charge_for == ChargeFor::kWholeCatalogue ? whole_catalogue_ : cost;
-    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism,
-                          ToMechanism(block, options_.draws_per_charge, options_.ledger->adjacency()));
+    WISP_ASSIGN_OR_RETURN(const privacy::Mechanism mechanism, ToMechanism(block, draws, options_.ledger->adjacency()));
     block_left_ = 0;
     WISP_RETURN_IF_ERROR(options_.ledger
                              ->Charge({.mechanism = mechanism,
@@ -217,8 +274,8 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs) {
                                        .noise = random_.IsSecure() ? NoiseKind::kSecure : NoiseKind::kReproducible})
                              .status());
     block_ = block;
-    block_left_ = options_.draws_per_charge - 1;
-    draws_charged_ += options_.draws_per_charge;
+    block_left_ = draws - 1;
+    draws_charged_ += draws;
   }
   return OkStatus();
 }
@@ -226,18 +283,23 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs) {
 Result<std::vector<int32_t>> PrivateSampler::Draw(const DrawRequest& request) {
   WISP_RETURN_IF_ERROR(CheckRequest(request));
   std::vector<int32_t> support = SupportOf(request);
-  WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count)));
+  if (BringsMixture(options_)) WISP_RETURN_IF_ERROR(CheckMixture(request, support));
+  WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most));
   return DrawDistinct(request, std::move(support));
 }
 
 std::vector<int32_t> PrivateSampler::DrawDistinct(const DrawRequest& r, std::vector<int32_t> support) {
-  if (options_.mode == DecodingMode::kBaseAnchored) return DrawAnchored(r, std::move(support));
+  if (HasClip(options_.mode)) return DrawAnchored(r, std::move(support));
   std::vector<double> q, u;
   const SoftmaxOptions softmax{
       .temperature = options_.temperature, .top_k = options_.top_k, .nucleus = options_.nucleus};
   SoftmaxWeights(r.scores, support, softmax, q);
-  if (options_.mode == DecodingMode::kNonUniform) {
+  if (!u_.empty()) {
     for (int32_t item : support) u.push_back(u_[static_cast<size_t>(item)]);
+  }
+  if (BringsMixture(options_)) {
+    for (int32_t item : support) u.push_back(r.mixing[static_cast<size_t>(item)]);
+    if (!u.empty()) u = IntegerWeights(u);
   }
   MixedLaw law;
   law.Assign(options_.mode == DecodingMode::kPlain ? 1 : options_.lambda, q, u);
@@ -264,8 +326,7 @@ std::vector<int32_t> PrivateSampler::DrawAnchored(const DrawRequest& r, std::vec
   while (drawn.size() < count) {
     if (stale) {
       std::erase(left, kGone);
-      best_base = AnchoredWeights(r.scores, r.base_scores, left,
-                                  {.clip = options_.clip, .temperature = options_.temperature}, weights);
+      best_base = WeightsOf(options_, r, left, weights);
       law.Assign(weights);
     }
     const size_t index = law.Draw(random_);

@@ -43,6 +43,7 @@ enum class DecodingMode {
   kUniform,       // lambda q + (1 - lambda) uniform over the support
   kNonUniform,    // the same with a public distribution
   kBaseAnchored,  // falls back to a public model, not to noise; epsilon does not depend on the support
+  kAggregate,     // falls back to a public context; moved by the clipped sum over private ones (context_sum.h)
   kPlain,         // q itself, not charged: only where `need` is kFree
 };
 
@@ -68,11 +69,15 @@ struct PrivateSamplerOptions {
   uint32_t num_items = 0;      // of the catalogue, public; items are 0 .. num_items - 1
   double lambda = 0;           // mixing: the share of q, 0 <= lambda < 1. LambdaForEpsilon gives one
   std::vector<double> mixing;  // kNonUniform: u, num_items positive numbers, normalised here; PUBLIC
-  double clip = 0;             // base-anchored: c > 0, in logits
-  double temperature = 1;      // of the softmax: of q before mixing, or tau of base-anchored
-  uint32_t top_k = 0;          // of q, before mixing; 0: all
-  double nucleus = 1;          // of q, before mixing: 0 < share <= 1; 1: all
-  DecodingNeed need = {};      // NeedOf(the scored model)
+  // kNonUniform without `mixing`: each request brings its own, and over its support none may be less likely in it than
+  // this. Every draw is charged with it, so what is charged is fixed though distributions are not.
+  double min_probability = 0;
+  double clip = 0;         // base-anchored and aggregate: c > 0, in logits
+  double temperature = 1;  // of the softmax: of q before mixing, or tau of base-anchored
+  uint32_t top_k = 0;      // of q, before mixing; 0: all
+  double nucleus = 1;      // of q, before mixing: 0 < share <= 1; 1: all
+  uint32_t contexts = 0;   // kAggregate: B, 1 to kMostContexts, a public number
+  DecodingNeed need = {};  // NeedOf(the scored model)
 
   privacy::Ledger* ledger = nullptr;  // of the training data; must outlive the sampler; not needed for kPlain
   std::string run;
@@ -90,13 +95,22 @@ struct PrivateSamplerOptions {
 // Spans are read during the call only.
 struct DrawRequest {
   std::span<const float> scores;  // [num_items], from the private model; any values: none of them is an error
-  // [num_items], base-anchored only: from the public model; -inf takes an item out of the support.
+  // [num_items], base-anchored: from the public model, aggregate: of the public context; -inf takes an item out of the
+  // support.
   std::span<const float> base_scores = {};
+  std::span<const int64_t> sums = {};  // [num_items], aggregate, in the place of `scores`: AddClipped of each context
+  // [num_items], where the sampler has a min_probability: u, PUBLIC; positive over the support. One draw.
+  std::span<const double> mixing = {};
   std::span<const int32_t> candidates = {};  // the support, a public list; empty: the whole catalogue
   std::span<const int32_t> excluded = {};    // taken out of it, the items of the prompt say: public too
   size_t count = 1;
   SupportOrigin support_origin = SupportOrigin::kPublic;
+  // So many draws may follow, these among them: a block that begins now is no larger. 0: nobody knows.
+  uint32_t at_most = 0;
 };
+
+// The cost of one draw from so many items at most, whatever the model says; kNothing for kPlain.
+DrawCost DearestDraw(const PrivateSamplerOptions& options, uint64_t support);
 
 // Used by one thread at a time, and not across fork(): parent and child would both draw on what one of them paid for.
 class PrivateSampler {
@@ -125,7 +139,8 @@ class PrivateSampler {
   Status CheckRequest(const DrawRequest& request) const;
   Status CheckReach(std::span<const float> base_scores) const;
   std::vector<int32_t> SupportOf(const DrawRequest& request) const;
-  Status Pay(std::span<const DrawCost> costs);
+  Status CheckMixture(const DrawRequest& request, std::span<const int32_t> support) const;
+  Status Pay(std::span<const DrawCost> costs, uint32_t at_most);
   std::vector<int32_t> DrawDistinct(const DrawRequest& request, std::vector<int32_t> support);
   std::vector<int32_t> DrawAnchored(const DrawRequest& request, std::vector<int32_t> left);
 

@@ -43,6 +43,28 @@ struct Generated {
 // What is new of the text, whole characters: false ends it.
 using OnText = std::function<bool(std::string_view more)>;
 
+// How a text grows: who chooses its tokens is another question.
+struct TextLimits {
+  uint32_t max_new_tokens = 128;
+  size_t max_tokens = 0;  // the prompt's and what is new: positions of the model
+  std::span<const std::string> stop = {};
+};
+// The token after those that are there, the prompt's first.
+using NextToken = std::function<Result<int32_t>(std::span<const int32_t> tokens)>;
+
+// kInvalidArgument: a model that does not predict the next token from those before it; a tokenizer with more tokens; a
+// stop text that is empty.
+Status CheckGenerates(const Session& session, const text::Tokenizer& tokenizer, std::span<const std::string> stop);
+
+// The tokens of a prompt. A tokenizer's template may end in a token that closes a text: a prompt goes on.
+// kInvalidArgument: there is none; or as many as `max_tokens`, or more.
+Status PromptTokens(const text::Tokenizer& tokenizer, std::string_view prompt, size_t max_tokens,
+                    std::vector<int32_t>& tokens);
+
+// Asks for token after token. When it ends follows from the tokens and from `on_text` alone.
+Result<Generated> GrowText(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt, const TextLimits& limits,
+                           const NextToken& next, const OnText& on_text);
+
 // kInvalidArgument: options out of range; a prompt without a token, or one that fills the model's positions; a model
 // that does not predict the next token from those before it. kInvalidData: scores that are no finite numbers.
 Result<Generated> Generate(Session& session, const text::Tokenizer& tokenizer, std::string_view prompt,

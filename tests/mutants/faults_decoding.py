@@ -10,11 +10,11 @@ REFUSED = SAMPLING + "WhatHasNoGuaranteeIsRefusedWithAReason"
 
 def sampling():
     return table("runtime/decoding/private_sampling.cc", [
-        ("draw-though-refused", "PrivateSampler::Draw", "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count)));", "(void)Pay(CostsOf(support, request.count));",
+        ("draw-though-refused", "PrivateSampler::Draw", "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most));", "(void)Pay(CostsOf(support, request.count), request.at_most);",
          SAMPLING + "RefusedChargeDrawsNoRandomNumberAndReturnsNothing"),
-        ("draw-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "UniformDrawCost(support.size() - i, options_.lambda)",
-         "UniformDrawCost(support.size() - i - 1, options_.lambda)", SAMPLING + "EachDrawIsChargedWithTheSupportThatIsLeft"),
-        ("draw-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = options_.draws_per_charge - 1;", "block_left_ = options_.draws_per_charge;",
+        ("draw-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "DearestDraw(options_, support.size() - i)",
+         "DearestDraw(options_, support.size() - i - 1)", SAMPLING + "EachDrawIsChargedWithTheSupportThatIsLeft"),
+        ("draw-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = draws - 1;", "block_left_ = draws;",
          SAMPLING + "BlocksCoverSmallerSupportsAndGiveNothingBack"),
         ("draw-from-a-block-that-does-not-cover-it", "PrivateSampler::Pay", "block_left_ > 0 && Covers(block_, cost)", "block_left_ > 0",
          SAMPLING + "BlocksCoverSmallerSupportsAndGiveNothingBack"),
@@ -48,7 +48,7 @@ def laws():
     ]) + table("runtime/decoding/draw_law.cc", [
         ("anchored-clip-one-sided", "AnchoredWeights", "std::min(c, std::max(-c, difference))", "std::max(-c, difference)",
          LAW + "AnchoredWeights.NoTwoModelsDifferByMoreThanIsCharged"),
-        ("anchored-without-a-floor", "AnchoredWeights", "std::max(0x1p53, 0x1p95 * w)", "std::floor(0x1p95 * w)", LAW + "AnchoredWeights.AreIntegersAndNoneIsBelowTheFloor"),
+        ("anchored-without-a-floor", "MovedWeights", "std::max(0x1p53, 0x1p95 * w)", "std::floor(0x1p95 * w)", LAW + "AnchoredWeights.AreIntegersAndNoneIsBelowTheFloor"),
         ("mixture-item-without-a-share", "IntegerWeights", "std::max(1.0, std::floor(x / largest / total * 0x1.ffffp51))", "std::floor(x / largest / total * 0x1.ffffp51)",
          LAW + "IntegerWeights.AreIntegersOfOneAndAboveInProportion"),
     ]) + table("runtime/decoding/distinct_draws.cc", [
@@ -78,7 +78,7 @@ def provenance():
         ("unknown-data-is-public", "IsPublic", "entry.dataset != kUnknownDataset && ", "", read),
         ("exact-counts-are-free", "NeedOf", "file.output_bias_origin() != OutputBiasOrigin::kExactCounts", "true", NEED + "ExactCountsInTheOutputBiasAreCoveredByNoMechanism"),
         ("two-data-sets-from-one-ledger", "DatasetToCharge", "need.datasets.size() > 1", "need.datasets.size() > 9", NEED + "DrawsArePaidFromTheLedgerOfWhatTheyShow"),
-    ]) + table("runtime/decoding/private_recommender.cc", [
+    ]) + table("runtime/decoding/draw_setup.cc", [
         ("base-of-private-data", "CheckBase", "need.kind != DecodingNeed::Kind::kFree", "false", RECOMMENDER + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"),
         ("target-without-a-limit", "CheckLimit", "if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);",
          "return entries.empty() ? o.ledger->SetLimit(o.goal.lifetime->target) : OkStatus();", RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
@@ -92,5 +92,57 @@ def provenance():
     ])
 
 
+def texts():
+    generator, sums = "private_generator_test:PrivateGeneratorTest.", "context_sum_test:ContextSum."
+    law = generator + "ATokenHasTheLawThatItIsChargedFor"
+    refused = generator + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"
+    bound = sums + "OneRecordMovesTheLawByNoMoreThanIsCharged"
+    return table("runtime/decoding/context_sum.cc", [
+        ("context-without-a-clip", "AddClipped", "std::min(kSteps, std::max(-kSteps, steps))", "std::min(1e15, std::max(-1e15, steps))",
+         sums + "NoContextAddsMoreThanItsSteps", bound),
+        ("context-clipped-on-one-side", "AddClipped", "std::max(-kSteps, steps)", "std::max(-1e15, steps)", sums + "NoContextAddsMoreThanItsSteps", bound),
+        ("context-that-is-no-number", "AddClipped", "steps == steps ?", "true ?", sums + "NoContextAddsMoreThanItsSteps"),
+        ("aggregate-of-fewer-contexts", "AggregateWeights", "kContextSteps * static_cast<int64_t>(options.contexts)",
+         "kContextSteps * static_cast<int64_t>(options.contexts + 1) / 2", bound, law),
+        ("aggregate-sum-without-bounds", "AggregateWeights", "std::min(most, std::max(-most, sums[static_cast<size_t>(items[i])]))",
+         "sums[static_cast<size_t>(items[i])]", sums + "AreTheFormulaWithinTheErrorThatIsCharged"),
+        ("aggregate-without-its-temperature", "AggregateWeights", ".temperature = options.temperature", ".temperature = options.temperature / 2", bound, law),
+    ]) + table("runtime/decoding/draw_cost.cc", [
+        ("aggregate-at-half-its-range", "AggregateDrawCost", "MovesOf(o.adjacency) * o.clip", "MovesOf(o.adjacency) / 2 * o.clip", bound),
+        ("aggregate-charged-for-more-contexts", "AggregateDrawCost", "o.contexts * o.temperature", "(o.contexts + 1) * o.temperature", bound),
+        ("aggregate-charged-for-a-higher-temperature", "AggregateDrawCost", "o.contexts * o.temperature", "o.contexts * (o.temperature + 1)", bound),
+        ("aggregate-arithmetic-for-nothing", "AggregateDrawCost", "range + kAggregateRangeSlack", "range", sums + "ARecordThatIsExchangedCostsTwice"),
+        ("exchanged-record-as-one-that-joins", "MovesOf", "? 4 : 2", "? 2 : 2", sums + "ARecordThatIsExchangedCostsTwice"),
+        ("mixture-charged-above-its-floor", "LeastOfMixture", "floor / static_cast<double>(support)", "2 * floor / static_cast<double>(support)",
+         law),
+    ]) + table("runtime/decoding/private_contexts.cc", [
+        ("context-counted-twice", "PrivateContexts::Sum", "AddClipped(read, public_scores, clip, sums);",
+         "AddClipped(read, public_scores, clip, sums), AddClipped(read, public_scores, clip, sums);",
+         law, generator + "OneTextMovesNoTokensLawByMoreThanIsCharged"),
+        ("text-longer-than-its-room", "HeadOf", "head.resize(std::min(head.size(), room));", "",
+         generator + "TextsThatAreMissingOrUnreadableChangeNoChargeAndNoLength"),
+        ("unreadable-text-refused", "PrivateContexts::Create", "if (tokens.ok()) contexts.heads_.push_back(*std::move(tokens));",
+         "if (!tokens.ok()) return tokens.status(); contexts.heads_.push_back(*std::move(tokens));",
+         generator + "TextsThatAreMissingOrUnreadableChangeNoChargeAndNoLength"),
+    ]) + table("runtime/decoding/private_generator.cc", [
+        ("text-begun-without-room", "PrivateGenerator::Generate", "WISP_RETURN_IF_ERROR(CheckRoom(most));", "", generator + "ABudgetEndsInWordsAndNothingIsDrawnThen"),
+        ("base-of-another-tokenizer", "CheckTokenizers", "std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end())", "true", refused),
+        ("mixture-without-its-floor", "PrivateGenerator::MixWithBase", "/ total + least", "/ total", law),
+        ("support-of-the-private-model", "PrivateGenerator::SupportFromBase", "return base_scores_[static_cast<size_t>(token)];",
+         "return scores_[static_cast<size_t>(token)];", law),
+    ]) + table("runtime/decoding/draw_setup.cc", [
+        ("private-texts-before-private-weights", "NeedOfDraws", "need.kind != DecodingNeed::Kind::kFree", "false", refused),
+        ("private-texts-for-nothing", "NeedOfDraws", "if (o.contexts == 0) return need;", "return need;", generator + "EveryTokenIsChargedBeforeItIsShown"),
+    ]) + table("runtime/decoding/private_sampling.cc", [
+        ("token-charged-after-it-is-drawn", "PrivateSampler::Draw",
+         "WISP_RETURN_IF_ERROR(Pay(CostsOf(support, request.count), request.at_most)); return DrawDistinct(request, std::move(support));",
+         "const auto costs = CostsOf(support, request.count); auto drawn = DrawDistinct(request, std::move(support)); "
+         "WISP_RETURN_IF_ERROR(Pay(costs, request.at_most)); return drawn;",
+         SAMPLING + "RefusedChargeDrawsNoRandomNumberAndReturnsNothing"),
+        ("mixture-below-what-is-charged", "PrivateSampler::CheckMixture", "std::nextafter(least, 0) >= options_.min_probability", "true",
+         SAMPLING + "AMixtureOfARequestHasToKeepWhatIsChargedFor"),
+    ])
+
+
 def faults():
-    return sampling() + laws() + provenance()
+    return sampling() + laws() + provenance() + texts()

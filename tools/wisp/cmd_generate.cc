@@ -7,6 +7,7 @@
 #include "runtime/inference/generate.h"
 #include "runtime/inference/texts.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/generate_private.h"
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
@@ -33,11 +34,13 @@ GenerateOptions OptionsOf(const GenerateArguments& a) {
 }  // namespace
 
 Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
+  if (a.priv.on && a.backend != "simd") return InvalidArgument("--backend is not for --private");
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
   const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const auto session,
                         Session::Create(std::move(file), {.backend = BackendOf(a.backend), .num_threads = threads}));
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
+  if (a.priv.on) return GeneratePrivately(a, *session, tokenizer, format);
   const bool shows = format == OutputFormat::kText;
   if (shows) std::fputs(Printable(a.prompt).c_str(), stdout);
   const auto begin = std::chrono::steady_clock::now();

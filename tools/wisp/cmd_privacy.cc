@@ -3,6 +3,8 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 
 #include "runtime/decoding/draw_cost.h"
 #include "runtime/decoding/draw_law.h"
@@ -25,40 +27,99 @@ Json Figure(double value) { return std::isinf(value) ? Json("infinity") : Json(v
 
 std::string Up(double epsilon) { return privacy::EpsilonText(epsilon, 5); }
 
+// What is mixed in: the uniform, or anything with a share of it.
+privacy::PublicMixture MixtureOf(const PrivacyArguments& a) {
+  if (!a.mixing_floor) return {.support = a.support};
+  return {.min_probability = LeastOfMixture(*a.mixing_floor, a.support)};
+}
+
 Result<privacy::Mechanism> CalibratedDraws(const PrivacyArguments& a) {
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
   WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(a.epsilon, a.delta));
   const privacy::DrawRequest request{.target = target, .draws = a.steps};
-  WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, {.support = a.support})
+  WISP_ASSIGN_OR_RETURN(const auto c, a.support > 0 ? privacy::CalibrateResponse(request, MixtureOf(a))
                                                     : privacy::CalibrateBoundedRange(request));
   return c.mechanism;
 }
 
-// With a support, mixing; without, anchored.
-Result<privacy::Mechanism> Draws(const PrivacyArguments& a) {
+// With a support, mixing; with contexts, aggregate; else anchored.
+Result<privacy::Mechanism> DrawsOf(const PrivacyArguments& a, uint64_t draws) {
+  if (a.support > 0 && a.mixing_floor) {
+    return privacy::Mechanism::NonUniformResponse(
+        {.min_probability = MixtureOf(a).min_probability, .lambda = a.lambda, .count = draws});
+  }
+  if (a.support > 0)
+    return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = draws});
+  const DrawCost cost = a.contexts > 0
+                            ? AggregateDrawCost({.clip = a.clip, .temperature = a.temperature, .contexts = a.contexts})
+                            : AnchoredDrawCost(a.clip, a.temperature, 2);
+  return ToMechanism(cost, draws, privacy::Adjacency::kAddRemove);
+}
+
+// The most draws that the target pays for, from doubling and bisection: more draws never cost less.
+Result<privacy::Mechanism> MostDraws(const PrivacyArguments& a, const privacy::Delta& delta) {
+  constexpr uint64_t kMost = uint64_t{1} << 30;
+  WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
+  const auto fits = [&](uint64_t draws) -> Result<bool> {
+    WISP_ASSIGN_OR_RETURN(const auto mechanism, DrawsOf(a, draws));
+    WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(std::span(&mechanism, 1), delta));
+    return stated.epsilon <= a.epsilon;
+  };
+  uint64_t low = 0, high = 1;
+  while (high <= kMost) {
+    WISP_ASSIGN_OR_RETURN(const bool more, fits(high));
+    if (!more) break;
+    low = std::exchange(high, 2 * high);
+  }
+  if (low == 0)
+    return PrivacyRefused("one draw costs more than epsilon ", a.epsilon, " at delta ", privacy::DoubleText(a.delta));
+  while (high - low > 1 && low < kMost) {
+    const uint64_t middle = low + (high - low) / 2;
+    WISP_ASSIGN_OR_RETURN(const bool more, fits(middle));
+    (more ? low : high) = middle;
+  }
+  return DrawsOf(a, low);
+}
+
+Result<privacy::Mechanism> Draws(const PrivacyArguments& a, const privacy::Delta& delta) {
+  if (a.mixing_floor && !(a.support > 0 && *a.mixing_floor > 0 && *a.mixing_floor <= 1))
+    return InvalidArgument("--mixing-floor goes with --support and is above 0 and up to 1");
+  if (a.contexts > 0 && a.support > 0) return InvalidArgument("--contexts goes with --clip, not with --support");
+  if (!(a.temperature > 0 && std::isfinite(a.temperature)))
+    return InvalidArgument("--temperature is ", a.temperature, ", allowed is a positive number");
+  if (a.calibrate && a.steps == 0) return InvalidArgument("--calibrate needs --draws");
   if (a.calibrate) return CalibratedDraws(a);
   if ((a.support > 0) == (a.clip > 0))
     return InvalidArgument("draws are described by --support and --lambda, or by --clip (and --temperature)");
-  if (a.support > 0)
-    return privacy::Mechanism::RandomisedResponse({.support = a.support, .lambda = a.lambda, .count = a.steps});
-  return ToMechanism(AnchoredDrawCost(a.clip, a.temperature, 2), a.steps, privacy::Adjacency::kAddRemove);
+  if (a.steps > 0) return DrawsOf(a, a.steps);
+  if (a.epsilon > 0) return MostDraws(a, delta);
+  return InvalidArgument("--draws is needed, or --epsilon for the most draws that it pays for");
+}
+
+// Of calibrated draws: what clip has their range; what was asked for otherwise.
+Result<double> ClipOf(const PrivacyArguments& a, const privacy::Mechanism& draws) {
+  if (!a.calibrate) return a.clip;
+  if (a.contexts == 0) return privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
+  return AggregateClipForRange(draws.range(), {.temperature = a.temperature, .contexts = a.contexts});
 }
 
 }  // namespace
 
 Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(a.delta));
-  WISP_ASSIGN_OR_RETURN(const auto draws, Draws(a));
+  WISP_ASSIGN_OR_RETURN(const auto draws, Draws(a, delta));
   const std::vector spent = {draws};
   WISP_ASSIGN_OR_RETURN(const double pure, privacy::PureEpsilon(spent));
   WISP_ASSIGN_OR_RETURN(const auto stated, privacy::StateEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double rdp, privacy::RdpEpsilon(spent, delta));
   const bool mixed = draws.kind() == privacy::Mechanism::Kind::kRandomisedResponse;
-  const double strength = mixed          ? draws.lambda()
-                          : !a.calibrate ? a.clip
-                                         : privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
+  double strength = draws.lambda();
+  if (!mixed) {
+    WISP_ASSIGN_OR_RETURN(strength, ClipOf(a, draws));
+  }
+  const char* mode = mixed ? (a.mixing_floor ? "mixed-with-base" : "mixed") : a.contexts > 0 ? "aggregate" : "anchored";
   if (format == OutputFormat::kJson) {
-    Json j = {{"mode", mixed ? "mixed" : "anchored"}, {mixed ? "lambda" : "clip", strength}};
+    Json j = {{"mode", mode}, {mixed ? "lambda" : "clip", strength}};
     if (mixed) j["random_share"] = 1 - strength;
     j.update(Json({{"draws", draws.steps()},
                    {"pure_per_draw", draws.PureEpsilonOfStep()},

@@ -73,7 +73,8 @@ struct EvaluateArguments {
 };
 
 // Of `wisp recommend --private`.
-struct PrivateRecommendArguments {
+// Of `wisp recommend --private` and `wisp generate --private`.
+struct PrivateDrawArguments {
   bool on = false;
   std::string ledger, mode, base, dataset, support = "all", select = "sample", after_mixing = "nothing",
                                            allow_large_delta, uncharged_tuning;
@@ -93,7 +94,7 @@ struct RecommendArguments {
   DeviceArguments device;
   uint32_t count = 10, threads = 1;
   bool allow_seen = false, newcomer = false;
-  PrivateRecommendArguments priv;
+  PrivateDrawArguments priv;
 };
 
 struct MergeArguments {
@@ -144,6 +145,8 @@ struct PrivacyArguments {
   // Of `wisp privacy decoding`.
   uint64_t support = 0;
   double lambda = 0, clip = 0, temperature = 1;
+  std::optional<double> mixing_floor;
+  uint32_t contexts = 0;
   bool calibrate = false;
 };
 
@@ -179,6 +182,11 @@ struct GenerateArguments {
   uint32_t max_new_tokens = 128, top_k = 0, threads = 1;
   double temperature = 1, top_p = 1, min_p = 0, repetition_penalty = 1;
   uint64_t seed = 1;
+  // Of --private.
+  PrivateDrawArguments priv = {.block = 16};
+  std::string private_texts, context_before, context_after = "\n", public_text;
+  uint32_t contexts = 0;
+  double mixing_floor = 0.1;
 };
 
 // Of `wisp plan` and `wisp personalise`: whose life it is.

@@ -307,15 +307,21 @@ class CommandLine {
         "What private draws cost together; or, with --calibrate, what a target allows.\n"
         "  wisp privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6\n"
         "  wisp privacy decoding --clip 0.5 --draws 100 --delta 1e-6\n"
-        "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --draws 100 --delta 1e-6");
-    c->add_option("--draws", privacy_.steps, "Number of draws in the life of the model")->required();
+        "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --draws 100 --delta 1e-6\n"
+        "  wisp privacy decoding --clip 2 --contexts 16 --epsilon 8 --delta 1e-6");
+    c->add_option("--draws", privacy_.steps,
+                  "Number of draws, or tokens, in the life of the model; without it: the most that --epsilon pays for");
     c->add_option("--delta", privacy_.delta, "Delta")->required();
     c->add_option("--support", privacy_.support, "Mixed: number of items drawn from");
     c->add_option("--lambda", privacy_.lambda, "Mixed: the model's share in a draw");
     c->add_option("--clip", privacy_.clip, "Anchored: how far a logit may move from the base's");
     c->add_option("--temperature", privacy_.temperature, "Anchored")->capture_default_str();
+    c->add_option("--contexts", privacy_.contexts, "Aggregate: the declared number of private texts in the prompt")
+        ->check(CLI::Range(1u, 1u << 20));
+    c->add_option("--mixing-floor", privacy_.mixing_floor,
+                  "Mixed with a public distribution that has so much of the uniform over --support");
     c->add_flag("--calibrate", privacy_.calibrate, "Find lambda (with --support) or clip (without) for --epsilon");
-    c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate");
+    c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate, or of as many draws as it pays for");
     chosen_.OnCall(c, PrivacyDecoding, privacy_);
   }
 

@@ -37,6 +37,9 @@ CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T
   return app->add_option(name, value, help);
 }
 
+// --private and what all private draws have beside it. Returns --private.
+CLI::Option* AddPrivateDraws(CLI::App* app, PrivateDrawArguments& arguments, const char* help_of_private);
+
 // To be called after --ledger.
 inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   CLI::Option* ledger = app->get_option("--ledger");

@@ -2,6 +2,43 @@
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
+namespace {
+
+// Beside those that all private draws have. The prompt is not protected, and the help says so.
+void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
+  CLI::Option* on =
+      AddPrivateDraws(c, a.priv,
+                      "Charge the ledger before each token, for what the weights learned from, or for\n"
+                      "--private-texts; free for weights that carry a guarantee. The prompt is not protected");
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    return c->add_option(name, value, help)->needs(on);
+  };
+  add("--mode", a.priv.mode,
+      "mixed (with the uniform over the support), mixed-with-base (with the distribution of --base) or anchored (to "
+      "--base); default: anchored with --base");
+  add("--mixing-floor", a.mixing_floor, "mixed-with-base: the uniform's share of what is mixed in")
+      ->capture_default_str();
+  add("--block", a.priv.block, "Tokens charged at a time; what is not drawn is lost")
+      ->check(CLI::Range(1u, 1u << 20))
+      ->capture_default_str();
+  CLI::Option* texts =
+      add("--private-texts", a.private_texts,
+          "A file with a private text in each line, each one record: they are references in the prompt "
+          "of a public model (mode aggregate). --clip is then how far one may move a logit");
+  CLI::Option* contexts =
+      add("--contexts", a.contexts,
+          "Of --private-texts: by how many the sum of what they say is divided; a public number, as "
+          "many as there are texts or so")
+          ->check(CLI::Range(1u, 1u << 20))
+          ->needs(texts);
+  texts->needs(contexts);
+  add("--context-before", a.context_before, "Public words before each private text")->needs(texts);
+  add("--context-after", a.context_after, "And between it and the prompt; default: a new line")->needs(texts);
+  add("--public-text", a.public_text, "What the public context has in the place of a private text; default: nothing")
+      ->needs(texts);
+}
+
+}  // namespace
 
 void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   c->add_option("--texts", a.texts, "File of texts that a decoder learns, in place of --data (docs/texts.md)");
@@ -25,14 +62,18 @@ void AddEvaluateTexts(CLI::App* c, EvaluateArguments& a) {
 }
 
 void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
-  CLI::App* c =
-      app.add_subcommand("generate",
-                         "Go on with a text, token by token. Draws are not private: nothing is charged.\n"
-                         "  wisp generate gpt2.wisp --prompt \"Once upon a time\" --temperature 0.8 --top-p 0.95");
-  c->add_option("model", a.model, "A decoder that brings its tokenizer (wisp convert)")->required();
+  CLI::App* c = app.add_subcommand(
+      "generate",
+      "Go on with a text, token by token. Without --private nothing is charged.\n"
+      "  wisp generate gpt2.wisp --prompt \"Once upon a time\" --temperature 0.8 --top-p 0.95\n"
+      "  wisp generate --private --model tuned.wisp --base gpt2.wisp --public-dataset webtext\n"
+      "      --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"Dear\"\n"
+      "  wisp generate --private --model gpt2.wisp --public-dataset webtext --private-texts notes.txt\n"
+      "      --contexts 8 --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"A note:\"");
+  c->add_option("model,--model", a.model, "A decoder that brings its tokenizer (wisp convert)")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
   c->add_option("--prompt", a.prompt, "The text to go on with")->required();
-  c->add_option("--max-tokens", a.max_new_tokens, "Tokens that are generated, at most")
+  c->add_option("--max-tokens,--max-new-tokens", a.max_new_tokens, "Tokens that are generated, at most")
       ->check(CLI::Range(1u, 1u << 20))
       ->capture_default_str();
   c->add_option("--temperature", a.temperature, "Scores are divided by it; 0: always the most likely token")
@@ -51,6 +92,7 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   c->add_option("--threads", a.threads, "That share the positions of the prompt; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
+  AddPrivateGenerate(c, a);
   chosen.OnCall(c, GenerateCommand, a);
 }
 

@@ -366,6 +366,37 @@ TEST_F(PrivateSamplingTest, RequestsThatCannotBeServedChargeNothing) {
   EXPECT_TRUE(Charged().empty());
 }
 
+// What is charged is fixed, whatever each request mixes in: one that is less likely than that is refused, unpaid.
+TEST_F(PrivateSamplingTest, AMixtureOfARequestHasToKeepWhatIsChargedFor) {
+  PrivateSamplerOptions o = Options(DecodingMode::kNonUniform, 3);
+  o.mixing = {};
+  o.min_probability = 0.04;
+  PrivateSampler sampler = Must(o);
+  const std::vector<double> good = {0.05, 1, 0.05, 0.05, 0.05}, low = {0.03, 1, 0.05, 0.05, 0.05},
+                            none = {0, 1, 1, 1, 1}, endless = {1, 1, 1, 1, kInf};
+  DrawRequest r = Request(DecodingMode::kNonUniform);
+  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument) << "no mixture";
+  for (const auto* mixing : {&low, &none, &endless}) {
+    r.mixing = *mixing;
+    EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument);
+  }
+  r.mixing = good;
+  r.count = 2;
+  EXPECT_EQ(sampler.Draw(r).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(sampler.random_position(), 0u);
+  EXPECT_TRUE(Charged().empty());
+  r.count = 1;
+  ASSERT_TRUE(sampler.Draw(r).ok());
+  r.mixing = low;
+  const std::vector<int32_t> few = {1, 2, 3};  // over these it is likely enough
+  r.candidates = few;
+  ASSERT_TRUE(sampler.Draw(r).ok());
+  const std::string charged = Mechanism::NonUniformResponse({.min_probability = 0.04, .lambda = 0.6})->ToText();
+  EXPECT_EQ(Charged(), (std::vector<std::string>{charged, charged}));
+  o.min_probability = 0.7;
+  EXPECT_FALSE(PrivateSampler::Create(o).ok());
+}
+
 TEST_F(PrivateSamplingTest, PlainSamplingOfGuaranteedWeightsCostsNothing) {
   PrivateSamplerOptions o = Options(DecodingMode::kPlain);
   o.need.kind = DecodingNeed::Kind::kFree;

@@ -28,11 +28,13 @@ std::vector<std::byte> GoldenTokenizer(const std::string& name) {
 class CText : public ::testing::Test {
  protected:
   // A model of random weights with that tokenizer.
-  std::string Write(const std::string& name, Architecture a, const std::string& tokenizer) {
+  std::string Write(const std::string& name, Architecture a, const std::string& tokenizer,
+                    const std::string& dataset = "") {
     const std::string path = folder_ / name;
     const std::vector<float> weights = testing::RandomWeights(a, 7);
     ModelContents contents{.architecture = a, .weights = weights};
     if (!tokenizer.empty()) contents.tokenizer = GoldenTokenizer(tokenizer);
+    if (!dataset.empty()) contents.provenance = {{.description = "converted", .dataset = dataset}};
     if (a.head.kind == HeadKind::kClasses) contents.classifier = ClassifierDescription{.class_names = {"bad", "good"}};
     const Status status = WriteModel(path, contents);
     EXPECT_TRUE(status.ok()) << status.message();
@@ -179,6 +181,84 @@ TEST_F(CText, EndsWhereItIsTold) {
   EXPECT_EQ(std::string(made.text), whole.substr(0, whole.find(stop)));
   EXPECT_EQ(heard.text, std::string(made.text));
   wisp_text_close(model);
+}
+
+TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
+  wisp_text_model* tuned = Open(Write("tuned.wisp", Decoder(), "gpt2", "notes"));
+  wisp_text_model* base = Open(Write("base.wisp", Decoder(), "gpt2", "webtext"));
+  ASSERT_TRUE(tuned != nullptr && base != nullptr);
+  const std::string ledger = folder_ / "notes.ledger";
+  const char* public_data[] = {"webtext"};
+  const char* notes[] = {"the tea is cold", "\xff", "a bagel"};
+  wisp_private_options draws = WISP_INIT(wisp_private_options);
+  draws.ledger_path = ledger.c_str();
+  draws.public_datasets = public_data;
+  draws.num_public_datasets = 1;
+  draws.epsilon = 8;
+  draws.delta = 1e-6;
+  draws.lifetime_draws = 12;
+  draws.draws_per_charge = 6;
+  wisp_private_text_options options = WISP_INIT(wisp_private_text_options);
+  options.draws = &draws;
+  wisp_private_generator* generator = nullptr;
+  const auto open = [&](wisp_text_model* model) {
+    wisp_private_generator_close(generator);
+    generator = nullptr;
+    return wisp_private_generator_open(model, &options, &generator, &error_);
+  };
+  const auto says = [&](const char* word) {
+    EXPECT_NE(std::string(error_.message).find(word), std::string::npos) << error_.message;
+  };
+  // Private texts, in the prompt of public weights alone.
+  options.private_texts = notes;
+  options.num_private_texts = 3;
+  EXPECT_EQ(open(base), WISP_INVALID_ARGUMENT);
+  says("contexts");
+  options.contexts = 3;
+  EXPECT_EQ(open(tuned), WISP_PRIVACY_REFUSED);
+  says("must be public");
+  ASSERT_EQ(open(base), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_private_generator_is_free(generator), 0);
+  wisp_generate_options limits = WISP_INIT(wisp_generate_options);
+  limits.max_new_tokens = 6;
+  Heard heard;
+  wisp_generated made = WISP_INIT(wisp_generated);
+  ASSERT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &made, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(heard.text, std::string(made.text, made.text_bytes));
+  EXPECT_LE(made.num_tokens, 6u);
+  limits.greedy = 1;
+  EXPECT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_PRIVACY_REFUSED);
+  says("arg-max");
+  limits.greedy = 0;
+  limits.seed = 5;
+  EXPECT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_PRIVACY_REFUSED);
+  limits.seed = 0;
+  limits.max_new_tokens = 20;
+  EXPECT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &made, &error_), WISP_PRIVACY_REFUSED);
+  says("the budget has room for");
+  // Weights that learned without a guarantee, beside their base.
+  const std::string other = folder_ / "tuned.ledger";
+  draws.ledger_path = other.c_str();
+  options = WISP_INIT(wisp_private_text_options);
+  options.draws = &draws;
+  options.base_model = base;
+  ASSERT_EQ(open(tuned), WISP_OK) << error_.message;
+  limits.max_new_tokens = 12;
+  ASSERT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_OK);
+  EXPECT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_PRIVACY_REFUSED);
+  // Free: public weights; no ledger is named.
+  draws = WISP_INIT(wisp_private_options);
+  draws.public_datasets = public_data;
+  draws.num_public_datasets = 1;
+  options.base_model = nullptr;
+  ASSERT_EQ(open(base), WISP_OK) << error_.message;
+  EXPECT_EQ(wisp_private_generator_is_free(generator), 1);
+  EXPECT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_OK);
+  EXPECT_EQ(wisp_private_generator_open(nullptr, &options, &generator, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_private_generate(nullptr, "a", nullptr, nullptr, nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
+  wisp_private_generator_close(generator);
+  wisp_text_close(tuned);
+  wisp_text_close(base);
 }
 
 TEST_F(CText, RefusesWhatAModelIsNotFor) {

@@ -1,0 +1,29 @@
+// What wisp_private_options means, for recommending and for texts alike.
+#ifndef WISP_PORTS_C_DRAWS_C_H_
+#define WISP_PORTS_C_DRAWS_C_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ports/c/wisp.h"
+#include "runtime/decoding/draw_setup.h"
+
+namespace wisp::ports {
+
+// Without base and ledger; options.public_datasets is for the caller to set, once `public_datasets` has its place.
+struct ReadDraws {
+  PrivateDrawOptions options;
+  std::vector<std::string> public_datasets;
+  wisp_model* base_model = nullptr;
+};
+// `run`: what the ledger calls it.
+Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std::string& run);
+
+// Nothing where no ledger is named. It is of the data set that draws show; where nobody knows it, of `named`.
+Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
+                    std::optional<privacy::Ledger>& out);
+
+}  // namespace wisp::ports
+
+#endif  // WISP_PORTS_C_DRAWS_C_H_

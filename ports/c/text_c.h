@@ -1,0 +1,23 @@
+// What lies behind wisp_text_model and the structs of generating, for the functions that draw privately.
+#ifndef WISP_PORTS_C_TEXT_C_H_
+#define WISP_PORTS_C_TEXT_C_H_
+
+#include <string>
+
+#include "ports/c/wisp_text.h"
+#include "runtime/inference/generate.h"
+
+namespace wisp::ports {
+
+// kInvalidArgument, of `called`: it is no decoder.
+Result<Session*> DecoderOf(wisp_text_model& model, const char* called);
+const text::Tokenizer& TokenizerOf(const wisp_text_model& model);
+Result<GenerateOptions> GenerationOf(const wisp_generate_options* given);
+// `made`, whose text is kept in `text`, to a caller's struct, which may be NULL.
+Status FillGenerated(Generated&& made, std::string& text, wisp_generated* out);
+// Null for NULL.
+OnText ShowTo(wisp_on_text on_text, void* user_data);
+
+}  // namespace wisp::ports
+
+#endif  // WISP_PORTS_C_TEXT_C_H_

@@ -1,0 +1,172 @@
+// Built for speed: loops over the vocabulary for every token.
+#include "runtime/decoding/private_generator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "runtime/decoding/draw_law.h"
+
+namespace wisp {
+namespace {
+
+// A token of one model must be the same token of the other.
+Status CheckTokenizers(const Session& session, const Session* base) {
+  if (base == nullptr) return OkStatus();
+  const auto ours = session.file().tokenizer(), theirs = base->file().tokenizer();
+  if (std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end())) return OkStatus();
+  return InvalidArgument("the base model ", base->file().name(), " has another tokenizer than ", session.file().name(),
+                         ": their tokens cannot be compared");
+}
+
+Status CheckSupport(const PrivateGeneratorOptions& o) {
+  if (o.base_top == 0 || o.draws.base != nullptr || o.draws.contexts > 0) return OkStatus();
+  return InvalidArgument("the base's best tokens are to be drawn from, but there is no base model");
+}
+
+bool IsFinite(float score) { return score - score == 0; }
+
+}  // namespace
+
+PrivateGenerator::PrivateGenerator(Session& session, const text::Tokenizer& tokenizer, const PrivateGeneratorOptions& o,
+                                   PrivateTexts texts, DrawSetup setup)
+    : session_(&session),
+      base_(o.draws.base),
+      tokenizer_(&tokenizer),
+      base_top_(o.base_top),
+      num_contexts_(o.draws.contexts),
+      only_text_(o.only_text),
+      mixing_floor_(o.draws.mixing_floor),
+      ledger_(o.draws.ledger),
+      run_(o.draws.run),
+      noise_(o.draws.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure),
+      texts_(std::move(texts)),
+      setup_(std::move(setup)),
+      scores_(session.architecture().num_items),
+      base_scores_(scores_.size()),
+      sums_(setup_.mode == DecodingMode::kAggregate ? tokenizer.size() : 0),
+      mixing_(setup_.mode == DecodingMode::kNonUniform ? tokenizer.size() : 0) {}
+
+Result<PrivateGenerator> PrivateGenerator::Create(Session& session, const text::Tokenizer& tokenizer,
+                                                  const PrivateGeneratorOptions& options, PrivateTexts texts) {
+  WISP_RETURN_IF_ERROR(CheckDrawBackends(session, options.draws.base));
+  WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, {}));
+  WISP_RETURN_IF_ERROR(CheckTokenizers(session, options.draws.base));
+  WISP_RETURN_IF_ERROR(CheckSupport(options));
+  PrivateDrawOptions draws = options.draws;
+  draws.charge_for = options.base_top > 0 ? ChargeFor::kSupportLeft : ChargeFor::kWholeCatalogue;
+  draws.largest_support = options.base_top;
+  WISP_ASSIGN_OR_RETURN(DrawSetup setup, SetUpDraws(session, draws, static_cast<uint32_t>(tokenizer.size())));
+  return PrivateGenerator(session, tokenizer, options, std::move(texts), std::move(setup));
+}
+
+Status PrivateGenerator::CheckRoom(uint32_t tokens) const {
+  const uint64_t paid = setup_.sampler.draws_left_in_block();
+  if (setup_.cost.kind == DrawCost::Kind::kNothing || tokens <= paid) return OkStatus();
+  const auto charges = [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
+    if (draws == 0) return std::vector<privacy::ChargeRequest>();
+    WISP_ASSIGN_OR_RETURN(const auto mechanism, ToMechanism(setup_.cost, draws, ledger_->adjacency()));
+    return std::vector<privacy::ChargeRequest>{{.mechanism = mechanism, .run = run_, .purpose = "decoding", .noise = noise_}};
+  };
+  WISP_ASSIGN_OR_RETURN(const auto all, charges(tokens - paid));
+  const Status fits = ledger_->CheckFits(all);
+  if (fits.ok() || fits.code() != StatusCode::kPrivacyRefused) return fits;
+  WISP_ASSIGN_OR_RETURN(const uint64_t left, ledger_->StepsThatFit(tokens - paid, charges));
+  return PrivacyRefused("the budget has room for ", left + paid, " tokens, and up to ", tokens,
+                        " are asked for: ", fits.message());
+}
+
+Result<std::vector<int32_t>> PrivateGenerator::Begin(std::string_view prompt, uint32_t max_new_tokens,
+                                                     size_t& max_tokens) {
+  max_tokens = session_->architecture().max_length;
+  if (num_contexts_ > 0) {
+    contexts_.reset();
+    WISP_ASSIGN_OR_RETURN(PrivateContexts contexts,
+                          PrivateContexts::Create(*session_, *tokenizer_, texts_, prompt,
+                                                  {.contexts = num_contexts_, .max_new_tokens = max_new_tokens}));
+    contexts_.emplace(std::move(contexts));
+    return contexts_->public_tokens();
+  }
+  if (base_ != nullptr) max_tokens = std::min<size_t>(max_tokens, base_->architecture().max_length);
+  std::vector<int32_t> tokens;
+  WISP_RETURN_IF_ERROR(PromptTokens(*tokenizer_, prompt, max_tokens, tokens));
+  return tokens;
+}
+
+Result<Generated> PrivateGenerator::Generate(std::string_view prompt, const PrivateGenerateOptions& o,
+                                             const OnText& on_text) {
+  WISP_RETURN_IF_ERROR(CheckGenerates(*session_, *tokenizer_, o.stop));
+  size_t max_tokens = 0;
+  WISP_ASSIGN_OR_RETURN(std::vector<int32_t> begins, Begin(prompt, o.max_new_tokens, max_tokens));
+  const size_t prompt_tokens = begins.size();
+  const auto most = static_cast<uint32_t>(std::min<size_t>(o.max_new_tokens, max_tokens - prompt_tokens));
+  WISP_RETURN_IF_ERROR(CheckRoom(most));
+  const NextToken next = [&](std::span<const int32_t> tokens) {
+    return Next(tokens, prompt_tokens, most - static_cast<uint32_t>(tokens.size() - prompt_tokens));
+  };
+  return GrowText(*tokenizer_, std::move(begins),
+                  {.max_new_tokens = o.max_new_tokens, .max_tokens = max_tokens, .stop = o.stop}, next, on_text);
+}
+
+Status PrivateGenerator::ReadBase(std::span<const int32_t> tokens, size_t prompt_tokens) {
+  const Session& from = base_ != nullptr ? *base_ : *session_;
+  WISP_RETURN_IF_ERROR(contexts_ ? contexts_->PublicScores(tokens.subspan(prompt_tokens), base_scores_)
+                                 : base_->Score(tokens, base_scores_));
+  return std::all_of(base_scores_.begin(), base_scores_.end(), IsFinite) ? OkStatus() : from.NotFinite();
+}
+
+// The best, ties by id, in the order of ids.
+std::vector<int32_t> PrivateGenerator::SupportFromBase() const {
+  std::vector<int32_t> support(tokenizer_->size());
+  std::iota(support.begin(), support.end(), 0);
+  const auto score = [&](int32_t token) { return base_scores_[static_cast<size_t>(token)]; };
+  if (base_top_ == 0 || base_top_ >= support.size()) return support;
+  std::nth_element(support.begin(), support.begin() + base_top_, support.end(),
+                   [&](int32_t a, int32_t b) { return score(a) != score(b) ? score(a) > score(b) : a < b; });
+  support.resize(base_top_);
+  std::sort(support.begin(), support.end());
+  return support;
+}
+
+// (1 - floor) softmax of the base over the support + floor uniform: none is below floor / size.
+void PrivateGenerator::MixWithBase(std::span<const int32_t> support) {
+  std::vector<double> weights;
+  SoftmaxWeights(base_scores_, support, {}, weights);
+  const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
+  const double least = mixing_floor_ / static_cast<double>(support.size());
+  for (size_t i = 0; i < support.size(); ++i)
+    mixing_[static_cast<size_t>(support[i])] = (1 - mixing_floor_) * weights[i] / total + least;
+}
+
+Result<int32_t> PrivateGenerator::Next(std::span<const int32_t> tokens, size_t prompt_tokens, uint32_t at_most) {
+  const size_t n = tokenizer_->size();  // the model may have more rows
+  const std::span<const float> scores = std::span(scores_).first(n), base = std::span(base_scores_).first(n);
+  const bool reads_base = !is_free() && (setup_.mode != DecodingMode::kUniform || base_top_ > 0);
+  DrawRequest request{.at_most = only_text_ ? at_most : 0};
+  std::vector<int32_t> support;
+  if (reads_base) {
+    WISP_RETURN_IF_ERROR(ReadBase(tokens, prompt_tokens));
+    support = SupportFromBase();
+    request.candidates = support;
+  }
+  if (contexts_) {
+    WISP_RETURN_IF_ERROR(contexts_->Sum(tokens.subspan(prompt_tokens), setup_.clip, base, sums_));
+    request.sums = sums_;
+  } else {
+    WISP_RETURN_IF_ERROR(session_->Score(tokens, scores_));
+    request.scores = scores;
+  }
+  // Of weights that are drawn from freely. What the others' scores are may depend on their records: no error may tell.
+  if (is_free() && !std::all_of(scores_.begin(), scores_.end(), IsFinite)) return session_->NotFinite();
+  if (setup_.mode == DecodingMode::kBaseAnchored) Centre(std::span(scores_).first(n), base);
+  if (setup_.mode == DecodingMode::kBaseAnchored || setup_.mode == DecodingMode::kAggregate) request.base_scores = base;
+  if (setup_.mode == DecodingMode::kNonUniform) {
+    MixWithBase(support);
+    request.mixing = mixing_;
+  }
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> drawn, setup_.sampler.Draw(request));
+  return drawn.front();
+}
+
+}  // namespace wisp

@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Texts drawn privately, from outside: what is charged and shown, what a spent budget says, what is refused, and that a ledger remembers.
+#   tests/cli_generate.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+cp -r "$root/tests/golden/hugging_face/gpt2" decoder
+python3 "$root/tests/small_decoder.py" decoder "$root/tests/golden/tokenizers/gpt2.json"
+expect 0 "" "$wisp" convert decoder --out base.wisp --dataset "public texts"
+expect 0 "" "$wisp" convert decoder --out tuned.wisp --dataset notes
+printf 'the tea is cold\n\na bagel, and another\r\n\xff\xfe\n' >notes.txt
+entries() { sqlite3 "$1" 'select count(*) from entries'; }
+public=(--public-dataset "public texts")
+plain=("$wisp" generate --private --model tuned.wisp --prompt Once)
+generate=("${plain[@]}" --max-new-tokens 6)
+beside=(--base base.wisp "${public[@]}")
+anchored=("${generate[@]}" "${beside[@]}")
+target=(--epsilon 8 --delta 1e-6)
+
+# Refused before anything is charged.
+expect 4 "needs a ledger" "${anchored[@]}" --clip 1
+expect 2 "exactly one of --lambda (mode mixed), --clip (mode anchored)" "${anchored[@]}" --ledger n.db
+expect 4 "base model must be public" "${generate[@]}" --base base.wisp --ledger n.db --clip 1
+expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --temperature 0
+expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --select best
+expect 4 "after mixing" "${anchored[@]}" --ledger n.db --lambda 0.1 --mode mixed --after-mixing top-p
+expect 4 "truncation by private scores" "${anchored[@]}" --ledger n.db --clip 1 --top-k 5
+expect 4 "--repetition-penalty with --private" "${anchored[@]}" --ledger n.db --clip 1 --repetition-penalty 1.2
+expect 4 "--min-p with --private" "${anchored[@]}" --ledger n.db --clip 1 --min-p 0.1
+expect 4 "tell of the model's records" "${anchored[@]}" --ledger n.db --clip 1 --support model:5
+expect 2 "--support is 'base:0'" "${anchored[@]}" --ledger n.db --clip 1 --support base:0
+expect 2 "--backend is not for --private" "${anchored[@]}" --ledger n.db --clip 1 --backend int8
+expect 2 "--mode is 'beam', allowed are mixed, mixed-with-base, anchored" "${anchored[@]}" --ledger n.db --clip 1 --mode beam
+expect 2 "" "$wisp" generate --model tuned.wisp --prompt a --ledger n.db
+of_texts=("$wisp" generate --private --model base.wisp --prompt Once)
+texts=("${of_texts[@]}" --max-new-tokens 6 --private-texts notes.txt)
+expect 2 "" "${texts[@]}" --ledger n.db --clip 1
+texts+=(--contexts 4)
+expect 4 "the model itself must be public" "${texts[@]}" --ledger n.db --clip 1
+contexts=("${public[@]}" --contexts 4 --ledger n.db --clip 1)
+expect 3 "cannot read gone.txt" "${of_texts[@]}" "${contexts[@]}" --private-texts gone.txt
+expect 2 "one at least is needed for a text" "${of_texts[@]}" "${contexts[@]}" --private-texts notes.txt --max-new-tokens 400
+[ ! -e n.db ] || fail "a refused text was charged, or made a ledger"
+
+# A target of this text alone: charged to its end, then spent. The ledger remembers.
+expect 0 "" "${anchored[@]}" --ledger n.db "${target[@]}" --json
+json 'j["privacy"]["mode"] == "anchored" and j["privacy"]["draws_charged"] == 6 and len(j["tokens"]) <= 6'
+json '7 < j["privacy"]["spent"] <= 8 and j["privacy"]["limit"]["epsilon"] == 8'
+expect 4 "the budget has room for 0 tokens, and up to 6 are asked for" "${anchored[@]}" --ledger n.db "${target[@]}"
+[ ! -s out ] || fail "a text was shown without a budget: $(head -c 300 out)"
+[ "$(entries n.db)" = 1 ] || fail "what was refused was charged"
+expect 4 "is of the data set 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --dataset other --clip 1
+# A lifetime over several texts.
+life=("${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --lifetime 10 --max-new-tokens)
+expect 0 "" "${life[@]}" 6
+grep -q "^Once" out || fail "the text does not begin with its prompt"
+grep -q "6 tokens charged to l.db" err || fail "the cost is not said: $(head -c 300 err)"
+expect 4 "the budget has room for 4 tokens" "${life[@]}" 6
+expect 0 "" "${life[@]}" 4
+expect 4 "the budget has room for 0 tokens" "${life[@]}" 1
+
+# The other laws.
+expect 0 "" "${generate[@]}" --ledger m.db --lambda 0.9 --budget 100 --json
+json 'j["privacy"]["mode"] == "mixed" and j["privacy"]["random_share"] > 0.09'
+expect 0 "" "${anchored[@]}" --mode mixed-with-base --ledger b.db --lambda 0.5 --support base:20 --json
+json 'j["privacy"]["mode"] == "mixed-with-base" and 5.2 < j["privacy"]["pure_epsilon_per_draw"] < 5.4'
+expect 0 "add nothing" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --context-before "Note: "
+expect 0 "" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --json
+json 'j["privacy"]["mode"] == "aggregate" and abs(j["privacy"]["pure_epsilon_per_draw"] - 1) < 1e-6 and "left_out" not in j'
+# Free: public weights, and those with a guarantee.
+expect 0 "" "$wisp" generate --private --model base.wisp "${public[@]}" --prompt Once --max-new-tokens 6 --json
+json 'j["privacy"]["free"]'
+
+# Plans: what tokens cost, what a target allows, and how many tokens it pays for.
+decoding=("$wisp" privacy decoding --delta 1e-6 --json)
+expect 0 "" "${decoding[@]}" --clip 2 --contexts 16 --draws 100
+json 'j["mode"] == "aggregate" and abs(j["pure_per_draw"] - 0.25) < 1e-6 and j["pld"] < 7 and abs(j["pure"] - 25) < 1e-6'
+cp out plan.json
+expect 0 "" "${decoding[@]}" --clip 2 --contexts 16 --epsilon 8
+json 'j["draws"] > 100 and 7.9 < min(j["pld"], j["rdp"]) <= 8'
+expect 0 "" "${decoding[@]}" --calibrate --contexts 16 --epsilon "$(python3 -c 'import json; print(json.load(open("plan.json"))["pld"])')" --draws 100
+json 'abs(j["clip"] - 2) < 0.01 and j["clip"] <= 2.0001'
+expect 0 "" "${decoding[@]}" --support 20 --lambda 0.5 --mixing-floor 0.1 --draws 1
+json 'j["mode"] == "mixed-with-base" and 5.2 < j["pure_per_draw"] < 5.4'
+expect 2 "--draws is needed" "${decoding[@]}" --clip 2
+expect 2 "--mixing-floor goes with --support" "${decoding[@]}" --clip 2 --mixing-floor 0.1 --draws 1
+expect 4 "one draw costs more" "${decoding[@]}" --clip 90 --epsilon 1
+finish

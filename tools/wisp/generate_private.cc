@@ -1,0 +1,144 @@
+#include "tools/wisp/generate_private.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/text.h"
+#include "runtime/decoding/private_generator.h"
+#include "tools/wisp/private_draws.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What plain generation may do and private generation may not: refused before a ledger is opened.
+Status CheckSampling(const GenerateArguments& a) {
+  if (a.temperature == 0) {
+    return PrivacyRefused(
+        "--temperature 0 with --private: always the most likely token is arg-max, and the guarantee is that of random "
+        "draws; choose a temperature above 0");
+  }
+  if (a.repetition_penalty != 1) {
+    return PrivacyRefused(
+        "--repetition-penalty with --private: it changes scores by what they are, which no law here is charged for");
+  }
+  if (a.min_p != 0)
+    return PrivacyRefused(
+        "--min-p with --private: truncation by private scores is charged for by no law here; --top-p "
+        "and --top-k go with the mode mixed");
+  return OkStatus();
+}
+
+// One text a line; a carriage return at its end is no part of it. No line is refused: that would tell of it.
+Result<std::vector<std::string>> ReadTexts(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Status(StatusCode::kIo, "cannot read " + path);
+  std::vector<std::string> texts;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    texts.push_back(line);
+  }
+  if (file.bad()) return Status(StatusCode::kIo, "cannot read " + path);
+  return texts;
+}
+
+// --support all or base:K.
+Result<uint32_t> BaseTop(const std::string& support) {
+  if (support == "all") return 0u;
+  const std::string number = support.starts_with("base:") ? support.substr(5) : "";
+  if (support.starts_with("model:"))
+    return PrivacyRefused("--support is '", support,
+                          "': which tokens may be drawn would itself tell of the model's records; base:K is allowed");
+  const bool whole =
+      !number.empty() && number.size() <= 9 && number.find_first_not_of("0123456789") == std::string::npos;
+  if (whole && std::stoul(number) > 0) return static_cast<uint32_t>(std::stoul(number));
+  return InvalidArgument("--support is '", support, "', allowed are all and base:K, the K best tokens of the base");
+}
+
+// A target without a lifetime is for this text.
+PrivateDrawArguments DrawsOf(const GenerateArguments& a) {
+  PrivateDrawArguments p = a.priv;
+  p.temperature = a.temperature;
+  p.top_k = a.top_k;
+  p.top_p = a.top_p;
+  if (!p.delta) p.delta = 1e-6;
+  if (p.epsilon && !p.lifetime) p.lifetime = a.max_new_tokens;
+  return p;
+}
+
+Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const PrivateDrawArguments& p,
+                                          const Session& session, PrivateDraws& draws) {
+  PrivateGeneratorOptions o{.draws = {.run = "generation"}, .only_text = true};
+  if (!p.mode.empty()) {
+    WISP_ASSIGN_OR_RETURN(o.draws.mode, Choice<DecodingMode>("--mode", p.mode,
+                                                             {{"mixed", DecodingMode::kUniform},
+                                                              {"mixed-with-base", DecodingMode::kNonUniform},
+                                                              {"anchored", DecodingMode::kBaseAnchored}}));
+  }
+  o.draws.contexts = a.contexts;
+  o.draws.mixing_floor = a.mixing_floor;
+  o.draws.draws_per_charge = std::min(p.block, a.max_new_tokens);
+  WISP_ASSIGN_OR_RETURN(o.base_top, BaseTop(p.support));
+  WISP_RETURN_IF_ERROR(draws.Read(session, o.draws));
+  return o;
+}
+
+Json JsonOf(const Generated& made, const Json& cost) {
+  return {{"text", made.text},
+          {"tokens", made.tokens},
+          {"prompt_tokens", made.prompt_tokens},
+          {"ended", NameOf(made.ended)},
+          {"privacy", cost}};
+}
+
+}  // namespace
+
+Status GeneratePrivately(const GenerateArguments& a, Session& session, const text::Tokenizer& tokenizer,
+                         OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckSampling(a));
+  std::vector<std::string> texts;
+  if (!a.private_texts.empty()) {
+    WISP_ASSIGN_OR_RETURN(texts, ReadTexts(a.private_texts));
+  }
+  const PrivateDrawArguments p = DrawsOf(a);
+  PrivateDraws draws(p, a.model);
+  WISP_ASSIGN_OR_RETURN(const PrivateGeneratorOptions options, OptionsOf(a, p, session, draws));
+  PrivateTexts contexts;
+  if (a.contexts > 0)
+    contexts = {.texts = texts, .before = a.context_before, .after = a.context_after, .public_text = a.public_text};
+  WISP_ASSIGN_OR_RETURN(PrivateGenerator generator, PrivateGenerator::Create(session, tokenizer, options, contexts));
+  WISP_RETURN_IF_ERROR(draws.Begin(generator.setup()));
+  const bool shows = format == OutputFormat::kText;
+  bool begun = false;
+  const auto show = [&](std::string_view more) {
+    if (!shows) return true;
+    if (!begun) std::fputs(Printable(a.prompt).c_str(), stdout);
+    begun = true;
+    std::fputs(Printable(std::string(more)).c_str(), stdout);
+    std::fflush(stdout);
+    return true;
+  };
+  PrivateGenerateOptions limits{.max_new_tokens = a.max_new_tokens};
+  limits.stop = a.stop;
+  const Result<Generated> made = generator.Generate(a.prompt, limits, show);
+  if (made.ok()) show("");
+  if (begun) std::printf("\n");
+  if (!made.ok()) return made.status();
+  WISP_ASSIGN_OR_RETURN(const Json cost, draws.CostJson(generator.setup()));
+  draws.WarnOf(generator.setup(), cost);
+  if (!shows) {
+    std::printf("%s\n", JsonOf(*made, cost).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    return OkStatus();
+  }
+  std::fprintf(stderr, "wisp: %zu tokens after %zu; ended by: %s\n", made->tokens.size(), made->prompt_tokens,
+               NameOf(made->ended));
+  if (generator.left_out() > 0)
+    Warn("local only: " + std::to_string(generator.left_out()) + " of the private texts are not UTF-8 and add nothing");
+  draws.PrintCost(cost, "tokens", stderr);
+  return OkStatus();
+}
+
+}  // namespace wisp::tools

@@ -1,0 +1,17 @@
+// wisp generate --private: tokens drawn and paid for.
+#ifndef WISP_TOOLS_WISP_GENERATE_PRIVATE_H_
+#define WISP_TOOLS_WISP_GENERATE_PRIVATE_H_
+
+#include "runtime/inference/session.h"
+#include "runtime/text/tokenizer.h"
+#include "tools/wisp/commands.h"
+
+namespace wisp::tools {
+
+// Prints the text as it grows, and then what it cost. What is refused charges nothing.
+Status GeneratePrivately(const GenerateArguments& arguments, Session& session, const text::Tokenizer& tokenizer,
+                         OutputFormat format);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_GENERATE_PRIVATE_H_

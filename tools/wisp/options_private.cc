@@ -1,0 +1,44 @@
+// The options that `wisp recommend --private` and `wisp generate --private` share.
+#include "tools/wisp/options.h"
+
+namespace wisp::tools {
+
+// Options that mean nothing without --private need it.
+CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* help_of_private) {
+  auto* on = c->add_flag("--private", p.on, help_of_private);
+  const auto add = [&](const char* name, auto& value, const char* help) {
+    return c->add_option(name, value, help)->needs(on);
+  };
+  add("--ledger", p.ledger, "Privacy ledger of the data that draws show; made if absent");
+  AddAnchor(c, p.anchor);
+  add("--base", p.base, "The public model as it was shipped: same vocabulary, data sets declared by --public-dataset");
+  add("--public-dataset", p.public_datasets, "Label of a data set in the provenance that is public; may be repeated");
+  add("--lambda", p.lambda, "mixed: the model's share in a draw");
+  add("--clip", p.clip, "anchored: how far a logit may move from the base's");
+  add("--epsilon-per-draw", p.epsilon_per_draw, "Instead: the cost of one draw at delta 0");
+  add("--epsilon", p.epsilon,
+      "Instead: a target for --lifetime draws together, at --delta; limits a ledger that is still empty");
+  add("--lifetime", p.lifetime, "Number of draws over all queries, for the target");
+  add("--delta", p.delta, "Of the target and of --budget");
+  add("--budget", p.budget, "Limit the ledger to this epsilon over everything, from now on");
+  add("--num-records-public", p.num_records_public,
+      "Number of records that may be known to anybody; delta must be below 1 over it");
+  add("--allow-large-delta", p.allow_large_delta,
+      "yes: accept a delta up to 1 / --num-records-public; not with ten records or fewer")
+      ->check(CLI::IsMember({"yes"}));
+  add("--support", p.support, "all, or base:K, the public base's K best; model:K is refused")->capture_default_str();
+  add("--select", p.select, "sample; best is refused")->capture_default_str();
+  add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
+  add("--unit", p.unit,
+      "Privacy unit of a ledger that this command makes: user, session, day or interaction. Default: user, and the "
+      "statement says that nobody chose it");
+  add("--uncharged-tuning", p.uncharged_tuning,
+      "What was chosen by looking at the same data without a charge, for the statement");
+  add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");
+  c->add_flag("--other-data", p.other_data,
+              "Declare that a data set of the ledger's name in the provenance of --model and --base is other data")
+      ->needs(on);
+  return on;
+}
+
+}  // namespace wisp::tools

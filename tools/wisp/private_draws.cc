@@ -1,0 +1,255 @@
+#include "tools/wisp/private_draws.h"
+
+#include "runtime/decoding/draw_cost.h"
+#include "runtime/privacy/accounting/calibration.h"
+#include "runtime/privacy/json.h"
+#include "runtime/privacy/statement.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/ledger_access.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Below these, draws tell little of the model: it is said.
+constexpr double kWeakLambda = 0.5, kWeakClip = 0.5;
+
+bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode == DecodingMode::kNonUniform; }
+
+const char* NameOf(DecodingMode mode) {
+  switch (mode) {
+    case DecodingMode::kUniform:
+      return "mixed";
+    case DecodingMode::kNonUniform:
+      return "mixed-with-base";
+    case DecodingMode::kBaseAnchored:
+      return "anchored";
+    case DecodingMode::kAggregate:
+      return "aggregate";
+    case DecodingMode::kPlain:
+      break;
+  }
+  return "free";
+}
+
+}  // namespace
+
+void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", sentence.c_str()); }
+
+// Options that do not go together where draws are charged, in the words of the options.
+Status PrivateDraws::CheckStrength(const PrivateDrawOptions& o) const {
+  if (p_.ledger.empty()) return OkStatus();  // refused by the runtime, which says why one is needed
+  const DecodingMode unless_said = o.contexts > 0      ? DecodingMode::kAggregate
+                                   : o.base != nullptr ? DecodingMode::kBaseAnchored
+                                                       : DecodingMode::kUniform;
+  const DecodingMode mode = o.mode.value_or(unless_said);
+  const bool anchored = mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate;
+  if (mode == DecodingMode::kBaseAnchored && p_.base.empty())
+    return InvalidArgument("--mode anchored needs --base, the public model as it was shipped");
+  if (p_.clip && !anchored)
+    return InvalidArgument(
+        "--clip is of the mode anchored, which needs --base; the mode here is mixed, which has --lambda");
+  if (p_.lambda && anchored)
+    return InvalidArgument(
+        "--lambda is of the mode mixed; with --base the mode is anchored, which has --clip, unless --mode is mixed");
+  if (anchored && (p_.top_k != 0 || p_.top_p != 1)) {
+    return PrivacyRefused(
+        "--top-k and --top-p are of the mode mixed: truncation by private scores voids the mode anchored; --support "
+        "base:K is allowed");
+  }
+  if (p_.lambda.has_value() + p_.clip.has_value() + p_.epsilon_per_draw.has_value() + p_.lifetime.has_value() == 1)
+    return OkStatus();
+  return InvalidArgument(
+      "draws from this model are charged: exactly one of --lambda (mode mixed), --clip (mode anchored), "
+      "--epsilon-per-draw, or "
+      "--epsilon with --delta and --lifetime is needed");
+}
+
+Result<uint64_t> PrivateDraws::DrawsLeft(const DrawSetup& setup, uint64_t most) const {
+  return ledger_->StepsThatFit(most, [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
+    WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, ToMechanism(setup.cost, draws, ledger_->adjacency()));
+    return std::vector<privacy::ChargeRequest>{{.mechanism = mechanism, .run = "lifetime"}};
+  });
+}
+
+// A target is of the draws alone; the ledger's limit, which was there before, is of everything.
+Status PrivateDraws::WarnOfLifetime(const DrawSetup& setup) const {
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
+  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism lifetime, ToMechanism(setup.cost, *p_.lifetime, ledger_->adjacency()));
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger_->Plans());
+  for (const privacy::LedgerPlan& plan : plans) {
+    for (const privacy::PlannedMechanism& m : plan.mechanisms) {
+      if (m.mechanism == lifetime) return OkStatus();  // begun before: that some of it is used is no news
+    }
+  }
+  const std::vector<privacy::ChargeRequest> charges = {{.mechanism = lifetime, .run = "lifetime"}};
+  if (ledger_->CheckFits(charges).ok()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(setup, *p_.lifetime));
+  Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " +
+       privacy::DoubleText(limit->epsilon()) + " at delta " + privacy::DoubleText(limit->delta()) +
+       " over everything, leaves room for " + std::to_string(left));
+  return OkStatus();
+}
+
+Status PrivateDraws::Begin(const DrawSetup& setup) {
+  if (ledger_) SayIfRaised(*ledger_, before_);
+  return before_ && p_.lifetime && setup.mode != DecodingMode::kPlain ? WarnOfLifetime(setup) : OkStatus();
+}
+
+Status PrivateDraws::InWords(const Status& refused, const DrawSetup& setup, uint64_t draws) const {
+  const bool of_ledger = refused.code() == StatusCode::kPrivacyRefused &&
+                         refused.message().find("nothing was charged") != std::string::npos;
+  if (!of_ledger || !ledger_) return refused;
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
+  if (!limit) return refused;
+  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit->delta()));
+  WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
+  WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(setup, draws));
+  return PrivacyRefused("the budget does not allow ", draws, " draws: one costs epsilon ",
+                        privacy::EpsilonText(EpsilonOf(setup.cost)), " at delta 0, spent on this data is epsilon ",
+                        privacy::EpsilonText(spent), ", the limit is epsilon ", privacy::DoubleText(limit->epsilon()),
+                        " at delta ", privacy::DoubleText(limit->delta()), "; ",
+                        (left == 0 ? "no more draw" : std::to_string(left) + " more would"),
+                        (left == 0 ? " fits" : " fit"), ": nothing was charged");
+}
+
+Result<DrawGoal> PrivateDraws::Goal() const {
+  DrawGoal goal{.lambda = p_.lambda, .clip = p_.clip, .epsilon_per_draw = p_.epsilon_per_draw};
+  if (p_.lifetime && *p_.lifetime == 0)
+    return InvalidArgument("--lifetime is 0, allowed are 1 and above: the number of draws over all queries");
+  if (p_.epsilon.has_value() != p_.lifetime.has_value() || (p_.epsilon && !p_.delta)) {
+    return InvalidArgument("a target for all draws is --epsilon, --delta and --lifetime together");
+  }
+  if (!p_.epsilon) return goal;
+  WISP_RETURN_IF_ERROR(privacy::CheckTarget(*p_.epsilon));
+  WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(*p_.epsilon, *p_.delta));
+  goal.lifetime = DrawGoal::Lifetime{target, *p_.lifetime};
+  return goal;
+}
+
+// What exists is opened whatever its unit: these costs are the same for all. The data set is the one that draws would
+// show.
+Status PrivateDraws::OpenLedger(const DecodingNeed& need) {
+  if (p_.ledger.empty()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit.value_or("user")));
+  std::string dataset;
+  if (need.kind == DecodingNeed::Kind::kCharge) {
+    WISP_ASSIGN_OR_RETURN(dataset, DatasetToCharge(need));
+  }
+  if (!dataset.empty() && !p_.dataset.empty() && p_.dataset != dataset) {
+    return PrivacyRefused("--dataset is '", p_.dataset, "', but draws from ", model_, " show the data set '", dataset,
+                          "': its ledger pays for them");
+  }
+  if (dataset.empty()) dataset = p_.dataset;
+  WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
+  WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(p_.anchor, p_.ledger));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(p_.ledger, {.dataset = dataset,
+                                                                                  .unit = unit,
+                                                                                  .unit_chosen = p_.unit.has_value(),
+                                                                                  .any_unit = true,
+                                                                                  .anchor = anchor,
+                                                                                  .begin_anchor = p_.anchor.begin}));
+  WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
+  ledger_.emplace(std::move(ledger));
+  return OkStatus();
+}
+
+Status PrivateDraws::Read(const Session& session, PrivateDrawOptions& o) {
+  o.temperature = p_.temperature;
+  o.top_k = p_.top_k;
+  o.nucleus = p_.top_p;
+  o.public_datasets = p_.public_datasets;
+  o.num_records_public = p_.num_records_public.value_or(0);
+  o.allow_large_delta = p_.allow_large_delta == "yes";
+  o.other_data = p_.other_data;
+  WISP_RETURN_IF_ERROR(privacy::CheckTuning("--uncharged-tuning", p_.uncharged_tuning));
+  o.run = privacy::WithTuning(o.run, p_.uncharged_tuning);
+  WISP_ASSIGN_OR_RETURN(o.selection, Choice<Selection>("--select", p_.select,
+                                                       {{"sample", Selection::kSample}, {"best", Selection::kArgMax}}));
+  WISP_ASSIGN_OR_RETURN(o.after_mixing, Choice<AfterMixing>("--after-mixing", p_.after_mixing,
+                                                            {{"nothing", AfterMixing::kNothing},
+                                                             {"top-k", AfterMixing::kTopK},
+                                                             {"top-p", AfterMixing::kNucleus},
+                                                             {"temperature", AfterMixing::kTemperature}}));
+  WISP_ASSIGN_OR_RETURN(o.goal, Goal());
+  if (!p_.base.empty()) {
+    WISP_ASSIGN_OR_RETURN(base_, Session::Open(p_.base, Backend::kSimd, Verify::kFull));
+    o.base = base_.get();
+  }
+  if (p_.budget && !p_.delta) return InvalidArgument("--budget needs --delta");
+  WISP_ASSIGN_OR_RETURN(o.new_limit, NewLimit(p_.budget, p_.delta.value_or(0)));
+  WISP_RETURN_IF_ERROR(CheckLabels(p_.public_datasets, {&session.file(), base_ ? &base_->file() : nullptr}));
+  DecodingNeed need = NeedOf(session.file(), PolicyOf(o));
+  if (o.contexts > 0) need = {.reason = "private texts are in the prompt"};  // what the ledger is of
+  WISP_RETURN_IF_ERROR(OpenLedger(need));
+  if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(ledger_->CheckLimit(*o.new_limit));
+  o.ledger = ledger_ ? &*ledger_ : nullptr;
+  if (need.kind == DecodingNeed::Kind::kCharge) WISP_RETURN_IF_ERROR(CheckStrength(o));
+  if (ledger_) {
+    WISP_ASSIGN_OR_RETURN(before_, ledger_->Limit());
+  }
+  return OkStatus();
+}
+
+Result<Json> PrivateDraws::CostJson(const DrawSetup& setup) const {
+  const bool free = setup.mode == DecodingMode::kPlain;
+  Json j = {{"free", free}, {"because", setup.reason}};
+  if (free) return j;
+  const bool mixed = Mixes(setup.mode);
+  j["mode"] = NameOf(setup.mode);
+  j[mixed ? "lambda" : "clip"] = mixed ? setup.lambda : setup.clip;
+  if (mixed) j["random_share"] = 1 - setup.lambda;
+  j["temperature"] = p_.temperature;
+  j["pure_epsilon_per_draw"] = EpsilonOf(setup.cost);
+  j["draws_charged"] = setup.sampler.draws_charged();
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
+  j["limit"] = limit ? Json({{"epsilon", limit->epsilon()}, {"delta", limit->delta()}}) : Json();
+  if (!limit) return j;
+  WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit->delta()));
+  WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
+  j["spent"] = spent;
+  return j;
+}
+
+void PrivateDraws::PrintCost(const Json& cost, const char* things, std::FILE* to) const {
+  if (cost["free"]) {
+    std::fprintf(to, "%s\n", cost["because"].get<std::string>().c_str());
+    return;
+  }
+  const char* strength = cost.contains("lambda") ? "lambda" : "clip";
+  std::fprintf(to, "drawn privately, %s, %s %s: %llu %s charged to %s, epsilon %s each at delta 0\n",
+               cost["mode"].get<std::string>().c_str(), strength,
+               privacy::EpsilonText(cost[strength].get<double>()).c_str(),
+               static_cast<unsigned long long>(cost["draws_charged"]), things, p_.ledger.c_str(),
+               privacy::EpsilonText(cost["pure_epsilon_per_draw"].get<double>()).c_str());
+  if (cost.contains("random_share"))
+    std::fprintf(to, "%s %% of the %s are random: the same for every model\n",
+                 privacy::ShortText(100 * cost["random_share"].get<double>()).c_str(), things);
+  if (!cost["limit"].is_null()) {
+    std::fprintf(to, "spent on this data, everything together: epsilon %s of %s at delta %s\n",
+                 privacy::EpsilonText(cost["spent"].get<double>(), 6).c_str(),
+                 privacy::DoubleText(cost["limit"]["epsilon"].get<double>()).c_str(),
+                 privacy::DoubleText(cost["limit"]["delta"].get<double>()).c_str());
+  }
+}
+
+void PrivateDraws::WarnOf(const DrawSetup& setup, const Json& cost) const {
+  if (setup.mode == DecodingMode::kPlain) return;
+  if (Mixes(setup.mode) && setup.lambda < kWeakLambda) {
+    Warn("warning: lambda is " + privacy::ShortText(setup.lambda) + ", so " +
+         privacy::ShortText(100 * (1 - setup.lambda)) + " % of the draws are random, whatever the model says; with " +
+         "--base, the public model as it was shipped (mode anchored), draws say more at the same cost");
+  }
+  if (!Mixes(setup.mode) && setup.clip < kWeakClip) {
+    Warn("warning: the clip is " + privacy::ShortText(setup.clip) + ", below " + privacy::ShortText(kWeakClip) +
+         ": draws follow the " + (setup.mode == DecodingMode::kAggregate ? "public context" : "base model") +
+         " almost entirely");
+  }
+  if (cost["limit"].is_null())
+    Warn("warning: the ledger " + p_.ledger +
+         " was charged and has no limit: nothing ends the draws; --budget sets one");
+}
+
+}  // namespace wisp::tools
