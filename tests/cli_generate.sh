@@ -80,6 +80,25 @@ expect 0 "" "${decoding[@]}" --calibrate --contexts 16 --epsilon "$(python3 -c '
 json 'abs(j["clip"] - 2) < 0.01 and j["clip"] <= 2.0001'
 expect 0 "" "${decoding[@]}" --support 20 --lambda 0.5 --mixing-floor 0.1 --draws 1
 json 'j["mode"] == "mixed-with-base" and 5.2 < j["pure_per_draw"] < 5.4'
+# What they are worth: an epsilon without bounds gives the model, none the base or the uniform.
+printf 'the tea is cold\na bagel for lunch\n' >dev.txt
+expect 0 "" "$wisp" train --model base.wisp --texts dev.txt --method ordinary --epochs 4 --batch 2 --out learned.wisp --threads 1
+expect 0 "" "$wisp" convert decoder --out bare.wisp --no-tokenizer
+perplexity=("$wisp" privacy perplexity --model learned.wisp --base base.wisp --texts dev.txt --draws 10)
+expect 0 "" "${perplexity[@]}" --epsilon 0.001 --epsilon 100 --json
+python3 - <<'PY' || fail "perplexities: $(head -c 600 out)"
+import json
+j = json.load(open("out"))
+p = {(r["mode"], r.get("composition"), r.get("epsilon")): r["perplexity"] for r in j["laws"]}
+assert j["not_private"] and j["tokens"] > 10 and len(p) == 10
+model, base = p["model", None, None], p["base", None, None]
+for composition in ("pure", "pld"):
+    assert abs(p["mixed", composition, 0.001] - 450) < 0.1, p
+    assert abs(p["anchored", composition, 0.001] / base - 1) < 1e-3, p
+    assert abs(p["mixed", composition, 100] / model - 1) < 0.1, p  # epsilon 10 a token: a share of 0.02 is left
+    assert abs(p["anchored", composition, 100] / model - 1) < 1e-3, p
+PY
+expect 2 "other tokens than" "$wisp" privacy perplexity --model learned.wisp --base bare.wisp --texts dev.txt
 expect 2 "--draws is needed" "${decoding[@]}" --clip 2
 expect 2 "--mixing-floor goes with --support" "${decoding[@]}" --clip 2 --mixing-floor 0.1 --draws 1
 expect 4 "one draw costs more" "${decoding[@]}" --clip 90 --epsilon 1

@@ -37,6 +37,7 @@ PrivateGenerator::PrivateGenerator(Session& session, const text::Tokenizer& toke
       base_top_(o.base_top),
       num_contexts_(o.draws.contexts),
       only_text_(o.only_text),
+      block_(o.draws.draws_per_charge),
       mixing_floor_(o.draws.mixing_floor),
       ledger_(o.draws.ledger),
       run_(o.draws.run),
@@ -61,16 +62,22 @@ Result<PrivateGenerator> PrivateGenerator::Create(Session& session, const text::
   return PrivateGenerator(session, tokenizer, options, std::move(texts), std::move(setup));
 }
 
-Status PrivateGenerator::CheckRoom(uint32_t tokens) const {
+Status PrivateGenerator::CheckRoom(uint32_t tokens) {
+  short_block_ = only_text_;
   const uint64_t paid = setup_.sampler.draws_left_in_block();
   if (setup_.cost.kind == DrawCost::Kind::kNothing || tokens <= paid) return OkStatus();
   const auto charges = [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
     if (draws == 0) return std::vector<privacy::ChargeRequest>();
     WISP_ASSIGN_OR_RETURN(const auto mechanism, ToMechanism(setup_.cost, draws, ledger_->adjacency()));
-    return std::vector<privacy::ChargeRequest>{{.mechanism = mechanism, .run = run_, .purpose = "decoding", .noise = noise_}};
+    return std::vector<privacy::ChargeRequest>{
+        {.mechanism = mechanism, .run = run_, .purpose = "decoding", .noise = noise_}};
   };
   WISP_ASSIGN_OR_RETURN(const auto all, charges(tokens - paid));
   const Status fits = ledger_->CheckFits(all);
+  if (fits.ok() && !only_text_) {
+    WISP_ASSIGN_OR_RETURN(const auto whole, charges((tokens - paid + block_ - 1) / block_ * block_));
+    short_block_ = !ledger_->CheckFits(whole).ok();
+  }
   if (fits.ok() || fits.code() != StatusCode::kPrivacyRefused) return fits;
   WISP_ASSIGN_OR_RETURN(const uint64_t left, ledger_->StepsThatFit(tokens - paid, charges));
   return PrivacyRefused("the budget has room for ", left + paid, " tokens, and up to ", tokens,
@@ -143,7 +150,7 @@ Result<int32_t> PrivateGenerator::Next(std::span<const int32_t> tokens, size_t p
   const size_t n = tokenizer_->size();  // the model may have more rows
   const std::span<const float> scores = std::span(scores_).first(n), base = std::span(base_scores_).first(n);
   const bool reads_base = !is_free() && (setup_.mode != DecodingMode::kUniform || base_top_ > 0);
-  DrawRequest request{.at_most = only_text_ ? at_most : 0};
+  DrawRequest request{.at_most = short_block_ ? at_most : 0};
   std::vector<int32_t> support;
   if (reads_base) {
     WISP_RETURN_IF_ERROR(ReadBase(tokens, prompt_tokens));

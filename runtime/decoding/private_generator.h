@@ -31,7 +31,8 @@ struct PrivateGeneratorOptions {
   PrivateDrawOptions draws = {};
   // Above 0: drawn are only the so many best of the base, or of the public context, at each token; a public choice.
   uint32_t base_top = 0;
-  // No other text is drawn afterwards: a block of charges is then no larger than what may still be drawn.
+  // No other text is drawn afterwards: a block of charges is then no larger than what may still be drawn. Otherwise it
+  // is where the budget has no room for whole blocks.
   bool only_text = false;
 };
 
@@ -63,7 +64,7 @@ class PrivateGenerator {
  private:
   PrivateGenerator(Session& session, const text::Tokenizer& tokenizer, const PrivateGeneratorOptions& options,
                    PrivateTexts texts, DrawSetup setup);
-  Status CheckRoom(uint32_t tokens) const;
+  Status CheckRoom(uint32_t tokens);
   // The prompt's tokens, and at how many tokens a text ends.
   Result<std::vector<int32_t>> Begin(std::string_view prompt, uint32_t max_new_tokens, size_t& max_tokens);
   Result<int32_t> Next(std::span<const int32_t> tokens, size_t prompt_tokens, uint32_t at_most);
@@ -77,6 +78,8 @@ class PrivateGenerator {
   const text::Tokenizer* tokenizer_;
   uint32_t base_top_, num_contexts_;
   bool only_text_;
+  uint64_t block_;            // draws_per_charge
+  bool short_block_ = false;  // of the text that is drawn
   double mixing_floor_;
   const privacy::Ledger* ledger_;
   std::string run_;

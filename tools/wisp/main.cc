@@ -5,6 +5,7 @@
 
 #include "runtime/core/text.h"
 #include "tools/wisp/options.h"
+#include "tools/wisp/privacy_perplexity.h"
 #include "tools/wisp/recipe/known_words.h"
 
 namespace wisp::tools {
@@ -297,6 +298,7 @@ class CommandLine {
       sub->add_option("--delta", privacy_.delta, "Delta")->required();
     }
     AddPrivacyDecoding(c);
+    AddPrivacyPerplexity(c);
     chosen_.OnCall(epsilon, PrivacyEpsilon, privacy_);
     chosen_.OnCall(calibrate, PrivacyCalibrate, privacy_);
   }
@@ -323,6 +325,30 @@ class CommandLine {
     c->add_flag("--calibrate", privacy_.calibrate, "Find lambda (with --support) or clip (without) for --epsilon");
     c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate, or of as many draws as it pays for");
     chosen_.OnCall(c, PrivacyDecoding, privacy_);
+  }
+
+  void AddPrivacyPerplexity(CLI::App* privacy) {
+    CLI::App* c = privacy->add_subcommand(
+        "perplexity",
+        "What private draws of tokens are worth: the perplexity of texts that the model did not learn from, against "
+        "epsilon.\n  wisp privacy perplexity --model tuned.wisp --base gpt2.wisp --texts dev.txt --draws 100");
+    c->add_option("--model", perplexity_.model, "The decoder that is to be drawn from")->required();
+    c->add_option("--adapter", perplexity_.adapter, "An adapter that was trained beside it");
+    c->add_option("--base", perplexity_.base, "The public decoder as it was shipped")->required();
+    c->add_option("--texts", perplexity_.texts, "Texts that neither learned from; what is printed is not private")
+        ->required();
+    c->add_option("--record", perplexity_.record, "What one text is: line, paragraph, ... as of wisp evaluate")
+        ->capture_default_str();
+    c->add_option("--max-length", perplexity_.max_length, "Tokens that are read of each; 0: the positions of both");
+    c->add_option("--epsilon", perplexity_.epsilons, "One or several")->capture_default_str();
+    c->add_option("--draws", perplexity_.draws, "Tokens that each epsilon is for")
+        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+        ->capture_default_str();
+    c->add_option("--delta", perplexity_.delta, "Of composition by PLD")->capture_default_str();
+    c->add_option("--temperature", perplexity_.temperature, "Of all laws")
+        ->check(CLI::Range(1e-3, 1e3))
+        ->capture_default_str();
+    chosen_.OnCall(c, PrivacyPerplexity, perplexity_);
   }
 
   void AddBench() {
@@ -399,6 +425,7 @@ class CommandLine {
   MergeArguments merge_;
   CompressArguments compress_;
   PrivacyArguments privacy_;
+  PerplexityArguments perplexity_;
   AuditArguments audit_;
   BenchArguments bench_;
   ClassifyArguments classify_;

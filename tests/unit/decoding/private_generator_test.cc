@@ -297,6 +297,19 @@ TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsDrawnThen) {
   }
 }
 
+// The last tokens of a budget can be drawn, though no whole block of them fits.
+TEST_F(PrivateGeneratorTest, TheLastBlockIsAsLongAsWhatIsLeft) {
+  PrivateGeneratorOptions o = Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 10}});
+  o.draws.draws_per_charge = 4;
+  PrivateGenerator generator = Must(o);
+  for (const uint64_t charged : {8u, 10u}) {
+    const auto made = generator.Generate("the", {.max_new_tokens = 5});
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_LE(Charged(), charged);
+  }
+  EXPECT_LE(*ledger_.Spent(*privacy::Delta::Create(1e-6)), 2);
+}
+
 // What there was room for when the text began is gone: what was shown by then was paid for, and no more is shown.
 TEST_F(PrivateGeneratorTest, ATextEndsWhereAnotherProcessHasSpentTheRest) {
   PrivateGeneratorOptions o = Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 20}});
