@@ -29,7 +29,7 @@ void AddClipped(std::span<const float> scores, std::span<const float> base_score
 //
 // Claim. If two `sums` differ by G at most for each item, log(w_j / w'_j) varies over j by at most 2c / (B tau) +
 // kAggregateRangeSlack; if by 2 G, by twice the first.
-//   Clipping sums brings no two further apart, so D_j moves by c / B at most. log psi, of draw_law.h, moves no more than
+//   Clipping sums brings no two further apart: D_j moves by c / B at most. log psi, of draw_law.h, moves no more than
 //   t does. Error of log w_j: that of AnchoredWeights, below 6 u Z / tau, and 2 u c <= 2 u Z for D_j (the whole numbers
 //   are below 2^53, so exact; c / (B G) and the product round once each): 8 u Z / tau <= 2^-30, exp 2^-48. Together e <
 //   2^-30 * 1.01, and the range is off by at most 4e < kAggregateRangeSlack.
