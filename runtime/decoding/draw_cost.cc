@@ -49,7 +49,7 @@ DrawCost AggregateDrawCost(const AggregateCostOptions& o) {
   return {.kind = DrawCost::Kind::kBoundedRange, .range = Up(range + kAggregateRangeSlack)};
 }
 
-double LeastOfMixture(double floor, uint64_t support) { return floor / static_cast<double>(support) * (1 - 0x1p-20); }
+double LeastOfMixture(double floor, uint64_t support) { return floor / static_cast<double>(support) * (1 - 0x1p-16); }
 
 Result<double> AggregateClipForRange(double range, AggregateCostOptions o) {
   o.clip = (range - kAggregateRangeSlack) * o.temperature * o.contexts / MovesOf(o.adjacency) * (1 - 0x1p-48);

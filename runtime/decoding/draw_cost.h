@@ -63,7 +63,9 @@ struct AggregateCostOptions {
 // 2c / (B tau), or twice that where records are exchanged, and the error of the arithmetic, rounded up.
 DrawCost AggregateDrawCost(const AggregateCostOptions& options);
 // For each of `support` items a public distribution has at least so much that is `floor` uniform, else anything. What
-// rounding to IntegerWeights takes is taken off.
+// rounding to IntegerWeights takes is taken off: they are 2^16 and above for a floor of kLeastMixingFloor and 3 million
+// items.
+inline constexpr double kLeastMixingFloor = 1e-4;
 double LeastOfMixture(double floor, uint64_t support);
 // The clip whose cost, the arithmetic's error included, is at most this range. kPrivacyRefused where there is none.
 Result<double> ClipForRange(double range, double temperature);

@@ -160,8 +160,8 @@ Status SetUpCharge(const PrivateDrawOptions& o, PrivateSamplerOptions& s) {
     WISP_ASSIGN_OR_RETURN(s.clip, ClipOf(o));
     return OkStatus();
   }
-  if (s.mode == DecodingMode::kNonUniform && !(o.mixing_floor > 0 && o.mixing_floor <= 1))
-    return InvalidArgument("the uniform's share of what is mixed in is ", o.mixing_floor, ", allowed are above 0 to 1");
+  if (s.mode == DecodingMode::kNonUniform && !(o.mixing_floor >= kLeastMixingFloor && o.mixing_floor <= 1))
+    return InvalidArgument("the uniform's share of what is mixed in is ", o.mixing_floor, ", allowed are 1e-4 to 1");
   const privacy::PublicMixture mixture = MixtureOf(o, s.mode, LargestSupport(o, s.num_items));
   s.min_probability = mixture.min_probability;
   WISP_ASSIGN_OR_RETURN(s.lambda, LambdaOf(o, mixture));

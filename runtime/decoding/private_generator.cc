@@ -1,4 +1,3 @@
-// Built for speed: loops over the vocabulary for every token.
 #include "runtime/decoding/private_generator.h"
 
 #include <algorithm>

@@ -114,7 +114,7 @@ def texts():
         ("aggregate-arithmetic-for-nothing", "AggregateDrawCost", "range + kAggregateRangeSlack", "range", sums + "ARecordThatIsExchangedCostsTwice"),
         ("exchanged-record-as-one-that-joins", "MovesOf", "? 4 : 2", "? 2 : 2", sums + "ARecordThatIsExchangedCostsTwice"),
         ("mixture-charged-above-its-floor", "LeastOfMixture", "floor / static_cast<double>(support)", "2 * floor / static_cast<double>(support)",
-         law),
+         LAW + "DrawCost.AMixtureIsChargedForItsFloor"),
     ]) + table("runtime/decoding/private_contexts.cc", [
         ("context-counted-twice", "PrivateContexts::Sum", "AddClipped(read, public_scores, clip, sums);",
          "AddClipped(read, public_scores, clip, sums), AddClipped(read, public_scores, clip, sums);",

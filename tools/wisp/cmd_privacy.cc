@@ -82,8 +82,8 @@ Result<privacy::Mechanism> MostDraws(const PrivacyArguments& a, const privacy::D
 }
 
 Result<privacy::Mechanism> Draws(const PrivacyArguments& a, const privacy::Delta& delta) {
-  if (a.mixing_floor && !(a.support > 0 && *a.mixing_floor > 0 && *a.mixing_floor <= 1))
-    return InvalidArgument("--mixing-floor goes with --support and is above 0 and up to 1");
+  if (a.mixing_floor && !(a.support > 0 && *a.mixing_floor >= kLeastMixingFloor && *a.mixing_floor <= 1))
+    return InvalidArgument("--mixing-floor goes with --support and is 1e-4 to 1");
   if (a.contexts > 0 && a.support > 0) return InvalidArgument("--contexts goes with --clip, not with --support");
   if (!(a.temperature > 0 && std::isfinite(a.temperature)))
     return InvalidArgument("--temperature is ", a.temperature, ", allowed is a positive number");

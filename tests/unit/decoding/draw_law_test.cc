@@ -72,6 +72,21 @@ TEST(DrawCost, MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws) {
   }
 }
 
+// A distribution that is so much uniform and else nowhere: what is charged is below its least, after rounding too.
+TEST(DrawCost, AMixtureIsChargedForItsFloor) {
+  for (double floor : {kLeastMixingFloor, 0.1, 1.0}) {
+    for (size_t support : {2u, 20u, 260000u}) {
+      std::vector<double> u(support, floor / static_cast<double>(support));
+      u[0] += 1 - floor;
+      const std::vector<double> weights = IntegerWeights(u);
+      const double least =
+          *std::min_element(weights.begin(), weights.end()) / std::accumulate(weights.begin(), weights.end(), 0.0);
+      EXPECT_LE(LeastOfMixture(floor, support), least) << floor << " " << support;
+      EXPECT_GE(LeastOfMixture(floor, support), least * (1 - 1e-4));
+    }
+  }
+}
+
 TEST(DrawCost, NonUniformAfterDrawsIsTheWorstOverAllItemsThatMayBeGone) {
   const std::vector<double> sorted = {1, 2, 2, 5, 7, 19};
   for (size_t drawn = 0; drawn + 2 <= sorted.size(); ++drawn) {
