@@ -74,6 +74,13 @@ text = json.dumps(s)
 assert "a record is one line of text" in text and "whoever wrote several of the records" in text and "interaction" in text, text
 PY
 
+# Without a recipe delta follows from the number of records.
+for case in "300 0.001" "2000 0.00025" "10 1e-05"; do
+  read -r number delta <<<"$case"
+  expect 0 "" "${tune[@]}" --method phantom --out t.wisp --ledger "delta-$number.db" --num-records-public "$number" --batch 5 --epochs 0.1 --noise-multiplier 2 --json
+  json "j['delta'] == $delta"
+done
+
 # An adapter, which goes on from where it stopped; its base stays as it is.
 cp m.wisp kept.wisp
 expect 0 "" "${tune[@]}" --method phantom --lora 2 --out a.wisp --ledger a.db "${private[@]}" "${again[@]}"
@@ -127,5 +134,12 @@ expect 2 "brings no tokenizer" "$wisp" evaluate --model "$root/models/cafe.wisp"
 expect 2 "--data is required, or --texts" "$wisp" evaluate --model m.wisp
 expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out e.wisp
 expect 3 "" "$wisp" train --model e.wisp --texts train.txt --method ordinary --out refused.wisp
+expect 3 "it is a recipe of texts" "$wisp" new --recipe r.json --num-items 300 --out refused.wisp
+expect 3 "audits read events" "$wisp" audit run --recipe r.json --data train.txt --ledger refused.db
+sed 's/"record": "line"/"record": "line", "max_length": 6/' r.json >short.json
+expect 0 "" "$wisp" inspect m.wisp --memory --recipe r.json --records 300 --threads 1 --json
+cp out whole.json
+expect 0 "" "$wisp" inspect m.wisp --memory --recipe short.json --records 300 --threads 1 --json
+json 'j["training"]["total"] < __import__("json").load(open("whole.json"))["training"]["total"]'
 [ ! -e refused.wisp ] && [ ! -e refused.db ] || fail "a refusal left a file behind"
 finish

@@ -142,6 +142,30 @@ WISP_API wisp_code wisp_private_generate(wisp_private_generator* generator, cons
                                          const wisp_generate_options* options, wisp_on_text on_text, void* user_data,
                                          wisp_generated* generated, wisp_error* error);
 
+/* ---- Training on texts (not in a library that only recommends) -------------------------------------------------- */
+
+/* What one record of a file of texts is: what is protected, as a whole. */
+typedef enum wisp_text_record WISP_ENUM_TYPE {
+  WISP_TEXT_LINE = 1,      /* a line that is not blank */
+  WISP_TEXT_PARAGRAPH = 2, /* the lines between blank ones */
+  WISP_TEXT_CHUNK = 3      /* so many bytes of one long text: that protects no person */
+} wisp_text_record;
+
+typedef struct wisp_text_records {
+  size_t size;
+  wisp_text_record record; /* required */
+  uint32_t chunk_bytes;    /* WISP_TEXT_CHUNK: required, 8 to 1048576; else 0 */
+  uint32_t max_length;     /* positions that are read of a record, the rest is left out; 0: as many as the model has */
+  int32_t not_read;
+} wisp_text_records;
+
+/* wisp_personalise for a decoder that learns texts: of the options log_path is a file of texts, num_users_public how
+ * many records anybody may know it to have, and unit WISP_UNIT_INTERACTION, or WISP_UNIT_USER where each record is all
+ * that one user wrote; session_gap and times_per_second stay 0. Of the result num_events is the number of texts in the
+ * file, bad_rows how many of them no tokenizer takes, and records_too_short those of fewer than two tokens. */
+WISP_API wisp_code wisp_text_train(const wisp_personalise_options* options, const wisp_text_records* records,
+                                   wisp_personalise_result* result, wisp_error* error);
+
 #ifdef __cplusplus
 }
 #endif

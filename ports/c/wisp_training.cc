@@ -11,12 +11,16 @@
 #include "ports/c/log_c.h"
 #include "ports/c/options_c.h"
 #include "ports/c/status_c.h"
+#include "ports/c/wisp_text.h"
 #include "runtime/core/file.h"
 #include "runtime/data/readers.h"
+#include "runtime/data/texts.h"
 #include "runtime/inference/session.h"
+#include "runtime/inference/texts.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/language.h"
 #include "runtime/train/run/records.h"
 
 namespace {
@@ -94,22 +98,57 @@ Result<wisp::Architecture> TrainedArchitecture(const wisp_personalise_options& o
   return a;
 }
 
-// What a run came to, with what the log held.
+// What the file at log_path held, as the result has it. Counted on the data: local only.
+struct Counted {
+  uint64_t num_events = 0, too_short = 0, unknown_events = 0, unknown_items = 0, bad_rows = 0;
+  uint64_t num_users = 0;  // of events
+};
+
+// What a run came to, with what was read.
 struct Personalised {
   wisp::JobResult job;
-  data::ReadReport log;
+  Counted read;
 };
+
+// Texts, in place of events.
+struct TextsToLearn {
+  data::TextUnit unit;
+  uint32_t max_length = 0;  // 0: as many positions as the model has
+};
+
+Result<TextsToLearn> TextsOf(const wisp_text_records* given) {
+  if (given == nullptr) return InvalidArgument("wisp_text_train: records must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto r, wisp::ports::OptionsOf(given, "wisp_text_records"));
+  const int32_t record = wisp::ports::NumberOf(r.record);
+  if (record < WISP_TEXT_LINE || record > WISP_TEXT_CHUNK)
+    return InvalidArgument("wisp_text_train: record is ", record,
+                           "; required is WISP_TEXT_LINE, WISP_TEXT_PARAGRAPH or WISP_TEXT_CHUNK");
+  if (record != WISP_TEXT_CHUNK && r.chunk_bytes != 0)
+    return InvalidArgument("wisp_text_train: chunk_bytes is ", r.chunk_bytes,
+                           ", allowed is 0 unless record is a chunk");
+  const std::string unit = record == WISP_TEXT_LINE        ? "line"
+                           : record == WISP_TEXT_PARAGRAPH ? "paragraph"
+                                                           : "chunk:" + std::to_string(r.chunk_bytes);
+  WISP_ASSIGN_OR_RETURN(const data::TextUnit parsed, data::ParseTextUnit("wisp_text_train: the record", unit));
+  return TextsToLearn{.unit = parsed, .max_length = r.max_length};
+}
 
 // One fine-tuning, from option struct to model file.
 class Personalisation {
  public:
-  Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit)
-      : o_(options), unit_(unit) {}
+  Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit,
+                  std::optional<TextsToLearn> texts)
+      : o_(options), unit_(unit), texts_(texts) {}
 
   Result<Personalised> Run() {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
-    WISP_ASSIGN_OR_RETURN(const data::Units units,
-                          wisp::UnitsOf(Unit(), o_.session_gap, o_.times_per_second == 0 ? 1 : o_.times_per_second));
+    data::Units units;
+    if (!texts_) {
+      WISP_ASSIGN_OR_RETURN(units,
+                            wisp::UnitsOf(Unit(), o_.session_gap, o_.times_per_second == 0 ? 1 : o_.times_per_second));
+    } else if (o_.session_gap != 0 || o_.times_per_second != 0) {
+      return InvalidArgument("wisp_text_train: session_gap and times_per_second are of events, allowed is 0");
+    }
     // Before anything is spent on it. It may be the model: replaced at the end.
     const std::string output = o_.output_path, log = o_.log_path, ledger_path = o_.ledger_path, model = o_.model_path,
                       adapter = Text(o_.adapter_path), checkpoint = Text(o_.checkpoint_path);
@@ -125,17 +164,25 @@ class Personalisation {
     contents.created_by = std::string("wisp ") + wisp_version();
     WISP_ASSIGN_OR_RETURN(contents.architecture, TrainedArchitecture(o_, base));
     WISP_ASSIGN_OR_RETURN(device_, wisp::ports::DeviceOrProcessor(o_.device, wisp::DeviceUse::kTraining));
+    if (texts_) WISP_RETURN_IF_ERROR(CheckDecoder(base));
     WISP_ASSIGN_OR_RETURN(wisp::FineTune fine_tune, Begin(base));
-    WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadEvents(base, units));
-    wisp::TrainingJob job = MakeJob(contents, events);
+    wisp::TrainingJob job = MakeJob(contents);
+    if (texts_) {
+      WISP_RETURN_IF_ERROR(ReadTexts(base));
+      job.records = records_;
+      job.training.cut_to = texts_->max_length;
+    } else {
+      WISP_RETURN_IF_ERROR(ReadEvents(base, units));
+      job.sequences = &events_;
+    }
     if (o_.budget_epsilon > 0) {
       WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
     }
     WISP_ASSIGN_OR_RETURN(
         wisp::JobResult result,
-        fine_tune.Run(std::move(job),
-                      {.path = output, .contents = std::move(contents), .description = "personalised on the device"}));
-    return Personalised{std::move(result), events.report};
+        fine_tune.Run(std::move(job), {.path = output, .contents = std::move(contents), .description = Description()}));
+    if (!texts_) read_.too_short = read_.num_users - std::min(read_.num_users, result.num_records);
+    return Personalised{std::move(result), read_};
   }
 
  private:
@@ -170,15 +217,58 @@ class Personalisation {
                                                                 .unit_chosen = unit_.has_value()}});
   }
 
-  Result<data::ReadResult> ReadEvents(const wisp::ModelFile& base, const data::Units& units) const {
+  Status ReadEvents(const wisp::ModelFile& base, const data::Units& units) {
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.model_path, wisp::ItemKeysOf(base)));
-    return data::ReadSequences(o_.log_path, data::Format::kSqlite,
-                               {.known_items = &index, .units = units, .private_run = true});
+    WISP_ASSIGN_OR_RETURN(data::ReadResult events,
+                          data::ReadSequences(o_.log_path, data::Format::kSqlite,
+                                              {.known_items = &index, .units = units, .private_run = true}));
+    events_ = std::move(events.sequences);
+    const data::ReadReport& r = events.report;
+    read_ = {.num_events = r.num_read,
+             .unknown_events = r.unknown_events,
+             .unknown_items = r.unknown_items,
+             .bad_rows = r.bad_rows,
+             .num_users = r.num_users};
+    return OkStatus();
   }
 
-  wisp::TrainingJob MakeJob(const wisp::ModelContents& start, const data::ReadResult& events) const {
+  // And how much of a record is read.
+  Status CheckDecoder(const wisp::ModelFile& base) {
+    WISP_RETURN_IF_ERROR(wisp::TokenizerOf(base).status());
+    const wisp::Architecture& a = base.architecture();
+    if (a.attend != wisp::Attend::kCausal)
+      return wisp::Unsupported(o_.model_path, ": its positions see those behind them; texts are learned by a decoder");
+    if (texts_->max_length > a.max_length)
+      return InvalidArgument("wisp_text_train: max_length is ", texts_->max_length, ", allowed are 1 to ", a.max_length,
+                             ", and 0 for all of them");
+    if (texts_->max_length == 0) texts_->max_length = a.max_length;
+    return OkStatus();
+  }
+
+  Status ReadTexts(const wisp::ModelFile& base) {
+    WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::TokenizerOf(base));
+    WISP_ASSIGN_OR_RETURN(const data::Texts texts,
+                          data::ReadTexts(o_.log_path, {.unit = texts_->unit, .private_run = true}));
+    wisp::text::Scratch scratch;
+    const auto end = texts_->unit.kind == data::TextUnit::Kind::kChunk ? wisp::TextEnd::kOpen : wisp::TextEnd::kMarked;
+    const auto tokenise = [&](std::string_view text, std::vector<int32_t>& ids) -> Result<data::Tokenised> {
+      WISP_ASSIGN_OR_RETURN(const bool was_cut,
+                            wisp::AppendRecord(tokenizer, text, end, size_t{texts_->max_length} + 1, &scratch, ids));
+      return data::Tokenised{.was_cut = was_cut};
+    };
+    WISP_ASSIGN_OR_RETURN(sequences_, data::EncodeTexts(texts, tokenise, /*drop_bad=*/true));
+    records_ = wisp::RecordsOf(sequences_);
+    read_ = {.num_events = texts.texts.size(), .too_short = sequences_.num_short, .bad_rows = sequences_.num_dropped};
+    return OkStatus();
+  }
+
+  std::string Description() const {
+    const std::string run = "personalised on the device";
+    return texts_ ? run + ", one record: " + data::InWords(texts_->unit) : run;
+  }
+
+  wisp::TrainingJob MakeJob(const wisp::ModelContents& start) const {
     wisp::TrainingJob job;
-    job.sequences = &events.sequences;
     job.hold_out = wisp::HoldOut::kNothing;
     job.architecture = start.architecture;
     job.start_weights = start.weights;
@@ -208,16 +298,22 @@ class Personalisation {
 
   const wisp_personalise_options& o_;
   std::optional<privacy::PrivacyUnit> unit_;
+  std::optional<TextsToLearn> texts_;
   wisp::OpenedDevice device_;
+  data::Sequences events_;
+  data::TextSequences sequences_;
+  std::vector<wisp::Record> records_;
+  Counted read_;
 };
 
-Status Personalise(const wisp_personalise_options* given, wisp_personalise_result* out) {
+Status Personalise(const wisp_personalise_options* given, std::optional<TextsToLearn> texts,
+                   wisp_personalise_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise: options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto options, wisp::ports::OptionsOf(given, "wisp_personalise_options"));
   WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given));
   // Before anything is spent on what could not be told.
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_personalise_result"));
-  WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit).Run());
+  WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit, texts).Run());
   if (out == nullptr) return OkStatus();
   const wisp::JobResult& job = p.job;
   const wisp_personalise_result filled{.size = sizeof(wisp_personalise_result),
@@ -225,15 +321,14 @@ Status Personalise(const wisp_personalise_options* given, wisp_personalise_resul
                                        .epsilon = job.epsilon.value_or(HUGE_VAL),
                                        .noise_multiplier = job.noise_multiplier,
                                        .num_records = job.num_records,
-                                       .records_too_short =
-                                           p.log.num_users - std::min(p.log.num_users, job.num_records),
+                                       .records_too_short = p.read.too_short,
                                        .gradients_dropped = job.num_dropped,
-                                       .num_events = p.log.num_read,
-                                       .unknown_events = p.log.unknown_events,
-                                       .unknown_items = p.log.unknown_items,
+                                       .num_events = p.read.num_events,
+                                       .unknown_events = p.read.unknown_events,
+                                       .unknown_items = p.read.unknown_items,
                                        .planned_steps = job.planned_steps,
                                        .resumed_from = job.resumed_from,
-                                       .bad_rows = p.log.bad_rows,
+                                       .bad_rows = p.read.bad_rows,
                                        .checkpoint_failed = job.save_failure.empty() ? 0 : 1,
                                        .on_device = job.options.device.memory.is_host() ? 0 : 1};
   return wisp::ports::FillResult(filled, out, "wisp_personalise_result");
@@ -334,7 +429,15 @@ wisp_code wisp_device_describe(const wisp_device* device, char* text, size_t cap
 
 wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,
                            wisp_error* error) {
-  return Guarded(error, [&] { return Personalise(options, result); });
+  return Guarded(error, [&] { return Personalise(options, std::nullopt, result); });
+}
+
+wisp_code wisp_text_train(const wisp_personalise_options* options, const wisp_text_records* records,
+                          wisp_personalise_result* result, wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    WISP_ASSIGN_OR_RETURN(const TextsToLearn texts, TextsOf(records));
+    return Personalise(options, texts, result);
+  });
 }
 
 wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* options, wisp_personalise_memory* memory,

@@ -17,7 +17,7 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       block_(index),
       queries_width_(spec_.queries_width()),
       keys_width_(spec_.keys_width()),
-      max_length_(a.max_length),
+      max_length_(plan.max_record_rows),
       max_rows_(plan.max_rows()),
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
       scale_(1.0f / std::sqrt(static_cast<float>(spec_.head_width))),
@@ -26,9 +26,9 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       out_(parameters,
            FindLinear(a, parameters, ParameterRole::kAttentionOutWeight, ParameterRole::kAttentionOutBias, index),
            plan),
-      dropout_(site, size_t{spec_.num_heads} * a.max_length * plan.max_rows(), plan),
+      dropout_(site, size_t{spec_.num_heads} * plan.max_record_rows * plan.max_rows(), plan),
       cached_(plan.use == GraphUse::kInference) {
-  const size_t t = a.max_length, rows = plan.max_rows(), stacked = queries_width_ + 2 * keys_width_;
+  const size_t t = plan.max_record_rows, rows = plan.max_rows(), stacked = queries_width_ + 2 * keys_width_;
   if (a.re_attention == ReAttention::kOn)
     variance_width_ = index + 1 == a.blocks.size() ? keys_width_ : 2 * keys_width_;
   projected_ = plan.ReserveInTurn<float>(rows * (cached_ ? queries_width_ : stacked));

@@ -31,6 +31,8 @@ struct GraphOptions {
   // kNone for a next-item head that only scores, over a table of halves.
   HeadPacking head = HeadPacking::kTiles;
   size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1
+  // Positions of the longest record, fewer than the architecture has: less room. 0: as many as it has.
+  uint32_t max_length = 0;
 };
 
 // What every graph has beside its layers: parameters, packed matrices and the plan of its buffers. Recommender and
@@ -61,6 +63,7 @@ class GraphBase {
   const PackPlan& pack_plan() const { return pack_plan_; }
   size_t max_records() const { return plan_.max_records; }
   size_t max_rows() const { return plan_.max_rows(); }
+  size_t max_record_rows() const { return plan_.max_record_rows; }  // of one record
 
  protected:
   // The architecture must have passed Validate.
@@ -129,6 +132,7 @@ class Graph {
   size_t training_bytes() const { return base_->training_bytes(); }
   size_t max_records() const { return base_->max_records(); }
   size_t max_rows() const { return base_->max_rows(); }
+  size_t max_record_rows() const { return base_->max_record_rows(); }
 
  protected:
   explicit Graph(const GraphBase& base) : base_(&base) {}

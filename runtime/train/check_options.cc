@@ -207,7 +207,7 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (a.re_attention == ReAttention::kOn) WISP_RETURN_IF_ERROR(Validate(o.re_attention, a));
-  if (!IsPrivate(o)) return CheckRecords(a, records);
+  if (!IsPrivate(o)) return CheckRecords(a, records, LongestRecord(a, o.cut_to));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(CheckPrivateGradients(a, o));
   return PrivacyPlan::Create(a, o).status();
 }

@@ -129,10 +129,18 @@ size_t RecordsOnDevice(const Architecture& a, const TrainingOptions& o) {
 
 }  // namespace
 
+uint32_t LongestRecord(const Architecture& a, uint32_t cut_to) {
+  return cut_to > 0 ? std::min(cut_to, a.max_length) : a.max_length;
+}
+
 GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
   if (!o.device.memory.is_host()) return {.num_negatives = o.num_negatives, .max_records = RecordsOnDevice(a, o)};
   const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
-  return {.num_negatives = o.num_negatives, .max_records = RecordsOfRows(a, o.num_negatives, rows)};
+  Architecture cut = a;
+  cut.max_length = LongestRecord(a, o.cut_to);
+  return {.num_negatives = o.num_negatives,
+          .max_records = RecordsOfRows(cut, o.num_negatives, rows),
+          .max_length = cut.max_length};
 }
 
 std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_attention) {

@@ -115,7 +115,9 @@ struct TrainingOptions {
   SparseOptions sparse;                         // read when method is kFest, kAdaFest or kAdaFestPlus
   DpFpOptions dp_fp;                            // read when method is kDpFp
   TrainedPart trained_part = TrainedPart::kAll;
-  uint32_t cut_to = 0;  // what records were cut to by whoever made them; 0: to nothing but the model's max_length
+  // What records were cut to by whoever made them; 0: to nothing but the model's max_length. On the host there is room
+  // for no longer ones.
+  uint32_t cut_to = 0;
   // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
   // others. 0: the full softmax.
   uint32_t num_negatives = 0;
@@ -128,6 +130,9 @@ bool IsPaper(const TrainingOptions& options);  // DP-FP as its paper prints it
 // Whether there are releases for a head of classes; whether gradients move weights.
 bool ReleasesHead(const TrainingOptions& options);
 bool HasGradients(const TrainingOptions& options);
+
+// Positions of the longest record that a run takes which cuts records to so many, 0 for none.
+uint32_t LongestRecord(const Architecture& architecture, uint32_t cut_to);
 
 // What the run's graph is made with. Its room follows from the architecture and the options, never from the data.
 GraphOptions GraphOf(const Architecture& architecture, const TrainingOptions& options);

@@ -202,7 +202,9 @@ void Trainer::ForParts(const F& part) {
 
 // One by one, whatever the others are: what one record is changes what is done with no other.
 void Trainer::KeepTrainable() {
-  const auto trainable = [this](const Record& record) { return IsTrainable(graph_->architecture(), record); };
+  const auto trainable = [this](const Record& record) {
+    return IsTrainable(graph_->architecture(), record, LongestRecord(graph_->architecture(), options_.cut_to));
+  };
   if (std::all_of(records_.begin(), records_.end(), trainable)) return;
   std::copy_if(records_.begin(), records_.end(), std::back_inserter(trainable_), trainable);
   num_left_out_ = records_.size() - trainable_.size();

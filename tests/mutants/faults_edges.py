@@ -170,7 +170,7 @@ def structs_and_enums():
 def callers():
     return table("ports/c/wisp_training.cc", [
         ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0", C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
-        ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.log.bad_rows", ".bad_rows = 0", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
+        ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.read.bad_rows", ".bad_rows = 0", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
     ]) + table("runtime/train/run/fine_tune.cc", [
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)", "FileReplacement::Begin(output.path)",
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),

@@ -46,6 +46,8 @@ def texts():
         ("a-refusal-for-a-bad-text", "EncodeTexts", "if (!drop_bad) return fault;", "return fault;", "texts_test"),
     ]) + table("runtime/train/run/language.cc", [
         ("a-target-of-the-next-record", "RecordsOf", "texts.Record(i)", "std::span<const int32_t>(texts.Record(i).data(), texts.Record(i).size() + 1)", "language_model_test"),
+    ]) + table("runtime/train/trainer.cc", [
+        ("a-record-too-long-for-its-room", "Trainer::KeepTrainable", "LongestRecord(graph_->architecture(), options_.cut_to)", "graph_->architecture().max_length", "cut_records_test"),
     ]) + table("runtime/inference/texts.cc", [
         ("a-cut-record-that-is-not", "AppendRecord", "ids.resize(first + most);", "", "language_model_test"),
     ]) + table("tools/wisp/text_records.cc", [

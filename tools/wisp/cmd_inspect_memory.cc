@@ -134,6 +134,7 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     if (!a.rows) num_rows = recipe.rows.count;
     if (recipe.architecture.re_attention == ReAttention::kOn) architecture.re_attention = ReAttention::kOn;
     if (recipe.adapter) architecture.adapter = recipe.adapter;
+    if (recipe.text) options.cut_to = recipe.text->max_length;
   }
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));

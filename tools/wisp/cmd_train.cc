@@ -163,6 +163,8 @@ Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
 
 Status New(const NewArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, ReadRecipe(a.recipe));
+  if (recipe.text)
+    return Unsupported(a.recipe, ": it is a recipe of texts, whose model gets a tokenizer: wisp train makes one");
   WISP_RETURN_IF_ERROR(
       CheckOutput({"--out", a.out}, {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
   ModelContents contents;

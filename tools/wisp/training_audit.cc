@@ -29,6 +29,9 @@ Status TrainingAudit::PrepareOptions() {
   if (!a_.recipe.empty()) {
     WISP_ASSIGN_OR_RETURN(recipe_, ReadRecipe(a_.recipe));
   }
+  if (recipe_.text && !a_.data.path.empty())
+    return Unsupported(a_.recipe,
+                       ": it is a recipe of texts; audits read events, or make users up where --data is left out");
   WISP_RETURN_IF_ERROR(OverrideMethod(a_.method, recipe_.training));
   TrainingOptions& o = recipe_.training;
   if (o.method != Method::kOrdinary && a_.recipe.empty()) o.sampling = Sampling::kPoisson;

@@ -23,7 +23,9 @@ void OverrideText(const TrainArguments& a, Recipe& r) {
   if (!a.trains.empty()) r.training.trained_part = a.trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kAll;
   if (!r.unit_chosen) r.unit = privacy::PrivacyUnit::kInteraction;
   const uint32_t records = r.training.num_records_public;
-  if (a.recipe.empty() && !a.delta && records > 0) r.goal.delta = 1.0 / (2.0 * records);
+  // Within what CheckPrivacyGoal allows.
+  if (a.recipe.empty() && !a.delta && records > 0)
+    r.goal.delta = records <= 10 ? 1e-5 : std::min(1.0 / (2.0 * records), 1e-3);
 }
 
 void Override(const TrainArguments& a, Recipe& r) {

@@ -40,7 +40,7 @@ class FlatRelease final : public StepRelease {
     return {.parameters = graph.parameters(),
             .trained = trained,
             .head_parameter = graph.head_parameter(),
-            .max_rows = graph.architecture().max_length,
+            .max_rows = graph.max_record_rows(),
             .worker = worker,
             .norms_head_rows = graph.architecture().head.temperature > 0};
   }

@@ -32,7 +32,7 @@ class RgpRelease final : public StepRelease {
     const size_t buffer = BufferSize(graph);
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<RgpGradients>(
-          graph.device(), RgpGradients::Setup{.max_rows = graph.architecture().max_length, .worker = w}, carriers_,
+          graph.device(), RgpGradients::Setup{.max_rows = graph.max_record_rows(), .worker = w}, carriers_,
           ClipOnGrid(options.privacy.clipping, grid_), sum_));
       buffers_.emplace_back(buffer);
       planned_bytes_ += gradients_.back()->scratch_bytes() + buffers_.back().allocated_bytes();
@@ -111,8 +111,8 @@ ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const
   return {.sums = carriers.size_bytes + AlignedArray<float>::AllocatedBytes(carriers.release_size) +
                   AlignedArray<int64_t>::AllocatedBytes(carriers.release_size) + trained.size() * sizeof(float) +
                   workers * AlignedArray<float>::AllocatedBytes(RgpRelease::BufferSize(graph)),
-          .records = workers *
-                     RgpGradients::PlanBytes(carriers.release_size, graph.architecture().max_length, options.rgp.rank)};
+          .records =
+              workers * RgpGradients::PlanBytes(carriers.release_size, graph.max_record_rows(), options.rgp.rank)};
 }
 
 std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,

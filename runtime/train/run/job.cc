@@ -66,9 +66,10 @@ class JobRun {
     }
     result_.num_records = set_.records.size();
     if (IsPrivate(job_)) {
+      const uint32_t longest = LongestRecord(job_.architecture, job_.training.cut_to);
       // Whether there is one, and whether one is malformed, is told to nobody by a refusal.
       result_.num_dropped =
-          std::erase_if(set_.records, [this](const Record& r) { return !IsTrainable(job_.architecture, r); });
+          std::erase_if(set_.records, [&](const Record& r) { return !IsTrainable(job_.architecture, r, longest); });
       const auto is_item = [this](int32_t id) {
         return id >= 0 && id < static_cast<int64_t>(job_.architecture.num_items);
       };
