@@ -105,9 +105,17 @@ json '200 < j["training"]["records_at_most"] < 400'
 expect 0 "" "${of_recipe[@]}" --records 400
 grep -q "exact while" out ||
   fail "inspect --memory of a classifier does not say what it holds for: $(tail -n 2 out)"
-expect 2 "is a classifier" "${of_texts[@]}" --method phantom
+expect 2 "is a classifier" "${of_recipe[@]}" --method phantom
 expect 2 "is a classifier.* --backend" "${of_recipe[@]}" --backend int8
-expect 2 "is a classifier or an encoder, .*give --recipe" "${of_texts[@]}"
+for option in "--records 400" "--method phantom" "--batch 3"; do
+  # shellcheck disable=SC2086
+  expect 2 "is a classifier or an encoder, .*give --recipe" "${of_texts[@]}" $option
+done
+expect 0 "" "${of_texts[@]}" --json
+json 'j.keys() == {"inference"} and j["inference"]["total"] == j["inference"]["activations"] + j["inference"]["packed_weights"]'
+json 'j["inference"]["another_thread"] > 0 and j["inference"]["packed_weights"] > 0'
+expect 0 "" "${of_texts[@]}"
+grep -q "not copied" out || fail "inspect --memory of a classifier printed $(cat out)"
 expect 0 "" "${of_recipe[@]}" --threads 1 --json
 json 'j["training"]["records"] == j["training"]["num_records_public"] == 400'
 json '200 < j["training"]["records_at_most"] < 400'

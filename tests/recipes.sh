@@ -41,6 +41,10 @@ sed 's/negative/bad/; s/positive/good/' texts.tsv >classes.tsv
 expect 0 "" "$wisp" classify train --recipe minilm.json --base encoder.wisp --other-data --data classes.tsv --out fine.wisp --epochs 0.2 --threads 1 \
   --num-records-public 400 --batch 40 --delta 0.001 --noise-multiplier 2 --ledger fine.ledger
 ran=$((ran + 1))
+sed 's/"negative", "positive"/"bad", "fair", "good"/' "$recipes/sst2-minilm-head.json" >head.json
+expect 0 "" "$wisp" classify train --recipe head.json --base encoder.wisp --other-data --data classes.tsv --out head.wisp --epochs 2 --threads 1 \
+  --num-records-public 400 --batch 400 --delta 0.001 --noise-multiplier 2 --ledger head.ledger
+ran=$((ran + 1))
 expect 0 "" "$wisp" train --recipe "$recipes/tinyshakespeare.json" --data texts.tsv --record line --out bytes.wisp "${few[@]}" --num-records-public 400 --batch 40 \
   --delta 0.001 --noise-multiplier 2 --ledger bytes.ledger
 ran=$((ran + 1))

@@ -85,6 +85,15 @@ Status ClassifierSession::Represent(std::span<const int32_t> tokens, std::span<f
              [&] { return graph_.Represent(context_, tokens); });
 }
 
+Result<ClassifierSession::Plan> ClassifierSession::PlanBytes(const Architecture& architecture, size_t num_threads) {
+  WISP_RETURN_IF_ERROR(CheckThreads(num_threads));
+  const Classifier graph(architecture, kernels::BestOps(), {.use = GraphUse::kInference});
+  const size_t packed = PackedWeights::PlanBytes(graph);
+  return Plan{.total = graph.inference_bytes() + graph.helper_bytes(num_threads) +
+                       graph.cache_bytes(num_threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn) + packed,
+              .packed_weights = packed};
+}
+
 size_t ClassifierSession::bytes() const {
   return graph_.inference_bytes() + graph_.helper_bytes(num_threads()) + graph_.cache_bytes(kept_) +
          weights_.allocated_bytes() + (tensors_ == nullptr ? 0 : tensors_->allocated_bytes());

@@ -50,6 +50,12 @@ class ClassifierSession {
   size_t num_threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
   // What it holds, on the device and here.
   size_t bytes() const;
+  // What bytes() will be on the host, and of that the packed matrices. Allocates none of it and reads no weights.
+  // kInvalidArgument of a number of threads that Create would refuse.
+  struct Plan {
+    size_t total = 0, packed_weights = 0;
+  };
+  static Result<Plan> PlanBytes(const Architecture& architecture, size_t num_threads);
 
  private:
   ClassifierSession(const Architecture& architecture, std::span<const StoredTensor> tensors,

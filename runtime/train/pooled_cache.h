@@ -48,7 +48,7 @@ class PooledCache {
   size_t size_bytes() const;
 
  private:
-  // Of one worker: the records that pass together, and what is pooled of them [B, D]. The latter is also what is placed.
+  // Of one worker: the records that pass together, and what is pooled of them [B, D], which is also what is placed.
   struct Waiting {
     std::vector<Record> records;
     std::vector<uint32_t> indices;

@@ -61,21 +61,27 @@ def endless_schema(application_id, version):
     leaf[-len(cell):] = cell
     struct.pack_into('>BHHH', table, 0, 13, 0, 0, 512)
     pages = [inner(40, 2, 100)] + [inner(60, level + 3) for level in range(levels)] + [leaf, table]
-    struct.pack_into('>16sHBBBBBBIIIIIIIIIIII20xII', pages[0], 0, b'SQLite format 3\0', 512, 1, 1, 0, 64, 32, 32, 1, len(pages), 0, 0, 1, 4, 0, 0, 1,
+    struct.pack_into('>16sHBBBBBBIIIIIIIIIIII20xII', pages[0], 0, b'SQLite format 3\0', 512, 1, 1, 0, 64, 32, 32, 1,
+    len(pages), 0, 0, 1, 4, 0, 0, 1,
                      version, 0, application_id, 1, 3040001)
     return b''.join(map(bytes, pages))
 
 
 def binary_seeds(work):
     architecture = {'max_length': 4, 'width': 4, 'num_heads': 2, 'num_blocks': 1, 'inner_width': 3}
-    training = {'method': 'ordinary', 'sampling': 'shuffled', 'epochs': 1, 'expected_batch': 2, 'seed': 1, 'optimizer': {'kind': 'adam'}}
-    (work / 'r.json').write_text(json.dumps({'name': 'small', 'architecture': architecture, 'training': training, 'data': {'hold_out': 'nothing'}}))
-    events = 'user,item,time\n' + ''.join(f'{u},{i},{t}\n' for t, (u, i) in enumerate([('anna', 'tea'), ('anna', 'espresso'), ('ben', 'cake'), ('ben', 'tea'), ('anna', 'cake')]))
+    training = {'method': 'ordinary', 'sampling': 'shuffled', 'epochs': 1, 'expected_batch': 2, 'seed': 1,
+    'optimizer': {'kind': 'adam'}}
+    (work / 'r.json').write_text(json.dumps({'name': 'small', 'architecture': architecture, 'training': training,
+     'data': {'hold_out': 'nothing'}}))
+    events = 'user,item,time\n' + ''.join(f'{u},{i},{t}\n' for t, (u, i) in enumerate([('anna', 'tea'), ('anna',
+    'espresso'), ('ben', 'cake'), ('ben', 'tea'), ('anna', 'cake')]))
     (work / 'log.csv').write_text(events)
-    train = ['train', '--recipe', work / 'r.json', '--data', work / 'log.csv', '--dataset', 'small', '--threads', '1', '--out', work / 'm.wisp']
+    train = ['train', '--recipe', work / 'r.json', '--data', work / 'log.csv', '--dataset', 'small', '--threads', '1',
+    '--out', work / 'm.wisp']
     wisp(*train)
     # A run that goes on for ever is stopped once it has saved: the file is gone when a run ends well.
-    run = subprocess.Popen([build / 'wisp', *train, '--epochs', '1000000', '--checkpoint', work / 'run.ckpt'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    run = subprocess.Popen([build / 'wisp', *train, '--epochs', '1000000', '--checkpoint', work / 'run.ckpt'],
+    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     while not (work / 'run.ckpt').exists() and run.poll() is None:
         time.sleep(0.01)
     run.kill()
@@ -89,7 +95,8 @@ def binary_seeds(work):
     whole = (work / 'm.safetensors').read_bytes()
     length = struct.unpack_from('<Q', whole)[0]
     seed('safetensors', 'exported', b'\1' + struct.pack('<H', length) + whole[8:])
-    header = json.dumps({'__metadata__': {'format': 'pt'}, 'a': {'dtype': 'F16', 'shape': [2, 1], 'data_offsets': [0, 4]},
+    header = json.dumps({'__metadata__': {'format': 'pt'}, 'a': {'dtype': 'F16', 'shape': [2, 1], 'data_offsets': [0,
+    4]},
                          'b': {'dtype': 'BF16', 'shape': [], 'data_offsets': [4, 6]}}).encode()
     seed('safetensors', 'halves', b'\1' + struct.pack('<H', len(header)) + header + b'\0\x3c\1\0\x80\x3f')
     seed('safetensors', 'as-it-is', b'\0' + struct.pack('<Q', len(header)) + header + b'\0' * 6)
@@ -99,15 +106,22 @@ def database_seeds(work):
     table = 'CREATE TABLE events(user TEXT, item TEXT, time INTEGER);'
     rows = "INSERT INTO events VALUES ('anna', 'tea', 1), ('anna', 'cake', 2), ('ben', 'tea', -3), ('ben', 'cake', 4.5);"
     seed('sqlite', 'table', b'\0' + small_database(work / 'a.db', table + rows))
-    seed('sqlite', 'view', b'\2' + small_database(work / 'a.db', "CREATE VIEW events AS SELECT 'anna' AS user, 'tea' AS item, 7 AS time;"))
+    seed('sqlite', 'view', b'\2' + small_database(work / 'a.db',
+    "CREATE VIEW events AS SELECT 'anna' AS user, 'tea' AS item, 7 AS time;"))
     seed('sqlite', 'recursive', b'\0' + small_database(
-        work / 'a.db', "CREATE VIEW events AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'u' AS user, 'tea' AS item, i AS time FROM n;"))
-    seed('sqlite', 'index', b'\4' + small_database(work / 'a.db', table + 'CREATE INDEX by_user ON events(user);' + rows))
+        work / 'a.db',
+        "CREATE VIEW events AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'u' AS user, "
+        "'tea' AS item, i AS time FROM n;"))
+    seed('sqlite', 'index', b'\4' + small_database(work / 'a.db',
+    table + 'CREATE INDEX by_user ON events(user);' + rows))
     forever = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n'
-    seed('sqlite', 'trigger', b'\0' + small_database(work / 'a.db', table + rows + f'CREATE TRIGGER t AFTER INSERT ON events BEGIN {forever}; END;'))
-    seed('sqlite', 'computed', b'\0' + small_database(work / 'a.db', table.replace(')', ", more DEFAULT (hex(zeroblob(9))), CHECK (item <> 'tea'))")))
+    seed('sqlite', 'trigger', b'\0' + small_database(work / 'a.db',
+    table + rows + f'CREATE TRIGGER t AFTER INSERT ON events BEGIN {forever}; END;'))
+    seed('sqlite', 'computed', b'\0' + small_database(work / 'a.db', table.replace(')',
+    ", more DEFAULT (hex(zeroblob(9))), CHECK (item <> 'tea'))")))
     seed('sqlite', 'endless-schema', b'\0' + endless_schema(0, 0))
-    seed('sqlite', 'other-table', b'\1' + small_database(work / 'a.db', table.replace('events', '"other ""table"""') + rows.replace('events', '"other ""table"""')))
+    seed('sqlite', 'other-table', b'\1' + small_database(work / 'a.db', table.replace('events',
+    '"other ""table"""') + rows.replace('events', '"other ""table"""')))
 
 
 def version1_seeds(work):
@@ -118,7 +132,8 @@ def version1_seeds(work):
     seed('ledger', 'version-1', bytes([1]) + whole)
     seed('ledger', 'version-1-shown', bytes([1 | 16]) + whole)
     view = "CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'a' AS name, 'user' AS unit, '' AS adjacency, '' AS created FROM n WHERE i < 0;"
-    seed('ledger', 'version-1-view', bytes([1 | 16]) + small_database(work / 'a.db', made + rows + 'DROP TABLE dataset;' + view))
+    seed('ledger', 'version-1-view', bytes([1 | 16]) + small_database(work / 'a.db',
+    made + rows + 'DROP TABLE dataset;' + view))
     for version in (1, 2):
         seed('ledger', f'endless-schema-{version}', bytes([1]) + endless_schema(0x77697370, version))
 
@@ -134,7 +149,8 @@ def ledger_seeds():
     seed('ledger', 'limit', bytes([2]) + limit + b'\0' + gaussian + b'\1r\0' + b'\2\1')
     seed('ledger', 'spent', bytes([6]) + b'\0' + gaussian + b'\1r\0')
     for column in range(12):
-        seed('ledger', f'edit-{column}', bytes([8 | 16]) + b'\0' + gaussian + b'\1r\0' + limit + b'\3' * 10 + bytes([column, 4 * 7]) + b'gausian')
+        seed('ledger', f'edit-{column}',
+        bytes([8 | 16]) + b'\0' + gaussian + b'\1r\0' + limit + b'\3' * 10 + bytes([column, 4 * 7]) + b'gausian')
         seed('ledger', f'edit-version-1-{column}', bytes([64 | 8 | 16]) + bytes([column, 4 * 7]) + b'gausian')
     seed('ledger', 'no-database', bytes([1]) + b'SQLite format 3\0' + bytes(100))
 
@@ -142,7 +158,8 @@ def ledger_seeds():
 def text_seeds():
     for choice, name, text in [
             (0, 'user-item', '1 32\n1 7\n2 32\n'), (1, 'ratings', '1::1193::5::978300760\n1::661::3::978302109\n'),
-            (2, 'csv', 'user,item,time\nanna,"tea, green",1\nben,"a ""b""",-2.5\n'), (3, 'tsv', 'user_id\titem_id\ttimestamp\n1\t2\t3\n'),
+            (2, 'csv', 'user,item,time\nanna,"tea, green",1\nben,"a ""b""",-2.5\n'), (3, 'tsv',
+             'user_id\titem_id\ttimestamp\n1\t2\t3\n'),
             (4, 'inter', 'user_id:token\titem_id:token\ttimestamp:float\n196\t242\t881250949\n')]:
         for how in (0, 1, 16):
             seed('readers', f'{name}-{how}', bytes([choice, how]) + text.encode())
@@ -157,21 +174,32 @@ def text_seeds():
 def tokenizer_seeds(work):
     """A byte that says what comes, its size, the image (0) or the tokenizer.json (1), the text. Needs `ninja encode_lines`."""
     special = [{'id': i, 'content': text, 'special': True} for i, text in enumerate(['<u>', '<s>'])]
-    template = {'type': 'TemplateProcessing', 'single': [{'SpecialToken': {'id': '<s>', 'type_id': 0}}, {'Sequence': {'id': 'A', 'type_id': 0}}],
-                'pair': [{'Sequence': {'id': 'A', 'type_id': 0}}, {'Sequence': {'id': 'B', 'type_id': 1}}], 'special_tokens': {'<s>': {'id': '<s>', 'ids': [1], 'tokens': ['<s>']}}}
-    split = {'type': 'Sequence', 'pretokenizers': [{'type': 'Digits', 'individual_digits': True}, {'type': 'ByteLevel', 'add_prefix_space': True}]}
+    template = {'type': 'TemplateProcessing', 'single': [{'SpecialToken': {'id': '<s>', 'type_id': 0}},
+    {'Sequence': {'id': 'A', 'type_id': 0}}],
+                'pair': [{'Sequence': {'id': 'A', 'type_id': 0}}, {'Sequence': {'id': 'B', 'type_id': 1}}],
+                'special_tokens': {'<s>': {'id': '<s>', 'ids': [1], 'tokens': ['<s>']}}}
+    split = {'type': 'Sequence', 'pretokenizers': [{'type': 'Digits', 'individual_digits': True}, {'type': 'ByteLevel',
+    'add_prefix_space': True}]}
     metaspace = {'type': 'Metaspace', 'replacement': '\u2581', 'prepend_scheme': 'first'}
-    wordpiece = {'added_tokens': special, 'normalizer': {'type': 'BertNormalizer'}, 'pre_tokenizer': {'type': 'BertPreTokenizer'}, 'decoder': {'type': 'WordPiece'}, 'post_processor': template,
-                 'model': {'type': 'WordPiece', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'un': 2, '##able': 3, 'a': 4, '.': 5}}}
-    bpe = {'added_tokens': special + [{'id': 7, 'content': 'New', 'lstrip': True, 'rstrip': True, 'single_word': True}], 'normalizer': {'type': 'NFKC'}, 'pre_tokenizer': split, 'decoder': {'type': 'ByteLevel'},
-           'model': {'type': 'BPE', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'a': 2, 'b': 3, '\u0120': 4, 'ab': 5, '\u0120ab': 6}, 'merges': ['a b', '\u0120 ab']}}
-    unigram = {'normalizer': {'type': 'Sequence', 'normalizers': [{'type': 'Nmt'}, {'type': 'Replace', 'pattern': {'String': 'x'}, 'content': 'ab'}]}, 'pre_tokenizer': metaspace, 'decoder': metaspace,
-               'model': {'type': 'Unigram', 'unk_id': 0, 'byte_fallback': True, 'vocab': [['<u>', 0], ['a', -1.5], ['ab', -2], ['\u2581', -3], ['<0xC3>', -9], ['<0xA9>', -9]]}}
+    wordpiece = {'added_tokens': special, 'normalizer': {'type': 'BertNormalizer'},
+    'pre_tokenizer': {'type': 'BertPreTokenizer'}, 'decoder': {'type': 'WordPiece'}, 'post_processor': template,
+                 'model': {'type': 'WordPiece', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'un': 2, '##able': 3,
+                 'a': 4, '.': 5}}}
+    bpe = {'added_tokens': special + [{'id': 7, 'content': 'New', 'lstrip': True, 'rstrip': True, 'single_word': True}],
+    'normalizer': {'type': 'NFKC'}, 'pre_tokenizer': split, 'decoder': {'type': 'ByteLevel'},
+           'model': {'type': 'BPE', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'a': 2, 'b': 3, '\u0120': 4,
+           'ab': 5, '\u0120ab': 6}, 'merges': ['a b', '\u0120 ab']}}
+    unigram = {'normalizer': {'type': 'Sequence', 'normalizers': [{'type': 'Nmt'}, {'type': 'Replace',
+    'pattern': {'String': 'x'}, 'content': 'ab'}]}, 'pre_tokenizer': metaspace, 'decoder': metaspace,
+               'model': {'type': 'Unigram', 'unk_id': 0, 'byte_fallback': True, 'vocab': [['<u>', 0], ['a', -1.5],
+               ['ab', -2], ['\u2581', -3], ['<0xC3>', -9], ['<0xA9>', -9]]}}
     for name, parts in [('wordpiece', wordpiece), ('bpe', bpe), ('unigram', unigram)]:
         text = 'Un unable. ab abab New 12 \u00e9e\u0301 <s>'.encode()
         (work / 't.json').write_text(json.dumps(parts))
-        image = subprocess.run([build / 'encode_lines', work / 't.json', 'image'], check=True, stdout=subprocess.PIPE).stdout
-        seed('tokenizer', f'{name}-json', b'\1' + struct.pack('<H', (work / 't.json').stat().st_size) + (work / 't.json').read_bytes() + text)
+        image = subprocess.run([build / 'encode_lines', work / 't.json', 'image'], check=True,
+        stdout=subprocess.PIPE).stdout
+        seed('tokenizer', f'{name}-json', b'\1' + struct.pack('<H',
+        (work / 't.json').stat().st_size) + (work / 't.json').read_bytes() + text)
         seed('tokenizer', f'{name}-image', b'\0' + struct.pack('<H', len(image)) + image + text)
 
 
@@ -182,10 +210,12 @@ def c_interface_seeds():
     history = bytes([3, 0, 1, 2])
     recommend = bytes([4, 0, 0, 0]) + history + bytes([5, 1])
     batch = bytes([5, 0, 0, 0, 2]) + history + history + bytes([112 + 2, 0, 3])
-    log = bytes([8, 0]) + b''.join(bytes([9, user * 2 + 1, item]) + struct.pack('<q', item) for user in range(3) for item in range(4))
+    log = bytes([8, 0]) + b''.join(bytes([9, user * 2 + 1, item]) + struct.pack('<q',
+    item) for user in range(3) for item in range(4))
     ask = bytes([3, 0, 2]) + b'10' + struct.pack('<i', 2)
     plan = bytes([2, 0, 0, 0, 0]) + struct.pack('<IHI', 100, 2, 0) + bytes([0, 0])
-    ledgerless = bytes([6, 0, 0, 0, 0, 1]) + struct.pack('<d', 0.01) + struct.pack('<d', 1e-6) + struct.pack('<I', 100) + bytes([0, 1, 0])
+    ledgerless = bytes([6, 0, 0, 0, 0, 1]) + struct.pack('<d', 0.01) + struct.pack('<d', 1e-6) + struct.pack('<I',
+    100) + bytes([0, 1, 0])
     drawing = bytes([6, 0, 0, 0, 0, 8 | 16 | 1]) + struct.pack('<d', 0.01) + bytes([0, 1, 0])
     draw = bytes([7, 0, 0]) + history + bytes([2, 1])
     state = bytes([12, 0, 100])
@@ -193,7 +223,8 @@ def c_interface_seeds():
     seed('c_interface', 'plan', plan)
     seed('c_interface', 'log', open_model + log + bytes([10, 4, 0, 1]))
     seed('c_interface', 'draw-free', open_model + ledgerless + draw + draw + state)
-    seed('c_interface', 'draw', open_tuned + bytes([6, 0, 1, 0, 0, 8 | 16 | 1]) + struct.pack('<d', 0.01) + bytes([0, 1, 0]) + bytes([7, 0, 0]) + history + bytes([2, 1]) + bytes([12, 2, 100]))
+    seed('c_interface', 'draw', open_tuned + bytes([6, 0, 1, 0, 0, 8 | 16 | 1]) + struct.pack('<d', 0.01) + bytes([0, 1,
+    0]) + bytes([7, 0, 0]) + history + bytes([2, 1]) + bytes([12, 2, 100]))
     seed('c_interface', 'draw-shut', drawing + draw)
     seed('c_interface', 'personalise', log + bytes([11, 0x94, 0, 0, 255, 0, 0]) + state)
     seed('c_interface', 'refused', log + bytes([11, 0x88]) + struct.pack('<ddI', 8, 1e-3, 100) + bytes([0, 0, 0, 0]))
@@ -204,7 +235,8 @@ def folder_seeds():
     golden = pathlib.Path(__file__).resolve().parents[1] / 'golden' / 'hugging_face'
     for path in sorted(golden.glob('*/config.json')):
         config = json.loads(path.read_text())
-        seed('hugging_face', 'config-' + path.parent.name, b'\0\0\0' + json.dumps(config, separators=(',', ':')).encode())
+        seed('hugging_face', 'config-' + path.parent.name, b'\0\0\0' + json.dumps(config, separators=(',',
+        ':')).encode())
     piece = lambda text: struct.pack('<H', len(text)) + text.encode()
 
     def tensors(shapes):
@@ -233,8 +265,10 @@ def folder_seeds():
             **linear(layer + 'output.dense', 2, 3), **norm(layer + 'output.LayerNorm'), 'cls.bias': [1]}
     config = {'model_type': 'bert', 'vocab_size': 4, 'hidden_size': 2, 'num_attention_heads': 1, 'num_hidden_layers': 1,
               'intermediate_size': 3, 'max_position_embeddings': 3}
-    modules = json.dumps([{'type': 'Transformer', 'path': ''}, {'type': 'Pooling', 'path': '1_Pooling'}, {'type': 'Normalize'}])
-    folder('sentence', 1, config, bert, {'modules.json': modules, '1_Pooling/config.json': '{"pooling_mode_mean_tokens":true}',
+    modules = json.dumps([{'type': 'Transformer', 'path': ''}, {'type': 'Pooling', 'path': '1_Pooling'},
+    {'type': 'Normalize'}])
+    folder('sentence', 1, config, bert, {'modules.json': modules,
+    '1_Pooling/config.json': '{"pooling_mode_mean_tokens":true}',
                                          'vocab.txt': 'a\n[SEP]\n'})
     folder('shard', 3, config, bert, {'index': '{"weight_map":{"cls.bias":"a.safetensors"}}',
                                       'tokenizer.json': '{"added_tokens":[{"id":1,"content":"<s>"}]}',

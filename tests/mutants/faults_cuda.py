@@ -4,15 +4,19 @@ from faults import table
 
 def barriers():
     return table("kernels/cuda/stages/products.h", [
-        ("product-reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k", "cuda_gemm_test:*"),
-        ("product-overwrites-a-slice-in-use", "MultiplyTile", "__syncthreads(); } WISP_UNROLL", "} WISP_UNROLL", "cuda_gemm_test:*"),
+        ("product-reads-a-slice-too-early", "MultiplyTile", "__syncthreads(); if (first_k", "if (first_k",
+         "cuda_gemm_test:*"),
+        ("product-overwrites-a-slice-in-use", "MultiplyTile", "__syncthreads(); } WISP_UNROLL", "} WISP_UNROLL",
+         "cuda_gemm_test:*"),
     ]) + table("kernels/cuda/stages/attention.h", [
-        ("attention-overwrites-a-tile-in-use", "MultiplyRows", "__syncthreads(); // nobody reads the last tile any more", "",
+        ("attention-overwrites-a-tile-in-use", "MultiplyRows",
+         "__syncthreads(); // nobody reads the last tile any more", "",
          "cuda_attention_test:*Forward*"),
         ("attention-overwrites-numbers-in-use", "Add", "__syncwarp(); // no lane reads the last numbers any more", "",
          "cuda_attention_test:*Forward*"),
     ]) + table("kernels/cuda/attention.cc", [
-        ("attention-overwrites-deltas-in-use", "KeyGradients", "__syncthreads(); // nobody reads the last deltas any more", "",
+        ("attention-overwrites-deltas-in-use", "KeyGradients",
+         "__syncthreads(); // nobody reads the last deltas any more", "",
          "cuda_attention_test:*Backward*"),
     ]) + table("kernels/cuda/layer_norm.cc", [
         ("norm-sums-before-all-wrote", "NormParameterGradients", "__syncthreads();", "", "cuda_norms_test:*Backward*"),
@@ -24,76 +28,104 @@ def barriers():
 def places():
     return table("kernels/cuda/stages/products.h", [
         ("product-reads-a-column-too-many", "MultiplyTile", "k_of_a < p.k ?", "k_of_a <= p.k ?", "cuda_gemm_test:*"),
-        ("product-writes-a-row-too-many", "MultiplyTile", "m < p.m && n < p.n) Finish", "m <= p.m && n < p.n) Finish", "cuda_gemm_test:*"),
+        ("product-writes-a-row-too-many", "MultiplyTile", "m < p.m && n < p.n) Finish", "m <= p.m && n < p.n) Finish",
+         "cuda_gemm_test:*"),
         ("few-rows-drop-their-bias", "Finish", "p.bias != nullptr", "false", "cuda_gemm_test:*"),
-        ("few-rows-drop-what-is-left-of-sixteen", "MultiplyElement", "for (; k < p.k; ++k) sum", "for (; k + 1 < p.k; ++k) sum", "cuda_gemm_test:*"),
-        ("scores-of-the-last-tile-laid-out-as-of-others", "ProductOfTile", ".ldb = count,", ".ldb = a.tile,", "cuda_scoring_test:ScoreTiles*"),
-        ("scores-with-the-first-tiles-bias", "ProductOfTile", "a.bias_N + first", "a.bias_N", "cuda_scoring_test:ScoreTiles*"),
+        ("few-rows-drop-what-is-left-of-sixteen", "MultiplyElement", "for (; k < p.k; ++k) sum",
+         "for (; k + 1 < p.k; ++k) sum", "cuda_gemm_test:*"),
+        ("scores-of-the-last-tile-laid-out-as-of-others", "ProductOfTile", ".ldb = count,", ".ldb = a.tile,",
+         "cuda_scoring_test:ScoreTiles*"),
+        ("scores-with-the-first-tiles-bias", "ProductOfTile", "a.bias_N + first", "a.bias_N",
+         "cuda_scoring_test:ScoreTiles*"),
     ]) + table("kernels/cuda/stages/tensor_products.h", [
-        ("tensor-slice-overwritten-in-use", "MultiplyTensorTile", "MultiplySlices<Number>(a_slice, b_slice, sum); __syncthreads();",
+        ("tensor-slice-overwritten-in-use", "MultiplyTensorTile",
+         "MultiplySlices<Number>(a_slice, b_slice, sum); __syncthreads();",
          "MultiplySlices<Number>(a_slice, b_slice, sum);", "cuda_arithmetic_test:*"),
-        ("tensor-slice-read-too-early", "MultiplyTensorTile", "b_next); __syncthreads(); if", "b_next); if", "cuda_arithmetic_test:*"),
+        ("tensor-slice-read-too-early", "MultiplyTensorTile", "b_next); __syncthreads(); if", "b_next); if",
+         "cuda_arithmetic_test:*"),
         ("word-filled-from-beyond-the-row", "MakeWord", "inner < k ?", "inner <= k ?", "cuda_arithmetic_test:*"),
-        ("scale-of-another-row", "FinishTensor", "ScalesOfRows()[row]", "ScalesOfRows()[0]", "cuda_arithmetic_test:*Integers*"),
-        ("scale-of-tiny-rows-not-zero", "ScaleOfRow", "if (magnitude < kSmallest) return {0.0f, 0.0f};", "", "cuda_arithmetic_test:*Integers*"),
-        ("last-piece-as-wide-as-the-others", "PieceOf", "left < t.piece_columns ? left : t.piece_columns", "t.piece_columns",
+        ("scale-of-another-row", "FinishTensor", "ScalesOfRows()[row]", "ScalesOfRows()[0]",
+         "cuda_arithmetic_test:*Integers*"),
+        ("scale-of-tiny-rows-not-zero", "ScaleOfRow", "if (magnitude < kSmallest) return {0.0f, 0.0f};", "",
+         "cuda_arithmetic_test:*Integers*"),
+        ("last-piece-as-wide-as-the-others", "PieceOf", "left < t.piece_columns ? left : t.piece_columns",
+         "t.piece_columns",
          "cuda_arithmetic_test:*Tiles*"),
     ]) + table("kernels/cuda/tensor.cc", [
-        ("tf32-records-share-the-first-ones-rows", "MultiplyRecordsTf32", "p.b += begin * p.ldb;", "", "cuda_arithmetic_test:*Records*"),
-        ("tf32-gradients-lose-their-scale", "LinearBackwardWeight", ".scale = a.scale", ".scale = 1.0f", "cuda_arithmetic_test:*Gradients*"),
-        ("float16-offered-for-training", "FillNumber", "table.record_weight_gradients = nullptr;", "", "cuda_trainer_test:*Refuses*"),
+        ("tf32-records-share-the-first-ones-rows", "MultiplyRecordsTf32", "p.b += begin * p.ldb;", "",
+         "cuda_arithmetic_test:*Records*"),
+        ("tf32-gradients-lose-their-scale", "LinearBackwardWeight", ".scale = a.scale", ".scale = 1.0f",
+         "cuda_arithmetic_test:*Gradients*"),
+        ("float16-offered-for-training", "FillNumber", "table.record_weight_gradients = nullptr;", "",
+         "cuda_trainer_test:*Refuses*"),
     ]) + table("runtime/inference/classifier_session.cc", [
         ("unknown-tokens-pass", "CheckTokens", "if (static_cast<uint32_t>(id) >= a.num_items)", "if (false)",
          "cuda_device_classifier_test:*Refused*"),
-        ("a-class-from-a-failed-device", "ClassifierSession::Run", "WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
+        ("a-class-from-a-failed-device", "ClassifierSession::Run",
+         "WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
          "(void)0;", "cuda_device_classifier_test:*Fails*"),
         ("a-class-of-no-number", "ClassifierSession::Run", "return finite ? OkStatus()", "return true ? OkStatus()",
          "cuda_device_classifier_test:*NoNumber*"),
         ("classifier-launches-one-by-one", "ClassifierSession::Run", "const Gathering gathering(memory);", "",
          "cuda_device_classifier_test:*OneLaunch*"),
-        ("representations-not-clipped", "", "{.norm_bound = o.norm_bound}", "{.norm_bound = 0}", "cuda_device_classifier_test:*Clipped*"),
+        ("representations-not-clipped", "", "{.norm_bound = o.norm_bound}", "{.norm_bound = 0}",
+         "cuda_device_classifier_test:*Clipped*"),
     ]) + table("kernels/cuda/stages/attention.h", [
-        ("keys-of-the-wrong-head", "ShareOf", "static_cast<unsigned>(KeyHead(a, head))", "head", "cuda_attention_test:*"),
+        ("keys-of-the-wrong-head", "ShareOf", "static_cast<unsigned>(KeyHead(a, head))", "head",
+         "cuda_attention_test:*"),
         ("older-sums-not-shrunk", "AttendQueriesOfBlock", "out.Scale(shrink);", "", "cuda_attention_test:*Forward*"),
-        ("older-variances-shrunk-once", "AttendQueriesOfBlock", "variance.Scale(shrink * shrink);", "variance.Scale(shrink);",
+        ("older-variances-shrunk-once", "AttendQueriesOfBlock", "variance.Scale(shrink * shrink);",
+         "variance.Scale(shrink);",
          "cuda_attention_test:*"),
     ]) + table("kernels/cuda/attention.cc", [
-        ("queries-that-attend-left-out", "KeyGradients", "(first_key - past) / kWarp * kWarp", "(first_key - past + kWarps)",
+        ("queries-that-attend-left-out", "KeyGradients", "(first_key - past) / kWarp * kWarp",
+         "(first_key - past + kWarps)",
          "cuda_attention_test:*Backward*"),
         ("a-held-logit-passes-gradient", "WeightsOf", "logit.held ? 0.0f :", "", "cuda_attention_test:*"),
     ]) + table("kernels/cuda/scatter.h", [
         ("first-row-of-an-id-not-added", "AddRowsById", "other = t; other", "other = t + 1; other", "cuda_ops_test:*"),
     ]) + table("kernels/cuda/records.h", [
-        ("records-of-later-launches-begin-anew", "ForRecords", "segments.begin_B[first + i]", "segments.begin_B[i]", "cuda_rows_test:*"),
+        ("records-of-later-launches-begin-anew", "ForRecords", "segments.begin_B[first + i]", "segments.begin_B[i]",
+         "cuda_rows_test:*"),
     ])
 
 
 def sums():
     return table("kernels/cuda/reduce.cc", [
         ("grid-ignores-the-sign", "AccumulateOnGrid", "a.sign * static_cast", "static_cast", "cuda_ops_test:*"),
-        ("grid-cuts-off", "AccumulateOnGrid", "__float2int_rn(__fmul_rn(a.x[i], a.scale))", "static_cast<int>(a.x[i] * a.scale)",
+        ("grid-cuts-off", "AccumulateOnGrid", "__float2int_rn(__fmul_rn(a.x[i], a.scale))",
+         "static_cast<int>(a.x[i] * a.scale)",
          "cuda_ops_test:*"),
         ("last-part-of-a-sum-dropped", "Sum", "i < blocks; ++i) sum", "i + 1 < blocks; ++i) sum", "cuda_ops_test:*"),
     ]) + table("kernels/cuda/layer_norm.cc", [
-        ("last-warp-of-a-column-dropped", "NormParameterGradients", "w < kWarps; ++w", "w < kWarps - 1; ++w", "cuda_norms_test:*Backward*"),
+        ("last-warp-of-a-column-dropped", "NormParameterGradients", "w < kWarps; ++w", "w < kWarps - 1; ++w",
+         "cuda_norms_test:*Backward*"),
     ]) + table("kernels/cuda/softmax.cc", [
-        ("older-exponentials-not-shrunk", "UpdateStats", "a.sum_R[r] * expf(before - largest) + sum", "a.sum_R[r] + sum",
+        ("older-exponentials-not-shrunk", "UpdateStats", "a.sum_R[r] * expf(before - largest) + sum",
+         "a.sum_R[r] + sum",
          "cuda_softmax_test:*"),
     ])
 
 
 def formed():
     return table("kernels/cuda/formed.cc", [
-        ("grid-rows-ignore-the-sign", "AddRowsOnGrid", "a.sign * total[j]", "total[j]", "cuda_formed_test:*RowsOnTheGrid*"),
-        ("squares-of-the-last-warp-dropped", "LeaveParts", "w < kWarps; ++w", "w + 1 < kWarps; ++w", "cuda_formed_test:*"),
-        ("rows-into-the-first-records-table", "AddRowsOfRecords", " + size_t{records.first + blockIdx.y} * a.stride", "", "cuda_formed_test:*Scattered*"),
-        ("rows-of-later-launches-begin-anew", "AccumulateRowsOnGrid", "share.x_BN += first * a.ldx;", "", "cuda_formed_test:*RowsOnTheGrid*"),
+        ("grid-rows-ignore-the-sign", "AddRowsOnGrid", "a.sign * total[j]", "total[j]",
+         "cuda_formed_test:*RowsOnTheGrid*"),
+        ("squares-of-the-last-warp-dropped", "LeaveParts", "w < kWarps; ++w", "w + 1 < kWarps; ++w",
+         "cuda_formed_test:*"),
+        ("rows-into-the-first-records-table", "AddRowsOfRecords", " + size_t{records.first + blockIdx.y} * a.stride",
+         "", "cuda_formed_test:*Scattered*"),
+        ("rows-of-later-launches-begin-anew", "AccumulateRowsOnGrid", "share.x_BN += first * a.ldx;", "",
+         "cuda_formed_test:*RowsOnTheGrid*"),
     ]) + table("kernels/cuda/gemm.cc", [
-        ("gradients-of-the-first-records-rows", "MultiplyRecords", "p.a += begin * p.lda;", "", "cuda_formed_test:*WeightGradients*"),
+        ("gradients-of-the-first-records-rows", "MultiplyRecords", "p.a += begin * p.lda;", "",
+         "cuda_formed_test:*WeightGradients*"),
     ]) + table("runtime/layers/weights.cc", [
-        ("squares-packed-for-more-rows", "SquaredRows", "p.block + 1 == a.blocks.size()", "false", "cuda_graph_test:*Recommender*"),
+        ("squares-packed-for-more-rows", "SquaredRows", "p.block + 1 == a.blocks.size()", "false",
+         "cuda_graph_test:*Recommender*"),
     ]) + table("runtime/layers/packed_weights.cc", [
-        ("variances-never-read", "PackedWeights::Pack", "if (part == 0) ReadVariances();", "", "cuda_graph_test:*Recommender*"),
+        ("variances-never-read", "PackedWeights::Pack", "if (part == 0) ReadVariances();", "",
+         "cuda_graph_test:*Recommender*"),
     ])
 
 
@@ -102,37 +134,51 @@ def steps():
     sums, runs, failure = "cuda_formed_gradients_test:*", "cuda_trainer_test:*", "cuda_device_failure_test:*"
     slots = "cuda_record_rows_test:*"
     return table("runtime/gradients/record_rows.cc", [
-        ("gradients-of-the-last-batch-kept", "RecordRows::Begin", "ops_->clear", "if (false) ops_->clear", runs + "Private*"),
+        ("gradients-of-the-last-batch-kept", "RecordRows::Begin", "ops_->clear", "if (false) ops_->clear",
+         runs + "Private*"),
         ("records-above-their-bound-stay", "RecordRows::Finish", "TakeBack(slots);", "", sums + "AboveItsBound*"),
         ("all-taken-back-with-one", "RecordRows::TakeBack", "steps_B_[b] = 0;", "", sums + "AboveItsBound*"),
-        ("squares-of-part-of-a-row", "RecordRows::Finish", ".n = row_size_, .squares_B", ".n = row_size_ - 16, .squares_B", sums),
-        ("row-norm-of-the-first-record", "FormNormedRows", "own.dy_RN += f.records.begin(b) * f.lddy;", "", sums + "Sums*"),
-        ("slots-do-not-count-for-the-bound", "RecordRows::Add", "squares_B_[b] += slot_squares_B_[b]", "squares_B_[b] += 0", slots),
-        ("slots-are-not-taken-back", "RecordRows::Add", "if (slots.slots == 0) return;", "if (slots.slots == 0 || sign < 0) return;", slots),
+        ("squares-of-part-of-a-row", "RecordRows::Finish", ".n = row_size_, .squares_B",
+         ".n = row_size_ - 16, .squares_B", sums),
+        ("row-norm-of-the-first-record", "FormNormedRows", "own.dy_RN += f.records.begin(b) * f.lddy;", "",
+         sums + "Sums*"),
+        ("slots-do-not-count-for-the-bound", "RecordRows::Add", "squares_B_[b] += slot_squares_B_[b]",
+         "squares_B_[b] += 0", slots),
+        ("slots-are-not-taken-back", "RecordRows::Add", "if (slots.slots == 0) return;",
+         "if (slots.slots == 0 || sign < 0) return;", slots),
         ("what-has-slots-is-added-twice", "RecordRows::Add", "row_size_ - slots.slots * slots.d", "row_size_", slots),
-        ("norms-without-slots", "RecordRows::Finish", ".n = row_size_, .squares_B", ".n = row_size_ - slots.slots * slots.d, .squares_B", slots),
+        ("norms-without-slots", "RecordRows::Finish", ".n = row_size_, .squares_B",
+         ".n = row_size_ - slots.slots * slots.d, .squares_B", slots),
     ]) + table("runtime/gradients/gradient_sum.cc", [
-        ("rows-taken-back-are-added-again", "GridGradientSum::AddRows", ".sign = sign", ".sign = 1", sums + "AboveItsBound*"),
+        ("rows-taken-back-are-added-again", "GridGradientSum::AddRows", ".sign = sign", ".sign = 1",
+         sums + "AboveItsBound*"),
     ]) + table("runtime/gradients/sum_gradients.cc", [
         ("vectors-of-one-record", "SumGradients::Vector", ".rows = num_records_", ".rows = 1", runs + "Ordinary*"),
     ]) + table("runtime/train/release/device_noise.cc", [
-        ("a-device-step-without-noise", "DeviceNoise::Draw", "privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});", "(void)noise;", runs + "Private*"),
-        ("noise-of-the-last-step", "DeviceNoise::Send", "device_.memory", "if (drawn_[0] == noise_.size()) device_.memory", runs + "Private*"),
+        ("a-device-step-without-noise", "DeviceNoise::Draw", "privacy::AddDiscreteGaussian(noise, sigma_, {drawn, n});",
+         "(void)noise;", runs + "Private*"),
+        ("noise-of-the-last-step", "DeviceNoise::Send", "device_.memory",
+         "if (drawn_[0] == noise_.size()) device_.memory", runs + "Private*"),
     ]) + table("runtime/train/release/device_release.cc", [
-        ("one-workers-noise-for-all", "DrawNoise", "worker, num_workers_, draw", "0, num_workers_, draw", runs + "Private*"),
+        ("one-workers-noise-for-all", "DrawNoise", "worker, num_workers_, draw", "0, num_workers_, draw",
+         runs + "Private*"),
         ("half-the-noise-on-a-device", "PrivateDeviceRelease", "sigma_in_steps(options.privacy.noise_multiplier)",
          "sigma_in_steps(options.privacy.noise_multiplier / 2)", runs + "Private*"),
         ("parameters-all-get-the-first-gradient", "", "gradient + trained_->offset(i)", "gradient", runs + "Private*"),
     ]) + table("runtime/train/trainer.cc", [
-        ("noise-that-did-not-arrive", "Trainer::StepWeights", 'WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));', "", failure),
+        ("noise-that-did-not-arrive", "Trainer::StepWeights",
+         'WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));', "", failure),
         ("a-failed-device-is-asked-again", "Trainer::Step", "WISP_RETURN_IF_ERROR(CheckDevice());", "", failure),
-        ("weights-without-variances", "Trainer::MakeWeights", "noise_variance_->Initialise(on_host_);", "", runs + "ReAttention*"),
+        ("weights-without-variances", "Trainer::MakeWeights", "noise_variance_->Initialise(on_host_);", "",
+         runs + "ReAttention*"),
     ]) + table("runtime/train/trainer_checkpoint.cc", [
-        ("a-checkpoint-of-a-failed-device", "Trainer::Save", 'WISP_RETURN_IF_ERROR(WaitForDevice("a checkpoint was made"));', "", failure),
+        ("a-checkpoint-of-a-failed-device", "Trainer::Save",
+         'WISP_RETURN_IF_ERROR(WaitForDevice("a checkpoint was made"));', "", failure),
     ]) + table("runtime/train/run/job.cc", [
         ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(trainer_->CheckDevice());", "", failure),
     ]) + table("runtime/train/noise_variance.cc", [
-        ("all-rows-as-one", "NoiseVariance::AddOnDevice", "s.item_rows ? of.rows.size() : p.rows", "1", runs + "ReAttention*"),
+        ("all-rows-as-one", "NoiseVariance::AddOnDevice", "s.item_rows ? of.rows.size() : p.rows", "1",
+         runs + "ReAttention*"),
     ]) + table("runtime/train/check_options.cc", [
         ("gram-norms-asked-of-a-device", "ValidateDevice", "if (o.privacy.norm_form == NormForm::kGram)", "if (false)",
          runs + "Refuses*"),
@@ -140,7 +186,8 @@ def steps():
         ("noise-left-out-of-the-sum", "NoisedSum", "a.sum[i] + a.noise[i]", "a.sum[i]", "cuda_step_test:*"),
         ("moves-not-averaged", "AddMovesOfRows", "(sum / static_cast<double>(a.n))", "sum", "cuda_step_test:*"),
     ]) + table("runtime/layers/next_item_head.cc", [
-        ("bias-gradients-beyond-their-room", "NextItemHead::Emit", "(keeps_dbias_ ?", "(max_records_ > 1 ?", "cuda_graph_test:*Catalogue*"),
+        ("bias-gradients-beyond-their-room", "NextItemHead::Emit", "(keeps_dbias_ ?", "(max_records_ > 1 ?",
+         "cuda_graph_test:*Catalogue*"),
     ])
 
 
@@ -149,46 +196,73 @@ def methods():
     runs, dp_fp = "cuda_methods_test:*", "cuda_dp_fp_test:*"
     same, company, planned = runs + "StepsAre*", runs + "Company*", runs + "Hold*"
     return table("kernels/cuda/formed.cc", [
-        ("slots-ignore-the-sign", "AddSlotsOnGrid", "a.sign * static_cast<int64_t>(steps)", "steps", "cuda_formed_test:*Slots*"),
-        ("slots-of-the-first-record", "AddSlotsOnGrid", "a.slot_BJ[b * a.slots + e / a.d]", "a.slot_BJ[e / a.d]", "cuda_formed_test:*Slots*"),
-        ("rows-without-a-slot-go-to-the-first", "AddSlotsOnGrid", "if (slot < 0) continue;", "", "cuda_formed_test:*Slots*"),
-        ("slots-of-later-launches-begin-anew", "AccumulateSlotsOnGrid", "share.slot_BJ += first * a.slots;", "", "cuda_formed_test:*Slots*"),
+        ("slots-ignore-the-sign", "AddSlotsOnGrid", "a.sign * static_cast<int64_t>(steps)", "steps",
+         "cuda_formed_test:*Slots*"),
+        ("slots-of-the-first-record", "AddSlotsOnGrid", "a.slot_BJ[b * a.slots + e / a.d]", "a.slot_BJ[e / a.d]",
+         "cuda_formed_test:*Slots*"),
+        ("rows-without-a-slot-go-to-the-first", "AddSlotsOnGrid", "if (slot < 0) continue;", "",
+         "cuda_formed_test:*Slots*"),
+        ("slots-of-later-launches-begin-anew", "AccumulateSlotsOnGrid", "share.slot_BJ += first * a.slots;", "",
+         "cuda_formed_test:*Slots*"),
     ]) + table("kernels/cuda/optimizer.cc", [
-        ("rows-stepped-from-the-first-on", "Of", "size_t{a.row_J[i / a.d]} * a.d + i % a.d", "i", "cuda_step_test:*Named*"),
+        ("rows-stepped-from-the-first-on", "Of", "size_t{a.row_J[i / a.d]} * a.d + i % a.d", "i",
+         "cuda_step_test:*Named*"),
     ]) + table("kernels/cuda/step.cc", [
-        ("moves-of-the-first-rows", "AddMovesOfRows", "a.row_R == nullptr ? i : a.row_R[i]", "i", "cuda_step_test:*Named*"),
+        ("moves-of-the-first-rows", "AddMovesOfRows", "a.row_R == nullptr ? i : a.row_R[i]", "i",
+         "cuda_step_test:*Named*"),
     ]) + table("runtime/gradients/rgp_batch_gradients.cc", [
-        ("blocks-of-the-head-replace-each-other", "RgpBatchGradients::ProjectOuter", "head_open_ ? Store::kAdd : Store::kAssign", "Store::kAssign", runs + "Larger*"),
-        ("the-last-head-is-left-open", "RgpBatchGradients::FinishRecords", "if (head_open_) FinishHead();", "", runs + "Groups*"),
-        ("inputs-without-their-right-side", "RgpBatchGradients::ProjectRows", "FormOuterOfRecords(*ops_, right,", "if (false) FormOuterOfRecords(*ops_, right,", same),
+        ("blocks-of-the-head-replace-each-other", "RgpBatchGradients::ProjectOuter",
+         "head_open_ ? Store::kAdd : Store::kAssign", "Store::kAssign", runs + "Larger*"),
+        ("the-last-head-is-left-open", "RgpBatchGradients::FinishRecords", "if (head_open_) FinishHead();", "",
+         runs + "Groups*"),
+        ("inputs-without-their-right-side", "RgpBatchGradients::ProjectRows", "FormOuterOfRecords(*ops_, right,",
+         "if (false) FormOuterOfRecords(*ops_, right,", same),
         ("one-records-scale-of-inputs", "RgpBatchGradients::ProjectRows", ".scale = f.scale", ".scale = 1.0f", same),
     ]) + table("runtime/gradients/rgp_carriers.cc", [
-        ("right-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_[parameter], made.right);", "", same),
-        ("transposed-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_transposed_[parameter], made.right_transposed);", "", same),
+        ("right-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice", "copy(right_[parameter], made.right);", "",
+         same),
+        ("transposed-carriers-stay-on-the-host", "RgpCarriers::CopyToDevice",
+         "copy(right_transposed_[parameter], made.right_transposed);", "", same),
     ]) + table("runtime/gradients/sparse_batch_gradients.cc", [
-        ("rows-outside-of-the-set-train", "SparseBatchGradients::RowOf", "item < 0 ? -1 : set_->slot(item)", "item < 0 ? -1 : std::max(0, set_->slot(item))", same),
-        ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows", "place_of_slot_[static_cast<size_t>(slot)] = -1;", ";", same),
-        ("own-rows-of-the-first-record", "SparseBatchGradients::RowOf", "b * OwnRows(setup_) + static_cast<size_t>(place)", "static_cast<size_t>(place)", same),
-        ("targets-scattered-as-inputs", "SparseBatchGradients::Rows", "f.of_targets ? targets_.data() : inputs_.data()", "inputs_.data()", same),
-        ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first", "set_rows_.data()", runs + "Larger*"),
+        ("rows-outside-of-the-set-train", "SparseBatchGradients::RowOf", "item < 0 ? -1 : set_->slot(item)",
+         "item < 0 ? -1 : std::max(0, set_->slot(item))", same),
+        ("one-records-own-rows-for-the-next", "SparseBatchGradients::FormOwnRows",
+         "place_of_slot_[static_cast<size_t>(slot)] = -1;", ";", same),
+        ("own-rows-of-the-first-record", "SparseBatchGradients::RowOf",
+         "b * OwnRows(setup_) + static_cast<size_t>(place)", "static_cast<size_t>(place)", same),
+        ("targets-scattered-as-inputs", "SparseBatchGradients::Rows", "f.of_targets ? targets_.data() : inputs_.data()",
+         "inputs_.data()", same),
+        ("columns-of-the-first-rows-of-a-set", "SparseBatchGradients::OfTheSet", "set_rows_.data() + first",
+         "set_rows_.data()", runs + "Larger*"),
     ]) + table("runtime/train/release/device_sparse_release.cc", [
-        ("rows-of-a-set-without-noise", "", "noise_.Draw(offset + first, std::min(kUpdateChunk, d - first), noise);", "(void)offset;", same),
-        ("noise-in-the-order-of-the-sum", "", "layout_.slot(static_cast<size_t>(rows_.slot(rows[i])))", "layout_.slot(i)", same),
-        ("half-the-noise-of-rows", "", "grid_.sigma_in_steps(GradientNoise(o))", "grid_.sigma_in_steps(GradientNoise(o) / 2)", same),
+        ("rows-of-a-set-without-noise", "", "noise_.Draw(offset + first, std::min(kUpdateChunk, d - first), noise);",
+         "(void)offset;", same),
+        ("noise-in-the-order-of-the-sum", "", "layout_.slot(static_cast<size_t>(rows_.slot(rows[i])))",
+         "layout_.slot(i)", same),
+        ("half-the-noise-of-rows", "", "grid_.sigma_in_steps(GradientNoise(o))",
+         "grid_.sigma_in_steps(GradientNoise(o) / 2)", same),
         ("a-set-that-the-device-was-not-told", "", "gradients_.BeginStep();", "", same),
-        ("noise-of-part-of-the-rows", "", "noise_.Send(layout_.size(rows_.size()));", "noise_.Send(layout_.size(rows_.size() / 2));", same),
+        ("noise-of-part-of-the-rows", "", "noise_.Send(layout_.size(rows_.size()));",
+         "noise_.Send(layout_.size(rows_.size() / 2));", same),
     ]) + table("runtime/train/release/device_rgp_release.cc", [
-        ("half-the-noise-of-projections", "", "grid_.sigma_in_steps(o.privacy.noise_multiplier)", "grid_.sigma_in_steps(o.privacy.noise_multiplier / 2)", same),
+        ("half-the-noise-of-projections", "", "grid_.sigma_in_steps(o.privacy.noise_multiplier)",
+         "grid_.sigma_in_steps(o.privacy.noise_multiplier / 2)", same),
         ("a-release-that-is-not-prepared", "", "carriers_.Prepare(released);", "", same),
     ]) + table("runtime/train/release/head_pass.cc", [
-        ("a-head-that-stays-on-the-host", "HeadPass::Fit", "copy(ParameterRole::kClassBias, bias_);", "", dp_fp + "StepsAre*"),
-        ("paper-noise-that-stays-on-the-host", "PaperNoise::Input", "memory_.copy_in(", "if (false) memory_.copy_in(", dp_fp + "StepsAre*"),
+        ("a-head-that-stays-on-the-host", "HeadPass::Fit", "copy(ParameterRole::kClassBias, bias_);", "",
+         dp_fp + "StepsAre*"),
+        ("paper-noise-that-stays-on-the-host", "PaperNoise::Input", "memory_.copy_in(", "if (false) memory_.copy_in(",
+         dp_fp + "StepsAre*"),
     ]) + table("runtime/train/negative_sampler.cc", [
-        ("negatives-of-the-last-step", "NegativeSampler::Draw", "graph_->device().memory.copy_in(", "if (step == 0) graph_->device().memory.copy_in(", same),
-        ("negatives-without-their-weight", "NegativeSampler::NegativeSampler", "graph.device().memory.copy_in(", "if (false) graph.device().memory.copy_in(", "sparse_test:*Sampler*"),
+        ("negatives-of-the-last-step", "NegativeSampler::Draw", "graph_->device().memory.copy_in(",
+         "if (step == 0) graph_->device().memory.copy_in(", same),
+        ("negatives-without-their-weight", "NegativeSampler::NegativeSampler", "graph.device().memory.copy_in(",
+         "if (false) graph.device().memory.copy_in(", "sparse_test:*Sampler*"),
     ]) + table("runtime/train/noise_variance.cc", [
-        ("no-rows-are-all-rows", "NoiseVariance::Add", "s.item_rows ? s.item_rows->rows.size() : p.rows", "s.item_rows && !s.item_rows->rows.empty() ? s.item_rows->rows.size() : p.rows", "re_attention_test:*NoStep*"),
-        ("moves-of-rows-that-stayed", "NoiseVariance::AddOnDevice", "variance, of.on_device", "variance, nullptr", runs + "Optimizers*"),
+        ("no-rows-are-all-rows", "NoiseVariance::Add", "s.item_rows ? s.item_rows->rows.size() : p.rows",
+         "s.item_rows && !s.item_rows->rows.empty() ? s.item_rows->rows.size() : p.rows", "re_attention_test:*NoStep*"),
+        ("moves-of-rows-that-stayed", "NoiseVariance::AddOnDevice", "variance, of.on_device", "variance, nullptr",
+         runs + "Optimizers*"),
     ])
 
 
@@ -204,7 +278,8 @@ def memory():
     ]) + table("tools/wisp/roof/op_cost.cc", [
         ("keys-to-come-are-attended", "AddRecord", "end - std::min(first_key, end)", "num_keys", "cli_roof.sh"),
     ]) + table("tools/wisp/roof/roofs.cc", [
-        ("the-shorter-of-memory-and-arithmetic", "Roof::SecondsOf", "std::max(memory,", "std::min(memory,", "cli_roof.sh"),
+        ("the-shorter-of-memory-and-arithmetic", "Roof::SecondsOf", "std::max(memory,", "std::min(memory,",
+         "cli_roof.sh"),
     ])
 
 
@@ -212,41 +287,57 @@ def programs():
     program, batch, session = "cuda_program_test:*", "cuda_device_batch_test:*", "cuda_device_session_test:*"
     return table("kernels/cuda/program.cc", [
         ("stages-without-a-barrier-of-the-grid", "RunProgram", "GridBarrier();", "__syncthreads();", program),
-        ("no-barrier-between-narrow-and-wide", "RunProgram", "narrow && narrow_before)", "(narrow || narrow_before))", program),
-        ("no-barrier-between-narrow-stages", "RunProgram", "{ __syncthreads(); } else if (at > 0)", "{ } else if (at > 0)", program),
-        ("every-block-does-narrow-stages", "RunProgram", "narrow && blockIdx.x > 0 ? head.blocks : blockIdx.x", "narrow ? 0 : blockIdx.x",
+        ("no-barrier-between-narrow-and-wide", "RunProgram", "narrow && narrow_before)", "(narrow || narrow_before))",
+         program),
+        ("no-barrier-between-narrow-stages", "RunProgram", "{ __syncthreads(); } else if (at > 0)",
+         "{ } else if (at > 0)", program),
+        ("every-block-does-narrow-stages", "RunProgram", "narrow && blockIdx.x > 0 ? head.blocks : blockIdx.x",
+         "narrow ? 0 : blockIdx.x",
          program),
         ("a-program-runs-again", "FlushProgram", "recorder.program.used = 0;", "", program),
-        ("copies-overtake-a-program-on-the-way-in", "CopyInWithProgram", "FlushProgram(); return false;", "return false;", program),
-        ("copies-overtake-a-program-on-the-way-out", "CopyOutWithProgram", "FlushProgram(); return false;", "return false;", program),
-        ("a-full-program-is-written-beyond", "RoomFor", "if (!recorder.HasRoom(head.size)) FlushProgram();", "", program),
+        ("copies-overtake-a-program-on-the-way-in", "CopyInWithProgram", "FlushProgram(); return false;",
+         "return false;", program),
+        ("copies-overtake-a-program-on-the-way-out", "CopyOutWithProgram", "FlushProgram(); return false;",
+         "return false;", program),
+        ("a-full-program-is-written-beyond", "RoomFor", "if (!recorder.HasRoom(head.size)) FlushProgram();", "",
+         program),
         ("nothing-is-put-together", "Gather", "launches == Launches::kTogether", "false", program + "IsOneLaunch"),
     ]) + table("kernels/cuda/stages/top_k.h", [
         ("minus-zero-is-below-zero", "KeyOf", "score + 0.0f", "score", "cuda_scoring_test:TopK*"),
         ("equal-scores-by-the-larger-column", "KeyOf", "| ~column", "| (column + 1)", "cuda_scoring_test:TopK*"),
         ("a-score-that-is-no-number-left-out-unsaid", "FirstKey", "strange = true;", "", "cuda_scoring_test:TopK*"),
-        ("what-is-excluded-is-offered", "FirstKey", "(column % 32) & 1) != 0) return 0;", "(column % 32) & 1) != 0 && column > 40) return 0;",
+        ("what-is-excluded-is-offered", "FirstKey", "(column % 32) & 1) != 0) return 0;",
+         "(column % 32) & 1) != 0 && column > 40) return 0;",
          "cuda_scoring_test:TopK*"),
-        ("later-steps-forget-what-is-no-number", "RunList", "(a.k + 1)] != 0) strange = true;", "(a.k + 1)] > 1) strange = true;",
+        ("later-steps-forget-what-is-no-number", "RunList", "(a.k + 1)] != 0) strange = true;",
+         "(a.k + 1)] > 1) strange = true;",
          "cuda_scoring_test:TopK.OfManyScores"),
-        ("a-list-is-left-out", "LaterKey", "i / a.k >= a.of_one ||", "i / a.k + 1 >= a.of_one ||", "cuda_scoring_test:TopK.OfManyScores"),
+        ("a-list-is-left-out", "LaterKey", "i / a.k >= a.of_one ||", "i / a.k + 1 >= a.of_one ||",
+         "cuda_scoring_test:TopK.OfManyScores"),
     ]) + table("runtime/inference/session_device.cc", [
         ("a-list-of-a-failed-device", "Session::RecommendOnDevice", "WISP_RETURN_IF_ERROR(Arrived());", "", session),
-        ("damaged-weights-recommend-on-a-device", "Session::RecommendOnDevice", "if (!top_->all_finite(0)) return NotFinite();", "", session),
-        ("a-device-forgets-what-was-seen", "Session::MarkTaken", "for (int32_t id : history) Mark(taken, id);", "", session),
-        ("candidates-allow-all-on-a-device", "Session::MarkTaken", "options.candidates.empty() ? Offered::kAll : Offered::kNone", "Offered::kAll",
+        ("damaged-weights-recommend-on-a-device", "Session::RecommendOnDevice",
+         "if (!top_->all_finite(0)) return NotFinite();", "", session),
+        ("a-device-forgets-what-was-seen", "Session::MarkTaken", "for (int32_t id : history) Mark(taken, id);", "",
+         session),
+        ("candidates-allow-all-on-a-device", "Session::MarkTaken",
+         "options.candidates.empty() ? Offered::kAll : Offered::kNone", "Offered::kAll",
          session),
     ]) + table("runtime/inference/session_setup.cc", [
         ("a-session-of-a-failed-device", "Session::Create", "WISP_RETURN_IF_ERROR(session->Arrived());", "", session),
     ]) + table("runtime/inference/device_batch.cc", [
-        ("a-batch-of-a-failed-device", "DeviceBatch::RecommendSome", "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
+        ("a-batch-of-a-failed-device", "DeviceBatch::RecommendSome",
+         "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
          "top_.Run(rows, count);", batch),
-        ("a-batch-forgets-what-was-seen", "DeviceBatch::MarkTaken", "for (int32_t id : history) Mark(top_.excluded(row), id);", "", batch),
+        ("a-batch-forgets-what-was-seen", "DeviceBatch::MarkTaken",
+         "for (int32_t id : history) Mark(top_.excluded(row), id);", "", batch),
     ]) + table("runtime/layers/recommender.cc", [
-        ("hidden-states-of-the-next-history", "Recommender::RepresentTogether", "context.records.begin_B[b + 1] - 1", "context.records.begin_B[b]",
+        ("hidden-states-of-the-next-history", "Recommender::RepresentTogether", "context.records.begin_B[b + 1] - 1",
+         "context.records.begin_B[b]",
          batch),
     ]) + table("runtime/layers/attention.cc", [
-        ("variances-among-the-keys-of-a-batch", "Attention::KeyVariances", "max_rows_ * 2 * keys_width_", "max_length_ * 2 * keys_width_", batch),
+        ("variances-among-the-keys-of-a-batch", "Attention::KeyVariances", "max_rows_ * 2 * keys_width_",
+         "max_length_ * 2 * keys_width_", batch),
     ])
 
 

@@ -12,17 +12,24 @@ MODEL_WRITE = "model_write_test:ModelWrite."
 def rows_of_others():
     readers, csv, labelled = "readers_test:", "readers_test:Csv.", "labelled_test:Labelled."
     return table("runtime/data/sequences.cc", [
-        ("bad-row-ends-a-private-run", "SequenceBuilder::TakeRow", "!private_run_ || ", "true || ", readers + "AllTextReaders.PrivateRun_LeavesOutBadRowsEachForItself",
-         "sqlite_reader_test:Sqlite.PrivateRun_LeavesOutBadRowsEachForItself", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
-        ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "", "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
+        ("bad-row-ends-a-private-run", "SequenceBuilder::TakeRow", "!private_run_ || ", "true || ",
+         readers + "AllTextReaders.PrivateRun_LeavesOutBadRowsEachForItself",
+         "sqlite_reader_test:Sqlite.PrivateRun_LeavesOutBadRowsEachForItself",
+         C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
+        ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "",
+         "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
     ]) + table("runtime/data/delimited.cc", [
-        ("a-quote-takes-in-other-rows", "ReadTable", "builder.private_run()", "false", csv + "PrivateRun_AQuoteTakesInNobodyElse"),
+        ("a-quote-takes-in-other-rows", "ReadTable", "builder.private_run()", "false",
+         csv + "PrivateRun_AQuoteTakesInNobodyElse"),
     ]) + table("runtime/data/readers.cc", [
-        ("a-row-decides-the-format", "ReadFile", "format == Format::kAuto && options.private_run", "false", readers + "ReadSequences.PrivateRun_GoesByTheNameAlone"),
+        ("a-row-decides-the-format", "ReadFile", "format == Format::kAuto && options.private_run", "false",
+         readers + "ReadSequences.PrivateRun_GoesByTheNameAlone"),
     ]) + table("runtime/data/labelled.cc", [
-        ("a-quote-takes-in-other-texts", "ParseLabelled", "ReadCsv(name, text, options.drop_bad, collector)", "ReadCsv(name, text, false, collector)",
+        ("a-quote-takes-in-other-texts", "ParseLabelled", "ReadCsv(name, text, options.drop_bad, collector)",
+         "ReadCsv(name, text, false, collector)",
          labelled + "MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused"),
-        ("a-text-decides-the-format", "FormatOf", "if (!options.drop_bad)", "if (true)", labelled + "APrivateRunGoesByTheNameAlone"),
+        ("a-text-decides-the-format", "FormatOf", "if (!options.drop_bad)", "if (true)",
+         labelled + "APrivateRunGoesByTheNameAlone"),
         ("a-label-ends-a-private-run", "EncodeWith", "if (!options.drop_bad) return fault;", "return fault;",
          labelled + "MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused"),
     ])
@@ -31,18 +38,27 @@ def rows_of_others():
 def databases_of_others():
     reader, log = "sqlite_reader_test:Sqlite.", "sqlite_reader_test:EventLog."
     return table("runtime/data/sqlite_reader.cc", [
-        ("views-are-read", "CheckIsTable", 'if (*type == "table") return OkStatus();', "return OkStatus();", reader + "ViewsAndVirtualTables_AreRefused"),
-        ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL", reader + "BadTables_AreNamed"),
+        ("views-are-read", "CheckIsTable", 'if (*type == "table") return OkStatus();', "return OkStatus();",
+         reader + "ViewsAndVirtualTables_AreRefused"),
+        ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL",
+         reader + "BadTables_AreNamed"),
     ]) + table("runtime/data/sqlite_file.cc", [
-        ("triggers-run", "Distrust", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)",
+        ("triggers-run", "Distrust", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)",
+         "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)",
          log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
-        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0", reader + "ManySmallRows_AreRead"),
+        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0",
+         reader + "ManySmallRows_AreRead"),
     ]) + table("runtime/data/event_log.cc", [
-        ("log-appends-to-anything", "EventLog::CheckTable", 'if (*type != "table") {', "if (false) {", log + "WhatIsNoPlainTable_IsRefused"),
-        ("log-computes-columns", "EventLog::CheckTable", "if (!computed->empty()) {", "if (false) {", log + "WhatIsNoPlainTable_IsRefused"),
-        ("log-of-another-kind", "EventLog::Open", "sqlite3_column_int64(id.get(), 0) != 0", "false", "sqlite_reader_test:EventLog.ALedger_IsNoLog"),
-        ("log-takes-any-key", "EventLog::Insert", "if (!fault.empty()) return", "if (false) return", log + "WhatTheReaderWouldRefuse_DoesNotGetIn"),
-        ("history-upside-down", "EventLog::History", "std::reverse(items.begin(), items.end());", "", log + "MoreColumnsThanItsOwn_AreLeftToTheirDefaults"),
+        ("log-appends-to-anything", "EventLog::CheckTable", 'if (*type != "table") {', "if (false) {",
+         log + "WhatIsNoPlainTable_IsRefused"),
+        ("log-computes-columns", "EventLog::CheckTable", "if (!computed->empty()) {", "if (false) {",
+         log + "WhatIsNoPlainTable_IsRefused"),
+        ("log-of-another-kind", "EventLog::Open", "sqlite3_column_int64(id.get(), 0) != 0", "false",
+         "sqlite_reader_test:EventLog.ALedger_IsNoLog"),
+        ("log-takes-any-key", "EventLog::Insert", "if (!fault.empty()) return", "if (false) return",
+         log + "WhatTheReaderWouldRefuse_DoesNotGetIn"),
+        ("history-upside-down", "EventLog::History", "std::reverse(items.begin(), items.end());", "",
+         log + "MoreColumnsThanItsOwn_AreLeftToTheirDefaults"),
     ])
 
 
@@ -51,14 +67,18 @@ def resumed_runs():
         ("any-refusal-ends-a-run-as-a-model", "LimitRefuses", "return fit.ok() && *fit < budget.steps;", "return true;",
          INTERRUPTED + "ARefusalThatIsNotTheLimitsIsAnError"),
     ]) + table("runtime/train/run/job.cc", [
-        ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "", C_RESUME + "AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
-        ("histogram-of-another-noise", "CheckHistogram", "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
+        ("a-charge-is-tried-twice", "Step", "&& !was_paid()", "",
+         C_RESUME + "AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce"),
+        ("histogram-of-another-noise", "CheckHistogram",
+         "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
          INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
     ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
         ("nobody-chose-of-version-1", "ReadSubjectOfVersion1", "*unit != PrivacyUnit::kUser && ", "", "golden.sh"),
-        ("limits-of-one-second-come-last", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
+        ("limits-of-one-second-come-last", "WasBefore",
+         "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
          "limit.time_utc < entry.time_utc", "golden.sh"),
-        ("limits-of-one-second-come-first", "WasBefore", "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
+        ("limits-of-one-second-come-first", "WasBefore",
+         "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
          "limit.time_utc <= entry.time_utc", "golden.sh"),
     ])
 
@@ -67,37 +87,52 @@ def figures_of_runs():
     alone = "ledger_statement_test:LedgerStatementTest.OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows"
     planned = "job_test:JobTest.PlannedRunsShareTheGoal"
     return table("runtime/privacy/ledger_statement.cc", [
-        ("a-chosen-length-states-pld", "StateRun", "length == RunLength::kFixed", "true", alone, INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
-        ("a-runs-statement-has-those-of-others", "StatementOfRun", "std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });", "", alone),
+        ("a-chosen-length-states-pld", "StateRun", "length == RunLength::kFixed", "true", alone,
+         INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
+        ("a-runs-statement-has-those-of-others", "StatementOfRun",
+         "std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });", "", alone),
         ("a-runs-statement-has-the-ledgers-figure", "StatementOfRun", "s.epsilon = alone.epsilon;", "", alone),
     ]) + table("runtime/train/checkpoint_parts.cc", [
-        ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true", INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
+        ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true",
+         INTERRUPTED + "ADeclarationThatComesLateIsRefused"),
     ]) + table("runtime/train/run/job_charges.cc", [
-        ("a-run-beyond-the-plan", "JobCharges::CheckPlan", "if (covered) return OkStatus();", "return OkStatus();", planned),
-        ("a-plan-after-a-look", "JobCharges::CheckPlan", "if (!entries.empty())", "if (false)", planned, "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
+        ("a-run-beyond-the-plan", "JobCharges::CheckPlan", "if (covered) return OkStatus();", "return OkStatus();",
+         planned),
+        ("a-plan-after-a-look", "JobCharges::CheckPlan", "if (!entries.empty())", "if (false)", planned,
+         "job_test:JobTest.PlannedRunsOnALedgerThatWasLookedAtAreRefused"),
     ]) + table("runtime/train/run/noise_goal.cc", [
-        ("planned-runs-with-the-noise-of-one", "CalibrateTo", "o.num_steps * share.planned_runs", "o.num_steps", planned),
+        ("planned-runs-with-the-noise-of-one", "CalibrateTo", "o.num_steps * share.planned_runs", "o.num_steps",
+         planned),
     ]) + table("tools/wisp/recipe/recipe.cc", [
-        ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;", "declarations.sh"),
+        ("a-minimum-decides-over-items", "CheckPublicCatalogue", "if (count <= 1) continue;", "continue;",
+         "declarations.sh"),
     ])
 
 
 def files():
     databases = MODEL_WRITE + "DatabasesAndWhatLiesBesideThemStay"
     return table("runtime/core/file.cc", [
-        ("linked-file-for-everybody", "MakePrivate", "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);",
-         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0666);", MODEL_WRITE + "AFileBehindALinkIsTheOwnersAloneToo"),
-        ("files-for-everybody", "FileReplacement::Begin", "access == FileAccess::kOwner ? 0600 : 0666", "0666", MODEL_WRITE + "FilesAreTheOwnersAlone"),
+        ("linked-file-for-everybody", "MakePrivate",
+         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);",
+         "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0666);",
+         MODEL_WRITE + "AFileBehindALinkIsTheOwnersAloneToo"),
+        ("files-for-everybody", "FileReplacement::Begin", "access == FileAccess::kOwner ? 0600 : 0666", "0666",
+         MODEL_WRITE + "FilesAreTheOwnersAlone"),
         ("databases-are-replaced", "FileReplacement::Begin", "if (HoldsDatabase(path))", "if (false)", databases),
-        ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&", "path.empty() && path.ends_with(end) &&", databases),
-        ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "", MODEL_WRITE + "FilesOfOthersWithSimilarNamesStay"),
-        ("files-of-living-writers-go", "RemoveIfAbandoned", "if (flock(fd, LOCK_EX | LOCK_NB) == 0)", "", MODEL_WRITE + "TemporaryFileOfALivingWriterStays"),
-        ("a-ledger-is-taken-for-a-temporary-file", "RemoveIfAbandoned", "if (MayBeDatabase(path)) return;", "", databases),
+        ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&",
+         "path.empty() && path.ends_with(end) &&", databases),
+        ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "",
+         MODEL_WRITE + "FilesOfOthersWithSimilarNamesStay"),
+        ("files-of-living-writers-go", "RemoveIfAbandoned", "if (flock(fd, LOCK_EX | LOCK_NB) == 0)", "",
+         MODEL_WRITE + "TemporaryFileOfALivingWriterStays"),
+        ("a-ledger-is-taken-for-a-temporary-file", "RemoveIfAbandoned", "if (MayBeDatabase(path)) return;", "",
+         databases),
     ]) + table("runtime/privacy/ledger/ledger_file.cc", [
         ("opening-drops-the-locks-of-a-writer", "OpenFile", "if (!there) {", "{",
          "ledger_file_test:LedgerTest.OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess"),
     ]) + table("runtime/privacy/ledger/ledger_database.cc", [
-        ("a-rollback-makes-a-sentence", "Transaction::~Transaction", "database_->Rollback();", '(void)database_->Execute("ROLLBACK");',
+        ("a-rollback-makes-a-sentence", "Transaction::~Transaction", "database_->Rollback();",
+         '(void)database_->Execute("ROLLBACK");',
          "allocation_test:Allocation.ARollbackThatFailsNeedsNoMemory"),
     ])
 
@@ -106,42 +141,56 @@ def weights_and_scores():
     damaged, no_number = C_INTERFACE + "DamagedRow_IsFoundOnOpening", C_INTERFACE + "ScoreThatIsNoNumber_IsNoSuccess"
     said = "inference_test:TopK.ScoresThatAreNotFiniteAreSaid"
     return table("runtime/model/model_file.cc", [
-        ("weights-unread-on-opening", "ModelFile::Open", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());", "", damaged),
-        ("weights-of-an-adapter-unread", "ModelFile::OpenWithAdapter", "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());", "",
+        ("weights-unread-on-opening", "ModelFile::Open",
+         "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());", "", damaged),
+        ("weights-of-an-adapter-unread", "ModelFile::OpenWithAdapter",
+         "if (verify == Verify::kFull) WISP_RETURN_IF_ERROR(impl->CheckWeights());", "",
          "adapter_file_test:AdapterFile.Damage_IsFoundInBothFiles"),
-        ("weights-of-a-base-unread", "ModelFile::Impl::CheckWeights", "if (base) WISP_RETURN_IF_ERROR(base->CheckWeights());", "",
+        ("weights-of-a-base-unread", "ModelFile::Impl::CheckWeights",
+         "if (base) WISP_RETURN_IF_ERROR(base->CheckWeights());", "",
          "adapter_file_test:AdapterFile.Damage_IsFoundInBothFiles"),
-        ("adapter-beside-any-base", "ModelFile::Impl::Join", "model.root->base_hash() != with->view.hash", "false", "adapter_file_test:AdapterFile.OtherBase_IsRefused"),
-        ("adapter-run-without-its-base", "CheckAccepted", "is_adapter && accept != Accept::kAdapter", "false", "adapter_file_test:AdapterFile.IsNoModel"),
-        ("checksums-unread", "ModelFile::Impl::CheckWeights", "WISP_RETURN_IF_ERROR(container::CheckArrays(view, model.arrays, arrays));", "",
+        ("adapter-beside-any-base", "ModelFile::Impl::Join", "model.root->base_hash() != with->view.hash", "false",
+         "adapter_file_test:AdapterFile.OtherBase_IsRefused"),
+        ("adapter-run-without-its-base", "CheckAccepted", "is_adapter && accept != Accept::kAdapter", "false",
+         "adapter_file_test:AdapterFile.IsNoModel"),
+        ("checksums-unread", "ModelFile::Impl::CheckWeights",
+         "WISP_RETURN_IF_ERROR(container::CheckArrays(view, model.arrays, arrays));", "",
          "model_corruption_test:*EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound*"),
-        ("weights-that-are-no-numbers", "ModelFile::Impl::CheckWeights", "metadata::AllFinite({tensor.floats, p.size()})", "true",
+        ("weights-that-are-no-numbers", "ModelFile::Impl::CheckWeights",
+         "metadata::AllFinite({tensor.floats, p.size()})", "true",
          "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
     ]) + table("runtime/inference/session.cc", [
         ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
     ]) + table("runtime/inference/session_setup.cc", [
-        ("eight-bits-of-unread-weights", "Session::Open", "options.backend == Backend::kInt8 ? Verify::kFull : verify", "verify", damaged),
+        ("eight-bits-of-unread-weights", "Session::Open", "options.backend == Backend::kInt8 ? Verify::kFull : verify",
+         "verify", damaged),
     ]) + table("runtime/inference/batch_recommender.cc", [
-        ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome", "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
+        ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome",
+         "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
     ]) + table("runtime/decoding/private_recommender.cc", [
         ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
          C_INTERFACE + "ScoresOfWeightsTooLarge_AreNoSuccess"),
     ]) + table("runtime/inference/top_k.h", [
         ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
-        ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();", "return -std::numeric_limits<float>::infinity();", said),
+        ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();",
+         "return -std::numeric_limits<float>::infinity();", said),
     ])
 
 
 def several_threads():
     recommenders, classifiers, team = "parts_test:Parts.EverySwitchOfARecommender*", "parts_test:Parts.Classifiers*", "team_test:Team."
     return table("runtime/layers/attention.cc", [
-        ("keys-behind-a-part-unread", "Attention::Mix", "(mask_ == kernels::AttentionMask::kFull ? context.after : 0)", "0", classifiers),
+        ("keys-behind-a-part-unread", "Attention::Mix", "(mask_ == kernels::AttentionMask::kFull ? context.after : 0)",
+         "0", classifiers),
     ]) + table("runtime/layers/embedding.cc", [
-        ("positions-of-a-part-counted-from-its-end", "Embedding::LookUpEach", "context.past + rows + context.after", "context.past + rows", recommenders),
+        ("positions-of-a-part-counted-from-its-end", "Embedding::LookUpEach", "context.past + rows + context.after",
+         "context.past + rows", recommenders),
     ]) + table("runtime/layers/stack.cc", [
-        ("bias-by-distance-from-the-end-of-a-part", "CostOf", "if (s.slope > 0 && !cost.causal) return {};", "", recommenders),
+        ("bias-by-distance-from-the-end-of-a-part", "CostOf", "if (s.slope > 0 && !cost.causal) return {};", "",
+         recommenders),
     ]) + table("runtime/layers/parts.cc", [
-        ("a-part-works-in-the-buffers-of-another", "RowParts::PartOf", "context.helpers->buffers[index - 1]", "context.helpers->buffers[0]",
+        ("a-part-works-in-the-buffers-of-another", "RowParts::PartOf", "context.helpers->buffers[index - 1]",
+         "context.helpers->buffers[0]",
          "parts_test:SeveralThreads.GiveTheSameScores"),
     ]) + table("runtime/core/team.cc", [
         ("a-run-that-waits-for-nobody", "Team::RunAll", "WaitForOthers();", "", team + "EachTaskIsDoneOnceAndSeen"),
@@ -154,35 +203,50 @@ def structs_and_enums():
     return table("ports/c/status_c.h", [
         ("sizes-within-a-field", "CheckSize", "&& size % alignof(size_t) == 0", "", read, filled),
         ("options-read-beyond-their-size", "CopyOptions", "size < known ? size : known", "known", read),
-        ("later-options-passed-over", "CopyOptions", "if (static_cast<const unsigned char*>(given)[i] != 0)", "if (false)",
+        ("later-options-passed-over", "CopyOptions", "if (static_cast<const unsigned char*>(given)[i] != 0)",
+         "if (false)",
          C_INTERFACE + "OptionsThatAreNotKnown_AreRefusedUnlessZero"),
-        ("results-filled-beyond-their-size", "FillResult", "size < sizeof(Filled) ? size : sizeof(Filled)", "sizeof(Filled)", filled,
+        ("results-filled-beyond-their-size", "FillResult", "size < sizeof(Filled) ? size : sizeof(Filled)",
+         "sizeof(Filled)", filled,
          C_PERSONALISE + "Result_IsFilledAsFarAsItGoesAndNeverBeyond"),
     ]) + table("ports/c/wisp.cc", [
-        ("an-unknown-verification-is-one", "ChoiceOf", "verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER", "false",
+        ("an-unknown-verification-is-one", "ChoiceOf", "verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER",
+         "false",
          C_INTERFACE + "Enums_OutOfRangeAreRefused"),
     ]) + table("ports/c/options_c.h", [
-        ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:", C_PERSONALISE + "Unit_IsRequired"),
-        ("numbers-below-zero-are-taken", "CheckNumbers", "n.value >= 0 && ", "", C_PERSONALISE + "NumbersBelowZero_AreNamed"),
+        ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:",
+         C_PERSONALISE + "Unit_IsRequired"),
+        ("numbers-below-zero-are-taken", "CheckNumbers", "n.value >= 0 && ", "",
+         C_PERSONALISE + "NumbersBelowZero_AreNamed"),
     ])
 
 
 def callers():
     return table("ports/c/wisp_training.cc", [
-        ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0", C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
-        ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.read.bad_rows", ".bad_rows = 0", C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
+        ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0",
+         C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
+        ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.read.bad_rows", ".bad_rows = 0",
+         C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
     ]) + table("runtime/train/run/fine_tune.cc", [
-        ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)", "FileReplacement::Begin(output.path)",
+        ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)",
+         "FileReplacement::Begin(output.path)",
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
-        ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune', C_PERSONALISE + "UnchargedTuning_IsStated"),
-        ("tuning-not-stated", "FineTune::Run", "privacy::WithTuning(start_.run, start_.tuning)", "start_.run", C_PERSONALISE + "UnchargedTuning_IsStated"),
-        ("base-unchecked", "OpenLedgerToTrain", "WISP_RETURN_IF_ERROR(CheckStart(*start.base,", "(void)(CheckStart(*start.base,",
+        ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune',
+         C_PERSONALISE + "UnchargedTuning_IsStated"),
+        ("tuning-not-stated", "FineTune::Run", "privacy::WithTuning(start_.run, start_.tuning)", "start_.run",
+         C_PERSONALISE + "UnchargedTuning_IsStated"),
+        ("base-unchecked", "OpenLedgerToTrain", "WISP_RETURN_IF_ERROR(CheckStart(*start.base,",
+         "(void)(CheckStart(*start.base,",
          "fine_tune_test:FineTuneTest.ABaseThatSawTheDataIsRefused"),
-        ("adapter-in-place-of-its-base", "FineTune::Run", "if (contents.architecture.adapter)", "if (false)", "adapter_file_test:AdapterFineTune.DoesNotReplaceItsBase"),
-        ("guarantee-of-repeatable-noise", "FineTune::Provenance", "r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure", "NoiseOrigin::kSecure",
+        ("adapter-in-place-of-its-base", "FineTune::Run", "if (contents.architecture.adapter)", "if (false)",
+         "adapter_file_test:AdapterFineTune.DoesNotReplaceItsBase"),
+        ("guarantee-of-repeatable-noise", "FineTune::Provenance",
+         "r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure",
+         "NoiseOrigin::kSecure",
          "fine_tune_test:FineTuneTest.TheProvenanceSaysWhatTheLedgerSays"),
     ]) + table("runtime/decoding/check_paid.cc", [
-        ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "", "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
+        ("unnamed-ledger-pays-for-nothing", "CheckPaid", "!paid_for.empty() && ", "",
+         "check_start_test:CheckStartTest.DrawsNeedALedgerThatHasWhatTheModelSpent"),
     ])
 
 

@@ -8,13 +8,16 @@ SCORES = "inference_test:SessionTest.ScoresEqualTheNaiveRecommender"
 
 def blocks():
     return table("runtime/layers/residual_gate.cc", [
-        ("gate-without-a-gradient-of-its-own", "ResidualGate::BackwardStream", "if (linear_)", "if (false && linear_)", GRADIENTS),
+        ("gate-without-a-gradient-of-its-own", "ResidualGate::BackwardStream", "if (linear_)", "if (false && linear_)",
+         GRADIENTS),
         ("gate-left-out", "ResidualGate::Forward", "if (!linear_) return;", "return;", SCORES),
     ]) + table("runtime/layers/attention.cc", [
-        ("rotary-gradient-turned-further", "Attention::RotateBack", "kernels::Rotation::kInverse", "kernels::Rotation::kForward", GRADIENTS),
+        ("rotary-gradient-turned-further", "Attention::RotateBack", "kernels::Rotation::kInverse",
+         "kernels::Rotation::kForward", GRADIENTS),
         ("rotary-forgets-what-has-passed", "Attention::Rotate", "turn.first_position = context.past;",
          "turn.first_position = 0;", "inference_test:SessionTest.ScoresDoNotDependOnTheHistoriesBefore"),
-        ("wanted-queries-turned-as-the-first", "Attention::Rotate", "turn.first_position = context.past + p.first_query;",
+        ("wanted-queries-turned-as-the-first", "Attention::Rotate",
+         "turn.first_position = context.past + p.first_query;",
          "turn.first_position = context.past;", SCORES),
     ]) + table("runtime/layers/linear.cc", [
         ("wanted-queries-of-the-first-rows", "Linear::ForwardQueries", "x + rows.first * k_", "x", SCORES),
@@ -26,12 +29,14 @@ def blocks():
         ("rms-roots-of-the-first-rows-alone", "RmsNormForward", "a.epsilon, a.rstd_R + first", "a.epsilon, a.rstd_R",
          "norms_test:RmsNorm.ForwardEqualsReferenceInDouble"),
     ]) + table("kernels/simd/attention.cc", [
-        ("a-floor-under-what-is-no-number", "Correct", "hn::IfThenElse(hn::Lt(x, lowest), lowest, x)", "hn::Max(x, lowest)",
+        ("a-floor-under-what-is-no-number", "Correct", "hn::IfThenElse(hn::Lt(x, lowest), lowest, x)",
+         "hn::Max(x, lowest)",
          "attention_test:Attention.AQueryThatIsNotANumberStaysOne"),
         ("attention-hides-what-is-no-number", "Softmax", "sum[r] != 0 ? largest[r]", "sum[r] > 0 ? largest[r]",
          "attention_test:Attention.AQueryThatIsNotANumberStaysOne"),
     ]) + table("runtime/layers/norm.cc", [
-        ("norm-gradient-of-both-kinds-alike", "NormLayer::Backward", "if (is_rms())", "if (false && is_rms())", GRADIENTS),
+        ("norm-gradient-of-both-kinds-alike", "NormLayer::Backward", "if (is_rms())", "if (false && is_rms())",
+         GRADIENTS),
     ]) + table("runtime/layers/feed_forward.cc", [
         ("gated-halves-exchanged", "FeedForward::Activate", ".up_RF = before + inner_", ".up_RF = before", SCORES),
     ])
@@ -39,21 +44,27 @@ def blocks():
 
 def cosine():
     return table("runtime/layers/next_item_head.cc", [
-        ("cosine-table-gradient-without-its-norm", "NextItemHead::RowNormOf", "if (weights.unit_gain() == nullptr) return {};", "return {};", GRADIENTS),
-        ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows", "weights.unit_gain() == nullptr ?", "true ?", GRADIENTS),
+        ("cosine-table-gradient-without-its-norm", "NextItemHead::RowNormOf",
+         "if (weights.unit_gain() == nullptr) return {};", "return {};", GRADIENTS),
+        ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows", "weights.unit_gain() == nullptr ?",
+         "true ?", GRADIENTS),
     ]) + table("runtime/layers/recommender.cc", [
         ("cosine-of-states-as-they-are", "Recommender::ForHead", "if (!is_cosine_) return h;", "return h;", SCORES),
     ]) + table("runtime/gradients/sparse_gradients.cc", [
-        ("cosine-rows-without-their-norm", "SparseGradients::NormBackward", ".rstd_R = f.row_norm.rstd_N + row", ".rstd_R = f.row_norm.rstd_N",
+        ("cosine-rows-without-their-norm", "SparseGradients::NormBackward", ".rstd_R = f.row_norm.rstd_N + row",
+         ".rstd_R = f.row_norm.rstd_N",
          SPARSE),
     ])
 
 
 def formats():
     return table("runtime/core/architecture.cc", [
-        ("rotary-said-to-be-format-4", "FitsFormat4", "b.attention.rotary = {};", "", "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
-        ("cosine-said-to-be-format-4", "FitsFormat4", "a.head.temperature = 0;", "", "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
-        ("variance-of-gates-taken-as-known", "CheckReAttention", 'if (b.feed_forward.gated) what = "a gated feed-forward";', "",
+        ("rotary-said-to-be-format-4", "FitsFormat4", "b.attention.rotary = {};", "",
+         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
+        ("cosine-said-to-be-format-4", "FitsFormat4", "a.head.temperature = 0;", "",
+         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
+        ("variance-of-gates-taken-as-known", "CheckReAttention",
+         'if (b.feed_forward.gated) what = "a gated feed-forward";', "",
          "model_metadata_test:ModelMetadata.BlocksThatContradictTheArchitectureAreRefused"),
     ])
 

@@ -7,27 +7,42 @@ RULE = "judge_rule_test:JudgeRule."
 
 def judging():
     return table("runtime/personalise/judge.cc", [
-        ("judged-without-noise", "Judge", "privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);", "", JUDGE + "TheNoiseIsWhatIsCharged"),
-        ("judged-with-half-the-noise", "NoiseInSteps", "noise_multiplier * JudgeNorm()", "noise_multiplier * JudgeNorm() / 2",
+        ("judged-without-noise", "Judge",
+         "privacy::AddDiscreteGaussian(noise, NoiseInSteps(o.noise_multiplier), sums);", "",
          JUDGE + "TheNoiseIsWhatIsCharged"),
-        ("judged-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio", JUDGE + "ARecordAddsNoMoreThanItsBound"),
+        ("judged-with-half-the-noise", "NoiseInSteps", "noise_multiplier * JudgeNorm()",
+         "noise_multiplier * JudgeNorm() / 2",
+         JUDGE + "TheNoiseIsWhatIsCharged"),
+        ("judged-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio",
+         JUDGE + "ARecordAddsNoMoreThanItsBound"),
         ("judged-square-without-a-bound", "JudgeNorm", "* RecordNorm()", "", JUDGE + "ARecordAddsNoMoreThanItsBound"),
-        ("judged-by-all-records", "SumsOfGains", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)", "judging", JUDGE + "RecordsThatTrainDoNotCount"),
-        ("judging-charged-to-all", "JudgeCharge", "privacy::RecordPart::kJudging", "privacy::RecordPart::kAll", JUDGE + "IsPaidForByTheRecordsThatJudge"),
-        ("judged-though-refused", "Judge", "WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));",
-         "const Result<privacy::ChargeId> paid = o.ledger->Charge(charge); const privacy::ChargeId id = paid.ok() ? *paid : 1;",
+        ("judged-by-all-records", "SumsOfGains", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)",
+         "judging", JUDGE + "RecordsThatTrainDoNotCount"),
+        ("judging-charged-to-all", "JudgeCharge", "privacy::RecordPart::kJudging", "privacy::RecordPart::kAll",
          JUDGE + "IsPaidForByTheRecordsThatJudge"),
-        ("judging-without-slack", "JudgeCharge", ".num_steps = num_judgings})", ".num_steps = 0})", JUDGE + "IsPaidForByTheRecordsThatJudge"),
+        ("judged-though-refused", "Judge",
+         "WISP_ASSIGN_OR_RETURN(const privacy::ChargeId id, o.ledger->Charge(charge));",
+         "const Result<privacy::ChargeId> paid = o.ledger->Charge(charge); const privacy::ChargeId id = paid.ok() ? "
+         "*paid : 1;",
+         JUDGE + "IsPaidForByTheRecordsThatJudge"),
+        ("judging-without-slack", "JudgeCharge", ".num_steps = num_judgings})", ".num_steps = 0})",
+         JUDGE + "IsPaidForByTheRecordsThatJudge"),
         ("judged-with-keys-of-another-record", "Value", "!fresh &&", "", JUDGE + "GainsAreThoseOfTheNewestEvents"),
-        ("no-number-judges", "OnGrid", "if (!std::isfinite(ratio)) return {};", "", JUDGE + "ARecordAddsNoMoreThanItsBound"),
+        ("no-number-judges", "OnGrid", "if (!std::isfinite(ratio)) return {};", "",
+         JUDGE + "ARecordAddsNoMoreThanItsBound"),
     ]) + table("runtime/personalise/judge_rule.cc", [
-        ("nights-taken-for-independent", "Decide", "weights * (squares + z * std::sqrt(square_noise))", "squares + z * std::sqrt(square_noise)",
+        ("nights-taken-for-independent", "Decide", "weights * (squares + z * std::sqrt(square_noise))",
+         "squares + z * std::sqrt(square_noise)",
          RULE + "IsWrongNoMoreOftenThanStated"),
-        ("records-taken-for-certain", "Decide", "std::sqrt(noise + spread)", "std::sqrt(noise)", RULE + "IsWrongNoMoreOftenThanStated"),
-        ("noise-taken-for-none", "Decide", "std::sqrt(noise + spread)", "std::sqrt(spread)", RULE + "FindsWhatIsThereAsOftenAsItsPowerSays"),
-        ("clearly-less-good-candidate-served", "Serve", "if (j.gains < before.gains - kClearly * std::hypot(j.gain_noise(), before.gain_noise())) continue;", "",
+        ("records-taken-for-certain", "Decide", "std::sqrt(noise + spread)", "std::sqrt(noise)",
+         RULE + "IsWrongNoMoreOftenThanStated"),
+        ("noise-taken-for-none", "Decide", "std::sqrt(noise + spread)", "std::sqrt(spread)",
+         RULE + "FindsWhatIsThereAsOftenAsItsPowerSays"),
+        ("clearly-less-good-candidate-served", "Serve",
+         "if (j.gains < before.gains - kClearly * std::hypot(j.gain_noise(), before.gain_noise())) continue;", "",
          RULE + "ServesTheNewestThatWasFoundBetter"),
-        ("line-that-was-given-up-judges-the-next", "Serve", "line = t + 1;", "", RULE + "ServesTheNewestThatWasFoundBetter"),
+        ("line-that-was-given-up-judges-the-next", "Serve", "line = t + 1;", "",
+         RULE + "ServesTheNewestThatWasFoundBetter"),
         ("looks-counted-once", "Z", "/ (2.0 * rule.num_judgings)", "/ 2.0", RULE + "EveryLookHasItsShareOfTheError"),
     ])
 
@@ -37,11 +52,16 @@ LIFE = "lifetime_test:LifetimeTest."
 
 def lifetime():
     return table("runtime/personalise/lifetime.cc", [
-        ("life-planned-as-one-run", "TrainingOf", "o.num_steps = s.num_steps();", "o.num_steps = s.steps_per_run;", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("life-trains-on-those-that-judge", "TrainingOf", "o.privacy.part = s.training_part();", "", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("probability-of-all-records", "TrainingOf", "s.num_training_public()", "s.num_records_public", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}", LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
-        ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)", LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
+        ("life-planned-as-one-run", "TrainingOf", "o.num_steps = s.num_steps();", "o.num_steps = s.steps_per_run;",
+         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("life-trains-on-those-that-judge", "TrainingOf", "o.privacy.part = s.training_part();", "",
+         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("probability-of-all-records", "TrainingOf", "s.num_training_public()", "s.num_records_public",
+         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("one-judging-for-all-of-them", "JudgingNoise", ".steps = s.judgings}", ".steps = 1}",
+         LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
+        ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)",
+         LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
         ("plan-of-other-judges-stays", "WriteLifetime", "WISP_RETURN_IF_ERROR(DropPlansBut(ledger, life, run));", "",
          LIFE + "APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge"),
         ("reserved-taken-for-free", "LeftOf", "ledger.SpentAfter(reserved, delta)", "ledger.SpentAfter({}, delta)",
@@ -55,20 +75,27 @@ NIGHT = "night_test:NightTest."
 
 def night():
     return table("runtime/personalise/night.cc", [
-        ("served-unjudged", "Choose", "if (settings().judgings == 0)", "if (true)", NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("judged-every-night", "JudgingIsDue", "steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&", "",
+        ("served-unjudged", "Choose", "if (settings().judgings == 0)", "if (true)",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
-        ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "", NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
-        ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "", NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
+        ("judged-every-night", "JudgingIsDue", "steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&",
+         "",
+         NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
+        ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "",
+         NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
+        ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "",
+         NIGHT + "AWorseCandidateIsNotServedAndTrainsOn"),
         ("local-choice-unsaid", "Tuning", "s.judges_locally != 0 ? kLocalChoice", "s.judges_locally > 1 ? kLocalChoice",
          NIGHT + "JudgedLocallyItPaysForTrainingAloneAndSaysSo"),
         ("candidate-lost-with-its-checkpoint", "Train", "models_.candidate && !files_.HasCheckpoint()", "false",
          NIGHT + "ACheckpointThatIsGoneCostsTheOptimizerAlone"),
-        ("another-life-overwritten", "OpenFiles", "WISP_RETURN_IF_ERROR(CheckServed());", "", NIGHT + "RefusesWhatIsNotOfThisLife"),
-        ("two-nights-at-once", "RunNight", "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));", "(void)held;",
+        ("another-life-overwritten", "OpenFiles", "WISP_RETURN_IF_ERROR(CheckServed());", "",
+         NIGHT + "RefusesWhatIsNotOfThisLife"),
+        ("two-nights-at-once", "RunNight",
+         "WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));", "(void)held;",
          NIGHT + "RefusesWhatIsNotOfThisLife"),
     ]) + table("runtime/personalise/night_files.cc", [
-        ("candidate-of-another-base", "BeganWith", "of_model[of_base.size()].base_model_hash == base.content_hash()", "true",
+        ("candidate-of-another-base", "BeganWith", "of_model[of_base.size()].base_model_hash == base.content_hash()",
+         "true",
          NIGHT + "RefusesWhatIsNotOfThisLife"),
     ])
 
@@ -79,30 +106,42 @@ DAMAGE = "night_damage_test:*"  # and the rest of a name
 
 def line():
     return table("runtime/personalise/line.cc", [
-        ("evidence-of-a-deleted-model", "JudgementsOf", "judgement.line == line", "true", LINE + "AModelThatWasDeletedLeavesNoEvidence"),
+        ("evidence-of-a-deleted-model", "JudgementsOf", "judgement.line == line", "true",
+         LINE + "AModelThatWasDeletedLeavesNoEvidence"),
         ("evidence-of-a-deleted-model-of-earlier-versions", "JudgementsOf", "seq > line", "true",
          LINE + "JudgementsOfEarlierVersionsCountForTheLineOfTheirTime"),
     ]) + table("runtime/privacy/ledger/ledger_rows.cc", [
-        ("line-of-the-newest-charge", "ReadFirstCharge", "ORDER BY id LIMIT 1", "ORDER BY id DESC LIMIT 1", LINE + "ALineGoesOnWithItsCandidate"),
+        ("line-of-the-newest-charge", "ReadFirstCharge", "ORDER BY id LIMIT 1", "ORDER BY id DESC LIMIT 1",
+         LINE + "ALineGoesOnWithItsCandidate"),
     ]) + table("runtime/personalise/night.cc", [
-        ("judged-without-its-line", "Choose", "WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));", "",
+        ("judged-without-its-line", "Choose",
+         "WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));", "",
          LINE + "AModelThatWasDeletedLeavesNoEvidence"),
-        ("two-lines-of-one-name", "NewRun", "std::any_of(entries.begin(), entries.end(), is_there)", "false", LINE + "RunsOfOneNameAreLinesOfTheirOwn"),
+        ("two-lines-of-one-name", "NewRun", "std::any_of(entries.begin(), entries.end(), is_there)", "false",
+         LINE + "RunsOfOneNameAreLinesOfTheirOwn"),
         ("worse-model-of-an-ended-line-served", "ActOnJudgements", "WISP_RETURN_IF_ERROR(LeaveWorse());", "",
          LINE + "WhatIsServedOfALineThatEndedIsLeftWhereItsLastVerdictWasWorse"),
-        ("mistyped-output-trained", "RunNight", "if (o.anew == NightOptions::Anew::kRefused)", "if (false)", LINE + "BeginsNoOtherModelWhereThatIsRefused"),
+        ("mistyped-output-trained", "RunNight", "if (o.anew == NightOptions::Anew::kRefused)", "if (false)",
+         LINE + "BeginsNoOtherModelWhereThatIsRefused"),
     ])
 
 
 def damage():
     return table("runtime/personalise/night_heal.cc", [
-        ("damaged-checkpoint-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE + "ACheckpointIsLeft*"),
-        ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "", DAMAGE + "NothingIsLeftToTrain*"),
-        ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "", DAMAGE + "AStartIsLeft*"),
-        ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()", DAMAGE + "AnErrorOfTheDisk*"),
-        ("damaged-weights-served", "StateOfServed", "Verify::kFull", "Verify::kStructure", DAMAGE + "InPlaceOfAServed*"),
-        ("another-kind-replaced", "StateOfServed", "Accept::kAnyFile", "Accept::kRecommender", DAMAGE + "AWholeModelOfAnotherKind*"),
-        ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false", DAMAGE + "WhatIsNoModel*"),
+        ("damaged-checkpoint-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "",
+         DAMAGE + "ACheckpointIsLeft*"),
+        ("damaged-candidate-ends-a-life", "HealNightModels", "WISP_RETURN_IF_ERROR(files.ForgetCandidateAlone());", "",
+         DAMAGE + "NothingIsLeftToTrain*"),
+        ("checkpoint-outlives-its-start", "HealStart", "WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());", "",
+         DAMAGE + "AStartIsLeft*"),
+        ("disk-error-taken-for-damage", "IsDamage", "status.code() == StatusCode::kInvalidData", "!status.ok()",
+         DAMAGE + "AnErrorOfTheDisk*"),
+        ("damaged-weights-served", "StateOfServed", "Verify::kFull", "Verify::kStructure",
+         DAMAGE + "InPlaceOfAServed*"),
+        ("another-kind-replaced", "StateOfServed", "Accept::kAnyFile", "Accept::kRecommender",
+         DAMAGE + "AWholeModelOfAnotherKind*"),
+        ("somebodys-file-replaced", "HealServed", "!(files.HasAny() || BeginsLikeAModel(files.served))", "false",
+         DAMAGE + "WhatIsNoModel*"),
     ])
 
 
@@ -113,14 +152,16 @@ def rebase():
     return table("runtime/personalise/rebase.cc", [
         ("carried-by-number", "Sum", "old_p.offset + items[item] * n", "old_p.offset + item * n",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
-        ("carried-unjudged", "ForgetOld", "return CopyFile(o.to, files.served);", "return CopyFile(keep_start ? files.start : o.to, files.served);",
+        ("carried-unjudged", "ForgetOld", "return CopyFile(o.to, files.served);",
+         "return CopyFile(keep_start ? files.start : o.to, files.served);",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
         ("adapter-of-another-shape", "RebaseAdapter", "if (!SameButForItems(from.architecture(), to.architecture()))",
          "if (false)", REBASE + "PutsAnAdapterBesideTheNewBase"),
         ("variances-carried-by-number", "Sum", "const size_t n = NumbersOfItem(old_p);",
          "const size_t n = old_p.role == ParameterRole::kItemVariance ? 0 : NumbersOfItem(old_p);",
          REBASE + "CarriesVariancesOfItemsByTheirKeys"),
-        ("rebase-never-ends", "HasBegun", "start.ok() && BeganWith(*start, to)", "false", REBASE + "EndsWhatAPowerCutLeft"),
+        ("rebase-never-ends", "HasBegun", "start.ok() && BeganWith(*start, to)", "false",
+         REBASE + "EndsWhatAPowerCutLeft"),
         ("rebase-takes-what-came-after", "Rebase", "if (IsDone(files, to)) return result;", "",
          REBASE + "DoneAgainItTakesNothingAway"),
     ]) + table("runtime/personalise/night.cc", [
@@ -134,12 +175,15 @@ KEEP = "event_log_keep_test:EventLogKeep."
 
 def log():
     return table("runtime/data/event_log_keep.cc", [
-        ("erased-and-in-the-journal", "EventLog::Erase", "WISP_RETURN_IF_ERROR(Shrink());", "", KEEP + "WhoIsErasedLeavesNoByte"),
+        ("erased-and-in-the-journal", "EventLog::Erase", "WISP_RETURN_IF_ERROR(Shrink());", "",
+         KEEP + "WhoIsErasedLeavesNoByte"),
         ("session-cut-in-two", "FirstKept", "*(event - 1) >= later - gap", "false", KEEP + "UnitsAreForgottenWhole"),
         ("open-session-forgotten", "FirstKept", "int64_t later = *o.before;", "int64_t later = *o.before + 2 * gap;",
          KEEP + "ASessionThatALaterEventMayJoinStays"),
-        ("day-cut-in-two", "FirstKept", "*o.before - *o.before % (second * kSecondsOfDay)", "*o.before", KEEP + "UnitsAreForgottenWhole"),
-        ("sessions-counted", "Check", "if (o.newest_per_user > 0)", "if (false)", KEEP + "RefusesWhatWouldCoupleRecords"),
+        ("day-cut-in-two", "FirstKept", "*o.before - *o.before % (second * kSecondsOfDay)", "*o.before",
+         KEEP + "UnitsAreForgottenWhole"),
+        ("sessions-counted", "Check", "if (o.newest_per_user > 0)", "if (false)",
+         KEEP + "RefusesWhatWouldCoupleRecords"),
     ]) + table("runtime/data/event_log.cc", [
         ("file-never-shrinks", "", "PRAGMA auto_vacuum=INCREMENTAL; ", "", KEEP + "TheFileStaysBounded"),
     ]) + table("runtime/data/sqlite_file.h", [
@@ -159,14 +203,17 @@ def change():
          "s.training_noise = 2 * enough; return OkStatus();", CHANGE + "AsksForNoMoreNoiseThanTheFilterDoes"),
         ("more-runs-than-steps", "Spread", "left == 0 || (!chosen && s.steps_per_run > left / s.runs)",
          "left == 0", CHANGE + "RefusesWhatCannotBe"),
-        ("more-steps-suggested-than-left", "SuggestSteps", "std::llround(passes), 1, left", "std::llround(passes), 1, UINT64_MAX",
+        ("more-steps-suggested-than-left", "SuggestSteps", "std::llround(passes), 1, left",
+         "std::llround(passes), 1, UINT64_MAX",
          CHANGE + "SuggestsNoMoreStepsThanWereLeft"),
         ("judgings-start-anew", "ChangeLife", "s.steps_in_all = 0;", "s.steps_in_all = 1;",
          CHANGE + "AnotherStepCostsNoiseAndGoesThroughTheFilter"),
     ]) + table("runtime/personalise/lifetime.cc", [
-        ("plan-without-room-for-new-items", "Grown", "uint64_t{kCatalogueGrowth} * a.num_items", "uint64_t{a.num_items}",
+        ("plan-without-room-for-new-items", "Grown", "uint64_t{kCatalogueGrowth} * a.num_items",
+         "uint64_t{a.num_items}",
          LIFE + "CoversEachStepOfACatalogueThatGrows"),
-        ("no-delta-kept-for-a-change", "", "kShareOfDelta = 0.95", "kShareOfDelta = 1", "plan_change_test:CostOfAChange.*"),
+        ("no-delta-kept-for-a-change", "", "kShareOfDelta = 0.95", "kShareOfDelta = 1",
+         "plan_change_test:CostOfAChange.*"),
         ("newest-plan-pays-for-all", "PayingPlan", "paying = &*plan;", "if (!paying) paying = &*plan;",
          CHANGE + "OtherTimesCostNothingAndTrainingGoesOn"),
     ]) + table("runtime/privacy/ledger/ledger.cc", [
@@ -193,15 +240,18 @@ def offer():
         ("retired-item-recommended", "Session::Recommend", "{options.excluded, file_.retired()}",
          "{options.excluded, options.excluded}", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/inference/batch_recommender.cc", [
-        ("retired-item-recommended-to-many", "", "for (int32_t id : session_.file().retired()) Mark(taken_by_all_.data(), id);",
+        ("retired-item-recommended-to-many", "",
+         "for (int32_t id : session_.file().retired()) Mark(taken_by_all_.data(), id);",
          "", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/decoding/private_recommender.cc", [
         ("retired-item-drawn", "", "excluded.insert(excluded.end(), retired.begin(), retired.end());", "(void)retired;",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/inference/session_newcomer.cc", [
         ("newcomer-gets-untrained-counts", "Session::CopiesBias",
-         "file.output_bias_origin() != OutputBiasOrigin::kNone &&", "false &&", OFFER + "ANewcomerGetsWhatTheCountsSay"),
-        ("newcomer-in-no-plan", "Session::NewcomerBytes", "2 * sizeof(double)", "sizeof(double)", "memory_test:Memory.SessionHoldsWhatIsPlanned"),
+         "file.output_bias_origin() != OutputBiasOrigin::kNone &&", "false &&",
+         OFFER + "ANewcomerGetsWhatTheCountsSay"),
+        ("newcomer-in-no-plan", "Session::NewcomerBytes", "2 * sizeof(double)", "sizeof(double)",
+         "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
@@ -226,7 +276,8 @@ def embed():
         ("memory-not-given-back", "Release", "app.release(app.data, memory, bytes);", "(void)app; (void)bytes;",
          EMBED + "CEmbedTest.TakesLargeBuffersFromTheApp"),
     ]) + table("runtime/core/file.cc", [
-        ("asset-beyond-its-file", "MappedFile::Map", "offset > whole || length > whole - offset", "offset + length > whole",
+        ("asset-beyond-its-file", "MappedFile::Map", "offset > whole || length > whole - offset",
+         "offset + length > whole",
          EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
         ("asset-from-the-start-of-its-page", "MappedFile::Map", "skipped_ = static_cast<size_t>(skipped);", "",
          EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
@@ -234,7 +285,8 @@ def embed():
         ("asset-not-on-its-alignment", "ModelFile::OpenDescriptor", "% ArenaPlan::kAlignment != 0", "% 1 != 0",
          EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
     ]) + table("runtime/personalise/night.cc", [
-        ("night-above-its-ceiling", "CheckMemory", "if (bytes <= o_.max_bytes) return OkStatus();", "return OkStatus();",
+        ("night-above-its-ceiling", "CheckMemory", "if (bytes <= o_.max_bytes) return OkStatus();",
+         "return OkStatus();",
          EMBED + "CNightTest.ACeilingRefusesANightBeforeAnythingIsCharged"),
     ])
 

@@ -4,11 +4,15 @@ from faults import table
 
 def items_of_private_data():
     return table("tools/wisp/cmd_train.cc", [
-        ("items-listed-undeclared", "CheckPublicItems", 'a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic', "false", "declarations.sh"),
-        ("items-counted-undeclared", "CheckPublicItems", "return CheckPublicCatalogue(recipe);", "return OkStatus();", "declarations.sh"),
+        ("items-listed-undeclared", "CheckPublicItems",
+         'a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic', "false", "declarations.sh"),
+        ("items-counted-undeclared", "CheckPublicItems", "return CheckPublicCatalogue(recipe);", "return OkStatus();",
+         "declarations.sh"),
     ]) + table("tools/wisp/training_run.cc", [
-        ("items-of-a-private-log", "TrainingRun::CheckPublic", "recipe_.catalogue != Recipe::Catalogue::kPublic", "false", "declarations.sh"),
-        ("events-that-hang-on-others", "TrainingRun::CheckPublic", "recipe_.min_item_events > 1", "false", "declarations.sh"),
+        ("items-of-a-private-log", "TrainingRun::CheckPublic", "recipe_.catalogue != Recipe::Catalogue::kPublic",
+         "false", "declarations.sh"),
+        ("events-that-hang-on-others", "TrainingRun::CheckPublic", "recipe_.min_item_events > 1", "false",
+         "declarations.sh"),
     ])
 
 
@@ -22,39 +26,54 @@ def figures():
     return table("tools/wisp/output.cc", [
         ("bytes-called-private", "NotPrivate", '"planned_bytes",', "", "figures.sh"),
     ]) + table("tools/wisp/cmd_reproduce.cc", [
-        ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures", "reproduce.sh"),
+        ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures",
+         "reproduce.sh"),
     ])
 
 
 def reproduced_tables():
     return table("tools/wisp/reproduce/check_cell.cc", [
-        ("a-cell-of-private-items", "CheckGuarantee", "r.catalogue != Recipe::Catalogue::kPublic", "false", "reproduce.sh"),
-        ("a-cell-of-any-delta", "CheckGuarantee", "return CheckPrivacyGoal(r.goal, r.training.num_records_public);", "return OkStatus();", "reproduce.sh"),
+        ("a-cell-of-private-items", "CheckGuarantee", "r.catalogue != Recipe::Catalogue::kPublic", "false",
+         "reproduce.sh"),
+        ("a-cell-of-any-delta", "CheckGuarantee", "return CheckPrivacyGoal(r.goal, r.training.num_records_public);",
+         "return OkStatus();", "reproduce.sh"),
     ]) + table("tools/wisp/cmd_reproduce.cc", [
         ("draws-of-private-data", "CheckDeclared", "decodes && !table_.is_public()", "false", "reproduce.sh"),
-        ("private-data-uncharged", "CheckDeclared", "table_.is_public() || !any_private || !a_.ledger.empty()", "true", "reproduce.sh"),
-        ("own-data-charged-to-nobody", "RunTraining", 'a_.ledger.empty() ? folder.File("ledger") : a_.ledger', 'folder.File("ledger")', "reproduce.sh"),
+        ("private-data-uncharged", "CheckDeclared", "table_.is_public() || !any_private || !a_.ledger.empty()", "true",
+         "reproduce.sh"),
+        ("own-data-charged-to-nobody", "RunTraining", 'a_.ledger.empty() ? folder.File("ledger") : a_.ledger',
+         'folder.File("ledger")', "reproduce.sh"),
     ])
 
 
 # Records of text stay apart, one text is one record, and what one holds decides nothing about another.
 def texts():
     return table("runtime/data/texts.cc", [
-        ("chunks-that-overlap", "AddChunks", "file.substr(begin, end - begin)", "file.substr(begin, end - begin + 1)", "texts_test"),
+        ("chunks-that-overlap", "AddChunks", "file.substr(begin, end - begin)", "file.substr(begin, end - begin + 1)",
+         "texts_test"),
         ("paragraphs-that-run-on", "AddParagraphs", "last > 0 && lines.number() == last + 1", "last > 0", "texts_test"),
-        ("tokens-of-a-text-that-was-dropped", "EncodeTexts", "      out.tokens.resize(out.begin.back());\n      if (out.num_dropped++ == 0)", "      if (out.num_dropped++ == 0)", "texts_test"),
+        ("tokens-of-a-text-that-was-dropped", "EncodeTexts",
+         "      out.tokens.resize(out.begin.back());\n      if (out.num_dropped++ == 0)",
+         "      if (out.num_dropped++ == 0)", "texts_test"),
         ("a-refusal-for-a-bad-text", "EncodeTexts", "if (!drop_bad) return fault;", "return fault;", "texts_test"),
     ]) + table("runtime/train/run/language.cc", [
-        ("a-target-of-the-next-record", "RecordsOf", "texts.Record(i)", "std::span<const int32_t>(texts.Record(i).data(), texts.Record(i).size() + 1)", "language_model_test"),
+        ("a-target-of-the-next-record", "RecordsOf", "texts.Record(i)",
+         "std::span<const int32_t>(texts.Record(i).data(), texts.Record(i).size() + 1)", "language_model_test"),
     ]) + table("runtime/train/trainer.cc", [
-        ("a-record-too-long-for-its-room", "Trainer::KeepTrainable", "LongestRecord(graph_->architecture(), options_.cut_to)", "graph_->architecture().max_length", "cut_records_test"),
+        ("a-record-too-long-for-its-room", "Trainer::KeepTrainable",
+         "LongestRecord(graph_->architecture(), options_.cut_to)", "graph_->architecture().max_length",
+         "cut_records_test"),
     ]) + table("runtime/inference/texts.cc", [
         ("a-cut-record-that-is-not", "AppendRecord", "ids.resize(first + most);", "", "language_model_test"),
     ]) + table("tools/wisp/text_records.cc", [
-        ("a-private-run-refuses-a-bad-text", "ReadTextRecords", "EncodeTexts(texts, tokenise, options.private_run)", "EncodeTexts(texts, tokenise, false)", "cli_train_texts.sh"),
-        ("held-out-texts-are-trained-on", "ReadTextRecords", "(is_held_out ? out.held_out : out.records).push_back(all[i]);", "out.records.push_back(all[i]);", "cli_train_texts.sh"),
+        ("a-private-run-refuses-a-bad-text", "ReadTextRecords", "EncodeTexts(texts, tokenise, options.private_run)",
+         "EncodeTexts(texts, tokenise, false)", "cli_train_texts.sh"),
+        ("held-out-texts-are-trained-on", "ReadTextRecords",
+         "(is_held_out ? out.held_out : out.records).push_back(all[i]);", "out.records.push_back(all[i]);",
+         "cli_train_texts.sh"),
     ]) + table("tools/wisp/cmd_train.cc", [
-        ("a-statement-that-names-no-record", "SayWhatIsProtected", 's.protected_parts.front() += "; a record is " + data::InWords(unit);', "", "cli_train_texts.sh"),
+        ("a-statement-that-names-no-record", "SayWhatIsProtected",
+         's.protected_parts.front() += "; a record is " + data::InWords(unit);', "", "cli_train_texts.sh"),
     ])
 
 

@@ -3,6 +3,11 @@ from faults import table
 
 CACHE = "pooled_cache_test:PooledCacheTest."
 SAME_BITS = CACHE + "EveryMethodAndClassifierTrainsTheSameBits"
+IDS = "text_golden_test:*Golden.IdsAreThoseOfTheReference*"
+IN_LONG_WORDS = "tokenizer_image_test:Tokenizer.PairThatIsGoneIsNotMergedInALongWord"
+IMAGE = "tokenizer_image_test:"
+FAMILY = "hugging_face_test:*HuggingFaceFamily.ComputesWhatTransformersDoes*"
+CONFIG = "hugging_face_config_test:"
 GOES_ON = CACHE + "ARunGoesOnFromACheckpointWithTheSameBits"
 MADE = CACHE + "OneIsMadeWhereItChangesNothingAndFits"
 
@@ -13,7 +18,8 @@ def pooled_cache():
         ("pooled-each-time", "PooledCache::Want", "known_[record] = 1;", "", CACHE + "EachRecordPassesTheBlocksOnce"),
         ("pooled-with-dropout", "PooledCache::IsOf", "Drops(o) ||", "", MADE),
         ("pooled-of-all-that-trains", "TrainsTheHeadAlone", "o.trained_part == TrainedPart::kHead", "true", MADE),
-        ("pooled-above-the-ceiling", "PooledCache::IsOf", "num_records <= o.cache_at_most", "num_records / 2 <= o.cache_at_most", MADE),
+        ("pooled-above-the-ceiling", "PooledCache::IsOf", "num_records <= o.cache_at_most",
+         "num_records / 2 <= o.cache_at_most", MADE),
     ]) + table("runtime/train/trainer.cc", [
         ("pack-nothing-new", "Trainer::KeepWhatChanges", "trained_.contains(i)", "!trained_.contains(i)",
          "trainer_test:TrainerTest.*"),
@@ -25,5 +31,73 @@ def pooled_cache():
     ])
 
 
+def tokenizers():
+    return table("runtime/text/normalize.cc", [
+        ("bert-marks-not-in-order", "Flush", "if (On(bert::kStripAccents)) OrderMarks(codes_);", "",
+         IMAGE + "Tokenizer.MarksThatStayAreInOrder"),
+        ("bert-lower-case-left-out", "Flush", "if (On(bert::kLower)) {", "if (false) {", IDS),
+        ("bert-chinese-not-spaced", "Add", "On(bert::kSpaceChinese) && IsChinese(code)", "false", IDS),
+        ("bert-accents-kept", "Flush", "Has(code, unicode::kNonspacing)", "false", IDS),
+    ]) + table("runtime/text/wordpiece.cc", [
+        ("wordpiece-shortest-first", "AppendWordPiece", "longest = id;", "if (longest < 0) longest = id;", IDS),
+        ("wordpiece-keeps-what-is-before-the-unknown", "AppendWordPiece", "ids.resize(before);", "", IDS),
+    ]) + table("runtime/text/bpe.cc", [
+        ("bpe-ranks-ignored", "MergeShort", "symbols[i].rank < symbols[best].rank", "symbols[best].rank == kNoRank",
+         IDS),
+        ("bpe-long-words-merge-stale-pairs", "MergeLong", "if (symbol.rank != top >> 32) continue;", "", IN_LONG_WORDS),
+        ("bpe-unknown-not-fused", "Unknown", "if (!image_.Is(option::kFuseUnknown)) Flush();", "Flush();",
+         IMAGE + "Tokenizer.UnknownCharactersSideBySideAreOneWhereTheyFuse"),
+    ]) + table("runtime/text/unigram.cc", [
+        ("unigram-last-of-equal-paths", "FindPaths", "candidate > node.score", "candidate >= node.score",
+         IMAGE + "Tokenizer.UnigramTakesTheBestPathAndOfEqualOnesTheFirst"),
+        ("unigram-unknown-piece-by-piece", "AppendUnigram", "if (!unknown) unknown_begin = begin;",
+         "unknown_begin = begin;", IDS),
+    ]) + table("runtime/text/tokenizer.cc", [
+        ("cut-behind-the-end", "Tokenizer::EncodeWithin", "behind = item < 0 ? 0 : behind + 1;", "behind = 0;",
+         "c_text_test:*"),
+        ("cache-of-another-tokenizer", "Tokenizer::FillTemplate", "scratch.cache.Clear();", "",
+         IMAGE + "Tokenizer.ScratchGoesFromOneToAnother"),
+        ("failed-text-leaves-ids", "Tokenizer::FillTemplate", "if (!status.ok()) ids.resize(before);", "",
+         IMAGE + "Tokenizer.TextThatGrowsBeyondMeasureIsRefusedAndChangesNothing"),
+    ])
+
+
+def conversion():
+    return table("tools/exchange/hugging_face/tensors.cc", [
+        ("positions-from-the-first-row", "Copy", "d.first_position", "0", FAMILY),
+        ("matrices-not-transposed", "Copy", "if (match.how != How::kTransposed) return", "if (true) return", FAMILY),
+        ("shape-not-looked-at", "CheckSource", "tensor.shape == needed", "tensor.shape.size() == needed.size()",
+         CONFIG + "HuggingFaceTensors.WrongOnesAreRefusedByName"),
+        ("numbers-that-are-not-finite", "ReadWeights",
+         "WISP_RETURN_IF_ERROR(CheckFinite(folder, match.sources[i], values));", "",
+         CONFIG + "HuggingFaceTensors.WrongOnesAreRefusedByName"),
+        ("unknown-tensors-passed-over", "MatchTensors", "if (reason == nullptr) {", "if (reason == nullptr && false) {",
+         CONFIG + "HuggingFaceTensors.WrongOnesAreRefusedByName"),
+    ]) + table("tools/exchange/hugging_face/folder.cc", [
+        ("missing-shard-not-noticed", "Folder::OpenShards",
+         'if (!IsFile(At(name))) return InvalidData(index_path, ": it names the shard ", Shown(name), ", which is not '
+         'there");', "",
+         CONFIG + "HuggingFaceFolder.WhatIsMissingOrForeignIsSaid"),
+        ("shard-without-its-tensor", "Folder::OpenShards", "found == tensors_.end() ||", "found != tensors_.end() &&",
+         CONFIG + "HuggingFaceFolder.WhatIsMissingOrForeignIsSaid"),
+        ("paths-that-lead-outside", "StaysWithin", "name[0] != '/' && name.find(\"..\") == std::string::npos", "true",
+         CONFIG + "HuggingFaceFolder.WhatIsMissingOrForeignIsSaid"),
+    ]) + table("tools/exchange/hugging_face/config.cc", [
+        ("tied-table-said-untied", "ReadTied", "tied ? OutputTable::kTied", "false ? OutputTable::kTied", FAMILY),
+        ("rotary-base-of-old-configs-alone", "ReadRotaryBase", "if (base != 0) return static_cast<float>(base);", "",
+         FAMILY),
+        ("scaled-rotary-positions-taken", "ReadRotaryBase", 'type != "default"', "false",
+         CONFIG + "HuggingFaceConfig.WhatIsNotSupportedIsRefusedByName"),
+        ("roberta-counts-positions-from-its-padding", "ReadBert", '"pad_token_id", kMaxItems, 1) + 1',
+         '"pad_token_id", kMaxItems, 1)',
+         FAMILY),
+    ]) + table("tools/exchange/safetensors.cc", [
+        ("bf16-as-f16", "SafeTensor::CopyTo", "FloatOfBrain(bits)", "FloatOfHalf(bits)",
+         "safetensors_test:SafeTensors.NarrowNumbers_AreWidenedExactly", FAMILY),
+        ("half-exponent-off-by-one", "FloatOfHalf", "(exponent + 112)", "(exponent + 111)",
+         "safetensors_test:SafeTensors.NarrowNumbers_AreWidenedExactly"),
+    ])
+
+
 def faults():
-    return pooled_cache()
+    return pooled_cache() + tokenizers() + conversion()

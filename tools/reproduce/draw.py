@@ -27,7 +27,8 @@ def fail(sentence):
 def read_table(name):
     path = name
     if not name.endswith(".json"):
-        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "reproduce", name + ".json")
+        path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "models", "reproduce",
+        name + ".json")
     try:
         with open(path, encoding="utf-8") as file:
             table = json.load(file)
@@ -77,7 +78,8 @@ def lines_by_cell(table, lines):
         own = [line for line in lines if (line["row"], line["column"]) == name]
         current = [line for line in own if made_with(line) == made_with(own[-1])] if own else []
         if len(current) < len(own):
-            print(f"draw.py: {name[0]}/{name[1]}: {len(own) - len(current)} lines of an older recipe or model are left out", file=sys.stderr)
+            print(f"draw.py: {name[0]}/{name[1]}: {len(own) - len(current)} lines of an older recipe or model are left "
+            f"out", file=sys.stderr)
         groups[name] = current
     return groups
 
@@ -116,7 +118,8 @@ def metric_table(table, groups, metric):
     definitions = {(c["row"], c["column"]): c for c in table["cells"]}
     scale, digits, field = metric.get("scale", 1), metric.get("digits", 3), metric["field"]
     column_title = table.get("column_title", "")
-    out = [f"## {metric['title']}", "", row_of([table.get("row_title", "")] + [f"{column_title} {c}".strip() for c in columns]),
+    out = [f"## {metric['title']}", "", row_of([table.get("row_title",
+    "")] + [f"{column_title} {c}".strip() for c in columns]),
            "| --- |" + " --- |" * len(columns)]
     for row in rows:
         cells = []
@@ -148,19 +151,24 @@ def shown(field, value):
 def runs_table(table, lines):
     """Every line as it is: what was run, on what, when, for how long."""
     fields = unique([m["field"] for m in table["metrics"]] +
-                    ["epsilon", "delta", "noise_multiplier", "draws", "lambda", "clip", "steps", "steps_measured", "gram_records_measured",
-                     "gram_sample_multiplied_by", "seconds", "cpu_seconds", "threads", "ops", "date", "wisp", "model", "base", "recipe"])
+                    ["epsilon", "delta", "noise_multiplier", "draws", "lambda", "clip", "steps", "steps_measured",
+                     "gram_records_measured",
+                     "gram_sample_multiplied_by", "seconds", "cpu_seconds", "threads", "ops", "date", "wisp", "model",
+                     "base", "recipe"])
     fields = [f for f in fields if any(f in line for line in lines)]
     out = ["## Runs", "", row_of(["cell", "seed"] + fields), "| --- |" + " --- |" * (len(fields) + 1)]
     for line in lines:
-        out.append(row_of([f"{line['row']}/{line['column']}", line.get("seed", "")] + [shown(f, line.get(f)) for f in fields]))
+        out.append(row_of([f"{line['row']}/{line['column']}", line.get("seed", "")] + [shown(f,
+        line.get(f)) for f in fields]))
     return out + [""]
 
 
 def markdown(table, groups, arguments):
     lines = [line for group in groups.values() for line in group]
     folder = os.path.dirname(os.path.abspath(arguments.markdown))
-    out = [f"# {table['title']}", "", f"After {table['reference']}. Data: {table['data']['label']}. A cell is the mean over its n runs ± their standard deviation."]
+    out = [f"# {table['title']}", "",
+    f"After {table['reference']}. Data: {table['data']['label']}. A cell is the mean over its n runs ± their standard "
+    f"deviation."]
     out += ["", *(f"- {note}" for note in table.get("notes", [])), ""]
     if arguments.svg:
         out += [f"![{table['title']}]({os.path.relpath(os.path.abspath(arguments.svg), folder)})", ""]
@@ -216,7 +224,8 @@ def main():
         arguments.svg = None
     if arguments.svg:
         title, columns, series = plot_series(table, groups)
-        replace_file(arguments.svg, draw_plot(table["plot"], table["title"], title, table.get("column_title", ""), columns, series))
+        replace_file(arguments.svg, draw_plot(table["plot"], table["title"], title, table.get("column_title", ""),
+        columns, series))
     replace_file(arguments.markdown, markdown(table, groups, arguments))
 
 

@@ -96,7 +96,8 @@ def lines(columns, series, scale, centre):
         points = [(column, *series[row][column]) for column in columns if column in series[row]]
         drawn = [(centre(c), mean, deviation) for c, mean, deviation, _ in points if mean is not None]
         if len(series[row]) > 1 and drawn:
-            out.append('<polyline points="' + " ".join(f"{x:.1f},{scale.y(m):.1f}" for x, m, _ in drawn) + f'" class="{kind} line"/>')
+            out.append('<polyline points="' + " ".join(f"{x:.1f},{scale.y(m):.1f}" for x, m,
+            _ in drawn) + f'" class="{kind} line"/>')
         for x, mean, deviation in drawn:
             out += error_bar(x, mean, deviation, scale)
             out.append(f'<circle cx="{x:.1f}" cy="{scale.y(mean):.1f}" r="4" class="{kind}"/>')
@@ -111,7 +112,8 @@ def legend(series, has_published):
     for colour, row in enumerate(series):
         if x > LEFT and x + 18 + 7.5 * len(row) > WIDTH - RIGHT:  # another line
             x, y = float(LEFT), y + 18
-        out += [f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="12" height="12" class="c{colour % NUM_COLOURS}"/>', text(x + 18, y + 1, row, "start")]
+        out += [f'<rect x="{x:.1f}" y="{y - 10:.1f}" width="12" height="12" class="c{colour % NUM_COLOURS}"/>',
+        text(x + 18, y + 1, row, "start")]
         x += 40 + 7.5 * len(row)
     if has_published:
         out += [diamond(x + 6, y - 4), text(x + 18, y + 1, "published", "start")]
@@ -129,7 +131,8 @@ def draw_plot(plot, title, y_title, x_title, columns, series):
     def centre(column):
         return LEFT + (columns.index(column) + 0.5) * step
 
-    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title, {chr(34): "&quot;"})}">',
+    out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+    f'aria-label="{escape(title, {chr(34): "&quot;"})}">',
            f"<style>{STYLE}</style>",
            # As wide as the plot at most: bold letters are about 0.6 of their size wide.
            f'<g style="font-size: {min(16.0, (WIDTH - LEFT - RIGHT) / (0.6 * max(1, len(title)))):.1f}px">{text(LEFT, 28, title, "start", "title")}</g>']

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "runtime/inference/batch_recommender.h"
+#include "runtime/inference/classifier_session.h"
 #include "runtime/model/item_texts.h"
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/noise/exact_sum.h"
@@ -219,19 +220,25 @@ Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe) 
   return a;
 }
 
-// Training alone: nobody has planned ahead what a classifier takes to predict.
+// Of a session on the processor, and what one more thread takes beside it.
+Result<Json> PlanClassifierInference(const InspectArguments& a) {
+  WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
+  WISP_ASSIGN_OR_RETURN(const auto one, ClassifierSession::PlanBytes(file.architecture(), 1));
+  WISP_ASSIGN_OR_RETURN(const auto two, ClassifierSession::PlanBytes(file.architecture(), 2));
+  return Json{{"file_mapped", file.size_bytes()},
+              {"activations", one.total - one.packed_weights},
+              {"packed_weights", one.packed_weights},
+              {"total", one.total},
+              {"another_thread", two.total - one.total}};
+}
+
 Result<Json> PlanClassifier(const InspectArguments& a) {
   const std::string is = a.model + ": is a classifier or an encoder";
   if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
     return InvalidArgument(is,
-                           ", of which only training is planned, from --recipe, --records, --num-records-public, "
+                           ", of which training is planned from --recipe, --records, --num-records-public, "
                            "--threads and --batch; leave out --method, --rank, --rows, --noise-multiplier and "
                            "--backend");
-  }
-  if (a.recipe.empty()) {
-    return InvalidArgument(is,
-                           ", of which only training is planned: give --recipe, the one of `wisp classify train`,"
-                           " and --records where it has no num_records_public");
   }
   WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
@@ -261,14 +268,33 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   return j;
 }
 
+Status CheckWithoutRecipe(const InspectArguments& a) {
+  if (!a.records && !a.num_records_public && !a.expected_batch && a.method.empty() && !a.rank && !a.rows &&
+      !a.noise_multiplier && a.backend.empty() && a.device.name == "cpu")
+    return OkStatus();
+  return InvalidArgument(a.model,
+                         ": is a classifier or an encoder, and these options are of its training, or of recommenders: "
+                         "give --recipe, the one of `wisp classify train`, and --records where it has no "
+                         "num_records_public");
+}
+
 Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
   Json j;
-  WISP_ASSIGN_OR_RETURN(j["training"], PlanClassifier(a));
+  WISP_ASSIGN_OR_RETURN(j["inference"], PlanClassifierInference(a));
+  if (a.recipe.empty()) {
+    WISP_RETURN_IF_ERROR(CheckWithoutRecipe(a));
+  } else {
+    WISP_ASSIGN_OR_RETURN(j["training"], PlanClassifier(a));
+  }
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }
   PrintFigures(j);
+  if (a.recipe.empty()) {
+    std::printf("bytes; the total does not count the file, which is mapped, not copied\n");
+    return OkStatus();
+  }
   std::printf(
       "bytes; exact while no step draws more than records_at_most records, which happens with a chance below %g\n",
       kSeldom);

@@ -13,6 +13,7 @@ namespace {
 using test::IdsOf;
 using test::OpenGolden;
 using test::OpenJson;
+using test::SmallJson;
 
 const std::string kText = "Un aff unaffable. ab\u0301 é \u1112\u1161 👩 1234\n <strip> 'll \u2581x";
 
@@ -144,6 +145,24 @@ TEST(Tokenizer, PairThatIsGoneIsNotMergedInALongWord) {
     expected.insert(expected.end(), {6, 4});
     EXPECT_EQ(IdsOf(*bpe, word), expected);
   }
+}
+
+// The ids of the reference.
+TEST(Tokenizer, UnknownCharactersSideBySideAreOneWhereTheyFuse) {
+  nlohmann::json bpe = nlohmann::json::parse(R"({"model": {
+      "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "vocab": {"<unk>": 0, "a": 1, "b": 2, "ab": 3},
+      "merges": ["a b"]}})");
+  EXPECT_EQ(IdsOf(*OpenJson(bpe.dump()), "xyabzzxa"), (std::vector<int32_t>{0, 3, 0, 1}));
+  bpe["model"]["fuse_unk"] = false;
+  EXPECT_EQ(IdsOf(*OpenJson(bpe.dump()), "xyabzzxa"), (std::vector<int32_t>{0, 0, 3, 0, 0, 0, 1}));
+}
+
+// Marks that BERT does not strip stand in the order of Unicode: U+1D165 before U+302E.
+TEST(Tokenizer, MarksThatStayAreInOrder) {
+  const auto opened = OpenJson(SmallJson().dump());
+  std::string normal;
+  ASSERT_TRUE(opened->NormalizeText("a\xe3\x80\xae\xf0\x9d\x85\xa5z", normal).ok());
+  EXPECT_EQ(normal, "a\xf0\x9d\x85\xa5\xe3\x80\xaez");
 }
 
 TEST(Tokenizer, IdsOutOfRangeAreRefused) {
