@@ -32,6 +32,7 @@
 #include "kernels/formed.h"
 #include "kernels/half.h"
 #include "kernels/heads.h"
+#include "kernels/integers.h"
 #include "kernels/records.h"
 #include "kernels/rows.h"
 #include "kernels/step.h"
@@ -435,7 +436,13 @@ struct OpTable {
   void (*accumulate_rows_on_grid)(const AccumulateRowsOnGridArgs<>&);
   void (*accumulate_slots_on_grid)(const AccumulateSlotsOnGridArgs<>&);
 
-  // The end of a step in a device's memory; null as those.
+  // Outer products added as integers; null in a device's table.
+  void (*quantise_rows)(const QuantiseRowsArgs&);
+  double (*outer_squares)(const OuterSquaresArgs<>&);
+  double (*integer_outer_squares)(const OuterSquaresArgs<int16_t>&);
+  void (*accumulate_outer)(const AccumulateOuterArgs&);
+
+  // The end of a step in a device's memory; null in tables of the host, but for the reference.
   void (*noised_sum)(const NoisedSumArgs<>&);
   void (*add_squared_moves)(const AddSquaredMovesArgs<>&);
 

@@ -17,6 +17,7 @@
 #include "kernels/reference/by_record.h"
 #include "kernels/reference/formed.h"
 #include "kernels/reference/heads.h"
+#include "kernels/reference/integers.h"
 #include "kernels/reference/rows.h"
 #include "kernels/reference/step.h"
 

@@ -45,6 +45,7 @@ void FillExpDouble(int64_t target, OpTable& table);    // exp_double
 void FillEmbedding(int64_t target, OpTable& table);    // embed_forward, scatter_add
 void FillHalf(int64_t target, OpTable& table);         // scale_half, multiply_half, embed_half
 void FillReduce(int64_t target, OpTable& table);       // dot, dot_rows, target_logits, sum_squares, accumulate_on_grid
+void FillIntegers(int64_t target, OpTable& table);     // outer products as integers
 void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd
 
 using FillFunction = void (*)(OpTable&);

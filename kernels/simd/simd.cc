@@ -40,6 +40,7 @@ struct Tables {
       FillEmbedding(target, table);
       FillHalf(target, table);
       FillReduce(target, table);
+      FillIntegers(target, table);
       FillOptimizer(target, table);
       FillAttention(target, table);  // last: made of the others' entries
       all[num_all++] = &table;

@@ -1,6 +1,7 @@
 #include "runtime/gradients/gradient_sum.h"
 
 #include <algorithm>
+#include <bitset>
 #include <limits>
 
 namespace wisp {
@@ -80,6 +81,28 @@ void GridGradientSum::AddSlots(const float* x, size_t stride, size_t rows, const
                                          .scale_B = steps_B,
                                          .sign = sign,
                                          .squares_B = squares_B});
+}
+
+void GridGradientSum::AddOuter(size_t offset, const kernels::AccumulateOuterArgs& product) {
+  // So many rows of the weight at a time: every part packs the other factor anew, and while it is added others wait.
+  const size_t height = std::max<size_t>(1, 4 * kStripe / product.ldsum);
+  for (size_t first = 0; first < product.n; first += height) {
+    kernels::AccumulateOuterArgs part = product;
+    part.n = std::min(height, product.n - first);
+    part.a_RN += first;
+    const size_t begin = offset + first * product.ldsum, end = begin + part.n * product.ldsum;
+    part.sum_NK = sum_.data() + begin;
+    std::bitset<kLocks> touched;
+    for (size_t stripe = begin / kStripe; stripe * kStripe < end; ++stripe) touched.set(stripe % kLocks);
+    // In the order of the locks, so that no two wait for each other.
+    for (size_t i = 0; i < kLocks; ++i) {
+      if (touched[i]) locks_[i].lock();
+    }
+    device_.ops->accumulate_outer(part);
+    for (size_t i = 0; i < kLocks; ++i) {
+      if (touched[i]) locks_[i].unlock();
+    }
+  }
 }
 
 void GridGradientSum::Clear() { device_.ops->clear({.y = sum_.data(), .bytes = size_ * sizeof(int64_t)}); }

@@ -79,6 +79,8 @@ class GridGradientSum : public GradientSum {
   };
   void AddSlots(const float* x, size_t stride, size_t rows, const Slots& slots, const float* steps_B, int32_t sign,
                 double* squares_B);
+  // Adds A^T B of all rows at coordinate `offset` (AccumulateOuterArgs, whose sum_NK is not read): on the host.
+  void AddOuter(size_t offset, const kernels::AccumulateOuterArgs& product);
   float steps_per_unit() const { return grid_.steps_per_unit; }
   // The first `size` coordinates, from now on all there are: room for just so many is made where there is too little.
   void Clear(size_t size);

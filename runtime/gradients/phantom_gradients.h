@@ -35,7 +35,8 @@
 
 namespace wisp {
 
-enum class NormForm { kAutomatic, kFormed, kGram };
+// kIntegers: of IntegerGradients (integer_gradients.h), and here as kAutomatic.
+enum class NormForm { kAutomatic, kFormed, kGram, kIntegers };
 
 struct PhantomOptions {
   ClipRule clip = ClipRule::None();

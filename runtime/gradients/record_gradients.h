@@ -59,6 +59,8 @@ class BatchGradients : public FactorSink {
     bool norms_head_rows = false;  // the head's factors have a RowNorm
   };
 
+  // What each of the records that come next has for itself; stays until FinishRecords has returned.
+  virtual void TakeOptions(const kernels::RecordOptions* /*options_B*/) {}
   // Those whose factors come next, in their order; `records` stay until FinishRecords has returned.
   virtual void BeginRecords(Batch records) = 0;
   // Takes each record's norm and adds its clipped gradient. In the order of the records; valid until the next call.

@@ -31,14 +31,19 @@ struct RowRange {
 };
 
 struct BufferPlan {
-  // What passes through at once: `records` records, at most `record_rows` rows each.
-  BufferPlan(GraphUse graph_use, size_t record_rows, size_t records, bool in_host_memory)
-      : use(graph_use), max_record_rows(record_rows), max_records(records), is_host(in_host_memory) {}
+  // What passes through at once: `records` records, at most `record_rows` rows each and `rows` together; 0: as many as
+  // that gives.
+  BufferPlan(GraphUse graph_use, size_t record_rows, size_t records, size_t rows, bool in_host_memory)
+      : use(graph_use),
+        max_record_rows(record_rows),
+        max_records(records),
+        is_host(in_host_memory),
+        max_rows_(rows == 0 ? record_rows * records : std::max(rows, record_rows)) {}
 
   const GraphUse use;
   const size_t max_record_rows, max_records;
   const bool is_host;  // whether the host may touch forward and backward
-  size_t max_rows() const { return max_record_rows * max_records; }
+  size_t max_rows() const { return max_rows_; }
 
   ArenaPlan forward, backward;
   ArenaPlan host;      // in the host's memory, on every device: where records begin, what is to be copied in
@@ -60,6 +65,7 @@ struct BufferPlan {
   size_t largest_turn() const { return largest_turn_; }  // bytes
 
  private:
+  size_t max_rows_;
   ArenaPlan turn_;
   size_t turns_ = 0, largest_turn_ = 0;
 };

@@ -31,6 +31,8 @@ struct GraphOptions {
   // kNone for a next-item head that only scores, over a table of halves.
   HeadPacking head = HeadPacking::kTiles;
   size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1
+  // That these have together, or more where one record may have more; 0: as many as the longest have.
+  size_t max_rows = 0;
   // Positions of the longest record, fewer than the architecture has: less room. 0: as many as it has.
   uint32_t max_length = 0;
 };

@@ -30,7 +30,7 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
       pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head,
                  options.use == GraphUse::kTraining || !device.memory.is_host()),
       plan_(options.use, options.max_length > 0 ? std::min(options.max_length, a.max_length) : a.max_length,
-            options.max_records, device.memory.is_host()) {
+            options.max_records, options.max_rows, device.memory.is_host()) {
   const bool is_host = device.memory.is_host();
   if (a.token_types.count > 0) types_ = plan_.forward.Reserve<int32_t>(plan_.max_rows());
   if (plan_.max_records > 1) {

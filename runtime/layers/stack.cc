@@ -39,7 +39,7 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
     }
     return blocks;
   };
-  BufferPlan sizes(plan.use, plan.max_record_rows, plan.max_records, plan.is_host);
+  BufferPlan sizes(plan.use, plan.max_record_rows, plan.max_records, plan.max_rows(), plan.is_host);
   plan_blocks(sizes);
   plan.ReserveTurns(sizes.largest_turn());
   blocks_ = plan_blocks(plan);

@@ -60,7 +60,7 @@ Status ValidateDevice(const TrainingOptions& o) {
   if (ops->record_weight_gradients == nullptr) {
     return Unsupported("the arithmetic of ", ops->name, " is for inference only: a device trains in float32 or tf32");
   }
-  if (o.privacy.norm_form == NormForm::kGram) {
+  if (o.privacy.norm_form == NormForm::kGram || o.privacy.norm_form == NormForm::kIntegers) {
     return Unsupported("on a device (", ops->name, ") records' gradients are formed: norms by Gram matrices are not ",
                        "offered there, norm_form must be automatic or formed");
   }
@@ -140,6 +140,12 @@ Status CheckPrivateGradients(const Architecture& a, const TrainingOptions& o) {
   if (!(p.noise_multiplier > 0) || !std::isfinite(p.noise_multiplier)) {
     return PrivacyRefused("private training with noise multiplier ", p.noise_multiplier,
                           ": it must be a positive number");
+  }
+  if (o.privacy.norm_form == NormForm::kIntegers && !CanMultiplyIntegers(a, o)) {
+    return Unsupported(
+        "norm_form integers is of phantom and dp-fp, for a head of classes, or where no table and no bias of the "
+        "outputs "
+        "trains; this run may have automatic, formed or gram");
   }
   if (o.privacy.norm_form == NormForm::kGram && a.head.temperature > 0)
     return Unsupported(

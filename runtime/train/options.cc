@@ -60,12 +60,14 @@ void VisitDpFp(const TrainingOptions& o, Identity& id) {
   if (d.mode == DpFpMode::kClipped)
     id.Named("encoder", o.privacy.noise_multiplier).Number(o.privacy.clipping_norm).Number(o.privacy.clipping);
   if (HasGradients(o)) Visit(o.optimizer, id);
+  if (o.privacy.norm_form == NormForm::kIntegers) id.Word("integers");
 }
 
 void VisitPrivacy(const TrainingOptions& o, bool re_attention, Identity& id) {
   id.Named("noise", o.privacy.noise_multiplier)
       .Named("clip", o.privacy.clipping_norm)
       .Named("kind", o.privacy.clipping);
+  if (o.privacy.norm_form == NormForm::kIntegers) id.Word("integers");
   if (IsSparse(o.method)) {
     id.Word("map").Numbers({o.sparse.map_clipping_norm, o.sparse.map_threshold, o.sparse.map_noise_ratio});
   }
@@ -138,6 +140,10 @@ GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
   const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
   Architecture cut = a;
   cut.max_length = LongestRecord(a, o.cut_to);
+  // Texts are mostly far shorter than the longest: as many pass as fill the rows.
+  constexpr size_t kTexts = 32;
+  if (a.head.kind == HeadKind::kClasses && o.rows_at_once == 0 && rows > 1)
+    return {.max_records = kTexts, .max_rows = rows, .max_length = cut.max_length};
   return {.num_negatives = o.num_negatives,
           .max_records = RecordsOfRows(cut, o.num_negatives, rows),
           .max_length = cut.max_length};

@@ -101,8 +101,8 @@ struct TrainingOptions {
   // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
   size_t num_threads = 0;
   // Records pass a worker together while the longest would have so many rows: more take more memory, and no bit
-  // changes. 0: 256 where the matrices take more than 1 MB, else one record; on a device as many records as have
-  // gradients of 32 MB together.
+  // changes. 0: 256 where the matrices take more than 1 MB, else one record; of texts that are classified up to 32 that
+  // have 256 rows together; on a device as many records as have gradients of 32 MB together.
   size_t rows_at_once = 0;
   // Where nothing below a classifier's pooler trains, what is pooled of each record is kept, a vector of the model's
   // width, if all of them take no more bytes than this; else it is computed in each step. No bit depends on it. On a

@@ -134,6 +134,34 @@ TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const Trainin
   });
 }
 
+// A table that is an output too gets a gradient from both of its uses, whose product nothing takes in integers; a bias
+// of outputs comes in parts.
+bool CanMultiplyIntegers(const Architecture& a, const TrainingOptions& o) {
+  const bool has_method = o.method == Method::kPhantom || o.method == Method::kDpFp;
+  if (!IsPrivate(o) || !HasGradients(o) || !has_method || o.num_negatives > 0 || !o.device.memory.is_host())
+    return false;
+  if (a.head.kind == HeadKind::kClasses) return true;
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const TrainedSet trained = TrainedBy(parameters, o);
+  return std::none_of(trained.parameters().begin(), trained.parameters().end(), [&](uint32_t i) {
+    return parameters[i].shape == ParameterShape::kTable || parameters[i].role == ParameterRole::kOutputBias;
+  });
+}
+
+bool MultipliesIntegers(const Architecture& a, const TrainingOptions& o) {
+  if (o.privacy.norm_form != NormForm::kAutomatic && o.privacy.norm_form != NormForm::kIntegers) return false;
+  if (!CanMultiplyIntegers(a, o)) return false;
+  if (o.privacy.norm_form == NormForm::kIntegers) return true;
+  // A record's formed gradient of so many numbers lies beyond the second-level cache; of fewer, forming it is cheap.
+  constexpr size_t kFormed = size_t{1} << 20;
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const TrainedSet trained = TrainedBy(parameters, o);
+  size_t size = 0;
+  for (const uint32_t i : trained.parameters())
+    size += parameters[i].shape == ParameterShape::kMatrix ? parameters[i].size() : 0;
+  return size > kFormed;
+}
+
 uint64_t NumReleased(const Architecture& a, const TrainingOptions& o) {
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
   const TrainedSet trained = TrainedBy(parameters, o);

@@ -89,6 +89,13 @@ double GradientNoise(const TrainingOptions& options);
 // A pooler or a head of classes.
 bool IsOfHead(ParameterRole role);
 
+// Whether records' gradients are multiplied as integers (runtime/gradients/integer_gradients.h) in place of being
+// formed one by one: a public constant of the run. Of phantom and dp-fp on the host, where norm_form asks for it, or is
+// automatic and the matrices that train have more than 2^20 numbers.
+bool MultipliesIntegers(const Architecture& architecture, const TrainingOptions& options);
+// Whether such a run could.
+bool CanMultiplyIntegers(const Architecture& architecture, const TrainingOptions& options);
+
 // What the run's gradients move, of the architecture's parameters.
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
 

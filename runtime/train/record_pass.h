@@ -124,6 +124,7 @@ class RecordPass {
   }
 
   void RunAtOnce(RecordContext& context, BatchGradients& gradients) {
+    gradients.TakeOptions(options_.data());
     gradients.BeginRecords(batch_);
     graph_.Forward(context, batch_, losses_.data());
     graph_.Backward(context, batch_, gradients);

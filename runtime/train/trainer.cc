@@ -69,6 +69,7 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
   if (options.method == Method::kDpFp) options.sampling = Sampling::kPoisson;
   WISP_RETURN_IF_ERROR(Check(architecture, weights, records, options));
   if (options.num_records_public == 0) options.num_records_public = static_cast<uint32_t>(records.size());
+  if (MultipliesIntegers(architecture, options)) options.privacy.norm_form = NormForm::kIntegers;  // for RunIdentity
   const bool secure = options.method != Method::kOrdinary && !options.privacy.reproducible_seed;
   const uint64_t seed = options.privacy.reproducible_seed.value_or(options.seed);
   // Stream 0 samples; streams 1.. are the workers' noise.

@@ -13,6 +13,7 @@ INTERRUPTED = "interrupted_run_test:InterruptedRun."
 HISTOGRAM = "release_noise_test:HistogramNoise."
 DP_FP = "dp_fp_test:DpFpTest."
 DP_FP_NOISE = "release_noise_test:DpFpNoise."
+INTEGERS = "integer_gradients_test:IntegerGradients."
 CHECK = "clipping_check_test:ClippingCheck."
 START = "check_start_test:CheckStartTest."
 EVERY_COORDINATE = NOISE + "EveryCoordinateOfEveryMethodHasItsNoise"
@@ -54,6 +55,26 @@ def clipping():
         ("norm-without-matrices", "PhantomGradients::AddGram", "gram_squares_ += ops_->dot(",
          "gram_squares_ += 0 * ops_->dot(",
          GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
+    ]) + table("runtime/gradients/integer_gradients.cc", [
+        ("integers-check-left-out", "IntegerGradients::Bound", "if (squares <= most)", "if (true)", INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
+        ("integers-check-of-products-alone", "IntegerGradients::Bound", "products + AddRest(b, static_cast<float>(factor), 1)",
+         "products + 0 * AddRest(b, static_cast<float>(factor), 1)", INTEGERS + "TheBoundIsOfTheIntegersThatWereAdded"),
+        ("integers-check-of-the-last-weight", "IntegerGradients::Quantise", "squares += ops_->integer_outer_squares(", "squares = ops_->integer_outer_squares(",
+         INTEGERS + "TheBoundIsOfTheIntegersThatWereAdded"),
+        ("integers-dropped-but-added", "IntegerGradients::Bound", "Quantise(b, 0);", "", INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
+        ("integers-dropped-but-for-rows", "IntegerGradients::Bound", "AddRest(b, static_cast<float>(factor), -1);", "",
+         INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
+        ("integers-clip-to-twice-the-norm", "IntegerGradients::Bound", "double factor = outcome.factor;", "double factor = 2 * outcome.factor;",
+         INTEGERS + "ARecordAddsTheSumOfItsClippedGradient"),
+        ("integers-scale-shared-by-a-pass", "IntegerGradients::Quantise", "p.dy_squares_R[begin + r], p.x_squares_R[begin + r]", "p.dy_squares_R[r], p.x_squares_R[r]",
+         INTEGERS + "ARecordAddsTheSameInAnyCompany"),
+        ("integers-seed-shared-by-a-pass", "IntegerGradients::Quantise", "options_B_[b].dropout_seed", "options_B_[0].dropout_seed",
+         INTEGERS + "ARecordAddsTheSameInAnyCompany"),
+        ("integers-used-twice", "IntegerGradients::Outer", "seen_[f.parameter] > 0 || p.shape", "p.shape", INTEGERS + "AWeightThatIsUsedTwiceIsRefused"),
+        ("integers-norm-without-rows", "IntegerGradients::SquaredNorm", "squares += row_gradient_.SumSquares(*ops_);", "squares += 0 * row_gradient_.SumSquares(*ops_);",
+         INTEGERS + "ARecordAddsTheSumOfItsClippedGradient"),
+    ]) + table("kernels/simd/outer_tile.cc", [
+        ("integers-beyond-32-bits", "EndOfRun", "if (room < 0) break;", "", "integers_test:Integers.SumsAreExactAlsoBeyond32Bits"),
     ]) + table("runtime/gradients/sparse_gradients.cc", [
         ("norm-of-sparse-without-rows", "SparseGradients::FinishRecord",
          "+ ops_->sum_squares(rows_.data(), slots_.size() * layout_.d())", "",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/gradients/integer_gradients.h"
 #include "runtime/gradients/phantom_gradients.h"
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/train/options.h"
@@ -29,7 +30,11 @@ class FlatRelease final : public StepRelease {
       sigma_ = grid_->sigma_in_steps(options.privacy.noise_multiplier);
       phantom.clip = ClipOnGrid(options.privacy.clipping, *grid_);
     }
-    for (size_t w = 0; w < num_workers_; ++w) {
+    for (size_t w = 0; w < num_workers_ && MultipliesIntegers(graph.architecture(), options); ++w) {
+      integers_.push_back(
+          std::make_unique<IntegerGradients>(graph.device(), IntegerSetupOf(graph, trained), phantom.clip, *grid_sum_));
+    }
+    for (size_t w = 0; w < num_workers_ && integers_.empty(); ++w) {
       gradients_.push_back(
           std::make_unique<PhantomGradients>(graph.device(), SetupOf(graph, trained, w), phantom, *sum));
     }
@@ -45,7 +50,17 @@ class FlatRelease final : public StepRelease {
             .norms_head_rows = graph.architecture().head.temperature > 0};
   }
 
-  Gradients GradientsOf(size_t worker) override { return *gradients_[worker]; }
+  static IntegerGradients::Setup IntegerSetupOf(const Graph& graph, const TrainedSet& trained) {
+    return {.parameters = graph.parameters(),
+            .trained = trained,
+            .max_records = graph.max_records(),
+            .max_rows = graph.max_rows()};
+  }
+
+  Gradients GradientsOf(size_t worker) override {
+    if (!integers_.empty()) return *integers_[worker];
+    return *gradients_[worker];
+  }
   void Begin(uint64_t, std::span<const float>, const StepBatch&, privacy::RandomStream&) override {
     grid_ ? grid_sum_->Clear() : float_sum_->Clear();
   }
@@ -72,6 +87,7 @@ class FlatRelease final : public StepRelease {
   size_t planned_bytes() const override {
     size_t bytes = grid_ ? grid_sum_->size_bytes() : float_sum_->size_bytes();
     for (const auto& gradients : gradients_) bytes += gradients->scratch_bytes();
+    for (const auto& gradients : integers_) bytes += gradients->scratch_bytes();
     return bytes;
   }
 
@@ -84,12 +100,17 @@ class FlatRelease final : public StepRelease {
   std::unique_ptr<FloatGradientSum> float_sum_;
   std::unique_ptr<GridGradientSum> grid_sum_;
   std::vector<std::unique_ptr<PhantomGradients>> gradients_;
+  std::vector<std::unique_ptr<IntegerGradients>> integers_;  // in place of those
 };
 
 }  // namespace
 
 ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options) {
   const size_t size = trained.size(), workers = options.num_threads;
+  if (MultipliesIntegers(graph.architecture(), options)) {
+    return {.sums = AlignedArray<int64_t>::AllocatedBytes(size),
+            .records = workers * IntegerGradients::PlanBytes(FlatRelease::IntegerSetupOf(graph, trained))};
+  }
   return {.sums = IsPrivate(options) ? AlignedArray<int64_t>::AllocatedBytes(size)
                                      : workers * AlignedArray<float>::AllocatedBytes(size),
           .records = workers * PhantomGradients::PlanBytes(graph.ops(), FlatRelease::SetupOf(graph, trained, 0),

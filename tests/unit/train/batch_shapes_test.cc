@@ -148,6 +148,23 @@ TEST_F(BatchShapes, AdaptersTrainTheSame) {
   ExpectSame("adapter", a, histories.records, Private(Method::kPhantom));
 }
 
+// Blocks alone, as integers: of every kind of block.
+TEST_F(BatchShapes, BlocksTrainTheSameAsIntegers) {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  all.push_back(testing::MixedArchitecture());
+  size_t tried = 0;
+  for (const Architecture& a : all) {
+    const Histories histories(a);
+    TrainingOptions o = Private(Method::kPhantom);
+    o.trained_part = TrainedPart::kBlocks;
+    o.privacy.norm_form = NormForm::kIntegers;
+    if (!CanMultiplyIntegers(a, o)) continue;
+    ++tried;
+    ExpectSame("integers " + std::to_string(tried), a, histories.records, o);
+  }
+  EXPECT_GT(tried, 2u);
+}
+
 TEST_F(BatchShapes, ClassifiersTrainTheSame) {
   for (const Architecture& a : testing::SmallClassifiers()) {
     std::vector<testing::OwnedRecord> owned;
@@ -158,6 +175,13 @@ TEST_F(BatchShapes, ClassifiersTrainTheSame) {
       labels.push_back(static_cast<int32_t>(i % a.head.num_classes));
     }
     for (uint32_t i = 0; i < kRecords; ++i) records.push_back({owned[i].inputs, {&labels[i], 1}});
+    for (const ClipKind clipping : {ClipKind::kFlat, ClipKind::kAutomatic}) {
+      TrainingOptions o = Private(Method::kPhantom);
+      o.privacy.norm_form = NormForm::kIntegers;
+      o.privacy.clipping = clipping;
+      o.privacy.clipping_norm = 0.3;
+      ExpectSame("integers", a, records, o);
+    }
     for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
       TrainingOptions o = Private(Method::kDpFp);
       if (mode == DpFpMode::kPaper) o.privacy.ledger = nullptr;

@@ -47,7 +47,10 @@ void ReadClipping(JsonSection& s, PrivateTraining& p) {
   s.Choice<ClipKind>("clipping", p.clipping, {{"flat", ClipKind::kFlat}, {"automatic", ClipKind::kAutomatic}});
   s.Number("clipping_norm", p.clipping_norm, 1e-9, 1e9);
   s.Choice<NormForm>("norm_form", p.norm_form,
-                     {{"automatic", NormForm::kAutomatic}, {"formed", NormForm::kFormed}, {"gram", NormForm::kGram}});
+                     {{"automatic", NormForm::kAutomatic},
+                      {"formed", NormForm::kFormed},
+                      {"gram", NormForm::kGram},
+                      {"integers", NormForm::kIntegers}});
 }
 
 void ReadRgp(JsonSection& s, RgpOptions& o) {
