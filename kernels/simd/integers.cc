@@ -106,8 +106,8 @@ struct FloatDots {
   static HWY_INLINE Product Take(const Sum& sum) { return hn::GetLane(hn::SumOfLanes(F32(), sum.s)); }
 };
 
-// Of integers whose rows have squares below 2^31. By Cauchy and Schwarz no product of any parts of two rows passes that,
-// so no sum in a lane does.
+// Of integers whose rows have squares below 2^31. By Cauchy and Schwarz no product of any parts of two rows passes
+// that, so no sum in a lane does.
 struct IntegerDots {
   using T = int16_t;
   using Total = reference::Int128;
