@@ -16,6 +16,7 @@ OpTable FloatTable() {
   FillFormed(table);
   FillGemm(table);
   FillHalf(table);
+  FillBlocks(table);
   FillHeads(table);
   FillNorm(table);
   FillOptimizer(table);

@@ -50,10 +50,41 @@ WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return vaddq_f32(a, b); }
 
 #include "kernels/int8/tile-inl.h"
 
+constexpr Format kBlockFormat = Format::kSigned;
+
+// Of 8 bits without the offset: the instruction multiplies signed numbers.
+using OffsetWeights = int8x16_t;
+
+template <BlockBits kBits, bool kHigh>
+WISP_INT8_INLINE OffsetWeights Offset(const uint8_t* p) {
+  const uint8x16_t bytes = vld1q_u8(p);
+  if constexpr (kBits == BlockBits::kEight) return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(128)));
+  return vreinterpretq_s8_u8(kHigh ? vshrq_n_u8(bytes, 4) : vandq_u8(bytes, vdupq_n_u8(15)));
+}
+template <BlockBits kBits>
+WISP_INT8_INLINE Sums StartAt(int32_t start) {
+  return vdupq_n_s32(kBits == BlockBits::kEight ? 0 : start);
+}
+WISP_INT8_INLINE Totals TotalFrom(Sums s, int32_t) { return s; }
+WISP_INT8_INLINE Sums DotOffset(Sums s, Inputs x, OffsetWeights w) { return vdotq_s32(s, x, w); }
+WISP_INT8_INLINE Floats LoadScales(const Half* p) {
+  return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const uint16_t*>(p))));
+}
+WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return vfmaq_f32(c, a, b); }
+
+#include "kernels/int8/blocks-inl.h"
+
+template <BlockBits kBits>
+constexpr BlockTile kBlockTiles[] = {{4, MultiplyBlockTile<kBits, 4, 2>}, {1, MultiplyBlockTile<kBits, 1, 4>}};
+
 constexpr Tile kTiles[] = {{8, 1, MultiplyTile<8, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
                            {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
 constexpr Kernel kKernel = {
-    .name = "int8 Arm dot product", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+    .name = "int8 Arm dot product",
+    .format = kFormat,
+    .panel_width = kPanelWidth,
+    .tiles = kTiles,
+    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
 
 // Built for processors that all have it, or asked of the system.
 bool HasDotProduct() {

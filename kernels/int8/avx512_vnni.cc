@@ -8,7 +8,7 @@
 #include "kernels/simd/targets.h"
 #include "hwy/targets.h"
 
-#define WISP_INT8_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
+#define WISP_INT8_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,fma")))
 #define WISP_INT8_INLINE WISP_INT8_TARGET inline __attribute__((always_inline))
 
 namespace wisp::kernels::int8 {
@@ -40,10 +40,45 @@ WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return _mm512_add_ps(a, b); }
 
 #include "kernels/int8/tile-inl.h"
 
+constexpr Format kBlockFormat = Format::kSigned;
+
+using OffsetWeights = __m512i;
+
+template <BlockBits kBits, bool kHigh>
+WISP_INT8_INLINE OffsetWeights Offset(const uint8_t* p) {
+  const __m512i bytes = _mm512_loadu_si512(p);
+  if constexpr (kBits == BlockBits::kEight) return bytes;
+  return _mm512_and_si512(kHigh ? _mm512_srli_epi16(bytes, 4) : bytes, _mm512_set1_epi8(15));
+}
+template <BlockBits>
+WISP_INT8_INLINE Sums StartAt(int32_t start) {
+  return _mm512_set1_epi32(start);
+}
+WISP_INT8_INLINE Totals TotalFrom(Sums s, int32_t) { return s; }
+WISP_INT8_INLINE Sums DotOffset(Sums s, Inputs x, OffsetWeights w) { return _mm512_dpbusd_epi32(s, w, x); }
+WISP_INT8_INLINE Floats LoadScales(const Half* p) {
+  return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));  // as ToFloats
+}
+WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
+
+#include "kernels/int8/blocks-inl.h"
+
+// 12 x 1 sums and as many of y, a vector of weights and one of scales fill 26 of 32 registers.
+template <BlockBits kBits>
+constexpr BlockTile kBlockTiles[] = {{12, MultiplyBlockTile<kBits, 12, 1>},
+                                     {6, MultiplyBlockTile<kBits, 6, 1>},
+                                     {3, MultiplyBlockTile<kBits, 3, 1>},
+                                     {1, MultiplyBlockTile<kBits, 1, 1>}};
+
 constexpr Tile kTiles[] = {{14, 1, MultiplyTile<14, 1>}, {8, 1, MultiplyTile<8, 1>}, {4, 2, MultiplyTile<4, 2>},
                            {4, 1, MultiplyTile<4, 1>},   {2, 4, MultiplyTile<2, 4>}, {2, 1, MultiplyTile<2, 1>},
                            {1, 4, MultiplyTile<1, 4>},   {1, 1, MultiplyTile<1, 1>}};
-constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+constexpr Kernel kKernel = {
+    .name = "int8 AVX512-VNNI",
+    .format = kFormat,
+    .panel_width = kPanelWidth,
+    .tiles = kTiles,
+    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
 
 }  // namespace
 

@@ -8,7 +8,7 @@
 #include "kernels/simd/targets.h"
 #include "hwy/targets.h"
 
-#define WISP_INT8_TARGET __attribute__((target("avx2,avxvnni")))
+#define WISP_INT8_TARGET __attribute__((target("avx2,avxvnni,f16c,fma")))
 #define WISP_INT8_INLINE WISP_INT8_TARGET inline __attribute__((always_inline))
 
 namespace wisp::kernels::int8 {
@@ -49,9 +49,41 @@ WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return _mm256_add_ps(a, b); }
 
 #include "kernels/int8/tile-inl.h"
 
+constexpr Format kBlockFormat = Format::kSigned;
+
+using OffsetWeights = __m256i;
+
+template <BlockBits kBits, bool kHigh>
+WISP_INT8_INLINE OffsetWeights Offset(const uint8_t* p) {
+  const __m256i bytes = Load(p);
+  if constexpr (kBits == BlockBits::kEight) return bytes;
+  return _mm256_and_si256(kHigh ? _mm256_srli_epi16(bytes, 4) : bytes, _mm256_set1_epi8(15));
+}
+template <BlockBits>
+WISP_INT8_INLINE Sums StartAt(int32_t start) {
+  return _mm256_set1_epi32(start);
+}
+WISP_INT8_INLINE Totals TotalFrom(Sums s, int32_t) { return s; }
+WISP_INT8_INLINE Sums DotOffset(Sums s, Inputs x, OffsetWeights w) { return _mm256_dpbusd_avx_epi32(s, w, x); }
+WISP_INT8_INLINE Floats LoadScales(const Half* p) {
+  return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+}
+WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return _mm256_fmadd_ps(a, b, c); }
+
+#include "kernels/int8/blocks-inl.h"
+
+template <BlockBits kBits>
+constexpr BlockTile kBlockTiles[] = {
+    {6, MultiplyBlockTile<kBits, 6, 1>}, {3, MultiplyBlockTile<kBits, 3, 1>}, {1, MultiplyBlockTile<kBits, 1, 2>}};
+
 constexpr Tile kTiles[] = {{6, 1, MultiplyTile<6, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
                            {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
-constexpr Kernel kKernel = {.name = "int8 AVX-VNNI", .format = kFormat, .panel_width = kPanelWidth, .tiles = kTiles};
+constexpr Kernel kKernel = {
+    .name = "int8 AVX-VNNI",
+    .format = kFormat,
+    .panel_width = kPanelWidth,
+    .tiles = kTiles,
+    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // What an int8 kernel is: one instruction set's register tiles over the layout that int8.cc packs. Internal to
-// kernels/int8/ and its tests; the runtime sees Int8Ops() of kernels/kernels.h only.
+// kernels/int8/ and its tests; the runtime sees Int8Ops() and OpTable::multiply_blocks of kernels/kernels.h only.
 //
 // A product is y = scale of the row * scale of the channel * sum_k qx qw + bias, with qx and qw whole numbers from -127
 // to 127. Every kernel forms the same sums, exactly, in 32 bits (127 * 127 * 4096 < 2^26; with the shift 255 * 127 *
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <span>
 
+#include "kernels/blocks.h"
 #include "kernels/kernels.h"
 
 namespace wisp::kernels::int8 {
@@ -53,6 +54,36 @@ struct Tile {
   void (*multiply)(const TileArgs&);
 };
 
+// ---- Matrices of blocks (kernels/blocks.h). -------------------------------------------------------------------------
+// The sums of a block are exact. A tile turns each into a float, multiplies it by the weights' scale and adds that times
+// the scale of x to y's sum, block after block: a fused multiply-add where the processor has one.
+inline constexpr size_t kMostTileBlocks = 64;  // of a row in one go; longer ones are added up in several
+
+// A row of x in blocks. `q` is in Format::kSigned or kWide; zeros fill the last block.
+struct BlockRow {
+  alignas(64) int8_t q[kMostTileBlocks * kBlockColumns * 2];
+  float scale[kMostTileBlocks];
+  int32_t start[kMostTileBlocks];  // of a sum: minus BlockOffset times the sum of the block's integers
+};
+
+struct BlockTileArgs {
+  const BlockRow* x;     // the rows
+  const Half* scales;    // of the panel, from the first block on
+  const uint8_t* panel;  // its integers, from the first block on
+  size_t blocks;
+  float* y;  // [rows, kPanelRows], assigned
+};
+
+struct BlockTile {
+  size_t rows;
+  void (*multiply)(const BlockTileArgs&);
+};
+
+struct BlockTiles {
+  Format format;
+  std::span<const BlockTile> of_bits[2];  // by BlockBits; tallest first, the last has height 1
+};
+
 struct Kernel {
   const char* name;
   Format format;
@@ -60,6 +91,7 @@ struct Kernel {
   // Tallest first, wider ones before narrower ones of the same height; there is one of each height for one panel, and
   // one of height 1.
   std::span<const Tile> tiles;
+  BlockTiles blocks;
 };
 
 // Each is null where this build or this processor has none.
@@ -73,6 +105,11 @@ const Kernel* PortableKernel(int64_t target);  // `target`: one Highway target b
 // with scale NaN. Zeros fill the last group. `sum`: of the row's integers; may be null.
 using QuantiseFunction = float (*)(const float* x, size_t k, Format format, uint8_t* q, int32_t* sum);
 QuantiseFunction Quantiser(int64_t target);
+
+// Quantises k columns of a row, block by block: q_i = nearest integer (ties to even) to x_i * 127 / max |x|. A block below
+// 2^-100 becomes zeros, one that holds a NaN or an infinity zeros with scale NaN.
+using QuantiseBlocksFunction = void (*)(const float* x, size_t k, Format format, BlockBits weights, BlockRow& row);
+QuantiseBlocksFunction BlockQuantiser(int64_t target);
 
 // kGroup inputs of 8 bits at p, as one number to broadcast.
 __attribute__((always_inline)) inline int32_t LoadGroup(const uint8_t* p) {
@@ -88,6 +125,10 @@ std::span<const Kernel* const> Kernels();
 size_t PackedSize(const Kernel& kernel, size_t n, size_t k);
 void PackWeights(const Kernel& kernel, const PackWeightsArgs<>& a);
 void LinearForward(const Kernel& kernel, const LinearForwardArgs<>& a);
+void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a);  // blocks.cc
+
+// Replaces what kernels/blocks.h declares, where a kernel runs here.
+void FillBlocks(OpTable& table);
 
 }  // namespace wisp::kernels::int8
 

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "kernels/int8/portable.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/simd/half-inl.h"
 #include "kernels/simd/partial-inl.h"
 
 #include <cstring>
@@ -88,19 +89,55 @@ HWY_INLINE Floats Plus(Floats a, Floats b) { return hn::Add(a, b); }
 
 #include "kernels/int8/tile-inl.h"
 
+constexpr Format kBlockFormat = Format::kWide;
+
+using OffsetWeights = Weights;
+using DU8 = hn::Rebind<uint8_t, D16>;
+
+template <BlockBits kBits, bool kHigh>
+HWY_INLINE hn::Vec<D16> Widen(const uint8_t* p) {
+  const auto bytes = hn::LoadU(DU8(), p);
+  if constexpr (kBits == BlockBits::kEight) return hn::PromoteTo(D16(), bytes);
+  const auto pairs = hn::PromoteTo(D16(), bytes);
+  return hn::And(kHigh ? hn::ShiftRight<4>(pairs) : pairs, hn::Set(D16(), 15));
+}
+template <BlockBits kBits, bool kHigh>
+HWY_INLINE OffsetWeights Offset(const uint8_t* p) {
+  Weights weights;
+  weights.low = Widen<kBits, kHigh>(p);
+  weights.high = Widen<kBits, kHigh>(p + 2 * kLanes);
+  return weights;
+}
+// A channel's sum is spread over lanes, so that the start comes last.
+template <BlockBits>
+HWY_INLINE Sums StartAt(int32_t) {
+  return Start(nullptr);
+}
+HWY_INLINE Totals TotalFrom(const Sums& s, int32_t start) { return hn::Add(Total(s), hn::Set(D32(), start)); }
+HWY_INLINE Sums DotOffset(Sums s, Inputs x, const Weights& w) { return Dot(s, x, w); }
+HWY_INLINE Floats LoadScales(const Half* p) { return WidenHalves(DF(), p); }
+HWY_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return hn::MulAdd(a, b, c); }
+
+#include "kernels/int8/blocks-inl.h"
+
+template <BlockBits kBits>
+constexpr BlockTile kBlockTiles[] = {{2, MultiplyBlockTile<kBits, 2, 1>}, {1, MultiplyBlockTile<kBits, 1, 1>}};
+
 constexpr Tile kTiles[] = {{6, 1, MultiplyTile<6, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
                            {2, 1, MultiplyTile<2, 1>}, {1, 4, MultiplyTile<1, 4>}, {1, 1, MultiplyTile<1, 1>}};
 
 }  // namespace
 
 const int8::Kernel* Portable() {
-  static constexpr Kernel kKernel = {.name = HWY_TARGET == HWY_AVX2   ? "int8 AVX2"
-                                             : HWY_TARGET == HWY_SSE4 ? "int8 SSE4"
-                                             : HWY_TARGET == HWY_NEON ? "int8 NEON"
-                                                                      : "int8 portable",
-                                     .format = kFormat,
-                                     .panel_width = kPanelWidth,
-                                     .tiles = kTiles};
+  static constexpr Kernel kKernel = {
+      .name = HWY_TARGET == HWY_AVX2   ? "int8 AVX2"
+              : HWY_TARGET == HWY_SSE4 ? "int8 SSE4"
+              : HWY_TARGET == HWY_NEON ? "int8 NEON"
+                                       : "int8 portable",
+      .format = kFormat,
+      .panel_width = kPanelWidth,
+      .tiles = kTiles,
+      .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
   return &kKernel;
 }
 

@@ -8,6 +8,7 @@
 #include "hwy/highway.h"
 #include "kernels/simd/partial-inl.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -93,11 +94,50 @@ float QuantiseRow(const float* x, size_t k, Format format, uint8_t* q, int32_t* 
   return largest / 127.0f;
 }
 
+namespace {
+
+// `count` columns of a block, zeros behind them. Returns the sum of its integers.
+template <Format kFormat>
+int32_t StoreBlock(const float* x, size_t count, float inverse, uint8_t* q) {
+  const DF d;
+  const auto factor = hn::Set(d, inverse);
+  auto sums = hn::Zero(D32());
+  for (size_t i = 0; i < kBlockColumns; i += kLanes) {
+    const auto values = i < count ? LoadSome(d, x + i, count - i) : hn::Zero(d);
+    const auto v = hn::NearestInt(hn::Mul(values, factor));
+    StoreVector<kFormat>(v, q + i * int8::BytesOf(kFormat));
+    sums = hn::Add(sums, v);
+  }
+  return hn::GetLane(hn::SumOfLanes(D32(), sums));
+}
+
+}  // namespace
+
+void QuantiseBlocks(const float* x, size_t k, Format format, BlockBits weights, int8::BlockRow& row) {
+  constexpr float kSmallest = 0x1p-100f;
+  auto* q = reinterpret_cast<uint8_t*>(row.q);
+  for (size_t block = 0, i = 0; i < k; ++block, i += kBlockColumns) {
+    const size_t count = std::min(kBlockColumns, k - i);
+    const int32_t bits = LargestBits(x + i, count);
+    const float largest = std::bit_cast<float>(bits);
+    const bool finite = bits < 0x7f800000, counts = finite && largest >= kSmallest;
+    // No integer comes of a number that is none: its block is zeros.
+    const float inverse = counts ? 127.0f / largest : 0.0f;
+    const size_t of_block = finite ? count : 0;
+    const int32_t sum = format == Format::kWide ? StoreBlock<Format::kWide>(x + i, of_block, inverse, q)
+                                                : StoreBlock<Format::kSigned>(x + i, of_block, inverse, q);
+    row.scale[block] = counts ? largest / 127.0f : finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();
+    row.start[block] = -BlockOffset(weights) * sum;
+    q += kBlockColumns * int8::BytesOf(format);
+  }
+}
+
 }  // namespace wisp::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace wisp::kernels::int8 {
+QuantiseBlocksFunction BlockQuantiser(int64_t target) { return WISP_INT8_CHOOSE(target, QuantiseBlocks); }
 QuantiseFunction Quantiser(int64_t target) { return WISP_INT8_CHOOSE(target, QuantiseRow); }
 }  // namespace wisp::kernels::int8
 #endif

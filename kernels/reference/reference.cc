@@ -1,4 +1,5 @@
 // The reference as a table: the specification, in float.
+#include "kernels/reference/blocks.h"
 #include "kernels/reference/reference.h"
 
 namespace wisp::kernels {
@@ -48,6 +49,8 @@ const OpTable& ReferenceOps() {
       .gather_columns = ForTraining(reference::GatherColumns<float>),
       .scale_half = reference::ScaleHalf,
       .multiply_half = reference::MultiplyHalf,
+      .multiply_blocks = reference::MultiplyBlocks,
+      .embed_blocks = reference::EmbedBlocks,
       .softmax_start = ForTraining(reference::SoftmaxStart<float>),
       .softmax_stats = ForTraining(reference::SoftmaxStats<float>),
       .cross_entropy_loss = ForTraining(reference::CrossEntropyLoss<float>),

@@ -9,6 +9,7 @@
 #define HWY_TARGET_INCLUDE "kernels/simd/half.cc"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernels/simd/half-inl.h"
 #include "kernels/simd/partial-inl.h"
 
 #include <algorithm>
@@ -26,20 +27,7 @@ using DFour = hn::FixedTag<float, 4>;
 using Four = hn::Vec<DFour>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-HWY_INLINE V Widen(const Half* from) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
-  return hn::PromoteTo(D(), hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t*>(from)));
-#else
-  // No instruction for it: the bits in their places, with an exponent that is 112 too small; the product is exact, also
-  // of subnormal ones. Highway's own way takes twice as long on SSE4.
-  const D d;
-  const hn::Rebind<int32_t, D> d32;
-  // The sign spreads.
-  const auto bits = hn::PromoteTo(d32, hn::LoadU(hn::Rebind<int16_t, D>(), reinterpret_cast<const int16_t*>(from)));
-  const auto placed = hn::And(hn::ShiftLeft<13>(bits), hn::Set(d32, static_cast<int32_t>(0x8fffe000)));
-  return hn::Mul(hn::BitCast(d, placed), hn::Set(d, 0x1p112f));
-#endif
-}
+HWY_INLINE V Widen(const Half* from) { return WidenHalves(D(), from); }
 
 void ScaleHalf(const ScaleHalfArgs& a) {
   const D d;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/int8/kernel.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/fill.h"
 #include "kernels/simd/processor.h"
@@ -42,6 +43,7 @@ struct Tables {
       FillReduce(target, table);
       FillIntegers(target, table);
       FillOptimizer(target, table);
+      int8::FillBlocks(table);
       FillAttention(target, table);  // last: made of the others' entries
       all[num_all++] = &table;
     }

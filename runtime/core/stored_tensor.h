@@ -1,16 +1,30 @@
-// Where one parameter of a model lies, as it is stored: floats, or halves that are widened as they are read.
+// Where one parameter of a model lies, as it is stored: floats; halves, which are widened as they are read; or blocks of
+// small integers, which are multiplied as they lie.
 #ifndef WISP_RUNTIME_CORE_STORED_TENSOR_H_
 #define WISP_RUNTIME_CORE_STORED_TENSOR_H_
 
+#include <cstddef>
+#include <span>
+
 #include "kernels/kernels.h"
+#include "runtime/core/architecture.h"
 
 namespace wisp {
 
-// Row-major, on 64 bytes; the other is null. Halves are of tables only.
+// Row-major, on 64 bytes; blocks in their own order (kernels/blocks.h). One of the three is there. Halves are of tables
+// only.
 struct StoredTensor {
   const float* floats = nullptr;
   const kernels::Half* halves = nullptr;
+  kernels::BlockMatrix blocks = {};
 };
+
+inline std::span<const std::byte> BytesOf(const ParameterSpec& p, const StoredTensor& tensor) {
+  if (tensor.blocks.data != nullptr)
+    return {tensor.blocks.data, kernels::BlockMatrixBytes(tensor.blocks.bits, p.rows, p.cols)};
+  if (tensor.halves != nullptr) return std::as_bytes(std::span(tensor.halves, p.size()));
+  return std::as_bytes(std::span(tensor.floats, p.size()));
+}
 
 }  // namespace wisp
 

@@ -24,7 +24,7 @@ Status CheckTokens(const Architecture& a, std::span<const int32_t> tokens) {
 ClassifierSession::ClassifierSession(const Architecture& architecture, std::span<const StoredTensor> tensors,
                                      const ClassifierOptions& o)
     : name_(o.name),
-      graph_(architecture, o.device, {.use = GraphUse::kInference}),
+      graph_(architecture, o.device, InferenceOf(o.device, architecture, tensors)),
       buffers_(graph_.AllocateForInference()),
       kept_(o.num_threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn),
       cache_(graph_.AllocateCache(kept_)),
@@ -47,7 +47,7 @@ Result<std::unique_ptr<ClassifierSession>> ClassifierSession::Create(const Archi
     return std::unique_ptr<ClassifierSession>(new ClassifierSession(architecture, tensors, o));
   ClassifierOptions alone = o;
   alone.num_threads = 1;
-  const Classifier graph(architecture, o.device, {.use = GraphUse::kInference});
+  const Classifier graph(architecture, o.device, InferenceOf(o.device, architecture, tensors));
   const size_t there = graph.inference_bytes() - graph.host_bytes() + graph.cache_bytes(KeptBlocks::kInTurn) +
                        PackedWeights::PlanBytes(graph) +
                        DeviceWeights::PlanBytes(graph.parameters(), tensors, o.device.memory).at_most;

@@ -7,13 +7,10 @@ namespace {
 
 constexpr size_t kInPlaceBytes = size_t{16} << 10;  // from so many on
 
-size_t BytesOf(const ParameterSpec& p, bool halves) {
+// What it takes there. Blocks are widened: a device multiplies floats.
+size_t BytesThere(const ParameterSpec& p, const StoredTensor* tensor) {
+  const bool halves = tensor != nullptr && tensor->halves != nullptr;
   return p.size() * (halves ? sizeof(kernels::Half) : sizeof(float));
-}
-
-std::span<const std::byte> BytesOf(const ParameterSpec& p, const StoredTensor& tensor) {
-  const void* at = tensor.halves != nullptr ? static_cast<const void*>(tensor.halves) : tensor.floats;
-  return {static_cast<const std::byte*>(at), BytesOf(p, tensor.halves != nullptr)};
 }
 
 // All of them, where they lie in one piece: in a file, with little between them. Empty where they do not, as those of a
@@ -35,7 +32,8 @@ std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, st
 
 // Vectors are copied: they are read again and again, and some of them by the host.
 bool IsInPlace(const ParameterSpec& p, const StoredTensor& tensor) {
-  return p.shape != ParameterShape::kVector && BytesOf(p, tensor).size() >= kInPlaceBytes;
+  return p.shape != ParameterShape::kVector && tensor.blocks.data == nullptr &&
+         BytesOf(p, tensor).size() >= kInPlaceBytes;
 }
 
 // Of those that are copied; the slots of others are empty.
@@ -43,13 +41,24 @@ ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const Stor
                  std::vector<Slot<std::byte>>* slots) {
   ArenaPlan plan;
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const bool halves = !tensors.empty() && tensors[i].halves != nullptr;
     Slot<std::byte> slot;
     if (!in_place || !IsInPlace(parameters[i], tensors[i]))
-      slot = plan.Reserve<std::byte>(BytesOf(parameters[i], halves));
+      slot = plan.Reserve<std::byte>(BytesThere(parameters[i], tensors.empty() ? nullptr : &tensors[i]));
     if (slots != nullptr) slots->push_back(slot);
   }
   return plan;
+}
+
+const std::byte* CopyIn(const kernels::Memory& memory, const ParameterSpec& p, const StoredTensor& tensor,
+                        std::byte* to) {
+  if (tensor.blocks.data == nullptr) {
+    memory.copy_in(to, BytesOf(p, tensor).data(), BytesOf(p, tensor).size());
+    return to;
+  }
+  std::vector<float> widened(p.size());
+  kernels::WidenBlocks(tensor.blocks, 0, p.rows, p.cols, widened.data());
+  memory.copy_in(to, widened.data(), widened.size() * sizeof(float));
+  return to;
 }
 
 }  // namespace
@@ -68,8 +77,7 @@ DeviceWeights::DeviceWeights(std::span<const ParameterSpec> parameters, std::spa
     if (in_place && IsInPlace(parameters[i], tensors[i])) {
       there = shared_.At(from.data());
     } else {
-      memory.copy_in(arena_[slots[i]], from.data(), from.size());
-      there = arena_[slots[i]];
+      there = CopyIn(memory, parameters[i], tensors[i], arena_[slots[i]]);
     }
     if (tensors[i].halves != nullptr) {
       tensors_.push_back({.halves = reinterpret_cast<const kernels::Half*>(there)});

@@ -45,9 +45,7 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
 
 Session::Session(ModelFile file, const kernels::Device& device, size_t num_threads, const Executor& executor)
     : file_(std::move(file)),
-      graph_(file_.architecture(), device,
-             {.use = GraphUse::kInference,
-              .head = HeadPackingFor(*device.ops, file_.architecture(), ParameterSource(file_.tensors()))}),
+      graph_(file_.architecture(), device, InferenceOf(device, file_.architecture(), file_.tensors())),
       buffers_(graph_.AllocateForInference()),
       cache_(graph_.AllocateCache(KeptBlocks::kAll)),
       helpers_(graph_.AllocateHelpers(num_threads, executor)),
@@ -104,9 +102,7 @@ Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const S
                                         const SessionOptions& options) {
   WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
   WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
-  const HeadPacking head =
-      tensors.empty() ? HeadPacking::kTiles : HeadPackingFor(*device.ops, a, ParameterSource(tensors));
-  return MemoryOf(Recommender(a, device, {.use = GraphUse::kInference, .head = head}), tensors,
+  return MemoryOf(Recommender(a, device, InferenceOf(device, a, tensors)), tensors,
                   device.memory.is_host() ? threads : 1);
 }
 

@@ -51,10 +51,12 @@ void Embedding::LookUpTogether(const RecordContext& context, const int32_t* ids,
 
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
+  const bool blocks = weights.source.blocks(table_).data != nullptr;
   const bool halves = weights.halves_at(table_) != nullptr || (positions_ && weights.halves_at(*positions_) != nullptr);
   float* sum = norm_ ? context.forward(sum_) : y;
-  context.records.num_records > 1 && context.ops().takes_records && !halves ? LookUpTogether(context, ids, sum)
-                                                                            : LookUpEach(context, ids, halves, sum);
+  context.records.num_records > 1 && context.ops().takes_records && !halves && !blocks
+      ? LookUpTogether(context, ids, sum)
+      : LookUpEach(context, ids, halves, sum);
   if (types_) AddTypes(context, sum);
   if (norm_) norm_->Forward(context, sum, y);
   dropout_.Forward(context, context.dropout != nullptr ? context.dropout->embedding : 0, y, d_);
@@ -65,9 +67,21 @@ void Embedding::LookUpEach(const RecordContext& context, const int32_t* ids, boo
   for (size_t b = 0; b < context.records.num_records; ++b) {
     const size_t begin = context.records.begin(b), rows = context.records.size(b);
     const size_t first = FirstPosition(context.past + rows + context.after) + context.past;
+    const kernels::Half* half_positions = positions_ ? weights.halves_at(*positions_) : nullptr;
+    const bool float_positions = positions_ && half_positions == nullptr;
+    if (const kernels::BlockMatrix table = weights.source.blocks(table_); table.data != nullptr) {
+      context.ops().embed_blocks(
+          {.table = table,
+           .positions_TD = float_positions ? weights.at(*positions_) + first * d_ : nullptr,
+           .half_positions_TD = half_positions != nullptr ? half_positions + first * d_ : nullptr,
+           .ids_T = ids + begin,
+           .y_TD = y + begin * d_,
+           .rows = rows,
+           .d = d_,
+           .scale = scale_});
+      continue;
+    }
     if (halves) {
-      const kernels::Half* half_positions = positions_ ? weights.halves_at(*positions_) : nullptr;
-      const bool float_positions = positions_ && half_positions == nullptr;
       context.ops().embed_half({.table_MD = weights.halves_at(table_) == nullptr ? weights.at(table_) : nullptr,
                                 .half_table_MD = weights.halves_at(table_),
                                 .positions_TD = float_positions ? weights.at(*positions_) + first * d_ : nullptr,

@@ -28,14 +28,21 @@ struct GraphOptions {
   // Next-item head, > 0: trained with a sampled softmax of that many negatives, given in the context; such a graph does
   // not Score, and a step of it costs the same for any number of items.
   size_t num_negatives = 0;
-  // kNone for a next-item head that only scores, over a table of halves.
+  // kNone for a next-item head that only scores, over a table of halves or blocks.
   HeadPacking head = HeadPacking::kTiles;
+  // Where the parameters that it will run with lie, in the host's memory: matrices of blocks are multiplied there, and
+  // not packed as floats. Read when the graph is made.
+  std::span<const StoredTensor> stored = {};
   size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1
   // That these have together, or more where one record may have more; 0: as many as the longest have.
   size_t max_rows = 0;
   // Positions of the longest record, fewer than the architecture has: less room. 0: as many as it has.
   uint32_t max_length = 0;
 };
+
+// Of a graph that runs weights as a model file stores them (ModelFile::tensors), on the host or copied to a device.
+GraphOptions InferenceOf(const kernels::Device& device, const Architecture& architecture,
+                         std::span<const StoredTensor> stored);
 
 // What every graph has beside its layers: parameters, packed matrices and the plan of its buffers. Recommender and
 // Classifier are such; they have no virtual functions, so that an app that only scores links no gradients.

@@ -23,12 +23,26 @@ uint32_t NumPadding(std::span<const int32_t> inputs) {
 
 }  // namespace
 
+// On a device blocks are floats (DeviceWeights).
+GraphOptions InferenceOf(const kernels::Device& device, const Architecture& a, std::span<const StoredTensor> stored) {
+  GraphOptions options{.use = GraphUse::kInference};
+  if (stored.empty()) return options;
+  options.head = HeadPackingFor(*device.ops, a, ParameterSource(stored));
+  const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
+  if (device.memory.is_host()) {
+    options.stored = stored;
+  } else if (table && stored[*table].blocks.data != nullptr) {
+    options.head = HeadPacking::kTiles;
+  }
+  return options;
+}
+
 GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const GraphOptions& options)
     : architecture_(a),
       device_(device),
       parameters_(ParametersOf(a)),
       pack_plan_(*device.ops, a, options.num_negatives > 0 ? HeadPacking::kNone : options.head,
-                 options.use == GraphUse::kTraining || !device.memory.is_host()),
+                 options.use == GraphUse::kTraining || !device.memory.is_host(), options.stored),
       plan_(options.use, options.max_length > 0 ? std::min(options.max_length, a.max_length) : a.max_length,
             options.max_records, options.max_rows, device.memory.is_host()) {
   const bool is_host = device.memory.is_host();

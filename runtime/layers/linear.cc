@@ -1,5 +1,9 @@
 #include "runtime/layers/linear.h"
 
+#include <algorithm>
+
+#include "runtime/layers/parts.h"
+
 namespace wisp {
 
 LinearParameters FindLinear(const Architecture& a, const std::vector<ParameterSpec>& parameters, ParameterRole weight,
@@ -34,36 +38,53 @@ void Linear::Forward(const RecordContext& context, const float* x, float* y, siz
   ForwardKeys(context, x, {.y = y + first_key_row_, .ldy = n_}, rows);
 }
 
+void Linear::Multiply(const RecordContext& context, const Part& part, const float* x, const Output& out,
+                      size_t rows) const {
+  const Weights& weights = context.weights;
+  const float* all_bias = weights.at(which_.bias);
+  const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
+  const kernels::BlockMatrix blocks = weights.blocks_at(which_.weight);
+  if (blocks.data == nullptr) {
+    return weights.ops->linear_forward({.x_RK = x,
+                                        .ldx = k_,
+                                        .packed = part.packed,
+                                        .bias_N = bias,
+                                        .y_RN = out.y,
+                                        .ldy = out.ldy,
+                                        .rows = rows,
+                                        .n = part.n,
+                                        .k = k_,
+                                        .store = kernels::Store::kAssign});
+  }
+  const size_t panels = kernels::NumPanels(part.n);
+  const double adds = static_cast<double>(rows * kernels::kPanelRows * k_) * (rows == 1 ? kAddsOfLoneOne : 1);
+  ForEachRange(context.helpers, panels, adds, [&](size_t begin, size_t end) {
+    const size_t first = begin * kernels::kPanelRows, n = std::min(end * kernels::kPanelRows, part.n) - first;
+    weights.ops->multiply_blocks({.w = blocks,
+                                  .first = part.first + first,
+                                  .x_RK = x,
+                                  .ldx = k_,
+                                  .bias_N = bias == nullptr ? nullptr : bias + first,
+                                  .y_RN = out.y + first,
+                                  .ldy = out.ldy,
+                                  .rows = rows,
+                                  .n = n,
+                                  .k = k_,
+                                  .store = kernels::Store::kAssign});
+  });
+}
+
 void Linear::ForwardQueries(const RecordContext& context, const float* x, const Output& out,
                             const RowRange& rows) const {
-  const Weights& weights = context.weights;
+  const Part queries{context.weights.packed_at(which_.weight), 0, first_key_row_};
   float* y = out.y + rows.first * out.ldy;
-  weights.ops->linear_forward({.x_RK = x + rows.first * k_,
-                               .ldx = k_,
-                               .packed = weights.packed_at(which_.weight),
-                               .bias_N = weights.at(which_.bias),
-                               .y_RN = y,
-                               .ldy = out.ldy,
-                               .rows = rows.count,
-                               .n = first_key_row_,
-                               .k = k_,
-                               .store = kernels::Store::kAssign});
+  Multiply(context, queries, x + rows.first * k_, {.y = y, .ldy = out.ldy}, rows.count);
   if (adapter_) adapter_->UpQueries(context, y, out.ldy, rows);
 }
 
 void Linear::ForwardKeys(const RecordContext& context, const float* x, const Output& out, size_t rows) const {
-  const Weights& weights = context.weights;
-  const float* bias = weights.at(which_.bias);
-  weights.ops->linear_forward({.x_RK = x,
-                               .ldx = k_,
-                               .packed = weights.packed_keys_at(which_.weight),
-                               .bias_N = bias == nullptr ? nullptr : bias + first_key_row_,
-                               .y_RN = out.y,
-                               .ldy = out.ldy,
-                               .rows = rows,
-                               .n = n_ - first_key_row_,
-                               .k = k_,
-                               .store = kernels::Store::kAssign});
+  const Part keys{context.weights.packed_keys_at(which_.weight), first_key_row_, n_ - first_key_row_};
+  Multiply(context, keys, x, out, rows);
   if (adapter_) adapter_->UpKeys(context, out.y, out.ldy, rows);
 }
 

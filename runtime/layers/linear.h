@@ -49,6 +49,13 @@ class Linear {
   void Variance(const RecordContext& context, const float* x, const float* var_x, float* var_y, size_t n = 0) const;
 
  private:
+  // y <- x W^T + b for some rows of W: all, the queries' or the keys'. `packed`: where they are packed.
+  struct Part {
+    const float* packed;
+    size_t first, n;
+  };
+  void Multiply(const RecordContext& context, const Part& part, const float* x, const Output& out, size_t rows) const;
+
   LinearParameters which_;
   std::optional<Adapter> adapter_;
   size_t n_, k_, first_key_row_;

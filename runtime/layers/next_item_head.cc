@@ -193,17 +193,36 @@ void NextItemHead::Score(const RecordContext& context, const float* h, float* sc
   });
 }
 
-void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t first, size_t end, float* scores) const {
-  if (weights.plan->head_packing() == HeadPacking::kNone) {
-    weights.ops->multiply_half({.w_NK = weights.halves_at(table_) + first * d_,
-                                .ldw = d_,
-                                .x_K = h,
-                                .bias_N = Bias(weights, first),
-                                .y_N = scores + first,
-                                .n = end - first,
-                                .k = d_});
-    return;
+// Of some rows of h the scores of n items from `first` on, where the table lies.
+void NextItemHead::ScoreInPlace(const Weights& weights, const float* h, size_t rows, const Tile& items, float* scores,
+                                size_t ldy) const {
+  if (const kernels::BlockMatrix blocks = weights.source.blocks(table_); blocks.data != nullptr) {
+    return weights.ops->multiply_blocks({.w = blocks,
+                                         .first = items.first,
+                                         .x_RK = h,
+                                         .ldx = d_,
+                                         .bias_N = Bias(weights, items.first),
+                                         .y_RN = scores,
+                                         .ldy = ldy,
+                                         .rows = rows,
+                                         .n = items.n,
+                                         .k = d_,
+                                         .store = kernels::Store::kAssign});
   }
+  for (size_t r = 0; r < rows; ++r) {
+    weights.ops->multiply_half({.w_NK = weights.halves_at(table_) + items.first * d_,
+                                .ldw = d_,
+                                .x_K = h + r * d_,
+                                .bias_N = Bias(weights, items.first),
+                                .y_N = scores + r * ldy,
+                                .n = items.n,
+                                .k = d_});
+  }
+}
+
+void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t first, size_t end, float* scores) const {
+  if (weights.plan->head_packing() == HeadPacking::kNone)
+    return ScoreInPlace(weights, h, 1, {.index = 0, .first = first, .n = end - first}, scores + first, num_items_);
   for (; first < end; first += kHeadTile) {
     const Tile tile{first / kHeadTile, first, std::min(kHeadTile, num_items_ - first)};
     ComputeLogits(weights, tile, h, 1, scores + first);
@@ -211,10 +230,8 @@ void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t fir
 }
 
 void NextItemHead::ScoreRows(const Weights& weights, const float* h, size_t rows, float* scores) const {
-  if (weights.plan->head_packing() == HeadPacking::kNone) {
-    for (size_t r = 0; r < rows; ++r) ScoreItems(weights, h + r * d_, 0, num_items_, scores + r * num_items_);
-    return;
-  }
+  if (weights.plan->head_packing() == HeadPacking::kNone)
+    return ScoreInPlace(weights, h, rows, {.index = 0, .first = 0, .n = num_items_}, scores, num_items_);
   weights.ops->score_tiles({.x_RK = h,
                             .packed = weights.packed_at(table_),
                             .tile = kHeadTile,
@@ -228,18 +245,8 @@ void NextItemHead::ScoreRows(const Weights& weights, const float* h, size_t rows
 
 void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const {
   const size_t first = tile * kHeadTile, n = std::min(kHeadTile, num_items_ - first);
-  if (weights.plan->head_packing() == HeadPacking::kNone) {
-    for (size_t r = 0; r < rows; ++r) {
-      weights.ops->multiply_half({.w_NK = weights.halves_at(table_) + first * d_,
-                                  .ldw = d_,
-                                  .x_K = h + r * d_,
-                                  .bias_N = Bias(weights, first),
-                                  .y_N = scores + r * n,
-                                  .n = n,
-                                  .k = d_});
-    }
-    return;
-  }
+  if (weights.plan->head_packing() == HeadPacking::kNone)
+    return ScoreInPlace(weights, h, rows, {tile, first, n}, scores, n);
   ComputeLogits(weights, {tile, first, n}, h, rows, scores);
 }
 

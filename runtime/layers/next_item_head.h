@@ -63,6 +63,8 @@ class NextItemHead {
   void ForEachTile(F&& f) const;
   // Of items [first, end), whole tiles of them but for the last.
   void ScoreItems(const Weights& weights, const float* h, size_t first, size_t end, float* scores) const;
+  void ScoreInPlace(const Weights& weights, const float* h, size_t rows, const Tile& items, float* scores,
+                    size_t ldy) const;
   float* TileLogits(const RecordContext& context, const Tile& tile) const;
   float* TileMax(const RecordContext& context, const Tile& tile) const;
   void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const;

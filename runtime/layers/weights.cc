@@ -6,7 +6,9 @@
 namespace wisp {
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& a, const ParameterSource& source) {
   const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
-  if (!table || source.halves(*table) == nullptr || a.head.temperature > 0) return HeadPacking::kTiles;
+  if (!table || a.head.temperature > 0) return HeadPacking::kTiles;
+  if (source.blocks(*table).data != nullptr) return HeadPacking::kNone;
+  if (source.halves(*table) == nullptr) return HeadPacking::kTiles;
   const bool smaller =
       ops.packed_size(kHeadTile, a.width) * sizeof(float) < kHeadTile * a.width * sizeof(kernels::Half);
   return smaller ? HeadPacking::kTiles : HeadPacking::kNone;
@@ -22,7 +24,8 @@ size_t SquaredRows(const Architecture& a, const ParameterSpec& p) {
   return last ? a.blocks[p.block].attention.keys_width() : p.rows - FirstKeyRow(a, p);
 }
 
-PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacking head, bool keeps_unit_rows)
+PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacking head, bool keeps_unit_rows,
+                   std::span<const StoredTensor> stored)
     : parameters_(ParametersOf(a)),
       matrices_(parameters_.size()),
       head_parameter_(FindHeadTable(a, parameters_)),
@@ -36,6 +39,9 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     if (p.shape != ParameterShape::kMatrix) continue;
     Matrix& m = matrices_[i];
     m.first_key_row = FirstKeyRow(a, p);
+    // Squares are made of floats.
+    m.in_place = !stored.empty() && stored[i].blocks.data != nullptr && !item_variance_;
+    if (m.in_place) continue;
     m.first = size_;
     if (m.first_key_row > 0) size_ += AlignedSize(ops.packed_size(m.first_key_row, p.cols));
     const size_t n = p.rows - m.first_key_row;
@@ -67,7 +73,10 @@ void PackPlan::PackMatrix(const kernels::OpTable& ops, const ParameterSource& so
                           size_t parameter) const {
   const ParameterSpec& p = parameters_[parameter];
   const Matrix& m = matrices_[parameter];
-  const float* w = source.floats(parameter, p);
+  const kernels::BlockMatrix blocks = source.blocks(parameter);
+  std::vector<float> widened(blocks.data != nullptr ? p.size() : 0);
+  if (blocks.data != nullptr) kernels::WidenBlocks(blocks, 0, p.rows, p.cols, widened.data());
+  const float* w = blocks.data != nullptr ? widened.data() : source.floats(parameter, p);
   if (m.first_key_row > 0) {
     ops.pack_weights({.w_NK = w, .ldw = p.cols, .packed = packed + m.first, .n = m.first_key_row, .k = p.cols});
   }
@@ -76,18 +85,17 @@ void PackPlan::PackMatrix(const kernels::OpTable& ops, const ParameterSource& so
                     .packed = packed + m.keys,
                     .n = p.rows - m.first_key_row,
                     .k = p.cols});
-  if (item_variance_) PackSquares(ops, source, packed, parameter);
+  if (item_variance_) PackSquares(ops, w, packed, parameter);
 }
 
-void PackPlan::PackSquares(const kernels::OpTable& ops, const ParameterSource& source, float* packed,
-                           size_t parameter) const {
+void PackPlan::PackSquares(const kernels::OpTable& ops, const float* w_NK, float* packed, size_t parameter) const {
   const ParameterSpec& p = parameters_[parameter];
   const Matrix& m = matrices_[parameter];
   const size_t n = m.squared_rows;
   float* target = packed + m.squared;
   float* squares = target + AlignedSize(ops.packed_size(n, p.cols));
-  const float* w = source.floats(parameter, p) + m.first_key_row * p.cols;
-  ops.map({.x = w, .y = squares, .n = n * p.cols, .function = kernels::Function::kSquare});
+  ops.map(
+      {.x = w_NK + m.first_key_row * p.cols, .y = squares, .n = n * p.cols, .function = kernels::Function::kSquare});
   ops.pack_weights({.w_NK = squares, .ldw = p.cols, .packed = target, .n = n, .k = p.cols});
 }
 
@@ -113,16 +121,19 @@ void PackPlan::PackHeadTile(const kernels::OpTable& ops, const kernels::Memory& 
   const ParameterSpec& p = parameters_[*head_parameter_];
   const size_t n = std::min<size_t>(kHeadTile, p.rows - first);
   const kernels::Half* halves = source.halves(*head_parameter_);
-  const float* w = halves == nullptr ? source.floats(*head_parameter_, p) + first * p.cols : nullptr;
-  const AlignedArray<float> widened(halves != nullptr ? n * p.cols : 0, memory);
+  const kernels::BlockMatrix blocks = source.blocks(*head_parameter_);
+  const bool is_float = halves == nullptr && blocks.data == nullptr;
+  const float* w = is_float ? source.floats(*head_parameter_, p) + first * p.cols : nullptr;
+  const AlignedArray<float> widened(is_float ? 0 : n * p.cols, memory);
+  if (blocks.data != nullptr) kernels::WidenBlocks(blocks, first, n, p.cols, widened.data());
   if (halves != nullptr) {
     ops.scale_half({.x = halves + first * p.cols,
                     .y = widened.data(),
                     .n = widened.size(),
                     .a = 1.0f,
                     .store = kernels::Store::kAssign});
-    w = widened.data();
   }
+  if (!is_float) w = widened.data();
   std::vector<float> unit;
   if (constants_.has_gains()) w = UnitRows(ops, {w, first, n}, packed, unit);
   ops.pack_weights({.w_NK = w,
@@ -137,7 +148,7 @@ void PackPlan::Pack(const kernels::OpTable& ops, const kernels::Memory& memory, 
   const auto is_old = [&](size_t parameter) { return !share.changed.empty() && share.changed[parameter] == 0; };
   size_t turn = 0;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].shape != ParameterShape::kMatrix || is_old(i)) continue;
+    if (!IsPacked(i) || is_old(i)) continue;
     if (turn++ % share.num_parts == share.part) PackMatrix(ops, source, packed, i);
   }
   for (size_t tile = 0; tile < num_tiles() && !is_old(*head_parameter_); ++tile) {
@@ -148,7 +159,7 @@ void PackPlan::Pack(const kernels::OpTable& ops, const kernels::Memory& memory, 
 void PackPlan::Release(const kernels::OpTable& ops, float* packed) const {
   if (ops.release_packed == nullptr) return;
   for (size_t i = 0; i < parameters_.size(); ++i) {
-    if (parameters_[i].shape != ParameterShape::kMatrix) continue;
+    if (!IsPacked(i)) continue;
     if (matrices_[i].first_key_row > 0) ops.release_packed(packed + matrices_[i].first);
     ops.release_packed(packed + matrices_[i].keys);
     if (item_variance_) ops.release_packed(packed + matrices_[i].squared);

@@ -32,12 +32,16 @@ class ParameterSource {
   ParameterSource(const float* flat) : flat_(flat) {}
   explicit ParameterSource(std::span<const StoredTensor> tensors) : tensors_(tensors.data()) {}
 
-  // One of them is null. Halves are for inference: what trains reads floats, as only a flat buffer is written.
+  // One of the three is there. Halves and blocks are for inference: what trains reads floats, as only a flat buffer is
+  // written.
   const float* floats(size_t parameter, const ParameterSpec& p) const {
     return tensors_ != nullptr ? tensors_[parameter].floats : flat_ + p.offset;
   }
   const kernels::Half* halves(size_t parameter) const {
     return tensors_ != nullptr ? tensors_[parameter].halves : nullptr;
+  }
+  kernels::BlockMatrix blocks(size_t parameter) const {
+    return tensors_ != nullptr ? tensors_[parameter].blocks : kernels::BlockMatrix();
   }
 
  private:
@@ -53,10 +57,11 @@ size_t FirstKeyRow(const Architecture& architecture, const ParameterSpec& parame
 size_t SquaredRows(const Architecture& architecture, const ParameterSpec& parameter);
 
 // Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the
-// catalogue, or halves, which are scored where they lie.
+// catalogue, or halves and blocks, which are scored where they lie.
 enum class HeadPacking { kTiles, kNone };
 
-// What is best for scoring: halves are packed only where that makes them smaller (over 8-bit integers).
+// What is best for scoring: halves are packed only where that makes them smaller (over 8-bit integers), blocks only
+// where the rows are made of unit length.
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& architecture,
                            const ParameterSource& source);
 
@@ -66,13 +71,16 @@ class PackPlan {
   PackPlan() = default;
   // A graph without a next-item head has no tiles, whatever `head` says.
   // `keeps_unit_rows`: the unit rows of a cosine head's table are kept, for a backward pass.
+  // `stored`: of each parameter, or empty. Matrices that are blocks there are multiplied where they lie, and not packed.
   [[gnu::cold]] PackPlan(const kernels::OpTable& ops, const Architecture& architecture,
-                         HeadPacking head = HeadPacking::kTiles, bool keeps_unit_rows = false);
+                         HeadPacking head = HeadPacking::kTiles, bool keeps_unit_rows = false,
+                         std::span<const StoredTensor> stored = {});
 
   size_t size() const { return size_; }                                         // floats
   size_t offset(size_t parameter) const { return matrices_[parameter].first; }  // of a matrix, or of the head's tile 0
   size_t keys_offset(size_t parameter) const { return matrices_[parameter].keys; }  // of the rows from FirstKeyRow on
   size_t first_key_row(size_t parameter) const { return matrices_[parameter].first_key_row; }
+  bool is_in_place(size_t parameter) const { return matrices_[parameter].in_place; }
   size_t tile_stride() const { return tile_stride_; }  // floats between packed head tiles
   HeadPacking head_packing() const { return head_; }
   // What does not change with the weights, and where it begins.
@@ -102,9 +110,13 @@ class PackPlan {
  private:
   struct Matrix {
     size_t first = 0, keys = 0, squared = 0, first_key_row = 0, squared_rows = 0;
+    bool in_place = false;
   };
+  bool IsPacked(size_t parameter) const {
+    return parameters_[parameter].shape == ParameterShape::kMatrix && !matrices_[parameter].in_place;
+  }
   void PackMatrix(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
-  void PackSquares(const kernels::OpTable& ops, const ParameterSource& source, float* packed, size_t parameter) const;
+  void PackSquares(const kernels::OpTable& ops, const float* w_NK, float* packed, size_t parameter) const;
   struct TableRows {
     const float* w;  // the first of them
     size_t first, n;
@@ -137,6 +149,10 @@ struct Weights {
 
   const float* at(size_t parameter) const { return source.floats(parameter, (*parameters)[parameter]); }
   const kernels::Half* halves_at(size_t parameter) const { return source.halves(parameter); }
+  // Where products read it as it is stored; null data where it is packed.
+  kernels::BlockMatrix blocks_at(size_t parameter) const {
+    return plan->is_in_place(parameter) ? source.blocks(parameter) : kernels::BlockMatrix();
+  }
   const float* at(const std::optional<size_t>& parameter) const { return parameter ? at(*parameter) : nullptr; }
   const float* packed_at(size_t parameter) const { return packed + plan->offset(parameter); }
   const float* packed_keys_at(size_t parameter) const { return packed + plan->keys_offset(parameter); }

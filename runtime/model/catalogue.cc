@@ -144,7 +144,7 @@ Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> item
   std::vector<float> unused;
   grown.contents = ContentsOf(base, unused);
   grown.contents.weights = {};
-  grown.contents.tables = base.tables();
+  grown.contents.storage = base.storage();
   grown.contents.architecture.num_items += static_cast<uint32_t>(items.size());
   WISP_RETURN_IF_ERROR(Validate(grown.contents.architecture));
   const auto from = ParametersOf(base.architecture()), to = ParametersOf(grown.contents.architecture);
@@ -174,7 +174,7 @@ Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::st
   if (retired.size() == base.num_items())
     return InvalidArgument(base.name(), ": all its items would be retired; one at least must be left to recommend");
   ModelContents contents = ContentsOf(base, room);
-  contents.tables = base.tables();
+  contents.storage = base.storage();
   contents.retired.assign(retired.begin(), retired.end());
   return contents;
 }

@@ -81,7 +81,8 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
   uint64_t count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), most) : 0;
   if (spans_all) count = metadata.flat_size;
   const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32,
-                                          .shape = {&count, 1}};
+                                          .shape = {&count, 1},
+                                          .bytes = count * sizeof(uint32_t)};
   WISP_RETURN_IF_ERROR(metadata::CheckTensor(name, tensor, expected));
   metadata.slots.push_back(slot);
   metadata.arrays.push_back(metadata::ArrayOf(tensor));

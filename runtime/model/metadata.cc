@@ -21,7 +21,11 @@ const char* TypeName(schema::ElementType type) {
     case schema::ElementType::F16:
       return "f16";
     case schema::ElementType::I8:
+      return "i8";
+    case schema::ElementType::I8Blocks:
       return "int8";
+    case schema::ElementType::I4Blocks:
+      return "int4";
   }
   return nullptr;
 }
@@ -281,20 +285,16 @@ Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const 
   const auto& shape = *tensor.shape();
   WISP_RETURN_IF_ERROR(CheckAlignment(name, shape));
   bool equal = shape.size() == expected.shape.size();
-  uint64_t count = 1;
-  for (size_t i = 0; equal && i < shape.size(); ++i) {
+  for (size_t i = 0; equal && i < shape.size(); ++i)
     equal = shape.Get(static_cast<flatbuffers::uoffset_t>(i)) == expected.shape[i];
-    count *= expected.shape[i];
-  }
   if (!equal) {
     const std::string found = shape.size() > 4 ? std::to_string(shape.size()) + " dimensions"
                                                : "shape " + ShapeText(shape.data(), shape.size());
     return InvalidData(which, " has ", found, ", the architecture needs ",
                        ShapeText(expected.shape.data(), expected.shape.size()));
   }
-  const uint64_t bytes = count * (expected.type == schema::ElementType::F16 ? sizeof(uint16_t) : sizeof(uint32_t));
-  if (tensor.bytes() != bytes) {
-    return InvalidData(which, " has ", tensor.bytes(), " bytes, its shape needs ", bytes);
+  if (tensor.bytes() != expected.bytes) {
+    return InvalidData(which, " has ", tensor.bytes(), " bytes, its shape needs ", expected.bytes);
   }
   return OkStatus();
 }

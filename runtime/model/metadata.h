@@ -53,10 +53,11 @@ Result<Architecture> ReadArchitecture(const std::string& name, const schema::Arc
 // Whether the numbers lie on 8 bytes: the FlatBuffers verifier (2.0.8) checks the alignment of a vector's length only.
 Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_t>& values);
 
-// Name, type and shape of a tensor that must be `type` [dimensions]; bytes must agree with the shape.
+// Name, type and shape of a tensor that must be `type` [dimensions], of so many bytes.
 struct ExpectedTensor {
   schema::ElementType type;
   std::span<const uint64_t> shape;
+  uint64_t bytes;
   const char* readable = nullptr;  // all types that would do, for messages; null: `type` alone
 };
 Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected);

@@ -43,6 +43,12 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
   return {tensors[0].floats, flat_size};
 }
 
+bool IsFinite(const ParameterSpec& p, const StoredTensor& tensor) {
+  if (tensor.blocks.data != nullptr) return kernels::HasFiniteScales(tensor.blocks, p.rows, p.cols);
+  if (tensor.halves != nullptr) return std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite);
+  return metadata::AllFinite({tensor.floats, p.size()});
+}
+
 // An adapter without its base cannot be run, and so is refused where a model is asked for.
 Status CheckAccepted(Accept accept, const std::string& name, const metadata::ModelMetadata& model) {
   const bool is_adapter = model.architecture.adapter.has_value();
@@ -72,6 +78,8 @@ Status ModelFile::Impl::Load(Accept accept, const std::string& name, std::span<c
     StoredTensor& tensor = tensors.emplace_back();
     if (model.types[i] == schema::ElementType::F16) {
       tensor.halves = reinterpret_cast<const kernels::Half*>(data);
+    } else if (const auto bits = metadata::BitsOf(model.types[i])) {
+      tensor.blocks = {.data = data, .bits = *bits};
     } else {
       tensor.floats = reinterpret_cast<const float*>(data);
     }
@@ -113,10 +121,7 @@ Status ModelFile::Impl::CheckWeights() const {
   for (size_t i = first; i < tensors.size(); ++i) {
     const ParameterSpec& p = parameters[i];
     const StoredTensor& tensor = tensors[i];
-    const bool finite = tensor.halves != nullptr
-                            ? std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite)
-                            : metadata::AllFinite({tensor.floats, p.size()});
-    if (!finite) return InvalidData(view.name, ": tensor ", p.name, " holds a number that is not finite");
+    if (!IsFinite(p, tensor)) return InvalidData(view.name, ": tensor ", p.name, " holds a number that is not finite");
   }
   return OkStatus();
 }
@@ -178,6 +183,22 @@ std::span<const StoredTensor> ModelFile::tensors() const { return impl_->tensors
 const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index].floats; }
 std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
 
+bool MayBeBlocks(const Architecture& a, const ParameterSpec& p) {
+  if (a.re_attention == ReAttention::kOn) return false;
+  switch (p.role) {
+    case ParameterRole::kItemTable:
+    case ParameterRole::kOutputTable:
+      return a.head.temperature == 0;
+    case ParameterRole::kQkvWeight:
+    case ParameterRole::kAttentionOutWeight:
+    case ParameterRole::kFeedForwardInWeight:
+    case ParameterRole::kFeedForwardOutWeight:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Status CheckDatasetName(const std::string& name) {
   if (metadata::IsText(name, metadata::Lines::kOne)) return OkStatus();
   return InvalidArgument(
@@ -193,7 +214,9 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
     const ParameterSpec& p = impl_->parameters[i];
     const StoredTensor& tensor = impl_->tensors[i];
     float* to = room.data() + p.offset;
-    if (tensor.halves != nullptr) {
+    if (tensor.blocks.data != nullptr) {
+      kernels::WidenBlocks(tensor.blocks, 0, p.rows, p.cols, to);
+    } else if (tensor.halves != nullptr) {
       std::transform(tensor.halves, tensor.halves + p.size(), to, kernels::ToFloat);
     } else {
       std::copy_n(tensor.floats, p.size(), to);
@@ -202,10 +225,15 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
   return room;
 }
 
-TableStorage ModelFile::tables() const {
-  const bool halves = std::any_of(impl_->tensors.begin(), impl_->tensors.end(),
-                                  [](const StoredTensor& tensor) { return tensor.halves != nullptr; });
-  return halves ? TableStorage::kHalf : TableStorage::kFloat;
+WeightStorage ModelFile::storage() const {
+  const auto of = [](const StoredTensor& t) {
+    if (t.blocks.data != nullptr)
+      return t.blocks.bits == kernels::BlockBits::kFour ? WeightStorage::kInt4 : WeightStorage::kInt8;
+    return t.halves != nullptr ? WeightStorage::kHalf : WeightStorage::kFloat;
+  };
+  WeightStorage storage = WeightStorage::kFloat;
+  for (const StoredTensor& tensor : impl_->tensors) storage = std::max(storage, of(tensor));
+  return storage;
 }
 
 ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {

@@ -9,7 +9,7 @@
 // both may change in schema/README.md. In short: a 64-byte header with magic, versions, sizes and hashes; FlatBuffers
 // metadata of at most 64 MiB (architecture, tensors, items, provenance); weights on 16 KiB pages, each tensor on 64
 // bytes. Files of this writer have one segment that is, byte for byte, the flat buffer of ParametersOf(architecture),
-// unless their tables are of halves, or the file is of an adapter, which holds its own matrices alone.
+// unless they are stored as halves or in blocks, or the file is of an adapter, which holds its own matrices alone.
 //
 // The checks, in release builds too: header and metadata hashes, FlatBuffers verifier with tight limits, enum ranges,
 // sizes without overflow, shapes against the architecture, every tensor exactly once, alignment in memory, texts in
@@ -38,7 +38,7 @@ struct ModelMetadata;
 }
 
 // schema/README.md says what is new in each.
-inline constexpr uint32_t kModelFormatVersion = 7;
+inline constexpr uint32_t kModelFormatVersion = 8;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
@@ -76,9 +76,15 @@ struct ProvenanceEntry {
   bool operator==(const ProvenanceEntry&) const = default;
 };
 
-// How the tables (ParameterShape::kTable: items, positions, an output table) are stored; all else is floats. kHalf:
-// rounded to the nearest half (kernels/half.h) on writing, which takes half the room in the file and in memory.
-enum class TableStorage : uint8_t { kFloat, kHalf };
+// How weights are stored; all that is not named is floats. kHalf: the tables (ParameterShape::kTable: items, positions,
+// an output table) rounded to the nearest half (kernels/half.h) on writing. kInt8, kInt4: the matrices of blocks of
+// layers (MayBeBlocks) in blocks of integers of 8 or 4 bits with a scale each (kernels/blocks.h), the tables that may be
+// in blocks of 8 bits, other tables as halves.
+enum class WeightStorage : uint8_t { kFloat, kHalf, kInt8, kInt4 };
+
+// Whether a parameter may be stored in blocks: weights of layers' linear maps, the item table, an output table. Not of
+// models with Re-Attention, which needs squares of floats; nor a table of which a cosine head makes rows of unit length.
+bool MayBeBlocks(const Architecture& architecture, const ParameterSpec& p);
 
 // How a text becomes items of a classifier; the tokens are its item keys. kWhitespaceLower makes A-Z small before it
 // looks.
@@ -110,7 +116,7 @@ struct ModelContents {
   std::string description;
   std::string created_by;  // program and version
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
-  TableStorage tables = TableStorage::kFloat;
+  WeightStorage storage = WeightStorage::kFloat;
   // With an adapter, and only then: content_hash() of the model that it stands beside. The file holds the adapter's
   // matrices alone; keys, names, retired items, the tokenizer and the origin of the bias are the base's and are not
   // written.
@@ -181,15 +187,15 @@ class ModelFile {
   std::span<const ParameterSpec> parameters() const;
   // Where they lie in the file, in the same order: for ParameterSource (runtime/layers/weights.h).
   std::span<const StoredTensor> tensors() const;
-  // Row-major [rows, cols] of parameters()[parameter_index], on 64 bytes; null where they are halves.
+  // Row-major [rows, cols] of parameters()[parameter_index], on 64 bytes; null where they are halves or blocks.
   const float* Tensor(size_t parameter_index) const;
-  // All of them as one flat buffer laid out by ParametersOf; empty when the file has another layout: tables of halves.
+  // All of them as one flat buffer laid out by ParametersOf; empty when the file has another layout: tables of halves, blocks.
   std::span<const float> flat_weights() const;
   // The same of any file: as they lie where they can, or else copied to `room` and widened.
   std::span<const float> AllWeights(std::vector<float>& room) const;
 
-  // kHalf where one of them is.
-  TableStorage tables() const;
+  // kInt4 where a tensor is, else kInt8, else kHalf.
+  WeightStorage storage() const;
 
   uint32_t num_items() const { return architecture().num_items; }
   bool has_item_keys() const;
@@ -227,7 +233,7 @@ class ModelFile {
   std::unique_ptr<Impl> impl_;
 };
 
-// What is in the file, for another that says the same or more; its tables are written as floats unless told otherwise.
+// What is in the file, for another that says the same or more; its weights are written as floats unless told otherwise.
 // `room`: for weights that do not lie as they are written, and must live as long as what is returned.
 ModelContents ContentsOf(const ModelFile& file, std::vector<float>& room);
 

@@ -20,6 +20,16 @@ std::string Short(std::string_view text) {
   return std::string("\"").append(text).append("\"");
 }
 
+}  // namespace
+
+std::optional<kernels::BlockBits> BitsOf(schema::ElementType type) {
+  if (type == schema::ElementType::I8Blocks) return kernels::BlockBits::kEight;
+  if (type == schema::ElementType::I4Blocks) return kernels::BlockBits::kFour;
+  return std::nullopt;
+}
+
+namespace {
+
 Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& texts) {
   std::unordered_map<std::string_view, size_t> index_of;
   for (size_t i = 0; i < model.parameters.size(); ++i) index_of[model.parameters[i].name] = i;
@@ -42,12 +52,19 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     const ParameterSpec& p = model.parameters[found->second];
     const uint64_t shape[2] = {p.rows, p.cols};
     const size_t skip = p.shape == ParameterShape::kVector ? 1 : 0;
-    const bool may_be_half = p.shape == ParameterShape::kTable;
+    const bool may_be_half = p.shape == ParameterShape::kTable, may_be_blocks = MayBeBlocks(model.architecture, p);
+    const std::optional<kernels::BlockBits> bits = BitsOf(tensor.type());
     schema::ElementType& type = model.types[found->second];
-    if (may_be_half && tensor.type() == schema::ElementType::F16) type = schema::ElementType::F16;
+    if ((may_be_half && tensor.type() == schema::ElementType::F16) || (may_be_blocks && bits)) type = tensor.type();
     WISP_RETURN_IF_ERROR(CheckTensor(
         name, tensor,
-        {.type = type, .shape = std::span(shape).subspan(skip), .readable = may_be_half ? "f32 or f16" : "f32"}));
+        {.type = type,
+         .shape = std::span(shape).subspan(skip),
+         .bytes = bits && may_be_blocks
+                      ? kernels::BlockMatrixBytes(*bits, p.rows, p.cols)
+                      : p.size() * (type == schema::ElementType::F16 ? sizeof(kernels::Half) : sizeof(float)),
+         .readable = may_be_blocks ? (may_be_half ? "f32, f16, int8 or int4" : "f32, int8 or int4")
+                                   : (may_be_half ? "f32 or f16" : "f32")}));
     model.array_of_parameter[found->second] = i;
     model.arrays.push_back(ArrayOf(tensor));
   }

@@ -10,6 +10,7 @@
 
 #include "runtime/core/architecture.h"
 #include "runtime/core/status.h"
+#include "runtime/core/stored_tensor.h"
 #include "runtime/model/container.h"
 #include "runtime/model/model_file.h"
 #include "schema/generated/model_generated.h"
@@ -29,13 +30,16 @@ struct ModelMetadata {
   std::vector<ParameterSpec> parameters;            // StoredParameters
   std::vector<container::Array> arrays;             // in the order of the file
   std::vector<size_t> array_of_parameter;           // index into `arrays`
-  std::vector<schema::ElementType> types;           // of each parameter: F32, or F16 of a table
+  std::vector<schema::ElementType> types;           // of each parameter: F32, F16 of a table, or blocks
   std::vector<ProvenanceEntry> provenance;
   std::vector<int32_t> retired;  // ascending
   std::span<const uint64_t> segment_bytes() const {
     return {root->segment_bytes()->data(), root->segment_bytes()->size()};
   }
 };
+
+// Of blocks; nothing of other types.
+std::optional<kernels::BlockBits> BitsOf(schema::ElementType type);
 
 // Everything that can be said of the metadata without looking at the weights. Sentences start with `name`.
 Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const std::byte> metadata);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/core/arena.h"
 #include "runtime/core/hash.h"
 #include "runtime/model/container.h"
 #include "runtime/model/metadata.h"
@@ -92,8 +93,20 @@ std::vector<uint32_t> SortedByKey(const std::vector<std::string>& keys) {
   return order;
 }
 
-bool IsHalf(const ModelContents& contents, const ParameterSpec& p) {
-  return contents.tables == TableStorage::kHalf && p.shape == ParameterShape::kTable;
+schema::ElementType TypeOf(const ModelContents& contents, const ParameterSpec& p) {
+  const bool is_table = p.shape == ParameterShape::kTable;
+  switch (contents.storage) {
+    case WeightStorage::kFloat:
+      return schema::ElementType::F32;
+    case WeightStorage::kInt8:
+    case WeightStorage::kInt4:
+      if (!MayBeBlocks(contents.architecture, p)) break;
+      return contents.storage == WeightStorage::kInt8 || is_table ? schema::ElementType::I8Blocks
+                                                                  : schema::ElementType::I4Blocks;
+    case WeightStorage::kHalf:
+      break;
+  }
+  return is_table ? schema::ElementType::F16 : schema::ElementType::F32;
 }
 
 struct WeightArrays {
@@ -112,8 +125,7 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
     const size_t skip = p.shape == ParameterShape::kVector ? 1 : 0;
     const auto name = builder.CreateString(p.name);
     const auto dimensions = builder.CreateVector(shape + skip, 2 - skip);
-    const auto type = IsHalf(contents, p) ? schema::ElementType::F16 : schema::ElementType::F32;
-    tensors.push_back(schema::CreateTensor(builder, name, type, dimensions, 0, placement.offsets[i],
+    tensors.push_back(schema::CreateTensor(builder, name, TypeOf(contents, p), dimensions, 0, placement.offsets[i],
                                            weights.arrays[i].size(), Hash64(weights.arrays[i])));
   }
   return builder.CreateVector(tensors);
@@ -184,12 +196,49 @@ Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const Param
   return halves;
 }
 
+// The nearest blocks. kInvalidArgument when a scale is beyond halves.
+Result<AlignedArray<std::byte>> BlocksOf(const std::string& path, const ParameterSpec& p, kernels::BlockBits bits,
+                                         std::span<const float> values) {
+  AlignedArray<std::byte> blocks(kernels::BlockMatrixBytes(bits, p.rows, p.cols));
+  if (kernels::PackBlocks(bits, values.data(), p.rows, p.cols, blocks.data())) return blocks;
+  return InvalidArgument(path, ": tensor ", p.name, " holds a weight too large for blocks of integers, whose scale is ",
+                         "at most ", static_cast<int>(kernels::kLargestHalf), ": it must stay f32");
+}
+
+// What is written of a parameter: its floats where they lie, or a copy in another type.
+class StoredArray {
+ public:
+  static Result<StoredArray> Of(const std::string& path, const ModelContents& contents, const ParameterSpec& p) {
+    StoredArray array;
+    const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
+    if (!metadata::AllFinite(values))
+      return InvalidArgument(path, ": tensor ", p.name, " holds a number that is not finite");
+    const schema::ElementType type = TypeOf(contents, p);
+    array.bytes_ = std::as_bytes(values);
+    if (type == schema::ElementType::F16) {
+      WISP_ASSIGN_OR_RETURN(array.halves_, HalvesOf(path, p, values));
+      array.bytes_ = std::as_bytes(std::span(array.halves_));
+    } else if (const auto bits = metadata::BitsOf(type)) {
+      WISP_ASSIGN_OR_RETURN(array.blocks_, BlocksOf(path, p, *bits, values));
+      array.bytes_ = {array.blocks_.data(), array.blocks_.size()};
+    }
+    return array;
+  }
+  std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  std::vector<kernels::Half> halves_;
+  AlignedArray<std::byte> blocks_;
+  std::span<const std::byte> bytes_;
+};
+
 // The oldest reader that understands all of it (schema/README.md).
 container::Format FormatOf(const ModelContents& contents) {
   container::Format format = metadata::FormatFor(metadata::kModelFormat, contents.architecture);
-  if (contents.tables == TableStorage::kHalf) format.oldest_reader = std::max(format.oldest_reader, 3u);
+  if (contents.storage >= WeightStorage::kHalf) format.oldest_reader = std::max(format.oldest_reader, 3u);
   if (!contents.retired.empty()) format.oldest_reader = std::max(format.oldest_reader, 6u);
   if (!contents.tokenizer.empty()) format.oldest_reader = std::max(format.oldest_reader, 7u);
+  if (contents.storage >= WeightStorage::kInt8) format.oldest_reader = std::max(format.oldest_reader, 8u);
   return format;
 }
 
@@ -222,19 +271,11 @@ Status Write(const std::string& path, const ModelContents& contents) {
   WISP_RETURN_IF_ERROR(CheckContents(path, contents));
   WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(ParametersOf(contents.architecture))));
   const std::vector<ParameterSpec> parameters = StoredParameters(contents.architecture);
+  std::vector<StoredArray> stored;
   std::vector<std::span<const std::byte>> arrays;
-  std::vector<std::vector<kernels::Half>> halves;
   for (const ParameterSpec& p : parameters) {
-    const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
-    if (!metadata::AllFinite(values)) {
-      return InvalidArgument(path, ": tensor ", p.name, " holds a number that is not finite");
-    }
-    if (IsHalf(contents, p)) {
-      WISP_ASSIGN_OR_RETURN(halves.emplace_back(), HalvesOf(path, p, values));
-      arrays.push_back(std::as_bytes(std::span(halves.back())));
-    } else {
-      arrays.push_back(std::as_bytes(values));
-    }
+    WISP_ASSIGN_OR_RETURN(StoredArray array, StoredArray::Of(path, contents, p));
+    arrays.push_back(stored.emplace_back(std::move(array)).bytes());
   }
   FlatBufferBuilder builder;
   BuildModel(builder, contents, {.parameters = parameters, .arrays = arrays});

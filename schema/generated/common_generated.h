@@ -439,33 +439,39 @@ enum class ElementType : uint8_t {
   U32 = 1,
   F16 = 2,
   I8 = 3,
+  I8Blocks = 4,
+  I4Blocks = 5,
   MIN = F32,
-  MAX = I8
+  MAX = I4Blocks
 };
 
-inline const ElementType (&EnumValuesElementType())[4] {
+inline const ElementType (&EnumValuesElementType())[6] {
   static const ElementType values[] = {
     ElementType::F32,
     ElementType::U32,
     ElementType::F16,
-    ElementType::I8
+    ElementType::I8,
+    ElementType::I8Blocks,
+    ElementType::I4Blocks
   };
   return values;
 }
 
 inline const char * const *EnumNamesElementType() {
-  static const char * const names[5] = {
+  static const char * const names[7] = {
     "F32",
     "U32",
     "F16",
     "I8",
+    "I8Blocks",
+    "I4Blocks",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameElementType(ElementType e) {
-  if (flatbuffers::IsOutRange(e, ElementType::F32, ElementType::I8)) return "";
+  if (flatbuffers::IsOutRange(e, ElementType::F32, ElementType::I4Blocks)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesElementType()[index];
 }

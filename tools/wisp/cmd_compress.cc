@@ -1,4 +1,5 @@
-// wisp compress: the same model with its tables as halves (docs/f16.md).
+// wisp compress: the same model in fewer bytes: its tables as halves (docs/f16.md), or its matrices in blocks of small
+// integers (docs/quantised.md).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,14 +15,51 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// All of it but how tables are stored. Rounding is post-processing: what the provenance states holds as before.
-Status Write(const CompressArguments& a, const ModelFile& model) {
-  if (model.tables() == TableStorage::kHalf) return InvalidArgument(a.model, ": its tables are f16 already");
+struct Target {
+  WeightStorage storage;
+  const char* said;  // of it in a description
+};
+
+Result<Target> TargetOf(const CompressArguments& a) {
+  if (a.int8 && a.int4) return InvalidArgument("--int8 and --int4 are both given; allowed is one of them");
+  if (a.tables != "f16") return InvalidArgument("--tables is '", a.tables, "', allowed is f16");
+  if (a.int8) return Target{WeightStorage::kInt8, "weights in blocks of 8-bit integers"};
+  if (a.int4) return Target{WeightStorage::kInt4, "weights in blocks of 4-bit integers, tables of 8-bit ones"};
+  return Target{WeightStorage::kHalf, "tables rounded to f16"};
+}
+
+const char* NameOf(WeightStorage storage) {
+  switch (storage) {
+    case WeightStorage::kFloat:
+      return "f32";
+    case WeightStorage::kHalf:
+      return "f16";
+    case WeightStorage::kInt8:
+      return "int8";
+    case WeightStorage::kInt4:
+      return "int4";
+  }
+  return "";
+}
+
+Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
+  if (model.storage() >= storage)
+    return InvalidArgument(a.model, ": its ", (storage == WeightStorage::kHalf ? "tables are " : "weights are "),
+                           NameOf(model.storage()), " already");
+  const auto may = [&](const ParameterSpec& p) { return MayBeBlocks(model.architecture(), p); };
+  if (storage == WeightStorage::kHalf || std::any_of(model.parameters().begin(), model.parameters().end(), may))
+    return OkStatus();
+  return Unsupported(a.model, ": a model with Re-Attention computes with squares of its weights as floats; allowed is ",
+                     "--tables f16");
+}
+
+// All of it but how weights are stored. Rounding is post-processing: what the provenance states holds as before.
+Status Write(const CompressArguments& a, const ModelFile& model, const Target& target) {
   std::vector<float> room;
   ModelContents contents = ContentsOf(model, room);
-  contents.tables = TableStorage::kHalf;
+  contents.storage = target.storage;
   contents.description +=
-      (contents.description.empty() ? "" : "; ") + ("tables rounded to f16 by wisp compress " + Version());
+      (contents.description.empty() ? "" : "; ") + std::string(target.said) + " by wisp compress " + Version();
   return WriteModel(a.out, contents);
 }
 
@@ -39,7 +77,7 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
   const double largest = LargestError(before, after);
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", Json({{"model", a.out},
-                              {"tables", a.tables},
+                              {"weights", NameOf(after.storage())},
                               {"bytes", after.size_bytes()},
                               {"bytes_before", before.size_bytes()},
                               {"largest_rounding", largest}})
@@ -47,7 +85,8 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
                             .c_str());
     return;
   }
-  std::printf("%s: tables in f16, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", a.out.c_str(),
+  std::printf("%s: %s in %s, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", a.out.c_str(),
+              (after.storage() == WeightStorage::kHalf ? "tables" : "weights"), NameOf(after.storage()),
               static_cast<unsigned long long>(after.size_bytes()), static_cast<unsigned long long>(before.size_bytes()),
               largest);
 }
@@ -55,10 +94,11 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
 }  // namespace
 
 Status Compress(const CompressArguments& a, OutputFormat format) {
-  if (a.tables != "f16") return InvalidArgument("--tables is '", a.tables, "', allowed is f16");
+  WISP_ASSIGN_OR_RETURN(const Target target, TargetOf(a));
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
-  WISP_RETURN_IF_ERROR(Write(a, before));
+  WISP_RETURN_IF_ERROR(Check(a, before, target.storage));
+  WISP_RETURN_IF_ERROR(Write(a, before, target));
   WISP_ASSIGN_OR_RETURN(const ModelFile after, ModelFile::Open(a.out, Verify::kFull, Accept::kAny));
   Print(a, before, after, format);
   return OkStatus();

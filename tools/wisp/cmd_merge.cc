@@ -21,7 +21,7 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   contents.architecture = WithoutAdapter(file.architecture());
   contents.weights = merged;
   contents.base_hash = 0;
-  contents.tables = file.tables();
+  contents.storage = file.storage();
   contents.description += (contents.description.empty() ? "" : "; ") + ("adapter merged by wisp " + Version());
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (format == OutputFormat::kJson) {

@@ -56,12 +56,13 @@ Json ProvenanceJson(const ProvenanceEntry& p) {
 }
 
 const char* TypeOf(const ModelFile& m, size_t parameter) {
-  return m.tensors()[parameter].halves != nullptr ? "f16" : "f32";
+  const StoredTensor& t = m.tensors()[parameter];
+  if (t.blocks.data != nullptr) return t.blocks.bits == kernels::BlockBits::kEight ? "int8" : "int4";
+  return t.halves != nullptr ? "f16" : "f32";
 }
 
-size_t BytesOf(const ModelFile& m, size_t parameter) {
-  return m.parameters()[parameter].size() *
-         (m.tensors()[parameter].halves != nullptr ? sizeof(kernels::Half) : sizeof(float));
+std::span<const std::byte> BytesOf(const ModelFile& m, size_t parameter) {
+  return BytesOf(m.parameters()[parameter], m.tensors()[parameter]);
 }
 
 std::string Hex(uint64_t hash) {
@@ -70,12 +71,8 @@ std::string Hex(uint64_t hash) {
   return text;
 }
 
-// Of what is stored, row-major.
-uint64_t HashOf(const ModelFile& m, size_t parameter) {
-  const StoredTensor& t = m.tensors()[parameter];
-  const void* data = t.halves != nullptr ? static_cast<const void*>(t.halves) : t.floats;
-  return Hash64({static_cast<const std::byte*>(data), BytesOf(m, parameter)});
-}
+// Of what is stored, in the order of the file.
+uint64_t HashOf(const ModelFile& m, size_t parameter) { return Hash64(BytesOf(m, parameter)); }
 
 Json InspectJson(const std::string& path, const ModelFile& m) {
   Json tensors = Json::array(), provenance = Json::array();
@@ -85,7 +82,7 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
                        {"rows", p.rows},
                        {"columns", p.cols},
                        {"type", TypeOf(m, i)},
-                       {"bytes", BytesOf(m, i)},
+                       {"bytes", BytesOf(m, i).size()},
                        {"hash", Hex(HashOf(m, i))}});
   }
   for (const ProvenanceEntry& p : m.provenance()) provenance.push_back(ProvenanceJson(p));
@@ -183,8 +180,8 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length,
                                     a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
   const ParameterSource weights(model.tensors());
-  const Recommender graph(model.architecture(), *ops,
-                          {.use = GraphUse::kInference, .head = HeadPackingFor(*ops, model.architecture(), weights)});
+  const kernels::Device device(*ops);
+  const Recommender graph(model.architecture(), device, InferenceOf(device, model.architecture(), model.tensors()));
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q =
       EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers, model.retired());

@@ -121,6 +121,7 @@ struct EmbedArguments {
 
 struct CompressArguments {
   std::string model, out, tables = "f16";
+  bool int8 = false, int4 = false;
 };
 
 struct InspectArguments {

@@ -266,14 +266,17 @@ class CommandLine {
     m->add_option("--out", merge_.out, "Model file to write")->required();
     chosen_.OnCall(m, Merge, merge_);
     CLI::App* s = app_.add_subcommand("compress",
-                                      "Write a model with its tables as 16-bit numbers: half the room for them, in the "
-                                      "file and in memory (docs/f16.md).\n"
+                                      "Write a model in fewer bytes: its tables as 16-bit numbers (docs/f16.md), or "
+                                      "its weights as 8-bit or 4-bit integers in blocks (docs/quantised.md).\n"
                                       "Everything else stays as it is, a guarantee too.\n"
-                                      "  wisp compress m.wisp --out small.wisp");
-    s->add_option("model,--model", compress_.model, "Model file of a recommender or a classifier")->required();
+                                      "  wisp compress m.wisp --out small.wisp\n"
+                                      "  wisp compress gpt2.wisp --int8 --out gpt2-int8.wisp");
+    s->add_option("model,--model", compress_.model, "Model file, of any kind but an adapter")->required();
     s->add_option("--out", compress_.out, "Model file to write")->required();
     s->add_option("--tables", compress_.tables, "How items' and positions' tables are stored: f16")
         ->capture_default_str();
+    s->add_flag("--int8", compress_.int8, "Weights of layers and of items in blocks of 8-bit integers");
+    s->add_flag("--int4", compress_.int4, "Weights of layers in blocks of 4-bit integers, of items of 8-bit ones");
     chosen_.OnCall(s, Compress, compress_);
   }
 

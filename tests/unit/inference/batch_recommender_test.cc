@@ -31,10 +31,10 @@ Histories RandomHistories(const Architecture& a, size_t count, uint32_t seed) {
 
 class BatchRecommenderTest : public ::testing::Test {
  protected:
-  void Write(const Architecture& a, uint32_t seed, TableStorage tables = TableStorage::kFloat) {
+  void Write(const Architecture& a, uint32_t seed, WeightStorage tables = WeightStorage::kFloat) {
     const std::vector<float> weights = testing::RandomWeights(a, seed);
     ASSERT_TRUE(
-        WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .tables = tables}).ok());
+        WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .storage = tables}).ok());
   }
 
   // A batch of `session`'s against one by one in a session of its own.
@@ -82,7 +82,7 @@ TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
   uint32_t seed = 200;
   for (const Architecture& a : all) {
     ++seed;
-    Write(a, seed, seed % 2 == 0 ? TableStorage::kFloat : TableStorage::kHalf);
+    Write(a, seed, seed % 2 == 0 ? WeightStorage::kFloat : WeightStorage::kHalf);
     for (const Backend backend : {Backend::kSimd, Backend::kInt8}) {
       if (backend == Backend::kInt8 && kernels::Int8Ops() == nullptr) continue;
       const auto session = *Session::Open(path_, backend);

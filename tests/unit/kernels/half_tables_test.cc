@@ -33,9 +33,9 @@ class HalfTables : public ::testing::Test {
   // The same weights, rounded, in two files.
   void Write(const Architecture& a, uint32_t seed) {
     weights_ = Rounded(a, testing::RandomWeights(a, seed));
-    for (TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
-      const Status status = WriteModel(tables == TableStorage::kHalf ? half_ : float_,
-                                       {.architecture = a, .weights = weights_, .tables = tables});
+    for (WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
+      const Status status = WriteModel(tables == WeightStorage::kHalf ? half_ : float_,
+                                       {.architecture = a, .weights = weights_, .storage = tables});
       ASSERT_TRUE(status.ok()) << status.message();
     }
   }
@@ -76,7 +76,7 @@ TEST_F(HalfTables, ValuesComeBackRoundedAndAllElseAsItWas) {
     for (size_t i = p.offset + p.size(); i % 16 != 0; ++i) weights[i] = 0;
   }
   contents.weights = weights;
-  contents.tables = TableStorage::kHalf;
+  contents.storage = WeightStorage::kHalf;
   ASSERT_TRUE(WriteModel(half_, contents).ok());
   const auto file = ModelFile::Open(half_, Verify::kFull);
   ASSERT_TRUE(file.ok()) << file.status().message();
@@ -105,7 +105,7 @@ TEST_F(HalfTables, ValuesComeBackRoundedAndAllElseAsItWas) {
 TEST_F(HalfTables, NeedReadersOfFormatThree) {
   test::SmallModel model;
   EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 1u);
-  model.tables = TableStorage::kHalf;
+  model.storage = WeightStorage::kHalf;
   EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 3u);
   model.architecture.attention_slope = 0.5f;
   EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 3u);
@@ -122,7 +122,7 @@ TEST_F(HalfTables, HalveTheTablesRoom) {
 TEST_F(HalfTables, NumbersBeyondHalvesAreRefused) {
   const test::SmallModel model;
   ModelContents contents = model.contents();
-  contents.tables = TableStorage::kHalf;
+  contents.storage = WeightStorage::kHalf;
   for (float value : {65520.0f, -70000.0f, 3e38f}) {
     std::vector<float> weights = model.weights;
     weights[7] = value;
@@ -141,7 +141,7 @@ TEST_F(HalfTables, NumbersBeyondHalvesAreRefused) {
 }
 
 TEST_F(HalfTables, HalvesThatAreNotFiniteAreFound) {
-  const test::SmallModel model{.tables = TableStorage::kHalf};
+  const test::SmallModel model{.storage = WeightStorage::kHalf};
   const std::string whole = model.Bytes();
   for (uint16_t bits : {0x7c00, 0xfc00, 0x7e00, 0x7c01}) {
     std::string data(test::DataOf(whole));
@@ -169,11 +169,11 @@ TEST_F(HalfTables, ClassifiersHaveThemToo) {
   std::vector<float> weights(FlatSize(ParametersOf(a)));
   for (const ParameterSpec& p : ParametersOf(a))
     std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 1.0f / 3);
-  ASSERT_TRUE(
-      WriteModel(
-          half_,
-          {.architecture = a, .classifier = ClassifierDescription(), .weights = weights, .tables = TableStorage::kHalf})
-          .ok());
+  ASSERT_TRUE(WriteModel(half_, {.architecture = a,
+                                 .classifier = ClassifierDescription(),
+                                 .weights = weights,
+                                 .storage = WeightStorage::kHalf})
+                  .ok());
   const auto file = ModelFile::Open(half_, Verify::kFull, Accept::kClassifier);
   ASSERT_TRUE(file.ok()) << file.status().message();
   std::vector<float> room;

@@ -121,12 +121,12 @@ TEST_F(AdapterFile, Damage_IsFoundInBothFiles) {
 }
 
 TEST_F(AdapterFile, HalvesOfTheBase_AreReadAsTheyAre) {
-  model_.tables = TableStorage::kHalf;
+  model_.storage = WeightStorage::kHalf;
   ASSERT_TRUE(WriteModel(base_, model_.contents()).ok());
   Write();
   const auto joined = ModelFile::OpenWithAdapter(base_, adapter_, Verify::kFull);
   ASSERT_TRUE(joined.ok()) << joined.status().message();
-  EXPECT_EQ(joined->tables(), TableStorage::kHalf);
+  EXPECT_EQ(joined->storage(), WeightStorage::kHalf);
   std::vector<float> room;
   EXPECT_EQ(joined->AllWeights(room)[0], weights_[0]);
 }

@@ -16,12 +16,12 @@ namespace {
 using test::SmallModel;
 
 // The file with tables of floats, and with tables of halves.
-class ModelCorruption : public testing::TestWithParam<TableStorage> {
+class ModelCorruption : public testing::TestWithParam<WeightStorage> {
  protected:
-  SmallModel model_{.tables = GetParam()};
+  SmallModel model_{.storage = GetParam()};
 };
-INSTANTIATE_TEST_SUITE_P(Tables, ModelCorruption, testing::Values(TableStorage::kFloat, TableStorage::kHalf),
-                         [](const auto& info) { return info.param == TableStorage::kHalf ? "Halves" : "Floats"; });
+INSTANTIATE_TEST_SUITE_P(Tables, ModelCorruption, testing::Values(WeightStorage::kFloat, WeightStorage::kHalf),
+                         [](const auto& info) { return info.param == WeightStorage::kHalf ? "Halves" : "Floats"; });
 
 // Looks at everything an open model offers; the sum keeps the compiler from dropping it.
 double ReadEverything(const ModelFile& file) {

@@ -166,14 +166,14 @@ TEST(ModelMetadata, TensorsThatContradictTheArchitectureAreRefused) {
        [](ModelT& m) {
          m.tensors[0]->shape = {(uint64_t{1} << 32) + 6, 4};
        }},
-      {"has element type 9, allowed are 0 to 3", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
+      {"has element type 9, allowed are 0 to 5", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
       {"tensor item_embedding has 96 bytes, its shape needs 48",
        [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F16; }},
-      {"has elements of type int8, this build reads it as f32 or f16",
+      {"has elements of type i8, this build reads it as f32, f16, int8 or int4",
        [](ModelT& m) { m.tensors[0]->type = schema::ElementType::I8; }, kUnsupported},
       {"tensor block0.attention_norm.gain has elements of type f16, this build reads it as f32",
        [](ModelT& m) { m.tensors[2]->type = schema::ElementType::F16; }, kUnsupported},
-      {"tensor block0.qkv.weight has elements of type f16, this build reads it as f32",
+      {"tensor block0.qkv.weight has elements of type f16, this build reads it as f32, int8 or int4",
        [](ModelT& m) { m.tensors[4]->type = schema::ElementType::F16; }, kUnsupported},
       {"tensor output_bias has elements of type f16",
        [](ModelT& m) { m.tensors.back()->type = schema::ElementType::F16; }, kUnsupported},
@@ -185,10 +185,10 @@ TEST(ModelMetadata, TablesOfHalvesAreHeldToTheirTypeAndPlace) {
       {
           {"tensor item_embedding has 48 bytes, its shape needs 96",
            [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F32; }},
-          {"has elements of type u32, this build reads it as f32 or f16",
+          {"has elements of type u32, this build reads it as f32, f16, int8 or int4",
            [](ModelT& m) { m.tensors[0]->type = schema::ElementType::U32; }, kUnsupported},
-          {"has elements of type int8", [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8; }, kUnsupported},
-          {"has element type 9, allowed are 0 to 3", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
+          {"has elements of type i8", [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8; }, kUnsupported},
+          {"has element type 9, allowed are 0 to 5", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
           {"tensor item_embedding has 46 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 46; }},
           {"tensor item_embedding has 96 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 96; }},
           {"tensor position_embedding has shape [4, 4], the architecture needs [5, 4]",
@@ -199,7 +199,7 @@ TEST(ModelMetadata, TablesOfHalvesAreHeldToTheirTypeAndPlace) {
           {"would end behind the file", [](ModelT& m) { m.segment_bytes[0] += 64; }},
           {"the segments end at byte", [](ModelT& m) { m.segment_bytes[0] -= 64; }},
       },
-      {.tables = TableStorage::kHalf});
+      {.storage = WeightStorage::kHalf});
 }
 
 TEST(ModelMetadata, PlacesOutsideTheFileOrOnEachOtherAreRefused) {
@@ -277,7 +277,7 @@ TEST(ModelMetadata, ClaimsWithoutGroundsAreRefused) {
       {"delta is -", [](ModelT& m) { m.provenance[0]->delta = -0.5; }},
       {"delta is nan", [nan](ModelT& m) { m.provenance[0]->delta = nan; }},
       {"noise is 3, allowed are 0 to 2", [](ModelT& m) { m.provenance[0]->noise = schema::NoiseSource(3); }},
-      {"output_bias_origin is 4, allowed are 0 to 3",
+      {"output_bias_origin is 4, allowed are 0 to 5",
        [](ModelT& m) { m.output_bias_origin = schema::OutputBiasOrigin(4); }},
       {"provenance has 1025 entries, allowed are 1024",
        [](ModelT& m) {

@@ -80,7 +80,7 @@ struct SmallModel {
                                    .inner_width = 3,
                                    .output_bias = OutputBias::kFixed};
   std::vector<float> weights = SomeWeights(architecture);  // all of them halves exactly
-  TableStorage tables = TableStorage::kFloat;
+  WeightStorage storage = WeightStorage::kFloat;
 
   ModelContents contents() const {
     return {.architecture = architecture,
@@ -108,7 +108,7 @@ struct SmallModel {
             .description = "a small model",
             .created_by = "model_test 1",
             .output_bias_origin = OutputBiasOrigin::kPrivateCounts,
-            .tables = tables};
+            .storage = tables};
   }
 
   // The file's bytes.

@@ -193,7 +193,8 @@ class ScoringBench {
     const ModelFile& file = session_->file();
     if (file.flat_weights().empty()) return OkStatus();
     if (!WriteModel(
-             path, {.architecture = file.architecture(), .weights = file.flat_weights(), .tables = TableStorage::kHalf})
+             path,
+             {.architecture = file.architecture(), .weights = file.flat_weights(), .storage = WeightStorage::kHalf})
              .ok())
       return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto halves, Session::Open(path));

@@ -59,6 +59,8 @@ OpCost CostOf(const kernels::CopyRowsArgs<>& a);
 OpCost CostOf(const kernels::GatherColumnsArgs<>& a);
 OpCost CostOf(const kernels::ScaleHalfArgs& a);
 OpCost CostOf(const kernels::MultiplyHalfArgs& a);
+OpCost CostOf(const kernels::EmbedBlocksArgs& a);
+OpCost CostOf(const kernels::MultiplyBlocksArgs& a);
 OpCost CostOf(const kernels::SoftmaxStartArgs<>& a);
 OpCost CostOf(const kernels::SoftmaxStatsArgs<>& a);
 OpCost CostOf(const kernels::CrossEntropyLossArgs<>& a);

@@ -35,10 +35,10 @@ Histories RandomHistories(const Architecture& a, size_t count, uint32_t seed) {
 
 class DeviceBatchTest : public ::testing::Test {
  protected:
-  void Write(const Architecture& a, uint32_t seed, TableStorage tables = TableStorage::kFloat) {
+  void Write(const Architecture& a, uint32_t seed, WeightStorage tables = WeightStorage::kFloat) {
     const std::vector<float> weights = testing::RandomWeights(a, seed);
     ASSERT_TRUE(
-        WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .tables = tables}).ok());
+        WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .storage = tables}).ok());
   }
   std::unique_ptr<Session> Open(const kernels::Device& device = TheDevice()) {
     auto session = Session::Open(path_, SessionOptions{.device = device});
@@ -74,7 +74,7 @@ TEST_F(DeviceBatchTest, GivesWhatOneByOneGives) {
   uint32_t seed = 200;
   for (const Architecture& a : all) {
     SCOPED_TRACE(++seed);
-    Write(a, seed, seed % 2 == 0 ? TableStorage::kFloat : TableStorage::kHalf);
+    Write(a, seed, seed % 2 == 0 ? WeightStorage::kFloat : WeightStorage::kHalf);
     ExpectOneByOne({.rows = 16}, RandomHistories(a, 18, seed), {.count = 4});
     ExpectOneByOne({.num_threads = 3, .rows = 1}, RandomHistories(a, 2, seed), {.count = 3});
   }

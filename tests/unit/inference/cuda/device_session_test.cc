@@ -26,10 +26,10 @@ const UniformArchitecture kLarger = {
 
 class DeviceSessionTest : public ::testing::Test {
  protected:
-  void Write(const Architecture& a, uint32_t seed, TableStorage tables = TableStorage::kFloat) {
+  void Write(const Architecture& a, uint32_t seed, WeightStorage tables = WeightStorage::kFloat) {
     weights_ = testing::RandomWeights(a, seed);
     ASSERT_TRUE(
-        WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test", .tables = tables}).ok());
+        WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test", .storage = tables}).ok());
   }
   std::unique_ptr<Session> Open(const kernels::Device& device) {
     auto session = Session::Open(path_, SessionOptions{.device = device});
@@ -54,7 +54,7 @@ TEST_F(DeviceSessionTest, ScoresAreTheProcessors) {
   all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   uint32_t seed = 70;
   for (const Architecture& a : all) {
-    for (const TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
+    for (const WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
       SCOPED_TRACE(seed);
       Write(a, ++seed, tables);
       const auto host = *Session::Open(path_), device = Open(TheDevice());
@@ -200,7 +200,7 @@ TEST_F(DeviceSessionTest, ANewcomerGetsWhatAHostRecommends) {
 
 TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
   for (const Architecture& a : testing::SmallArchitectures()) {
-    for (const TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
+    for (const WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
       Write(a, 8, tables);
       const SessionOptions options{.device = TheDevice()};
       const InferenceMemory plan = *Session::PlanMemory(*ModelFile::Open(path_), options);
@@ -216,10 +216,10 @@ TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
 
 // On a device that shares the host's memory: the item table of 700 rows is not copied, gains and biases are.
 TEST_F(DeviceSessionTest, TablesAreReadWhereTheyLie) {
-  for (const TableStorage tables : {TableStorage::kFloat, TableStorage::kHalf}) {
+  for (const WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
     Write(kLarger, 12, tables);
     const ModelFile file = *ModelFile::Open(path_);
-    const size_t table_bytes = file.parameters()[0].size() * (tables == TableStorage::kHalf ? 2 : 4);
+    const size_t table_bytes = file.parameters()[0].size() * (tables == WeightStorage::kHalf ? 2 : 4);
     size_t all_bytes = 0;
     for (size_t i = 0; i < file.parameters().size(); ++i)
       all_bytes += file.parameters()[i].size() * (file.tensors()[i].halves != nullptr ? 2 : 4);
@@ -267,7 +267,7 @@ TEST_F(DeviceSessionTest, NoRoomIsSaidOfCopies) {
 
 // Tables of halves are scored where they lie, in 32-bit floats, but with integers.
 TEST_F(DeviceSessionTest, OtherArithmeticsScoreTablesOfHalves) {
-  Write(kLarger, 23, TableStorage::kHalf);
+  Write(kLarger, 23, WeightStorage::kHalf);
   const std::vector<int32_t> history = {3, 699, 17};
   const std::vector<float> expected = Scores(**Session::Open(path_), history);
   float largest = 0;

@@ -1,0 +1,68 @@
+// Matrices of blocks, an element of the result after the other. Sessions on a device widen such weights as they are
+// copied there (runtime/inference/device_weights.h); these serve who has them there as they are stored.
+#include "kernels/blocks.h"
+
+#include "kernels/cuda/fill.h"
+#include "kernels/cuda/for_each.h"
+#include "kernels/cuda/half.h"
+
+namespace wisp::kernels::cuda {
+namespace {
+
+// One row of a matrix of k columns.
+struct BlockRow {
+  const std::byte* panel;
+  BlockBits bits;
+  size_t row, k;
+
+  __device__ BlockRow(const BlockMatrix& w, size_t n, size_t columns)
+      : panel(w.data + n / kPanelRows * PanelBytes(w.bits, columns)), bits(w.bits), row(n % kPanelRows), k(columns) {}
+  __device__ float Scale(size_t block) const {
+    return FloatOf(reinterpret_cast<const Half*>(panel)[block * kPanelRows + row]);
+  }
+  __device__ int32_t Integer(size_t column) const {
+    const size_t c = column % kBlockColumns;
+    const auto* at =
+        reinterpret_cast<const uint8_t*>(panel) + PanelScaleBytes(k) + column / kBlockColumns * PanelBlockBytes(bits);
+    if (bits == BlockBits::kEight) return at[(c / 4 * kPanelRows + row) * 4 + c % 4] - BlockOffset(bits);
+    const uint32_t pair = at[(c / 8 * kPanelRows + row) * 4 + c % 4];
+    return static_cast<int32_t>(c % 8 < 4 ? pair & 15 : pair >> 4) - BlockOffset(bits);
+  }
+};
+
+void MultiplyBlocks(const MultiplyBlocksArgs& a) {
+  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
+    const BlockRow w(a.w, a.first + j, a.k);
+    const float* x = a.x_RK + r * a.ldx;
+    float y = a.bias_N != nullptr ? a.bias_N[j] : 0.0f;
+    for (size_t first = 0; first < a.k; first += kBlockColumns) {
+      const size_t end = first + kBlockColumns < a.k ? first + kBlockColumns : a.k;
+      float sum = 0;
+      for (size_t i = first; i < end; ++i) sum += static_cast<float>(w.Integer(i)) * x[i];
+      y += w.Scale(first / kBlockColumns) * sum;
+    }
+    Put(a.y_RN[r * a.ldy + j], y, a.store);
+  });
+}
+
+void EmbedBlocks(const EmbedBlocksArgs& a) {
+  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
+    float y = 0;
+    if (a.ids_T[t] >= 0) {
+      const BlockRow row(a.table, static_cast<size_t>(a.ids_T[t]), a.d);
+      y = __fmul_rn(a.scale, __fmul_rn(row.Scale(i / kBlockColumns), static_cast<float>(row.Integer(i))));
+      if (a.positions_TD != nullptr) y = __fadd_rn(y, a.positions_TD[t * a.d + i]);
+      if (a.half_positions_TD != nullptr) y = __fadd_rn(y, FloatOf(a.half_positions_TD[t * a.d + i]));
+    }
+    a.y_TD[t * a.d + i] = y;
+  });
+}
+
+}  // namespace
+
+void FillBlocks(OpTable& table) {
+  table.multiply_blocks = MultiplyBlocks;
+  table.embed_blocks = EmbedBlocks;
+}
+
+}  // namespace wisp::kernels::cuda

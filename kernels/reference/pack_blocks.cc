@@ -1,0 +1,81 @@
+// How matrices of blocks are made, read as floats and checked (kernels/blocks.h). Done offline, so written plainly.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "kernels/blocks.h"
+#include "kernels/reference/blocks.h"
+
+namespace wisp::kernels {
+namespace {
+
+// Of largest magnitude, with its sign; the first of them.
+float Largest(std::span<const float> w) {
+  float largest = 0;
+  for (const float x : w) largest = std::abs(x) > std::abs(largest) ? x : largest;
+  return largest;
+}
+
+// One block of one row, `count` columns of it; `scale` and `bytes` are those of the row's place in its panel.
+bool PackBlock(BlockBits bits, std::span<const float> w, Half& scale, std::byte* bytes) {
+  const float largest = Largest(w);
+  scale = ToHalf(bits == BlockBits::kEight ? std::abs(largest) / 127 : largest / -8);
+  if (!IsFinite(scale)) return false;
+  const float step = ToFloat(scale), low = bits == BlockBits::kEight ? -127 : -8,
+              high = bits == BlockBits::kEight ? 127 : 7;
+  for (size_t c = 0; c < w.size(); ++c) {
+    const float q = step == 0 ? 0 : std::clamp(std::nearbyint(w[c] / step), low, high);
+    const auto stored = static_cast<uint32_t>(static_cast<int32_t>(q) + BlockOffset(bits));
+    if (bits == BlockBits::kEight) {
+      bytes[c / 4 * kPanelRows * 4 + c % 4] = static_cast<std::byte>(stored);
+    } else {
+      std::byte& pair = bytes[c / 8 * kPanelRows * 4 + c % 4];
+      pair = c % 8 < 4 ? (pair & std::byte{0xf0}) | static_cast<std::byte>(stored)
+                       : (pair & std::byte{0x0f}) | static_cast<std::byte>(stored << 4);
+    }
+  }
+  return true;
+}
+
+std::byte FilledUp(BlockBits bits) { return bits == BlockBits::kEight ? std::byte{0x80} : std::byte{0x88}; }
+
+}  // namespace
+
+bool PackBlocks(BlockBits bits, const float* w_NK, size_t n, size_t k, std::byte* to) {
+  for (size_t p = 0; p < NumPanels(n); ++p) {
+    std::byte* panel = to + p * PanelBytes(bits, k);
+    auto* scales = reinterpret_cast<Half*>(panel);
+    std::fill(panel, panel + PanelScaleBytes(k), std::byte{0});
+    std::fill(panel + PanelScaleBytes(k), panel + PanelBytes(bits, k), FilledUp(bits));
+    for (size_t r = 0; r < std::min(kPanelRows, n - p * kPanelRows); ++r) {
+      const float* row = w_NK + (p * kPanelRows + r) * k;
+      for (size_t b = 0; b < NumBlocks(k); ++b) {
+        const size_t first = b * kBlockColumns, count = std::min(kBlockColumns, k - first);
+        std::byte* block = panel + PanelScaleBytes(k) + b * PanelBlockBytes(bits) + r * 4;
+        if (!PackBlock(bits, {row + first, count}, scales[b * kPanelRows + r], block)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void WidenBlocks(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
+  for (size_t row = first; row < first + n; ++row) {
+    for (size_t i = 0; i < k; i += kBlockColumns) {
+      const float scale = reference::BlockScale(w, row, i, k);
+      for (size_t c = i; c < std::min(k, i + kBlockColumns); ++c)
+        *y_NK++ = scale * static_cast<float>(reference::BlockInteger(w, row, c, k));
+    }
+  }
+}
+
+bool HasFiniteScales(BlockMatrix w, size_t n, size_t k) {
+  for (size_t p = 0; p < NumPanels(n); ++p) {
+    const auto* scales = reinterpret_cast<const Half*>(w.data + p * PanelBytes(w.bits, k));
+    if (!std::all_of(scales, scales + NumBlocks(k) * kPanelRows, IsFinite)) return false;
+  }
+  return true;
+}
+
+}  // namespace wisp::kernels

@@ -1,0 +1,218 @@
+// Model files whose matrices are blocks of small integers: what is written, and what sessions make of them.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "runtime/inference/batch_recommender.h"
+#include "runtime/inference/classifier_session.h"
+#include "runtime/inference/session.h"
+#include "runtime/layers/parts.h"
+#include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/layers/classifier_test_util.h"
+#include "tests/unit/model/model_test_util.h"
+
+namespace wisp {
+namespace {
+
+constexpr WeightStorage kBoth[] = {WeightStorage::kInt8, WeightStorage::kInt4};
+
+// Widths that fill blocks and such that do not; a decoder as Llama has it; a table apart from the items'.
+std::vector<Architecture> Architectures() {
+  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::erase_if(all, [](const Architecture& a) { return a.re_attention == ReAttention::kOn; });
+  UniformArchitecture wide{.num_items = 700,
+                           .max_length = 30,
+                           .width = 72,
+                           .num_heads = 3,
+                           .num_blocks = 2,
+                           .inner_width = 100,
+                           .embedding_scale = 5.5f};
+  all.push_back(wide);
+  wide.output_table = OutputTable::kUntied;
+  wide.output_bias = OutputBias::kTrained;
+  wide.positions = PositionAlignment::kEnd;
+  all.push_back(wide);
+  Architecture llama = all[all.size() - 2];
+  for (BlockSpec& block : llama.blocks) {
+    block.attention.num_kv_heads = 1;
+    block.feed_forward.gated = true;
+  }
+  all.push_back(llama);
+  return all;
+}
+
+// The weights of a file in blocks, as floats in another.
+class Quantised : public ::testing::Test {
+ protected:
+  void Write(const Architecture& a, WeightStorage storage, uint32_t seed) {
+    const std::vector<float> weights = testing::RandomWeights(a, seed);
+    Write({.architecture = a, .weights = weights, .storage = storage});
+  }
+  void Write(ModelContents contents) {
+    const Status written = WriteModel(blocks_, contents);
+    ASSERT_TRUE(written.ok()) << written.message();
+    const auto file = Open();
+    const std::span<const float> widened = file.AllWeights(room_);
+    contents.weights = widened;
+    contents.storage = WeightStorage::kFloat;
+    ASSERT_TRUE(WriteModel(floats_, contents).ok());
+  }
+  ModelFile Open() const {
+    Result<ModelFile> file = ModelFile::Open(blocks_, Verify::kFull, Accept::kAny);
+    EXPECT_TRUE(file.ok()) << file.status().message();
+    return std::move(*file);
+  }
+
+  test::TemporaryFolder folder_;
+  const std::string blocks_ = folder_ / "blocks.wisp", floats_ = folder_ / "floats.wisp";
+  std::vector<float> room_;
+};
+
+TEST_F(Quantised, MatricesAreBlocksAndWritingThemAgainChangesNothing) {
+  for (const WeightStorage storage : kBoth) {
+    test::SmallModel model;
+    model.storage = storage;
+    Write(model.contents());
+    EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 8u);
+    const ModelFile file = Open();
+    EXPECT_EQ(file.storage(), storage);
+    for (size_t i = 0; i < file.parameters().size(); ++i) {
+      const ParameterSpec& p = file.parameters()[i];
+      const StoredTensor& t = file.tensors()[i];
+      EXPECT_EQ(t.blocks.data != nullptr, MayBeBlocks(file.architecture(), p)) << p.name;
+      if (p.role == ParameterRole::kPositionTable) EXPECT_NE(t.halves, nullptr);
+      if (p.shape == ParameterShape::kVector) EXPECT_NE(t.floats, nullptr);
+      if (p.shape == ParameterShape::kMatrix)
+        EXPECT_EQ(t.blocks.bits,
+                  storage == WeightStorage::kInt8 ? kernels::BlockBits::kEight : kernels::BlockBits::kFour);
+    }
+    const std::vector<float> once(room_);
+    std::vector<float> room;
+    ModelContents again = ContentsOf(file, room);
+    again.storage = storage;
+    ASSERT_TRUE(WriteModel(blocks_, again).ok());
+    std::vector<float> twice;
+    EXPECT_TRUE(std::ranges::equal(Open().AllWeights(twice), once));
+  }
+}
+
+// The largest difference of two vectors beside the largest number of them.
+double Difference(std::span<const float> a, std::span<const float> b) {
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    worst = std::max<double>(worst, std::abs(a[i] - b[i]));
+    largest = std::max<double>(largest, std::abs(b[i]));
+  }
+  return worst / largest;
+}
+
+std::vector<float> ScoresOf(Session& session, std::span<const int32_t> history) {
+  std::vector<float> scores(session.architecture().num_items);
+  const Status scored = session.Score(history, scores);
+  EXPECT_TRUE(scored.ok()) << scored.message();
+  return scores;
+}
+
+// Blocks in place and their floats packed differ by how inputs are rounded: a part of 254 of each factor.
+TEST_F(Quantised, ScoresAreThoseOfTheFloats) {
+  uint32_t seed = 40;
+  for (const Architecture& a : Architectures()) {
+    for (const WeightStorage storage : kBoth) {
+      Write(a, storage, ++seed);
+      const auto floats = Session::Open(floats_), blocks = Session::Open(blocks_);
+      ASSERT_TRUE(floats.ok() && blocks.ok());
+      EXPECT_LE((*blocks)->memory().packed_weights, (*floats)->memory().packed_weights);
+      EXPECT_EQ((*blocks)->memory().packed_weights, Session::PlanMemory(Open())->packed_weights);
+      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, seed).inputs;
+      for (size_t n = 1; n <= history.size(); n += 3) {
+        const std::span<const int32_t> some = std::span(history).first(n);
+        EXPECT_LT(Difference(ScoresOf(**blocks, some), ScoresOf(**floats, some)), 0.06) << seed << ", " << n;
+      }
+    }
+  }
+}
+
+TEST_F(Quantised, SeveralThreadsGiveTheBitsOfOne) {
+  const Architecture a = Architectures().back();
+  Write(a, WeightStorage::kInt8, 60);
+  const auto alone = Session::Open(blocks_);
+  ASSERT_TRUE(alone.ok());
+  const ModelFile file = Open();
+  const Recommender graph(a, kernels::BestOps(), InferenceOf(kernels::Device(kernels::BestOps()), a, file.tensors()));
+  const PackedWeights weights(graph, ParameterSource(file.tensors()));
+  const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, 61).inputs;
+  for (const size_t threads : {2, 3}) {
+    Buffers buffers = graph.AllocateForInference();
+    KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
+    const auto helpers = graph.AllocateHelpers(threads);
+    helpers->least_of_part = 1;  // the smallest work is shared
+    for (const size_t n : {1, 2, 30}) {
+      std::vector<float> scores(a.num_items);
+      RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .helpers = helpers.get()};
+      graph.Score(context, std::span(history).first(n), scores.data());
+      EXPECT_EQ(scores, ScoresOf(**alone, std::span(history).first(n))) << threads << ", " << n;
+    }
+  }
+}
+
+TEST_F(Quantised, ManyHistoriesAtOnceGiveTheBestOfEach) {
+  const Architecture a = Architectures()[Architectures().size() - 2];
+  Write(a, WeightStorage::kInt4, 70);
+  const auto session = Session::Open(blocks_);
+  ASSERT_TRUE(session.ok());
+  const auto batch = BatchRecommender::Create(**session, {.num_threads = 2, .rows = 5});
+  ASSERT_TRUE(batch.ok()) << batch.status().message();
+  std::vector<std::vector<int32_t>> histories;
+  for (uint32_t i = 0; i < 13; ++i) histories.push_back(testing::RandomRecord(a.num_items, 1 + i * 2, 71 + i).inputs);
+  const std::vector<std::span<const int32_t>> views(histories.begin(), histories.end());
+  constexpr size_t kCount = 5;
+  std::vector<Recommendation> best(histories.size() * kCount);
+  std::vector<size_t> found(histories.size());
+  ASSERT_TRUE((*batch)->Recommend(views, {.count = kCount}, best, found).ok());
+  for (size_t i = 0; i < histories.size(); ++i) {
+    const auto one = (*session)->Recommend(histories[i], {.count = kCount});
+    ASSERT_TRUE(one.ok());
+    for (size_t j = 0; j < one->size(); ++j) {
+      EXPECT_EQ(best[i * kCount + j].item, (*one)[j].item);
+      EXPECT_EQ(best[i * kCount + j].score, (*one)[j].score);
+    }
+  }
+}
+
+TEST_F(Quantised, EncodersRepresentAsTheirFloatsDo) {
+  const Architecture a = testing::SmallClassifiers().front();
+  const std::vector<float> weights = testing::RandomWeights(a, 80);
+  Write(
+      {.architecture = a, .classifier = ClassifierDescription(), .weights = weights, .storage = WeightStorage::kInt8});
+  const ModelFile blocks = Open();
+  const auto floats = ModelFile::Open(floats_, Verify::kFull, Accept::kAny);
+  ASSERT_TRUE(floats.ok());
+  const std::vector<int32_t> text = testing::RandomRecord(a.num_items, a.max_length, 81).inputs;
+  std::vector<float> h(a.width), expected(a.width);
+  for (const auto& [file, to] : {std::pair(&blocks, &h), std::pair(&*floats, &expected)}) {
+    const auto session = ClassifierSession::Create(a, file->tensors(), {.name = "m"});
+    ASSERT_TRUE(session.ok());
+    ASSERT_TRUE((*session)->Represent(text, *to).ok());
+  }
+  EXPECT_LT(Difference(h, expected), 0.06);
+}
+
+TEST_F(Quantised, WhatMayNotBeBlocksIsRefusedOrStaysFloat) {
+  Architecture a = Architectures().front();
+  a.re_attention = ReAttention::kOn;
+  for (const ParameterSpec& p : ParametersOf(a)) EXPECT_FALSE(MayBeBlocks(a, p));
+  const Architecture plain = Architectures().front();
+  std::vector<float> weights = testing::RandomWeights(plain, 90);
+  for (const ParameterSpec& p : ParametersOf(plain)) {
+    if (p.role == ParameterRole::kQkvWeight) weights[p.offset] = 1e9f;
+  }
+  const Status refused =
+      WriteModel(blocks_, {.architecture = plain, .weights = weights, .storage = WeightStorage::kInt8});
+  EXPECT_NE(refused.message().find("qkv.weight holds a weight too large for blocks"), std::string::npos)
+      << refused.message();
+}
+
+}  // namespace
+}  // namespace wisp
