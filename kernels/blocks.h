@@ -7,8 +7,8 @@
 //   scales     for each block 16 halves, one of each row; zeros up to a multiple of 64 bytes
 //   integers   for each block, for each group of 4 columns (8 bits) or of 8 (4 bits), for each row 4 bytes
 // A byte holds an integer plus 128, or two integers plus 8: column i of the group below, column 4 + i above.
-// The last panel and the last block are filled up with rows of scale 0 and columns of integers 0. What a reader computes
-// depends on neither.
+// The last panel and the last block are filled up with rows of scale 0 and columns of integers 0. What a reader
+// computes depends on neither.
 //
 // A part of the op table's contract: kernels/kernels.h, which includes this, says what holds for all ops.
 #ifndef WISP_KERNELS_BLOCKS_H_

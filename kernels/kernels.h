@@ -15,8 +15,9 @@
 //   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product   P pairs of a rotation
 // `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
 // Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
-// Arguments of attention are in attention.h, of matrices in blocks in blocks.h, of heads in heads.h, of ops that look rows up or move them in rows.h, of
-// those that write out each record's gradient in formed.h, those that finish a step in step.h.
+// Arguments of attention are in attention.h, of matrices in blocks in blocks.h, of heads in heads.h, of ops that look
+// rows up or move them in rows.h, of those that write out each record's gradient in formed.h, those that finish a step
+// in step.h.
 //
 // Argument structs are templates over the number type: the table uses float; the reference (kernels/reference/) is
 // instantiated with float (the specification), double (the truth) and dual numbers (exact derivatives).

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tables of 16-bit numbers: half their room, and the model it was, with its guarantee; everything reads them, C too.
+# Tables of 16-bit numbers, weights in blocks of small integers: less room, and the model it was, with its guarantee;
+# everything reads them, C too.
 #   tests/cli_halves.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cli_fixtures.sh"
@@ -45,6 +46,28 @@ expect 0 "" "$wisp" audit step --model small.wisp --recipe "$recipe" --method ph
   --observations 500 --reproducible-noise 3 --confidence 0.999
 expect 0 "" "$wisp" export small.wisp --out small.safetensors
 expect 0 "" "$wisp" bench --what score --model small.wisp --repeats 1 --json
+
+# Blocks of small integers: fewer bytes still, and much the same scores.
+for bits in int8 int4; do
+  expect 0 "" "$wisp" compress o.wisp --$bits --out $bits.wisp --json
+  json 'j["weights"] == "'$bits'" and j["bytes"] < 0.6 * j["bytes_before"] and 0 < j["largest_rounding"] < 0.2'
+  expect 2 "$bits.wisp: its weights are $bits already" "$wisp" compress $bits.wisp --$bits --out smaller.wisp
+  expect 2 "$bits.wisp: its tables are $bits already" "$wisp" compress $bits.wisp --out smaller.wisp
+  expect 0 "" "$wisp" inspect $bits.wisp --verify --json
+  json 'j["provenance"][-1]["epsilon"] is not None and "integers" in j["description"] and j["format_version"] == 8'
+  json '{t["name"]: t["type"] for t in j["tensors"]}["block0.qkv.weight"] == "'$bits'"'
+  for backend in simd int8; do
+    expect 0 "" "$wisp" evaluate --model o.wisp --data log.db --backend $backend --json
+    cp out whole.json
+    expect 0 "" "$wisp" evaluate --model $bits.wisp --data log.db --backend $backend --json
+    json 'abs(j["ndcg@10"] - json.load(open("whole.json"))["ndcg@10"]) < 0.02'
+  done
+  expect 0 "" "$wisp" inspect $bits.wisp --memory --json
+  json 'j["inference"]["packed_weights"] < 4096'
+  expect 0 "" "$wisp" train --recipe "$public_recipe" --model $bits.wisp --data log.db --epochs 1 --batch 20 --out from.wisp
+  expect 0 "" "$wisp" export $bits.wisp --out blocks.safetensors
+done
+expect 2 "one of them" "$wisp" compress o.wisp --int8 --int4 --out smaller.wisp
 
 # A classifier's.
 texts

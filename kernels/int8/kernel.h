@@ -55,8 +55,8 @@ struct Tile {
 };
 
 // ---- Matrices of blocks (kernels/blocks.h). -------------------------------------------------------------------------
-// The sums of a block are exact. A tile turns each into a float, multiplies it by the weights' scale and adds that times
-// the scale of x to y's sum, block after block: a fused multiply-add where the processor has one.
+// The sums of a block are exact. A tile turns each into a float, multiplies it by the weights' scale and adds that
+// times the scale of x to y's sum, block after block: a fused multiply-add where the processor has one.
 inline constexpr size_t kMostTileBlocks = 64;  // of a row in one go; longer ones are added up in several
 
 // A row of x in blocks. `q` is in Format::kSigned or kWide; zeros fill the last block.
@@ -106,8 +106,8 @@ const Kernel* PortableKernel(int64_t target);  // `target`: one Highway target b
 using QuantiseFunction = float (*)(const float* x, size_t k, Format format, uint8_t* q, int32_t* sum);
 QuantiseFunction Quantiser(int64_t target);
 
-// Quantises k columns of a row, block by block: q_i = nearest integer (ties to even) to x_i * 127 / max |x|. A block below
-// 2^-100 becomes zeros, one that holds a NaN or an infinity zeros with scale NaN.
+// Quantises k columns of a row, block by block: q_i = nearest integer (ties to even) to x_i * 127 / max |x|. A block
+// below 2^-100 becomes zeros, one that holds a NaN or an infinity zeros with scale NaN.
 using QuantiseBlocksFunction = void (*)(const float* x, size_t k, Format format, BlockBits weights, BlockRow& row);
 QuantiseBlocksFunction BlockQuantiser(int64_t target);
 

@@ -1,5 +1,5 @@
-// Where one parameter of a model lies, as it is stored: floats; halves, which are widened as they are read; or blocks of
-// small integers, which are multiplied as they lie.
+// Where one parameter of a model lies, as it is stored: floats; halves, which are widened as they are read; or blocks
+// of small integers, which are multiplied as they lie.
 #ifndef WISP_RUNTIME_CORE_STORED_TENSOR_H_
 #define WISP_RUNTIME_CORE_STORED_TENSOR_H_
 

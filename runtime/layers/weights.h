@@ -71,7 +71,7 @@ class PackPlan {
   PackPlan() = default;
   // A graph without a next-item head has no tiles, whatever `head` says.
   // `keeps_unit_rows`: the unit rows of a cosine head's table are kept, for a backward pass.
-  // `stored`: of each parameter, or empty. Matrices that are blocks there are multiplied where they lie, and not packed.
+  // `stored`: of each parameter, or empty. Matrices that are blocks there are multiplied where they lie, not packed.
   [[gnu::cold]] PackPlan(const kernels::OpTable& ops, const Architecture& architecture,
                          HeadPacking head = HeadPacking::kTiles, bool keeps_unit_rows = false,
                          std::span<const StoredTensor> stored = {});

@@ -77,13 +77,14 @@ struct ProvenanceEntry {
 };
 
 // How weights are stored; all that is not named is floats. kHalf: the tables (ParameterShape::kTable: items, positions,
-// an output table) rounded to the nearest half (kernels/half.h) on writing. kInt8, kInt4: the matrices of blocks of
-// layers (MayBeBlocks) in blocks of integers of 8 or 4 bits with a scale each (kernels/blocks.h), the tables that may be
-// in blocks of 8 bits, other tables as halves.
+// an output table) rounded to the nearest half (kernels/half.h) on writing. kInt8, kInt4: the matrices that MayBeBlocks
+// in blocks of integers of 8 or 4 bits with a scale each (kernels/blocks.h), the tables that may be in blocks of 8 bits
+// in both, other tables as halves.
 enum class WeightStorage : uint8_t { kFloat, kHalf, kInt8, kInt4 };
 
 // Whether a parameter may be stored in blocks: weights of layers' linear maps, the item table, an output table. Not of
-// models with Re-Attention, which needs squares of floats; nor a table of which a cosine head makes rows of unit length.
+// models with Re-Attention, which needs squares of floats, nor the table of a cosine head, which makes its rows of unit
+// length.
 bool MayBeBlocks(const Architecture& architecture, const ParameterSpec& p);
 
 // How a text becomes items of a classifier; the tokens are its item keys. kWhitespaceLower makes A-Z small before it
@@ -189,7 +190,8 @@ class ModelFile {
   std::span<const StoredTensor> tensors() const;
   // Row-major [rows, cols] of parameters()[parameter_index], on 64 bytes; null where they are halves or blocks.
   const float* Tensor(size_t parameter_index) const;
-  // All of them as one flat buffer laid out by ParametersOf; empty when the file has another layout: tables of halves, blocks.
+  // All of them as one flat buffer laid out by ParametersOf; empty when the file has another layout: halves,
+  // blocks.
   std::span<const float> flat_weights() const;
   // The same of any file: as they lie where they can, or else copied to `room` and widened.
   std::span<const float> AllWeights(std::vector<float>& room) const;

@@ -91,6 +91,9 @@ def binary_seeds(work):
     for choice in range(4):
         seed('model', f'floats-{choice}', container(work / 'm.wisp', bytes([choice])))
     seed('model', 'halves', container(work / 'h.wisp', b'\0'))
+    for bits in ['int8', 'int4']:
+        wisp('compress', work / 'm.wisp', f'--{bits}', '--out', work / f'{bits}.wisp')
+        seed('model', bits, container(work / f'{bits}.wisp', b'\0'))
     seed('checkpoint', 'ordinary', container(work / 'run.ckpt'))
     whole = (work / 'm.safetensors').read_bytes()
     length = struct.unpack_from('<Q', whole)[0]

@@ -156,9 +156,30 @@ def weights_and_scores():
         ("checksums-unread", "ModelFile::Impl::CheckWeights",
          "WISP_RETURN_IF_ERROR(container::CheckArrays(view, model.arrays, arrays));", "",
          "model_corruption_test:*EveryDamagedByteIsRefusedOrChangesOneWeightAndIsFound*"),
-        ("weights-that-are-no-numbers", "ModelFile::Impl::CheckWeights",
-         "metadata::AllFinite({tensor.floats, p.size()})", "true",
+        ("scales-that-are-no-numbers", "IsFinite", "kernels::HasFiniteScales(tensor.blocks, p.rows, p.cols)", "true",
+         "model_metadata_test:ModelMetadata.ScalesThatAreNotFiniteAreFoundByFullVerificationOnly"),
+        ("squares-of-blocks", "MayBeBlocks", "a.re_attention == ReAttention::kOn", "false",
+         "quantised_test:Quantised.WhatMayNotBeBlocksIsRefusedOrStaysFloat"),
+        ("weights-that-are-no-numbers", "IsFinite", "metadata::AllFinite({tensor.floats, p.size()})", "true",
          "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
+    ]) + table("runtime/model/model_writer.cc", [
+        ("blocks-for-old-readers", "FormatOf", "std::max(format.oldest_reader, 8u)", "std::max(format.oldest_reader, 7u)",
+         "quantised_test:Quantised.MatricesAreBlocksAndWritingThemAgainChangesNothing"),
+    ]) + table("kernels/reference/pack_blocks.cc", [
+        ("scales-beyond-halves", "PackBlock", "if (!IsFinite(scale)) return false;", "", "blocks_test:Blocks.ScalesBeyondHalvesAreRefused"),
+        ("weights-rounded-down", "PackBlock", "std::nearbyint(w[c] / step)", "std::floor(w[c] / step)",
+         "blocks_test:Blocks.WeightsAreTheNearestAndWideningGivesThem"),
+    ]) + table("kernels/int8/quantise.cc", [
+        ("offset-not-taken-back", "QuantiseBlocks", "row.start[block] = -BlockOffset(weights) * sum;", "row.start[block] = 0;",
+         "block_kernels_test:BlockKernels.EveryKernelEqualsPlainLoops"),
+        ("blocks-of-no-numbers-are-zeros", "QuantiseBlocks", "std::numeric_limits<float>::quiet_NaN()", "0.0f",
+         "block_kernels_test:BlockKernels.NumbersThatAreNoneGiveNansInTheirRowAlone"),
+    ]) + table("kernels/int8/blocks.cc", [
+        ("later-columns-replace", "Store", "a.store == kernels::Store::kAdd || !columns.is_first", "a.store == kernels::Store::kAdd",
+         "block_kernels_test:BlockKernels.EveryKernelEqualsPlainLoops"),
+    ]) + table("runtime/layers/linear.cc", [
+        ("bias-of-the-first-rows", "Linear::Multiply", "bias == nullptr ? nullptr : bias + first", "bias",
+         "quantised_test:Quantised.SeveralThreadsGiveTheBitsOfOne"),
     ]) + table("runtime/inference/session.cc", [
         ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
     ]) + table("runtime/inference/session_setup.cc", [

@@ -147,7 +147,7 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterSpec& p = model.parameters()[i];
     std::printf("  %-34s %6u x %-6u %s %10zu bytes\n", p.name.c_str(), p.rows, p.cols, TypeOf(model, i),
-                BytesOf(model, i));
+                BytesOf(model, i).size());
   }
   std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
   for (const ProvenanceEntry& p : model.provenance()) {

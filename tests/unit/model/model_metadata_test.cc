@@ -277,7 +277,7 @@ TEST(ModelMetadata, ClaimsWithoutGroundsAreRefused) {
       {"delta is -", [](ModelT& m) { m.provenance[0]->delta = -0.5; }},
       {"delta is nan", [nan](ModelT& m) { m.provenance[0]->delta = nan; }},
       {"noise is 3, allowed are 0 to 2", [](ModelT& m) { m.provenance[0]->noise = schema::NoiseSource(3); }},
-      {"output_bias_origin is 4, allowed are 0 to 5",
+      {"output_bias_origin is 4, allowed are 0 to 3",
        [](ModelT& m) { m.output_bias_origin = schema::OutputBiasOrigin(4); }},
       {"provenance has 1025 entries, allowed are 1024",
        [](ModelT& m) {
@@ -368,6 +368,31 @@ TEST(ModelMetadata, NotFiniteWeightsAreFoundByFullVerificationOnly) {
     EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
               std::string::npos);
   }
+}
+
+TEST(ModelMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
+  std::string bytes = SmallModel{.storage = WeightStorage::kInt8}.Bytes();
+  test::Set(bytes, 16384, uint16_t{0x7c00});  // of the first block of the item table, which has one panel
+  const size_t table = kernels::BlockMatrixBytes(kernels::BlockBits::kEight, 6, 4);
+  bytes = Changed<schema::Model>(
+      bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
+  EXPECT_TRUE(OpenBytes(bytes).ok());
+  EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
+            std::string::npos);
+}
+
+TEST(ModelMetadata, BlocksAreHeldToTheirMatricesAndBytes) {
+  ExpectAllRefused(
+      {
+          {"tensor item_embedding has 576 bytes, its shape needs 320",
+           [](ModelT& m) { m.tensors[0]->type = schema::ElementType::I4Blocks; }},
+          {"tensor block0.qkv.weight has 575 bytes, its shape needs 576", [](ModelT& m) { m.tensors[4]->bytes = 575; }},
+          {"tensor position_embedding has elements of type int8, this build reads it as f32 or f16",
+           [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8Blocks; }, kUnsupported},
+          {"tensor block0.attention_norm.gain has elements of type int4, this build reads it as f32",
+           [](ModelT& m) { m.tensors[2]->type = schema::ElementType::I4Blocks; }, kUnsupported},
+      },
+      {.storage = WeightStorage::kInt8});
 }
 
 struct SharedParts {

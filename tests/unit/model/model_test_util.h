@@ -108,7 +108,7 @@ struct SmallModel {
             .description = "a small model",
             .created_by = "model_test 1",
             .output_bias_origin = OutputBiasOrigin::kPrivateCounts,
-            .storage = tables};
+            .storage = storage};
   }
 
   // The file's bytes.
