@@ -8,6 +8,7 @@
 
 #include "runtime/model/metadata.h"
 #include "runtime/model/model_file.h"
+#include "tests/unit/model/lies.h"
 #include "tests/unit/model/model_test_util.h"
 
 namespace wisp {
@@ -15,31 +16,11 @@ namespace {
 
 using schema::ModelT;
 using test::Changed;
+using test::ExpectAllRefused;
 using test::OpenBytes;
 using test::SmallModel;
 
-constexpr auto kInvalidData = StatusCode::kInvalidData;
 constexpr auto kUnsupported = StatusCode::kUnsupported;
-
-struct Lie {
-  const char* part;  // of the message
-  std::function<void(ModelT&)> tell;
-  StatusCode code = kInvalidData;
-};
-
-void ExpectAllRefused(const std::vector<Lie>& lies, const SmallModel& model = {}) {
-  const std::string whole = model.Bytes();
-  ASSERT_TRUE(OpenBytes(Changed<schema::Model>(whole, [](ModelT&) {}), Verify::kFull).ok());
-  for (const Lie& lie : lies) {
-    const Status status = OpenBytes(Changed<schema::Model>(whole, lie.tell));
-    EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(lie.code))
-        << "wanted: " << lie.part << "\nfound: " << status.message();
-    EXPECT_NE(status.message().find(lie.part), std::string::npos)
-        << "wanted: " << lie.part << "\nfound: " << status.message();
-    EXPECT_EQ(status.message().rfind("memory.wisp: ", 0), 0u) << status.message();
-    EXPECT_LT(status.message().size(), 400u);
-  }
-}
 
 // The file as formats before 4 have it, and as it is where blocks differ: nothing is said of all of them.
 schema::ArchitectureT& Uniform(ModelT& m) {
@@ -368,31 +349,6 @@ TEST(ModelMetadata, NotFiniteWeightsAreFoundByFullVerificationOnly) {
     EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
               std::string::npos);
   }
-}
-
-TEST(ModelMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
-  std::string bytes = SmallModel{.storage = WeightStorage::kInt8}.Bytes();
-  test::Set(bytes, 16384, uint16_t{0x7c00});  // of the first block of the item table, which has one panel
-  const size_t table = kernels::BlockMatrixBytes(kernels::BlockBits::kEight, 6, 4);
-  bytes = Changed<schema::Model>(
-      bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
-  EXPECT_TRUE(OpenBytes(bytes).ok());
-  EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
-            std::string::npos);
-}
-
-TEST(ModelMetadata, BlocksAreHeldToTheirMatricesAndBytes) {
-  ExpectAllRefused(
-      {
-          {"tensor item_embedding has 576 bytes, its shape needs 320",
-           [](ModelT& m) { m.tensors[0]->type = schema::ElementType::I4Blocks; }},
-          {"tensor block0.qkv.weight has 575 bytes, its shape needs 576", [](ModelT& m) { m.tensors[4]->bytes = 575; }},
-          {"tensor position_embedding has elements of type int8, this build reads it as f32 or f16",
-           [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8Blocks; }, kUnsupported},
-          {"tensor block0.attention_norm.gain has elements of type int4, this build reads it as f32",
-           [](ModelT& m) { m.tensors[2]->type = schema::ElementType::I4Blocks; }, kUnsupported},
-      },
-      {.storage = WeightStorage::kInt8});
 }
 
 struct SharedParts {

@@ -1,0 +1,45 @@
+// What metadata may say of matrices in blocks of integers, and what is read of their scales.
+#include <gtest/gtest.h>
+
+#include "runtime/model/model_file.h"
+#include "tests/unit/model/lies.h"
+#include "tests/unit/model/model_test_util.h"
+
+namespace wisp {
+namespace {
+
+using schema::ModelT;
+using test::Changed;
+using test::ExpectAllRefused;
+using test::OpenBytes;
+using test::SmallModel;
+
+constexpr auto kUnsupported = StatusCode::kUnsupported;
+
+TEST(BlockMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
+  std::string bytes = SmallModel{.storage = WeightStorage::kInt8}.Bytes();
+  test::Set(bytes, 16384, uint16_t{0x7c00});  // of the first block of the item table, which has one panel
+  const size_t table = kernels::BlockMatrixBytes(kernels::BlockBits::kEight, 6, 4);
+  bytes = Changed<schema::Model>(
+      bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
+  EXPECT_TRUE(OpenBytes(bytes).ok());
+  EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
+            std::string::npos);
+}
+
+TEST(BlockMetadata, BlocksAreHeldToTheirMatricesAndBytes) {
+  ExpectAllRefused(
+      {
+          {"tensor item_embedding has 576 bytes, its shape needs 320",
+           [](ModelT& m) { m.tensors[0]->type = schema::ElementType::I4Blocks; }},
+          {"tensor block0.qkv.weight has 575 bytes, its shape needs 576", [](ModelT& m) { m.tensors[4]->bytes = 575; }},
+          {"tensor position_embedding has elements of type int8, this build reads it as f32 or f16",
+           [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8Blocks; }, kUnsupported},
+          {"tensor block0.attention_norm.gain has elements of type int4, this build reads it as f32",
+           [](ModelT& m) { m.tensors[2]->type = schema::ElementType::I4Blocks; }, kUnsupported},
+      },
+      {.storage = WeightStorage::kInt8});
+}
+
+}  // namespace
+}  // namespace wisp
