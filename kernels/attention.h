@@ -43,7 +43,8 @@ struct RotaryArgs {
 // ---- Fused attention of one record, all heads. ----------------------------------------------------------------------
 // Head h of row t of q is q[t * ldq + h * head_width ...]; likewise k, v, out. Query i stands at key position
 // num_keys - num_queries + i. It attends keys j >= first_key (earlier ones are padding) and, when causal, j <= its own
-// position. A query that may attend nothing gets output 0 and lse 0, and passes no gradient.
+// position. With a `window` it attends no key further back than window - 1 positions before its own. A query that may
+// attend nothing gets output 0 and lse 0, and passes no gradient.
 // probabilities P = softmax(scale * q k^T); out = (P * keep) v, where keep = keep_HQT[...] * keep_scale, or 1 if null
 // (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
 // Grouped queries: with `kv_heads`, which divides heads, k and v have that many heads of head_width, and query head h
@@ -99,6 +100,7 @@ struct AttentionForwardArgs {
   Segments records = {};
   const uint32_t* first_key_B = nullptr;
   size_t keep_row = 0;
+  size_t window = 0;  // 0: none
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).
@@ -128,12 +130,21 @@ struct AttentionBackwardArgs {
   Segments records = {};
   const uint32_t* first_key_B = nullptr;
   size_t keep_row = 0;
+  size_t window = 0;  // 0: none
 };
 
 // The head of k and v that query head `head` < heads reads.
 template <class Args>
 constexpr size_t KeyHead(const Args& a, size_t head) {
   return a.kv_heads == 0 ? head : head / (a.heads / a.kv_heads);
+}
+
+// The first key that a query may attend, where padding and what is outside its window end.
+template <class Args>
+constexpr size_t AttendBegin(const Args& a, size_t query) {
+  const size_t behind = a.num_keys - a.num_queries + query + 1;  // its own position
+  const size_t begin = a.window == 0 || behind <= a.window ? 0 : behind - a.window;
+  return begin < a.first_key ? a.first_key : begin;
 }
 
 }  // namespace wisp::kernels

@@ -98,7 +98,7 @@ __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs
   const size_t last_query = size_t{blockIdx.x} * kWarps + kWarps - 1;
   const size_t end = AttendEnd(a, last_query < a.num_queries ? last_query : a.num_queries - 1);
   Columns<kChunks> dq, through_variance;
-  for (size_t first = a.first_key; first < end; first += kWarp) {
+  for (size_t first = AttendBegin(a, size_t{blockIdx.x} * kWarps); first < end; first += kWarp) {
     const auto count = static_cast<unsigned>(end - first < kWarp ? end - first : kWarp);
     const float* keys = a.k + first * a.ldkv + share.key_head * width;
     const float* values = a.v + first * a.ldkv + share.key_head * width;

@@ -32,7 +32,7 @@ void Rotary(const RotaryArgs<T>& a) {
   }
 }
 
-// The keys that query i may attend: [first_key, end).
+// The keys that a query may attend: [AttendBegin, AttendEnd).
 template <class Args>
 size_t AttendEnd(const Args& a, size_t query) {
   return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
@@ -93,17 +93,17 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
       }
       T& lse = a.lse_HQ[h * a.num_queries + i];
       lse = T(0);
-      const size_t end = AttendEnd(a, i);
-      if (end <= a.first_key) continue;
-      T largest = AttentionLogit<T>(a, h, i, a.first_key);
-      for (size_t j = a.first_key + 1; j < end; ++j) {
+      const size_t begin = AttendBegin(a, i), end = AttendEnd(a, i);
+      if (end <= begin) continue;
+      T largest = AttentionLogit<T>(a, h, i, begin);
+      for (size_t j = begin + 1; j < end; ++j) {
         const T logit = AttentionLogit<T>(a, h, i, j);
         if (largest < logit) largest = logit;
       }
       T sum(0);
-      for (size_t j = a.first_key; j < end; ++j) sum = sum + exp(AttentionLogit<T>(a, h, i, j) - largest);
+      for (size_t j = begin; j < end; ++j) sum = sum + exp(AttentionLogit<T>(a, h, i, j) - largest);
       lse = largest + log(sum);
-      for (size_t j = a.first_key; j < end; ++j) {
+      for (size_t j = begin; j < end; ++j) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - largest) / sum * AttentionKeep<T>(a, h, i, j);
         const size_t first = KeyHead(a, h) * a.head_width;
         for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + first + c];
@@ -136,7 +136,7 @@ void AttentionBackward(const AttentionBackwardArgs<T>& a) {
       const T* dout = a.dout + i * a.ldout + first;
       T delta(0);
       for (size_t c = 0; c < a.head_width; ++c) delta = delta + dout[c] * a.out[i * a.ldout + first + c];
-      for (size_t j = a.first_key; j < AttendEnd(a, i); ++j) {
+      for (size_t j = AttendBegin(a, i); j < AttendEnd(a, i); ++j) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - a.lse_HQ[h * a.num_queries + i]);
         const T keep = AttentionKeep<T>(a, h, i, j);
         T dp(0);

@@ -220,16 +220,16 @@ void Softmax(const ForwardHead& head, const Step& step, const Rows& p, float* in
   const auto& a = head.a;
   float largest[kStep], sum[kStep];
   for (size_t r = 0; r < step.rows; ++r) {
-    const size_t end = head.end(step.i + r);
-    if (a.slope_H != nullptr && end > a.first_key) AddDistanceBias(head, step.i + r, step.keys, p.at(r));
+    const size_t begin = AttendBegin(a, step.i + r), end = head.end(step.i + r);
+    if (a.slope_H != nullptr && end > begin) AddDistanceBias(head, step.i + r, step.keys, p.at(r));
     // A negative scale would turn the largest into the smallest: the maximum is of scaled logits.
-    largest[r] = end > a.first_key ? a.scale * RowMax(p.at(r), a.first_key, end) : 0;
+    largest[r] = end > begin ? a.scale * RowMax(p.at(r), begin, end) : 0;
   }
   for (size_t r = 0; r < step.rows; ++r) {
-    const size_t end = head.end(step.i + r);
+    const size_t begin = AttendBegin(a, step.i + r), end = head.end(step.i + r);
     sum[r] = 0;
-    if (end > a.first_key) {
-      sum[r] = Exponentials(p.at(r), a.first_key, end, step.keys, a.scale, largest[r]);
+    if (end > begin) {
+      sum[r] = Exponentials(p.at(r), begin, end, step.keys, a.scale, largest[r]);
       if (a.keep_HQT != nullptr) ApplyKeepRow(p.at(r), head.keep(step.i + r), step.keys, a.keep_scale);
     } else {
       std::fill(p.at(r), p.at(r) + step.keys, 0.0f);
@@ -358,8 +358,8 @@ void SoftmaxBackward(const BackwardHead& head, const Step& step, const Rows& p, 
   const auto& a = head.a;
   for (size_t r = 0; r < step.rows; ++r) {
     float *row = p.at(r), *drow = dp.at(r);
-    const size_t end = head.end(step.i + r), keys = step.keys;
-    if (end <= a.first_key) {
+    const size_t begin = AttendBegin(a, step.i + r), end = head.end(step.i + r), keys = step.keys;
+    if (end <= begin) {
       std::fill(row, row + keys, 0.0f);
       std::fill(drow, drow + keys, 0.0f);
       continue;
@@ -370,7 +370,7 @@ void SoftmaxBackward(const BackwardHead& head, const Step& step, const Rows& p, 
     if (keep != nullptr) ApplyKeepRow(drow, keep, keys, a.keep_scale);
     if (a.key_variance != nullptr) StopGradientOfHeld(row, drow, keys, delta);
     if (a.slope_H != nullptr) AddDistanceBias(head, step.i + r, keys, row);
-    Exponentials(row, a.first_key, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + step.i + r]);
+    Exponentials(row, begin, end, keys, a.scale, a.lse_HQ[head.h * a.num_queries + step.i + r]);
     SoftmaxGradientRow(row, drow, keys, delta, a.scale);
     if (keep != nullptr) ApplyKeepRow(row, keep, keys, a.keep_scale);
   }

@@ -33,6 +33,7 @@ namespace {
     return InvalidData("architecture: rotary_width is 0, and there are a rotary_base or interleaved pairs beside it");
   if (!(a.rotary.base > 1 && a.rotary.base <= 1e9f))
     return InvalidData("architecture: rotary_base is ", a.rotary.base, ", allowed is above 1, at most 1e9");
+  WISP_RETURN_IF_ERROR(CheckRange("window", a.window, 0, kMaxLength));
   if (a.slope >= 0 && a.slope <= 100) return OkStatus();
   return InvalidData("architecture: attention_slope must lie between 0 and 100");
 }
@@ -116,7 +117,7 @@ namespace {
 [[gnu::cold]] Status CheckHead(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("head", static_cast<uint8_t>(a.head.kind), 0, 2));
   WISP_RETURN_IF_ERROR(CheckRange("pooling", static_cast<uint8_t>(a.head.pooling), 0, 1));
-  WISP_RETURN_IF_ERROR(CheckRange("pooler", static_cast<uint8_t>(a.head.pooler), 0, 1));
+  WISP_RETURN_IF_ERROR(CheckRange("pooler", static_cast<uint8_t>(a.head.pooler), 0, 2));
   WISP_RETURN_IF_ERROR(CheckRange("output_table", static_cast<uint8_t>(a.head.output_table), 0, 1));
   WISP_RETURN_IF_ERROR(CheckRange("output_bias", static_cast<uint8_t>(a.head.output_bias), 0, 2));
   return a.head.kind == HeadKind::kNextItem ? CheckNextItemHead(a) : CheckPooledHead(a);
@@ -338,7 +339,12 @@ Status Validate(const Architecture& a) {
   WISP_RETURN_IF_ERROR(CheckRange("max_length", a.max_length, 1, kMaxLength));
   WISP_RETURN_IF_ERROR(CheckRange("width", a.width, 1, kMaxWidth));
   WISP_RETURN_IF_ERROR(CheckRange("num_blocks", a.blocks.size(), 0, kMaxBlocks));
-  for (const BlockSpec& block : a.blocks) WISP_RETURN_IF_ERROR(CheckBlock(block));
+  for (const BlockSpec& block : a.blocks) {
+    WISP_RETURN_IF_ERROR(CheckBlock(block));
+    if (block.attention.window > 0 && a.attend == Attend::kAll)
+      return InvalidData("architecture: window is ", block.attention.window,
+                         ", and positions attend all others; allowed is 0, or attend causal");
+  }
   if (a.final_norm_epsilon) WISP_RETURN_IF_ERROR(CheckEpsilon(*a.final_norm_epsilon));
   WISP_RETURN_IF_ERROR(CheckRange("final_norm_kind", static_cast<uint8_t>(a.final_norm_kind), 0, 1));
   if (!a.final_norm_epsilon && a.final_norm_kind != NormKind::kLayer)
@@ -436,47 +442,6 @@ std::optional<size_t> FindHeadTable(const Architecture& a, const std::vector<Par
   if (a.head.kind != HeadKind::kNextItem) return std::nullopt;
   const bool tied = a.head.output_table == OutputTable::kTied;
   return FindParameter(parameters, tied ? ParameterRole::kItemTable : ParameterRole::kOutputTable);
-}
-
-namespace {
-
-// Without what came with format 7.
-Architecture WithoutFormat7(Architecture a) {
-  a.token_types = {};
-  a.embedding_norm_epsilon.reset();
-  a.head.pooling = Pooling::kFirst;
-  a.head.pooler = Pooler::kTanh;
-  a.head.unit_length = false;
-  if (a.head.kind == HeadKind::kEmbedding) a.head.kind = HeadKind::kNextItem;
-  if (a.adapter) a.adapter->has_head = false;
-  for (BlockSpec& b : a.blocks) {
-    if (b.biases == Biases::kQkv) b.biases = Biases::kAll;
-  }
-  return a;
-}
-
-bool FitsFormat4(const Architecture& architecture) {
-  Architecture a = architecture;
-  a.position_table = PositionTable::kLearned;
-  a.final_norm_kind = NormKind::kLayer;
-  a.head.temperature = 0;
-  for (BlockSpec& b : a.blocks) {
-    if (b.feed_forward.activation > ActivationKind::kGelu) return false;
-    b.norm_kind = NormKind::kLayer;
-    b.residual = Residual::kPlain;
-    b.biases = Biases::kAll;
-    b.attention.num_kv_heads = b.attention.num_heads;
-    b.attention.rotary = {};
-    b.feed_forward.gated = false;
-  }
-  return a == architecture;
-}
-
-}  // namespace
-
-uint32_t FormatOfSwitches(const Architecture& architecture) {
-  if (WithoutFormat7(architecture) != architecture) return 7;
-  return FitsFormat4(architecture) ? 4 : 5;
 }
 
 std::vector<float> AttentionSlopes(const AttentionSpec& a) {

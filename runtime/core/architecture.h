@@ -42,7 +42,7 @@ enum class HeadKind : uint8_t { kNextItem = 0, kClasses = 1, kEmbedding = 2 };
 // What a head reads of a whole sequence: the state at its first position, or the mean of all of them.
 enum class Pooling : uint8_t { kFirst = 0, kMean = 1 };
 // What stands between the pooled state and the head: f(W x + b), W [D, D]; or nothing.
-enum class Pooler : uint8_t { kTanh = 0, kNone = 1 };
+enum class Pooler : uint8_t { kTanh = 0, kNone = 1, kRelu = 2 };
 // Which linear layers of a block have a bias. kQkv: that of queries, keys and values alone (Qwen2).
 enum class Biases : uint8_t { kAll = 0, kNone = 1, kQkv = 2 };
 
@@ -72,6 +72,8 @@ struct AttentionSpec {
   // slope of the first head, head h has slope * 2^(-8 h / H); 0: none.
   float slope = 0.0f;
   RotarySpec rotary;
+  // A position attends itself and the window - 1 before it (Mistral); 0: all before it. With causal attention.
+  uint32_t window = 0;
   uint32_t queries_width() const { return num_heads * head_width; }
   uint32_t keys_width() const { return num_kv_heads * head_width; }  // of the values too
   bool operator==(const AttentionSpec&) const = default;

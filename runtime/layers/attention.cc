@@ -118,6 +118,7 @@ void Attention::Describe(const RecordContext& context, const Scope& scope, Args&
   args.key_variance = KeyVariances(context, scope.begin);
   args.ldvariance = variance_width_;
   args.slope_H = context.weights.slopes(block_);
+  args.window = spec_.window;
   if (!scope.all) return;
   args.records = context.records;
   args.first_key_B = context.first_valid_B;

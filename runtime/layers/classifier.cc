@@ -90,7 +90,11 @@ const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tok
   float* h = context.forward(h_);
   if (pooler_) {
     pooler_->Forward(rows, pooled, h, records);
-    ops().map({.x = h, .y = h, .n = records * d, .function = kernels::Function::kTanh});
+    if (is_relu()) {
+      ops().activation_forward({.x = h, .y = h, .n = records * d, .kind = kernels::Activation::kRelu});
+    } else {
+      ops().map({.x = h, .y = h, .n = records * d, .function = kernels::Function::kTanh});
+    }
   } else {
     ops().scale({.x = pooled, .y = h, .n = records * d, .a = 1.0f, .store = kernels::Store::kAssign});
   }
@@ -168,10 +172,18 @@ void Classifier::Backward(const RecordContext& context, Batch batch, FactorSink&
                             .rows = batch.size(),
                             .d = architecture_.width,
                             .bound = context.head_input.norm_bound,
-                            .before = pooler_ ? kernels::Before::kTanh : kernels::Before::kNothing});
+                            .before = pooler_ && !is_relu() ? kernels::Before::kTanh : kernels::Before::kNothing});
   if (pooler_) {
-    pooler_->Backward(rows, PoolerInput(context), context.backward(dh_), DPoolerInput(context), kernels::Store::kAssign,
-                      sink);
+    float* dh = context.backward(dh_);
+    // Where relu gives nothing its result says so as well as what went in.
+    if (is_relu()) {
+      ops().activation_backward({.dy = dh,
+                                 .x = context.forward(h_),
+                                 .dx = dh,
+                                 .n = batch.size() * architecture_.width,
+                                 .kind = kernels::Activation::kRelu});
+    }
+    pooler_->Backward(rows, PoolerInput(context), dh, DPoolerInput(context), kernels::Store::kAssign, sink);
   }
   if (context.pooled_BD != nullptr) return;  // what lies below is frozen
   PoolBackward(context, sink);

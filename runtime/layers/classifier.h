@@ -2,7 +2,7 @@
 // the same without a head.
 //
 //   e = the stack's first position, or the mean of all     Pooling
-//   h = tanh(W_pool e + b_pool), or e                      Pooler; h: the representation, D values
+//   h = f(W_pool e + b_pool), or e                         Pooler, f tanh or relu; h: the representation, D values
 //   x = h min(1, C / ||h||) + noise    HeadInput; x = h where it names neither bound nor noise
 //   z = W_head x + b_head              [num_classes];  loss = -log softmax(z)[label]
 //
@@ -59,6 +59,7 @@ class Classifier final : public GraphBase {
   void PoolStates(const RecordContext& context, const float* last) const;
   void PoolBackward(const RecordContext& context, FactorSink& sink) const;
   // A first position passes the final norm alone, a mean is of all rows behind it.
+  bool is_relu() const { return architecture_.head.pooler == Pooler::kRelu; }
   bool pools_all() const { return architecture_.head.pooling == Pooling::kMean; }
   bool copies(const RecordContext& context) const { return pools_all() || context.records.num_records > 1; }
   // What the pooler reads, or where its gradient is written.

@@ -83,6 +83,7 @@ flatbuffers::Offset<schema::Block> BuildBlock(flatbuffers::FlatBufferBuilder& bu
   out.add_inner_width(b.feed_forward.inner_width);
   out.add_activation(static_cast<schema::Activation>(b.feed_forward.activation));
   out.add_gated(b.feed_forward.gated);
+  out.add_window(b.attention.window);
   return out.Finish();
 }
 
@@ -206,7 +207,8 @@ Architecture WithBlocks(const schema::Architecture& stored) {
                                       .num_kv_heads = b->num_kv_heads(),
                                       .head_width = b->head_width(),
                                       .slope = b->attention_slope(),
-                                      .rotary = RotaryOf(*b)},
+                                      .rotary = RotaryOf(*b),
+                                      .window = b->window()},
                         .feed_forward = {.inner_width = b->inner_width(),
                                          .activation = static_cast<ActivationKind>(b->activation()),
                                          .gated = b->gated()}});

@@ -38,7 +38,7 @@ struct ModelMetadata;
 }
 
 // schema/README.md says what is new in each.
-inline constexpr uint32_t kModelFormatVersion = 8;
+inline constexpr uint32_t kModelFormatVersion = 9;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };

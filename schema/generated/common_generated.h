@@ -407,29 +407,32 @@ inline const char *EnumNamePooling(Pooling e) {
 enum class Pooler : uint8_t {
   Tanh = 0,
   None = 1,
+  Relu = 2,
   MIN = Tanh,
-  MAX = None
+  MAX = Relu
 };
 
-inline const Pooler (&EnumValuesPooler())[2] {
+inline const Pooler (&EnumValuesPooler())[3] {
   static const Pooler values[] = {
     Pooler::Tanh,
-    Pooler::None
+    Pooler::None,
+    Pooler::Relu
   };
   return values;
 }
 
 inline const char * const *EnumNamesPooler() {
-  static const char * const names[3] = {
+  static const char * const names[4] = {
     "Tanh",
     "None",
+    "Relu",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNamePooler(Pooler e) {
-  if (flatbuffers::IsOutRange(e, Pooler::Tanh, Pooler::None)) return "";
+  if (flatbuffers::IsOutRange(e, Pooler::Tanh, Pooler::Relu)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesPooler()[index];
 }
@@ -494,6 +497,7 @@ struct BlockT : public flatbuffers::NativeTable {
   float rotary_base = 0.0f;
   bool rotary_interleaved = false;
   wisp::schema::Biases biases = wisp::schema::Biases::All;
+  uint32_t window = 0;
 };
 
 struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -516,7 +520,8 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_ROTARY_WIDTH = 28,
     VT_ROTARY_BASE = 30,
     VT_ROTARY_INTERLEAVED = 32,
-    VT_BIASES = 34
+    VT_BIASES = 34,
+    VT_WINDOW = 36
   };
   wisp::schema::NormPlacement norm() const {
     return static_cast<wisp::schema::NormPlacement>(GetField<uint8_t>(VT_NORM, 0));
@@ -566,6 +571,9 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   wisp::schema::Biases biases() const {
     return static_cast<wisp::schema::Biases>(GetField<uint8_t>(VT_BIASES, 0));
   }
+  uint32_t window() const {
+    return GetField<uint32_t>(VT_WINDOW, 0);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_NORM, 1) &&
@@ -584,6 +592,7 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<float>(verifier, VT_ROTARY_BASE, 4) &&
            VerifyField<uint8_t>(verifier, VT_ROTARY_INTERLEAVED, 1) &&
            VerifyField<uint8_t>(verifier, VT_BIASES, 1) &&
+           VerifyField<uint32_t>(verifier, VT_WINDOW, 4) &&
            verifier.EndTable();
   }
   BlockT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -643,6 +652,9 @@ struct BlockBuilder {
   void add_biases(wisp::schema::Biases biases) {
     fbb_.AddElement<uint8_t>(Block::VT_BIASES, static_cast<uint8_t>(biases), 0);
   }
+  void add_window(uint32_t window) {
+    fbb_.AddElement<uint32_t>(Block::VT_WINDOW, window, 0);
+  }
   explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -671,8 +683,10 @@ inline flatbuffers::Offset<Block> CreateBlock(
     uint32_t rotary_width = 0,
     float rotary_base = 0.0f,
     bool rotary_interleaved = false,
-    wisp::schema::Biases biases = wisp::schema::Biases::All) {
+    wisp::schema::Biases biases = wisp::schema::Biases::All,
+    uint32_t window = 0) {
   BlockBuilder builder_(_fbb);
+  builder_.add_window(window);
   builder_.add_rotary_base(rotary_base);
   builder_.add_rotary_width(rotary_width);
   builder_.add_inner_width(inner_width);
@@ -1403,6 +1417,7 @@ inline void Block::UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *
   { auto _e = rotary_base(); _o->rotary_base = _e; }
   { auto _e = rotary_interleaved(); _o->rotary_interleaved = _e; }
   { auto _e = biases(); _o->biases = _e; }
+  { auto _e = window(); _o->window = _e; }
 }
 
 inline flatbuffers::Offset<Block> Block::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1429,6 +1444,7 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
   auto _rotary_base = _o->rotary_base;
   auto _rotary_interleaved = _o->rotary_interleaved;
   auto _biases = _o->biases;
+  auto _window = _o->window;
   return wisp::schema::CreateBlock(
       _fbb,
       _norm,
@@ -1446,7 +1462,8 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
       _rotary_width,
       _rotary_base,
       _rotary_interleaved,
-      _biases);
+      _biases,
+      _window);
 }
 
 inline AdapterT *Adapter::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -57,12 +57,38 @@ def cosine():
     ])
 
 
+def windows():
+    attention = "attention_test:Attention."
+    return table("kernels/attention.h", [
+        ("window-off-by-one", "AttendBegin", "behind - a.window", "behind - a.window - 1",
+         "gradients_test:*Gradients.NormsOfBothFormsEqualDualNumbers*", "hugging_face_test:*mistral_window*"),
+    ]) + table("kernels/simd/attention.cc", [
+        ("window-not-in-the-sum", "Softmax", "Exponentials(p.at(r), begin,", "Exponentials(p.at(r), a.first_key,",
+         attention + "ForwardEqualsReferenceInDouble"),
+        ("window-not-in-backward", "SoftmaxBackward", "Exponentials(row, begin,", "Exponentials(row, a.first_key,",
+         attention + "BackwardEqualsReferenceInDouble"),
+    ]) + table("tools/exchange/hugging_face/config.cc", [
+        ("window-in-every-block-of-qwen2", "IsSliding", "(*layers)[index] == kSliding;", "true;",
+         "hugging_face_test:*qwen2_window*"),
+    ]) + table("runtime/layers/classifier.cc", [
+        ("relu-pooler-as-tanh", "Classifier::RepresentAll", "if (is_relu()) {", "if (false) {",
+         "hugging_face_test:*distilbert_classes*"),
+        ("relu-pooler-passes-every-gradient", "Classifier::Backward", "if (is_relu()) {", "if (false) {",
+         "classifier_test:*"),
+    ])
+
+
 def formats():
-    return table("runtime/core/architecture.cc", [
+    return table("runtime/core/architecture_format.cc", [
+        ("window-said-to-be-format-7", "HasFormat9", "b.attention.window > 0", "false",
+         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfTheirFormat"),
         ("rotary-said-to-be-format-4", "FitsFormat4", "b.attention.rotary = {};", "",
-         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
+         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfTheirFormat"),
         ("cosine-said-to-be-format-4", "FitsFormat4", "a.head.temperature = 0;", "",
-         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfFormatFive"),
+         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfTheirFormat"),
+    ]) + table("runtime/core/architecture.cc", [
+        ("window-of-an-encoder-taken", "Validate", "block.attention.window > 0 && a.attend == Attend::kAll", "false",
+         "model_metadata_test:ModelMetadata.BlocksThatContradictTheArchitectureAreRefused"),
         ("variance-of-gates-taken-as-known", "CheckReAttention",
          'if (b.feed_forward.gated) what = "a gated feed-forward";', "",
          "model_metadata_test:ModelMetadata.BlocksThatContradictTheArchitectureAreRefused"),
@@ -70,4 +96,4 @@ def formats():
 
 
 def faults():
-    return blocks() + cosine() + formats()
+    return blocks() + cosine() + windows() + formats()

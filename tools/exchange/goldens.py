@@ -158,6 +158,16 @@ def families():
         "qwen2": (t.Qwen2ForCausalLM, t.Qwen2Config(**DECODER, tie_word_embeddings=True), next_token, None, float32),
         "mistral": (t.MistralForCausalLM, t.MistralConfig(**DECODER, head_dim=6, sliding_window=None), next_token,
                     None, torch.bfloat16),
+        "distilbert_classes": (t.DistilBertForSequenceClassification,
+                               t.DistilBertConfig(vocab_size=VOCABULARY, dim=WIDTH, n_heads=3, n_layers=1,
+                                                  hidden_dim=40, max_position_embeddings=POSITIONS,
+                                                  **labels("bad", "good")), classes, None, float32),
+        "mistral_window": (t.MistralForCausalLM,
+                           t.MistralConfig(**DECODER, head_dim=6, sliding_window=5, attn_implementation="eager"),
+                           next_token, None, float32),
+        "qwen2_window": (t.Qwen2ForCausalLM,
+                         t.Qwen2Config(**DECODER, use_sliding_window=True, sliding_window=4, max_window_layers=1,
+                                       attn_implementation="eager"), next_token, None, float32),
     }
 
 

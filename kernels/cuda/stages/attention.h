@@ -89,7 +89,7 @@ __device__ inline Logit LogitOf(const Args& a, unsigned head, size_t query, size
   return {value, held};
 }
 
-// The keys that a query may attend end there.
+// The keys that a query may attend: [AttendBegin, AttendEnd).
 template <class Args>
 __device__ inline size_t AttendEnd(const Args& a, size_t query) {
   return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
@@ -97,7 +97,7 @@ __device__ inline size_t AttendEnd(const Args& a, size_t query) {
 
 template <class Args>
 __device__ inline bool Attends(const Args& a, size_t query, size_t key) {
-  return query < a.num_queries && key >= a.first_key && key < AttendEnd(a, query);
+  return query < a.num_queries && key >= AttendBegin(a, query) && key < AttendEnd(a, query);
 }
 
 template <class Args>
@@ -145,7 +145,7 @@ __device__ inline void AttendQueriesOfBlock(const AttentionForwardArgs<>& a, uns
   Columns<kChunks> out;
   Columns<kVariances ? kChunks : 1> variance;
   float largest = -INFINITY, sum = 0;
-  for (size_t first = a.first_key; first < end; first += kWarp) {
+  for (size_t first = AttendBegin(a, size_t{x} * kWarps); first < end; first += kWarp) {
     const auto count = static_cast<unsigned>(end - first < kWarp ? end - first : kWarp);
     const float* keys = a.k + first * a.ldkv + share.key_head * width;
     const float* values = a.v + first * a.ldkv + share.key_head * width;
@@ -173,7 +173,7 @@ __device__ inline void AttendQueriesOfBlock(const AttentionForwardArgs<>& a, uns
     }
   }
   if (!real) return;
-  const bool none = AttendEnd(a, query) <= a.first_key;
+  const bool none = AttendEnd(a, query) <= AttendBegin(a, query);
   const float inverse = none ? 0.0f : 1.0f / sum;
   out.Scale(inverse);
   out.Store(a.out + query * a.ldout + share.head * width, share.first_column, width);

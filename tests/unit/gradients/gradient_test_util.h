@@ -207,6 +207,13 @@ inline std::vector<Architecture> NewerArchitectures() {
   every.back().head = {.output_table = OutputTable::kUntied, .output_bias = OutputBias::kTrained, .temperature = 0.5f};
   every.push_back(every[4]);
   every.back().re_attention = ReAttention::kOn;
+  // Format 9: windows, of one block or of all; the variances of Re-Attention within one.
+  for (const size_t of : {5, 7, 3}) {
+    every.push_back(every[of]);
+    every.back().blocks.push_back(every.back().blocks.front());
+    every.back().blocks.back().attention.window = 2;
+    if (of == 7) every.back().blocks.front().attention.window = 3;
+  }
   return every;
 }
 

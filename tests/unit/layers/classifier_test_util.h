@@ -98,7 +98,7 @@ struct NaiveClassifier {
     for (size_t j = 0; j < d; ++j) {
       h[j] = At("pooler.bias", j);
       for (size_t k = 0; k < d; ++k) h[j] = h[j] + pooled[k] * At("pooler.weight", j * d + k);
-      h[j] = tanh(h[j]);
+      h[j] = a.head.pooler == Pooler::kTanh ? tanh(h[j]) : h[j] < T(0) ? T(0) : h[j];
     }
     return h;
   }
@@ -216,6 +216,9 @@ inline std::vector<Architecture> SmallClassifiers() {
   Architecture bare = classifiers[0];
   bare.head.pooler = Pooler::kNone;
   classifiers.push_back(bare);
+  // DistilBERT's pooler.
+  bert.head.pooler = Pooler::kRelu;
+  classifiers.push_back(bert);
   return classifiers;
 }
 

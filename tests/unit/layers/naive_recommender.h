@@ -272,8 +272,9 @@ class NaiveRecommender {
       for (size_t i = 0; i < x.size(); ++i) {
         T sum(0);
         double largest = -1e300;
+        const size_t first = spec.window > 0 && i + 1 > spec.window ? i + 1 - spec.window : 0;
         Row weights(x.size(), T(0));
-        for (size_t j = 0; j < (a_.attend == Attend::kCausal ? i + 1 : x.size()); ++j) {
+        for (size_t j = first; j < (a_.attend == Attend::kCausal ? i + 1 : x.size()); ++j) {
           if (ids[j] < 0) continue;
           T dot(0);
           for (size_t k = 0; k < width; ++k) dot = dot + qkv[i][head * width + k] * qkv[j][key + k];
@@ -288,7 +289,7 @@ class NaiveRecommender {
           weights[j] = logit;
           if (largest < PlainValue(logit)) largest = PlainValue(logit);
         }
-        for (size_t j = 0; j < (a_.attend == Attend::kCausal ? i + 1 : x.size()); ++j) {
+        for (size_t j = first; j < (a_.attend == Attend::kCausal ? i + 1 : x.size()); ++j) {
           if (ids[j] < 0) continue;
           weights[j] = exp(weights[j] - T(largest));
           sum = sum + weights[j];

@@ -67,8 +67,10 @@ TEST(HuggingFaceConfig, WhatIsNotSupportedIsRefusedByName) {
       {"llama", {{"rope_parameters", {{"partial_rotary_factor", 0.5}}}}, "partial_rotary_factor is another"},
       {"llama", {{"attention_bias", true}}, "attention_bias is true, supported is false"},
       {"llama", {{"mlp_bias", true}}, "mlp_bias is true, supported is false"},
-      {"mistral", {{"sliding_window", 8}}, "sliding_window is 8, shorter than the 20 positions"},
-      {"qwen2", {{"use_sliding_window", true}, {"sliding_window", 8}}, "sliding_window is 8"},
+      {"qwen2_window", {{"layer_types", {"full_attention"}}}, "layer_types is"},
+      {"qwen2_window",
+       {{"layer_types", {"full_attention", "linear_attention"}}},
+       "a list of a word for each block, full_attention or sliding_attention"},
   });
 }
 
@@ -111,8 +113,9 @@ TEST(HuggingFaceConfig, LengthIsCutAndSaid) {
   EXPECT_EQ(long_one->architecture.max_length, kMaxLength);
   ASSERT_EQ(long_one->notes.size(), 1u);
   EXPECT_NE(long_one->notes[0].find("131072"), std::string::npos);
-  EXPECT_EQ(read({{"sliding_window", 8}}, 8)->architecture.max_length, 8u);
-  EXPECT_FALSE(read({{"sliding_window", 8}}, 9).ok());
+  // A window of all positions is none.
+  EXPECT_EQ(read({{"sliding_window", 8}}, 8)->architecture.blocks[0].attention.window, 0u);
+  EXPECT_EQ(read({{"sliding_window", 8}}, 9)->architecture.blocks[0].attention.window, 8u);
   ExpectRefused(read(json::object(), 21).status(), "--max-length is 21, the model has 20 positions");
 }
 

@@ -79,7 +79,10 @@ INSTANTIATE_TEST_SUITE_P(Families, HuggingFaceExport,
                                            Case{"roberta_classes", hf::RobertaFamily},
                                            Case{"distilbert", hf::DistilBertFamily}, Case{"gpt2", hf::Gpt2Family},
                                            Case{"llama", hf::LlamaFamily}, Case{"llama_tied", hf::LlamaFamily},
-                                           Case{"qwen2", hf::Qwen2Family}, Case{"mistral", hf::LlamaFamily}),
+                                           Case{"qwen2", hf::Qwen2Family}, Case{"mistral", hf::LlamaFamily},
+                                           Case{"mistral_window", hf::LlamaFamily},
+                                           Case{"qwen2_window", hf::Qwen2Family},
+                                           Case{"distilbert_classes", hf::DistilBertFamily}),
                          [](const auto& info) { return std::string(info.param.golden); });
 
 // What the family cannot say is refused before anything is written, never left out.

@@ -43,7 +43,8 @@ TEST_P(HuggingFaceFamily, ComputesWhatTransformersDoes) {
 
 INSTANTIATE_TEST_SUITE_P(Goldens, HuggingFaceFamily,
                          ::testing::Values("bert", "sentence", "bert_classes", "electra", "roberta", "roberta_classes",
-                                           "distilbert", "gpt2", "llama", "llama_tied", "qwen2", "mistral"));
+                                           "distilbert", "distilbert_classes", "gpt2", "llama", "llama_tied", "qwen2",
+                                           "qwen2_window", "mistral", "mistral_window"));
 
 // The same weights in the forms that other versions write: every name passes `rename`, and there are tensors beside
 // them.

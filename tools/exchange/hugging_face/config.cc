@@ -18,7 +18,6 @@ struct Reading {
   Fields& fields;
   const ModelType& type;
   Description& out;
-  uint32_t window = 0;  // a position sees so many before it; 0: all
 };
 
 // By "architectures", or where that is missing the first class of the model type.
@@ -118,7 +117,8 @@ void ReadClasses(Reading& r) {
 void SetPooledHead(Reading& r, HeadKind kind) {
   HeadSpec& head = r.out.architecture.head;
   head.kind = kind;
-  head.pooler = kind == HeadKind::kClasses ? Pooler::kTanh : Pooler::kNone;
+  const Pooler pooler = r.out.family == &DistilBertFamily() ? Pooler::kRelu : Pooler::kTanh;
+  head.pooler = kind == HeadKind::kClasses ? pooler : Pooler::kNone;
   if (kind == HeadKind::kClasses) ReadClasses(r);
 }
 
@@ -203,13 +203,32 @@ float ReadRotaryBase(Fields& f) {
   return static_cast<float>(f.Number("rope_theta", 10000));
 }
 
+constexpr const char *kFull = "full_attention", *kSliding = "sliding_attention";
+
+// Whether block `index` has the window: of Qwen2 those that layer_types names, or from max_window_layers on.
+bool IsSliding(Fields& f, const Json* layers, size_t index, uint32_t first) {
+  if (layers == nullptr) return index >= first;
+  if (layers->is_array() && index < layers->size() && ((*layers)[index] == kFull || (*layers)[index] == kSliding))
+    return (*layers)[index] == kSliding;
+  f.Refuse("layer_types", ShownJson(*layers),
+           "is a list of a word for each block, " + std::string(kFull) + " or " + kSliding);
+  return false;
+}
+
+// Mistral's and Qwen2's: a position sees itself and so many before it that there are as many as the window.
 void ReadWindow(Reading& r) {
   Fields& f = r.fields;
-  constexpr uint32_t kMost = 1u << 30, kDefault = 4096;
+  constexpr uint32_t kMost = 1u << 30, kDefault = 4096, kDefaultFirst = 28;
   const bool mistral = std::string_view(r.type.name) == "mistral";
   if (!mistral && !f.Flag("use_sliding_window", false)) return;
   // Null is none; where the key is missing transformers takes its default.
-  r.window = f.CountFromZero("sliding_window", kMost, f.Has("sliding_window") ? 0 : kDefault);
+  const uint32_t window = f.CountFromZero("sliding_window", kMost, f.Has("sliding_window") ? 0 : kDefault);
+  const uint32_t first = mistral ? 0 : f.CountFromZero("max_window_layers", kMost, kDefaultFirst);
+  const Json* layers = mistral ? nullptr : f.Find("layer_types");
+  std::vector<BlockSpec>& blocks = r.out.architecture.blocks;
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    if (IsSliding(f, layers, i, first)) blocks[i].attention.window = window;
+  }
 }
 
 // Llama, Mistral, Qwen2.
@@ -241,7 +260,7 @@ void ReadLlama(Reading& r) {
 }
 
 // What the options and our own limit leave of the positions.
-Status CutLength(const std::string& name, const ConfigOptions& options, Reading& r) {
+Status CutLength(const ConfigOptions& options, Reading& r) {
   uint32_t& length = r.out.architecture.max_length;
   if (options.max_length > length)
     return InvalidArgument("--max-length is ", options.max_length, ", the model has ", length, " positions");
@@ -251,9 +270,11 @@ Status CutLength(const std::string& name, const ConfigOptions& options, Reading&
                           std::to_string(length) + " positions");
     length = kMaxLength;
   }
-  if (r.window == 0 || r.window >= length) return OkStatus();
-  return Unsupported(name, ": sliding_window is ", r.window, ", shorter than the ", length,
-                     " positions; supported is none, or --max-length ", r.window, " and less");
+  // A window of all positions is none.
+  for (BlockSpec& block : r.out.architecture.blocks) {
+    if (block.attention.window >= length) block.attention.window = 0;
+  }
+  return OkStatus();
 }
 
 void ReadFamily(Reading& r, HeadKind head) {
@@ -283,7 +304,7 @@ Result<Description> ReadConfig(const std::string& name, std::string_view text, c
   Reading reading{.fields = fields, .type = *type, .out = out};
   ReadFamily(reading, model_class->head);
   WISP_RETURN_IF_ERROR(fields.status());
-  WISP_RETURN_IF_ERROR(CutLength(name, options, reading));
+  WISP_RETURN_IF_ERROR(CutLength(options, reading));
   if (const Status status = Validate(out.architecture); !status.ok()) return InvalidData(name, ": ", status.message());
   return out;
 }

@@ -54,6 +54,7 @@ constexpr ModelClass kModelClasses[] = {{"BertModel", "bert", HeadKind::kEmbeddi
                                         {"XLMRobertaForSequenceClassification", "xlm-roberta", HeadKind::kClasses},
                                         {"DistilBertModel", "distilbert", HeadKind::kEmbedding},
                                         {"DistilBertForMaskedLM", "distilbert", HeadKind::kEmbedding},
+                                        {"DistilBertForSequenceClassification", "distilbert", HeadKind::kClasses},
                                         {"GPT2LMHeadModel", "gpt2", HeadKind::kNextItem},
                                         {"GPT2Model", "gpt2", HeadKind::kNextItem},
                                         {"LlamaForCausalLM", "llama", HeadKind::kNextItem},

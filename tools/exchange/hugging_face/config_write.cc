@@ -19,10 +19,11 @@ double Short(float value) {
   return std::strtod(digits, nullptr);
 }
 
-// Null: the family has no class with that head.
-const ModelClass* ClassFor(const Family& family, HeadKind head) {
+// Null: the family has no class with that head. A window is Mistral's in Llama's family.
+const ModelClass* ClassFor(const Family& family, HeadKind head, bool has_window = false) {
   const auto classes = ModelClasses();
   const auto found = std::find_if(classes.begin(), classes.end(), [&](const ModelClass& c) {
+    if (has_window && &family == &LlamaFamily() && std::string_view(c.model_type) != "mistral") return false;
     return c.head == head && &FindModelType(c.model_type)->family() == &family;
   });
   return found == classes.end() ? nullptr : &*found;
@@ -57,6 +58,20 @@ void AddClasses(const std::vector<std::string>& names, OrderedJson& json) {
   json["problem_type"] = "single_label_classification";
 }
 
+void AddWindows(const Family& family, const Architecture& a, OrderedJson& json) {
+  OrderedJson layers = OrderedJson::array();
+  uint32_t window = 0;
+  for (const BlockSpec& b : a.blocks) {
+    window = std::max(window, b.attention.window);
+    layers.push_back(b.attention.window > 0 ? "sliding_attention" : "full_attention");
+  }
+  if (window == 0) return;
+  json["sliding_window"] = window;
+  if (&family != &Qwen2Family()) return;
+  json["use_sliding_window"] = true;
+  json["layer_types"] = layers;
+}
+
 void AddOfFamily(const Family& family, const Architecture& a, const BlockSpec& block, OrderedJson& json) {
   if (&family == &BertFamily() || &family == &RobertaFamily()) {
     json["type_vocab_size"] = a.token_types.count;
@@ -68,6 +83,7 @@ void AddOfFamily(const Family& family, const Architecture& a, const BlockSpec& b
   if (&family == &Gpt2Family()) return;
   json["num_key_value_heads"] = block.attention.num_kv_heads;
   json["head_dim"] = block.attention.head_width;
+  AddWindows(family, a, json);
   json["rope_theta"] = Short(block.attention.rotary.base);  // of versions before 5
   json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", Short(block.attention.rotary.base)}};
 }
@@ -135,7 +151,9 @@ Written WrittenAs(const Family& family, HeadKind head) {
 
 Result<std::string> WriteConfig(const std::string& name, const Family& family, const Architecture& a,
                                 const std::vector<std::string>& class_names) {
-  const ModelClass* model_class = ClassFor(family, a.head.kind);
+  const auto has_window = [](const BlockSpec& b) { return b.attention.window > 0; };
+  const ModelClass* model_class =
+      ClassFor(family, a.head.kind, std::any_of(a.blocks.begin(), a.blocks.end(), has_window));
   if (model_class == nullptr || a.blocks.empty()) {
     return Unsupported(name, ": ", family.name, " models have no such head",
                        (a.blocks.empty() ? ", and at least one block" : ""), "; --family names another one");

@@ -76,6 +76,10 @@ constexpr Row kDistilBertRows[] = {
     {kFeedForwardOutBias, {"transformer.layer.{b}.ffn.lin2.bias"}},
     {kFeedForwardNormGain, {"transformer.layer.{b}.output_layer_norm.weight"}},
     {kFeedForwardNormBias, {"transformer.layer.{b}.output_layer_norm.bias"}}};
+constexpr Row kDistilBertClasses[] = {{kPoolerWeight, {"pre_classifier.weight"}, kAsIs, kOutside},
+                                      {kPoolerBias, {"pre_classifier.bias"}, kAsIs, kOutside},
+                                      {kClassWeight, {"classifier.weight"}, kAsIs, kOutside},
+                                      {kClassBias, {"classifier.bias"}, kAsIs, kOutside}};
 constexpr Ignored kDistilBertIgnored[] = {{"embeddings.position_ids", kPositionNumbers},
                                           {"vocab_transform.*", kPretraining},
                                           {"vocab_layer_norm.*", kPretraining},
@@ -126,7 +130,8 @@ constexpr const char* kLlamaPrefixes[] = {"model."};
 constexpr Family kBert{"bert", kBertRows, {{{}, kBertClasses, kBertPooler}}, kBertIgnored, kBertPrefixes};
 constexpr Family kRoberta{
     "roberta", kBertRows, {{{}, kRobertaClasses, kBertPooler}}, kRobertaIgnored, kRobertaPrefixes};
-constexpr Family kDistilBert{"distilbert", kDistilBertRows, {}, kDistilBertIgnored, kDistilBertPrefixes};
+constexpr Family kDistilBert{
+    "distilbert", kDistilBertRows, {{{}, kDistilBertClasses, {}}}, kDistilBertIgnored, kDistilBertPrefixes};
 constexpr Family kGpt2{"gpt2", kGpt2Rows, {{kLanguageHead, {}, {}}}, kGpt2Ignored, kGpt2Prefixes};
 constexpr Family kLlama{"llama", kLlamaRows, {{kLanguageHead, {}, {}}}, kLlamaIgnored, kLlamaPrefixes};
 constexpr Family kQwen2{"qwen2", kLlamaRows, {{kLanguageHead, {}, {}}}, kLlamaIgnored, kLlamaPrefixes};

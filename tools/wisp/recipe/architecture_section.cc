@@ -27,7 +27,7 @@ constexpr Names<PositionAlignment> kAlignments[] = {{"start", PositionAlignment:
 constexpr Names<PositionTable> kPositionTables[] = {{"learned", PositionTable::kLearned},
                                                     {"none", PositionTable::kNone}};
 constexpr Names<Pooling> kPoolings[] = {{"first", Pooling::kFirst}, {"mean", Pooling::kMean}};
-constexpr Names<Pooler> kPoolers[] = {{"tanh", Pooler::kTanh}, {"none", Pooler::kNone}};
+constexpr Names<Pooler> kPoolers[] = {{"tanh", Pooler::kTanh}, {"none", Pooler::kNone}, {"relu", Pooler::kRelu}};
 constexpr Names<Attend> kAttends[] = {{"causal", Attend::kCausal}, {"all", Attend::kAll}};
 constexpr Names<ReAttention> kReAttentions[] = {{"off", ReAttention::kOff}, {"on", ReAttention::kOn}};
 constexpr std::pair<const char*, AdapterSpec::Matrix> kMatrices[] = {
@@ -77,6 +77,7 @@ void ReadKeys(JsonSection& s, ReadBlock& block) {
   s.Number("rotary_width", b.attention.rotary.width, 0, kMaxWidth);
   s.Number("rotary_base", block.rotary_base, 1.001, 1e9);
   s.Flag("rotary_interleaved", block.rotary_interleaved);
+  s.Number("window", b.attention.window, 0, kMaxLength);
   s.Number("inner_width", b.feed_forward.inner_width, 1, 4.0 * kMaxWidth);
   s.ChoiceOf<ActivationKind>("activation", b.feed_forward.activation, kActivations);
   s.Flag("gated", b.feed_forward.gated);
@@ -137,6 +138,7 @@ void WriteLater(const BlockSpec& b, nlohmann::ordered_json& json) {
     json["rotary_base"] = Shortest(rotary.base);
     if (rotary.interleaved) json["rotary_interleaved"] = true;
   }
+  if (b.attention.window > 0) json["window"] = b.attention.window;
   if (b.feed_forward.gated) json["gated"] = true;
   if (b.norm_kind != NormKind::kLayer) json["norm_kind"] = NameOf(kNormKinds, b.norm_kind);
   if (b.residual != Residual::kPlain) json["residual"] = NameOf(kResiduals, b.residual);
@@ -153,6 +155,7 @@ nlohmann::ordered_json WriteBlock(const BlockSpec& b) {
                                  {"inner_width", b.feed_forward.inner_width},
                                  {"attention_slope", Shortest(b.attention.slope)},
                                  {"rotary_width", rotary.width},
+                                 {"window", b.attention.window},
                                  {"norm_epsilon", Shortest(b.norm_epsilon)},
                                  {"activation", NameOf(kActivations, b.feed_forward.activation)},
                                  {"gated", b.feed_forward.gated},
