@@ -1,7 +1,7 @@
 // Arguments of the ops that add records' outer products as integers, none of them formed by itself.
 //
 // A record's factors dy and x become integers A and B, row by row; it adds A^T B, whose norm follows from the products
-// of rows with each other. For records that are short and weights that are wide; docs/algorithms.md, section 3, has the
+// of rows with each other. For records that are short and weights that are wide; docs/algorithms.md, section 2, has the
 // reasons. Of tables of the host; null in a device's.
 //
 // Integers are at most 32,767 in magnitude: -32,768 is none of them.

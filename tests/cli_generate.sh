@@ -38,6 +38,9 @@ expect 4 "the model itself must be public" "${texts[@]}" --ledger n.db --clip 1
 contexts=("${public[@]}" --contexts 4 --ledger n.db --clip 1)
 expect 3 "cannot read gone.txt" "${of_texts[@]}" "${contexts[@]}" --private-texts gone.txt
 expect 2 "one at least is needed for a text" "${of_texts[@]}" "${contexts[@]}" --private-texts notes.txt --max-new-tokens 400
+long=$(printf 'Once %.0s' {1..400})
+expect 2 "positions" "$wisp" generate --private --model base.wisp "${public[@]}" --contexts 4 --ledger n.db --epsilon 8 \
+  --delta 1e-6 --private-texts notes.txt --prompt "$long"
 [ ! -e n.db ] || fail "a refused text was charged, or made a ledger"
 
 # A target of this text alone: charged to its end, then spent. The ledger remembers.
@@ -47,7 +50,11 @@ json '7 < j["privacy"]["spent"] <= 8 and j["privacy"]["limit"]["epsilon"] == 8'
 expect 4 "the budget has room for 0 tokens, and up to 6 are asked for" "${anchored[@]}" --ledger n.db "${target[@]}"
 [ ! -s out ] || fail "a text was shown without a budget: $(head -c 300 out)"
 [ "$(entries n.db)" = 1 ] || fail "what was refused was charged"
-expect 4 "is of the data set 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --dataset other --clip 1
+expect 4 "is of the data set 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --dataset other --unit user --clip 1
+expect 4 "is of the data set 'notes', and what is to be charged is 'notes.txt'" "${texts[@]}" "${public[@]}" --ledger n.db \
+  --unit user --clip 1
+# A line of a file is not all that its user wrote.
+expect 4 "protects a user" "${texts[@]}" "${public[@]}" --ledger n.db --dataset notes --clip 1
 # A lifetime over several texts.
 life=("${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --lifetime 10 --max-new-tokens)
 expect 0 "" "${life[@]}" 6

@@ -107,21 +107,21 @@ Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std:
   return read;
 }
 
-// What exists is opened whatever its unit: draws cost the same for all. What does not is called as the model's
-// provenance has it.
 Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
-                    std::optional<privacy::Ledger>& out) {
+                    DrawsShow shown, std::optional<privacy::Ledger>& out) {
   WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
   if (o.ledger_path == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(std::string dataset, DatasetToCharge(need));
   if (dataset.empty()) dataset = named;
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(o.anchor));
   WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(o));
+  const bool of_texts = shown == DrawsShow::kTexts;
+  const auto usual = of_texts ? privacy::PrivacyUnit::kInteraction : privacy::PrivacyUnit::kUser;
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(o.ledger_path, {.dataset = dataset,
-                                                              .unit = unit.value_or(privacy::PrivacyUnit::kUser),
-                                                              .unit_chosen = unit.has_value(),
-                                                              .any_unit = true,
+                                                              .unit = unit.value_or(usual),
+                                                              .unit_chosen = of_texts || unit.has_value(),
+                                                              .any_unit = !of_texts,
                                                               .anchor = anchor.kept,
                                                               .begin_anchor = anchor.begins}));
   WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
@@ -148,7 +148,7 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   // Nothing is paid for draws from damaged weights, whatever the models were opened with.
   WISP_RETURN_IF_ERROR(wisp::ports::SessionOf(model).file().VerifyWeights());
   if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
-  WISP_RETURN_IF_ERROR(wisp::ports::OpenLedgerOf(*given, need, "", made->ledger));
+  WISP_RETURN_IF_ERROR(wisp::ports::OpenLedgerOf(*given, need, "", wisp::ports::DrawsShow::kRecords, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender,
                         wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));

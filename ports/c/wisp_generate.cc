@@ -77,7 +77,9 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
   auto made = std::make_unique<wisp_private_generator>();
   wisp::DecodingNeed need = wisp::NeedOf(session->file(), wisp::PolicyOf(options.draws));
   if (o.contexts > 0) need.datasets.clear();
-  WISP_RETURN_IF_ERROR(wisp::ports::OpenLedgerOf(draws, need, o.dataset == nullptr ? "" : o.dataset, made->ledger));
+  const auto shown = o.contexts > 0 ? wisp::ports::DrawsShow::kTexts : wisp::ports::DrawsShow::kRecords;
+  WISP_RETURN_IF_ERROR(
+      wisp::ports::OpenLedgerOf(draws, need, o.dataset == nullptr ? "" : o.dataset, shown, made->ledger));
   options.draws.ledger = made->ledger ? &*made->ledger : nullptr;
   made->texts.assign(o.private_texts, o.private_texts + o.num_private_texts);
   wisp::PrivateTexts texts{.texts = made->texts};

@@ -8,7 +8,8 @@ namespace wisp {
 namespace {
 
 // The squares of a row of integers stay below this, so that products of rows fit 32 bits.
-constexpr int64_t kMostRowSquares = (int64_t{1} << 31) - 1;
+// Of a row's integers: below it none can have been cut at 32,767.
+constexpr int64_t kMostRowSquares = int64_t{32767} * 32767;
 // Rows of integers begin where vectors do.
 size_t Padded(size_t n) { return (n + 31) / 32 * 32; }
 
@@ -36,16 +37,16 @@ RowsFactor OfRecord(const RowsFactor& f, size_t b) {
   return own;
 }
 
-// A row of x times `x`, of dy times `dy`: a power of two and steps / x, so that both rows become about equally long.
+// A row of x times `x`, of dy times `dy`, steps / x: both rows become equally long. Of a record within its bound no
+// integer is then beyond 16 bits: the length of each is the root of that of the product.
 struct RowScales {
   float dy = 0, x = 0;
 };
 RowScales ScalesOf(float steps, double dy_squares, double x_squares) {
   const double ratio = steps * std::sqrt(dy_squares / x_squares);
   if (!(dy_squares > 0) || !(x_squares > 0) || !std::isnormal(ratio)) return {};
-  const int exponent = std::ilogb(ratio) + 1;
-  const int half = exponent >= 0 ? exponent / 2 : -((1 - exponent) / 2);  // rounded down
-  return {.dy = std::ldexp(steps, -half), .x = std::ldexp(1.0f, half)};
+  const auto x = static_cast<float>(std::sqrt(ratio));
+  return {.dy = steps / x, .x = x};
 }
 
 }  // namespace
@@ -231,7 +232,7 @@ double IntegerGradients::Quantise(size_t b, double factor) {
                          .squares_R = squares_R_.data() + rows});
     if (factor == 0) continue;
     const bool fits =
-        std::all_of(squares_R_.data(), squares_R_.data() + 2 * rows, [](int64_t s) { return s <= kMostRowSquares; });
+        std::all_of(squares_R_.data(), squares_R_.data() + 2 * rows, [](int64_t s) { return s < kMostRowSquares; });
     if (!fits) return std::numeric_limits<double>::infinity();
     squares += ops_->integer_outer_squares(
         {.a_RN = a, .lda = lda, .b_RK = b_RK, .ldb = ldb, .rows = rows, .n = f.n, .k = f.k});

@@ -128,7 +128,13 @@ def texts():
     law = generator + "ATokenHasTheLawThatItIsChargedFor"
     refused = generator + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"
     bound = sums + "OneRecordMovesTheLawByNoMoreThanIsCharged"
-    return table("runtime/decoding/context_sum.cc", [
+    in_c = "c_text_test:CText.GeneratesPrivatelyAndChargesTheLedger"
+    return table("ports/c/wisp_decoding.cc", [
+        ("private-texts-called-all-of-a-user", "OpenLedgerOf",
+         "of_texts ? privacy::PrivacyUnit::kInteraction : privacy::PrivacyUnit::kUser", "privacy::PrivacyUnit::kUser",
+         in_c),
+        ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", ".any_unit = !of_texts", ".any_unit = true", in_c),
+    ]) + table("runtime/decoding/context_sum.cc", [
         ("context-without-a-clip", "AddClipped", "std::min(kSteps, std::max(-kSteps, steps))",
          "std::min(1e15, std::max(-1e15, steps))",
          sums + "NoContextAddsMoreThanItsSteps", bound),

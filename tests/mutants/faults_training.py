@@ -70,6 +70,8 @@ def clipping():
          INTEGERS + "ARecordAddsTheSameInAnyCompany"),
         ("integers-seed-shared-by-a-pass", "IntegerGradients::Quantise", "options_B_[b].dropout_seed", "options_B_[0].dropout_seed",
          INTEGERS + "ARecordAddsTheSameInAnyCompany"),
+        ("integers-cut-at-16-bits", "ScalesOf", "static_cast<float>(std::sqrt(ratio))",
+         "static_cast<float>(1.4 * std::sqrt(ratio))", "integer_gradients_test:IntegerGradients.ARowThatIsOneNumberIsNotCut"),
         ("integers-used-twice", "IntegerGradients::Outer", "seen_[f.parameter] > 0 || p.shape", "p.shape", INTEGERS + "AWeightThatIsUsedTwiceIsRefused"),
         ("integers-norm-without-rows", "IntegerGradients::SquaredNorm", "squares += row_gradient_.SumSquares(*ops_);", "squares += 0 * row_gradient_.SumSquares(*ops_);",
          INTEGERS + "ARecordAddsTheSumOfItsClippedGradient"),

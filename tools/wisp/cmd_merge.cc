@@ -1,4 +1,5 @@
 // wisp merge: a model and an adapter as one model.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +22,8 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   contents.architecture = WithoutAdapter(file.architecture());
   contents.weights = merged;
   contents.base_hash = 0;
-  contents.storage = file.storage();
+  // In blocks of integers what an adapter changes may be less than a step, and would be rounded away.
+  contents.storage = std::min(file.storage(), WeightStorage::kHalf);
   contents.description += (contents.description.empty() ? "" : "; ") + ("adapter merged by wisp " + Version());
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (format == OutputFormat::kJson) {

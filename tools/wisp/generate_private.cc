@@ -7,6 +7,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/decoding/private_generator.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/private_draws.h"
 
 namespace wisp::tools {
@@ -66,6 +67,7 @@ PrivateDrawArguments DrawsOf(const GenerateArguments& a) {
   p.top_p = a.top_p;
   if (!p.delta) p.delta = 1e-6;
   if (p.epsilon && !p.lifetime) p.lifetime = a.max_new_tokens;
+  if (a.contexts > 0 && p.dataset.empty()) p.dataset = FileName(a.private_texts);
   return p;
 }
 
@@ -103,6 +105,10 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   if (!a.private_texts.empty()) {
     WISP_ASSIGN_OR_RETURN(texts, ReadTexts(a.private_texts));
   }
+  // Before a ledger is opened: a target that is refused leaves none behind.
+  WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, a.stop));
+  std::vector<int32_t> tokens;
+  WISP_RETURN_IF_ERROR(PromptTokens(tokenizer, a.prompt, session.architecture().max_length, tokens));
   const PrivateDrawArguments p = DrawsOf(a);
   PrivateDraws draws(p, a.model);
   WISP_ASSIGN_OR_RETURN(const PrivateGeneratorOptions options, OptionsOf(a, p, session, draws));

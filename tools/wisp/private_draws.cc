@@ -129,11 +129,13 @@ Result<DrawGoal> PrivateDraws::Goal() const {
   return goal;
 }
 
-// What exists is opened whatever its unit: these costs are the same for all. The data set is the one that draws would
-// show.
-Status PrivateDraws::OpenLedger(const DecodingNeed& need) {
+// The data set is the one that draws would show. What exists is opened whatever its unit where the model's records are
+// protected, as draws cost the same for all. Of private texts in the prompt one text is what is charged for: another unit
+// must be said, and must be the ledger's.
+Status PrivateDraws::OpenLedger(const DecodingNeed& need, bool of_texts) {
   if (p_.ledger.empty()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit.value_or("user")));
+  WISP_ASSIGN_OR_RETURN(const auto unit,
+                        privacy::PrivacyUnitFromText(p_.unit.value_or(of_texts ? "interaction" : "user")));
   std::string dataset;
   if (need.kind == DecodingNeed::Kind::kCharge) {
     WISP_ASSIGN_OR_RETURN(dataset, DatasetToCharge(need));
@@ -145,12 +147,13 @@ Status PrivateDraws::OpenLedger(const DecodingNeed& need) {
   if (dataset.empty()) dataset = p_.dataset;
   WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(p_.anchor, p_.ledger));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(p_.ledger, {.dataset = dataset,
-                                                                                  .unit = unit,
-                                                                                  .unit_chosen = p_.unit.has_value(),
-                                                                                  .any_unit = true,
-                                                                                  .anchor = anchor,
-                                                                                  .begin_anchor = p_.anchor.begin}));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        privacy::Ledger::Open(p_.ledger, {.dataset = dataset,
+                                                          .unit = unit,
+                                                          .unit_chosen = of_texts || p_.unit.has_value(),
+                                                          .any_unit = !of_texts,
+                                                          .anchor = anchor,
+                                                          .begin_anchor = p_.anchor.begin}));
   WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));
   ledger_.emplace(std::move(ledger));
   return OkStatus();
@@ -183,7 +186,7 @@ Status PrivateDraws::Read(const Session& session, PrivateDrawOptions& o) {
   WISP_RETURN_IF_ERROR(CheckLabels(p_.public_datasets, {&session.file(), base_ ? &base_->file() : nullptr}));
   DecodingNeed need = NeedOf(session.file(), PolicyOf(o));
   if (o.contexts > 0) need = {.reason = "private texts are in the prompt"};  // what the ledger is of
-  WISP_RETURN_IF_ERROR(OpenLedger(need));
+  WISP_RETURN_IF_ERROR(OpenLedger(need, o.contexts > 0));
   if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(ledger_->CheckLimit(*o.new_limit));
   o.ledger = ledger_ ? &*ledger_ : nullptr;
   if (need.kind == DecodingNeed::Kind::kCharge) WISP_RETURN_IF_ERROR(CheckStrength(o));

@@ -55,7 +55,7 @@ class PrivateDraws {
 
  private:
   Status CheckStrength(const PrivateDrawOptions& options) const;
-  Status OpenLedger(const DecodingNeed& need);
+  Status OpenLedger(const DecodingNeed& need, bool of_texts);
   Result<DrawGoal> Goal() const;
   // How many more draws the ledger has room for; at most `most`.
   Result<uint64_t> DrawsLeft(const DrawSetup& setup, uint64_t most) const;

@@ -317,6 +317,21 @@ TEST(IntegerGradients, TheMeanHasNoBias) {
   }
 }
 
+// Of whatever length its two factors are, a record whose norm is one number keeps it: 16 bits hold it.
+TEST(IntegerGradients, ARowThatIsOneNumberIsNotCut) {
+  constexpr float kSteps = 1 << 30;
+  for (float length = 0.01f; length < 100; length *= 1.17f) {
+    Summed run({.steps_per_unit = kSteps, .max_sum_squares = std::pow(2.0, 60)}, ClipRule::Flat(1));
+    Factors f(1, 3, 0);
+    f.dy_a[7] = 5;
+    f.x_a[4] = length;
+    const RecordOutcome outcome = run.Add(f);
+    EXPECT_GT(outcome.factor, 0) << length;
+    const double kept = static_cast<double>(run.Take()[run.trained.offset(0) + 7 * 12 + 4]) / kSteps;
+    EXPECT_NEAR(kept, std::min(1.0, 5.0 * length), 2e-3) << length;
+  }
+}
+
 TEST(IntegerGradients, MemoryIsAsPlanned) {
   Summed run(kGrid, ClipRule::Flat(1));
   EXPECT_EQ(run.Worker().scratch_bytes(),

@@ -236,6 +236,13 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   limits.max_new_tokens = 20;
   EXPECT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &made, &error_), WISP_PRIVACY_REFUSED);
   says("the budget has room for");
+  // One text was charged for: not all that a user wrote.
+  draws.unit = WISP_UNIT_USER;
+  EXPECT_EQ(open(base), WISP_PRIVACY_REFUSED);
+  says("protects a interaction");
+  draws.unit = WISP_UNIT_INTERACTION;
+  EXPECT_EQ(open(base), WISP_OK) << error_.message;
+  draws.unit = static_cast<wisp_unit>(0);
   // Weights that learned without a guarantee, beside their base.
   const std::string other = folder_ / "tuned.ledger";
   draws.ledger_path = other.c_str();
