@@ -114,9 +114,9 @@ typedef struct wisp_private_text_options {
   int32_t mix_with_base; /* 1, mixed: with the base's distribution, in the place of the uniform */
   uint32_t base_top;     /* only the so many best tokens of the base, or of the public context; 0: all */
   double mixing_floor;   /* mix_with_base: the uniform's share of what is mixed in; 0: 0.1 */
-  /* Private texts, each one record; copied. The ledger's unit is WISP_UNIT_INTERACTION, or what draws->unit says: it is
-   * WISP_UNIT_USER where each text is all that one user wrote. What they say otherwise than the public context is clipped (draws->clip),
-   * added up and divided by `contexts`, a public number: as many as there are texts, or so. */
+  /* Private texts, each one record; copied. What they say otherwise than the public context is clipped (draws->clip),
+   * added up and divided by `contexts`, a public number: as many as there are texts, or so. The ledger's unit is
+   * WISP_UNIT_INTERACTION, or what draws->unit says: WISP_UNIT_USER where each text is all that one user wrote. */
   const char* const* private_texts;
   size_t num_private_texts;
   uint32_t contexts; /* 0: there are no private texts */

@@ -130,8 +130,8 @@ Result<DrawGoal> PrivateDraws::Goal() const {
 }
 
 // The data set is the one that draws would show. What exists is opened whatever its unit where the model's records are
-// protected, as draws cost the same for all. Of private texts in the prompt one text is what is charged for: another unit
-// must be said, and must be the ledger's.
+// protected, as draws cost the same for all. Of private texts in the prompt one text is what is charged for: another
+// unit must be said, and must be the ledger's.
 Status PrivateDraws::OpenLedger(const DecodingNeed& need, bool of_texts) {
   if (p_.ledger.empty()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto unit,
