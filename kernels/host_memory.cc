@@ -32,20 +32,8 @@ void* FromApp(const HostAllocator& app, size_t bytes) {
   return memory;
 }
 
-// From so many bytes on memory comes as pages from the system, which are zero: a page that nobody touches costs
-// nothing, as of a cache of keys and values that is as long as a model allows.
-constexpr size_t kPagesFrom = size_t{1} << 20;
-
-void* PagesOf(size_t bytes) {
-  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (pages == MAP_FAILED) throw std::bad_alloc();
-  AdviseHugePages(pages, bytes);
-  return pages;
-}
-
 // `stream`: a HostAllocator, or null.
 void* Allocate(void* stream, size_t bytes) {
-  if (stream == nullptr && bytes >= kPagesFrom) return PagesOf(bytes);
   void* memory =
       stream == nullptr ? ::operator new(bytes, kAlignment) : FromApp(*static_cast<HostAllocator*>(stream), bytes);
   AdviseHugePages(memory, bytes);
@@ -53,7 +41,6 @@ void* Allocate(void* stream, size_t bytes) {
 }
 
 void Release(void* stream, void* memory, size_t bytes) {
-  if (stream == nullptr && bytes >= kPagesFrom) return static_cast<void>(munmap(memory, bytes));
   if (stream == nullptr) return ::operator delete(memory, kAlignment);
   const auto& app = *static_cast<HostAllocator*>(stream);
   app.release(app.data, memory, bytes);
