@@ -42,9 +42,12 @@ struct MemoryTable {
   // or null, and then they have to be copied. Nothing may change them meanwhile. Both null where memory is not shared.
   const void* (*share)(void* stream, const void* host, size_t bytes);
   void (*unshare)(void* stream, const void* host, size_t bytes);
+  // All of this memory will be used, not its first parts alone: large pages pay. A hint, given before the first use.
+  // Null where there is nothing to do.
+  void (*use_whole)(void* stream, void* memory, size_t bytes);
 };
 
-// A device's memory; by default this process's own, in large pages where there are megabytes. The memory of another
+// A device's memory; by default this process's own, of which pages are taken as they are touched. The memory of another
 // device is read and written by the host through copy_in and copy_out alone.
 struct Memory {
   Memory();
@@ -58,6 +61,9 @@ struct Memory {
   const char* failure() const { return table->failure(stream); }
   void gather(Launches launches) const {
     if (table->gather != nullptr) table->gather(stream, launches);
+  }
+  void use_whole(void* memory, size_t bytes) const {
+    if (table->use_whole != nullptr) table->use_whole(stream, memory, bytes);
   }
   bool can_share() const { return table->share != nullptr; }
   const void* share(const void* host, size_t bytes) const {

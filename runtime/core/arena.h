@@ -46,11 +46,15 @@ struct ReleaseMemory {
   void operator()(std::byte* p) const;
 };
 
+// How much of an arena will be used: all of it, in large pages where there are megabytes; or as much as a short text
+// takes of room for the longest: what is never touched then takes no memory.
+enum class ArenaUse { kWhole, kInPart };
+
 // In the memory of a device, which must outlive it.
 class Arena {
  public:
   Arena() = default;
-  explicit Arena(const ArenaPlan& plan, const kernels::Memory& memory = {});
+  explicit Arena(const ArenaPlan& plan, const kernels::Memory& memory = {}, ArenaUse use = ArenaUse::kWhole);
 
   template <class T>
   T* operator[](Slot<T> slot) const {

@@ -51,7 +51,9 @@ class GraphBase {
   Buffers AllocateForTraining() const {
     return {Arena(plan_.forward, device_.memory), Arena(plan_.backward, device_.memory), Arena(plan_.host)};
   }
-  Buffers AllocateForInference() const { return {Arena(plan_.forward, device_.memory), Arena(), Arena(plan_.host)}; }
+  Buffers AllocateForInference() const {
+    return {Arena(plan_.forward, device_.memory, ArenaUse::kInPart), Arena(), Arena(plan_.host)};
+  }
   // Of a graph for inference, which needs one in its context; of one for training nothing.
   KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept, device_.memory); }
   // For so many threads, the caller's among them (parts.h): buffers for each but the caller's. Null for one.

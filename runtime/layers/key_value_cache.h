@@ -48,7 +48,7 @@ class KeyValueCache {
  public:
   KeyValueCache() = default;
   KeyValueCache(const KeyValuePlan& plan, KeptBlocks kept, const kernels::Memory& memory = {})
-      : arena_(plan.PlanOf(kept, &slots_), memory), one_at_a_time_(kept == KeptBlocks::kInTurn) {}
+      : arena_(plan.PlanOf(kept, &slots_), memory, ArenaUse::kInPart), one_at_a_time_(kept == KeptBlocks::kInTurn) {}
   // Valid as long as the cache lives, for any number of threads that take turns.
   float* of_block(size_t index) const { return arena_[slots_[index]]; }
   bool one_at_a_time() const { return one_at_a_time_; }
