@@ -134,6 +134,18 @@ json 'j["ended"] in ("max_new_tokens", "end", "context") and j["prompt_tokens"] 
 cp out first.json
 expect 0 "" "${generate[@]}" --seed 3
 python3 -c 'import json; a, b = json.load(open("out")), json.load(open("first.json")); assert a["text"] == b["text"]' || fail "the same seed gave another text"
+# A damaged weight: plain generation reads no checksum of weights unless it is told to; private generation always does.
+python3 - g.wisp damaged.wisp <<'END'
+import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+data[len(data.rstrip(b"\0")) - 2] ^= 1  # of the last tensor
+open(sys.argv[2], "wb").write(data)
+END
+expect 0 "" "$wisp" generate damaged.wisp --prompt "Once" --max-tokens 2
+expect 3 "damaged" "$wisp" generate damaged.wisp --prompt "Once" --max-tokens 2 --verify
+expect 3 "damaged" "$wisp" generate --private --model damaged.wisp --prompt "Once" --max-tokens 2
+expect 0 "" "${generate[@]}" --seed 3 --verify
+json '0 < j["open_seconds"] < 60 and 0 < j["seconds"]'
 expect 2 "temperature is -1" "${generate[@]}" --temperature=-1
 expect 2 "top_p is 2" "${generate[@]}" --top-p 2
 expect 2 "positions, and one at least is needed" "$wisp" generate g.wisp --prompt "$(printf 'x%.0s' {1..200})"

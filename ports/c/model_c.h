@@ -51,6 +51,9 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given);
 // The app's allocator; null where none is given.
 Result<std::unique_ptr<kernels::HostAllocator>> AllocatorOf(const wisp_allocator* given);
 
+// Opens the file, with its adapter, and verifies it as was chosen. `choice.verified` is filled with WISP_VERIFY_ONCE.
+Result<ModelFile> OpenFile(const char* path, const OpenChoice& choice, Accept accept = Accept::kRecommender);
+
 // What a session of that file will hold, names included.
 Result<wisp_model_memory> PlanOf(const ModelFile& file, const OpenChoice& choice);
 

@@ -17,6 +17,31 @@
 #include "ports/c/model_c.h"
 
 namespace wisp::ports {
+namespace {
+
+// What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which
+// is the first word. Zeros where the system does not say: then nothing is remembered.
+wisp_verified MarkOf(const char* path) {
+  struct stat s;
+  if (stat(path, &s) != 0) return {};
+  const auto time = static_cast<uint64_t>(s.st_mtim.tv_sec) * 1000000000 + static_cast<uint64_t>(s.st_mtim.tv_nsec);
+  return {{0, static_cast<uint64_t>(s.st_size), time,
+           static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
+}
+
+// Of both files, where there are two.
+wisp_verified MarkOf(const char* path, const std::string& adapter) {
+  wisp_verified mark = MarkOf(path);
+  if (adapter.empty() || mark.words[2] == 0) return mark;
+  const wisp_verified other = MarkOf(adapter.c_str());
+  if (other.words[2] == 0) return {};
+  // Odd factors, so that two files that change places, or by the same amount, have another mark.
+  for (size_t i = 1; i < 4; ++i) mark.words[i] = mark.words[i] * 0x9e3779b97f4a7c15 + other.words[i];
+  if (mark.words[2] == 0) mark.words[2] = 1;
+  return mark;
+}
+
+}  // namespace
 
 Result<std::unique_ptr<kernels::HostAllocator>> AllocatorOf(const wisp_allocator* given) {
   if (given == nullptr) return std::unique_ptr<kernels::HostAllocator>();
@@ -95,6 +120,22 @@ Status Finish(ModelFile file, OpenChoice choice, wisp_model** out) {
 const Session& SessionOf(const wisp_model* model) { return *model->session; }
 Session& SessionOf(wisp_model* model) { return *model->session; }
 
+// The mark is of before the files are opened: one that is put in its place meanwhile has other contents, or is verified
+// another time.
+Result<ModelFile> OpenFile(const char* path, const OpenChoice& choice, Accept accept) {
+  const bool always = choice.verify != WISP_VERIFY_ONCE && choice.verifies() == Verify::kFull;
+  wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MarkOf(path, choice.adapter) : wisp_verified{};
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(
+                                            path, choice.adapter, always ? Verify::kFull : Verify::kStructure, accept));
+  if (choice.verify == WISP_VERIFY_ONCE) {
+    mark.words[0] = file.content_hash();
+    const bool known = mark.words[2] != 0 && std::memcmp(&mark, choice.verified, sizeof(mark)) == 0;
+    if (!known && !always) WISP_RETURN_IF_ERROR(file.VerifyWeights());
+    *choice.verified = mark;
+  }
+  return file;
+}
+
 }  // namespace wisp::ports
 
 namespace {
@@ -105,45 +146,6 @@ using wisp::Result;
 using wisp::Status;
 using wisp::ports::Guarded;
 using wisp::ports::OpenChoice;
-
-// What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which
-// is the first word. Zeros where the system does not say: then nothing is remembered.
-wisp_verified MarkOf(const char* path) {
-  struct stat s;
-  if (stat(path, &s) != 0) return {};
-  const auto time = static_cast<uint64_t>(s.st_mtim.tv_sec) * 1000000000 + static_cast<uint64_t>(s.st_mtim.tv_nsec);
-  return {{0, static_cast<uint64_t>(s.st_size), time,
-           static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
-}
-
-// Of both files, where there are two.
-wisp_verified MarkOf(const char* path, const std::string& adapter) {
-  wisp_verified mark = MarkOf(path);
-  if (adapter.empty() || mark.words[2] == 0) return mark;
-  const wisp_verified other = MarkOf(adapter.c_str());
-  if (other.words[2] == 0) return {};
-  // Odd factors, so that two files that change places, or by the same amount, have another mark.
-  for (size_t i = 1; i < 4; ++i) mark.words[i] = mark.words[i] * 0x9e3779b97f4a7c15 + other.words[i];
-  if (mark.words[2] == 0) mark.words[2] = 1;
-  return mark;
-}
-
-// The mark is of before the files are opened: one that is put in its place meanwhile has other contents, or is verified
-// another time.
-Result<wisp::ModelFile> OpenFile(const char* path, const OpenChoice& choice) {
-  const bool always = choice.verify != WISP_VERIFY_ONCE && choice.verifies() == wisp::Verify::kFull;
-  wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MarkOf(path, choice.adapter) : wisp_verified{};
-  WISP_ASSIGN_OR_RETURN(
-      wisp::ModelFile file,
-      wisp::ModelFile::OpenWithAdapter(path, choice.adapter, always ? wisp::Verify::kFull : wisp::Verify::kStructure));
-  if (choice.verify == WISP_VERIFY_ONCE) {
-    mark.words[0] = file.content_hash();
-    const bool known = mark.words[2] != 0 && std::memcmp(&mark, choice.verified, sizeof(mark)) == 0;
-    if (!known && !always) WISP_RETURN_IF_ERROR(file.VerifyWeights());
-    *choice.verified = mark;
-  }
-  return file;
-}
 
 // `called`: the function that was, for its refusals.
 Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
@@ -157,7 +159,7 @@ Status PlanModel(const std::string& called, const char* path, const wisp_open_op
 Status OpenModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and model must not be NULL");
   WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ChoiceOf(given));
-  WISP_ASSIGN_OR_RETURN(wisp::ModelFile file, OpenFile(path, choice));
+  WISP_ASSIGN_OR_RETURN(wisp::ModelFile file, wisp::ports::OpenFile(path, choice));
   return wisp::ports::Finish(std::move(file), std::move(choice), out);
 }
 

@@ -44,18 +44,14 @@ Result<OpenChoice> ChoiceForTexts(const wisp_open_options* given) {
   WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_open_options"));
   if (o.device != nullptr || o.allocator != nullptr || o.max_bytes != 0)
     return Unsupported("wisp_text_open: device, allocator and max_bytes are of wisp_model_open_with; leave them at 0");
-  WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ChoiceOf(given));
-  if (choice.verify == WISP_VERIFY_ONCE)
-    return Unsupported("wisp_text_open: WISP_VERIFY_ONCE is of wisp_model_open_with; allowed are the others");
-  return choice;
+  return wisp::ports::ChoiceOf(given);
 }
 
 // What the file holds decides what is made of it.
 Status Open(const char* path, const wisp_open_options* given, wisp_text_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument("wisp_text_open: path and model must not be NULL");
   WISP_ASSIGN_OR_RETURN(OpenChoice choice, ChoiceForTexts(given));
-  WISP_ASSIGN_OR_RETURN(ModelFile file,
-                        ModelFile::OpenWithAdapter(path, choice.adapter, choice.verifies(), Accept::kAny));
+  WISP_ASSIGN_OR_RETURN(ModelFile file, wisp::ports::OpenFile(path, choice, Accept::kAny));
   const bool decodes = file.architecture().head.kind == wisp::HeadKind::kNextItem;
   if (!decodes && choice.backend != wisp::Backend::kSimd)
     return Unsupported("wisp_text_open: an encoder or a classifier has the backend WISP_BACKEND_SIMD alone");

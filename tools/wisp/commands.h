@@ -183,6 +183,7 @@ struct GenerateArguments {
   uint32_t max_new_tokens = 128, top_k = 0, threads = 1;
   double temperature = 1, top_p = 1, min_p = 0, repetition_penalty = 1;
   uint64_t seed = 1;
+  bool verify = false;
   // Of --private.
   PrivateDrawArguments priv = {.block = 16};
   std::string private_texts, context_before, context_after = "\n", public_text;

@@ -92,6 +92,8 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   c->add_option("--threads", a.threads, "That share the positions of the prompt; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
+  c->add_flag("--verify", a.verify,
+              "First check every weight against its checksum, which reads the whole file; --private always does");
   AddPrivateGenerate(c, a);
   chosen.OnCall(c, GenerateCommand, a);
 }

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -108,6 +110,33 @@ TEST_F(CText, EmbedsAsTheSessionDoes) {
   }
   EXPECT_NEAR(squares, 1, 1e-5);
   wisp_text_close(model);
+}
+
+// Damage that does not change the file's time shows whether the weights were read.
+TEST_F(CText, VerifiesOnce) {
+  const std::string path = Write("decoder.wisp", Decoder(), "gpt2");
+  wisp_verified verified = {};
+  wisp_open_options options = WISP_INIT(wisp_open_options);
+  options.verify = WISP_VERIFY_ONCE;
+  wisp_text_model* model = nullptr;
+  EXPECT_EQ(wisp_text_open(path.c_str(), &options, &model, &error_), WISP_INVALID_ARGUMENT) << "nowhere to remember";
+  options.verified = &verified;
+  ASSERT_EQ(wisp_text_open(path.c_str(), &options, &model, &error_), WISP_OK) << error_.message;
+  wisp_text_close(model);
+  EXPECT_NE(verified.words[0], 0u);
+  const auto time = std::filesystem::last_write_time(path);
+  {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(-static_cast<std::streamoff>(FlatSize(ParametersOf(Decoder())) * sizeof(float)), std::ios::end);
+    file.write("\1\1\1\1", 4);  // the first weight: weights are the end of the file
+  }
+  std::filesystem::last_write_time(path, time);
+  model = nullptr;
+  EXPECT_EQ(wisp_text_open(path.c_str(), &options, &model, &error_), WISP_OK) << "it is remembered";
+  wisp_text_close(model);
+  std::filesystem::last_write_time(path, time + std::chrono::seconds(1));
+  model = nullptr;
+  EXPECT_EQ(wisp_text_open(path.c_str(), &options, &model, &error_), WISP_INVALID_DATA) << "a changed file is verified";
 }
 
 TEST_F(CText, ClassifiesWithProbabilities) {
