@@ -14,7 +14,7 @@
 // A parameter that is used twice gets two factors. Formed gradients add up. The Gram way has no cross term but the tied
 // table's: such a record is dropped, as one that is not finite.
 //
-// Ordinary training is this path with ClipRule::None(): every factor is 1.
+// With ClipRule::None() every factor is 1 and no norm is taken. (Ordinary training: sum_gradients.h.)
 //
 //   PhantomGradients gradients(graph parameters ..., sum);
 //   gradients.BeginRecord(worker, record.inputs);

@@ -16,10 +16,11 @@ size_t ScratchOf(const BatchGradients::Setup& setup, size_t num_negatives) {
 }  // namespace
 
 SumGradients::SumGradients(const kernels::Device& device, const Setup& setup, size_t num_negatives,
-                           FloatGradientSum& sum)
+                           FloatGradientSum& sum, size_t worker)
     : ops_(device.ops),
       trained_(&setup.trained),
       sum_(&sum),
+      worker_(worker),
       scratch_(ScratchOf(setup, num_negatives), device.memory),
       outcomes_(setup.max_records, {.factor = 1}) {}
 

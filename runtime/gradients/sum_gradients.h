@@ -1,7 +1,7 @@
-// The plain sum of gradients on a device: ordinary training. A factor's products of all records that pass are one
-// product, and no record's gradient exists by itself.
+// The plain sum of gradients: ordinary training. A factor's products of all records that pass are one product, and no
+// record's gradient exists by itself.
 //
-//   SumGradients gradients(device, {.parameters = ..., .trained = ..., .max_records = 64}, 0, sum);
+//   SumGradients gradients(device, {.parameters = ..., .trained = ..., .max_records = 64}, 0, sum, worker);
 #ifndef WISP_RUNTIME_GRADIENTS_SUM_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_SUM_GRADIENTS_H_
 
@@ -16,8 +16,10 @@ namespace wisp {
 
 class SumGradients final : public BatchGradients {
  public:
-  // `num_negatives`: of a sampled softmax, else 0. `device` and `sum`, which has one worker, must outlive this object.
-  SumGradients(const kernels::Device& device, const Setup& setup, size_t num_negatives, FloatGradientSum& sum);
+  // Adds to the worker's part of `sum`. `num_negatives`: of a sampled softmax, else 0. `device` and `sum` must outlive
+  // this object.
+  SumGradients(const kernels::Device& device, const Setup& setup, size_t num_negatives, FloatGradientSum& sum,
+               size_t worker);
 
   void BeginRecords(Batch records) override { num_records_ = records.size(); }
   bool Wants(size_t parameter) const override { return trained_->contains(parameter); }
@@ -32,11 +34,12 @@ class SumGradients final : public BatchGradients {
   static size_t PlanBytes(const Setup& setup, size_t num_negatives);
 
  private:
-  float* At(size_t parameter) const { return sum_->data(0) + trained_->offset(parameter); }
+  float* At(size_t parameter) const { return sum_->data(worker_) + trained_->offset(parameter); }
 
   const kernels::OpTable* ops_;
   const TrainedSet* trained_;
   FloatGradientSum* sum_;
+  size_t worker_;
   AlignedArray<float> scratch_;  // of factors with a RowNorm, and of negatives' rows
   size_t num_records_ = 0;
   std::vector<RecordOutcome> outcomes_;

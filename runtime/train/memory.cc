@@ -14,7 +14,7 @@ ReleaseBytes PlanRelease(const Graph& graph, const TrainedSet& trained, size_t n
   if (!graph.device().memory.is_host()) return PlanDeviceRelease(graph, trained, o);
   if (o.method == Method::kRgp) return PlanRgpRelease(graph, trained, o);
   if (IsSparse(o.method) || o.num_negatives > 0) return PlanSparseRelease(graph, trained, num_records, o);
-  return PlanFlatRelease(graph, trained, o);
+  return IsPrivate(o) ? PlanFlatRelease(graph, trained, o) : PlanOrdinaryRelease(graph, trained, o);
 }
 
 }  // namespace

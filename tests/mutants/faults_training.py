@@ -138,8 +138,8 @@ def noise():
     ]) + table("runtime/train/release/flat_release.cc", [
         ("noise-on-the-first-piece", "Update", "sigma_, scale, noise, g", "first == 0 ? sigma_ : 0, scale, noise, g",
          EVERY_COORDINATE),
-        ("noise-halved", "FlatRelease", "grid_->sigma_in_steps(options.privacy.noise_multiplier)",
-         "grid_->sigma_in_steps(options.privacy.noise_multiplier / 2)",
+        ("noise-halved", "FlatRelease", "grid_.sigma_in_steps(options.privacy.noise_multiplier)",
+         "grid_.sigma_in_steps(options.privacy.noise_multiplier / 2)",
          EVERY_COORDINATE, GUARANTEE + "TheNoiseOfEveryMethodHasItsDeviation"),
     ]) + table("runtime/train/release/rgp_release.cc", [
         ("noise-of-rgp-on-the-first-piece", "AddNoise", "sigma_, 1.0f, noise", "first == 0 ? sigma_ : 0, 1.0f, noise",
@@ -325,8 +325,8 @@ def dp_fp():
          DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
     ]) + table("runtime/train/release/flat_release.cc", [
         ("dp-fp-noise-of-the-head-for-the-encoder", "FlatRelease",
-         "grid_->sigma_in_steps(options.privacy.noise_multiplier)",
-         "grid_->sigma_in_steps(options.dp_fp.noise_multiplier > 0 ? options.dp_fp.noise_multiplier : "
+         "grid_.sigma_in_steps(options.privacy.noise_multiplier)",
+         "grid_.sigma_in_steps(options.dp_fp.noise_multiplier > 0 ? options.dp_fp.noise_multiplier : "
          "options.privacy.noise_multiplier)",
          DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
     ]) + table("runtime/train/release/step_release.cc", [

@@ -12,20 +12,13 @@
 namespace wisp {
 namespace {
 
-BatchGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained) {
-  return {.parameters = graph.parameters(),
-          .trained = trained,
-          .max_records = graph.max_records(),
-          .norms_head_rows = graph.architecture().head.temperature > 0};
-}
-
 class OrdinaryDeviceRelease final : public StepRelease {
  public:
   OrdinaryDeviceRelease(const Graph& graph, const TrainedSet& trained, size_t num_negatives)
       : graph_(&graph),
         trained_(&trained),
         sum_(graph.device(), trained.size(), 1),
-        gradients_(graph.device(), SetupOf(graph, trained), num_negatives, sum_) {}
+        gradients_(graph.device(), BatchSetupOf(graph, trained), num_negatives, sum_, 0) {}
 
   Gradients GradientsOf(size_t) override { return gradients_; }
   void Begin(uint64_t, std::span<const float>, const StepBatch&, privacy::RandomStream&) override { sum_.Clear(); }
@@ -53,7 +46,7 @@ class PrivateDeviceRelease final : public StepRelease {
         num_workers_(options.num_threads),
         grid_(MakeGrid(options, trained.num_coordinates())),
         sum_(graph.device(), trained.size(), SumGrid(grid_)),
-        gradients_(graph.device(), SetupOf(graph, trained), ClipOnGrid(options.privacy.clipping, grid_), sum_),
+        gradients_(graph.device(), BatchSetupOf(graph, trained), ClipOnGrid(options.privacy.clipping, grid_), sum_),
         noise_(graph.device(), trained.size(), grid_.sigma_in_steps(options.privacy.noise_multiplier)) {}
 
   Gradients GradientsOf(size_t) override { return gradients_; }
@@ -96,11 +89,11 @@ ReleaseBytes PlanDeviceRelease(const Graph& graph, const TrainedSet& trained, co
   if (o.method == Method::kRgp) return PlanDeviceRgpRelease(graph, trained, o);
   if (!IsPrivate(o)) {
     return {.sums = AlignedArray<float>::AllocatedBytes(trained.size()),
-            .records = SumGradients::PlanBytes(SetupOf(graph, trained), o.num_negatives)};
+            .records = SumGradients::PlanBytes(BatchSetupOf(graph, trained), o.num_negatives)};
   }
   if (IsSparse(o.method) || o.num_negatives > 0) return PlanDeviceSparseRelease(graph, trained, o);
   return {.sums = AlignedArray<int64_t>::AllocatedBytes(trained.size()) + DeviceNoise::PlanBytes(trained.size()),
-          .records = FormedGradients::PlanBytes(SetupOf(graph, trained))};
+          .records = FormedGradients::PlanBytes(BatchSetupOf(graph, trained))};
 }
 
 std::unique_ptr<StepRelease> MakeDeviceRelease(const Graph& graph, const TrainedSet& trained,

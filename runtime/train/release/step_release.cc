@@ -33,6 +33,7 @@ std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, const TrainedSe
   if (!graph.device().memory.is_host()) return MakeDeviceRelease(graph, trained, start, options);
   if (options.method == Method::kRgp) return MakeRgpRelease(graph, trained, start, options);
   if (IsSparse(options.method) || options.num_negatives > 0) return MakeSparseRelease(graph, trained, options);
+  if (!IsPrivate(options)) return MakeOrdinaryRelease(graph, trained, options);
   return MakeFlatRelease(graph, trained, options);
 }
 

@@ -33,6 +33,14 @@ void ForEachChunk(const std::vector<ParameterSpec>& parameters, std::span<const 
 // The noise of one range of a sum, then g <- scale * sum.
 void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy::RandomStream& noise, float* g);
 
+// What a method that takes all records of a pass at once is made for.
+inline BatchGradients::Setup BatchSetupOf(const Graph& graph, const TrainedSet& trained) {
+  return {.parameters = graph.parameters(),
+          .trained = trained,
+          .max_records = graph.max_records(),
+          .norms_head_rows = graph.architecture().head.temperature > 0};
+}
+
 privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
 GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
 
@@ -41,6 +49,7 @@ struct ReleaseBytes {
   size_t sums = 0, records = 0;
   size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;  // as TrainingMemory's
 };
+ReleaseBytes PlanOrdinaryRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanFlatRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanRgpRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
 ReleaseBytes PlanDeviceRelease(const Graph& graph, const TrainedSet& trained, const TrainingOptions& options);
@@ -57,6 +66,9 @@ Status ValidateNegatives(const Architecture& architecture, const TrainingOptions
 Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateRgp(const Architecture& architecture, const TrainingOptions& options);
 
+// No private method, or DP-FP as its paper has it, whose noise is not the release's.
+std::unique_ptr<StepRelease> MakeOrdinaryRelease(const Graph& graph, const TrainedSet& trained,
+                                                 const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainedSet& trained,
                                              const TrainingOptions& options);
 // On a device, what ValidateDevice lets pass: all device work is worker 0's, the others draw noise.

@@ -1,6 +1,10 @@
-// However many records pass at once, a step does the same, bit for bit: every method, every kind of head.
+// However many records pass at once, a step does the same, bit for bit: every private method, every kind of head.
+// Ordinary training, and DP-FP as its paper has it, multiply what passes together in one product: the same to rounding.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,6 +20,8 @@ namespace wisp {
 namespace {
 
 constexpr uint32_t kRecords = 40;
+// Of plain sums, in weights after three steps of SGD. Adam would magnify the rounding of gradients that are nearly 0.
+constexpr float kRounding = 1e-6f;
 
 class BatchShapes : public ::testing::Test {
  protected:
@@ -34,9 +40,9 @@ class BatchShapes : public ::testing::Test {
     return {(*trainer)->weights().begin(), (*trainer)->weights().end()};
   }
 
-  // One record at a time, two or three, many; and that it is so many.
+  // One record at a time, two or three, many; and that it is so many. Weights may be `tolerance` apart.
   void ExpectSame(const std::string& what, const Architecture& a, std::span<const Record> records,
-                  const TrainingOptions& o) {
+                  const TrainingOptions& o, float tolerance = 0) {
     SCOPED_TRACE(what);
     const auto alone = Train(a, records, o, 1);
     const std::vector<StepReport> expected = std::exchange(reports_, {});
@@ -46,14 +52,26 @@ class BatchShapes : public ::testing::Test {
       TrainingOptions several = o;
       several.rows_at_once = together * a.max_length;
       ASSERT_EQ(GraphOf(a, several).max_records, together);
-      EXPECT_EQ(Train(a, records, o, together * a.max_length), alone) << together << " records at once";
+      EXPECT_LE(Distance(Train(a, records, o, together * a.max_length), alone), tolerance)
+          << together << " records at once";
       for (size_t i = 0; i < expected.size(); ++i) {
-        EXPECT_EQ(reports_[i].mean_loss, expected[i].mean_loss);
+        EXPECT_NEAR(reports_[i].mean_loss, expected[i].mean_loss, tolerance);
         EXPECT_EQ(reports_[i].mean_norm, expected[i].mean_norm);
         EXPECT_EQ(reports_[i].num_dropped, expected[i].num_dropped);
       }
       reports_.clear();
     }
+  }
+
+  // The largest of all coordinates; infinite where one is no number, or numbers are missing.
+  static float Distance(const std::vector<float>& a, const std::vector<float>& b) {
+    if (a.size() != b.size()) return std::numeric_limits<float>::infinity();
+    float largest = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      if (!std::isfinite(a[i] - b[i])) return std::numeric_limits<float>::infinity();
+      largest = std::max(largest, std::abs(a[i] - b[i]));
+    }
+    return largest;
   }
 
   TrainingOptions Private(Method method) {
@@ -97,7 +115,8 @@ TEST_F(BatchShapes, RecommendersOfEveryKindTrainTheSame) {
     const Histories histories(all[i]);
     TrainingOptions ordinary = Private(Method::kOrdinary);
     ordinary.sampling = Sampling::kShuffled;
-    ExpectSame("ordinary " + std::to_string(i), all[i], histories.records, ordinary);
+    ordinary.optimizer.kind = OptimizerKind::kSgd;
+    ExpectSame("ordinary " + std::to_string(i), all[i], histories.records, ordinary, kRounding);
     const bool cosine = all[i].head.temperature > 0;  // neither Gram matrices nor projections are offered with one
     for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
       if (cosine && form == NormForm::kGram) continue;
@@ -184,9 +203,11 @@ TEST_F(BatchShapes, ClassifiersTrainTheSame) {
     }
     for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
       TrainingOptions o = Private(Method::kDpFp);
-      if (mode == DpFpMode::kPaper) o.privacy.ledger = nullptr;
+      const bool paper = mode == DpFpMode::kPaper;
+      if (paper) o.privacy.ledger = nullptr;
+      if (paper) o.optimizer.kind = OptimizerKind::kSgd;
       o.dp_fp = {.mode = mode, .micro_batches = 2, .clipping_norm = 0.5, .noise_multiplier = 0.3};
-      ExpectSame("dp-fp", a, records, o);
+      ExpectSame("dp-fp", a, records, o, paper ? kRounding : 0);
     }
   }
 }
