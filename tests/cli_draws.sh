@@ -19,7 +19,7 @@ bare=("${private[@]}" --count)
 one=("${private[@]}" --public-dataset "$label" --count)
 draw=("${one[@]}" 4)
 expect 4 "needs a ledger" "${draw[@]}" --lambda 1e-3
-expect 2 "exactly one of --lambda (mode mixed), --clip (mode anchored)" "${draw[@]}" --ledger d.db
+expect 2 "exactly one of --lambda (mode mixed)" "${draw[@]}" --ledger d.db
 mixed=(--ledger d.db --lambda 1e-3)
 sets="'$label', 'log.db'"
 expect 4 "show the data sets $sets, and a ledger pays for one" "${bare[@]}" 4 "${mixed[@]}"

@@ -17,7 +17,8 @@ target=(--epsilon 8 --delta 1e-6)
 
 # Refused before anything is charged.
 expect 4 "needs a ledger" "${anchored[@]}" --clip 1
-expect 2 "exactly one of --lambda (mode mixed), --clip (mode anchored)" "${anchored[@]}" --ledger n.db
+expect 2 "exactly one of --clip (mode anchored)" "${anchored[@]}" --ledger n.db
+expect 2 "exactly one of --lambda (mode mixed)" "${generate[@]}" --ledger n.db
 expect 4 "base model must be public" "${generate[@]}" --base base.wisp --ledger n.db --clip 1
 expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --temperature 0
 expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --select best
@@ -28,12 +29,22 @@ expect 4 "--min-p with --private" "${anchored[@]}" --ledger n.db --clip 1 --min-
 expect 4 "tell of the model's records" "${anchored[@]}" --ledger n.db --clip 1 --support model:5
 expect 2 "--support is 'base:0'" "${anchored[@]}" --ledger n.db --clip 1 --support base:0
 expect 2 "--backend is not for --private" "${anchored[@]}" --ledger n.db --clip 1 --backend int8
-expect 2 "--mode is 'beam', allowed are mixed, mixed-with-base, anchored" "${anchored[@]}" --ledger n.db --clip 1 --mode beam
+expect 2 "--mode is 'beam', allowed are mixed, mixed-with-base, anchored, aggregate" "${anchored[@]}" --ledger n.db --clip 1 --mode beam
 expect 2 "" "$wisp" generate --model tuned.wisp --prompt a --ledger n.db
 of_texts=("$wisp" generate --private --model base.wisp --prompt Once)
 texts=("${of_texts[@]}" --max-new-tokens 6 --private-texts notes.txt)
 expect 2 "" "${texts[@]}" --ledger n.db --clip 1
 texts+=(--contexts 4)
+aggregate=("${texts[@]}" "${public[@]}" --ledger n.db)
+expect 2 "exactly one of --clip (mode aggregate)" "${aggregate[@]}"
+expect 2 "--lambda is of the mode mixed; the mode here is aggregate, which has --clip" "${aggregate[@]}" --lambda 0.5
+expect 2 "--mode is mixed, but with --private-texts" "${aggregate[@]}" --mode mixed --lambda 0.5
+expect 2 "--mode is aggregate, which needs --private-texts and --contexts" "${anchored[@]}" --ledger n.db --mode aggregate --clip 1
+expect 2 "--base does not go with --private-texts" "${aggregate[@]}" --base base.wisp --clip 1
+expect 4 "voids the mode aggregate" "${aggregate[@]}" --clip 1 --top-k 5
+expect 4 "--seed with --private" "${aggregate[@]}" --clip 1 --seed 1
+expect 3 "UTF-8" "$wisp" generate --private --model base.wisp "${public[@]}" --contexts 4 --ledger n.db --epsilon 8 \
+  --private-texts notes.txt --prompt $'\xff'
 expect 4 "the model itself must be public" "${texts[@]}" --ledger n.db --clip 1
 contexts=("${public[@]}" --contexts 4 --ledger n.db --clip 1)
 expect 3 "cannot read gone.txt" "${of_texts[@]}" "${contexts[@]}" --private-texts gone.txt
@@ -60,8 +71,17 @@ life=("${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --lifetime 10 --
 expect 0 "" "${life[@]}" 6
 grep -q "^Once" out || fail "the text does not begin with its prompt"
 grep -q "6 tokens charged to l.db" err || fail "the cost is not said: $(head -c 300 err)"
+grep -q "of the lifetime of 10 tokens, 4 are left" err || fail "what is left is not said: $(head -c 600 err)"
+# Without --lifetime the tokens cost something else, and what was planned is not for them.
+expect 4 "begun with a plan of 10 draws, of which 4 are left;.*--lifetime 10" "${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --max-new-tokens 4
 expect 4 "the budget has room for 4 tokens" "${life[@]}" 6
-expect 0 "" "${life[@]}" 4
+expect 0 "" "${life[@]}" 1 --json
+json 'j["privacy"]["lifetime"] == 10 and j["privacy"]["lifetime_left"] == 3'
+expect 4 "the budget has room for 3 tokens, and up to 4 are asked for" "${life[@]}" 4
+expect 0 "1 token charged" "${life[@]}" 1
+expect 0 "" "${life[@]}" 1
+expect 4 "the budget has room for 1 token, and up to 2 are asked for" "${life[@]}" 2
+expect 0 "of the lifetime of 10 tokens, 0 are left" "${life[@]}" 1
 expect 4 "the budget has room for 0 tokens" "${life[@]}" 1
 
 # The other laws.
@@ -72,6 +92,13 @@ json 'j["privacy"]["mode"] == "mixed-with-base" and 5.2 < j["privacy"]["pure_eps
 expect 0 "add nothing" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --context-before "Note: "
 expect 0 "" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --json
 json 'j["privacy"]["mode"] == "aggregate" and abs(j["privacy"]["pure_epsilon_per_draw"] - 1) < 1e-6 and "left_out" not in j'
+# The statement: what was drawn, from what, and what one record was. The weights were public, and this charge protects none.
+expect 0 "" "$wisp" privacy --ledger t.db --delta 1e-6
+for words in "released: the tokens that were drawn" "one record was: one private text in a prompt: who wrote k of them is protected less" \
+  "not protected: the weights that private texts were given to" "not protected: whoever wrote several of the records"; do
+  grep -q "$words" out || fail "the statement of private texts does not say '$words': $(cat out)"
+done
+grep -q "items\|weights as they are" out && fail "the statement of private texts speaks of items: $(cat out)"
 # Free: public weights, and those with a guarantee.
 expect 0 "" "$wisp" generate --private --model base.wisp "${public[@]}" --prompt Once --max-new-tokens 6 --json
 json 'j["privacy"]["free"]'

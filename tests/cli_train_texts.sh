@@ -74,6 +74,14 @@ text = json.dumps(s)
 assert "a record is one line of text" in text and "whoever wrote several of the records" in text and "interaction" in text, text
 PY
 
+expect 0 "" "$wisp" privacy --ledger blocks.db --delta 0.001
+grep -q "one record was: one line of text: who wrote k of them is protected less" out || fail "the ledger does not say what a record was: $(cat out)"
+# A second run on a ledger without a limit: what both cost, and that nothing ends it.
+again_at=("${tune[@]}" --method phantom --trains blocks --out t.wisp --ledger blocks.db "${private[@]}" --epochs 1)
+expect 0 "cost epsilon .* at delta 0.001 together, and its ledger blocks.db has no limit.*--budget" "${again_at[@]}"
+expect 0 "" "${again_at[@]}" --budget 100
+grep -q "has no limit" err && fail "a ledger with a limit has none: $(cat err)"
+
 # Without a recipe delta follows from the number of records.
 for case in "300 0.001" "2000 0.00025" "10 1e-05"; do
   read -r number delta <<<"$case"

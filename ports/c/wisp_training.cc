@@ -209,6 +209,7 @@ class Personalisation {
                                   .dataset = Dataset(),
                                   .other_data = o_.other_data != 0,
                                   .run = RunName(),
+                                  .record = texts_ ? data::InWords(texts_->unit) : "",
                                   .tuning = Text(o_.uncharged_tuning),
                                   .ledger = wisp::LedgerToTrain{.path = o_.ledger_path,
                                                                 .anchor = std::move(anchor.kept),

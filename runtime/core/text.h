@@ -78,6 +78,13 @@ namespace wisp {
   return value;
 }
 
+// "1 token", "2 tokens": of words whose plural is an s more.
+[[gnu::cold]] inline std::string Counted(uint64_t number, std::string_view what) {
+  std::string text = std::to_string(number) + " ";
+  text.append(what);
+  return number == 1 ? text : text + "s";
+}
+
 }  // namespace wisp
 
 #endif  // WISP_RUNTIME_CORE_TEXT_H_

@@ -93,24 +93,15 @@ Status CheckGoal(const PrivateDrawOptions& o, DecodingMode mode) {
   return goal.lifetime ? CheckRequestedDelta("the target's delta", goal.lifetime->target.delta(), o) : OkStatus();
 }
 
-// Nothing but a limit ends the draws after their lifetime.
-Status CheckLimit(const PrivateDrawOptions& o) {
+// Of the limit that is to be, or that stands; and whether it can be set.
+Status CheckLimit(const PrivateDrawOptions& o, const DrawPromise& promise) {
   if (o.new_limit) {
     WISP_RETURN_IF_ERROR(CheckRequestedDelta("the new limit's delta", o.new_limit->delta(), o));
-    WISP_RETURN_IF_ERROR(o.ledger->CheckLimit(*o.new_limit));
-    WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> now, o.ledger->Limit());
-    const bool same = now && now->epsilon() == o.new_limit->epsilon() && now->delta() == o.new_limit->delta();
-    return same ? OkStatus() : o.ledger->SetLimit(*o.new_limit);
+  } else {
+    WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, o.ledger->Limit());
+    if (limit) WISP_RETURN_IF_ERROR(CheckStandingDelta(limit->delta(), o));
   }
-  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, o.ledger->Limit());
-  if (limit) return CheckStandingDelta(limit->delta(), o);
-  if (!o.goal.lifetime) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const auto entries, o.ledger->Entries());
-  if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);
-  return PrivacyRefused(
-      "a target for all draws together, from data whose ledger has spendings and no limit: nothing would end the "
-      "draws; "
-      "limit the ledger first, over everything");
+  return promise.LimitToSet().status();
 }
 
 // What is mixed in: the uniform, or a distribution of the base with at least so much for each of the support.
@@ -169,14 +160,15 @@ Status SetUpCharge(const PrivateDrawOptions& o, PrivateSamplerOptions& s) {
 }
 
 // A lifetime is a plan, where the ledger is still empty: so many draws, none dearer than these, whatever they show.
-Status PlanLifetime(const PrivateDrawOptions& o, const DrawCost& draw) {
-  if (!o.goal.lifetime) return OkStatus();
+Result<DrawPromise> PromiseOf(const PrivateDrawOptions& o, const DrawCost& draw) {
+  DrawPromise promise{.ledger = o.ledger, .new_limit = o.new_limit};
+  if (!o.goal.lifetime) return promise;
+  promise.lifetime = o.goal.lifetime->target;
   WISP_ASSIGN_OR_RETURN(const auto draws, ToMechanism(draw, o.goal.lifetime->draws, o.ledger->adjacency()));
-  const privacy::ChargeRequest all{.mechanism = draws,
-                                   .run = o.run,
-                                   .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible
-                                                                : privacy::NoiseKind::kSecure};
-  return o.ledger->PlanRun({&all, 1});
+  promise.plan = {{.mechanism = draws,
+                   .run = o.run,
+                   .noise = o.reproducible_seed ? privacy::NoiseKind::kReproducible : privacy::NoiseKind::kSecure}};
+  return promise;
 }
 
 // What model and base have spent on the ledger's data is part of what the ledger states, charged draws or free ones.
@@ -196,6 +188,33 @@ Result<DecodingNeed> NeedOfDraws(const Session& session, const PrivateDrawOption
 }
 
 }  // namespace
+
+// Nothing but a limit ends the draws after their lifetime.
+Result<std::optional<EpsilonDelta>> DrawPromise::LimitToSet() const {
+  if (ledger == nullptr) return std::optional<EpsilonDelta>();
+  if (new_limit) WISP_RETURN_IF_ERROR(ledger->CheckLimit(*new_limit));
+  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> now, ledger->Limit());
+  if (new_limit) {
+    const bool same = now && now->epsilon() == new_limit->epsilon() && now->delta() == new_limit->delta();
+    return same ? std::nullopt : new_limit;
+  }
+  if (now || !lifetime) return std::optional<EpsilonDelta>();
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger->Entries());
+  if (entries.empty()) return lifetime;
+  return PrivacyRefused(
+      "a target for all draws together, from data whose ledger has spendings and no limit: nothing would end the "
+      "draws; "
+      "limit the ledger first, over everything");
+}
+
+Status DrawPromise::Write() {
+  if (ledger == nullptr) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, LimitToSet());
+  if (limit) WISP_RETURN_IF_ERROR(ledger->SetLimit(*limit));
+  if (!plan.empty()) WISP_RETURN_IF_ERROR(ledger->PlanRun(plan));
+  *this = {};
+  return OkStatus();
+}
 
 DecodingPolicy PolicyOf(const PrivateDrawOptions& o) {
   const bool as_papers = o.allow_large_delta && static_cast<double>(o.num_records_public) > privacy::kFewRecords;
@@ -236,17 +255,18 @@ Result<DrawSetup> SetUpDraws(const Session& session, const PrivateDrawOptions& o
   WISP_RETURN_IF_ERROR(CheckLedgerHas(session, o));
   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler, PrivateSampler::Create(s));
   const DrawCost cost = DearestDraw(s, LargestSupport(o, num_items));
-  // Last, for it may write: a request that was refused leaves the ledger as it is.
+  DrawPromise promise;
   if (charged) {
-    WISP_RETURN_IF_ERROR(CheckLimit(o));
-    WISP_RETURN_IF_ERROR(PlanLifetime(o, cost));
+    WISP_ASSIGN_OR_RETURN(promise, PromiseOf(o, cost));
+    WISP_RETURN_IF_ERROR(CheckLimit(o, promise));
   }
   return DrawSetup{.reason = std::move(s.need.reason),
                    .mode = s.mode,
                    .lambda = s.lambda,
                    .clip = s.clip,
                    .cost = cost,
-                   .sampler = std::move(sampler)};
+                   .sampler = std::move(sampler),
+                   .promise = std::move(promise)};
 }
 
 }  // namespace wisp

@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "runtime/decoding/private_sampling.h"
 #include "runtime/inference/session.h"
@@ -78,6 +79,19 @@ struct PrivateDrawOptions {
 // Under which the need of the model, and of the base, is read.
 DecodingPolicy PolicyOf(const PrivateDrawOptions& options);
 
+// What the ledger is told before the first draw, once nothing else can be refused: a limit, and a lifetime's plan.
+struct DrawPromise {
+  privacy::Ledger* ledger = nullptr;                              // null: there is nothing to be told
+  std::optional<privacy::EpsilonDelta> new_limit = std::nullopt;  // PrivateDrawOptions
+  std::optional<privacy::EpsilonDelta> lifetime = std::nullopt;   // the target: the limit of a ledger without spendings
+  std::vector<privacy::ChargeRequest> plan = {};
+
+  // What Write would set now. kPrivacyRefused: a limit below what is spent; a target where spendings have no limit.
+  Result<std::optional<privacy::EpsilonDelta>> LimitToSet() const;
+  // Limit and plan, as the ledger is now; the second time nothing.
+  Status Write();
+};
+
 // What is drawn with.
 struct DrawSetup {
   std::string reason;                        // why draws are free, or are not
@@ -86,6 +100,7 @@ struct DrawSetup {
   // One draw from the largest support that it was set up for; kNothing where free.
   DrawCost cost;
   PrivateSampler sampler;
+  DrawPromise promise;  // to be written before the first draw
 };
 
 // kUnsupported: a session, or a base (may be null), with another backend than kSimd.

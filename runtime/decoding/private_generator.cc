@@ -5,7 +5,9 @@
 #include <numeric>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "runtime/decoding/draw_law.h"
+#include "runtime/privacy/statement.h"
 
 namespace wisp {
 namespace {
@@ -23,6 +25,8 @@ Status CheckSupport(const PrivateGeneratorOptions& o) {
   if (o.base_top == 0 || o.draws.base != nullptr || o.draws.contexts > 0) return OkStatus();
   return InvalidArgument("the base's best tokens are to be drawn from, but there is no base model");
 }
+
+constexpr char kRecord[] = "one private text in a prompt";  // with contexts, for the statement
 
 bool IsFinite(float score) { return score - score == 0; }
 
@@ -49,7 +53,9 @@ PrivateGenerator::PrivateGenerator(Session& session, const text::Tokenizer& toke
       mixing_(setup_.mode == DecodingMode::kNonUniform ? tokenizer.size() : 0) {}
 
 Result<PrivateGenerator> PrivateGenerator::Create(Session& session, const text::Tokenizer& tokenizer,
-                                                  const PrivateGeneratorOptions& options, PrivateTexts texts) {
+                                                  const PrivateGeneratorOptions& asked, PrivateTexts texts) {
+  PrivateGeneratorOptions options = asked;
+  if (asked.draws.contexts > 0) options.draws.run = privacy::WithRecord(asked.draws.run, kRecord);
   WISP_RETURN_IF_ERROR(CheckDrawBackends(session, options.draws.base));
   WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, {}));
   WISP_RETURN_IF_ERROR(CheckTokenizers(session, options.draws.base));
@@ -72,15 +78,16 @@ Status PrivateGenerator::CheckRoom(uint32_t tokens) {
         {.mechanism = mechanism, .run = run_, .purpose = "decoding", .noise = noise_}};
   };
   WISP_ASSIGN_OR_RETURN(const auto all, charges(tokens - paid));
-  const Status fits = ledger_->CheckFits(all);
+  WISP_ASSIGN_OR_RETURN(const auto limit, setup_.promise.LimitToSet());  // that of this text, where there is none yet
+  const Status fits = ledger_->CheckFits(all, limit);
   if (fits.ok() && !only_text_) {
     WISP_ASSIGN_OR_RETURN(const auto whole, charges((tokens - paid + block_ - 1) / block_ * block_));
-    short_block_ = !ledger_->CheckFits(whole).ok();
+    short_block_ = !ledger_->CheckFits(whole, limit).ok();
   }
   if (fits.ok() || fits.code() != StatusCode::kPrivacyRefused) return fits;
-  WISP_ASSIGN_OR_RETURN(const uint64_t left, ledger_->StepsThatFit(tokens - paid, charges));
-  return PrivacyRefused("the budget has room for ", left + paid, " tokens, and up to ", tokens,
-                        " are asked for: ", fits.message());
+  WISP_ASSIGN_OR_RETURN(const uint64_t left, ledger_->StepsThatFit(tokens - paid, charges, limit));
+  return PrivacyRefused("the budget has room for ", Counted(left + paid, "token"), ", and up to ", tokens,
+                        tokens == 1 ? " is asked for: " : " are asked for: ", fits.message());
 }
 
 Result<std::vector<int32_t>> PrivateGenerator::Begin(std::string_view prompt, uint32_t max_new_tokens,
@@ -108,6 +115,7 @@ Result<Generated> PrivateGenerator::Generate(std::string_view prompt, const Priv
   const size_t prompt_tokens = begins.size();
   const auto most = static_cast<uint32_t>(std::min<size_t>(o.max_new_tokens, max_tokens - prompt_tokens));
   WISP_RETURN_IF_ERROR(CheckRoom(most));
+  WISP_RETURN_IF_ERROR(setup_.promise.Write());
   const NextToken next = [&](std::span<const int32_t> tokens) {
     return Next(tokens, prompt_tokens, most - static_cast<uint32_t>(tokens.size() - prompt_tokens));
   };

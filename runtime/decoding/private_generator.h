@@ -45,14 +45,16 @@ struct PrivateGenerateOptions {
 class PrivateGenerator {
  public:
   // Session and tokenizer must outlive it. `texts`: with draws.contexts only; what they hold must live until the last
-  // Generate. kPrivacyRefused: what has no guarantee. kInvalidArgument: a base with another tokenizer.
+  // Generate. kPrivacyRefused: what has no guarantee. kInvalidArgument: a base with another tokenizer. The ledger stays
+  // as it is until a text is drawn.
   static Result<PrivateGenerator> Create(Session& session, const text::Tokenizer& tokenizer,
                                          const PrivateGeneratorOptions& options, PrivateTexts texts = {});
 
-  // kPrivacyRefused, before anything is charged or drawn, where the ledger's limit has no room for as many tokens as
-  // are asked for: the sentence says how many there is room for. Should another process spend that meanwhile, the text
-  // ends with the same error; what was shown by then was paid for. Errors depend on public values and on the ledger
-  // only.
+  // The first text that is not refused writes the new limit and the lifetime's plan, before its first charge.
+  // kPrivacyRefused, before anything is written, charged or drawn, where the ledger's limit has no room for as many
+  // tokens as are asked for: the sentence says how many there is room for. Should another process spend that meanwhile,
+  // the text ends with the same error; what was shown by then was paid for. Errors depend on public values and on the
+  // ledger only.
   Result<Generated> Generate(std::string_view prompt, const PrivateGenerateOptions& options,
                              const OnText& on_text = {});
 

@@ -18,6 +18,7 @@ Result<PrivateRecommender> PrivateRecommender::Create(Session& session, const Pr
   if (o.mode && o.mode != DecodingMode::kUniform && o.mode != DecodingMode::kBaseAnchored)
     return InvalidArgument("recommending knows the modes mixed and anchored");
   WISP_ASSIGN_OR_RETURN(DrawSetup setup, SetUpDraws(session, o, session.architecture().num_items));
+  WISP_RETURN_IF_ERROR(setup.promise.Write());
   return PrivateRecommender(session, o.base, std::move(setup));
 }
 

@@ -38,16 +38,60 @@ constexpr char kFilterInWords[] =
     "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone as if they "
     "had been fixed beforehand, each by the accountant that it names";
 
+// Whose draws were charged: names of their runs, as `wisp` and the C interface give them (WithRecord).
+struct DrawsOf {
+  bool items = false, tokens = false, texts = false;  // texts: tokens from private texts in a prompt
+  void Add(const std::string& run) {
+    const bool from_texts = !RecordOf(run).empty();
+    texts |= from_texts;
+    (run.starts_with("generation") ? tokens : items) |= !from_texts;
+  }
+  bool any() const { return items || tokens || texts; }
+};
+
+void AddOnce(std::vector<std::string>& list, const std::string& value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
+}
+
+// What a record was of runs on texts, and what that leaves unprotected.
+void DescribeRecords(PrivacyStatement& s, const std::vector<std::string>& trained) {
+  for (const std::string& record : s.records) {
+    s.protected_parts.front() += "; a record is " + record;
+    if (s.unit == PrivacyUnit::kUser) continue;  // declared: each is all that one user wrote
+    AddOnce(s.unprotected_parts, record.starts_with(kChunkOfText)
+                                     ? "any person: whoever wrote the text is in many chunks of it"
+                                     : "whoever wrote several of the records: the sum of what their records cost");
+  }
+  if (!trained.empty()) AddOnce(s.unprotected_parts, "the tokenizer");
+}
+
 // What is released, and by which accountant the figure stands, in words.
-void Describe(PrivacyStatement& s, bool draws, bool steps) {
-  if (draws && !steps) s.sampling = SamplingDone::kNone;
-  if (draws) {
-    for (const char* part :
-         {"the history that is given for a recommendation", "the lists of candidates", "the number of draws"})
-      s.unprotected_parts.push_back(part);
-    s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") +
-               "the items that were drawn, in their order, and all that is computed from them; not the scores or the "
-               "weights that they were drawn with";
+void Describe(PrivacyStatement& s, const DrawsOf& draws, bool steps) {
+  if (draws.any() && !steps) s.sampling = SamplingDone::kNone;
+  if (draws.items) {
+    AddOnce(s.unprotected_parts, "the history that is given for a recommendation");
+    AddOnce(s.unprotected_parts, "the lists of candidates");
+  }
+  if (draws.tokens || draws.texts) {
+    AddOnce(s.unprotected_parts, "the prompt");
+    AddOnce(s.unprotected_parts, "when a text ends");
+  }
+  if (draws.texts) {
+    AddOnce(s.unprotected_parts, "the words around private texts, and the declared number of contexts");
+    AddOnce(s.unprotected_parts,
+            "the weights that private texts were given to, and what these learned from: they must be public");
+  }
+  if (draws.any()) {
+    AddOnce(s.unprotected_parts, "the number of draws");
+    const bool tokens = draws.tokens || draws.texts;
+    const std::string drawn = draws.items ? (tokens ? "the items and tokens" : "the items") : "the tokens";
+    const bool weights = draws.items || draws.tokens;
+    s.output = std::string(steps ? "the weights of the charged runs after every step, " : "") + drawn +
+               " that were drawn, in their order, and all that is computed from them; not the scores" +
+               (weights ? " or the weights" : "") + " that they were drawn with" +
+               (draws.texts ? ", nor the private texts" : "");
+    s.draws_from_weights = weights;
+    s.draws_from_texts = draws.texts;
   }
   if (s.set_by == Accountant::kRdp)
     s.accountant = "RDP (tight conversion), an upper bound, below PLD (connect the dots) here";
@@ -68,19 +112,24 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   WISP_ASSIGN_OR_RETURN(s.limit, ledger.Limit());
   Composition all, draws;
   std::vector<Purpose> purposes;
-  std::vector<std::string> runs;
+  std::vector<std::string> runs, trained;
+  DrawsOf drawn;
   for (const LedgerEntry& entry : entries) {
     all.Add(entry.mechanism, entry.noise, entry.loss_slack);
     OfPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
-    if (!entry.mechanism.is_gaussian()) draws.Add(entry.mechanism, entry.noise, entry.loss_slack);
+    const std::string record = RecordOf(entry.run);
+    if (!record.empty()) AddOnce(s.records, record);
+    if (entry.mechanism.is_gaussian()) {
+      if (!record.empty()) AddOnce(trained, record);
+    } else {
+      draws.Add(entry.mechanism, entry.noise, entry.loss_slack);
+      drawn.Add(entry.run);
+    }
     if (std::find(runs.begin(), runs.end(), entry.run) == runs.end()) runs.push_back(entry.run);
   }
   for (const std::string& run : runs) {
     s.run += (s.run.empty() ? "" : "; ") + run;
-    const std::string tuning = TuningOf(run);
-    if (!tuning.empty() &&
-        std::find(s.uncharged_tuning.begin(), s.uncharged_tuning.end(), tuning) == s.uncharged_tuning.end())
-      s.uncharged_tuning.push_back(tuning);
+    if (const std::string tuning = TuningOf(run); !tuning.empty()) AddOnce(s.uncharged_tuning, tuning);
   }
   s.mechanisms = all.mechanisms();
   s.num_steps = NumSteps(all);
@@ -102,7 +151,8 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   if (!draws.mechanisms().empty()) {
     WISP_ASSIGN_OR_RETURN(s.draws, FiguresOf(draws, delta));
   }
-  Describe(s, s.draws.has_value(), NumSteps(draws) < s.num_steps);
+  DescribeRecords(s, trained);
+  Describe(s, drawn, NumSteps(draws) < s.num_steps);
   return s;
 }
 

@@ -1,5 +1,6 @@
 #include "runtime/privacy/statement.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/core/text.h"
@@ -9,6 +10,7 @@ namespace wisp::privacy {
 namespace {
 
 constexpr char kTuned[] = ", after choosing without a charge: ";  // in a run's name
+constexpr char kRecord[] = ", one record: ";                      // likewise, before it
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
 std::string_view ToText(SamplingDone sampling) {
@@ -41,9 +43,12 @@ std::string SamplingInWords(const PrivacyStatement& s) {
     case SamplingDone::kShuffled:
       return "records were shuffled into fixed batches, which no accountant here covers";
     case SamplingDone::kNone:
-      return "no records were sampled: what was charged are draws from weights as they are";
+      break;
   }
-  return "";
+  if (!s.draws_from_texts) return "no records were sampled: what was charged are draws from weights as they are";
+  const std::string texts =
+      "no records were sampled: each private text took part in each token, by its clipped share of a sum";
+  return s.draws_from_weights ? texts + "; other charged draws are from weights as they are" : texts;
 }
 
 // What the promise covers, for whoever takes "one session" for "the person".
@@ -59,6 +64,13 @@ std::string_view UnitInWords(PrivacyUnit unit) {
       return "one interaction of a user, or one text, not the user: what is done or written many times may be learned";
   }
   return "";
+}
+
+// What one record of a run on texts was, and whom that protects less than a record.
+std::string RecordInWords(const std::string& record, PrivacyUnit unit) {
+  if (unit == PrivacyUnit::kUser) return record + ", declared to be all that one user wrote";
+  if (record.starts_with(kChunkOfText)) return record + ": no person, as whoever wrote the text is in many of them";
+  return record + ": who wrote k of them is protected less, by k times the epsilon and at a larger delta";
 }
 
 // One "name: value" line, whatever the two hold: names of data sets, runs and purposes come from a ledger.
@@ -101,10 +113,6 @@ std::string_view ToText(LedgerFigures::Basis basis) {
       return "none";
   }
   return "unknown";
-}
-
-std::string Counted(uint64_t number, const char* what) {
-  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
 
 // What the limit promises, which is not what it enforces.
@@ -156,6 +164,11 @@ void Ground(std::string& text, const PrivacyStatement& s) {
   } else if (s.basis->basis == LedgerFigures::Basis::kAdaptive) {
     Line(text, "the data set's figure holds for",
          "charges that were chosen after looking at what earlier ones released (Renyi filter and odometer)");
+    Line(
+        text, "how the figure grows",
+        "in steps of 9 % (2^(1/8)) up to the limit, so it stays as it is for some charges; each of them counts "
+        "all the same. It may be above the sum of what the runs cost alone: that sum holds at the sum of their deltas, "
+        "and for runs whose length was fixed when they began, which the ledger does not know");
   }
   if (s.limit) Line(text, "the limit", LimitInWords(*s.basis));
 }
@@ -293,6 +306,18 @@ Status CheckTuning(std::string_view what, const std::string& tuning) {
   return InvalidArgument(what, " ", fault, "; allowed is a short list, such as 'learning rate, batch'");
 }
 
+std::string WithRecord(const std::string& run, const std::string& record) {
+  if (record.empty()) return run;
+  std::string named = run;
+  return named.insert(std::min(run.find(kTuned), run.size()), kRecord + record);
+}
+
+std::string RecordOf(const std::string& run) {
+  const std::string name = run.substr(0, run.find(kTuned));
+  const size_t at = name.rfind(kRecord);
+  return at == std::string::npos ? "" : name.substr(at + sizeof(kRecord) - 1);
+}
+
 std::string TuningOf(const std::string& run) {
   const size_t at = run.find(kTuned);
   return at == std::string::npos ? "" : run.substr(at + sizeof(kTuned) - 1);
@@ -315,6 +340,7 @@ std::string ToText(const PrivacyStatement& s) {
   Line(text, "released", s.output);
   Line(text, "privacy unit", std::string("one ") + std::string(ToText(s.unit)));
   Line(text, "which is", UnitInWords(s.unit));
+  for (const std::string& record : s.records) Line(text, "one record was", RecordInWords(record, s.unit));
   if (!s.unit_chosen)
     Line(text, "the unit was chosen by", "nobody: it is the default of the program that made the ledger");
   Line(text, "adjacency", ToText(s.adjacency));
@@ -359,6 +385,7 @@ std::string ToJson(const PrivacyStatement& s) {
   json.Key("output").Value(s.output);
   json.Key("privacy_unit").Value(ToText(s.unit)).Key("adjacency").Value(ToText(s.adjacency));
   json.Key("privacy_unit_means").Value(UnitInWords(s.unit)).Key("privacy_unit_chosen").Value(s.unit_chosen);
+  if (!s.records.empty()) WriteStrings(json, "records", s.records);
   WriteStrings(json, "protected", s.protected_parts);
   WriteStrings(json, "not_protected", s.unprotected_parts);
   json.EndObject();

@@ -57,7 +57,8 @@ struct PrivacyStatement {
   std::vector<std::string> uncharged_tuning;  // what was chosen by looking at the same data without a charge
   std::string output = "the weights after every step, and all that is computed from them";
   PrivacyUnit unit = PrivacyUnit::kSession;
-  bool unit_chosen = true;  // false: nobody did, it is what programs took from before there was a choice
+  bool unit_chosen = true;           // false: nobody did, it is what programs took from before there was a choice
+  std::vector<std::string> records;  // of runs on texts: what one record was, in words (RecordOf)
   Adjacency adjacency = Adjacency::kAddRemove;
   std::vector<std::string> protected_parts = {"whether a record took part, and everything in it"};
   std::vector<std::string> unprotected_parts = {"the number of steps", "the architecture", "the hyper-parameters"};
@@ -84,6 +85,8 @@ struct PrivacyStatement {
   } parts_assume = Assumed::kNothing;
   bool is_of_one_run = true;  // false: of a whole ledger, whose figure is ledger_epsilon
   std::optional<DrawFigures> draws;
+  // What draws were made from: weights that learned from the records, or the records themselves, in a prompt.
+  bool draws_from_weights = false, draws_from_texts = false;
   std::optional<EpsilonDelta> limit;
 
   // How to verify it.
@@ -91,6 +94,14 @@ struct PrivacyStatement {
   std::string created_by;  // the program that wrote the statement, with its version; empty: not said
   std::string ledger_path;
 };
+
+// The name of a run for the ledger with what one record of it is, in words, where the unit does not say it: "one line
+// of text". Also of a name that has a declaration of tuning; nothing where `record` is empty. And that from such a
+// name.
+std::string WithRecord(const std::string& run, const std::string& record);
+std::string RecordOf(const std::string& run);
+// Of records that are pieces of one text, for whoever takes them for people.
+inline constexpr char kChunkOfText[] = "one chunk of";
 
 // The name of a run for the ledger, with what its user declares to have chosen by looking at the same data without a
 // charge (nothing where `tuning` is empty); and that declaration from such a name.

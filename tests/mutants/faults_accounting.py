@@ -276,8 +276,16 @@ def figures():
          "return text;",
          "json_test:EpsilonText.ReadBackIsNeverLessAndNearAbove"),
     ]) + table("runtime/privacy/ledger_statement.cc", [
-        ("tuning-kept-quiet", "Gather", "!tuning.empty() &&", "tuning.empty() &&",
+        ("tuning-kept-quiet", "Gather", "!tuning.empty())", "tuning.empty())",
          "ledger_statement_test:LedgerStatementTest.WhatWasTunedIsThereOnce"),
+        ("record-of-texts-kept-quiet", "Gather", "if (!record.empty()) AddOnce(s.records, record);", "",
+         "ledger_statement_test:LedgerStatementTest.SaysWhatARecordOfTextsWas"),
+        ("writer-of-several-taken-for-protected", "DescribeRecords", "s.unit == PrivacyUnit::kUser",
+         "s.unit != PrivacyUnit::kUser",
+         "ledger_statement_test:LedgerStatementTest.SaysWhatARecordOfTextsWas"),
+        ("weights-taken-for-protected", "Add", "const bool from_texts = !RecordOf(run).empty();",
+         "const bool from_texts = false;",
+         "ledger_statement_test:LedgerStatementTest.SaysWhatDrawsWereMadeFrom"),
     ])
 
 

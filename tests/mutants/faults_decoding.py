@@ -104,9 +104,8 @@ def provenance():
     ]) + table("runtime/decoding/draw_setup.cc", [
         ("base-of-private-data", "CheckBase", "need.kind != DecodingNeed::Kind::kFree", "false",
          RECOMMENDER + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"),
-        ("target-without-a-limit", "CheckLimit",
-         "if (entries.empty()) return o.ledger->SetLimit(o.goal.lifetime->target);",
-         "return entries.empty() ? o.ledger->SetLimit(o.goal.lifetime->target) : OkStatus();",
+        ("target-without-a-limit", "DrawPromise::LimitToSet", "if (entries.empty()) return lifetime;",
+         "return entries.empty() ? lifetime : std::nullopt;",
          RECOMMENDER + "ATargetNeedsALimitWhereSomethingWasSpent"),
         ("draws-from-another-ledger", "SetUpCharge",
          "if (!dataset.empty()) WISP_RETURN_IF_ERROR(o.ledger->CheckDataset(dataset));", "",
@@ -176,6 +175,15 @@ def texts():
     ]) + table("runtime/decoding/private_generator.cc", [
         ("text-begun-without-room", "PrivateGenerator::Generate", "WISP_RETURN_IF_ERROR(CheckRoom(most));", "",
          generator + "ABudgetEndsInWordsAndNothingIsDrawnThen"),
+        ("text-without-its-promise", "PrivateGenerator::Generate",
+         "WISP_RETURN_IF_ERROR(setup_.promise.Write());", "", generator + "ARefusedFirstTextLeavesNoLedger"),
+        ("promise-before-the-prompt-is-checked", "PrivateGenerator::Generate",
+         "WISP_RETURN_IF_ERROR(CheckGenerates(*session_, *tokenizer_, o.stop));",
+         "WISP_RETURN_IF_ERROR(setup_.promise.Write()); "
+         "WISP_RETURN_IF_ERROR(CheckGenerates(*session_, *tokenizer_, o.stop));",
+         generator + "ARefusedFirstTextLeavesNoLedger"),
+        ("room-without-the-limit-to-be", "PrivateGenerator::CheckRoom", "ledger_->CheckFits(all, limit)",
+         "ledger_->CheckFits(all)", generator + "ARefusedFirstTextLeavesNoLedger"),
         ("base-of-another-tokenizer", "CheckTokenizers",
          "std::equal(ours.begin(), ours.end(), theirs.begin(), theirs.end())", "true", refused),
         ("mixture-without-its-floor", "PrivateGenerator::MixWithBase", "/ total + least", "/ total", law),

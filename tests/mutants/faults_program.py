@@ -71,9 +71,9 @@ def texts():
         ("held-out-texts-are-trained-on", "ReadTextRecords",
          "(is_held_out ? out.held_out : out.records).push_back(all[i]);", "out.records.push_back(all[i]);",
          "cli_train_texts.sh"),
-    ]) + table("tools/wisp/cmd_train.cc", [
-        ("a-statement-that-names-no-record", "SayWhatIsProtected",
-         's.protected_parts.front() += "; a record is " + data::InWords(unit);', "", "cli_train_texts.sh"),
+    ]) + table("tools/wisp/training_run.cc", [
+        ("a-run-that-names-no-record", "TrainingRun::Begin", 'is_text() ? data::InWords(recipe_.text->unit) : ""', '""',
+         "cli_train_texts.sh"),
     ])
 
 

@@ -164,6 +164,7 @@ class ClassifyTrainCommand {
     if (is_private()) SayIfRaised(ledger(), limit_before_);
     if (!result.ok()) return result.status();
     SayIfAboveTarget(*result, recipe_.goal);
+    if (is_private()) SayIfUnlimited(ledger(), recipe_.goal.delta);
     Print(*result);
     return OkStatus();
   }
@@ -360,6 +361,7 @@ class ClassifyTrainCommand {
                         .dataset = Dataset(),
                         .other_data = a_.other_data,
                         .run = Name() + " " + Timestamp(),
+                        .record = "one labelled text",
                         .tuning = recipe_.uncharged_tuning};
     if (is_private()) {
       SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);

@@ -26,7 +26,7 @@ GenerateOptions OptionsOf(const GenerateArguments& a) {
                        .top_p = a.top_p,
                        .min_p = a.min_p,
                        .repetition_penalty = a.repetition_penalty,
-                       .seed = a.seed},
+                       .seed = a.seed.value_or(1)},
           .max_new_tokens = a.max_new_tokens,
           .stop = a.stop};
 }
@@ -44,19 +44,24 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
   if (a.priv.on) return GeneratePrivately(a, *session, tokenizer, format);
   const bool shows = format == OutputFormat::kText;
-  if (shows) std::fputs(Printable(a.prompt).c_str(), stdout);
+  // The prompt with the first of the text: what is refused shows nothing.
+  bool begun = false;
+  const auto show = [&](std::string_view more) {
+    if (!shows) return true;
+    if (!begun) std::fputs(Printable(a.prompt).c_str(), stdout);
+    begun = true;
+    std::fputs(Printable(std::string(more)).c_str(), stdout), std::fflush(stdout);
+    return true;
+  };
   const auto begin = std::chrono::steady_clock::now();
   const double open_seconds = std::chrono::duration<double>(begin - opens).count();
-  WISP_ASSIGN_OR_RETURN(const Generated made,
-                        Generate(*session, tokenizer, a.prompt, OptionsOf(a), [&](std::string_view more) {
-                          if (shows) std::fputs(Printable(std::string(more)).c_str(), stdout), std::fflush(stdout);
-                          return true;
-                        }));
+  WISP_ASSIGN_OR_RETURN(const Generated made, Generate(*session, tokenizer, a.prompt, OptionsOf(a), show));
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   if (shows) {
+    show("");
     std::printf("\n");
-    std::fprintf(stderr, "wisp: %zu tokens after %zu in %.2f s; ended by: %s\n", made.tokens.size(), made.prompt_tokens,
-                 seconds, NameOf(made.ended));
+    std::fprintf(stderr, "wisp: %s after %zu in %.2f s; ended by: %s\n", Counted(made.tokens.size(), "token").c_str(),
+                 made.prompt_tokens, seconds, NameOf(made.ended));
     return OkStatus();
   }
   const Json j = {{"text", made.text},           {"tokens", made.tokens},        {"prompt_tokens", made.prompt_tokens},

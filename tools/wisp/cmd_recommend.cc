@@ -107,6 +107,7 @@ class PrivateCommand {
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
+    draws_.SayIfRaised();
     WISP_RETURN_IF_ERROR(draws_.Begin(recommender.setup()));
     const Result<std::vector<int32_t>> items = recommender.Recommend(history, request);
     if (!items.ok()) return draws_.InWords(items.status(), recommender.setup(), options.draws_per_charge);
@@ -167,7 +168,7 @@ class PrivateCommand {
     }
     for (size_t i = 0; i < items.size(); ++i)
       std::printf("%2zu. %s\n", i + 1, ShownItem(session_.file(), static_cast<size_t>(items[i])).c_str());
-    draws_.PrintCost(cost, "draws", stdout);
+    draws_.PrintCost(cost, "draw", stdout);
     return OkStatus();
   }
 

@@ -39,20 +39,10 @@ class TrainCommand {
     WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement s,
                           privacy::StatementOfRun(run_.ledger(), FileName(a_.ledger), delta, r.run, r.length()));
     s.created_by = "wisp " + Version();
-    if (run_.is_text()) SayWhatIsProtected(s);
     WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a_.privacy_json));
     const std::string text = privacy::ToJson(s);
     WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
     return file.Commit();
-  }
-
-  void SayWhatIsProtected(privacy::PrivacyStatement& s) const {
-    const data::TextUnit& unit = recipe_.text->unit;
-    s.protected_parts.front() += "; a record is " + data::InWords(unit);
-    s.unprotected_parts.push_back(unit.kind == data::TextUnit::Kind::kChunk
-                                      ? "any person: whoever wrote the text is in many chunks of it"
-                                      : "whoever wrote several of the records");
-    s.unprotected_parts.push_back("the tokenizer");
   }
 
   void Print(const JobResult& r) {

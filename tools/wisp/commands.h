@@ -81,6 +81,7 @@ struct PrivateDrawArguments {
   std::optional<std::string> unit;
   std::optional<double> lambda, clip, epsilon_per_draw, epsilon, delta, budget;
   std::optional<uint64_t> lifetime, num_records_public;
+  bool lifetime_of_one = false;  // nobody asked for a lifetime: it is that of this text alone
   double temperature = 1, top_p = 1;
   uint32_t top_k = 0, block = 0;
   std::vector<std::string> public_datasets;
@@ -182,7 +183,7 @@ struct GenerateArguments {
   std::vector<std::string> stop;
   uint32_t max_new_tokens = 128, top_k = 0, threads = 1;
   double temperature = 1, top_p = 1, min_p = 0, repetition_penalty = 1;
-  uint64_t seed = 1;
+  std::optional<uint64_t> seed;
   bool verify = false;
   // Of --private.
   PrivateDrawArguments priv = {.block = 16};

@@ -26,6 +26,11 @@ Status CheckSampling(const GenerateArguments& a) {
     return PrivacyRefused(
         "--repetition-penalty with --private: it changes scores by what they are, which no law here is charged for");
   }
+  if (a.seed) {
+    return PrivacyRefused(
+        "--seed with --private: draws that can be repeated have no guarantee, and their randomness is the operating "
+        "system's; leave it out");
+  }
   if (a.min_p != 0)
     return PrivacyRefused(
         "--min-p with --private: truncation by private scores is charged for by no law here; --top-p "
@@ -66,7 +71,8 @@ PrivateDrawArguments DrawsOf(const GenerateArguments& a) {
   p.top_k = a.top_k;
   p.top_p = a.top_p;
   if (!p.delta) p.delta = 1e-6;
-  if (p.epsilon && !p.lifetime) p.lifetime = a.max_new_tokens;
+  p.lifetime_of_one = p.epsilon && !p.lifetime;
+  if (p.lifetime_of_one) p.lifetime = a.max_new_tokens;
   if (a.contexts > 0 && p.dataset.empty()) p.dataset = FileName(a.private_texts);
   return p;
 }
@@ -78,7 +84,8 @@ Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const Priv
     WISP_ASSIGN_OR_RETURN(o.draws.mode, Choice<DecodingMode>("--mode", p.mode,
                                                              {{"mixed", DecodingMode::kUniform},
                                                               {"mixed-with-base", DecodingMode::kNonUniform},
-                                                              {"anchored", DecodingMode::kBaseAnchored}}));
+                                                              {"anchored", DecodingMode::kBaseAnchored},
+                                                              {"aggregate", DecodingMode::kAggregate}}));
   }
   o.draws.contexts = a.contexts;
   o.draws.mixing_floor = a.mixing_floor;
@@ -132,6 +139,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   const Result<Generated> made = generator.Generate(a.prompt, limits, show);
   if (made.ok()) show("");
   if (begun) std::printf("\n");
+  draws.SayIfRaised();
   if (!made.ok()) return made.status();
   WISP_ASSIGN_OR_RETURN(const Json cost, draws.CostJson(generator.setup()));
   draws.WarnOf(generator.setup(), cost);
@@ -139,11 +147,11 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
     std::printf("%s\n", JsonOf(*made, cost).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return OkStatus();
   }
-  std::fprintf(stderr, "wisp: %zu tokens after %zu; ended by: %s\n", made->tokens.size(), made->prompt_tokens,
-               NameOf(made->ended));
+  std::fprintf(stderr, "wisp: %s after %zu; ended by: %s\n", Counted(made->tokens.size(), "token").c_str(),
+               made->prompt_tokens, NameOf(made->ended));
   if (generator.left_out() > 0)
     Warn("local only: " + std::to_string(generator.left_out()) + " of the private texts are not UTF-8 and add nothing");
-  draws.PrintCost(cost, "tokens", stderr);
+  draws.PrintCost(cost, "token", stderr);
   return OkStatus();
 }
 

@@ -1,5 +1,6 @@
 #include "tools/wisp/ledger_access.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -31,6 +32,20 @@ std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
   return "epsilon " + privacy::EpsilonText(*spent, 6) +
          (limited ? " of " + privacy::DoubleText((*limit)->epsilon()) : "") + " at delta " +
          privacy::DoubleText(at->value());
+}
+
+void SayIfUnlimited(const privacy::Ledger& ledger, double delta) {
+  const auto limit = ledger.Limit();
+  const auto entries = ledger.Entries();
+  if (!limit.ok() || *limit || !entries.ok() || entries->empty()) return;
+  const bool one = std::all_of(entries->begin(), entries->end(),
+                               [&](const privacy::LedgerEntry& e) { return e.run == entries->front().run; });
+  const std::string spent = one ? "" : SpentInWords(ledger, delta);
+  if (spent.empty()) return;
+  std::fprintf(stderr,
+               "warning: all runs on this data cost %s together, and its ledger %s has no limit: each run adds to it, "
+               "and nothing ends that; --budget sets a limit\n",
+               spent.c_str(), ledger.path().c_str());
 }
 
 void SayIfAboveTarget(const JobResult& run, const PrivacyGoal& goal) {

@@ -22,6 +22,9 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
 // What all charges together come to, for people: "epsilon 7.9 of 8 at delta 0.001". Empty without a guarantee.
 std::string SpentInWords(const privacy::Ledger& ledger, double delta);
 
+// Says on standard error what all charges together come to, where a run was not the first on a ledger without a limit.
+void SayIfUnlimited(const privacy::Ledger& ledger, double delta);
+
 // Says on standard error if a run that went on from a checkpoint cost more than its target, and what keeps one from it.
 void SayIfAboveTarget(const JobResult& run, const PrivacyGoal& goal);
 

@@ -14,7 +14,8 @@ CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* h
   add("--base", p.base, "The public model as it was shipped: same vocabulary, data sets declared by --public-dataset");
   add("--public-dataset", p.public_datasets, "Label of a data set in the provenance that is public; may be repeated");
   add("--lambda", p.lambda, "mixed: the model's share in a draw");
-  add("--clip", p.clip, "anchored: how far a logit may move from the base's");
+  add("--clip", p.clip,
+      "anchored: how far a logit may move from the base's; aggregate: how far one private text may move it");
   add("--epsilon-per-draw", p.epsilon_per_draw, "Instead: the cost of one draw at delta 0");
   add("--epsilon", p.epsilon,
       "Instead: a target for --lifetime draws together, at --delta; limits a ledger that is still empty");

@@ -14,8 +14,9 @@ void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
     return c->add_option(name, value, help)->needs(on);
   };
   add("--mode", a.priv.mode,
-      "mixed (with the uniform over the support), mixed-with-base (with the distribution of --base) or anchored (to "
-      "--base); default: anchored with --base");
+      "mixed (with the uniform over the support), mixed-with-base (with the distribution of --base), anchored (to "
+      "--base) or aggregate (of --private-texts); default: aggregate with --private-texts, anchored with --base, else "
+      "mixed");
   add("--mixing-floor", a.mixing_floor, "mixed-with-base: the uniform's share of what is mixed in")
       ->capture_default_str();
   add("--block", a.priv.block, "Tokens charged at a time; what is not drawn is lost")
@@ -24,7 +25,8 @@ void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
   CLI::Option* texts =
       add("--private-texts", a.private_texts,
           "A file with a private text in each line, each one record: they are references in the prompt "
-          "of a public model (mode aggregate). --clip is then how far one may move a logit");
+          "of a public model (mode aggregate). --clip is then how far one may move a logit, before the sum is divided "
+          "by --contexts");
   CLI::Option* contexts =
       add("--contexts", a.contexts,
           "Of --private-texts: by how many the sum of what they say is divided; a public number, as "
@@ -85,7 +87,7 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   c->add_option("--repetition-penalty", a.repetition_penalty, "Above 1: tokens that are there already come less often")
       ->capture_default_str();
   c->add_option("--stop", a.stop, "The text ends before this one; may be given several times");
-  c->add_option("--seed", a.seed, "The same seed gives the same text")->capture_default_str();
+  AddOptional(c, "--seed", a.seed, "The same seed gives the same text; default: 1. Not for --private");
   c->add_option("--backend", a.backend, "simd, xnnpack or int8 (docs/int8.md)")
       ->check(CLI::IsMember({"simd", "xnnpack", "int8"}))
       ->capture_default_str();

@@ -1,5 +1,6 @@
 #include "tools/wisp/private_draws.h"
 
+#include "runtime/core/text.h"
 #include "runtime/decoding/draw_cost.h"
 #include "runtime/privacy/accounting/calibration.h"
 #include "runtime/privacy/json.h"
@@ -38,6 +39,19 @@ const char* NameOf(DecodingMode mode) {
 
 void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", sentence.c_str()); }
 
+// What a mode needs beside it.
+Status PrivateDraws::CheckMode(DecodingMode mode, bool of_texts) const {
+  if (of_texts && !p_.base.empty())
+    return InvalidArgument(
+        "--base does not go with --private-texts: there the mode is aggregate, and the public context is the base");
+  if (of_texts != (mode == DecodingMode::kAggregate))
+    return InvalidArgument("--mode is ", NameOf(mode), of_texts ? ", but with" : ", which needs",
+                           " --private-texts and --contexts", of_texts ? " the mode is aggregate" : "");
+  if (mode == DecodingMode::kBaseAnchored && p_.base.empty())
+    return InvalidArgument("--mode anchored needs --base, the public model as it was shipped");
+  return OkStatus();
+}
+
 // Options that do not go together where draws are charged, in the words of the options.
 Status PrivateDraws::CheckStrength(const PrivateDrawOptions& o) const {
   if (p_.ledger.empty()) return OkStatus();  // refused by the runtime, which says why one is needed
@@ -45,26 +59,22 @@ Status PrivateDraws::CheckStrength(const PrivateDrawOptions& o) const {
                                    : o.base != nullptr ? DecodingMode::kBaseAnchored
                                                        : DecodingMode::kUniform;
   const DecodingMode mode = o.mode.value_or(unless_said);
-  const bool anchored = mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate;
-  if (mode == DecodingMode::kBaseAnchored && p_.base.empty())
-    return InvalidArgument("--mode anchored needs --base, the public model as it was shipped");
-  if (p_.clip && !anchored)
-    return InvalidArgument(
-        "--clip is of the mode anchored, which needs --base; the mode here is mixed, which has --lambda");
-  if (p_.lambda && anchored)
-    return InvalidArgument(
-        "--lambda is of the mode mixed; with --base the mode is anchored, which has --clip, unless --mode is mixed");
-  if (anchored && (p_.top_k != 0 || p_.top_p != 1)) {
-    return PrivacyRefused(
-        "--top-k and --top-p are of the mode mixed: truncation by private scores voids the mode anchored; --support "
-        "base:K is allowed");
+  const bool clips = mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate;
+  WISP_RETURN_IF_ERROR(CheckMode(mode, o.contexts > 0));
+  if (p_.clip && !clips)
+    return InvalidArgument("--clip is of the mode anchored, which needs --base; the mode here is ", NameOf(mode),
+                           ", which has --lambda");
+  if (p_.lambda && clips)
+    return InvalidArgument("--lambda is of the mode mixed; the mode here is ", NameOf(mode), ", which has --clip",
+                           mode == DecodingMode::kBaseAnchored ? ", as --base is given, unless --mode is mixed" : "");
+  if (clips && (p_.top_k != 0 || p_.top_p != 1)) {
+    return PrivacyRefused("--top-k and --top-p are of the mode mixed: truncation by private scores voids the mode ",
+                          NameOf(mode), "; --support base:K is allowed");
   }
   if (p_.lambda.has_value() + p_.clip.has_value() + p_.epsilon_per_draw.has_value() + p_.lifetime.has_value() == 1)
     return OkStatus();
-  return InvalidArgument(
-      "draws from this model are charged: exactly one of --lambda (mode mixed), --clip (mode anchored), "
-      "--epsilon-per-draw, or "
-      "--epsilon with --delta and --lifetime is needed");
+  return InvalidArgument("draws from this model are charged: exactly one of ", clips ? "--clip" : "--lambda", " (mode ",
+                         NameOf(mode), "), --epsilon-per-draw, or --epsilon with --delta and --lifetime is needed");
 }
 
 Result<uint64_t> PrivateDraws::DrawsLeft(const DrawSetup& setup, uint64_t most) const {
@@ -93,9 +103,37 @@ Status PrivateDraws::WarnOfLifetime(const DrawSetup& setup) const {
   return OkStatus();
 }
 
+// Of a ledger that was begun with a lifetime of draws that cost something else: what is left of it is not drawn from.
+Status PrivateDraws::WarnOfOtherLifetime(const DrawSetup& setup) const {
+  WISP_ASSIGN_OR_RETURN(const privacy::Mechanism one, ToMechanism(setup.cost, 1, ledger_->adjacency()));
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger_->Plans());
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger_->Entries());
+  if (plans.empty() || entries.empty() || plans.back().mechanisms.size() != 1) return OkStatus();
+  const privacy::Mechanism planned = plans.back().mechanisms.front().mechanism;
+  if (planned.is_gaussian() || planned.DiffersInStepsOnly(one)) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(
+      const uint64_t left,
+      ledger_->StepsThatFit(planned.steps(), [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
+        if (draws == 0) return std::vector<privacy::ChargeRequest>();
+        WISP_ASSIGN_OR_RETURN(const privacy::Mechanism some, planned.WithSteps(draws));
+        return std::vector<privacy::ChargeRequest>{{.mechanism = some, .run = "lifetime"}};
+      }));
+  const std::string lifetime = std::to_string(planned.steps());
+  Warn("warning: the ledger " + p_.ledger + " was begun with a plan of " + Counted(planned.steps(), "draw") + ", of " +
+       "which " + std::to_string(left) + (left == 1 ? " is" : " are") +
+       " left; draws of now cost something else, so they count beside it, as chosen after looking. To draw what is "
+       "left give what was given then (--lifetime " +
+       lifetime + " with the same --epsilon, or the same --max-new-tokens)");
+  return OkStatus();
+}
+
 Status PrivateDraws::Begin(const DrawSetup& setup) {
-  if (ledger_) SayIfRaised(*ledger_, before_);
-  return before_ && p_.lifetime && setup.mode != DecodingMode::kPlain ? WarnOfLifetime(setup) : OkStatus();
+  if (!before_ || setup.cost.kind == DrawCost::Kind::kNothing) return OkStatus();
+  return p_.lifetime && !p_.lifetime_of_one ? WarnOfLifetime(setup) : WarnOfOtherLifetime(setup);
+}
+
+void PrivateDraws::SayIfRaised() const {
+  if (ledger_) tools::SayIfRaised(*ledger_, before_);
 }
 
 Status PrivateDraws::InWords(const Status& refused, const DrawSetup& setup, uint64_t draws) const {
@@ -213,29 +251,35 @@ Result<Json> PrivateDraws::CostJson(const DrawSetup& setup) const {
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(limit->delta()));
   WISP_ASSIGN_OR_RETURN(const double spent, ledger_->Spent(delta));
   j["spent"] = spent;
+  if (!p_.lifetime || p_.lifetime_of_one) return j;
+  j["lifetime"] = *p_.lifetime;
+  WISP_ASSIGN_OR_RETURN(j["lifetime_left"], DrawsLeft(setup, *p_.lifetime));
   return j;
 }
 
-void PrivateDraws::PrintCost(const Json& cost, const char* things, std::FILE* to) const {
+void PrivateDraws::PrintCost(const Json& cost, const char* thing, std::FILE* to) const {
   if (cost["free"]) {
     std::fprintf(to, "%s\n", cost["because"].get<std::string>().c_str());
     return;
   }
   const char* strength = cost.contains("lambda") ? "lambda" : "clip";
-  std::fprintf(to, "drawn privately, %s, %s %s: %llu %s charged to %s, epsilon %s each at delta 0\n",
+  std::fprintf(to, "drawn privately, %s, %s %s: %s charged to %s, epsilon %s each at delta 0\n",
                cost["mode"].get<std::string>().c_str(), strength,
                privacy::EpsilonText(cost[strength].get<double>()).c_str(),
-               static_cast<unsigned long long>(cost["draws_charged"]), things, p_.ledger.c_str(),
+               Counted(cost["draws_charged"].get<uint64_t>(), thing).c_str(), p_.ledger.c_str(),
                privacy::EpsilonText(cost["pure_epsilon_per_draw"].get<double>()).c_str());
   if (cost.contains("random_share"))
-    std::fprintf(to, "%s %% of the %s are random: the same for every model\n",
-                 privacy::ShortText(100 * cost["random_share"].get<double>()).c_str(), things);
+    std::fprintf(to, "%s %% of the %ss are random: the same for every model\n",
+                 privacy::ShortText(100 * cost["random_share"].get<double>()).c_str(), thing);
   if (!cost["limit"].is_null()) {
     std::fprintf(to, "spent on this data, everything together: epsilon %s of %s at delta %s\n",
                  privacy::EpsilonText(cost["spent"].get<double>(), 6).c_str(),
                  privacy::DoubleText(cost["limit"]["epsilon"].get<double>()).c_str(),
                  privacy::DoubleText(cost["limit"]["delta"].get<double>()).c_str());
   }
+  if (cost.contains("lifetime"))
+    std::fprintf(to, "of the lifetime of %s, %llu %s left\n", Counted(cost["lifetime"].get<uint64_t>(), thing).c_str(),
+                 static_cast<unsigned long long>(cost["lifetime_left"]), cost["lifetime_left"] == 1 ? "is" : "are");
 }
 
 void PrivateDraws::WarnOf(const DrawSetup& setup, const Json& cost) const {

@@ -42,24 +42,29 @@ class PrivateDraws {
 
   // What all that draws privately has in common, contexts set before. Opens base and ledger, which `options` then name.
   Status Read(const Session& session, PrivateDrawOptions& options);
-  // Once draws are set up: says if the limit was raised, or leaves no room for the whole lifetime.
+  // Once draws are set up: says if the limit leaves no room for the whole lifetime, or if the ledger was begun with
+  // another.
   Status Begin(const DrawSetup& setup);
+  // Once a new limit is written.
+  void SayIfRaised() const;
   // A refusal of the ledger, for people. Any other error stays as it is.
   Status InWords(const Status& refused, const DrawSetup& setup, uint64_t draws) const;
   // Public numbers only: parameters, charges, what the ledger says.
   Result<nlohmann::ordered_json> CostJson(const DrawSetup& setup) const;
-  // For people, what CostJson says: what was drawn are `things`, "draws" or "tokens".
-  void PrintCost(const nlohmann::ordered_json& cost, const char* things, std::FILE* to) const;
+  // For people, what CostJson says: what was drawn is a `thing`, "draw" or "token".
+  void PrintCost(const nlohmann::ordered_json& cost, const char* thing, std::FILE* to) const;
   // What a person who reads what was drawn would not guess.
   void WarnOf(const DrawSetup& setup, const nlohmann::ordered_json& cost) const;
 
  private:
   Status CheckStrength(const PrivateDrawOptions& options) const;
+  Status CheckMode(DecodingMode mode, bool of_texts) const;
   Status OpenLedger(const DecodingNeed& need, bool of_texts);
   Result<DrawGoal> Goal() const;
   // How many more draws the ledger has room for; at most `most`.
   Result<uint64_t> DrawsLeft(const DrawSetup& setup, uint64_t most) const;
   Status WarnOfLifetime(const DrawSetup& setup) const;
+  Status WarnOfOtherLifetime(const DrawSetup& setup) const;
 
   const PrivateDrawArguments& p_;
   std::string model_;

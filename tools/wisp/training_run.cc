@@ -190,6 +190,7 @@ Result<JobResult> TrainingRun::Run() {
   if (is_private()) SayIfRaised(ledger(), limit_before_);
   if (!result.ok()) return result;
   SayIfAboveTarget(*result, recipe_.goal);
+  if (is_private()) SayIfUnlimited(ledger(), recipe_.goal.delta);
   WISP_RETURN_IF_ERROR(Measure(*result));
   return result;
 }
@@ -359,6 +360,7 @@ Status TrainingRun::Begin() {
                       .dataset = Dataset(),
                       .other_data = a_.other_data,
                       .run = Name() + " " + Timestamp(),
+                      .record = is_text() ? data::InWords(recipe_.text->unit) : "",
                       .tuning = recipe_.uncharged_tuning};
   if (is_private()) {
     WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, recipe_.unit_chosen));

@@ -41,9 +41,9 @@ struct Ledger::Impl {
 
   Status CheckUnit(const LedgerSubject& there, PrivacyUnit unit, Adjacency adjacency) const {
     if (there.unit == unit && there.adjacency == adjacency) return OkStatus();
-    return PrivacyRefused("ledger '", database.path(), "' protects a ", std::string(ToText(there.unit)), " under ",
-                          std::string(ToText(there.adjacency)), ", asked for was a ", std::string(ToText(unit)),
-                          " under ", std::string(ToText(adjacency)), ": costs of different units do not add up");
+    return PrivacyRefused("ledger '", database.path(), "' protects ", WithArticle(there.unit), " under ",
+                          std::string(ToText(there.adjacency)), ", asked for was ", WithArticle(unit), " under ",
+                          std::string(ToText(adjacency)), ": costs of different units do not add up");
   }
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {

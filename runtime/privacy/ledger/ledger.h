@@ -41,6 +41,7 @@ namespace wisp::privacy {
 // What one record is: everything of it is protected together. "User" only where a device holds several.
 enum class PrivacyUnit { kUser, kSession, kDay, kInteraction };
 std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction"
+std::string WithArticle(PrivacyUnit unit);  // "a user", "an interaction"
 Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
 
 // Where the noise came from. Reproducible noise carries no guarantee: whoever knows the seed can take it away.

@@ -104,7 +104,7 @@ Status FineTune::CheckAdapter(const Architecture& trained) const {
 Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
   job.training.privacy.ledger = ledger();
-  job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
+  job.training.privacy.run = privacy::WithTuning(privacy::WithRecord(start_.run, start_.record), start_.tuning);
   job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
   ModelContents contents = Contents(job, std::move(output.contents));
   // The base of an adapter must stay.

@@ -35,6 +35,7 @@ struct FineTuneStart {
   std::string dataset;                  // what the run trains on, by name
   bool other_data = false;              // the user's word that data of this name in the base's provenance is other data
   std::string run;                      // names it in the ledger: unique on this device
+  std::string record;                   // what one record is, where the unit does not say it: "one line of text"
   std::string tuning;                   // what was chosen on the same data without a charge; empty: nothing
   std::optional<LedgerToTrain> ledger;  // of a private run, and only then
 };

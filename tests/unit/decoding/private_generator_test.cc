@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <numeric>
 
@@ -296,6 +297,42 @@ TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsDrawnThen) {
     PrivateGenerator generator = Must(o);
     EXPECT_EQ(generator.Generate("the", {.max_new_tokens = 1}).status().code(), StatusCode::kPrivacyRefused);
   }
+}
+
+// Until a text may be drawn there is no ledger: what is refused before has promised nothing.
+TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
+  const DrawGoal goal{.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}};
+  for (const bool of_texts : {false, true}) {
+    PrivateGeneratorOptions o = of_texts ? Aggregate(goal) : Anchored(goal);
+    PrivateGenerator generator = Must(o);
+    PrivateGenerateOptions empty_stop;
+    empty_stop.stop.emplace_back();
+    const auto code = [&](const std::string& prompt, const PrivateGenerateOptions& limits) {
+      return generator.Generate(prompt, limits).status().code();
+    };
+    EXPECT_EQ(code("the \xff", {.max_new_tokens = 4}), StatusCode::kInvalidData);
+    EXPECT_EQ(code(std::string(300, 'x'), {.max_new_tokens = 4}), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("the", empty_stop), StatusCode::kInvalidArgument);
+    EXPECT_EQ(code("the", {.max_new_tokens = 13}), StatusCode::kPrivacyRefused) << "beyond the target to be";
+    EXPECT_FALSE(std::filesystem::exists(ledger_.path())) << "a refused text made a ledger";
+    ASSERT_EQ(code("the", {.max_new_tokens = 4}), StatusCode::kOk);
+    EXPECT_EQ((*ledger_.Limit())->epsilon(), 2);
+    ASSERT_EQ(ledger_.Plans()->size(), 1u);
+    EXPECT_EQ(ledger_.Plans()->front().mechanisms.front().mechanism.steps(), 12u);
+    EXPECT_LT(ledger_.Plans()->front().seq, ledger_.Entries()->front().seq);
+    ledger_ = *Ledger::Open(folder_ / "second", {.dataset = "notes"});
+  }
+}
+
+// Two generators that both found an empty ledger: the second to draw is told of the first one's spendings.
+TEST_F(PrivateGeneratorTest, ATargetThatComesTooLateIsRefused) {
+  PrivateGenerator generator = Must(Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}}));
+  ASSERT_TRUE(Must(Anchored()).Generate("the", {.max_new_tokens = 1}).ok());
+  const uint64_t charged = Charged();
+  const auto refused = generator.Generate("the", {.max_new_tokens = 1});
+  EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(refused.status().message().find("nothing would end the draws"), std::string::npos);
+  EXPECT_EQ(Charged(), charged);
 }
 
 // The last tokens of a budget can be drawn, though no whole block of them fits.

@@ -252,6 +252,8 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   limits.max_new_tokens = 6;
   Heard heard;
   wisp_generated made = WISP_INIT(wisp_generated);
+  EXPECT_EQ(wisp_private_generate(generator, "\xff", &limits, Hear, &heard, &made, &error_), WISP_INVALID_DATA);
+  EXPECT_FALSE(std::filesystem::exists(ledger)) << "a prompt that was refused made a ledger";
   ASSERT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &made, &error_), WISP_OK) << error_.message;
   EXPECT_EQ(heard.text, std::string(made.text, made.text_bytes));
   EXPECT_LE(made.num_tokens, 6u);
@@ -268,7 +270,7 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   // One text was charged for: not all that a user wrote.
   draws.unit = WISP_UNIT_USER;
   EXPECT_EQ(open(base), WISP_PRIVACY_REFUSED);
-  says("protects a interaction");
+  says("protects an interaction");
   draws.unit = WISP_UNIT_INTERACTION;
   EXPECT_EQ(open(base), WISP_OK) << error_.message;
   draws.unit = static_cast<wisp_unit>(0);

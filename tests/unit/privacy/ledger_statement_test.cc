@@ -52,6 +52,59 @@ TEST_F(LedgerStatementTest, WhatWasTunedIsThereOnce) {
   EXPECT_EQ(TuningOf("a run"), "");
 }
 
+// Of runs on texts the unit alone says little: what a record was stands in the run's name, beside what was tuned.
+TEST_F(LedgerStatementTest, SaysWhatARecordOfTextsWas) {
+  EXPECT_EQ(WithRecord("a run", ""), "a run");
+  EXPECT_EQ(RecordOf("a run"), "");
+  for (const char* tuning : {"", "the rate"}) {
+    const std::string run = WithRecord(WithTuning("a run", tuning), "one line of text");
+    EXPECT_EQ(run, WithTuning(WithRecord("a run", "one line of text"), tuning));
+    EXPECT_EQ(RecordOf(run), "one line of text");
+    EXPECT_EQ(TuningOf(run), tuning);
+  }
+  Charge(kTraining, "training");
+  EXPECT_TRUE(Stated().records.empty());
+  EXPECT_FALSE(nlohmann::json::parse(ToJson(Stated()))["definition"].contains("records"));
+  for (const char* record : {"one line of text", "one line of text", "one chunk of 64 bytes of text"})
+    ASSERT_TRUE(ledger_.Charge({.mechanism = kTraining, .run = WithRecord(WithTuning("r", "rate"), record)}).ok());
+  const PrivacyStatement s = Stated();
+  EXPECT_EQ(s.records, (std::vector<std::string>{"one line of text", "one chunk of 64 bytes of text"}));
+  const std::string text = ToText(s);
+  for (const char* part : {"one record was: one line of text: who wrote k of them is protected less",
+                           "one record was: one chunk of 64 bytes of text: no person",
+                           "not protected: whoever wrote several of the records",
+                           "not protected: any person: whoever wrote the text", "not protected: the tokenizer"})
+    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
+  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["definition"]["records"].size(), 2u);
+  Ledger users = *Ledger::Open(folder_ / "users", {.dataset = "history", .unit = PrivacyUnit::kUser});
+  ASSERT_TRUE(users.Charge({.mechanism = kTraining, .run = WithRecord("r", "one line of text")}).ok());
+  const std::string of_users = ToText(*StatementOf(users, "l", DeltaAt(kDelta)));
+  EXPECT_EQ(of_users.find("several of the records"), std::string::npos) << of_users;
+  EXPECT_NE(of_users.find("declared to be all that one user wrote"), std::string::npos) << of_users;
+}
+
+// What draws show differs: weights that learned, or texts in a prompt, whose charge protects no weights.
+TEST_F(LedgerStatementTest, SaysWhatDrawsWereMadeFrom) {
+  const auto drawn_by = [&](const std::string& run) {
+    Ledger ledger = *Ledger::Open(folder_ / run, {.dataset = "history", .unit = PrivacyUnit::kInteraction});
+    EXPECT_TRUE(ledger.Charge({.mechanism = Range(1), .run = run, .purpose = "decoding"}).ok());
+    return ToText(*StatementOf(ledger, "l", DeltaAt(kDelta)));
+  };
+  const std::string texts = drawn_by(WithRecord("generation", "one private text in a prompt"));
+  for (const char* part :
+       {"released: the tokens that were drawn", "nor the private texts", "one record was: one private text",
+        "not protected: the prompt", "not protected: the weights that private texts were given to",
+        "not protected: whoever wrote several", "each private text took part in each token"})
+    EXPECT_NE(texts.find(part), std::string::npos) << part << " is missing in\n" << texts;
+  for (const char* other : {"items", "the history", "the lists of candidates", "weights as they are", "the tokenizer"})
+    EXPECT_EQ(texts.find(other), std::string::npos) << other << " is in\n" << texts;
+  const std::string tokens = drawn_by("generation");
+  EXPECT_NE(tokens.find("the tokens that were drawn"), std::string::npos) << tokens;
+  EXPECT_NE(tokens.find("draws from weights as they are"), std::string::npos) << tokens;
+  EXPECT_EQ(tokens.find("private text"), std::string::npos) << tokens;
+  EXPECT_NE(drawn_by("recommendations").find("the items that were drawn"), std::string::npos);
+}
+
 // A run alone: what was charged to it, and by whom its figure is set.
 TEST_F(LedgerStatementTest, OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows) {
   const std::string run = WithTuning("run", "the rate");
