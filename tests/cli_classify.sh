@@ -50,6 +50,15 @@ expect 0 "" "${classify[@]}" --mode clipped --base texts.wisp --ledger texts.db 
 json 'j["mode"] == "clipped" and j["encoder_noise_multiplier"] == 1 and j["epsilon"] > 0'
 expect 0 "" "$wisp" inspect texts.wisp --json
 json 'len(j["provenance"]) == 2 and len(j["provenance"][1]["mechanisms"]) == 2'
+# A head that a prior decides is told of, from what was released; one that texts decide is not.
+sed 's/"micro_batches": 2/"micro_batches": 2, "class_prior": [0.3, 0.7]/' tiny.json >prior.json
+awk 'NR <= 400 { print (NR % 10 < 3 ? "bad" : "good") "\tthe film is" }' train.txt >alike.txt
+again=(--threads 1 --reproducible-noise 7 --out prior.wisp --data)
+expect 0 "the head names 'good' even at the mean of every other class.*effective_dimensions, here 1," \
+  "${from[@]}" prior.json "${again[@]}" alike.txt --ledger prior.db
+sed 's/"micro_batches": 2/"micro_batches": 2, "effective_dimensions": 16/' tiny.json >sure.json
+expect 0 "" "${from[@]}" sure.json "${again[@]}" train.txt --ledger sure.db
+grep -q "the head names" err && fail "a head that tells classes apart is warned of: $(cat err)"
 # Two runs that were planned share their epsilon; there is no third.
 planned=("${classify[@]}" --ledger planned.db --epsilon 4 --budget 4 --planned-runs 2 --json)
 for run in first second; do

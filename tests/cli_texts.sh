@@ -34,9 +34,10 @@ expect 0 "" "$wisp" embed e.wisp --ids 2,7,8,3 --json
 cmp -s out texts.json || fail "a text and its ids have other embeddings"
 expect 2 "either --text or --ids" "$wisp" embed e.wisp
 expect 3 "UTF-8" "$wisp" embed e.wisp --text $'a\xff'
+expect 2 "see wisp privacy decoding --help" "$wisp" privacy decoding --draws many
 expect 0 "" "$wisp" convert encoder --out bare.wisp --no-tokenizer
 expect 3 "brings no tokenizer" "$wisp" embed bare.wisp --text a
-expect 3 "is an encoder of texts, a recommender is needed" "$wisp" recommend --model e.wisp --history a
+expect 3 "is an encoder of texts, a recommender or a decoder is needed" "$wisp" recommend --model e.wisp --history a
 
 # Every method; what trains is what was asked for.
 accuracy() {  # MODEL LEAST OPTIONS...
@@ -111,7 +112,7 @@ for length in 0 1 2 99; do
   expect 2 "--max-length is $length, allowed are 3 to 20" "$wisp" classify evaluate --model c.wisp --data train.tsv --max-length $length
 done
 for refused in "2:--method is 'adam'.*allowed are dp-fp, phantom, rgp and ordinary:--method adam" \
-  "2:--trains is 'tables':--trains tables" "2:dp-fp says itself what trains:--method dp-fp --trains head" \
+  "2:--trains is 'tables':--trains tables" "2:--trains is .head., and dp-fp says by --mode what trains:--method dp-fp --trains head" \
   "2:an adapter trains, no head alone:--lora 2 --trains head" "2:--mode is of dp-fp:--mode clipped" \
   "4:does not go with the method ordinary:--method ordinary" "3:adapter.rank is 900:--lora 900"; do
   IFS=: read -r code sentence options <<<"$refused"
@@ -148,6 +149,15 @@ expect 0 "" "${generate[@]}" --seed 3 --verify
 json '0 < j["open_seconds"] < 60 and 0 < j["seconds"]'
 expect 2 "temperature is -1" "${generate[@]}" --temperature=-1
 expect 2 "top_p is 2" "${generate[@]}" --top-p 2
+# What is refused shows nothing of the prompt.
+for bad in --temperature=-1 --top-p=2 --stop=; do
+  expect 2 "" "$wisp" generate g.wisp --prompt "Once" "$bad"
+  [ ! -s out ] || fail "generate $bad printed $(cat out)"
+done
+expect 0 "1 token after" "$wisp" generate g.wisp --prompt "Once" --max-tokens 1
+grep -q "^Once" out || fail "the text does not begin with its prompt: $(cat out)"
+cp -r decoder broken && echo '{' >broken/tokenizer.json
+expect 3 "broken/tokenizer.json" "$wisp" convert broken --out broken.wisp
 expect 2 "positions, and one at least is needed" "$wisp" generate g.wisp --prompt "$(printf 'x%.0s' {1..200})"
-expect 3 "is an encoder of texts" "$wisp" generate e.wisp --prompt a
+expect 3 "is an encoder of texts, a recommender or a decoder is needed" "$wisp" generate e.wisp --prompt a
 finish

@@ -67,27 +67,37 @@ Result<PrivateGenerator> PrivateGenerator::Create(Session& session, const text::
   return PrivateGenerator(session, tokenizer, options, std::move(texts), std::move(setup));
 }
 
-Status PrivateGenerator::CheckRoom(uint32_t tokens) {
+Result<std::vector<privacy::ChargeRequest>> PrivateGenerator::CheckRoom(uint32_t tokens) {
   short_block_ = only_text_;
   const uint64_t paid = setup_.sampler.draws_left_in_block();
-  if (setup_.cost.kind == DrawCost::Kind::kNothing || tokens <= paid) return OkStatus();
+  if (setup_.cost.kind == DrawCost::Kind::kNothing || tokens <= paid) return std::vector<privacy::ChargeRequest>();
   const auto charges = [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
     if (draws == 0) return std::vector<privacy::ChargeRequest>();
     WISP_ASSIGN_OR_RETURN(const auto mechanism, ToMechanism(setup_.cost, draws, ledger_->adjacency()));
     return std::vector<privacy::ChargeRequest>{
         {.mechanism = mechanism, .run = run_, .purpose = "decoding", .noise = noise_}};
   };
-  WISP_ASSIGN_OR_RETURN(const auto all, charges(tokens - paid));
+  WISP_ASSIGN_OR_RETURN(auto all, charges(tokens - paid));
   WISP_ASSIGN_OR_RETURN(const auto limit, setup_.promise.LimitToSet());  // that of this text, where there is none yet
   const Status fits = ledger_->CheckFits(all, limit);
   if (fits.ok() && !only_text_) {
-    WISP_ASSIGN_OR_RETURN(const auto whole, charges((tokens - paid + block_ - 1) / block_ * block_));
+    WISP_ASSIGN_OR_RETURN(auto whole, charges((tokens - paid + block_ - 1) / block_ * block_));
     short_block_ = !ledger_->CheckFits(whole, limit).ok();
+    if (!short_block_) all = std::move(whole);
   }
-  if (fits.ok() || fits.code() != StatusCode::kPrivacyRefused) return fits;
+  if (fits.ok()) return all;
+  if (fits.code() != StatusCode::kPrivacyRefused) return fits;
   WISP_ASSIGN_OR_RETURN(const uint64_t left, ledger_->StepsThatFit(tokens - paid, charges, limit));
   return PrivacyRefused("the budget has room for ", Counted(left + paid, "token"), ", and up to ", tokens,
                         tokens == 1 ? " is asked for: " : " are asked for: ", fits.message());
+}
+
+// That it has room is found for all of a text at once: so it is a plan, where it can be one, or its later blocks would
+// count as chosen after looking. Without a limit there is nothing to have room in.
+Status PrivateGenerator::PlanText(std::span<const privacy::ChargeRequest> charges) {
+  if (charges.empty()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
+  return limit ? ledger_->PlanRun(charges) : OkStatus();
 }
 
 Result<std::vector<int32_t>> PrivateGenerator::Begin(std::string_view prompt, uint32_t max_new_tokens,
@@ -114,8 +124,9 @@ Result<Generated> PrivateGenerator::Generate(std::string_view prompt, const Priv
   WISP_ASSIGN_OR_RETURN(std::vector<int32_t> begins, Begin(prompt, o.max_new_tokens, max_tokens));
   const size_t prompt_tokens = begins.size();
   const auto most = static_cast<uint32_t>(std::min<size_t>(o.max_new_tokens, max_tokens - prompt_tokens));
-  WISP_RETURN_IF_ERROR(CheckRoom(most));
+  WISP_ASSIGN_OR_RETURN(const auto charges, CheckRoom(most));
   WISP_RETURN_IF_ERROR(setup_.promise.Write());
+  WISP_RETURN_IF_ERROR(PlanText(charges));
   const NextToken next = [&](std::span<const int32_t> tokens) {
     return Next(tokens, prompt_tokens, most - static_cast<uint32_t>(tokens.size() - prompt_tokens));
   };

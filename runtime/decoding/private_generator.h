@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,7 +67,9 @@ class PrivateGenerator {
  private:
   PrivateGenerator(Session& session, const text::Tokenizer& tokenizer, const PrivateGeneratorOptions& options,
                    PrivateTexts texts, DrawSetup setup);
-  Status CheckRoom(uint32_t tokens);
+  // What so many tokens are charged for, where the ledger has room for it.
+  Result<std::vector<privacy::ChargeRequest>> CheckRoom(uint32_t tokens);
+  Status PlanText(std::span<const privacy::ChargeRequest> charges);
   // The prompt's tokens, and at how many tokens a text ends.
   Result<std::vector<int32_t>> Begin(std::string_view prompt, uint32_t max_new_tokens, size_t& max_tokens);
   Result<int32_t> Next(std::span<const int32_t> tokens, size_t prompt_tokens, uint32_t at_most);
@@ -83,7 +86,7 @@ class PrivateGenerator {
   uint64_t block_;            // draws_per_charge
   bool short_block_ = false;  // of the text that is drawn
   double mixing_floor_;
-  const privacy::Ledger* ledger_;
+  privacy::Ledger* ledger_;
   std::string run_;
   privacy::NoiseKind noise_;
   PrivateTexts texts_;

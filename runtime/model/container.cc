@@ -108,7 +108,11 @@ Result<View> Parse(const std::string& name, std::span<const std::byte> file, con
     return InvalidData(name, ": the header states ", header.metadata_bytes, " bytes of metadata, allowed are 1 to ",
                        most);
   }
-  View view{.name = name, .file = file, .version = header.version, .hash = header.hash};
+  View view{.name = name,
+            .file = file,
+            .version = header.version,
+            .oldest_reader = header.oldest_reader,
+            .hash = header.hash};
   view.metadata = file.subspan(kHeaderBytes, static_cast<size_t>(header.metadata_bytes));
   if (Hash64(view.metadata) != header.metadata_hash) {
     return InvalidData(name, ": the metadata is damaged (its checksum differs)");

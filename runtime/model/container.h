@@ -57,7 +57,7 @@ struct View {
   std::string name;  // of the file, for messages
   std::span<const std::byte> file;
   std::span<const std::byte> metadata;  // its FlatBuffer is not verified yet
-  uint32_t version = 0;
+  uint32_t version = 0, oldest_reader = 0;
   uint64_t hash = 0;  // stands for the whole file
 };
 

@@ -59,7 +59,8 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
   const bool encodes = model.architecture.head.kind == HeadKind::kEmbedding;
   if (accept == Accept::kRecommender && (model.classifier || encodes))
-    return InvalidData(name, ": is ", (encodes ? "an encoder of texts" : "a classifier"), ", a recommender is needed");
+    return InvalidData(name, ": is ", (encodes ? "an encoder of texts" : "a classifier"),
+                       ", a recommender or a decoder is needed");
   if (!model.classifier && accept == Accept::kClassifier) return InvalidData(name, ": is no classifier, one is needed");
   if (!model.classifier && !encodes && accept == Accept::kEncoder)
     return InvalidData(name, ": is a recommender or a decoder, an encoder of texts or a classifier is needed");
@@ -298,6 +299,7 @@ std::string_view ModelFile::description() const { return metadata::ViewOf(impl_-
 std::string_view ModelFile::created_by() const { return metadata::ViewOf(impl_->model.root->created_by()); }
 const std::string& ModelFile::name() const { return impl_->view.name; }
 uint32_t ModelFile::format_version() const { return impl_->view.version; }
+uint32_t ModelFile::oldest_reader() const { return impl_->view.oldest_reader; }
 uint64_t ModelFile::base_hash() const { return impl_->model.root->base_hash(); }
 // The hash of an adapter's file covers the hash of its base, which is part of its metadata.
 uint64_t ModelFile::content_hash() const { return impl_->view.hash; }

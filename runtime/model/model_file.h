@@ -224,6 +224,7 @@ class ModelFile {
   // As messages have it: the path.
   const std::string& name() const;
   uint32_t format_version() const;
+  uint32_t oldest_reader() const;  // the oldest format whose readers can read the file
   // Stands for the whole file, weights included: equal files have equal hashes. With an adapter for both files.
   uint64_t content_hash() const;
   // Of both files, where there are two.

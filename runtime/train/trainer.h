@@ -103,6 +103,9 @@ class Trainer {
     return {.norm_bound = ReleasesHead(options_) ? options_.dp_fp.clipping_norm : 0};
   }
 
+  // Of a head that is made of releases: HeadReleases::class_of_all_means.
+  std::optional<uint32_t> class_of_all_means() const { return head_ ? head_->class_of_all_means() : std::nullopt; }
+
   // An error where the device has failed: weights mean nothing any more, in this process, and steps are refused.
   Status CheckDevice() const;
 

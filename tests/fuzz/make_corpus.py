@@ -107,7 +107,8 @@ def binary_seeds(work):
 
 def database_seeds(work):
     table = 'CREATE TABLE events(user TEXT, item TEXT, time INTEGER);'
-    rows = "INSERT INTO events VALUES ('anna', 'tea', 1), ('anna', 'cake', 2), ('ben', 'tea', -3), ('ben', 'cake', 4.5);"
+    rows = ("INSERT INTO events VALUES ('anna', 'tea', 1), ('anna', 'cake', 2), ('ben', 'tea', -3), "
+            "('ben', 'cake', 4.5);")
     seed('sqlite', 'table', b'\0' + small_database(work / 'a.db', table + rows))
     seed('sqlite', 'view', b'\2' + small_database(work / 'a.db',
     "CREATE VIEW events AS SELECT 'anna' AS user, 'tea' AS item, 7 AS time;"))
@@ -130,11 +131,13 @@ def database_seeds(work):
 def version1_seeds(work):
     made = (corpus.parents[1] / 'unit' / 'ledger_version1.h').read_text().split('R"sql(')[1].split(')sql"')[0]
     entry = "'now', 'r', '', 'secure', '%s', 0.25" % 'gaussian noise_multiplier=5 steps=1 adjacency=add_remove'
-    rows = f"INSERT INTO limits (time, epsilon, delta) VALUES ('now', 8, 1e-6); INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ({entry});"
+    rows = ("INSERT INTO limits (time, epsilon, delta) VALUES ('now', 8, 1e-6); "
+            f"INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ({entry});")
     whole = small_database(work / 'a.db', made + rows)
     seed('ledger', 'version-1', bytes([1]) + whole)
     seed('ledger', 'version-1-shown', bytes([1 | 16]) + whole)
-    view = "CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'a' AS name, 'user' AS unit, '' AS adjacency, '' AS created FROM n WHERE i < 0;"
+    view = ("CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+            "SELECT 'a' AS name, 'user' AS unit, '' AS adjacency, '' AS created FROM n WHERE i < 0;")
     seed('ledger', 'version-1-view', bytes([1 | 16]) + small_database(work / 'a.db',
     made + rows + 'DROP TABLE dataset;' + view))
     for version in (1, 2):
@@ -175,7 +178,7 @@ def text_seeds():
 
 
 def tokenizer_seeds(work):
-    """A byte that says what comes, its size, the image (0) or the tokenizer.json (1), the text. Needs `ninja encode_lines`."""
+    """A byte that says what comes, its size, the image (0) or the tokenizer.json (1), the text. Needs encode_lines."""
     special = [{'id': i, 'content': text, 'special': True} for i, text in enumerate(['<u>', '<s>'])]
     template = {'type': 'TemplateProcessing', 'single': [{'SpecialToken': {'id': '<s>', 'type_id': 0}},
     {'Sequence': {'id': 'A', 'type_id': 0}}],

@@ -180,7 +180,8 @@ def steps():
         ("all-rows-as-one", "NoiseVariance::AddOnDevice", "s.item_rows ? of.rows.size() : p.rows", "1",
          runs + "ReAttention*"),
     ]) + table("runtime/train/check_options.cc", [
-        ("gram-norms-asked-of-a-device", "ValidateDevice", "if (o.privacy.norm_form == NormForm::kGram || o.privacy.norm_form == NormForm::kIntegers)", "if (false)",
+        ("gram-norms-asked-of-a-device", "ValidateDevice",
+         "if (o.privacy.norm_form == NormForm::kGram || o.privacy.norm_form == NormForm::kIntegers)", "if (false)",
          runs + "Refuses*"),
     ]) + table("kernels/cuda/step.cc", [
         ("noise-left-out-of-the-sum", "NoisedSum", "a.sum[i] + a.noise[i]", "a.sum[i]", "cuda_step_test:*"),

@@ -173,8 +173,11 @@ def texts():
          "if (!tokens.ok()) return tokens.status(); contexts.heads_.push_back(*std::move(tokens));",
          generator + "TextsThatAreMissingOrUnreadableChangeNoChargeAndNoLength"),
     ]) + table("runtime/decoding/private_generator.cc", [
-        ("text-begun-without-room", "PrivateGenerator::Generate", "WISP_RETURN_IF_ERROR(CheckRoom(most));", "",
+        ("text-begun-without-room", "PrivateGenerator::CheckRoom",
+         "if (fits.code() != StatusCode::kPrivacyRefused) return fits;", "if (!fits.ok()) return all;",
          generator + "ABudgetEndsInWordsAndNothingIsDrawnThen"),
+        ("text-without-a-plan", "PrivateGenerator::Generate", "WISP_RETURN_IF_ERROR(PlanText(charges));", "",
+         generator + "ATextThatHasRoomIsDrawnToItsEnd"),
         ("text-without-its-promise", "PrivateGenerator::Generate",
          "WISP_RETURN_IF_ERROR(setup_.promise.Write());", "", generator + "ARefusedFirstTextLeavesNoLedger"),
         ("promise-before-the-prompt-is-checked", "PrivateGenerator::Generate",

@@ -1,4 +1,5 @@
-"""Faults at the edges: formats and rows, runs that go on or end early, files and their locks, weights that are read, what a caller asks for
+"""Faults at the edges: formats and rows, runs that go on or end early, files and their locks, weights that are read,
+what a caller asks for
 and is told."""
 from faults import table
 
@@ -203,7 +204,8 @@ def weights_and_scores():
 
 
 def several_threads():
-    recommenders, classifiers, team = "parts_test:Parts.EverySwitchOfARecommender*", "parts_test:Parts.Classifiers*", "team_test:Team."
+    recommenders, classifiers = "parts_test:Parts.EverySwitchOfARecommender*", "parts_test:Parts.Classifiers*"
+    team = "team_test:Team."
     return table("runtime/layers/attention.cc", [
         ("keys-behind-a-part-unread", "Attention::Mix", "(mask_ == kernels::AttentionMask::kFull ? context.after : 0)",
          "0", classifiers),
@@ -224,7 +226,8 @@ def several_threads():
 
 
 def structs_and_enums():
-    read, filled = C_INTERFACE + "OptionStructs_AreReadAsFarAsTheyGo", C_INTERFACE + "ResultStructs_AreFilledAsFarAsTheyGo"
+    read = C_INTERFACE + "OptionStructs_AreReadAsFarAsTheyGo"
+    filled = C_INTERFACE + "ResultStructs_AreFilledAsFarAsTheyGo"
     return table("ports/c/status_c.h", [
         ("sizes-within-a-field", "CheckSize", "&& size % alignof(size_t) == 0", "", read, filled),
         ("options-read-beyond-their-size", "CopyOptions", "size < known ? size : known", "known", read),
@@ -277,5 +280,6 @@ def callers():
 
 
 def faults():
-    return (rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() + weights_and_scores() + several_threads() + structs_and_enums() +
+    return (rows_of_others() + databases_of_others() + resumed_runs() + figures_of_runs() + files() +
+            weights_and_scores() + several_threads() + structs_and_enums() +
             callers())

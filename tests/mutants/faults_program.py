@@ -1,4 +1,4 @@
-"""Faults of the program: what must be declared before private data leaves a mark, and which figures are called private."""
+"""Faults of the program: what must be declared before private data leaves a mark, which figures are called private."""
 from faults import table
 
 
@@ -73,6 +73,10 @@ def texts():
          "cli_train_texts.sh"),
     ]) + table("tools/wisp/training_run.cc", [
         ("a-run-that-names-no-record", "TrainingRun::Begin", 'is_text() ? data::InWords(recipe_.text->unit) : ""', '""',
+         "cli_train_texts.sh"),
+    ]) + table("tools/wisp/cmd_merge.cc", [
+        ("a-merged-adapter-rounded-away", "Merge",
+         "file.storage() == WeightStorage::kHalf ? WeightStorage::kHalf : WeightStorage::kFloat", "file.storage()",
          "cli_train_texts.sh"),
     ])
 

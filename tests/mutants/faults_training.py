@@ -1,4 +1,5 @@
-"""Faults of private training: clipping and its check, noise, sampling, charges, selection of rows, declared numbers, starts."""
+"""Faults of private training: clipping and its check, noise, sampling, charges, selection of rows, declared numbers,
+starts."""
 from faults import table
 
 NOISE = "release_noise_test:ReleaseNoise."
@@ -56,27 +57,38 @@ def clipping():
          "gram_squares_ += 0 * ops_->dot(",
          GRADIENTS + "*Gradients.NormsOfBothFormsEqualDualNumbers*"),
     ]) + table("runtime/gradients/integer_gradients.cc", [
-        ("integers-check-left-out", "IntegerGradients::Bound", "if (squares <= most)", "if (true)", INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
-        ("integers-check-of-products-alone", "IntegerGradients::Bound", "products + AddRest(b, static_cast<float>(factor), 1)",
+        ("integers-check-left-out", "IntegerGradients::Bound", "if (squares <= most)", "if (true)",
+         INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
+        ("integers-check-of-products-alone", "IntegerGradients::Bound",
+         "products + AddRest(b, static_cast<float>(factor), 1)",
          "products + 0 * AddRest(b, static_cast<float>(factor), 1)", INTEGERS + "TheBoundIsOfTheIntegersThatWereAdded"),
-        ("integers-check-of-the-last-weight", "IntegerGradients::Quantise", "squares += ops_->integer_outer_squares(", "squares = ops_->integer_outer_squares(",
+        ("integers-check-of-the-last-weight", "IntegerGradients::Quantise", "squares += ops_->integer_outer_squares(",
+         "squares = ops_->integer_outer_squares(",
          INTEGERS + "TheBoundIsOfTheIntegersThatWereAdded"),
-        ("integers-dropped-but-added", "IntegerGradients::Bound", "Quantise(b, 0);", "", INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
+        ("integers-dropped-but-added", "IntegerGradients::Bound", "Quantise(b, 0);", "",
+         INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
         ("integers-dropped-but-for-rows", "IntegerGradients::Bound", "AddRest(b, static_cast<float>(factor), -1);", "",
          INTEGERS + "ARecordAboveItsBoundIsDroppedEntirely"),
-        ("integers-clip-to-twice-the-norm", "IntegerGradients::Bound", "double factor = outcome.factor;", "double factor = 2 * outcome.factor;",
+        ("integers-clip-to-twice-the-norm", "IntegerGradients::Bound", "double factor = outcome.factor;",
+         "double factor = 2 * outcome.factor;",
          INTEGERS + "ARecordAddsTheSumOfItsClippedGradient"),
-        ("integers-scale-shared-by-a-pass", "IntegerGradients::Quantise", "p.dy_squares_R[begin + r], p.x_squares_R[begin + r]", "p.dy_squares_R[r], p.x_squares_R[r]",
+        ("integers-scale-shared-by-a-pass", "IntegerGradients::Quantise",
+         "p.dy_squares_R[begin + r], p.x_squares_R[begin + r]", "p.dy_squares_R[r], p.x_squares_R[r]",
          INTEGERS + "ARecordAddsTheSameInAnyCompany"),
-        ("integers-seed-shared-by-a-pass", "IntegerGradients::Quantise", "options_B_[b].dropout_seed", "options_B_[0].dropout_seed",
+        ("integers-seed-shared-by-a-pass", "IntegerGradients::Quantise", "options_B_[b].dropout_seed",
+         "options_B_[0].dropout_seed",
          INTEGERS + "ARecordAddsTheSameInAnyCompany"),
         ("integers-cut-at-16-bits", "ScalesOf", "static_cast<float>(std::sqrt(ratio))",
-         "static_cast<float>(1.4 * std::sqrt(ratio))", "integer_gradients_test:IntegerGradients.ARowThatIsOneNumberIsNotCut"),
-        ("integers-used-twice", "IntegerGradients::Outer", "seen_[f.parameter] > 0 || p.shape", "p.shape", INTEGERS + "AWeightThatIsUsedTwiceIsRefused"),
-        ("integers-norm-without-rows", "IntegerGradients::SquaredNorm", "squares += row_gradient_.SumSquares(*ops_);", "squares += 0 * row_gradient_.SumSquares(*ops_);",
+         "static_cast<float>(1.4 * std::sqrt(ratio))",
+         "integer_gradients_test:IntegerGradients.ARowThatIsOneNumberIsNotCut"),
+        ("integers-used-twice", "IntegerGradients::Outer", "seen_[f.parameter] > 0 || p.shape", "p.shape",
+         INTEGERS + "AWeightThatIsUsedTwiceIsRefused"),
+        ("integers-norm-without-rows", "IntegerGradients::SquaredNorm", "squares += row_gradient_.SumSquares(*ops_);",
+         "squares += 0 * row_gradient_.SumSquares(*ops_);",
          INTEGERS + "ARecordAddsTheSumOfItsClippedGradient"),
     ]) + table("kernels/simd/outer_tile.cc", [
-        ("integers-beyond-32-bits", "EndOfRun", "if (room < 0) break;", "", "integers_test:Integers.SumsAreExactAlsoBeyond32Bits"),
+        ("integers-beyond-32-bits", "EndOfRun", "if (room < 0) break;", "",
+         "integers_test:Integers.SumsAreExactAlsoBeyond32Bits"),
     ]) + table("runtime/gradients/sparse_gradients.cc", [
         ("norm-of-sparse-without-rows", "SparseGradients::FinishRecord",
          "+ ops_->sum_squares(rows_.data(), slots_.size() * layout_.d())", "",
@@ -314,7 +326,9 @@ def dp_fp():
     return table("runtime/train/trainer.cc", [
         ("noise-of-workers-from-a-seed", "Trainer::Create",
          "WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());",
-         "RandomStream stream = i > 1 ? RandomStream::Reproducible(i, StreamPurpose::kNoise) : *RandomStream::Secure();", DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
+         "RandomStream stream = i > 1 ? RandomStream::Reproducible(i, StreamPurpose::kNoise) "
+         ": *RandomStream::Secure();",
+         DP_FP_NOISE + "EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnything"),
         ("dp-fp-charge-for-one-step-too-few", "Trainer::ChargeIfNeeded", "charged_until_[i] = step_ + steps;",
          "charged_until_[i] = step_ + steps + 1;",
          DP_FP + "ClippedChargesBothMechanisms"),
@@ -345,7 +359,8 @@ def dp_fp():
     ]) + table("runtime/train/release/head_releases.cc", [
         ("head-noise-on-the-first-4000", "HeadReleases::Release",
          "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum())",
-         "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum().first(std::min<size_t>(sum_.sum().size(), 4000)))",
+         "grid_.sigma_in_steps(options_.noise_multiplier), "
+         "sum_.sum().first(std::min<size_t>(sum_.sum().size(), 4000)))",
          DP_FP_NOISE + "EveryCoordinateOfAHeadReleaseHasItsNoise"),
         ("head-not-clipped", "HeadReleases::Add", "ClipRule::Flat(grid_.reduced_clipping_norm()).Factor(norm)", "1.0",
          "head_releases_test:HeadReleases.RecordMovesTheSumByAtMostTheClippingNormAfterRounding"),
@@ -416,4 +431,5 @@ def audits():
 
 
 def faults():
-    return clipping() + grid() + noise() + charges() + rows() + jobs() + dp_fp() + records_together() + starts() + audits()
+    return (clipping() + grid() + noise() + charges() + rows() + jobs() + dp_fp() + records_together() + starts() +
+            audits())

@@ -323,8 +323,9 @@ Result<std::vector<std::byte>> TokenizerImage(const TokenizerFiles& files) {
     WISP_ASSIGN_OR_RETURN(config, Parsed(files.name + ": tokenizer_config.json", files.tokenizer_config));
   }
   json root;
+  const std::string& name = files.tokenizer_json.empty() || files.json_name.empty() ? files.name : files.json_name;
   if (!files.tokenizer_json.empty()) {
-    WISP_ASSIGN_OR_RETURN(root, Parsed(files.name, files.tokenizer_json));
+    WISP_ASSIGN_OR_RETURN(root, Parsed(name, files.tokenizer_json));
   } else if (!files.vocab_txt.empty()) {
     WISP_ASSIGN_OR_RETURN(root, JsonOfVocabulary(files.name, files.vocab_txt, config));
   } else if (!files.vocab_json.empty() && !files.merges_txt.empty()) {
@@ -335,12 +336,12 @@ Result<std::vector<std::byte>> TokenizerImage(const TokenizerFiles& files) {
                            ": there is no tokenizer; needed is tokenizer.json, vocab.txt, or vocab.json "
                            "with merges.txt");
   }
-  return Reader(files.name, root, config).Run();
+  return Reader(name, root, config).Run();
 }
 
 Result<std::vector<std::byte>> TokenizerImageOfFolder(const std::string& path) {
   std::error_code ignored;
-  TokenizerFiles files{.name = path};
+  TokenizerFiles files{.name = path, .json_name = path + "/tokenizer.json"};
   std::vector<MappedFile> mapped;
   mapped.reserve(5);
   const auto read = [&](const std::string& file, std::string_view& text) -> Status {
@@ -352,6 +353,7 @@ Result<std::vector<std::byte>> TokenizerImageOfFolder(const std::string& path) {
   };
   if (!std::filesystem::is_directory(path, ignored)) {
     WISP_RETURN_IF_ERROR(read(path, files.tokenizer_json));
+    files.json_name.clear();
     if (files.tokenizer_json.empty()) return InvalidData(path, ": the file is empty");
     return TokenizerImage(files);
   }

@@ -21,7 +21,8 @@ namespace wisp::exchange {
 
 // What the files hold; empty for one that there is not.
 struct TokenizerFiles {
-  std::string name;  // for messages
+  std::string name;            // for messages: of the folder, or of the one file
+  std::string json_name = {};  // of tokenizer.json, where it is one of a folder
   std::string_view tokenizer_json, tokenizer_config, vocab_txt, vocab_json, merges_txt;
 };
 

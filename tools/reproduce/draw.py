@@ -4,9 +4,10 @@
     tools/reproduce/draw.py --table phantom-table-2 --results docs/results/phantom-table-2.jsonl \\
         --markdown docs/phantom-table-2.md --svg docs/phantom-table-2.svg
 
-A cell's value is the mean over its lines and their standard deviation (n - 1). All lines of a cell with its newest recipe
-count, repeated seeds too; lines of older recipes, or of another model, are left out, by name, on standard error. Any numeric field of the lines can
-be a metric or the plot's field: lines of `wisp bench` need only table, row, column, date, device and command beside it.
+A cell's value is the mean over its lines and their standard deviation (n - 1). All lines of a cell with its newest
+recipe count, repeated seeds too; lines of older recipes, or of another model, are left out, by name, on standard error.
+Any numeric field of the lines can be a metric or the plot's field: lines of `wisp bench` need only table, row, column,
+date, device and command beside it.
 """
 import argparse
 import json

@@ -1,4 +1,4 @@
-"""One plot as SVG text: grouped bars or lines, error bars, published figures as marks; readable on light and dark pages.
+"""One plot as SVG text: grouped bars or lines, error bars, published figures as marks; for light and dark pages.
 
 Knows nothing of results or tables: see draw_plot for what it takes.
 """
@@ -9,8 +9,8 @@ WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 72, 20, 84, 60
 NUM_COLOURS = 7
 
-# Mid-tones with a contrast of 3 or more against white and against a dark page's #0d1117: readable in viewers that do not
-# know the page's scheme; text and marks are stronger in those that do.
+# Mid-tones with a contrast of 3 or more against white and against a dark page's #0d1117: readable in viewers that do
+# not know the page's scheme; text and marks are stronger in those that do.
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #6e7781 }
   .title { font-size: inherit; font-weight: 600 }
@@ -102,7 +102,8 @@ def lines(columns, series, scale, centre):
             out += error_bar(x, mean, deviation, scale)
             out.append(f'<circle cx="{x:.1f}" cy="{scale.y(mean):.1f}" r="4" class="{kind}"/>')
         out += [diamond(centre(c), scale.y(published)) for c, _, _, published in points if published is not None]
-        if len(series[row]) == 1 and drawn and len(columns) > 1:  # what the others are held against, whatever their column
+        # What the others are held against, whatever their column.
+        if len(series[row]) == 1 and drawn and len(columns) > 1:
             out.append(line(LEFT, scale.y(drawn[0][1]), WIDTH - RIGHT, scale.y(drawn[0][1]), f"{kind} line level"))
     return out
 
@@ -121,7 +122,7 @@ def legend(series, has_published):
 
 
 def draw_plot(plot, title, y_title, x_title, columns, series):
-    """The SVG. `plot`: {"kind": "bars" or "lines", "log": bool}; `series`: {row: {column: (mean, deviation, published)}} with
+    """The SVG. `plot`: {"kind": "bars" or "lines", "log": bool}; `series`: {row: {column: (mean, deviation, published)}},
     None for what is missing. In a plot of lines a row of one column is drawn as a level through all of them."""
     values = [v for row in series.values() for mean, deviation, published in row.values()
               for v in (mean, None if mean is None else mean + (deviation or 0), published) if v is not None]
@@ -135,12 +136,16 @@ def draw_plot(plot, title, y_title, x_title, columns, series):
     f'aria-label="{escape(title, {chr(34): "&quot;"})}">',
            f"<style>{STYLE}</style>",
            # As wide as the plot at most: bold letters are about 0.6 of their size wide.
-           f'<g style="font-size: {min(16.0, (WIDTH - LEFT - RIGHT) / (0.6 * max(1, len(title)))):.1f}px">{text(LEFT, 28, title, "start", "title")}</g>']
+           f'<g style="font-size: {min(16.0, (WIDTH - LEFT - RIGHT) / (0.6 * max(1, len(title)))):.1f}px">'
+           f'{text(LEFT, 28, title, "start", "title")}</g>']
     out += legend(series, any(p is not None for row in series.values() for _, _, p in row.values()))
     for tick in scale.ticks:
-        out += [line(LEFT, scale.y(tick), WIDTH - RIGHT, scale.y(tick), "grid"), text(LEFT - 8, scale.y(tick) + 4, f"{tick:g}", "end")]
-    out += lines(columns, series, scale, centre) if plot["kind"] == "lines" else bars(columns, series, scale, centre, step)
+        out += [line(LEFT, scale.y(tick), WIDTH - RIGHT, scale.y(tick), "grid"),
+                text(LEFT - 8, scale.y(tick) + 4, f"{tick:g}", "end")]
+    is_lines = plot["kind"] == "lines"
+    out += lines(columns, series, scale, centre) if is_lines else bars(columns, series, scale, centre, step)
     out.append(f'<path d="M{LEFT} {TOP}V{HEIGHT - BOTTOM}H{WIDTH - RIGHT}" class="axis"/>')
     out += [text(centre(column), HEIGHT - BOTTOM + 20, column) for column in columns]
-    out += [text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, x_title), text(20, (TOP + HEIGHT - BOTTOM) / 2, y_title, turn=-90)]
+    out += [text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 14, x_title),
+            text(20, (TOP + HEIGHT - BOTTOM) / 2, y_title, turn=-90)]
     return "\n".join(out) + "\n</svg>\n"

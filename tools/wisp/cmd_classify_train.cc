@@ -6,6 +6,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/model/model_file.h"
+#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "runtime/train/dp_fp_report.h"
@@ -61,6 +62,10 @@ Status OverrideMethod(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
                              : a.trains == "blocks" ? TrainedPart::kBlocks
                                                     : TrainedPart::kHead;
   }
+  if (r.options.method == Method::kDpFp && !a.trains.empty() && a.trains != "all")
+    return InvalidArgument("--trains is '", a.trains,
+                           "', and dp-fp says by --mode what trains: aggregate the head alone, ",
+                           "clipped and paper everything; leave --trains out");
   // A recipe says what trains by its own method; DP-FP says it by its mode.
   if (r.options.method == Method::kDpFp && !a.method.empty() && a.trains.empty())
     r.options.trained_part = TrainedPart::kAll;
@@ -152,9 +157,7 @@ class ClassifyTrainCommand {
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
                                     is_private() ? job.training.privacy.steps_per_charge : 50)));
     job.progress = [&](const JobProgress& p) {
-      progress.Update(p.step, p.num_steps,
-                      (p.mean_loss != 0 ? "loss " + Fixed(p.mean_loss, 3) : "") +
-                          saves.Suffix(p.saved, p.save_failure));
+      progress.Update(p.step, p.num_steps, LossInWords(p) + saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
     const Result<JobResult> result = fine_tune_->Run(
@@ -165,6 +168,7 @@ class ClassifyTrainCommand {
     if (!result.ok()) return result.status();
     SayIfAboveTarget(*result, recipe_.goal);
     if (is_private()) SayIfUnlimited(ledger(), recipe_.goal.delta);
+    if (result->class_of_all_means) WarnOfOneClass(*result->class_of_all_means);
     Print(*result);
     return OkStatus();
   }
@@ -234,10 +238,7 @@ class ClassifyTrainCommand {
     if (!order.ok()) std::fprintf(stderr, "wisp: %s (local only)\n", order.message().c_str());
     WISP_RETURN_IF_ERROR(Tokenise(texts));
     records_ = RecordsOf(sequences_);
-    if (sequences_.num_dropped > 0) {
-      std::fprintf(stderr, "wisp: %llu texts left out, the first: %s (local only)\n",
-                   static_cast<unsigned long long>(sequences_.num_dropped), sequences_.first_dropped.c_str());
-    }
+    if (sequences_.num_dropped > 0) SayTextsLeftOut(sequences_.num_dropped, sequences_.first_dropped);
     return OkStatus();
   }
 
@@ -390,6 +391,17 @@ class ClassifyTrainCommand {
     contents.description = recipe_.name;
     contents.created_by = "wisp " + Version();
     return contents;
+  }
+
+  // Seen from what was released, so it may be said.
+  void WarnOfOneClass(uint32_t named) const {
+    std::fprintf(
+        stderr,
+        "warning: the head names '%s' even at the mean of every other class, as these were released: the class "
+        "prior decides, not what texts say. A recipe's effective_dimensions, here %s, is how many directions "
+        "of the %u the vectors of texts vary in; pre-trained encoders need some tens or more\n",
+        OneLine(recipe_.classes[named]).c_str(), privacy::ShortText(recipe_.options.dp_fp.effective_dimensions).c_str(),
+        architecture_.width);
   }
 
   void Print(const JobResult& r) {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "runtime/core/file.h"
 #include "tools/exchange/hugging_face/config.h"
@@ -22,11 +23,12 @@ Status MakeFolder(const std::string& path) {
   return error ? IoError(path, ": the folder cannot be made: ", error.message()) : OkStatus();
 }
 
-Status WriteText(const std::string& path, const std::string& text) {
+// Written beside what it replaces, and not in its place yet.
+Result<FileReplacement> Prepare(const std::string& path, const std::string& text) {
   WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
   WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
-  return file.Commit();
+  return file;
 }
 
 // What another program would compute otherwise, although the tensors are the same.
@@ -56,10 +58,15 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   if (!alone) WISP_RETURN_IF_ERROR(MakeFolder(a.out));
   const std::string tensors = alone ? a.out : a.out + "/model.safetensors";
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", tensors}, {{"the model", a.model}}));
-  WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(tensors, out.tensors, {{"format", "pt"}}));
+  // In a folder that is there nothing is replaced before all of it is written but the tensors, which need most room.
+  std::vector<FileReplacement> prepared;
   for (const auto& [name, text] : texts) {
-    if (!alone) WISP_RETURN_IF_ERROR(WriteText(a.out + "/" + name, text));
+    if (alone) break;
+    WISP_ASSIGN_OR_RETURN(FileReplacement file, Prepare(a.out + "/" + name, text));
+    prepared.push_back(std::move(file));
   }
+  WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(tensors, out.tensors, {{"format", "pt"}}));
+  for (FileReplacement& file : prepared) WISP_RETURN_IF_ERROR(file.Commit());
   SayWhatIsLost(model);
   if (format == OutputFormat::kJson) {
     std::printf("%s\n",

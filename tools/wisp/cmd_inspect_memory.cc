@@ -252,7 +252,8 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
     return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
   const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;
   if (recipe.options.expected_batch > known) {
-    return InvalidArgument("expected_batch is ", recipe.options.expected_batch, ", more than the ", known, " records");
+    return InvalidArgument("expected_batch (--batch) is ", recipe.options.expected_batch, ", more than the ", known,
+                           " records");
   }
   WISP_ASSIGN_OR_RETURN(const TrainingMemory m,
                         PlanTrainingMemory(TrainedBeside(file, recipe), records, recipe.options));

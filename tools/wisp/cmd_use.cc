@@ -89,6 +89,7 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
   return {{"file", path},
           {"bytes", m.size_bytes()},
           {"format_version", m.format_version()},
+          {"oldest_reader", m.oldest_reader()},
           {"hash", Hex(m.content_hash())},
           {"created_by", m.created_by()},
           {"description", m.description()},
@@ -134,8 +135,8 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
     std::printf("%s\n", j.dump(2).c_str());
     return;
   }
-  std::printf("%s: %llu bytes, format %u, hash %s%s\n", a.model.c_str(),
-              static_cast<unsigned long long>(model.size_bytes()), model.format_version(),
+  std::printf("%s: %llu bytes, format %u, read by format %u and newer, hash %s%s\n", a.model.c_str(),
+              static_cast<unsigned long long>(model.size_bytes()), model.format_version(), model.oldest_reader(),
               j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
   if (j.contains("base_hash"))
     std::printf("an adapter, of the model with the hash %s\n", j["base_hash"].get<std::string>().c_str());

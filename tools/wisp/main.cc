@@ -68,10 +68,7 @@ class CommandLine {
       return SayMissing(error);
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return app_.exit(error);
-      const CLI::App* command = LastNamed();
-      std::fprintf(stderr, "wisp: %s; see wisp %s--help\n", Printable(error.what()).c_str(),
-                   command == &app_ ? "" : (command->get_name() + " ").c_str());
-      return 2;
+      return SeeHelp(error);
     }
     const Status status = chosen_.action();
     if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", Printable(status.message()).c_str());
@@ -96,8 +93,15 @@ class CommandLine {
           command->get_name().c_str(), o->get_name(/*positional=*/true).c_str(), o->get_lnames().front().c_str());
       return 2;
     }
-    std::fprintf(stderr, "wisp: %s; see wisp %s--help\n", Printable(error.what()).c_str(),
-                 command == &app_ ? "" : (command->get_name() + " ").c_str());
+    return SeeHelp(error);
+  }
+
+  // With the help of the command that was named last, by its whole name: "wisp privacy decoding --help".
+  int SeeHelp(const CLI::ParseError& error) const {
+    std::string name;
+    for (const CLI::App* c = LastNamed(); c != &app_ && c != nullptr; c = c->get_parent())
+      name = c->get_name() + " " + name;
+    std::fprintf(stderr, "wisp: %s; see wisp %s--help\n", Printable(error.what()).c_str(), name.c_str());
     return 2;
   }
 

@@ -68,7 +68,7 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       "generate",
       "Go on with a text, token by token. Without --private nothing is charged.\n"
       "  wisp generate gpt2.wisp --prompt \"Once upon a time\" --temperature 0.8 --top-p 0.95\n"
-      "  wisp generate --private --model tuned.wisp --base gpt2.wisp --public-dataset webtext\n"
+      "  wisp generate --private --model plain.wisp --base gpt2.wisp --public-dataset webtext\n"
       "      --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"Dear\"\n"
       "  wisp generate --private --model gpt2.wisp --public-dataset webtext --private-texts notes.txt\n"
       "      --contexts 8 --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"A note:\"");

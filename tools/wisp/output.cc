@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/text.h"
+
 namespace wisp::tools {
 
 Progress::Progress(std::string title) : title_(std::move(title)), terminal_(isatty(STDERR_FILENO) == 1) {}
@@ -101,6 +103,16 @@ std::vector<std::string> AllOf(const nlohmann::ordered_json& figures) {
   std::vector<std::string> names;
   for (const auto& [name, value] : figures.items()) names.push_back(name);
   return names;
+}
+
+void SayTextsLeftOut(uint64_t number, const std::string& first) {
+  std::fprintf(stderr, "wisp: %s left out, the first: %s (local only)\n", Counted(number, "text").c_str(),
+               first.c_str());
+}
+
+std::string LossInWords(const JobProgress& p) {
+  if (p.batch == 0) return "an empty batch";
+  return p.mean_loss == 0 ? "" : "loss " + Fixed(p.mean_loss, 3);
 }
 
 void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {

@@ -12,6 +12,7 @@
 
 #include "runtime/core/status.h"
 #include "runtime/privacy/ledger/ledger.h"
+#include "runtime/train/run/job.h"
 
 namespace wisp::tools {
 
@@ -62,6 +63,12 @@ std::string NotPrivateInWords(const nlohmann::ordered_json& figures);
 std::vector<std::string> AllOf(const nlohmann::ordered_json& figures);
 // What stands below such figures, for people.
 inline constexpr char kLocalOnly[] = "local only: computed from the data, not private, for this device's owner";
+
+// Says on standard error that a run reads so many texts less, and why the first of them. Counted on the data.
+void SayTextsLeftOut(uint64_t number, const std::string& first);
+
+// Of a step, for its line of progress: "loss 1.234", "an empty batch", or nothing where no gradient is taken.
+std::string LossInWords(const JobProgress& progress);
 
 // Says on standard error what a run on one record is worth; nothing where there may be more.
 void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit);

@@ -2,25 +2,24 @@
 
 #include <cstdio>
 
+#include "runtime/core/text.h"
 #include "runtime/inference/texts.h"
 #include "runtime/train/run/language.h"
 #include "tools/exchange/byte_tokenizer.h"
 #include "tools/exchange/tokenizer_json.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
 
 void SayLeftOut(const data::TextSequences& s) {
-  if (s.num_dropped > 0)
-    std::fprintf(stderr, "wisp: %llu texts left out, the first: %s (local only)\n",
-                 static_cast<unsigned long long>(s.num_dropped), s.first_dropped.c_str());
+  if (s.num_dropped > 0) SayTextsLeftOut(s.num_dropped, s.first_dropped);
   if (s.num_short > 0)
-    std::fprintf(stderr,
-                 "wisp: %llu texts left out: they have one token or none, and nothing follows it (local only)\n",
-                 static_cast<unsigned long long>(s.num_short));
+    std::fprintf(stderr, "wisp: %s left out, with one token or none: nothing follows it (local only)\n",
+                 Counted(s.num_short, "text").c_str());
   if (s.num_cut > 0)
-    std::fprintf(stderr, "wisp: %llu texts are longer than what is read, their ends are left out (local only)\n",
-                 static_cast<unsigned long long>(s.num_cut));
+    std::fprintf(stderr, "wisp: the ends of %s left out: longer than what is read (local only)\n",
+                 Counted(s.num_cut, "text").c_str());
 }
 
 }  // namespace

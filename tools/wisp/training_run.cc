@@ -179,7 +179,7 @@ Result<JobResult> TrainingRun::Run() {
   std::optional<double> epsilon;
   job.progress = [&](const JobProgress& p) {
     if (p.epsilon) epsilon = p.epsilon;
-    std::string suffix = "loss " + Fixed(p.mean_loss, 3);
+    std::string suffix = LossInWords(p);
     if (epsilon) suffix += ", epsilon " + privacy::EpsilonText(*epsilon, 3);
     suffix += saves.Suffix(p.saved, p.save_failure);
     progress.Update(p.step, p.num_steps, suffix);

@@ -37,6 +37,9 @@ class HeadPass {
   // `weights` lie in the graph's memory.
   void Fit(privacy::RandomStream& noise, std::span<float> weights);
 
+  // HeadReleases::class_of_all_means.
+  std::optional<uint32_t> class_of_all_means() const { return releases_.class_of_all_means(); }
+
   size_t num_drawn() const { return draws_.size(); }
   std::vector<uint32_t> State() const { return releases_.State(); }
   bool Restore(std::span<const uint32_t> state) { return releases_.Restore(state); }

@@ -77,6 +77,19 @@ bool HeadReleases::Restore(std::span<const uint32_t> state) {
   return true;
 }
 
+uint32_t HeadReleases::ClassOfMean(size_t of, double trust, double variance) const {
+  const size_t d = options_.width;
+  uint32_t best = 0;
+  double best_logit = 0;
+  for (uint32_t c = 0; c < options_.num_classes; ++c) {
+    double product = 0;
+    for (size_t j = 0; j < d; ++j) product += difference_[of * d + j] * difference_[c * d + j];
+    const double logit = trust * trust * (product - squares_[c] / 2) / variance + std::log(options_.class_prior[c]);
+    if (c == 0 || logit > best_logit) best = c, best_logit = logit;
+  }
+  return best;
+}
+
 void HeadReleases::FitHead(float* weight, float* bias) {
   const size_t d = options_.width, classes = options_.num_classes;
   const std::vector<double>& prior = options_.class_prior;
@@ -114,6 +127,10 @@ void HeadReleases::FitHead(float* weight, float* bias) {
       along += w * centre[j];
     }
     bias[c] = static_cast<float>(-along - trust * trust * squares[c] / (2 * variance) + std::log(prior[c]));
+  }
+  class_of_all_means_ = ClassOfMean(0, trust, variance);
+  for (size_t c = 1; c < classes; ++c) {
+    if (ClassOfMean(c, trust, variance) != *class_of_all_means_) return class_of_all_means_.reset();
   }
 }
 

@@ -25,6 +25,7 @@
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_HEAD_RELEASES_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_HEAD_RELEASES_H_
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -64,6 +65,9 @@ class HeadReleases {
 
   // Assigns weight [num_classes, D] and bias [num_classes]. After the first Release.
   void FitHead(float* weight, float* bias);
+  // Of the head that was fitted last: the class that it names at the mean of every class, as these were released. None:
+  // it names several. Where it is one, the prior decides and not what texts say: effective_dimensions is too low.
+  std::optional<uint32_t> class_of_all_means() const { return class_of_all_means_; }
 
   // What FitHead reads, bit for bit, all of it computed from releases: the trainer's checkpoint holds it. Restore:
   // whether it fits.
@@ -79,11 +83,15 @@ class HeadReleases {
   size_t num_coordinates() const { return size_t{options_.num_classes} * options_.width; }  // of one release
 
  private:
+  // At the mean of a class, fitted as (centre + trust difference, variance): the class with the largest logit.
+  uint32_t ClassOfMean(size_t of, double trust, double variance) const;
+
   // Logits are kept this far from "know nothing" even where the noise explains all: a tie would always name class 0.
   static constexpr double kLeastTrust = 0.05;
 
   HeadReleaseOptions options_;
   privacy::ExactGrid grid_;
+  std::optional<uint32_t> class_of_all_means_;
   GridGradientSum sum_;                                // [m, num_classes, D]
   std::vector<double> total_;                          // A [num_classes, D], in units of h
   std::vector<double> centre_, difference_, squares_;  // scratch of FitHead: [D], [num_classes, D], [num_classes]

@@ -316,6 +316,7 @@ class JobRun {
     result_.num_dropped += trainer_->num_left_out();
     result_.run = trainer_->run();
     result_.options = options_;
+    result_.class_of_all_means = trainer_->class_of_all_means();
     result_.norm_bound = trainer_->inference_input().norm_bound;
     if (IsPrivate(job_)) {
       result_.mechanisms = overheads_;
@@ -343,6 +344,7 @@ class JobRun {
     progress.step = trainer_->step();
     progress.num_steps = end_;
     progress.mean_loss = report.mean_loss;
+    progress.batch = report.num_records + report.num_head_records;
     if (progress.step % std::max<uint64_t>(1, end_ / NumDisplays()) == 0 || progress.step == end_) {
       WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
       shown_ = progress.step;

@@ -40,6 +40,7 @@ struct JobProgress {
   // Steps done, and at the end: fewer than planned where the limit allows no more.
   uint64_t step = 0, num_steps = 0;
   double mean_loss = 0;  // of the last step, per position; local only
+  uint64_t batch = 0;    // records in it, DP-FP's head included; local only
   // May be stated of this run so far, at the goal's delta; absent without a guarantee.
   std::optional<double> epsilon;
   std::optional<RankingQuality> validation;
@@ -126,8 +127,10 @@ struct JobResult {
   TrainingOptions options;                           // as they ran: steps and noise filled in
   double noise_multiplier = 0;                       // of the gradients; with DP-FP of the releases for the head
   double norm_bound = 0;                             // what a head of classes reads at inference is clipped to
-  std::optional<double> epsilon;                     // at goal.delta; absent without a guarantee
-  std::string accountant;                            // who proved it, as privacy::RunEpsilon has it
+  // Of a head that is made of releases: the class that it names at the mean of every class; else none.
+  std::optional<uint32_t> class_of_all_means;
+  std::optional<double> epsilon;  // at goal.delta; absent without a guarantee
+  std::string accountant;         // who proved it, as privacy::RunEpsilon has it
   std::optional<RankingQuality> validation, test;
 };
 

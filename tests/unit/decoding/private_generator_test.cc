@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "runtime/decoding/context_sum.h"
+#include "runtime/decoding/draw_law.h"
 #include "runtime/inference/texts.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
@@ -321,6 +322,24 @@ TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
     EXPECT_EQ(ledger_.Plans()->front().mechanisms.front().mechanism.steps(), 12u);
     EXPECT_LT(ledger_.Plans()->front().seq, ledger_.Entries()->front().seq);
     ledger_ = *Ledger::Open(folder_ / "second", {.dataset = "notes"});
+  }
+}
+
+// Room for all of a text is room by a plan: in blocks that are chosen one after the other it would not be.
+TEST_F(PrivateGeneratorTest, ATextThatHasRoomIsDrawnToItsEnd) {
+  PrivateGeneratorOptions o = Anchored({.clip = 0.3});
+  o.draws.draws_per_charge = 2;
+  // What 16 tokens cost together, a little above it: PLD's figure, below any that a filter gives.
+  const std::vector cost = {*privacy::Mechanism::BoundedRange({.range = 4 * 0.3 + kAnchoredRangeSlack, .count = 16})};
+  const double together = privacy::StateEpsilon(cost, *privacy::Delta::Create(1e-6))->epsilon;
+  for (int text = 0; text < 5; ++text) {  // some end early
+    ledger_ = *Ledger::Open(folder_ / ("t" + std::to_string(text)), {.dataset = "notes"});
+    o.draws.new_limit = *EpsilonDelta::Create(together * 1.001, 1e-6);
+    const auto made = Must(o).Generate("the", {.max_new_tokens = 16});
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_LE(Charged(), 16u);
+    EXPECT_NEAR(*ledger_.Spent(*privacy::Delta::Create(1e-6)), together, 1e-3);
+    EXPECT_EQ(Must(o).Generate("the", {.max_new_tokens = 17}).status().code(), StatusCode::kPrivacyRefused);
   }
 }
 

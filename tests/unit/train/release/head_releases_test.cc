@@ -125,5 +125,32 @@ TEST(HeadReleases, HeadIsThePosteriorOfSphericalClasses) {
   }
 }
 
+// Means that differ little beside the spread that is taken for them leave the choice to the prior, and that is seen
+// from the releases.
+TEST(HeadReleases, SaysWhereThePriorAloneDecides) {
+  const float means[3][5] = {{5, 1, 0, 0, 0}, {5, 0, 1, 0, 0}, {5, 0, 0, 1, 0}};
+  const auto named = [&](double effective_dimensions, std::vector<double> prior) {
+    HeadReleaseOptions o = Releases(10);
+    o.noise_multiplier = 1e-5;
+    o.effective_dimensions = effective_dimensions;
+    o.class_prior = std::move(prior);
+    HeadReleases releases(kernels::BestOps(), o);
+    auto noise = RandomStream::Reproducible(8, StreamPurpose::kNoise);
+    releases.Clear();
+    EXPECT_FALSE(releases.class_of_all_means().has_value());
+    for (uint32_t c = 0; c < 3; ++c) {
+      for (int i = 0; i < 20 * o.class_prior[c]; ++i)
+        EXPECT_TRUE(releases.Add(0, static_cast<size_t>(i % 2), means[c], c));
+    }
+    releases.Release(noise);
+    float w[15], b[3];
+    releases.FitHead(w, b);
+    return releases.class_of_all_means();
+  };
+  EXPECT_EQ(named(1, {0.2, 0.6, 0.2}), std::optional<uint32_t>(1));
+  EXPECT_EQ(named(1, {0.2, 0.2, 0.6}), std::optional<uint32_t>(2));
+  EXPECT_FALSE(named(1000, {0.2, 0.6, 0.2}).has_value());
+}
+
 }  // namespace
 }  // namespace wisp
