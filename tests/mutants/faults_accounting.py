@@ -166,6 +166,8 @@ def ledger():
          "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("slack-costs-no-epsilon", "Composition::State", "stated.epsilon + 2 * eta", "stated.epsilon",
          "composition_test:Composition.SlackCostsEpsilonAndDelta"),
+        ("delta-beyond-what-is-proved", "Composition::DeltaAt", "std::min(epsilon, kMaxDiscretisationEpsilon)", "epsilon",
+         "composition_test:Composition.DeltaAboveTheProvedEpsilonIsWhatItIsThere"),
         ("slack-costs-no-delta", "Composition::State", "* std::exp(-eta)", "",
          "composition_test:Composition.SlackCostsEpsilonAndDelta"),
         ("repeatable-noise-has-an-epsilon", "Composition::State",

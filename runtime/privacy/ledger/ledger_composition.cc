@@ -48,10 +48,11 @@ Result<StatedEpsilon> Composition::State(const Delta& delta) const {
 
 Result<double> Composition::DeltaAt(double epsilon) const {
   const double eta = loss_slack_ * kRoundUp;
-  if (has_reproducible_ || !(epsilon >= 2 * eta)) return 1.0;
-  WISP_ASSIGN_OR_RETURN(const double delta, PldDelta(mechanisms_, epsilon - 2 * eta));
-  if (loss_slack_ == 0) return delta;
-  return epsilon <= kMaxDiscretisationEpsilon ? std::min(1.0, delta * std::exp(eta) + kMinDelta) : 1.0;
+  // What the noise's distance costs is proved up to an epsilon; above it delta is no more than there.
+  const double proved = loss_slack_ == 0 ? epsilon : std::min(epsilon, kMaxDiscretisationEpsilon);
+  if (has_reproducible_ || !(proved >= 2 * eta)) return 1.0;
+  WISP_ASSIGN_OR_RETURN(const double delta, PldDelta(mechanisms_, proved - 2 * eta));
+  return loss_slack_ == 0 ? delta : std::min(1.0, delta * std::exp(eta) + kMinDelta);
 }
 
 Result<double> Composition::Epsilon(const Delta& delta) const {

@@ -38,5 +38,19 @@ TEST(Composition, SlackCostsEpsilonAndDelta) {
   }
 }
 
+// What slack costs is proved up to an epsilon of 200. Delta falls with epsilon, so above it is what it is there: little
+// for what costs little, and not that of the mechanism alone.
+TEST(Composition, DeltaAboveTheProvedEpsilonIsWhatItIsThere) {
+  Composition little, much;
+  little.Add(*Mechanism::Gaussian({.noise_multiplier = 1}), NoiseKind::kSecure, 1e-9);
+  much.Add(*Mechanism::Gaussian({.noise_multiplier = 0.05}), NoiseKind::kSecure, 1e-9);
+  EXPECT_LT(*little.DeltaAt(1000), 1e-12);
+  EXPECT_NEAR(*much.DeltaAt(200), 0.5, 0.1);
+  EXPECT_EQ(*much.DeltaAt(1000), *much.DeltaAt(200));
+  Composition slack;
+  for (int i = 0; i < 150; ++i) slack.Add(*Mechanism::Gaussian({.noise_multiplier = 1e9}), NoiseKind::kSecure, 1);
+  EXPECT_EQ(*slack.DeltaAt(1000), 1.0) << "twice the slack is above what is proved";
+}
+
 }  // namespace
 }  // namespace wisp::privacy
