@@ -5,6 +5,13 @@
 #include "runtime/layers/parts.h"
 
 namespace wisp {
+namespace {
+
+// Tables of the host pack panels of 8 to 64 rows, one behind the other: rows from a multiple of these on lie as if they
+// were packed alone. It is not so of tables whose packing holds memory of its own, which are never shared by threads.
+constexpr size_t kPackedRows = 192;
+
+}  // namespace
 
 LinearParameters FindLinear(const Architecture& a, const std::vector<ParameterSpec>& parameters, ParameterRole weight,
                             ParameterRole bias, uint32_t block) {
@@ -44,27 +51,31 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
   const float* all_bias = weights.at(which_.bias);
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
   const kernels::BlockMatrix blocks = weights.blocks_at(which_.weight);
-  if (blocks.data == nullptr) {
-    return weights.ops->linear_forward({.x_RK = x,
-                                        .ldx = k_,
-                                        .packed = part.packed,
-                                        .bias_N = bias,
-                                        .y_RN = out.y,
-                                        .ldy = out.ldy,
-                                        .rows = rows,
-                                        .n = part.n,
-                                        .k = k_,
-                                        .store = kernels::Store::kAssign});
-  }
-  const size_t panels = kernels::NumPanels(part.n);
-  const double adds = static_cast<double>(rows * kernels::kPanelRows * k_) * (rows == 1 ? kAddsOfLoneOne : 1);
-  ForEachRange(context.helpers, panels, adds, [&](size_t begin, size_t end) {
-    const size_t first = begin * kernels::kPanelRows, n = std::min(end * kernels::kPanelRows, part.n) - first;
+  const bool packed = blocks.data == nullptr;
+  const size_t step = packed ? kPackedRows : kernels::kPanelRows;
+  const double adds = static_cast<double>(rows * step * k_) * (rows == 1 ? kAddsOfLoneOne : 1);
+  // Where rows are shared among threads each comes without helpers. Here it is the columns of a few rows.
+  ForEachRange(context.helpers, (part.n + step - 1) / step, adds, [&](size_t begin, size_t end) {
+    const size_t first = begin * step, n = std::min(end * step, part.n) - first;
+    const float* bias_of_range = bias == nullptr ? nullptr : bias + first;
+    if (packed) {
+      return weights.ops->linear_forward(
+          {.x_RK = x,
+           .ldx = k_,
+           .packed = part.packed + (first == 0 ? 0 : weights.ops->packed_size(first, k_)),
+           .bias_N = bias_of_range,
+           .y_RN = out.y + first,
+           .ldy = out.ldy,
+           .rows = rows,
+           .n = n,
+           .k = k_,
+           .store = kernels::Store::kAssign});
+    }
     weights.ops->multiply_blocks({.w = blocks,
                                   .first = part.first + first,
                                   .x_RK = x,
                                   .ldx = k_,
-                                  .bias_N = bias == nullptr ? nullptr : bias + first,
+                                  .bias_N = bias_of_range,
                                   .y_RN = out.y + first,
                                   .ldy = out.ldy,
                                   .rows = rows,

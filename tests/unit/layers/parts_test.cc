@@ -71,6 +71,18 @@ void ExpectTheSameScores(const Architecture& a, const kernels::OpTable& ops, uin
   }
 }
 
+// So wide that one row's products and heads are shared.
+TEST(Parts, OneRowIsSharedByColumnsAndHeads) {
+  UniformArchitecture wide{
+      .num_items = 600, .max_length = 8, .width = 256, .num_heads = 4, .num_blocks = 2, .inner_width = 700};
+  Architecture grouped = wide;
+  for (BlockSpec& block : grouped.blocks) block.attention.num_kv_heads = 2;
+  wide.attention_slope = 0.5f;
+  for (const Architecture& a : {Architecture(wide), grouped}) {
+    for (const kernels::OpTable* ops : OpsOfInference()) ExpectTheSameScores(a, *ops, 30);
+  }
+}
+
 TEST(Parts, EverySwitchOfARecommenderGivesTheSameBits) {
   uint32_t seed = 40;
   std::vector<Architecture> all = testing::SmallArchitectures();
