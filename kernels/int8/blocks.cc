@@ -1,6 +1,7 @@
 // Products with matrices of blocks, over whichever kernel runs here: some rows of x are quantised, then every panel is
 // multiplied by all of them while it lies in the cache.
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/int8/kernel.h"
 #include "kernels/simd/processor.h"
@@ -9,7 +10,10 @@ namespace wisp::kernels {
 namespace int8 {
 namespace {
 
-constexpr size_t kMostBlockRows = 12;  // at once: as many as the tallest tile has
+// At once: as many as the tallest tile has; or all that are left, where these are few more: a panel is then read once.
+constexpr size_t kBlockRows = 12, kMostBlockRows = 16;
+
+size_t RowsAtOnce(size_t left) { return left <= kMostBlockRows ? left : kBlockRows; }
 
 // Some columns of a product.
 struct Columns {
@@ -17,19 +21,30 @@ struct Columns {
   bool is_first;  // nothing has been stored yet
 };
 
+[[gnu::always_inline]] inline void StoreColumns(const float* from, const float* bias, bool adds, float* y, size_t n) {
+  float values[kPanelRows];
+  for (size_t j = 0; j < n; ++j) values[j] = from[j];
+  if (bias != nullptr) {
+    for (size_t j = 0; j < n; ++j) values[j] += bias[j];
+  }
+  if (adds) {
+    for (size_t j = 0; j < n; ++j) values[j] = y[j] + values[j];
+  }
+  std::memcpy(y, values, n * sizeof(float));
+}
+
 // Of the rows of one panel those that are asked for, from [rows, kPanelRows] of sums.
 void Store(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel, size_t row, size_t rows,
            const float* sums) {
   const size_t begin = std::max(panel * kPanelRows, a.first), end = std::min((panel + 1) * kPanelRows, a.first + a.n);
   const bool adds = a.store == kernels::Store::kAdd || !columns.is_first;
   const float* bias = columns.is_first && a.bias_N != nullptr ? a.bias_N + (begin - a.first) : nullptr;
+  const bool whole = end - begin == kPanelRows;
   for (size_t r = 0; r < rows; ++r) {
     float* y = a.y_RN + (row + r) * a.ldy + (begin - a.first);
     const float* from = sums + r * kPanelRows + begin % kPanelRows;
-    for (size_t j = 0; j < end - begin; ++j) {
-      const float value = bias != nullptr ? from[j] + bias[j] : from[j];
-      y[j] = adds ? y[j] + value : value;
-    }
+    // A constant number of columns becomes a few vectors.
+    whole ? StoreColumns(from, bias, adds, y, kPanelRows) : StoreColumns(from, bias, adds, y, end - begin);
   }
 }
 
@@ -71,8 +86,8 @@ void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a) {
   if (a.n == 0) return;
   BlockRow x[kMostBlockRows];
   const size_t first_panel = a.first / kPanelRows, end_panel = NumPanels(a.first + a.n), blocks = NumBlocks(a.k);
-  for (size_t row = 0; row < a.rows; row += kMostBlockRows) {
-    const size_t rows = std::min(kMostBlockRows, a.rows - row);
+  for (size_t row = 0, rows = 0; row < a.rows; row += rows) {
+    rows = RowsAtOnce(a.rows - row);
     size_t block = 0;
     do {
       const Columns columns{block, std::min(kMostTileBlocks, blocks - block), block == 0};
