@@ -135,6 +135,25 @@ json 'j["ended"] in ("max_new_tokens", "end", "context") and j["prompt_tokens"] 
 cp out first.json
 expect 0 "" "${generate[@]}" --seed 3
 python3 -c 'import json; a, b = json.load(open("out")), json.load(open("first.json")); assert a["text"] == b["text"]' || fail "the same seed gave another text"
+# Several prompts: each has the text that it has alone, with its own seed.
+printf 'Once\r\n\nthe tea\n  \nand so' >prompts.txt
+together=("$wisp" generate g.wisp --prompts prompts.txt --max-tokens 8 --seed 3)
+expect 0 "" "${together[@]}" --at-once 2 --threads 2 --json
+json '[t["text"] for t in j["texts"]][0] == __import__("json").load(open("first.json"))["text"] and len(j["texts"]) == 3'
+cp out together.json
+expect 0 "" "$wisp" generate g.wisp --prompt "and so" --max-tokens 8 --seed 5 --json
+json 'j["text"] == __import__("json").load(open("together.json"))["texts"][2]["text"]'
+expect 0 "after 3 prompts" "${together[@]}"
+grep -q "^the tea" out || fail "a prompt is not shown before its text: $(head -c 300 out)"
+expect 2 "there is no prompt" "$wisp" generate g.wisp
+expect 2 "" "${together[@]}" --prompt Once
+expect 2 "" "$wisp" generate g.wisp --prompt Once --at-once 2
+expect 2 "--prompts is not for --private" "${together[@]}" --private
+expect 3 "cannot read gone.txt" "$wisp" generate g.wisp --prompts gone.txt
+printf '\n \n' >blank.txt
+expect 2 "blank.txt: it has no prompt" "$wisp" generate g.wisp --prompts blank.txt
+{ echo Once && printf 'x%.0s' {1..200}; } >long.txt
+expect 2 "long.txt: prompt 1: the prompt has" "$wisp" generate g.wisp --prompts long.txt
 # A damaged weight: plain generation reads no checksum of weights unless it is told to; private generation always does.
 python3 - g.wisp damaged.wisp <<'END'
 import sys

@@ -2,13 +2,14 @@
 #include "ports/c/wisp_text.h"
 
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <vector>
 
 #include "ports/c/model_c.h"
 #include "ports/c/text_c.h"
 #include "runtime/inference/classifier_session.h"
-#include "runtime/inference/generate.h"
+#include "runtime/inference/generate_batch.h"
 #include "runtime/inference/texts.h"
 
 struct wisp_text_model {
@@ -19,6 +20,9 @@ struct wisp_text_model {
   wisp::text::Scratch scratch;
   std::vector<int32_t> tokens;
   std::string generated;
+  std::vector<std::string> generated_together;
+  size_t num_threads = 1;  // that it was opened with
+  wisp::Executor executor = {};
 
   const wisp::ModelFile& model() const { return decodes ? decodes->file() : file; }
   const wisp::Architecture& architecture() const { return model().architecture(); }
@@ -57,6 +61,8 @@ Status Open(const char* path, const wisp_open_options* given, wisp_text_model** 
     return Unsupported("wisp_text_open: an encoder or a classifier has the backend WISP_BACKEND_SIMD alone");
   auto model = std::make_unique<wisp_text_model>(wisp_text_model{.file = std::move(file)});
   if (decodes) {
+    model->num_threads = choice.num_threads;
+    model->executor = choice.executor;
     WISP_ASSIGN_OR_RETURN(model->decodes, Session::Create(std::move(model->file), choice.session()));
   } else {
     const double bound = model->file.is_classifier() ? model->file.classifier().norm_bound : 0;
@@ -213,6 +219,57 @@ Status Generate(wisp_text_model* model, const char* prompt, const wisp_generate_
   return wisp::ports::FillGenerated(std::move(made), model->generated, out);
 }
 
+// `generated` as the caller knows it: its structs may be shorter than this version's, or longer.
+Status FillAll(std::vector<wisp::Generated>&& made, std::vector<std::string>& texts, wisp_generated* generated) {
+  const size_t stride = generated == nullptr ? 0 : generated->size;
+  texts.resize(made.size());
+  for (size_t i = 0; i < made.size(); ++i) {
+    auto* out = generated == nullptr
+                    ? nullptr
+                    : reinterpret_cast<wisp_generated*>(reinterpret_cast<unsigned char*>(generated) + i * stride);
+    WISP_RETURN_IF_ERROR(wisp::ports::FillGenerated(std::move(made[i]), texts[i], out));
+  }
+  return OkStatus();
+}
+
+Result<std::vector<std::string>> PromptsOf(const char* const* prompts, size_t num_prompts) {
+  if (prompts == nullptr && num_prompts > 0)
+    return InvalidArgument("wisp_text_generate_batch: prompts is NULL but their number is not 0");
+  std::vector<std::string> all;
+  for (size_t i = 0; i < num_prompts; ++i) {
+    if (prompts[i] == nullptr) return InvalidArgument("wisp_text_generate_batch: prompts[", i, "] is NULL");
+    all.emplace_back(prompts[i]);
+  }
+  return all;
+}
+
+// The structs' sizes are looked at first: a text that is made is shown.
+Status CheckSizes(const wisp_generated* generated, size_t count) {
+  for (size_t i = 0; generated != nullptr && i < count; ++i) {
+    size_t size = 0;
+    std::memcpy(&size, reinterpret_cast<const unsigned char*>(generated) + i * generated->size, sizeof(size));
+    WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(size, "wisp_generated"));
+    if (size != generated->size)
+      return InvalidArgument("wisp_generated: the size of the first is ", generated->size, ", that of number ", i,
+                             " is ", size);
+  }
+  return OkStatus();
+}
+
+Status GenerateTogether(wisp_text_model* model, std::span<const std::string> prompts,
+                        const wisp_generate_options* given, uint32_t at_once, const wisp::OnBatchText& on_text,
+                        wisp_generated* out) {
+  WISP_ASSIGN_OR_RETURN(const Session* const session, wisp::ports::DecoderOf(*model, "wisp_text_generate_batch"));
+  WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, wisp::ports::GenerationOf(given));
+  WISP_RETURN_IF_ERROR(CheckSizes(out, prompts.size()));
+  WISP_ASSIGN_OR_RETURN(auto made, wisp::GenerateBatch(*session, *model->tokenizer, prompts, options,
+                                                       {.at_once = at_once == 0 ? 16 : at_once,
+                                                        .num_threads = model->num_threads,
+                                                        .executor = model->executor},
+                                                       on_text));
+  return FillAll(std::move(made), model->generated_together, out);
+}
+
 }  // namespace
 
 extern "C" {
@@ -251,6 +308,22 @@ wisp_code wisp_text_classify(wisp_text_model* model, const char* text, float* pr
 wisp_code wisp_text_generate(wisp_text_model* model, const char* prompt, const wisp_generate_options* options,
                              wisp_on_text on_text, void* user_data, wisp_generated* generated, wisp_error* error) {
   return Guarded(error, [&] { return Generate(model, prompt, options, on_text, user_data, generated); });
+}
+
+wisp_code wisp_text_generate_batch(wisp_text_model* model, const char* const* prompts, size_t num_prompts,
+                                   const wisp_generate_options* options, uint32_t at_once, wisp_on_batch_text on_text,
+                                   void* user_data, wisp_generated* generated, wisp_error* error) {
+  return Guarded(error, [&]() -> Status {
+    if (model == nullptr) return InvalidArgument("wisp_text_generate_batch: model must not be NULL");
+    WISP_ASSIGN_OR_RETURN(const std::vector<std::string> all, PromptsOf(prompts, num_prompts));
+    wisp::OnBatchText show;
+    if (on_text != nullptr) {
+      show = [=](size_t prompt, std::string_view more) {
+        return on_text(user_data, prompt, more.data(), more.size()) != 0;
+      };
+    }
+    return GenerateTogether(model, all, options, at_once, show, generated);
+  });
 }
 
 }  // extern "C"

@@ -99,6 +99,19 @@ WISP_API wisp_code wisp_text_generate(wisp_text_model* model, const char* prompt
                                       wisp_on_text on_text, void* user_data, wisp_generated* generated,
                                       wisp_error* error);
 
+/* Goes on with several prompts at once: each step reads the weights once for all that are being made, which are
+ * `at_once` (1 to 256; 0: 16). Prompt i draws with options->seed + i, and its text is, to the bit, what
+ * wisp_text_generate makes of it alone with that seed. A text that ends makes room for the next prompt. `on_text`,
+ * which may be NULL, is told the prompt's index, and returns 0 to end that text. `generated`, which may be NULL, has
+ * room for `num_prompts`, each with its size (WISP_INIT); the texts are valid until the next call of this function with
+ * this model. An error names the prompt. On as many threads as the model was opened with. While the call runs, each of
+ * `at_once` has keys and values for the longest prompt and max_new_tokens. */
+typedef int32_t (*wisp_on_batch_text)(void* user_data, size_t prompt, const char* text, size_t num_bytes);
+WISP_API wisp_code wisp_text_generate_batch(wisp_text_model* model, const char* const* prompts, size_t num_prompts,
+                                            const wisp_generate_options* options, uint32_t at_once,
+                                            wisp_on_batch_text on_text, void* user_data, wisp_generated* generated,
+                                            wisp_error* error);
+
 /* ---- Generating privately (not in a library that only recommends) ----------------------------------------------- */
 
 /* Draws tokens and charges the ledger before each (docs/texts.md). Either what the weights learned from is protected,

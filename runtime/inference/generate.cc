@@ -2,46 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace wisp {
-namespace {
-
-// Shows a text as it comes, but for what may be the beginning of a text that ends it.
-class StopTexts {
- public:
-  explicit StopTexts(std::span<const std::string> stop) : stop_(stop) {}
-
-  // What may be shown now. `stopped` where a stop text has come: then nothing more is to be shown.
-  std::string Push(std::string_view more, bool& stopped) {
-    held_ += more;
-    size_t first = std::string::npos;
-    for (const std::string& stop : stop_) first = std::min(first, held_.find(stop));
-    stopped = first != std::string::npos;
-    const size_t shown = stopped ? first : held_.size() - Beginning();
-    std::string out = held_.substr(0, shown);
-    held_.erase(0, shown);
-    return out;
-  }
-  std::string Rest() { return std::exchange(held_, {}); }
-
- private:
-  // How many bytes at the end may begin a stop text.
-  size_t Beginning() const {
-    size_t longest = 0;
-    for (const std::string& stop : stop_) {
-      for (size_t n = std::min(stop.size() - 1, held_.size()); n > longest; --n) {
-        if (held_.ends_with(std::string_view(stop).substr(0, n))) longest = n;
-      }
-    }
-    return longest;
-  }
-
-  std::span<const std::string> stop_;
-  std::string held_;
-};
-
-}  // namespace
 
 const char* NameOf(Ended ended) {
   switch (ended) {
@@ -82,37 +44,88 @@ Status PromptTokens(const text::Tokenizer& tokenizer, std::string_view prompt, s
                          " positions, and one at least is needed for what is generated");
 }
 
-Result<Generated> GrowText(const text::Tokenizer& tokenizer, std::vector<int32_t> tokens, const TextLimits& limits,
-                           const NextToken& next, const OnText& on_text) {
-  Generated made{.prompt_tokens = tokens.size()};
-  text::StreamDecoder stream(tokenizer, {});
-  // The prompt's own text is not shown; it says whether a space comes first.
-  for (const int32_t token : tokens) WISP_RETURN_IF_ERROR(stream.Push(token).status());
-  StopTexts stop(limits.stop);
-  const int32_t end = tokenizer.special_ids().eos;
-  const auto show = [&](const std::string& more) {
-    made.text += more;
-    return more.empty() || !on_text || on_text(more);
-  };
-  bool stopped = false, goes_on = true;
-  while (goes_on && !stopped) {
-    made.ended = tokens.size() >= limits.max_tokens ? Ended::kContextFull : Ended::kLength;
-    if (made.tokens.size() >= limits.max_new_tokens || made.ended == Ended::kContextFull) break;
-    WISP_ASSIGN_OR_RETURN(const int32_t token, next(tokens));
-    made.ended = Ended::kEndToken;
-    if (token == end) break;
-    tokens.push_back(token);
-    made.tokens.push_back(token);
-    WISP_ASSIGN_OR_RETURN(const std::string more, stream.Push(token));
-    goes_on = show(stop.Push(more, stopped));
-    made.ended = stopped ? Ended::kStopText : Ended::kCaller;
+std::string StopTexts::Push(std::string_view more, bool& stopped) {
+  held_ += more;
+  size_t first = std::string::npos;
+  for (const std::string& stop : stop_) first = std::min(first, held_.find(stop));
+  stopped = first != std::string::npos;
+  const size_t shown = stopped ? first : held_.size() - Beginning();
+  std::string out = held_.substr(0, shown);
+  held_.erase(0, shown);
+  return out;
+}
+
+size_t StopTexts::Beginning() const {
+  size_t longest = 0;
+  for (const std::string& stop : stop_) {
+    for (size_t n = std::min(stop.size() - 1, held_.size()); n > longest; --n) {
+      if (held_.ends_with(std::string_view(stop).substr(0, n))) longest = n;
+    }
   }
-  if (stopped || !goes_on) return made;
-  WISP_ASSIGN_OR_RETURN(const std::string rest, stream.Finish());
-  const std::string last = stop.Push(rest, stopped);
-  if (stopped) made.ended = Ended::kStopText;
-  show(stopped ? last : last + stop.Rest());
-  return made;
+  return longest;
+}
+
+TextGrowth::TextGrowth(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt, const TextLimits& limits)
+    : limits_(limits),
+      end_(tokenizer.special_ids().eos),
+      tokens_(std::move(prompt)),
+      stream_(tokenizer, {}),
+      stop_(limits.stop),
+      made_{.prompt_tokens = tokens_.size()} {}
+
+// The prompt's own text is not shown; it says whether a space comes first.
+Result<TextGrowth> TextGrowth::Begin(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt,
+                                     const TextLimits& limits) {
+  TextGrowth growth(tokenizer, std::move(prompt), limits);
+  for (const int32_t token : growth.tokens_) WISP_RETURN_IF_ERROR(growth.stream_.Push(token).status());
+  growth.LookForRoom();
+  return growth;
+}
+
+void TextGrowth::LookForRoom() {
+  const bool full = tokens_.size() >= limits_.max_tokens;
+  over_ = full || made_.tokens.size() >= limits_.max_new_tokens;
+  made_.ended = full ? Ended::kContextFull : Ended::kLength;
+}
+
+bool TextGrowth::Show(const std::string& more, const OnText& on_text) {
+  made_.text += more;
+  return more.empty() || !on_text || on_text(more);
+}
+
+Status TextGrowth::Push(int32_t token, const OnText& on_text) {
+  over_ = true;
+  made_.ended = Ended::kEndToken;
+  if (token == end_) return OkStatus();
+  tokens_.push_back(token);
+  made_.tokens.push_back(token);
+  WISP_ASSIGN_OR_RETURN(const std::string more, stream_.Push(token));
+  bool stopped = false;
+  const bool goes_on = Show(stop_.Push(more, stopped), on_text);
+  cut_ = stopped || !goes_on;
+  made_.ended = stopped ? Ended::kStopText : Ended::kCaller;
+  if (!cut_) LookForRoom();
+  return OkStatus();
+}
+
+Result<Generated> TextGrowth::Finish(const OnText& on_text) {
+  if (cut_) return std::move(made_);
+  WISP_ASSIGN_OR_RETURN(const std::string rest, stream_.Finish());
+  bool stopped = false;
+  const std::string last = stop_.Push(rest, stopped);
+  if (stopped) made_.ended = Ended::kStopText;
+  Show(stopped ? last : last + stop_.Rest(), on_text);
+  return std::move(made_);
+}
+
+Result<Generated> GrowText(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt, const TextLimits& limits,
+                           const NextToken& next, const OnText& on_text) {
+  WISP_ASSIGN_OR_RETURN(TextGrowth growth, TextGrowth::Begin(tokenizer, std::move(prompt), limits));
+  while (!growth.over()) {
+    WISP_ASSIGN_OR_RETURN(const int32_t token, next(growth.tokens()));
+    WISP_RETURN_IF_ERROR(growth.Push(token, on_text));
+  }
+  return growth.Finish(on_text);
 }
 
 Result<Generated> Generate(Session& session, const text::Tokenizer& tokenizer, std::string_view prompt,

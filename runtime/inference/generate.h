@@ -13,6 +13,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/inference/session.h"
@@ -60,6 +61,56 @@ Status CheckGenerates(const Session& session, const text::Tokenizer& tokenizer, 
 // kInvalidArgument: there is none; or as many as `max_tokens`, or more.
 Status PromptTokens(const text::Tokenizer& tokenizer, std::string_view prompt, size_t max_tokens,
                     std::vector<int32_t>& tokens);
+
+// Shows a text as it comes, but for what may be the beginning of a text that ends it.
+class StopTexts {
+ public:
+  // The texts must outlive it.
+  explicit StopTexts(std::span<const std::string> stop) : stop_(stop) {}
+
+  // What may be shown now. `stopped` where a stop text has come: then nothing more is to be shown.
+  std::string Push(std::string_view more, bool& stopped);
+  std::string Rest() { return std::exchange(held_, {}); }
+
+ private:
+  // How many bytes at the end may begin a stop text.
+  size_t Beginning() const;
+
+  std::span<const std::string> stop_;
+  std::string held_;
+};
+
+// A text that grows by tokens that somebody else chooses. When it ends follows from the tokens and from `on_text`
+// alone.
+//
+//   while (!growth.over()) WISP_RETURN_IF_ERROR(growth.Push(Choose(growth.tokens()), on_text));
+//   return growth.Finish(on_text);
+class TextGrowth {
+ public:
+  // The tokenizer, and the texts of limits.stop, must outlive it.
+  static Result<TextGrowth> Begin(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt,
+                                  const TextLimits& limits);
+
+  bool over() const { return over_; }
+  std::span<const int32_t> tokens() const { return tokens_; }  // the prompt's first
+  // Must not be over.
+  Status Push(int32_t token, const OnText& on_text);
+  // Once, when it is over: shows what was held back.
+  Result<Generated> Finish(const OnText& on_text);
+
+ private:
+  TextGrowth(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt, const TextLimits& limits);
+  void LookForRoom();
+  bool Show(const std::string& more, const OnText& on_text);
+
+  TextLimits limits_;
+  int32_t end_;  // the token for an end
+  std::vector<int32_t> tokens_;
+  text::StreamDecoder stream_;
+  StopTexts stop_;
+  Generated made_;
+  bool over_ = false, cut_ = false;  // cut: nothing more is to be shown
+};
 
 // Asks for token after token. When it ends follows from the tokens and from `on_text` alone.
 Result<Generated> GrowText(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt, const TextLimits& limits,

@@ -1,6 +1,9 @@
 #include "runtime/layers/attention.h"
 
+#include <algorithm>
 #include <cmath>
+
+#include "runtime/layers/parts.h"
 
 namespace wisp {
 namespace {
@@ -18,7 +21,6 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
       queries_width_(spec_.queries_width()),
       keys_width_(spec_.keys_width()),
       max_length_(plan.max_record_rows),
-      max_rows_(plan.max_rows()),
       mask_(a.attend == Attend::kCausal ? kernels::AttentionMask::kCausal : kernels::AttentionMask::kFull),
       scale_(1.0f / std::sqrt(static_cast<float>(spec_.head_width))),
       qkv_(parameters, FindLinear(a, parameters, ParameterRole::kQkvWeight, ParameterRole::kQkvBias, index), plan,
@@ -36,7 +38,8 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
   lse_ = plan.ReserveInTurn<float>(spec_.num_heads * rows);
   const auto pass = cached_ ? kernels::AttentionPass::kForward : kernels::AttentionPass::kBackward;
   scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(pass, t, spec_.head_width));
-  if (cached_) cache_index_ = plan.cache.Reserve(rows * (2 * keys_width_ + variance_width_));
+  if (cached_) cache_index_ = plan.cache.Reserve(2 * keys_width_ + variance_width_);
+  if (cached_ && plan.is_host && plan.max_records > 1) new_keys_ = plan.ReserveInTurn<float>(rows * 2 * keys_width_);
   if (variance_width_ > 0) {
     if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(rows * variance_width_);
     mixed_variance_ = plan.ReserveInTurn<float>(rows * queries_width_);
@@ -52,8 +55,16 @@ Attention::Projected Attention::Of(const RecordContext& context) const {
     float* k = projected + queries_width_;
     return {.q = projected, .k = k, .v = k + keys_width_, .ldq = stacked, .ldkv = stacked};
   }
-  float* k = context.cache->of_block(cache_index_);
+  float* k = context.text_B == nullptr ? context.cache->of_block(cache_index_) : context.forward(new_keys_);
   return {.q = projected, .k = k, .v = k + keys_width_, .ldq = queries_width_, .ldkv = 2 * keys_width_};
+}
+
+Attention::Projected Attention::OfRecord(const RecordContext& context, size_t b) const {
+  Projected p = Of(context);
+  const size_t begin = context.records.begin(b);
+  p.k = context.text_B == nullptr ? p.k + begin * p.ldkv : context.text_B[b].cache->of_block(cache_index_);
+  p.v = p.k + (p.v - Of(context).k);
+  return p;
 }
 
 void Attention::Project(const RecordContext& context, const float* x, size_t queries) const {
@@ -64,6 +75,21 @@ void Attention::Project(const RecordContext& context, const float* x, size_t que
   qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, {.first = p.first_query, .count = queries});
   qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, rows);
   if (spec_.rotary.width > 0) Rotate(context, p, kernels::Rotation::kForward);
+  if (context.text_B != nullptr) KeepNewKeys(context, p);
+}
+
+void Attention::KeepNewKeys(const RecordContext& context, const Projected& p) const {
+  for (size_t b = 0; b < context.records.num_records; ++b) {
+    const GrowingText& text = context.text_B[b];
+    context.ops().copy_rows({.x_RD = p.k + context.records.begin(b) * p.ldkv,
+                             .ldx = p.ldkv,
+                             .from_R = nullptr,
+                             .y_RD = text.cache->of_block(cache_index_) + text.past * p.ldkv,
+                             .ldy = p.ldkv,
+                             .to_R = nullptr,
+                             .rows = context.records.size(b),
+                             .d = p.ldkv});
+  }
 }
 
 template <class F>
@@ -73,8 +99,52 @@ void Attention::ForScopes(const RecordContext& context, const F& f) const {
   for (size_t b = 0; b < records.num_records; ++b) f({.b = b, .begin = records.begin(b), .rows = records.size(b)});
 }
 
+// Threads share the buffers of a pass, but for this one.
+float* Attention::ScratchOf(const RecordContext& context, size_t range) const {
+  return range == 0 ? context.forward(scratch_) : context.helpers->buffers[range - 1].forward[scratch_];
+}
+
+double Attention::CostOf(size_t queries, size_t keys) const {
+  return 2.0 * static_cast<double>(queries * queries_width_ * keys) * (queries == 1 ? kAddsOfLoneOne : 1);
+}
+
+// Each text attends to itself alone: texts on as many threads as there are and as pays.
+void Attention::MixTexts(const RecordContext& context) const {
+  const Segments& records = context.records;
+  double adds = 0;
+  for (size_t b = 0; b < records.num_records; ++b)
+    adds += CostOf(records.size(b), context.text_B[b].past + records.size(b));
+  const size_t ranges = std::min(records.num_records, ThreadsFor(context.helpers, adds));
+  const auto mix = [&](size_t range) {
+    const size_t end = records.num_records * (range + 1) / ranges;
+    for (size_t b = records.num_records * range / ranges; b < end; ++b) {
+      const Scope scope{.b = b, .begin = records.begin(b), .rows = records.size(b)};
+      Mix(context, scope, all_heads(), ScratchOf(context, range));
+    }
+  };
+  ranges == 1 ? mix(0) : context.helpers->team.Run(ranges, mix);
+}
+
+void Attention::MixHeads(const RecordContext& context) const {
+  const Heads all = all_heads();
+  const size_t rows = context.rows(), queries = context.wanted_rows();
+  const size_t threads = ThreadsFor(context.helpers, CostOf(queries, context.past + rows));
+  const size_t ranges = wants_variance() || variance_width_ > 0 ? 1 : std::min(all.count, threads);
+  const auto mix = [&](size_t range) {
+    const size_t first = all.count * range / ranges, end = all.count * (range + 1) / ranges;
+    Mix(context, {.rows = rows}, {.first = first, .count = end - first}, ScratchOf(context, range));
+  };
+  ranges == 1 ? mix(0) : context.helpers->team.Run(ranges, mix);
+}
+
 void Attention::Attend(const RecordContext& context, float* y) const {
-  ForScopes(context, [&](const Scope& scope) { Mix(context, scope); });
+  if (context.text_B != nullptr) {
+    MixTexts(context);
+  } else if (context.helpers != nullptr && context.records.num_records == 1) {
+    MixHeads(context);
+  } else {
+    ForScopes(context, [&](const Scope& scope) { Mix(context, scope, all_heads(), context.forward(scratch_)); });
+  }
   out_.Forward(context, context.forward(mixed_), y, context.wanted_rows());
 }
 
@@ -88,10 +158,11 @@ void Attention::Rotate(const RecordContext& context, const Projected& p, kernels
                              .rotation = rotation};
   ForScopes(context, [&](const Scope& scope) {
     if (scope.all) turn.records = context.records;
-    turn.rows = scope.rows - p.first_query, turn.first_position = context.past + p.first_query;
+    const size_t past = context.past_of(scope.b);
+    turn.rows = scope.rows - p.first_query, turn.first_position = past + p.first_query;
     turn.x_RD = p.q + (scope.begin + p.first_query) * p.ldq, turn.ldx = p.ldq, turn.heads = spec_.num_heads;
     context.ops().rotary(turn);
-    turn.rows = scope.rows, turn.first_position = context.past;
+    turn.rows = scope.rows, turn.first_position = past;
     turn.x_RD = p.k + (context.past + scope.begin) * p.ldkv, turn.ldx = p.ldkv, turn.heads = spec_.num_kv_heads;
     context.ops().rotary(turn);
   });
@@ -114,7 +185,6 @@ void Attention::Describe(const RecordContext& context, const Scope& scope, Args&
   args.scale = scale_;
   args.mask = mask_;
   args.keep_scale = KeepScale(Rate(context));
-  args.scratch = context.forward(scratch_);
   args.key_variance = KeyVariances(context, scope.begin);
   args.ldvariance = variance_width_;
   args.slope_H = context.weights.slopes(block_);
@@ -133,23 +203,30 @@ const uint8_t* Attention::DrawKeep(const RecordContext& context, const Scope& sc
   return dropout_.Draw(context, rate, scope.b, FirstKeep(scope.begin), spec_.num_heads * queries * keys);
 }
 
-// Of several records, all rows of each are wanted, and none is from before.
-void Attention::Mix(const RecordContext& context, const Scope& scope) const {
+// Of several records, all rows of each are wanted, and none is from before but of texts that grow.
+void Attention::Mix(const RecordContext& context, const Scope& scope, const Heads& heads, float* scratch) const {
   const size_t rows = scope.rows, t = context.wanted == 0 ? rows : context.wanted;
-  const size_t keys = context.past + rows + (mask_ == kernels::AttentionMask::kFull ? context.after : 0);
-  const Projected p = Of(context);
-  kernels::AttentionForwardArgs<> args{.q = p.q + (scope.begin + rows - t) * p.ldq,
-                                       .k = p.k + scope.begin * p.ldkv,
-                                       .v = p.v + scope.begin * p.ldkv,
+  const size_t keys = context.past_of(scope.b) + rows + (mask_ == kernels::AttentionMask::kFull ? context.after : 0);
+  const Projected p = OfRecord(context, scope.b);
+  // Queries of the heads begin at this one of theirs.
+  const size_t group = spec_.num_heads / spec_.num_kv_heads, query_head = heads.first * group;
+  const size_t at = query_head * spec_.head_width, key_at = heads.first * spec_.head_width;
+  kernels::AttentionForwardArgs<> args{.q = p.q + (scope.begin + rows - t) * p.ldq + at,
+                                       .k = p.k + key_at,
+                                       .v = p.v + key_at,
                                        .ldq = p.ldq,
                                        .ldkv = p.ldkv,
-                                       .out = context.forward(mixed_) + scope.begin * queries_width_,
+                                       .out = context.forward(mixed_) + scope.begin * queries_width_ + at,
                                        .ldout = queries_width_,
-                                       .lse_HQ = context.forward(lse_) + scope.begin * spec_.num_heads,
+                                       .lse_HQ = context.forward(lse_) + scope.begin * spec_.num_heads + query_head * t,
                                        .keep_HQT = DrawKeep(context, scope, t, keys),
+                                       .scratch = scratch,
                                        .num_queries = t,
                                        .num_keys = keys};
   Describe(context, scope, args);
+  args.heads = heads.count * group;
+  args.kv_heads = heads.count;
+  if (args.slope_H != nullptr) args.slope_H += query_head;
   if (wants_variance()) {
     args.value_variance = args.key_variance + keys_width_;
     args.out_variance = context.forward(mixed_variance_) + scope.begin * queries_width_;
@@ -183,6 +260,7 @@ void Attention::MixBackward(const RecordContext& context, const Scope& scope) co
       .dq = dqkv,
       .dk = dqkv + queries_width_,
       .dv = dqkv + queries_width_ + keys_width_,
+      .scratch = context.forward(scratch_),
       .num_queries = scope.rows,
       .num_keys = scope.rows,
   };
@@ -192,7 +270,7 @@ void Attention::MixBackward(const RecordContext& context, const Scope& scope) co
 
 float* Attention::KeyVariances(const RecordContext& context, size_t row) const {
   if (variance_width_ == 0) return nullptr;
-  float* all = cached_ ? context.cache->of_block(cache_index_) + max_rows_ * 2 * keys_width_
+  float* all = cached_ ? context.cache->of_block(cache_index_) + context.cache->positions() * 2 * keys_width_
                        : context.forward(key_value_variance_);
   return all + row * variance_width_;
 }

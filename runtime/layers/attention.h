@@ -40,6 +40,10 @@ class Attention {
     size_t first_query = 0;  // queries of earlier rows are not there
   };
   Projected Of(const RecordContext& context) const;
+  // The same with keys and values of record b alone, from its first position on.
+  Projected OfRecord(const RecordContext& context, size_t b) const;
+  // Of texts that grow: what is new of their keys and values goes to the cache of each.
+  void KeepNewKeys(const RecordContext& context, const Projected& p) const;
   // Turns queries and keys by their positions; turns the gradients of both back.
   void Rotate(const RecordContext& context, const Projected& p, kernels::Rotation rotation) const;
   void RotateBack(const RecordContext& context, float* dqkv) const;
@@ -51,11 +55,22 @@ class Attention {
   };
   template <class F>
   void ForScopes(const RecordContext& context, const F& f) const;
-  void Mix(const RecordContext& context, const Scope& scope) const;
+  void MixTexts(const RecordContext& context) const;
+  // Of one record: heads on as many threads as pays.
+  void MixHeads(const RecordContext& context) const;
+  // Heads of keys, with the heads of queries that read them.
+  struct Heads {
+    size_t first, count;
+  };
+  void Mix(const RecordContext& context, const Scope& scope, const Heads& heads, float* scratch) const;
   void MixBackward(const RecordContext& context, const Scope& scope) const;
   // What the arguments of both passes say alike.
   template <class Args>
   void Describe(const RecordContext& context, const Scope& scope, Args& args) const;
+  Heads all_heads() const { return {.first = 0, .count = spec_.num_kv_heads}; }
+  // Of so many queries with so many keys, in multiply-adds.
+  double CostOf(size_t queries, size_t keys) const;
+  float* ScratchOf(const RecordContext& context, size_t range) const;
   const uint8_t* DrawKeep(const RecordContext& context, const Scope& scope, size_t queries, size_t keys) const;
   // The variances of keys (and values) from this row on; null without Re-Attention.
   float* KeyVariances(const RecordContext& context, size_t row) const;
@@ -67,7 +82,7 @@ class Attention {
 
   AttentionSpec spec_;
   size_t block_;
-  size_t queries_width_, keys_width_, max_length_, max_rows_;
+  size_t queries_width_, keys_width_, max_length_;
   kernels::AttentionMask mask_;
   float scale_;
   Linear qkv_, out_;
@@ -75,6 +90,7 @@ class Attention {
   bool cached_;  // keys and values lie in the cache, queries alone in projected_
   size_t cache_index_ = 0;
   Slot<float> projected_, mixed_, lse_, scratch_;
+  Slot<float> new_keys_;  // of texts that grow [rows, keys and values], on their way to each one's cache
   // Re-Attention. Floats of each position's variances: of keys and values; in the last block of keys alone, for nobody
   // reads those of the values; 0 without.
   size_t variance_width_ = 0;

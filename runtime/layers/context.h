@@ -1,7 +1,8 @@
 // What every layer needs while records pass through it: weights, buffers, where each record lies, dropout.
 //
 // In training several records may pass at once, one behind the other (Segments): a product then has as many rows as
-// fill its tiles, however short the records are. In inference it is one.
+// fill its tiles, however short the records are. In inference it is one; or, where texts grow beside each other, what
+// is new of each (GrowingText).
 //
 // Buffers come in two halves: `forward` holds activations (all that inference needs), `backward` holds gradients. Both
 // are in the device's memory, which ops alone touch; `host` has the few numbers that the host writes.
@@ -98,6 +99,12 @@ using kernels::RecordOptions;
 
 struct Helpers;
 
+// Inference on the host: a text of which only what is new passes, beside others. Its keys and values are its own.
+struct GrowingText {
+  const KeyValueCache* cache;  // of all blocks, with room for what is new
+  size_t past;                 // positions before these that are still in it
+};
+
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
@@ -110,6 +117,8 @@ struct RecordContext {
   const KeyValueCache* cache = nullptr;  // of a graph for inference; required there
   // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
   size_t past = 0;
+  const GrowingText* text_B =
+      nullptr;  // of several records, where they are texts that grow: in place of cache and past
   // Inference only, where the rows are a part of those that pass: how many are behind these, in other parts (parts.h).
   size_t after = 0;
   // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
@@ -125,6 +134,8 @@ struct RecordContext {
 
   size_t rows() const { return records.rows; }
   size_t first_valid_of(size_t b) const { return first_valid_B == nullptr ? first_valid : first_valid_B[b]; }
+
+  size_t past_of(size_t b) const { return text_B == nullptr ? past : text_B[b].past; }
 
   size_t wanted_rows() const { return wanted == 0 ? rows() : wanted; }
   // The same with the wanted rows alone.

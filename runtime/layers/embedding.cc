@@ -66,7 +66,7 @@ void Embedding::LookUpEach(const RecordContext& context, const int32_t* ids, boo
   const Weights& weights = context.weights;
   for (size_t b = 0; b < context.records.num_records; ++b) {
     const size_t begin = context.records.begin(b), rows = context.records.size(b);
-    const size_t first = FirstPosition(context.past + rows + context.after) + context.past;
+    const size_t past = context.past_of(b), first = FirstPosition(past + rows + context.after) + past;
     const kernels::Half* half_positions = positions_ ? weights.halves_at(*positions_) : nullptr;
     const bool float_positions = positions_ && half_positions == nullptr;
     if (const kernels::BlockMatrix table = weights.source.blocks(table_); table.data != nullptr) {

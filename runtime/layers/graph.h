@@ -33,7 +33,7 @@ struct GraphOptions {
   // Where the parameters that it will run with lie, in the host's memory: matrices of blocks are multiplied there, and
   // not packed as floats. Read when the graph is made.
   std::span<const StoredTensor> stored = {};
-  size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1
+  size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1, or texts that grow
   // That these have together, or more where one record may have more; 0: as many as the longest have.
   size_t max_rows = 0;
   // Positions of the longest record, fewer than the architecture has: less room. 0: as many as it has.
@@ -55,7 +55,10 @@ class GraphBase {
     return {Arena(plan_.forward, device_.memory, ArenaUse::kInPart), Arena(), Arena(plan_.host)};
   }
   // Of a graph for inference, which needs one in its context; of one for training nothing.
-  KeyValueCache AllocateCache(KeptBlocks kept) const { return KeyValueCache(plan_.cache, kept, device_.memory); }
+  // `positions` may be fewer than the graph takes; 0: as many.
+  KeyValueCache AllocateCache(KeptBlocks kept, size_t positions = 0) const {
+    return KeyValueCache(plan_.cache, KeptOf(kept, positions), device_.memory);
+  }
   // For so many threads, the caller's among them (parts.h): buffers for each but the caller's. Null for one.
   [[gnu::cold]] std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
   // What these take from the system; known without allocating.
@@ -65,7 +68,9 @@ class GraphBase {
   size_t helper_bytes(size_t num_threads) const {
     return (std::clamp<size_t>(num_threads, 1, Team::kMaxTasks) - 1) * inference_bytes();
   }
-  size_t cache_bytes(KeptBlocks kept) const { return plan_.cache.allocated_bytes(kept); }
+  size_t cache_bytes(KeptBlocks kept, size_t positions = 0) const {
+    return plan_.cache.allocated_bytes(KeptOf(kept, positions));
+  }
 
   const Architecture& architecture() const { return architecture_; }
   const std::vector<ParameterSpec>& parameters() const { return parameters_; }
@@ -101,6 +106,9 @@ class GraphBase {
   Slot<int32_t> types_;   // where tokens have types
 
  private:
+  KeptPositions KeptOf(KeptBlocks kept, size_t positions) const {
+    return {.blocks = kept, .positions = positions == 0 ? plan_.max_rows() : positions};
+  }
   // One record is read where it lies, where ops can.
   bool stays(Batch batch) const { return batch.size() == 1 && device_.memory.is_host(); }
   void CopyIds(RecordContext& context, Batch batch) const;

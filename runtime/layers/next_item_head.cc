@@ -46,14 +46,14 @@ const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
   return bias_ ? weights.at(*bias_) + first : nullptr;
 }
 
-void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows,
-                                 float* z) const {
+void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z,
+                                 size_t ldz) const {
   weights.ops->linear_forward({.x_RK = h,
                                .ldx = d_,
                                .packed = weights.packed_at(table_) + tile.index * weights.plan->tile_stride(),
                                .bias_N = Bias(weights, tile.first),
                                .y_RN = z,
-                               .ldy = tile.n,
+                               .ldy = ldz,
                                .rows = rows,
                                .n = tile.n,
                                .k = d_,
@@ -75,7 +75,7 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
                      .options_B = context.options_B});
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
-    ComputeLogits(context.weights, tile, h, rows, z);
+    ComputeLogits(context.weights, tile, h, rows, z, tile.n);
     ops.softmax_stats({.z_RN = z,
                        .ldz = tile.n,
                        .target_R = targets,
@@ -142,7 +142,7 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
   const kernels::OpTable& ops = context.ops();
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
-    if (!stored_) ComputeLogits(context.weights, tile, h, context.rows(), z);
+    if (!stored_) ComputeLogits(context.weights, tile, h, context.rows(), z, tile.n);
     ops.cross_entropy_gradient({.z_RN = z,
                                 .ldz = tile.n,
                                 .target_R = targets,
@@ -171,7 +171,7 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     if (!stored_) {
-      ComputeLogits(context.weights, tile, h, context.rows(), z);
+      ComputeLogits(context.weights, tile, h, context.rows(), z, tile.n);
       context.ops().cross_entropy_gradient({.z_RN = z,
                                             .ldz = tile.n,
                                             .target_R = targets,
@@ -186,10 +186,14 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
 }
 
 void NextItemHead::Score(const RecordContext& context, const float* h, float* scores) const {
-  if (context.ops().score_tiles != nullptr) return ScoreRows(context.weights, h, 1, scores);
-  const double adds_of_tile = kAddsOfLoneOne * static_cast<double>(kHeadTile * d_);
+  ScoreTogether(context, h, 1, scores);
+}
+
+void NextItemHead::ScoreTogether(const RecordContext& context, const float* h, size_t rows, float* scores) const {
+  if (context.ops().score_tiles != nullptr) return ScoreRows(context.weights, h, rows, scores);
+  const double adds_of_tile = static_cast<double>(rows * kHeadTile * d_) * (rows == 1 ? kAddsOfLoneOne : 1);
   ForEachRange(context.helpers, LogitsOfRow(num_items_) / kHeadTile, adds_of_tile, [&](size_t begin, size_t end) {
-    ScoreItems(context.weights, h, begin * kHeadTile, std::min(end * kHeadTile, num_items_), scores);
+    ScoreItems(context.weights, h, rows, {begin * kHeadTile, std::min(end * kHeadTile, num_items_)}, scores);
   });
 }
 
@@ -220,12 +224,14 @@ void NextItemHead::ScoreInPlace(const Weights& weights, const float* h, size_t r
   }
 }
 
-void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t first, size_t end, float* scores) const {
-  if (weights.plan->head_packing() == HeadPacking::kNone)
-    return ScoreInPlace(weights, h, 1, {.index = 0, .first = first, .n = end - first}, scores + first, num_items_);
-  for (; first < end; first += kHeadTile) {
-    const Tile tile{first / kHeadTile, first, std::min(kHeadTile, num_items_ - first)};
-    ComputeLogits(weights, tile, h, 1, scores + first);
+// One row reads a table that is not packed in one go; several read each tile of it while it lies in the cache.
+void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t rows, Items items, float* scores) const {
+  const bool in_place = weights.plan->head_packing() == HeadPacking::kNone;
+  const size_t step = in_place && rows == 1 ? items.end - items.first : kHeadTile;
+  for (size_t first = items.first; first < items.end; first += step) {
+    const Tile tile{first / kHeadTile, first, std::min(step, items.end - first)};
+    in_place ? ScoreInPlace(weights, h, rows, tile, scores + first, num_items_)
+             : ComputeLogits(weights, tile, h, rows, scores + first, num_items_);
   }
 }
 
@@ -247,7 +253,7 @@ void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows
   const size_t first = tile * kHeadTile, n = std::min(kHeadTile, num_items_ - first);
   if (weights.plan->head_packing() == HeadPacking::kNone)
     return ScoreInPlace(weights, h, rows, {tile, first, n}, scores, n);
-  ComputeLogits(weights, {tile, first, n}, h, rows, scores);
+  ComputeLogits(weights, {tile, first, n}, h, rows, scores, n);
 }
 
 }  // namespace wisp

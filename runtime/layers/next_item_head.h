@@ -43,6 +43,10 @@ class NextItemHead {
   // that is not packed must be of halves.
   void Score(const RecordContext& context, const float* h, float* scores) const;
 
+  // All items' scores of `rows` hidden states h [rows, D]: scores [rows, num_items], the same bits. The table is read
+  // once for all of them.
+  void ScoreTogether(const RecordContext& context, const float* h, size_t rows, float* scores) const;
+
   // The same of `rows` hidden states h [rows, D], for the items of one tile, those from tile * kHeadTile on: scores
   // [rows, n], with n kHeadTile or, in the last tile, what is left. A row's scores are the same, bit for bit, whatever
   // stands in the others.
@@ -61,13 +65,17 @@ class NextItemHead {
   };
   template <class F>
   void ForEachTile(F&& f) const;
-  // Of items [first, end), whole tiles of them but for the last.
-  void ScoreItems(const Weights& weights, const float* h, size_t first, size_t end, float* scores) const;
+  // Of items [first, end), whole tiles of them but for the last, of each of some rows.
+  struct Items {
+    size_t first, end;
+  };
+  void ScoreItems(const Weights& weights, const float* h, size_t rows, Items items, float* scores) const;
   void ScoreInPlace(const Weights& weights, const float* h, size_t rows, const Tile& items, float* scores,
                     size_t ldy) const;
   float* TileLogits(const RecordContext& context, const Tile& tile) const;
   float* TileMax(const RecordContext& context, const Tile& tile) const;
-  void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z) const;
+  // z [rows, n], rows of it `ldz` apart.
+  void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z, size_t ldz) const;
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
   // The rows by which gradients of logits are multiplied, and what the table's own gradient passes: a cosine head's.
   const float* BackwardRows(const Weights& weights) const;

@@ -10,7 +10,7 @@ size_t ThreadsFor(const Helpers* helpers, double adds) {
 }
 
 RowParts::RowParts(const RecordContext& context, const RowCost& cost) {
-  if (context.helpers == nullptr || context.cache->one_at_a_time()) return;
+  if (context.helpers == nullptr || context.text_B != nullptr || context.cache->one_at_a_time()) return;
   const size_t rows = context.rows();
   const auto past = static_cast<double>(context.past);
   const auto up_to = [&](size_t r) {  // of the first r rows

@@ -50,7 +50,7 @@ size_t ThreadsFor(const Helpers* helpers, double adds);
 class RowParts {
  public:
   // The context's rows in parts that cost the same. One part where there are no helpers, where too little is to be
-  // done, and where the cache holds one block at a time.
+  // done, where the cache holds one block at a time, and of texts that grow.
   RowParts(const RecordContext& context, const RowCost& cost);
 
   size_t count() const { return count_; }

@@ -49,10 +49,17 @@ class Recommender final : public GraphBase {
 
   // The same halves of several histories at once, in a device's memory: hidden states [histories, D], and scores [rows,
   // num_items]. Of a graph for inference of so many records; histories of 1 to max_length items; nothing is taken from
-  // the cache. The same bits as one by one.
+  // the cache, but of texts that grow (context.text_B). The same bits as one by one.
   const float* RepresentTogether(RecordContext& context, Batch histories) const;
   void ScoreRows(const Weights& weights, const float* h_RD, size_t rows, float* scores) const {
     head_.ScoreRows(weights, h_RD, rows, scores);
+  }
+
+  // Scores of every item after each of several texts that grow [texts, num_items]: of each the record has what is new,
+  // and context.text_B has its past. On the host; of a graph for inference of so many records; without Re-Attention.
+  // The same bits as Score gives each.
+  void ScoreTogether(RecordContext& context, Batch texts, float* scores) const {
+    head_.ScoreTogether(context, RepresentTogether(context, texts), texts.size(), scores);
   }
 
   // Whether keys and values of a history of `before` items hold for one of `now` items that begins alike: items see

@@ -337,7 +337,8 @@ def programs():
          "context.records.begin_B[b]",
          batch),
     ]) + table("runtime/layers/attention.cc", [
-        ("variances-among-the-keys-of-a-batch", "Attention::KeyVariances", "max_rows_ * 2 * keys_width_",
+        ("variances-among-the-keys-of-a-batch", "Attention::KeyVariances",
+         "context.cache->positions() * 2 * keys_width_",
          "max_length_ * 2 * keys_width_", batch),
     ])
 

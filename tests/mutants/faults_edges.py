@@ -210,8 +210,8 @@ def several_threads():
         ("keys-behind-a-part-unread", "Attention::Mix", "(mask_ == kernels::AttentionMask::kFull ? context.after : 0)",
          "0", classifiers),
     ]) + table("runtime/layers/embedding.cc", [
-        ("positions-of-a-part-counted-from-its-end", "Embedding::LookUpEach", "context.past + rows + context.after",
-         "context.past + rows", recommenders),
+        ("positions-of-a-part-counted-from-its-end", "Embedding::LookUpEach", "past + rows + context.after",
+         "past + rows", recommenders),
     ]) + table("runtime/layers/stack.cc", [
         ("bias-by-distance-from-the-end-of-a-part", "CostOf", "if (s.slope > 0 && !cost.causal) return {};", "",
          recommenders),

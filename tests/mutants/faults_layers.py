@@ -4,6 +4,8 @@ from faults import table
 GRADIENTS = "gradients_test:*Gradients.NormsOfBothFormsEqualDualNumbers*"
 SPARSE = "sparse_test:*Sparse.MaskedGradientAndNormEqualDualNumbers*"
 SCORES = "inference_test:SessionTest.ScoresEqualTheNaiveRecommender"
+TEXTS = "text_batch_test:TextBatches.E*"
+SHARED = "parts_test:Parts.OneRowIsSharedByColumnsAndHeads"
 
 
 def blocks():
@@ -14,12 +16,26 @@ def blocks():
     ]) + table("runtime/layers/attention.cc", [
         ("rotary-gradient-turned-further", "Attention::RotateBack", "kernels::Rotation::kInverse",
          "kernels::Rotation::kForward", GRADIENTS),
-        ("rotary-forgets-what-has-passed", "Attention::Rotate", "turn.first_position = context.past;",
+        ("rotary-forgets-what-has-passed", "Attention::Rotate", "turn.first_position = past;",
          "turn.first_position = 0;", "inference_test:SessionTest.ScoresDoNotDependOnTheHistoriesBefore"),
         ("wanted-queries-turned-as-the-first", "Attention::Rotate",
-         "turn.first_position = context.past + p.first_query;",
-         "turn.first_position = context.past;", SCORES),
+         "turn.first_position = past + p.first_query;",
+         "turn.first_position = past;", SCORES),
+        ("texts-that-grow-share-the-first-cache", "Attention::OfRecord", "context.text_B[b].cache",
+         "context.text_B[0].cache", TEXTS),
+        ("new-keys-of-a-text-over-its-first", "Attention::KeepNewKeys", "text.past * p.ldkv", "0 * p.ldkv", TEXTS),
+        ("heads-of-a-thread-read-the-first-keys", "Attention::Mix", "p.k + key_at", "p.k", SHARED),
+        ("heads-of-a-thread-keep-the-first-slopes", "Attention::Mix", "args.slope_H += query_head",
+         "args.slope_H += 0", SHARED),
+    ]) + table("runtime/inference/text_batch.cc", [
+        ("text-in-another-place-is-kept", "TextBatch::Kept", "places_[text.place].encoded",
+         "places_[0].encoded", TEXTS),
+    ]) + table("runtime/inference/generate_batch.cc", [
+        ("every-prompt-draws-alike", "Begin", "sampling.seed += prompt;", "",
+         "generate_batch_test:GenerateTogetherTest.EachTextIsThatOfItsPromptAlone"),
     ]) + table("runtime/layers/linear.cc", [
+        ("columns-of-a-thread-from-the-first-on", "Linear::Multiply", "weights.ops->packed_size(first, k_)",
+         "size_t{0}", SHARED),
         ("wanted-queries-of-the-first-rows", "Linear::ForwardQueries", "x + rows.first * k_", "x", SCORES),
     ]) + table("runtime/layers/attention.cc", [
         ("rotary-of-queries-alone", "Attention::Rotate", "turn.heads = spec_.num_kv_heads;", "turn.heads = 0;", SCORES),

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
-#include "runtime/inference/generate.h"
+#include "runtime/inference/generate_batch.h"
 #include "runtime/inference/texts.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/generate_private.h"
@@ -31,32 +31,79 @@ GenerateOptions OptionsOf(const GenerateArguments& a) {
           .stop = a.stop};
 }
 
+Json JsonOf(const Generated& made) {
+  return {{"text", made.text},
+          {"tokens", made.tokens},
+          {"prompt_tokens", made.prompt_tokens},
+          {"ended", NameOf(made.ended)}};
+}
+
+void PrintJson(const Json& j) { std::printf("%s\n", j.dump(2, ' ', false, Json::error_handler_t::replace).c_str()); }
+
+double SecondsSince(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+bool IsBlank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
+
+// --prompts: a text for each line that is not blank, shown when all are there.
+Status GenerateAll(const GenerateArguments& a, const Session& session, const text::Tokenizer& tokenizer,
+                   OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(std::vector<std::string> prompts, ReadLines(a.prompts));
+  std::erase_if(prompts, IsBlank);
+  if (prompts.empty()) return InvalidArgument(a.prompts, ": it has no prompt, all lines are blank");
+  const auto begin = std::chrono::steady_clock::now();
+  const Result<std::vector<Generated>> made =
+      GenerateBatch(session, tokenizer, prompts, OptionsOf(a), {.at_once = a.at_once, .num_threads = a.threads});
+  if (!made.ok()) return Status(made.status().code(), a.prompts + ": " + made.status().message());
+  const double seconds = SecondsSince(begin);
+  if (format == OutputFormat::kJson) {
+    Json texts = Json::array();
+    for (const Generated& one : *made) texts.push_back(JsonOf(one));
+    PrintJson({{"texts", texts}, {"seconds", seconds}});
+    return OkStatus();
+  }
+  size_t tokens = 0;
+  for (size_t i = 0; i < prompts.size(); ++i) {
+    std::printf("%s%s\n", Printable(prompts[i]).c_str(), Printable((*made)[i].text).c_str());
+    tokens += (*made)[i].tokens.size();
+  }
+  std::fprintf(stderr, "wisp: %s after %s in %.2f s\n", Counted(tokens, "token").c_str(),
+               Counted(prompts.size(), "prompt").c_str(), seconds);
+  return OkStatus();
+}
+
 }  // namespace
 
 Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   if (a.priv.on && a.backend != "simd") return InvalidArgument("--backend is not for --private");
+  if (a.priv.on && !a.prompts.empty())
+    return InvalidArgument("--prompts is not for --private, which takes one --prompt");
+  if (!a.prompt && a.prompts.empty()) return InvalidArgument("there is no prompt: give --prompt or --prompts");
   const auto opens = std::chrono::steady_clock::now();
   const Verify verify = a.verify || a.priv.on || a.backend == "int8" ? Verify::kFull : Verify::kStructure;
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, verify));
-  const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
+  // Many prompts bring threads of their own.
+  const size_t threads = !a.prompts.empty() ? 1 : a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const auto session,
                         Session::Create(std::move(file), {.backend = BackendOf(a.backend), .num_threads = threads}));
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
   if (a.priv.on) return GeneratePrivately(a, *session, tokenizer, format);
+  if (!a.prompts.empty()) return GenerateAll(a, *session, tokenizer, format);
   const bool shows = format == OutputFormat::kText;
   // The prompt with the first of the text: what is refused shows nothing.
   bool begun = false;
   const auto show = [&](std::string_view more) {
     if (!shows) return true;
-    if (!begun) std::fputs(Printable(a.prompt).c_str(), stdout);
+    if (!begun) std::fputs(Printable(*a.prompt).c_str(), stdout);
     begun = true;
     std::fputs(Printable(std::string(more)).c_str(), stdout), std::fflush(stdout);
     return true;
   };
   const auto begin = std::chrono::steady_clock::now();
   const double open_seconds = std::chrono::duration<double>(begin - opens).count();
-  WISP_ASSIGN_OR_RETURN(const Generated made, Generate(*session, tokenizer, a.prompt, OptionsOf(a), show));
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  WISP_ASSIGN_OR_RETURN(const Generated made, Generate(*session, tokenizer, *a.prompt, OptionsOf(a), show));
+  const double seconds = SecondsSince(begin);
   if (shows) {
     show("");
     std::printf("\n");
@@ -64,9 +111,10 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
                  made.prompt_tokens, seconds, NameOf(made.ended));
     return OkStatus();
   }
-  const Json j = {{"text", made.text},           {"tokens", made.tokens},        {"prompt_tokens", made.prompt_tokens},
-                  {"ended", NameOf(made.ended)}, {"open_seconds", open_seconds}, {"seconds", seconds}};
-  std::printf("%s\n", j.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  Json j = JsonOf(made);
+  j["open_seconds"] = open_seconds;
+  j["seconds"] = seconds;
+  PrintJson(j);
   return OkStatus();
 }
 

@@ -179,9 +179,11 @@ struct ClassifyPredictArguments {
 };
 
 struct GenerateArguments {
-  std::string model, adapter, prompt, backend = "simd";
+  std::string model, adapter, backend = "simd";
+  std::optional<std::string> prompt;
+  std::string prompts;  // a file with one in each line, in the place of `prompt`
   std::vector<std::string> stop;
-  uint32_t max_new_tokens = 128, top_k = 0, threads = 1;
+  uint32_t max_new_tokens = 128, top_k = 0, threads = 1, at_once = 16;
   double temperature = 1, top_p = 1, min_p = 0, repetition_penalty = 1;
   std::optional<uint64_t> seed;
   bool verify = false;

@@ -38,19 +38,6 @@ Status CheckSampling(const GenerateArguments& a) {
   return OkStatus();
 }
 
-// One text a line; a carriage return at its end is no part of it. No line is refused: that would tell of it.
-Result<std::vector<std::string>> ReadTexts(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Status(StatusCode::kIo, "cannot read " + path);
-  std::vector<std::string> texts;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.back() == '\r') line.pop_back();
-    texts.push_back(line);
-  }
-  if (file.bad()) return Status(StatusCode::kIo, "cannot read " + path);
-  return texts;
-}
-
 // --support all or base:K.
 Result<uint32_t> BaseTop(const std::string& support) {
   if (support == "all") return 0u;
@@ -105,17 +92,29 @@ Json JsonOf(const Generated& made, const Json& cost) {
 
 }  // namespace
 
+Result<std::vector<std::string>> ReadLines(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Status(StatusCode::kIo, "cannot read " + path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines.push_back(line);
+  }
+  if (file.bad()) return Status(StatusCode::kIo, "cannot read " + path);
+  return lines;
+}
+
 Status GeneratePrivately(const GenerateArguments& a, Session& session, const text::Tokenizer& tokenizer,
                          OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckSampling(a));
   std::vector<std::string> texts;
   if (!a.private_texts.empty()) {
-    WISP_ASSIGN_OR_RETURN(texts, ReadTexts(a.private_texts));
+    WISP_ASSIGN_OR_RETURN(texts, ReadLines(a.private_texts));
   }
   // Before a ledger is opened: a target that is refused leaves none behind.
   WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, a.stop));
   std::vector<int32_t> tokens;
-  WISP_RETURN_IF_ERROR(PromptTokens(tokenizer, a.prompt, session.architecture().max_length, tokens));
+  WISP_RETURN_IF_ERROR(PromptTokens(tokenizer, *a.prompt, session.architecture().max_length, tokens));
   const PrivateDrawArguments p = DrawsOf(a);
   PrivateDraws draws(p, a.model);
   WISP_ASSIGN_OR_RETURN(const PrivateGeneratorOptions options, OptionsOf(a, p, session, draws));
@@ -128,7 +127,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   bool begun = false;
   const auto show = [&](std::string_view more) {
     if (!shows) return true;
-    if (!begun) std::fputs(Printable(a.prompt).c_str(), stdout);
+    if (!begun) std::fputs(Printable(*a.prompt).c_str(), stdout);
     begun = true;
     std::fputs(Printable(std::string(more)).c_str(), stdout);
     std::fflush(stdout);
@@ -136,7 +135,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   };
   PrivateGenerateOptions limits{.max_new_tokens = a.max_new_tokens};
   limits.stop = a.stop;
-  const Result<Generated> made = generator.Generate(a.prompt, limits, show);
+  const Result<Generated> made = generator.Generate(*a.prompt, limits, show);
   if (made.ok()) show("");
   if (begun) std::printf("\n");
   draws.SayIfRaised();

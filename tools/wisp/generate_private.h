@@ -8,6 +8,10 @@
 
 namespace wisp::tools {
 
+// One text a line; a carriage return at its end is no part of it. No line is refused: of private texts that would tell
+// of them.
+Result<std::vector<std::string>> ReadLines(const std::string& path);
+
 // Prints the text as it grows, and then what it cost. What is refused charges nothing.
 Status GeneratePrivately(const GenerateArguments& arguments, Session& session, const text::Tokenizer& tokenizer,
                          OutputFormat format);

@@ -1,4 +1,5 @@
 // The options of commands that read or write texts: `wisp generate`, and of train and evaluate those for texts.
+#include "runtime/inference/text_batch.h"
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
@@ -68,13 +69,23 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       "generate",
       "Go on with a text, token by token. Without --private nothing is charged.\n"
       "  wisp generate gpt2.wisp --prompt \"Once upon a time\" --temperature 0.8 --top-p 0.95\n"
+      "  wisp generate gpt2.wisp --prompts prompts.txt --json\n"
       "  wisp generate --private --model plain.wisp --base gpt2.wisp --public-dataset webtext\n"
       "      --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"Dear\"\n"
       "  wisp generate --private --model gpt2.wisp --public-dataset webtext --private-texts notes.txt\n"
       "      --contexts 8 --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"A note:\"");
   c->add_option("model,--model", a.model, "A decoder that brings its tokenizer (wisp convert)")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
-  c->add_option("--prompt", a.prompt, "The text to go on with")->required();
+  auto* prompt = c->add_option("--prompt", a.prompt, "The text to go on with");
+  auto* prompts = c->add_option("--prompts", a.prompts,
+                                "Instead: a file with one prompt in each line that is not blank. Prompt i, from 0 on, "
+                                "draws with --seed + i: its text is what it is alone with that seed");
+  prompts->excludes(prompt);
+  c->add_option("--at-once", a.at_once,
+                "Prompts that grow beside each other: a token of all of them reads the weights once")
+      ->needs(prompts)
+      ->check(CLI::Range(size_t{1}, TextBatch::kMostPlaces))
+      ->capture_default_str();
   c->add_option("--max-tokens,--max-new-tokens", a.max_new_tokens, "Tokens that are generated, at most")
       ->check(CLI::Range(1u, 1u << 20))
       ->capture_default_str();
@@ -91,7 +102,8 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   c->add_option("--backend", a.backend, "simd, xnnpack or int8 (docs/int8.md)")
       ->check(CLI::IsMember({"simd", "xnnpack", "int8"}))
       ->capture_default_str();
-  c->add_option("--threads", a.threads, "That share the positions of the prompt; 0: up to 4")
+  c->add_option("--threads", a.threads,
+                "That share the prompt's positions, and the columns and heads of one token; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
   c->add_flag("--verify", a.verify,

@@ -187,6 +187,72 @@ TEST_F(CText, GeneratesTheSameTextAsItStreams) {
   wisp_text_close(model);
 }
 
+struct HeardOfAll {
+  std::vector<std::string> texts = std::vector<std::string>(3);
+  size_t ended = 99;  // a prompt whose text is ended at once
+};
+int32_t HearOne(void* data, size_t prompt, const char* text, size_t bytes) {
+  auto& heard = *static_cast<HeardOfAll*>(data);
+  heard.texts.at(prompt).append(text, bytes);
+  return prompt == heard.ended ? 0 : 1;
+}
+
+TEST_F(CText, GeneratesTextsTogetherAsEachAlone) {
+  wisp_text_model* model = Open(Write("decoder.wisp", Decoder(), "gpt2"));
+  ASSERT_NE(model, nullptr);
+  wisp_generate_options options = WISP_INIT(wisp_generate_options);
+  options.max_new_tokens = 12;
+  options.seed = 4;
+  const char* prompts[] = {"Once upon", "a", "the tea"};
+  wisp_generated made[] = {WISP_INIT(wisp_generated), WISP_INIT(wisp_generated), WISP_INIT(wisp_generated)};
+  HeardOfAll heard;
+  ASSERT_EQ(wisp_text_generate_batch(model, prompts, 3, &options, 2, HearOne, &heard, made, &error_), WISP_OK)
+      << error_.message;
+  std::vector<std::string> texts;
+  for (const wisp_generated& one : made) texts.emplace_back(one.text, one.text_bytes);
+  EXPECT_EQ(heard.texts, texts);
+  for (size_t i = 0; i < 3; ++i) {
+    options.seed = 4 + i;
+    wisp_generated alone = WISP_INIT(wisp_generated);
+    ASSERT_EQ(wisp_text_generate(model, prompts[i], &options, nullptr, nullptr, &alone, &error_), WISP_OK);
+    EXPECT_EQ(texts[i], std::string(alone.text, alone.text_bytes));
+    EXPECT_EQ(made[i].num_tokens, alone.num_tokens);
+    EXPECT_EQ(made[i].prompt_tokens, alone.prompt_tokens);
+    EXPECT_EQ(made[i].ended, alone.ended);
+  }
+  options.seed = 4;
+  // A caller that knows less of wisp_generated: its structs are shorter, and lie closer together.
+  struct Older {
+    size_t size;
+    const char* text;
+    size_t text_bytes;
+  };
+  Older older[3] = {{sizeof(Older), nullptr, 0}, {sizeof(Older), nullptr, 0}, {sizeof(Older), nullptr, 0}};
+  heard = {.ended = 1};
+  ASSERT_EQ(wisp_text_generate_batch(model, prompts, 3, &options, 0, HearOne, &heard,
+                                     reinterpret_cast<wisp_generated*>(older), &error_),
+            WISP_OK);
+  EXPECT_EQ(older[2].text, texts[2]);
+  EXPECT_LE(older[1].text_bytes, texts[1].size());
+  EXPECT_EQ(older[1].text, heard.texts[1]);
+  older[2].size = 16;
+  EXPECT_EQ(wisp_text_generate_batch(model, prompts, 3, &options, 0, nullptr, nullptr,
+                                     reinterpret_cast<wisp_generated*>(older), &error_),
+            WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_text_generate_batch(model, prompts, 3, &options, 257, nullptr, nullptr, nullptr, &error_),
+            WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_text_generate_batch(model, nullptr, 3, &options, 0, nullptr, nullptr, nullptr, &error_),
+            WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_text_generate_batch(nullptr, prompts, 3, &options, 0, nullptr, nullptr, nullptr, &error_),
+            WISP_INVALID_ARGUMENT);
+  prompts[1] = nullptr;
+  EXPECT_EQ(wisp_text_generate_batch(model, prompts, 3, &options, 0, nullptr, nullptr, nullptr, &error_),
+            WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("prompts[1] is NULL"), std::string::npos);
+  EXPECT_EQ(wisp_text_generate_batch(model, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, &error_), WISP_OK);
+  wisp_text_close(model);
+}
+
 TEST_F(CText, EndsWhereItIsTold) {
   wisp_text_model* model = Open(Write("decoder.wisp", Decoder(), "gpt2"));
   ASSERT_NE(model, nullptr);
