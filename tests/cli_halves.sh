@@ -19,7 +19,7 @@ grep -qE "item_embedding +480 x [0-9]+ +f16" out && grep -qE "block0.qkv.weight 
 expect 0 "" "$wisp" inspect o.wisp --verify --json
 cp out whole.json
 expect 0 "" "$wisp" inspect small.wisp --verify --json
-changed='("file", "bytes", "hash", "description", "tensors")'
+changed='("file", "bytes", "hash", "description", "tensors", "oldest_reader")'
 json '(lambda w: all(j[k] == w[k] for k in w if k not in '"$changed"'))(json.load(open("whole.json")))'
 json 'j["provenance"][-1]["epsilon"] is not None and "f16 by wisp compress" in j["description"]'
 json '(lambda t: t["type"] == "f16" and t["bytes"] == 2 * t["rows"] * t["columns"])(j["tensors"][0])'
