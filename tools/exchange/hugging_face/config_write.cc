@@ -58,18 +58,21 @@ void AddClasses(const std::vector<std::string>& names, OrderedJson& json) {
   json["problem_type"] = "single_label_classification";
 }
 
-void AddWindows(const Family& family, const Architecture& a, OrderedJson& json) {
-  OrderedJson layers = OrderedJson::array();
+// Of the blocks' windows; 0: none has one.
+uint32_t LargestWindow(const Architecture& a) {
   uint32_t window = 0;
-  for (const BlockSpec& b : a.blocks) {
-    window = std::max(window, b.attention.window);
-    layers.push_back(b.attention.window > 0 ? "sliding_attention" : "full_attention");
-  }
+  for (const BlockSpec& b : a.blocks) window = std::max(window, b.attention.window);
+  return window;
+}
+
+void AddWindows(const Family& family, const Architecture& a, OrderedJson& json) {
+  const uint32_t window = LargestWindow(a);
   if (window == 0) return;
   json["sliding_window"] = window;
   if (&family != &Qwen2Family()) return;
   json["use_sliding_window"] = true;
-  json["layer_types"] = layers;
+  for (const BlockSpec& b : a.blocks)
+    json["layer_types"].push_back(b.attention.window > 0 ? "sliding_attention" : "full_attention");
 }
 
 void AddOfFamily(const Family& family, const Architecture& a, const BlockSpec& block, OrderedJson& json) {
@@ -151,9 +154,7 @@ Written WrittenAs(const Family& family, HeadKind head) {
 
 Result<std::string> WriteConfig(const std::string& name, const Family& family, const Architecture& a,
                                 const std::vector<std::string>& class_names) {
-  const auto has_window = [](const BlockSpec& b) { return b.attention.window > 0; };
-  const ModelClass* model_class =
-      ClassFor(family, a.head.kind, std::any_of(a.blocks.begin(), a.blocks.end(), has_window));
+  const ModelClass* model_class = ClassFor(family, a.head.kind, LargestWindow(a) > 0);
   if (model_class == nullptr || a.blocks.empty()) {
     return Unsupported(name, ": ", family.name, " models have no such head",
                        (a.blocks.empty() ? ", and at least one block" : ""), "; --family names another one");
