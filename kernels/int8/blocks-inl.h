@@ -11,6 +11,11 @@
 //
 // Each element of y has one accumulator: a row's result does not depend on its neighbours.
 
+// Bytes from what a lone row is multiplied by to what is fetched ahead: a page, where the processor ends its own
+// fetching. Panels lie one behind the other. A token of GPT-2's shape took 4.3 ms in place of 5.1 in 8 bits and 3.1 in
+// place of 4.6 in 4; half as far and twice as far won less (AMD EPYC with AVX-512, November 2026).
+constexpr size_t kPrefetchedAhead = 4096;
+
 template <BlockBits kBits, size_t kRows, size_t kVectors>
 WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(const BlockTileArgs& t, size_t vector) {
   constexpr size_t kGroupBytes = kPanelRows * kGroup, kHalves = kBits == BlockBits::kFour ? 2 : 1;
@@ -36,6 +41,7 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(cons
 #pragma GCC unroll 4
       for (size_t v = 0; v < kVectors; ++v) {
         const uint8_t* at = w + group / kHalves * kGroupBytes + v * kLanes * kGroup;
+        if constexpr (kRows == 1) __builtin_prefetch(at + kPrefetchedAhead);
         weights[v] = group % 2 == 0 ? Offset<kBits, false>(at) : Offset<kBits, true>(at);
       }
 #pragma GCC unroll 16
