@@ -33,7 +33,7 @@ class GenerateTogetherTest : public ::testing::Test {
     ModelContents contents{.architecture = a, .weights = weights};
     contents.tokenizer = *image;
     ASSERT_TRUE(WriteModel(folder_ / "m", contents).ok());
-    session_ = std::move(*Session::Open(folder_ / "m"));
+    session_ = *Session::Open(folder_ / "m");
     tokenizer_.emplace(*TokenizerOf(session_->file()));
   }
   Generated Alone(const std::string& prompt, GenerateOptions options, size_t index) {
