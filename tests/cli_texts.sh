@@ -78,6 +78,14 @@ expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[
 [ "$(stat -c %s a.wisp)" -lt "$(stat -c %s e.wisp)" ] || fail "the adapter is as large as its base"
 accuracy e.wisp 0.9 --adapter a.wisp
 expect 0 "" "$wisp" merge e.wisp --adapter a.wisp --out merged.wisp
+# Beside the encoder as it is stored in blocks of integers; and with blocks of the model that are computed again.
+expect 0 "" "$wisp" compress e.wisp --int8 --out e8.wisp
+expect 0 "" "${classify[@]/e.wisp/e8.wisp}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[@]}" --out a8.wisp --ledger a8.db
+accuracy e8.wisp 0.9 --adapter a8.wisp
+expect 3 "a8.wisp: it belongs to another base" "$wisp" classify evaluate --model e.wisp --adapter a8.wisp --data train.tsv
+expect 0 "" "${classify[@]/e.wisp/e8.wisp}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[@]}" --recompute-blocks --out r8.wisp --ledger r8.db
+hashes() { "$wisp" inspect "$1" --json | python3 -c 'import json, sys; print({t["name"]: t["hash"] for t in json.load(sys.stdin)["tensors"]})'; }
+[ "$(hashes a8.wisp)" = "$(hashes r8.wisp)" ] || fail "blocks that are computed again changed what was trained"
 accuracy merged.wisp 0.9
 # It goes on from where it stopped, without steps as it is; the base's weights stay.
 cp a.wisp first.wisp
@@ -103,6 +111,11 @@ cp out whole.json
 sed 's/"training"/"adapter": {"rank": 2}, "training"/' r.json >adapter.json
 expect 0 "" "$wisp" inspect e.wisp --memory --recipe adapter.json --threads 1 --json
 json 'j["training"]["total"] < __import__("json").load(open("whole.json"))["training"]["total"] and j["training"]["mode"] == "phantom"'
+cp out adapter.json.out
+expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --lora 2 --threads 1 --json
+json '{**j["training"], "recipe": "adapter.json"} == __import__("json").load(open("adapter.json.out"))["training"]'
+expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --lora 2 --recompute-blocks --threads 1 --json
+json 'j["training"]["activations"] < __import__("json").load(open("adapter.json.out"))["training"]["activations"]'
 expect 3 "trained by DP-FP" "$wisp" classify train --recipe r.json --base d.wisp --data train.tsv --lora 2 --other-data --out refused.wisp \
   --ledger refused.db
 

@@ -126,6 +126,15 @@ assert changed["item_embedding.weight"] == 0
 PY
 done
 
+# Beside the model in blocks of integers, which stays as it is stored.
+expect 0 "" "$wisp" compress m.wisp --int4 --out m4.wisp
+expect 0 "" "${tune[@]/m.wisp/m4.wisp}" --method phantom --lora 2 --out a4.wisp --ledger a4.db "${private[@]}" "${again[@]}" --recompute-blocks
+bits m4.wisp 2.5 --adapter a4.wisp
+expect 0 "" "$wisp" inspect m.wisp --memory --method phantom --records 80 --lora 2 --json
+cp out of_floats.json
+expect 0 "" "$wisp" inspect m4.wisp --memory --method phantom --records 80 --lora 2 --json
+json 'j["training"]["packed_weights"] < __import__("json").load(open("of_floats.json"))["training"]["packed_weights"] / 2'
+
 # Chunks of one text, with Re-Attention; what they do not protect is said.
 tr '\n' ' ' <train.txt >long.txt
 expect 0 "that protects no person" "$wisp" train --recipe r.json --texts long.txt --record chunk:24 --method phantom --re-attention --out c.wisp \

@@ -3,6 +3,7 @@
 #ifndef WISP_RUNTIME_CORE_STORED_TENSOR_H_
 #define WISP_RUNTIME_CORE_STORED_TENSOR_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -24,6 +25,17 @@ inline std::span<const std::byte> BytesOf(const ParameterSpec& p, const StoredTe
     return {tensor.blocks.data, kernels::BlockMatrixBytes(tensor.blocks.bits, p.rows, p.cols)};
   if (tensor.halves != nullptr) return std::as_bytes(std::span(tensor.halves, p.size()));
   return std::as_bytes(std::span(tensor.floats, p.size()));
+}
+
+// Widened where it is not floats, to `to` [p.size()].
+inline void CopyAsFloats(const ParameterSpec& p, const StoredTensor& tensor, float* to) {
+  if (tensor.blocks.data != nullptr) {
+    kernels::WidenBlocks(tensor.blocks, 0, p.rows, p.cols, to);
+  } else if (tensor.halves != nullptr) {
+    std::transform(tensor.halves, tensor.halves + p.size(), to, kernels::ToFloat);
+  } else {
+    std::copy_n(tensor.floats, p.size(), to);
+  }
 }
 
 }  // namespace wisp

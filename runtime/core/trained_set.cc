@@ -17,19 +17,19 @@ TrainedSet::TrainedSet(const std::vector<ParameterSpec>& parameters,
   }
 }
 
-void TrainedSet::Gather(const std::vector<ParameterSpec>& parameters, std::span<const float> flat,
-                        std::span<float> out) const {
+void TrainedSet::Gather(const std::vector<ParameterSpec>& parameters, std::span<const float> flat, std::span<float> out,
+                        size_t first) const {
   for (uint32_t i : parameters_) {
     const ParameterSpec& p = parameters[i];
-    std::copy_n(flat.data() + p.offset, p.size(), out.data() + offsets_[i]);
+    std::copy_n(flat.data() + (p.offset - first), p.size(), out.data() + offsets_[i]);
   }
 }
 
-void TrainedSet::Scatter(const std::vector<ParameterSpec>& parameters, std::span<const float> in,
-                         std::span<float> flat) const {
+void TrainedSet::Scatter(const std::vector<ParameterSpec>& parameters, std::span<const float> in, std::span<float> flat,
+                         size_t first) const {
   for (uint32_t i : parameters_) {
     const ParameterSpec& p = parameters[i];
-    std::copy_n(in.data() + offsets_[i], p.size(), flat.data() + p.offset);
+    std::copy_n(in.data() + offsets_[i], p.size(), flat.data() + (p.offset - first));
   }
 }
 

@@ -30,9 +30,12 @@ class TrainedSet {
   size_t size() const { return size_; }
   uint64_t num_coordinates() const { return num_coordinates_; }
 
-  // Copies the numbers of all that is contained from the flat buffer of all parameters, and back.
-  void Gather(const std::vector<ParameterSpec>& parameters, std::span<const float> flat, std::span<float> out) const;
-  void Scatter(const std::vector<ParameterSpec>& parameters, std::span<const float> in, std::span<float> flat) const;
+  // Copies the numbers of all that is contained from the flat buffer of all parameters, or of those from offset `first`
+  // on, and back.
+  void Gather(const std::vector<ParameterSpec>& parameters, std::span<const float> flat, std::span<float> out,
+              size_t first = 0) const;
+  void Scatter(const std::vector<ParameterSpec>& parameters, std::span<const float> in, std::span<float> flat,
+               size_t first = 0) const;
 
  private:
   static constexpr size_t kNone = static_cast<size_t>(-1);

@@ -165,11 +165,11 @@ RgpCarriers::Carriers RgpCarriers::MadeAt(size_t parameter) const {
 }
 
 void RgpCarriers::Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
-                         const std::function<float()>& normal) {
+                         const std::function<float()>& normal, size_t first_held) {
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].train != RgpTrain::kProjected) continue;
     const ParameterSpec& p = (*parameters_)[i];
-    const float* w = weights.data() + p.offset;
+    const float* w = weights.data() + (p.offset - first_held);
     if (step >= options_.warmup_steps) {
       host_ops_->scale({.x = w, .y = delta_.data(), .n = p.size(), .a = 1.0f, .store = Store::kAssign});
       host_ops_->scale({.x = start.data() + trained_->offset(i),

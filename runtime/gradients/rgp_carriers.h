@@ -72,10 +72,10 @@ class RgpCarriers {
   const float* right(size_t parameter) const { return right_[parameter].data(); }                        // R [r, d]
   const float* right_transposed(size_t parameter) const { return right_transposed_[parameter].data(); }  // R^T [d, r]
 
-  // Makes the carriers of a step, on the host. weights: flat; start: of the trained set; both in host memory. `normal`
-  // draws standard normal numbers: public randomness, it needs no secrecy.
+  // Makes the carriers of a step, on the host. weights: flat, from offset `first_held` on; start: of the trained set;
+  // both in host memory. `normal` draws standard normal numbers: public randomness, it needs no secrecy.
   void Update(std::span<const float> weights, std::span<const float> start, uint64_t step,
-              const std::function<float()>& normal);
+              const std::function<float()>& normal, size_t first_held = 0);
 
   // Once a step after `released` [release_size] is final: what Gradient needs of it.
   void Prepare(std::span<const float> released);

@@ -161,6 +161,11 @@ void RgpGradients::Vector(const VectorFactor& f) {
       {.x = f.g_BN, .y = release_.data() + entry.left_offset + f.first, .n = f.n, .a = 1.0f, .store = Store::kAdd});
 }
 
+// The last parameter's x is about to go.
+void RgpGradients::EndKept() {
+  if (head_open_) FinishHead();
+}
+
 RecordOutcome RgpGradients::FinishRecord(HeadReplay&) {
   if (head_open_) FinishHead();
   const double norm =

@@ -28,6 +28,7 @@ class RgpGradients : public RecordGradients {
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
+  void EndKept() override;
   RecordOutcome FinishRecord(HeadReplay& replay) override;
   size_t scratch_bytes() const override {
     return release_.allocated_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes();

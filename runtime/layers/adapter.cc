@@ -12,7 +12,7 @@ Adapter::Adapter(const std::vector<ParameterSpec>& parameters, const AdapterPara
       rank_(parameters[which.down].rows),
       first_key_row_(first_key_row),
       down_(plan.ReserveInTurn<float>(plan.max_rows() * rank_)),
-      ddown_(plan.backward.Reserve<float>(plan.max_rows() * rank_)) {}
+      ddown_(plan.ReserveBackward<float>(plan.max_rows() * rank_)) {}
 
 void Adapter::Down(const RecordContext& context, const float* x, size_t rows) const {
   float* down = context.forward(down_);

@@ -44,8 +44,8 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
     if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(rows * variance_width_);
     mixed_variance_ = plan.ReserveInTurn<float>(rows * queries_width_);
   }
-  dprojected_ = plan.backward.Reserve<float>(rows * stacked);
-  dmixed_ = plan.backward.Reserve<float>(rows * queries_width_);
+  dprojected_ = plan.ReserveBackward<float>(rows * stacked);
+  dmixed_ = plan.ReserveBackward<float>(rows * queries_width_);
 }
 
 Attention::Projected Attention::Of(const RecordContext& context) const {

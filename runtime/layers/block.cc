@@ -34,8 +34,7 @@ Block::Block(const Architecture& a, const kernels::OpTable& ops, const std::vect
              index, plan) {
   const size_t size = plan.max_rows() * a.width;
   for (Slot<float>* slot : {&a_, &middle_, &b_}) *slot = plan.ReserveInTurn<float>(size);
-  for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_})
-    *slot = plan.backward.Reserve<float>(size);
+  for (Slot<float>* slot : {&dmiddle_, &da_, &db_, &ddropped1_, &ddropped2_}) *slot = plan.ReserveBackward<float>(size);
 }
 
 void Block::Copy(const RecordContext& context, const float* from, float* to) const {

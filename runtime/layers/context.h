@@ -50,25 +50,48 @@ struct BufferPlan {
   ArenaPlan host;      // in the host's memory, on every device: where records begin, what is to be copied in
   KeyValuePlan cache;  // of a graph for inference
 
-  // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own; in
-  // inference blocks take turns in room that is as large as the largest of them asks for. Who plans blocks plans them
-  // twice: once to see how large that is (largest_turn), then, after ReserveTurns, for good.
-  void ReserveTurns(size_t size_bytes) { turns_ = forward.Reserve<std::byte>(size_bytes).offset_bytes; }
-  // Call before the layers of each block reserve.
-  void BeginBlock() { turn_ = ArenaPlan(); }
+  // Of a graph for training: what a block computes is not kept, but computed again before its Backward.
+  bool recomputes = false;
+
+  // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own. In
+  // inference, and where blocks are computed again, they take turns in room that is as large as the largest of them
+  // asks for; where they are computed again, in room of `backward` too. Who plans blocks plans them twice: once to see
+  // how large that is, then, after ReserveTurns, for good.
+  void ReserveTurns(const BufferPlan& sizes) {
+    forward_turns_.first = forward.Reserve<std::byte>(sizes.forward_turns_.largest).offset_bytes;
+    backward_turns_.first = backward.Reserve<std::byte>(sizes.backward_turns_.largest).offset_bytes;
+  }
+  // Around what the layers of each block reserve.
+  void BeginBlock() {
+    forward_turns_.turn = backward_turns_.turn = ArenaPlan();
+    in_block_ = true;
+  }
+  void EndBlock() { in_block_ = false; }
   template <class T>
   Slot<T> ReserveInTurn(size_t count) {
-    if (use == GraphUse::kTraining) return forward.Reserve<T>(count);
-    const Slot<T> slot{turns_ + turn_.Reserve<T>(count).offset_bytes};
-    largest_turn_ = std::max(largest_turn_, turn_.size_bytes());
-    return slot;
+    return use == GraphUse::kTraining && !recomputes ? forward.Reserve<T>(count) : forward_turns_.Reserve<T>(count);
   }
-  size_t largest_turn() const { return largest_turn_; }  // bytes
+  // Of `backward`, for layers that stand in blocks and elsewhere.
+  template <class T>
+  Slot<T> ReserveBackward(size_t count) {
+    return recomputes && in_block_ ? backward_turns_.Reserve<T>(count) : backward.Reserve<T>(count);
+  }
 
  private:
+  struct Turns {
+    size_t first = 0, largest = 0;  // where they are in the arena, bytes
+    ArenaPlan turn;
+    template <class T>
+    Slot<T> Reserve(size_t count) {
+      const Slot<T> slot{first + turn.Reserve<T>(count).offset_bytes};
+      largest = std::max(largest, turn.size_bytes());
+      return slot;
+    }
+  };
+
   size_t max_rows_;
-  ArenaPlan turn_;
-  size_t turns_ = 0, largest_turn_ = 0;
+  Turns forward_turns_, backward_turns_;
+  bool in_block_ = false;
 };
 
 struct Buffers {

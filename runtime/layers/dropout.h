@@ -16,7 +16,7 @@ float KeepScale(float rate);
 class Dropout {
  public:
   // Reserves a mask for `size` elements. `site` must differ between the dropouts of a graph.
-  Dropout(uint64_t site, size_t size, BufferPlan& plan) : site_(site), keep_(plan.backward.Reserve<uint8_t>(size)) {}
+  Dropout(uint64_t site, size_t size, BufferPlan& plan) : site_(site), keep_(plan.ReserveBackward<uint8_t>(size)) {}
 
   // In place, of x [rows, width]. The identity in inference or at rate 0.
   void Forward(const RecordContext& context, float rate, float* x, size_t width) const;

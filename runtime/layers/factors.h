@@ -70,6 +70,8 @@ class FactorSink {
   virtual void Outer(const OuterFactor& factor) = 0;
   virtual void Rows(const RowsFactor& factor) = 0;
   virtual void Vector(const VectorFactor& factor) = 0;
+  // What the factors so far point at may change now: where blocks are computed again, after each of them.
+  virtual void EndKept() {}
 };
 
 }  // namespace wisp

@@ -28,14 +28,19 @@ struct GraphOptions {
   // Next-item head, > 0: trained with a sampled softmax of that many negatives, given in the context; such a graph does
   // not Score, and a step of it costs the same for any number of items.
   size_t num_negatives = 0;
-  // kNone for a next-item head that only scores, over a table of halves or blocks.
+  // kNone for a next-item head over a table of halves or blocks: one that only scores, or one whose table is frozen.
   HeadPacking head = HeadPacking::kTiles;
-  // Where the parameters that it will run with lie, in the host's memory: matrices of blocks are multiplied there, and
-  // not packed as floats. Read when the graph is made.
+  // Where the parameters that it will run with lie, in the host's memory, or the first of them: matrices of blocks are
+  // multiplied there, and not packed as floats; in training a tile of rows at a time, as floats (widened.h). Read when
+  // the graph is made.
   std::span<const StoredTensor> stored = {};
   size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1, or texts that grow
   // That these have together, or more where one record may have more; 0: as many as the longest have.
   size_t max_rows = 0;
+  // Of a graph for training: of each block its input alone is kept, and it is computed again before its Backward.
+  // Gradients are the same to the bit. A sink must take each factor before the next block's come (FactorSink::EndKept).
+  // For one record at a time, on the host, without Re-Attention.
+  bool recompute_blocks = false;
   // Positions of the longest record, fewer than the architecture has: less room. 0: as many as it has.
   uint32_t max_length = 0;
 };

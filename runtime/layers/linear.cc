@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/layers/parts.h"
+#include "runtime/layers/widened.h"
 
 namespace wisp {
 namespace {
@@ -31,7 +32,7 @@ Linear::Linear(const std::vector<ParameterSpec>& parameters, const LinearParamet
       n_(parameters[which.weight].rows),
       k_(parameters[which.weight].cols),
       first_key_row_(first_key_row),
-      dbias_(which.bias ? plan.backward.Reserve<float>(plan.max_records * n_) : Slot<float>()) {
+      dbias_(which.bias ? plan.ReserveBackward<float>(plan.max_records * n_) : Slot<float>()) {
   if (which.adapter) adapter_.emplace(parameters, *which.adapter, first_key_row, plan);
 }
 
@@ -48,6 +49,8 @@ void Linear::Forward(const RecordContext& context, const float* x, float* y, siz
 void Linear::Multiply(const RecordContext& context, const Part& part, const float* x, const Output& out,
                       size_t rows) const {
   const Weights& weights = context.weights;
+  if (weights.plan->widened() && weights.blocks_at(which_.weight).data != nullptr)
+    return MultiplyWidened(context, part, x, out, rows);
   const float* all_bias = weights.at(which_.bias);
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
   const kernels::BlockMatrix blocks = weights.blocks_at(which_.weight);
@@ -82,6 +85,26 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
                                   .n = n,
                                   .k = k_,
                                   .store = kernels::Store::kAssign});
+  });
+}
+
+// Of blocks in training: the product of floats whose gradient Backward takes.
+void Linear::MultiplyWidened(const RecordContext& context, const Part& part, const float* x, const Output& out,
+                             size_t rows) const {
+  const Weights& weights = context.weights;
+  const float* bias = weights.at(which_.bias);
+  ForEachTile(part.n, [&](size_t first, size_t n) {
+    const float* packed = PackedRows(context, which_.weight, part.first + first, n);
+    weights.ops->linear_forward({.x_RK = x,
+                                 .ldx = k_,
+                                 .packed = packed,
+                                 .bias_N = bias == nullptr ? nullptr : bias + part.first + first,
+                                 .y_RN = out.y + first,
+                                 .ldy = out.ldy,
+                                 .rows = rows,
+                                 .n = n,
+                                 .k = k_,
+                                 .store = kernels::Store::kAssign});
   });
 }
 
@@ -126,17 +149,26 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
                     .records = records});
     sink.Vector({.parameter = *which_.bias, .first = 0, .g_BN = dbias, .n = n_});
   }
-  ops.linear_backward_input({.dy_RN = dy,
-                             .lddy = n_,
-                             .w_NK = context.weights.at(which_.weight),
-                             .ldw = k_,
-                             .dx_RK = dx,
-                             .lddx = k_,
-                             .rows = records.rows,
-                             .n = n_,
-                             .k = k_,
-                             .store = store});
+  BackwardInput(context, dy, dx, store);
   if (adapter_) adapter_->Backward(context, x, dy, dx, sink);
+}
+
+// Floats are read where they lie, in one piece; a tile is a block of the same sum.
+void Linear::BackwardInput(const RecordContext& context, const float* dy, float* dx, kernels::Store store) const {
+  const auto of_rows = [&](const float* w, size_t first, size_t n) {
+    context.ops().linear_backward_input({.dy_RN = dy + first,
+                                         .lddy = n_,
+                                         .w_NK = w,
+                                         .ldw = k_,
+                                         .dx_RK = dx,
+                                         .lddx = k_,
+                                         .rows = context.rows(),
+                                         .n = n,
+                                         .k = k_,
+                                         .store = first == 0 ? store : kernels::Store::kAdd});
+  };
+  if (const float* w = context.weights.at(which_.weight)) return of_rows(w, 0, n_);
+  ForEachTile(n_, [&](size_t first, size_t n) { of_rows(FloatRows(context, which_.weight, first, n), first, n); });
 }
 
 // Algorithms, section 3: var_out = var_in (W o W)^T + s^2 sum_k (mean_k^2 + var_k).

@@ -4,6 +4,7 @@
 #include <cassert>
 
 #include "runtime/layers/parts.h"
+#include "runtime/layers/widened.h"
 
 namespace wisp {
 
@@ -46,11 +47,22 @@ const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
   return bias_ ? weights.at(*bias_) + first : nullptr;
 }
 
-void NextItemHead::ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z,
-                                 size_t ldz) const {
+// Rows of a table that is not packed are widened.
+void NextItemHead::ComputeLogits(const RecordContext& context, const Tile& tile, const float* h, float* z) const {
+  const bool in_place = context.weights.plan->head_packing() == HeadPacking::kNone;
+  const float* packed = in_place ? PackedRows(context, table_, tile.first, tile.n) : PackedTile(context.weights, tile);
+  Multiply(context.weights, packed, tile, h, context.rows(), z, tile.n);
+}
+
+const float* NextItemHead::PackedTile(const Weights& weights, const Tile& tile) const {
+  return weights.packed_at(table_) + tile.index * weights.plan->tile_stride();
+}
+
+void NextItemHead::Multiply(const Weights& weights, const float* packed, const Tile& tile, const float* h, size_t rows,
+                            float* z, size_t ldz) const {
   weights.ops->linear_forward({.x_RK = h,
                                .ldx = d_,
-                               .packed = weights.packed_at(table_) + tile.index * weights.plan->tile_stride(),
+                               .packed = packed,
                                .bias_N = Bias(weights, tile.first),
                                .y_RN = z,
                                .ldy = ldz,
@@ -75,7 +87,7 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
                      .options_B = context.options_B});
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
-    ComputeLogits(context.weights, tile, h, rows, z, tile.n);
+    ComputeLogits(context, tile, h, z);
     ops.softmax_stats({.z_RN = z,
                        .ldz = tile.n,
                        .target_R = targets,
@@ -99,8 +111,11 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
                           .target = kernels::TargetTerm::kInSum});
 }
 
-const float* NextItemHead::BackwardRows(const Weights& weights) const {
-  return weights.unit_gain() == nullptr ? weights.at(table_) : weights.unit_rows();
+// Of a cosine head those of unit length.
+const float* NextItemHead::BackwardRows(const RecordContext& context, const Tile& tile) const {
+  const Weights& weights = context.weights;
+  if (weights.unit_gain() != nullptr) return weights.unit_rows() + tile.first * d_;
+  return FloatRows(context, table_, tile.first, tile.n);
 }
 
 RowNorm NextItemHead::RowNormOf(const Weights& weights, const Tile& tile) const {
@@ -142,7 +157,7 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
   const kernels::OpTable& ops = context.ops();
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
-    if (!stored_) ComputeLogits(context.weights, tile, h, context.rows(), z, tile.n);
+    if (!stored_) ComputeLogits(context, tile, h, z);
     ops.cross_entropy_gradient({.z_RN = z,
                                 .ldz = tile.n,
                                 .target_R = targets,
@@ -155,7 +170,7 @@ void NextItemHead::Backward(const RecordContext& context, const float* h, const 
     Emit(context, tile, h, z, sink);
     ops.linear_backward_input({.dy_RN = z,
                                .lddy = tile.n,
-                               .w_NK = BackwardRows(context.weights) + tile.first * d_,
+                               .w_NK = BackwardRows(context, tile),
                                .ldw = d_,
                                .dx_RK = dh,
                                .lddx = d_,
@@ -171,7 +186,7 @@ void NextItemHead::Replay(const RecordContext& context, const float* h, const in
   ForEachTile([&](const Tile& tile) {
     float* z = TileLogits(context, tile);
     if (!stored_) {
-      ComputeLogits(context.weights, tile, h, context.rows(), z, tile.n);
+      ComputeLogits(context, tile, h, z);
       context.ops().cross_entropy_gradient({.z_RN = z,
                                             .ldz = tile.n,
                                             .target_R = targets,
@@ -231,7 +246,7 @@ void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t row
   for (size_t first = items.first; first < items.end; first += step) {
     const Tile tile{first / kHeadTile, first, std::min(step, items.end - first)};
     in_place ? ScoreInPlace(weights, h, rows, tile, scores + first, num_items_)
-             : ComputeLogits(weights, tile, h, rows, scores + first, num_items_);
+             : Multiply(weights, PackedTile(weights, tile), tile, h, rows, scores + first, num_items_);
   }
 }
 
@@ -253,7 +268,8 @@ void NextItemHead::ScoreTile(const Weights& weights, const float* h, size_t rows
   const size_t first = tile * kHeadTile, n = std::min(kHeadTile, num_items_ - first);
   if (weights.plan->head_packing() == HeadPacking::kNone)
     return ScoreInPlace(weights, h, rows, {tile, first, n}, scores, n);
-  ComputeLogits(weights, {tile, first, n}, h, rows, scores, n);
+  const Tile which{tile, first, n};
+  Multiply(weights, PackedTile(weights, which), which, h, rows, scores, n);
 }
 
 }  // namespace wisp

@@ -74,11 +74,15 @@ class NextItemHead {
                     size_t ldy) const;
   float* TileLogits(const RecordContext& context, const Tile& tile) const;
   float* TileMax(const RecordContext& context, const Tile& tile) const;
-  // z [rows, n], rows of it `ldz` apart.
-  void ComputeLogits(const Weights& weights, const Tile& tile, const float* h, size_t rows, float* z, size_t ldz) const;
+  // z [rows, n] of a tile.
+  void ComputeLogits(const RecordContext& context, const Tile& tile, const float* h, float* z) const;
+  const float* PackedTile(const Weights& weights, const Tile& tile) const;
+  // The same with the tile's rows packed; rows of z are `ldz` apart.
+  void Multiply(const Weights& weights, const float* packed, const Tile& tile, const float* h, size_t rows, float* z,
+                size_t ldz) const;
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
   // The rows by which gradients of logits are multiplied, and what the table's own gradient passes: a cosine head's.
-  const float* BackwardRows(const Weights& weights) const;
+  const float* BackwardRows(const RecordContext& context, const Tile& tile) const;
   RowNorm RowNormOf(const Weights& weights, const Tile& tile) const;
   const float* Bias(const Weights& weights, size_t first) const;
 

@@ -8,8 +8,8 @@ NormLayer::NormLayer(const std::vector<ParameterSpec>& parameters, const NormPar
       d_(parameters[which.gain].cols),
       mean_(plan.forward.Reserve<float>(which.bias ? max_rows : 0)),
       rstd_(plan.forward.Reserve<float>(max_rows)),
-      dgain_(plan.backward.Reserve<float>(plan.max_records * d_)),
-      dbias_(plan.backward.Reserve<float>(which.bias ? plan.max_records * d_ : 0)) {}
+      dgain_(plan.ReserveBackward<float>(plan.max_records * d_)),
+      dbias_(plan.ReserveBackward<float>(which.bias ? plan.max_records * d_ : 0)) {}
 
 void NormLayer::Forward(const RecordContext& context, const float* x, float* y) const {
   const Weights& weights = context.weights;

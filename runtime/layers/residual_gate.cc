@@ -10,8 +10,8 @@ ResidualGate::ResidualGate(const Architecture& a, const std::vector<ParameterSpe
   const size_t size = plan.max_rows() * d_;
   gate_ = plan.ReserveInTurn<float>(size);
   branch_ = keeps_branch_ ? plan.ReserveInTurn<float>(size) : gate_;
-  dgate_ = plan.backward.Reserve<float>(size);
-  dbranch_ = plan.backward.Reserve<float>(size);
+  dgate_ = plan.ReserveBackward<float>(size);
+  dbranch_ = plan.ReserveBackward<float>(size);
 }
 
 void ResidualGate::Forward(const RecordContext& context, const float* x, float* branch) const {

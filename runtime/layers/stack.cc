@@ -28,7 +28,7 @@ RowCost CostOf(const Architecture& a) {
 
 Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
              size_t normed_rows, BufferPlan& plan)
-    : d_(a.width), cost_(CostOf(a)), variance_(a, plan) {
+    : d_(a.width), cost_(CostOf(a)), recomputes_(plan.recomputes), variance_(a, plan) {
   const auto num_blocks = static_cast<uint32_t>(a.blocks.size());
   const auto plan_blocks = [&](BufferPlan& into) {
     std::vector<Block> blocks;
@@ -36,23 +36,28 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
     for (uint32_t b = 0; b < num_blocks; ++b) {
       into.BeginBlock();
       blocks.emplace_back(a, ops, parameters, b, variance_, into);
+      into.EndBlock();
     }
     return blocks;
   };
   BufferPlan sizes(plan.use, plan.max_record_rows, plan.max_records, plan.max_rows(), plan.is_host);
+  sizes.recomputes = plan.recomputes;
   plan_blocks(sizes);
-  plan.ReserveTurns(sizes.largest_turn());
+  plan.ReserveTurns(sizes);
   blocks_ = plan_blocks(plan);
   parameters_.resize(num_blocks);
+  for (std::vector<size_t>& own : parameters_) own.reserve(parameters.size() / num_blocks);
   for (size_t p = 0; p < parameters.size(); ++p) {
     if (IsOfBlock(parameters[p].role)) parameters_[parameters[p].block].push_back(p);
   }
   const size_t size = plan.max_rows() * a.width;
+  for (std::vector<Slot<float>>* slots : {&states_, &dstates_}) slots->reserve(num_blocks + 1);
   for (uint32_t b = 0; b <= num_blocks; ++b) {
     // In inference the stream goes to and fro between two.
     const bool reuses = plan.use == GraphUse::kInference && b >= 2;
     states_.push_back(reuses ? states_[b - 2] : plan.forward.Reserve<float>(size));
-    dstates_.push_back(plan.backward.Reserve<float>(size));
+    // No factor is kept where blocks are computed again, and of a gradient that went down a block nothing is read.
+    dstates_.push_back(plan.recomputes && b >= 2 ? dstates_[b - 2] : plan.backward.Reserve<float>(size));
   }
   if (!a.final_norm_epsilon) return;
   final_norm_.emplace(parameters,
@@ -105,14 +110,24 @@ bool Stack::Wanted(size_t block, const FactorSink& sink) const {
   return std::any_of(parameters_[block].begin(), parameters_[block].end(), [&](size_t p) { return sink.Wants(p); });
 }
 
+// To the bit what Forward computed, masks of dropout included: they follow from the record and the site.
+void Stack::ComputeAgain(const RecordContext& context, size_t b) const {
+  const float* x = context.forward(states_[b]);
+  blocks_[b].Begin(context, x, context.rows());
+  blocks_[b].Finish(context, x, context.forward(states_[b + 1]));
+}
+
 void Stack::Backward(const RecordContext& context, const Embedding& embedding, const int32_t* ids,
                      FactorSink& sink) const {
   const bool of_embedding = embedding.Wanted(sink);
   size_t lowest = 0;
   while (!of_embedding && lowest < blocks_.size() && !Wanted(lowest, sink)) ++lowest;
   for (size_t b = blocks_.size(); b-- > lowest;) {
-    blocks_[b].Backward(context, context.forward(states_[b]), context.backward(dstates_[b + 1]),
-                        context.backward(dstates_[b]), sink);
+    const float* x = context.forward(states_[b]);
+    // What the last block computed is there still.
+    if (recomputes_ && b + 1 < blocks_.size()) ComputeAgain(context, b);
+    blocks_[b].Backward(context, x, context.backward(dstates_[b + 1]), context.backward(dstates_[b]), sink);
+    if (recomputes_) sink.EndKept();
   }
   if (of_embedding) embedding.Backward(context, ids, context.backward(dstates_.front()), sink);
 }

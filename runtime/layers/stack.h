@@ -56,9 +56,11 @@ class Stack {
 
  private:
   bool Wanted(size_t block, const FactorSink& sink) const;
+  void ComputeAgain(const RecordContext& context, size_t block) const;
 
   size_t d_;
   RowCost cost_;
+  bool recomputes_;  // BufferPlan::recomputes
   VarianceBuffers variance_;
   std::vector<Block> blocks_;
   std::vector<std::vector<size_t>> parameters_;  // of each block

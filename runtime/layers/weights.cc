@@ -40,7 +40,7 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     Matrix& m = matrices_[i];
     m.first_key_row = FirstKeyRow(a, p);
     // Squares are made of floats.
-    m.in_place = !stored.empty() && stored[i].blocks.data != nullptr && !item_variance_;
+    m.in_place = i < stored.size() && stored[i].blocks.data != nullptr && !item_variance_;
     if (m.in_place) continue;
     m.first = size_;
     if (m.first_key_row > 0) size_ += AlignedSize(ops.packed_size(m.first_key_row, p.cols));

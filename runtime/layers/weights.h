@@ -57,7 +57,7 @@ size_t FirstKeyRow(const Architecture& architecture, const ParameterSpec& parame
 size_t SquaredRows(const Architecture& architecture, const ParameterSpec& parameter);
 
 // Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the
-// catalogue, or halves and blocks, which are scored where they lie.
+// catalogue, or halves and blocks, which are scored where they lie and in training widened tile by tile.
 enum class HeadPacking { kTiles, kNone };
 
 // What is best for scoring: halves are packed only where that makes them smaller (over 8-bit integers), blocks only
@@ -65,13 +65,19 @@ enum class HeadPacking { kTiles, kNone };
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& architecture,
                            const ParameterSource& source);
 
+// Room in a worker's buffers for some rows of a matrix as floats, and for the same packed (widened.h).
+struct WidenedRoom {
+  Slot<float> rows, packed;
+};
+
 // Where each packed matrix lies; made once per architecture and op table.
 class PackPlan {
  public:
   PackPlan() = default;
   // A graph without a next-item head has no tiles, whatever `head` says.
   // `keeps_unit_rows`: the unit rows of a cosine head's table are kept, for a backward pass.
-  // `stored`: of each parameter, or empty. Matrices that are blocks there are multiplied where they lie, not packed.
+  // `stored`: of each parameter or the first of them. Matrices that are blocks there are multiplied where they lie, not
+  // packed.
   [[gnu::cold]] PackPlan(const kernels::OpTable& ops, const Architecture& architecture,
                          HeadPacking head = HeadPacking::kTiles, bool keeps_unit_rows = false,
                          std::span<const StoredTensor> stored = {});
@@ -83,6 +89,9 @@ class PackPlan {
   bool is_in_place(size_t parameter) const { return matrices_[parameter].in_place; }
   size_t tile_stride() const { return tile_stride_; }  // floats between packed head tiles
   HeadPacking head_packing() const { return head_; }
+  // Of a graph for training: where rows of what is not floats are widened. None in inference.
+  const std::optional<WidenedRoom>& widened() const { return widened_; }
+  void WidenIn(const WidenedRoom& room) { widened_ = room; }
   // What does not change with the weights, and where it begins.
   const Constants& constants() const { return constants_; }
   size_t constants_offset() const { return constants_offset_; }
@@ -132,6 +141,7 @@ class PackPlan {
   size_t size_ = 0, tile_stride_ = 0;
   std::optional<size_t> head_parameter_;
   HeadPacking head_ = HeadPacking::kNone;
+  std::optional<WidenedRoom> widened_;
   std::optional<size_t> item_variance_, parameter_variance_;
   Constants constants_;
   size_t constants_offset_ = 0, width_ = 0;

@@ -213,15 +213,7 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
   room.assign(FlatSize(impl_->parameters), 0.0f);
   for (size_t i = 0; i < impl_->tensors.size(); ++i) {
     const ParameterSpec& p = impl_->parameters[i];
-    const StoredTensor& tensor = impl_->tensors[i];
-    float* to = room.data() + p.offset;
-    if (tensor.blocks.data != nullptr) {
-      kernels::WidenBlocks(tensor.blocks, 0, p.rows, p.cols, to);
-    } else if (tensor.halves != nullptr) {
-      std::transform(tensor.halves, tensor.halves + p.size(), to, kernels::ToFloat);
-    } else {
-      std::copy_n(tensor.floats, p.size(), to);
-    }
+    CopyAsFloats(p, impl_->tensors[i], room.data() + p.offset);
   }
   return room;
 }

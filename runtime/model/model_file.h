@@ -107,7 +107,11 @@ Status CheckDatasetName(const std::string& name);
 struct ModelContents {
   Architecture architecture;
   std::optional<ClassifierDescription> classifier;  // with a head of classes, and only then
-  std::span<const float> weights;       // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
+  std::span<const float> weights;  // FlatSize(ParametersOf(architecture)) floats; gaps are written as zeros
+  // Where `weights` begins in that layout, and where the parameters before it lie, in their order. An adapter's file
+  // holds none of these.
+  size_t first_weight = 0;
+  std::span<const StoredTensor> before = {};
   std::vector<std::string> item_keys;   // outside identifiers, unique, num_items or none
   std::vector<std::string> item_names;  // for people, num_items or none
   std::vector<int32_t> retired;         // items that are never recommended, ascending; not all

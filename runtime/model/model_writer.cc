@@ -208,9 +208,10 @@ Result<AlignedArray<std::byte>> BlocksOf(const std::string& path, const Paramete
 // What is written of a parameter: its floats where they lie, or a copy in another type.
 class StoredArray {
  public:
-  static Result<StoredArray> Of(const std::string& path, const ModelContents& contents, const ParameterSpec& p) {
+  static Result<StoredArray> Of(const std::string& path, const ModelContents& contents, size_t index,
+                                const ParameterSpec& p) {
     StoredArray array;
-    const std::span<const float> values = contents.weights.subspan(p.offset, p.size());
+    const std::span<const float> values = array.FloatsOf(contents, index, p);
     if (!metadata::AllFinite(values))
       return InvalidArgument(path, ": tensor ", p.name, " holds a number that is not finite");
     const schema::ElementType type = TypeOf(contents, p);
@@ -227,6 +228,17 @@ class StoredArray {
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
+  // Where they lie, or widened.
+  std::span<const float> FloatsOf(const ModelContents& contents, size_t index, const ParameterSpec& p) {
+    if (p.offset >= contents.first_weight) return contents.weights.subspan(p.offset - contents.first_weight, p.size());
+    const StoredTensor& tensor = contents.before[index];
+    if (tensor.floats != nullptr) return {tensor.floats, p.size()};
+    floats_.resize(p.size());
+    CopyAsFloats(p, tensor, floats_.data());
+    return floats_;
+  }
+
+  std::vector<float> floats_;
   std::vector<kernels::Half> halves_;
   AlignedArray<std::byte> blocks_;
   std::span<const std::byte> bytes_;
@@ -269,12 +281,20 @@ ModelContents AsAdapter(const ModelContents& contents) {
 
 Status Write(const std::string& path, const ModelContents& contents) {
   WISP_RETURN_IF_ERROR(CheckContents(path, contents));
-  WISP_RETURN_IF_ERROR(CheckSizes(path, contents, FlatSize(ParametersOf(contents.architecture))));
+  WISP_RETURN_IF_ERROR(
+      CheckSizes(path, contents, FlatSize(ParametersOf(contents.architecture)) - contents.first_weight));
   const std::vector<ParameterSpec> parameters = StoredParameters(contents.architecture);
+  const size_t before =
+      parameters.size() == 0 || parameters.front().offset >= contents.first_weight
+          ? 0
+          : static_cast<size_t>(std::count_if(parameters.begin(), parameters.end(),
+                                              [&](const auto& p) { return p.offset < contents.first_weight; }));
+  if (before > contents.before.size())
+    return InvalidArgument(path, ": its weights begin behind its tensor ", parameters[contents.before.size()].name);
   std::vector<StoredArray> stored;
   std::vector<std::span<const std::byte>> arrays;
-  for (const ParameterSpec& p : parameters) {
-    WISP_ASSIGN_OR_RETURN(StoredArray array, StoredArray::Of(path, contents, p));
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    WISP_ASSIGN_OR_RETURN(StoredArray array, StoredArray::Of(path, contents, i, parameters[i]));
     arrays.push_back(stored.emplace_back(std::move(array)).bytes());
   }
   FlatBufferBuilder builder;

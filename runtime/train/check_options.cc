@@ -104,6 +104,27 @@ Status ValidateTrains(const Architecture& a, const TrainingOptions& o) {
   return OkStatus();
 }
 
+Status ValidateBase(const Architecture& a, const TrainingOptions& o) {
+  if (o.base.empty()) return OkStatus();
+  if (const size_t most = NumReadable(a, o); o.base.size() > most)
+    return InvalidArgument("the base that is read where it is stored has ", o.base.size(), " parameters, allowed are ",
+                           most, ", those that stand before all that this run trains");
+  return OkStatus();
+}
+
+Status ValidateRecompute(const Architecture& a, const TrainingOptions& o) {
+  if (!o.recompute_blocks) return OkStatus();
+  const std::string is = "blocks that are computed again (recompute_blocks) ";
+  if (!o.device.memory.is_host()) return Unsupported(is, "are of training on the processor");
+  if (a.re_attention == ReAttention::kOn)
+    return Unsupported(is, "are not offered with Re-Attention, whose variances pass through all blocks");
+  if (IsPrivate(o) && (o.privacy.norm_form == NormForm::kGram || o.privacy.norm_form == NormForm::kIntegers))
+    return Unsupported(is,
+                       "do not go with norm_form gram or integers, which need what all blocks computed; allowed are "
+                       "automatic and formed");
+  return OkStatus();
+}
+
 Status ValidateAverage(const TrainingOptions& o) {
   if (o.ema_decay >= 0 && o.ema_decay < 1) return OkStatus();
   return InvalidArgument("ema_decay is ", o.ema_decay, ", allowed is 0 <= decay < 1");
@@ -198,9 +219,11 @@ Status Trainer::Check(const Architecture& a, std::span<const float> weights, std
   WISP_RETURN_IF_ERROR(Validate(a));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
-  if (weights.size() != FlatSize(ParametersOf(a))) {
-    return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", FlatSize(ParametersOf(a)));
-  }
+  WISP_RETURN_IF_ERROR(ValidateBase(a, o));
+  WISP_RETURN_IF_ERROR(ValidateRecompute(a, o));
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  if (const size_t held = FlatSize(parameters) - FirstHeld(parameters, o); weights.size() != held)
+    return InvalidArgument("weights have ", weights.size(), " numbers, the architecture ", held);
   if (o.method == Method::kDpFp) WISP_RETURN_IF_ERROR(CheckDpFp(a, o));
   if (IsPrivate(o)) WISP_RETURN_IF_ERROR(CheckPrivate(o));
   if (IsPaper(o) && records.empty()) return InvalidData("there is no record to train on");

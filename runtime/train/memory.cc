@@ -49,6 +49,8 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
   WISP_RETURN_IF_ERROR(Validate(a));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
+  WISP_RETURN_IF_ERROR(ValidateBase(a, o));
+  WISP_RETURN_IF_ERROR(ValidateRecompute(a, o));
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
@@ -85,7 +87,7 @@ Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size
   if (o.num_records_public == 0) o.num_records_public = static_cast<uint32_t>(num_records);
   if (o.method == Method::kDpFp) o.sampling = Sampling::kPoisson;
   const std::unique_ptr<Graph> graph = MakeGraph(architecture, o.device, GraphOf(architecture, o));
-  const size_t size = FlatSize(graph->parameters());
+  const size_t size = FlatSize(graph->parameters()) - FirstHeld(graph->parameters(), o);
   const bool has_variances = IsPrivate(o) && architecture.re_attention == ReAttention::kOn;
   const ListRoom lists = PlanLists(o, num_records);
   const bool is_host = o.device.memory.is_host();

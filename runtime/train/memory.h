@@ -56,11 +56,12 @@ struct TrainingMemory {
 
 // Equal to Trainer::memory() of a trainer of these options and so many records, before its first step and (but for
 // growth) after any. Allocates none of it and reads no weights. Of `options` read: method, optimizer, ema_decay,
-// num_threads, num_negatives, re_attention.source, trained_part, dropout, cache_at_most; of phantom training norm_form;
-// rgp; of fest and adafest+ how many sparse.rows there are; of adafest(+) the map's options, expected_batch,
-// num_records_public (0: num_records) and the noise multiplier; of DP-FP mode, micro_batches, expected_batch and
-// num_records_public (its lists are planned for records_at_most). kInvalidArgument and the like where Trainer::Check
-// would refuse these, but for printed Re-Attention without frequencies, on which no figure depends.
+// num_threads, num_negatives, re_attention.source, trained_part, dropout, cache_at_most, base, recompute_blocks; of
+// phantom training norm_form; rgp; of fest and adafest+ how many sparse.rows there are; of adafest(+) the map's
+// options, expected_batch, num_records_public (0: num_records) and the noise multiplier; of DP-FP mode, micro_batches,
+// expected_batch and num_records_public (its lists are planned for records_at_most). kInvalidArgument and the like
+// where Trainer::Check would refuse these, but for printed Re-Attention without frequencies, on which no figure
+// depends.
 Result<TrainingMemory> PlanTrainingMemory(const Architecture& architecture, size_t num_records,
                                           const TrainingOptions& options);
 

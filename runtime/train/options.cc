@@ -135,6 +135,40 @@ uint32_t LongestRecord(const Architecture& a, uint32_t cut_to) {
   return cut_to > 0 ? std::min(cut_to, a.max_length) : a.max_length;
 }
 
+size_t FirstHeld(const std::vector<ParameterSpec>& parameters, const TrainingOptions& o) {
+  return o.base.empty() ? 0 : parameters[o.base.size()].offset;
+}
+
+std::vector<StoredTensor> TensorsOf(const std::vector<ParameterSpec>& parameters, std::span<const StoredTensor> base,
+                                    const float* held) {
+  std::vector<StoredTensor> tensors(base.begin(), base.end());
+  tensors.reserve(parameters.size());
+  const size_t first = base.size() < parameters.size() ? parameters[base.size()].offset : 0;
+  for (size_t i = base.size(); i < parameters.size(); ++i)
+    tensors.push_back({.floats = held + (parameters[i].offset - first)});
+  return tensors;
+}
+
+size_t NumReadable(const Architecture& a, const TrainingOptions& o) {
+  if (!o.device.memory.is_host() || a.re_attention == ReAttention::kOn || o.num_negatives > 0 ||
+      o.method == Method::kDpFp || IsSparse(o.method))
+    return 0;
+  const std::vector<ParameterSpec> parameters = ParametersOf(a);
+  const TrainedSet trained = TrainedBy(parameters, o);
+  return trained.parameters().empty() ? 0 : trained.parameters().front();
+}
+
+namespace {
+
+// A table that is not floats is widened tile by tile.
+HeadPacking HeadOf(const Architecture& a, std::span<const StoredTensor> base) {
+  if (base.empty()) return HeadPacking::kTiles;
+  const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
+  return table && *table < base.size() && base[*table].floats == nullptr ? HeadPacking::kNone : HeadPacking::kTiles;
+}
+
+}  // namespace
+
 GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
   if (!o.device.memory.is_host()) return {.num_negatives = o.num_negatives, .max_records = RecordsOnDevice(a, o)};
   const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
@@ -142,9 +176,17 @@ GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
   cut.max_length = LongestRecord(a, o.cut_to);
   // Texts are mostly far shorter than the longest: as many pass as fill the rows.
   constexpr size_t kTexts = 32;
+  if (o.recompute_blocks)
+    return {.num_negatives = o.num_negatives,
+            .head = HeadOf(a, o.base),
+            .stored = o.base,
+            .recompute_blocks = true,
+            .max_length = cut.max_length};
   if (a.head.kind == HeadKind::kClasses && o.rows_at_once == 0 && rows > 1)
-    return {.max_records = kTexts, .max_rows = rows, .max_length = cut.max_length};
+    return {.stored = o.base, .max_records = kTexts, .max_rows = rows, .max_length = cut.max_length};
   return {.num_negatives = o.num_negatives,
+          .head = HeadOf(a, o.base),
+          .stored = o.base,
           .max_records = RecordsOfRows(cut, o.num_negatives, rows),
           .max_length = cut.max_length};
 }

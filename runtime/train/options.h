@@ -97,6 +97,10 @@ struct TrainingOptions {
   float ema_decay = 0;              // 0: no weight averaging
   // ModelFile::content_hash() of the start, 0: none; a checkpoint is gone on with from the same only.
   uint64_t base_model_hash = 0;
+  // On the host: where the parameters that stand before all that trains lie, in the file of the base: all of it beside
+  // an adapter, its tables where blocks train. The run reads them there, as they are stored, and holds none of them:
+  // the weights that it starts from and ends with begin at FirstHeld. Must outlive the run. Empty: it holds all.
+  std::span<const StoredTensor> base = {};
   uint64_t seed = 1;  // shuffling, dropout and (unless private and secure) sampling
   // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
   size_t num_threads = 0;
@@ -104,6 +108,10 @@ struct TrainingOptions {
   // changes. 0: 256 where the matrices take more than 1 MB, else one record; of texts that are classified up to 32 that
   // have 256 rows together; on a device as many records as have gradients of 32 MB together.
   size_t rows_at_once = 0;
+  // Of each block its input alone is kept in a record's forward pass, and the block is computed again in the backward
+  // pass: less memory for a third more time. Records pass one by one, and their gradients are formed (NormForm). On the
+  // host, without Re-Attention. No bit changes but by that form.
+  bool recompute_blocks = false;
   // Where nothing below a classifier's pooler trains, what is pooled of each record is kept, a vector of the model's
   // width, if all of them take no more bytes than this; else it is computed in each step. No bit depends on it. On a
   // device nothing is kept.
@@ -133,6 +141,14 @@ bool HasGradients(const TrainingOptions& options);
 
 // Positions of the longest record that a run takes which cuts records to so many, 0 for none.
 uint32_t LongestRecord(const Architecture& architecture, uint32_t cut_to);
+
+// Where the weights that a run holds begin in the flat layout of all (ParametersOf): behind those of `base`.
+size_t FirstHeld(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
+// Where all of a run's parameters lie: `base`, and behind it `held`, the weights that the run holds.
+std::vector<StoredTensor> TensorsOf(const std::vector<ParameterSpec>& parameters, std::span<const StoredTensor> base,
+                                    const float* held);
+// How many parameters of a base a run of these can read where they are stored: TrainingOptions::base at most.
+size_t NumReadable(const Architecture& architecture, const TrainingOptions& options);
 
 // What the run's graph is made with. Its room follows from the architecture and the options, never from the data.
 GraphOptions GraphOf(const Architecture& architecture, const TrainingOptions& options);

@@ -150,8 +150,13 @@ bool CanMultiplyIntegers(const Architecture& a, const TrainingOptions& o) {
 
 bool MultipliesIntegers(const Architecture& a, const TrainingOptions& o) {
   if (o.privacy.norm_form != NormForm::kAutomatic && o.privacy.norm_form != NormForm::kIntegers) return false;
+  if (o.recompute_blocks) return false;  // it keeps factors of all blocks
   if (!CanMultiplyIntegers(a, o)) return false;
   if (o.privacy.norm_form == NormForm::kIntegers) return true;
+  // An adapter's products are narrow: forming them is less work than making both of their sides integers, and a record
+  // keeps less. MiniLM with --lora 8, one text of SST-2: 3.8 ms for 4.1 (EPYC with AVX-512, November 2026); GPT-2's
+  // 1,024 positions: 5 MB for 318.
+  if (a.adapter) return false;
   // A record's formed gradient of so many numbers lies beyond the second-level cache; of fewer, forming it is cheap.
   constexpr size_t kFormed = size_t{1} << 20;
   const std::vector<ParameterSpec> parameters = ParametersOf(a);

@@ -30,7 +30,6 @@ uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) 
   return Hash64(std::as_bytes(std::span(parts)));
 }
 
-// What was allocated is given back.
 Status NoRoom(const Architecture& architecture, size_t num_records, const TrainingOptions& options) {
   const Result<TrainingMemory> plan = PlanTrainingMemory(architecture, num_records, options);
   return IoError(
@@ -62,6 +61,8 @@ struct Trainer::Worker {
   size_t num_targets = 0, num_dropped = 0, num_clipped = 0;
 };
 
+Trainer::~Trainer() = default;
+
 Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architecture, std::span<const float> weights,
                                                  std::span<const Record> records, const TrainingOptions& given) {
   TrainingOptions options = given;
@@ -72,8 +73,8 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
   if (MultipliesIntegers(architecture, options)) options.privacy.norm_form = NormForm::kIntegers;  // for RunIdentity
   const bool secure = options.method != Method::kOrdinary && !options.privacy.reproducible_seed;
   const uint64_t seed = options.privacy.reproducible_seed.value_or(options.seed);
-  // Stream 0 samples; streams 1.. are the workers' noise.
-  std::vector<RandomStream> streams;
+  std::vector<RandomStream> streams;  // 0 samples; 1.. are the workers' noise
+  streams.reserve(options.num_threads + 1);
   for (size_t i = 0; i <= options.num_threads; ++i) {
     if (secure) {
       WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());
@@ -112,7 +113,11 @@ Trainer::Trainer(const Architecture& architecture, std::span<const float> weight
       records_(records),
       workers_(options.num_threads, options.executor),
       weights_(weights.size(), options.device.memory),
-      packed_(graph_->base(), weights_.data(), PackedWeights::Packing::kLater),
+      first_held_(FirstHeld(graph_->parameters(), options)),
+      tensors_(options.base.empty() ? std::vector<StoredTensor>()
+                                    : TensorsOf(graph_->parameters(), options.base, weights_.data())),
+      packed_(graph_->base(), tensors_.empty() ? weights_.data() : ParameterSource(tensors_),
+              PackedWeights::Packing::kLater),
       ema_(options.ema_decay > 0 ? weights.size() : 0, options.device.memory),
       on_host_(options.device.memory.is_host() ? 0 : weights.size()),
       sampling_stream_(std::move(streams[0])) {
@@ -201,7 +206,7 @@ void Trainer::ForParts(const F& part) {
   is_host() ? workers_.Run(part) : part(0);
 }
 
-// One by one, whatever the others are: what one record is changes what is done with no other.
+// What one record is changes what is done with no other.
 void Trainer::KeepTrainable() {
   const auto trainable = [this](const Record& record) {
     return IsTrainable(graph_->architecture(), record, LongestRecord(graph_->architecture(), options_.cut_to));
@@ -211,8 +216,6 @@ void Trainer::KeepTrainable() {
   num_left_out_ = records_.size() - trainable_.size();
   records_ = trainable_;
 }
-
-Trainer::~Trainer() = default;
 
 TrainingMemory Trainer::memory() const {
   TrainingMemory m{.weights = weights_.allocated_bytes() + ema_.allocated_bytes() + on_host_.size() * sizeof(float),
@@ -299,8 +302,7 @@ void Trainer::DrawGradientBatch() {
   }
 }
 
-// Longest first to the least loaded worker: balanced, and the same for the same batch. DP-FP's texts are short: the
-// workers take them in turns (RunRecords).
+// Longest first to the least loaded worker: the same for the same batch. DP-FP's texts are taken in turns (RunRecords).
 void Trainer::AssignBatch() {
   for (auto& w : worker_state_) {
     w->records.clear();
@@ -334,7 +336,6 @@ void Trainer::RunRecords(size_t index) {
   RunWaiting(index);
 }
 
-// With those that wait, where it still fits.
 void Trainer::AddRecord(size_t index, uint32_t i) {
   Worker& worker = *worker_state_[index];
   const Record& whole = records_[i];
@@ -371,21 +372,21 @@ void Trainer::RunWaiting(size_t index) {
 // One range of the step's gradient: optimizer, average.
 void Trainer::Apply(const Change& change) {
   const ParameterSpec& p = graph_->parameters()[change.parameter];
-  float* weights = weights_.data() + p.offset + change.first;
+  float* weights = weights_.data() + (p.offset - first_held_) + change.first;
   const size_t offset = trained_.offset(change.parameter) + change.first, n = change.n;
   if (change.row_J != nullptr) {  // averages are not offered with it (ValidateSparse)
     return optimizer_->UpdateRows(p, offset, change.gradient, n, change.row_J, rate_, step_, weights);
   }
   optimizer_->Update(p.shape, offset, change.gradient, n, rate_, step_, weights);
   if (ema_.size() == 0) return;
-  float* average = ema_.data() + p.offset + change.first;
+  float* average = ema_.data() + (p.offset - first_held_) + change.first;
   // The first steps would otherwise remember the start for ever: decay grows towards its final value.
   const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
   graph_->ops().scale({.x = average, .y = average, .n = n, .a = decay, .store = kernels::Store::kAssign});
   graph_->ops().scale({.x = weights, .y = average, .n = n, .a = 1 - decay, .store = kernels::Store::kAdd});
 }
 
-// The variances are parameters that no gradient trains: averaged weights keep those of the newest.
+// No gradient trains variances: averaged weights keep those of the newest.
 void Trainer::KeepVariances() {
   for (const ParameterSpec& p : graph_->parameters()) {
     const bool variance = p.role == ParameterRole::kItemVariance || p.role == ParameterRole::kParameterVariance;

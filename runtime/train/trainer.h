@@ -65,7 +65,8 @@ class Trainer {
   static Status Check(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
                       const TrainingOptions& options);
 
-  // `weights` is the start, flat layout. `records` must outlive the trainer, and so must what they point at.
+  // `weights` is the start, flat layout; with options.base from FirstHeld on. `records` must outlive the trainer, and
+  // so must what they point at.
   static Result<std::unique_ptr<Trainer>> Create(const Architecture& architecture, std::span<const float> weights,
                                                  std::span<const Record> records, const TrainingOptions& options);
   ~Trainer();
@@ -88,8 +89,8 @@ class Trainer {
   size_t num_left_out() const { return num_left_out_; }
   // The run's name in the ledger; after Restore that of the run that goes on.
   const std::string& run() const { return options_.privacy.run; }
-  // In host memory, as long as the trainer; of a run on a device a copy of what they are now, which the next call of
-  // either takes over. Then CheckDevice says whether they could be copied.
+  // Those that the run holds (FirstHeld). In host memory, as long as the trainer; of a run on a device a copy of what
+  // they are now, which the next call of either takes over. Then CheckDevice says whether they could be copied.
   std::span<const float> weights() const { return OnHost(weights_); }
   // The averaged weights where ema_decay > 0, else the current ones.
   std::span<const float> final_weights() const { return OnHost(ema_.size() > 0 ? ema_ : weights_); }
@@ -115,6 +116,12 @@ class Trainer {
   // where the ledger does not hold the charges of its steps: what they cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
 
+  // No step comes any more: gives back sums and moments, and what gradient methods keep.
+  void EndSteps() {
+    release_.reset();
+    optimizer_.reset();
+  }
+
   // What this object holds, known before the first step and the same after it (DP-AdaFEST's sums grow with the rows
   // that it selects). PlanTrainingMemory says it before there is a trainer, and how far that growth may go.
   TrainingMemory memory() const;
@@ -130,6 +137,7 @@ class Trainer {
   std::string Config() const { return RunIdentity(options_, records_.size(), noise_variance_.has_value()); }
   uint64_t SavedSeed() const;
   std::vector<float> MomentOf(const std::vector<float>& saved) const;
+  std::vector<float> HeldOf(const std::vector<float>& saved) const;
   // What a checkpoint has of a flat buffer, and back into one.
   bool keeps_trained() const { return graph_->architecture().adapter.has_value(); }
   std::vector<float> Kept(const AlignedArray<float>& flat) const;
@@ -174,7 +182,9 @@ class Trainer {
   std::vector<Record> trainable_;  // of records_, where some are not
   size_t num_left_out_ = 0;
   Workers workers_;
-  AlignedArray<float> weights_;
+  AlignedArray<float> weights_;        // those that the run holds
+  size_t first_held_;                  // where they begin (FirstHeld)
+  std::vector<StoredTensor> tensors_;  // of all parameters
   PackedWeights packed_;
   AlignedArray<float> ema_;
   mutable std::vector<float> on_host_;           // of a run on a device: room for the weights that are asked for

@@ -23,7 +23,7 @@ std::vector<float> Trainer::Kept(const AlignedArray<float>& flat) const {
   std::vector<float> all = CopyOf(flat);
   if (!keeps_trained()) return all;
   std::vector<float> kept(trained_.size());
-  trained_.Gather(graph_->parameters(), all, kept);
+  trained_.Gather(graph_->parameters(), all, kept, first_held_);
   return kept;
 }
 
@@ -31,7 +31,7 @@ void Trainer::TakeKept(const std::vector<float>& kept, AlignedArray<float>& flat
   const kernels::Memory& memory = options_.device.memory;
   if (!keeps_trained()) return memory.copy_in(flat.data(), kept.data(), kept.size() * sizeof(float));
   std::vector<float> all = CopyOf(flat);
-  trained_.Scatter(graph_->parameters(), kept, all);
+  trained_.Scatter(graph_->parameters(), kept, all, first_held_);
   memory.copy_in(flat.data(), all.data(), all.size() * sizeof(float));
 }
 
@@ -69,10 +69,16 @@ checkpoint_parts::Streams Trainer::AllStreams() {
 
 // Up to wisp 0.1.0 a moment spanned all parameters, whether the run trained them or not.
 std::vector<float> Trainer::MomentOf(const std::vector<float>& saved) const {
-  if (saved.size() == trained_.size() || saved.size() != weights_.size()) return saved;
+  if (saved.size() == trained_.size() || saved.size() != FlatSize(graph_->parameters())) return saved;
   std::vector<float> moment(trained_.size());
   trained_.Gather(graph_->parameters(), saved, moment);
   return moment;
+}
+
+// Up to wisp 0.1.0 weights were all of them, those that the run reads in its base's file too.
+std::vector<float> Trainer::HeldOf(const std::vector<float>& saved) const {
+  if (first_held_ == 0 || saved.size() != FlatSize(graph_->parameters())) return saved;
+  return {saved.begin() + static_cast<std::ptrdiff_t>(first_held_), saved.end()};
 }
 
 Status Trainer::Restore(const Checkpoint& c) {
@@ -93,11 +99,12 @@ Status Trainer::Restore(const Checkpoint& c) {
     return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
   const size_t kept = keeps_trained() ? trained_.size() : weights_.size();
-  WISP_RETURN_IF_ERROR(CheckSize("weights", c.weights.size(), kept));
+  const std::vector<float> weights = HeldOf(c.weights), average = HeldOf(c.average);
+  WISP_RETURN_IF_ERROR(CheckSize("weights", weights.size(), kept));
   const std::vector<float> first = MomentOf(c.first_moment), second = MomentOf(c.second_moment);
   WISP_RETURN_IF_ERROR(CheckSize("first moment", first.size(), optimizer_ ? optimizer_->first().size() : 0));
   WISP_RETURN_IF_ERROR(CheckSize("second moment", second.size(), optimizer_ ? optimizer_->second().size() : 0));
-  WISP_RETURN_IF_ERROR(CheckSize("average", c.average.size(), ema_.size() > 0 ? kept : 0));
+  WISP_RETURN_IF_ERROR(CheckSize("average", average.size(), ema_.size() > 0 ? kept : 0));
   if (is_private()) {
     WISP_RETURN_IF_ERROR(checkpoint_parts::CheckTuning(c, options_.privacy.run));
     WISP_RETURN_IF_ERROR(checkpoint_parts::CheckPaid(*options_.privacy.ledger, c));
@@ -117,7 +124,7 @@ Status Trainer::Restore(const Checkpoint& c) {
   if (head_ && !head_->Restore(c.head_releases))
     return InvalidData("checkpoint: its head's releases are not those of such a run");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Restore(AllStreams(), c));
-  TakeKept(c.weights, weights_);
+  TakeKept(weights, weights_);
   packed_once_ = false;
   if (pooled_) pooled_->Forget();
   if (optimizer_) {
@@ -125,7 +132,7 @@ Status Trainer::Restore(const Checkpoint& c) {
     memory.copy_in(optimizer_->first().data(), first.data(), first.size() * sizeof(float));
     memory.copy_in(optimizer_->second().data(), second.data(), second.size() * sizeof(float));
   }
-  if (ema_.size() > 0) TakeKept(c.average, ema_);
+  if (ema_.size() > 0) TakeKept(average, ema_);
   std::copy(c.order.begin(), c.order.end(), order_.begin());
   order_next_ = c.order_next;
   step_ = c.step;

@@ -62,8 +62,8 @@ def cosine():
     return table("runtime/layers/next_item_head.cc", [
         ("cosine-table-gradient-without-its-norm", "NextItemHead::RowNormOf",
          "if (weights.unit_gain() == nullptr) return {};", "return {};", GRADIENTS),
-        ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows", "weights.unit_gain() == nullptr ?",
-         "true ?", GRADIENTS),
+        ("cosine-gradient-through-the-table-as-it-is", "NextItemHead::BackwardRows",
+         "if (weights.unit_gain() != nullptr)", "if (false)", GRADIENTS),
     ]) + table("runtime/layers/recommender.cc", [
         ("cosine-of-states-as-they-are", "Recommender::ForHead", "if (!is_cosine_) return h;", "return h;", SCORES),
     ]) + table("runtime/gradients/sparse_gradients.cc", [

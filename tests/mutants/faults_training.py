@@ -395,6 +395,14 @@ def records_together():
          "values_.data() + 0 * b", classifiers),
         ("representation-of-the-first-record", "HeadPass::AddWaiting",
          "waiting.h.data() + b * graph_->architecture().width", "waiting.h.data()", classifiers),
+    ]) + table("runtime/gradients/rgp_gradients.cc", [
+        ("inputs-of-a-block-computed-later", "RgpGradients::EndKept", "if (head_open_) FinishHead();", "",
+         recommenders),
+    ]) + table("runtime/layers/stack.cc", [
+        ("blocks-not-computed-again", "Stack::Backward", "ComputeAgain(context, b);", ";", recommenders),
+    ]) + table("runtime/layers/widened.cc", [
+        ("tiles-of-the-first-rows", "FloatRows", "weights.source.blocks(parameter), first, n",
+         "weights.source.blocks(parameter), 0, n", "base_in_file_test:BaseInFile.TrainsAsBesideTheSameWeightsInMemory"),
     ]) + table("runtime/layers/classifier.cc", [
         ("gradient-at-the-first-record", "Classifier::PoolBackward", ".to_R = context.begin_on_device_B",
          ".to_R = nullptr", classifiers),

@@ -105,6 +105,7 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (a.num_records_public) r.options.num_records_public = *a.num_records_public;
   if (a.learning_rate) r.options.optimizer.learning_rate = static_cast<float>(*a.learning_rate);
   r.options.num_threads = a.threads;
+  if (a.recompute_blocks) r.options.recompute_blocks = true;
   r.options.privacy.reproducible_seed = a.reproducible_noise_seed;
   return OkStatus();
 }
@@ -160,6 +161,7 @@ class ClassifyTrainCommand {
       progress.Update(p.step, p.num_steps, LossInWords(p) + saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
+    job.started = [this] { start_weights_ = std::vector<float>(); };
     const Result<JobResult> result = fine_tune_->Run(
         std::move(job), {.path = a_.out,
                          .contents = Contents(),
@@ -343,6 +345,13 @@ class ClassifyTrainCommand {
       architecture_.adapter->has_head = !base()->is_classifier();
     }
     WISP_RETURN_IF_ERROR(Validate(architecture_));
+    if (base() != nullptr && NumReadable(architecture_, recipe_.options) > 0) {
+      StartBesideBase start =
+          StartBeside(*base(), architecture_, recipe_.options, recipe_.initialisation, recipe_.seed);
+      recipe_.options.base = start.base;
+      start_weights_ = std::move(start.held);
+      return OkStatus();
+    }
     start_weights_.resize(FlatSize(ParametersOf(architecture_)));
     auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(architecture_, recipe_.initialisation, random, start_weights_);

@@ -9,6 +9,7 @@
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/noise/exact_sum.h"
 #include "runtime/train/dp_fp_report.h"
+#include "runtime/train/run/fine_tune.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/device.h"
 #include "tools/wisp/recipe/classify_recipe.h"
@@ -124,7 +125,14 @@ Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, Tra
   return FillInNoise(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0}, o);
 }
 
-Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) {
+// What `wisp train` makes of --lora.
+std::optional<AdapterSpec> AdapterOf(const InspectArguments& a, const std::optional<AdapterSpec>& of_recipe) {
+  if (!a.lora) return of_recipe;
+  return AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
+}
+
+Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
+  Architecture architecture = model.architecture();
   TrainingOptions options;
   Recipe recipe;
   uint32_t num_rows = a.rows.value_or(0);
@@ -134,9 +142,10 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     options.privacy.noise_multiplier = recipe.goal.noise_multiplier.value_or(0);
     if (!a.rows) num_rows = recipe.rows.count;
     if (recipe.architecture.re_attention == ReAttention::kOn) architecture.re_attention = ReAttention::kOn;
-    if (recipe.adapter) architecture.adapter = recipe.adapter;
     if (recipe.text) options.cut_to = recipe.text->max_length;
   }
+  if (const auto adapter = AdapterOf(a, recipe.adapter)) architecture.adapter = adapter;
+  if (a.recompute_blocks) options.recompute_blocks = true;
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
   options.device = device.device;
@@ -159,6 +168,8 @@ Result<Json> PlanTraining(const InspectArguments& a, Architecture architecture) 
     options.sparse.rows = rows;
   }
   const uint32_t records = RecordsOf(a, options.num_records_public);
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  options.base = BaseBeside(model, architecture, options);
   WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(architecture, records, options));
   Json j = MemoryJson(memory, IsAdaptive(options.method));
   if (!a.method.empty()) j["method"] = a.method;
@@ -211,11 +222,12 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
 }
 
 // What `wisp classify train` makes of an encoder or a classifier.
-Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe) {
+Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe,
+                           const std::optional<AdapterSpec>& adapter) {
   Architecture a = base.architecture();
   if (!base.is_classifier()) a = WithClasses(a, static_cast<uint32_t>(recipe.classes.size()));
-  if (!recipe.adapter) return a;
-  a.adapter = recipe.adapter;
+  if (!adapter) return a;
+  a.adapter = adapter;
   a.adapter->has_head = !base.is_classifier();
   return a;
 }
@@ -255,8 +267,11 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
     return InvalidArgument("expected_batch (--batch) is ", recipe.options.expected_batch, ", more than the ", known,
                            " records");
   }
-  WISP_ASSIGN_OR_RETURN(const TrainingMemory m,
-                        PlanTrainingMemory(TrainedBeside(file, recipe), records, recipe.options));
+  const Architecture architecture = TrainedBeside(file, recipe, AdapterOf(a, recipe.adapter));
+  WISP_RETURN_IF_ERROR(Validate(architecture));
+  if (a.recompute_blocks) recipe.options.recompute_blocks = true;
+  recipe.options.base = BaseBeside(file, architecture, recipe.options);
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanTrainingMemory(architecture, records, recipe.options));
   Json j = MemoryJson(m, false);
   if (!device.is_processor()) j["device"] = device.description, j["batch"] = recipe.options.expected_batch;
   j.update({{"records_at_most", m.records_at_most},
@@ -270,8 +285,8 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
 }
 
 Status CheckWithoutRecipe(const InspectArguments& a) {
-  if (!a.records && !a.num_records_public && !a.expected_batch && a.method.empty() && !a.rank && !a.rows &&
-      !a.noise_multiplier && a.backend.empty() && a.device.name == "cpu")
+  if (!a.lora && !a.recompute_blocks && !a.records && !a.num_records_public && !a.expected_batch && a.method.empty() &&
+      !a.rank && !a.rows && !a.noise_multiplier && a.backend.empty() && a.device.name == "cpu")
     return OkStatus();
   return InvalidArgument(a.model,
                          ": is a classifier or an encoder, and these options are of its training, or of recommenders: "
@@ -310,15 +325,17 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   if (model.is_classifier() || model.architecture().head.kind == HeadKind::kEmbedding)
     return PrintClassifier(a, format);
   const bool trains = !a.method.empty() || !a.recipe.empty();
-  if (!trains && (a.rank || a.rows || a.expected_batch || a.noise_multiplier || a.records || a.num_records_public)) {
+  if (!trains && (a.lora || a.recompute_blocks || a.rank || a.rows || a.expected_batch || a.noise_multiplier ||
+                  a.records || a.num_records_public)) {
     return InvalidArgument(
-        "--rank, --rows, --batch, --noise-multiplier, --records and --num-records-public are of training: they need "
+        "--rank, --rows, --batch, --noise-multiplier, --records, --num-records-public, --lora and --recompute-blocks "
+        "are of training: they need "
         "--method or --recipe");
   }
   Json j;
   WISP_RETURN_IF_ERROR(PlanInference(a, model, j));
   if (trains) {
-    WISP_ASSIGN_OR_RETURN(j["training"], PlanTraining(a, model.architecture()));
+    WISP_ASSIGN_OR_RETURN(j["training"], PlanTraining(a, model));
   }
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());

@@ -60,7 +60,7 @@ struct TrainArguments {
   std::optional<uint32_t> num_records_public, expected_batch, rows, planned_runs;
   std::string method;
   std::vector<std::string> public_datasets;
-  bool re_attention = false, other_data = false;
+  bool re_attention = false, other_data = false, recompute_blocks = false;
   uint32_t threads = 0;
 };
 
@@ -132,8 +132,9 @@ struct InspectArguments {
   bool memory = false;
   DeviceArguments device;
   std::string method, recipe, backend;  // no backend: simd
-  std::optional<uint32_t> rank, rows, expected_batch, records, num_records_public;
+  std::optional<uint32_t> rank, rows, expected_batch, records, num_records_public, lora;
   std::optional<double> noise_multiplier;
+  bool recompute_blocks = false;
   uint32_t threads = 0;
 };
 
@@ -161,7 +162,7 @@ struct ClassifyTrainArguments {
   std::optional<uint64_t> seed, reproducible_noise_seed, checkpoint_every;
   std::optional<uint32_t> num_records_public, expected_batch, planned_runs, lora, max_length;
   std::vector<std::string> public_datasets;
-  bool other_data = false;
+  bool other_data = false, recompute_blocks = false;
   uint32_t threads = 0;
 };
 

@@ -237,6 +237,9 @@ class CommandLine {
                   "Recipe of the training, JSON: sets what is not given here, --records too. Required for a classifier")
         ->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
+    AddOptional(c, "--lora", inspect_.lora, "An adapter of this rank trains beside the model")->needs(memory);
+    c->add_flag("--recompute-blocks", inspect_.recompute_blocks, "Training computes blocks again (wisp train)")
+        ->needs(memory);
     AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")
         ->needs(memory);
     AddOptional(c, "--batch", inspect_.expected_batch, "adafest, adafest+, classifiers and devices: expected batch")

@@ -44,6 +44,7 @@ void Override(const TrainArguments& a, Recipe& r) {
   if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
   if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
   if (r.text) OverrideText(a, r);
+  if (a.recompute_blocks) r.training.recompute_blocks = true;
   r.training.num_threads = a.threads;
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
@@ -185,6 +186,7 @@ Result<JobResult> TrainingRun::Run() {
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
+  job.started = [this] { start_weights_ = std::vector<float>(); };
   Result<JobResult> result = fine_tune_->Run(
       std::move(job), {.path = a_.out, .contents = Contents(), .description = Description(), .written = written});
   if (is_private()) SayIfRaised(ledger(), limit_before_);
@@ -272,9 +274,6 @@ Status TrainingRun::ChooseModel() {
     const ReAttention asked = a_.re_attention ? ReAttention::kOn : recipe_.architecture.re_attention;
     SayIfOther(recipe_, base_->architecture());
     recipe_.architecture = base_->architecture();
-    std::vector<float> widened;
-    const std::span<const float> weights = base_->AllWeights(widened);
-    start_weights_.assign(weights.begin(), weights.end());
     if (asked == ReAttention::kOn) recipe_.architecture.re_attention = asked;
     WISP_RETURN_IF_ERROR(ChooseAdapter());
   } else {
@@ -296,11 +295,14 @@ Status TrainingRun::ChooseModel() {
 // Of what was held out, with the weights that training ended with.
 Status TrainingRun::Measure(const JobResult& result) {
   if (texts_.held_out.empty()) return OkStatus();
-  const Recommender graph(recipe_.architecture, kernels::BestOps(), {.use = GraphUse::kInference});
+  const std::vector<StoredTensor> tensors =
+      TensorsOf(ParametersOf(recipe_.architecture), base_of_run_, result.weights.data());
+  const kernels::Device host(kernels::BestOps());
+  const Recommender graph(recipe_.architecture, host, InferenceOf(host, recipe_.architecture, tensors));
   Workers workers(a_.threads == 0 ? DefaultThreads() : a_.threads);
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer,
                         base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
-  WISP_ASSIGN_OR_RETURN(text_quality_, QualityOf(graph, result.weights.data(), tokenizer, texts_.held_out, workers));
+  WISP_ASSIGN_OR_RETURN(text_quality_, QualityOf(graph, ParameterSource(tensors), tokenizer, texts_.held_out, workers));
   return OkStatus();
 }
 
@@ -409,9 +411,16 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   }
   job.hold_out = recipe_.hold_out;
   job.architecture = recipe_.architecture;
-  job.start_weights = start_weights_;
   job.initialisation = recipe_.initialisation;
   job.training = recipe_.training;
+  if (base_ && NumReadable(job.architecture, job.training) > 0) {
+    StartBesideBase start = StartBeside(*base_, job.architecture, job.training, job.initialisation, job.training.seed);
+    start_weights_ = std::move(start.held);
+    job.start_weights = start_weights_;
+    job.training.base = base_of_run_ = start.base;
+  } else if (base_) {
+    job.start_weights = base_->AllWeights(start_weights_);
+  }
   if (is_text()) job.training.cut_to = recipe_.text->max_length;
   job.epochs = recipe_.epochs;
   job.goal = recipe_.goal;

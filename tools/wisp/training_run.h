@@ -88,7 +88,8 @@ class TrainingRun {
   std::optional<ModelFile> base_;
   std::optional<FineTune> fine_tune_;
   std::optional<privacy::EpsilonDelta> limit_before_;
-  std::vector<float> start_weights_;  // the base model's; empty without one
+  std::vector<float> start_weights_;           // room for the base model's, or what stands behind them
+  std::span<const StoredTensor> base_of_run_;  // where the run reads its base (TrainingOptions::base)
   data::ReadResult data_;
   std::vector<std::byte> tokenizer_;  // of a decoder
   TextRecords texts_;

@@ -34,7 +34,10 @@ class FlatRelease final : public StepRelease {
     }
   }
 
-  static PhantomOptions Phantom(const TrainingOptions& options) { return {.form = options.privacy.norm_form}; }
+  // The Gram form keeps factors of all blocks.
+  static PhantomOptions Phantom(const TrainingOptions& options) {
+    return {.form = options.recompute_blocks ? NormForm::kFormed : options.privacy.norm_form};
+  }
   static PhantomGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, size_t worker) {
     return {.parameters = graph.parameters(),
             .trained = trained,

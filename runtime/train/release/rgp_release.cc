@@ -25,11 +25,14 @@ class RgpRelease final : public StepRelease {
         sum_(graph.device(), carriers_.release_size(), SumGrid(grid_)),
         released_(carriers_.release_size()),
         start_(trained.size()),
+        first_held_(FirstHeld(graph.parameters(), options)),
         randomness_(options.seed) {
-    trained.Gather(graph.parameters(), start, start_);
+    trained.Gather(graph.parameters(), start, start_, first_held_);
     planned_bytes_ =
         carriers_.size_bytes() + released_.allocated_bytes() + sum_.size_bytes() + start_.capacity() * sizeof(float);
     const size_t buffer = BufferSize(graph);
+    gradients_.reserve(num_workers_);
+    buffers_.reserve(num_workers_);
     for (size_t w = 0; w < num_workers_; ++w) {
       gradients_.push_back(std::make_unique<RgpGradients>(
           graph.device(), RgpGradients::Setup{.max_rows = graph.max_record_rows(), .worker = w}, carriers_,
@@ -50,7 +53,7 @@ class RgpRelease final : public StepRelease {
 
   // The carriers follow from released weights and a public stream.
   void Begin(uint64_t step, std::span<const float> weights, const StepBatch&, privacy::RandomStream&) override {
-    carriers_.Update(weights, start_, step, randomness_.OfStep(step));
+    carriers_.Update(weights, start_, step, randomness_.OfStep(step), first_held_);
     sum_.Clear();
   }
 
@@ -97,6 +100,7 @@ class RgpRelease final : public StepRelease {
   GridGradientSum sum_;
   AlignedArray<float> released_;  // in steps of the grid
   std::vector<float> start_;      // W_0, of the trained set
+  size_t first_held_;             // FirstHeld
   RgpRandomness randomness_;
   std::vector<std::unique_ptr<RgpGradients>> gradients_;
   std::vector<AlignedArray<float>> buffers_;

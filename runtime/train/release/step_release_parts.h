@@ -60,6 +60,8 @@ ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, si
 
 // What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
 Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
+Status ValidateRecompute(const Architecture& architecture, const TrainingOptions& options);
+Status ValidateBase(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateAverage(const TrainingOptions& options);
 Status ValidateDevice(const TrainingOptions& options);
 Status ValidateNegatives(const Architecture& architecture, const TrainingOptions& options);

@@ -1,5 +1,6 @@
 #include "runtime/train/run/fine_tune.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "runtime/core/date.h"
@@ -19,6 +20,25 @@ OutputBiasOrigin OriginOfBias(const TrainingJob& job) {
 }
 
 }  // namespace
+
+std::span<const StoredTensor> BaseBeside(const ModelFile& base, const Architecture& trained,
+                                         const TrainingOptions& options) {
+  return base.tensors().first(std::min(base.tensors().size(), NumReadable(trained, options)));
+}
+
+StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, const TrainingOptions& options,
+                            const InitialisationOptions& initialisation, uint64_t seed) {
+  const std::vector<ParameterSpec> parameters = ParametersOf(trained);
+  const std::span<const StoredTensor> tensors = base.tensors();
+  StartBesideBase start{.base = BaseBeside(base, trained, options)};
+  const size_t first_held = parameters[start.base.size()].offset;
+  start.held.resize(FlatSize(parameters) - first_held);
+  auto random = privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kInitialisation);
+  InitialiseWeights(trained, initialisation, random, start.held, first_held);
+  for (size_t i = start.base.size(); i < tensors.size(); ++i)
+    CopyAsFloats(parameters[i], tensors[i], start.held.data() + (parameters[i].offset - first_held));
+  return start;
+}
 
 Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
   const LedgerToTrain& l = *start.ledger;
@@ -120,6 +140,8 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   job.write = [&](const JobResult& result) -> Status {
     if (room) {
       contents.weights = result.weights;
+      contents.first_weight = result.first_weight;
+      contents.before = job.training.base;
       WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
       contents.provenance.push_back(std::move(run));
       // An adapter without a head describes the base's.

@@ -45,6 +45,19 @@ struct FineTuneStart {
 // a base that the run may not begin with (CheckStart).
 Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start);
 
+// Of a base what stands before all that a run of `trained` and these options trains, where it lies:
+// TrainingOptions::base. `base` must outlive it.
+std::span<const StoredTensor> BaseBeside(const ModelFile& base, const Architecture& trained,
+                                         const TrainingOptions& options);
+
+// What such a run starts from: BaseBeside, and the weights behind it, the base's or, where it has none, initialised.
+struct StartBesideBase {
+  std::span<const StoredTensor> base;
+  std::vector<float> held = {};  // from FirstHeld on
+};
+StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, const TrainingOptions& options,
+                            const InitialisationOptions& initialisation, uint64_t seed);
+
 // What is written. `contents` has all but weights, provenance, the bias's origin and the hash of a base.
 struct FineTuneOutput {
   std::string path;  // empty: nothing is written

@@ -39,18 +39,33 @@ void FillMatrix(const Architecture& a, const ParameterSpec& p, double gain, priv
   Fill(values.subspan(of_queries), bound(attention.keys_width()), random);
 }
 
+bool IsDrawn(const ParameterSpec& p) {
+  if (p.shape == ParameterShape::kTable) return true;
+  return p.shape == ParameterShape::kMatrix && p.role != ParameterRole::kClassWeight && !IsUp(p.role);
+}
+
+// The numbers of a parameter that is not wanted: those behind it are the same either way.
+void Skip(const ParameterSpec& p, privacy::RandomStream& random) {
+  for (size_t i = 0; i < p.size() && IsDrawn(p); ++i)
+    p.shape == ParameterShape::kTable ? random.Normal() : random.UniformDouble();
+}
+
 }  // namespace
 
 void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
-                       privacy::RandomStream& random, std::span<float> weights) {
+                       privacy::RandomStream& random, std::span<float> weights, size_t first) {
   std::fill(weights.begin(), weights.end(), 0.0f);
   for (const ParameterSpec& p : ParametersOf(architecture)) {
-    const std::span<float> values = weights.subspan(p.offset, p.size());
+    if (p.offset < first) {
+      Skip(p, random);
+      continue;
+    }
+    const std::span<float> values = weights.subspan(p.offset - first, p.size());
     if (p.shape == ParameterShape::kTable) {
       const bool positions = p.role == ParameterRole::kPositionTable || p.role == ParameterRole::kTypeTable;
       const float deviation = positions ? options.position_deviation : options.table_deviation;
       for (float& w : values) w = deviation * static_cast<float>(random.Normal());
-    } else if (p.shape == ParameterShape::kMatrix && p.role != ParameterRole::kClassWeight && !IsUp(p.role)) {
+    } else if (IsDrawn(p)) {
       FillMatrix(architecture, p, options.matrix_gain, random, values);
     } else if (IsGain(p.role)) {
       std::fill(values.begin(), values.end(), 1.0f);

@@ -16,9 +16,9 @@ struct InitialisationOptions {
 };
 
 // Gains are 1, biases and the matrix of classes 0. `weights` has FlatSize(ParametersOf(architecture)) entries; gaps
-// become 0.
+// become 0. `first`, where a parameter begins: it has the entries from there on alone, the same numbers.
 void InitialiseWeights(const Architecture& architecture, const InitialisationOptions& options,
-                       privacy::RandomStream& random, std::span<float> weights);
+                       privacy::RandomStream& random, std::span<float> weights, size_t first = 0);
 
 }  // namespace wisp
 

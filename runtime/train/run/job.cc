@@ -17,6 +17,7 @@
 #include "runtime/train/run/parts.h"
 #include "runtime/train/run/saved_run.h"
 #include "runtime/train/run/shrink_rows.h"
+#include "runtime/train/release/step_release_parts.h"
 
 namespace wisp {
 namespace {
@@ -37,10 +38,13 @@ class JobRun {
   Result<JobResult> Run() {
     const auto start = std::chrono::steady_clock::now();
     WISP_RETURN_IF_ERROR(Prepare());
+    if (job_.started && !job_.shrink_rows) job_.started();
     WISP_RETURN_IF_ERROR(Train());
+    trainer_->EndSteps();
     const std::span<const float> weights = trainer_->final_weights();
     WISP_RETURN_IF_ERROR(trainer_->CheckDevice());
     result_.weights.assign(weights.begin(), weights.end());
+    result_.first_weight = FirstHeld(trainer_->graph().parameters(), options_);
     if (job_.shrink_rows)
       ShrinkRows(job_.architecture, job_.start_weights,
                  VarianceOfNoise(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
@@ -203,6 +207,7 @@ class JobRun {
   }
 
   std::vector<float> StartWeights() const {
+    if (!options_.base.empty()) return {job_.start_weights.begin(), job_.start_weights.end()};
     std::vector<float> weights(FlatSize(ParametersOf(job_.architecture)));
     if (job_.start_weights.size() < weights.size()) {
       RandomStream random = RandomStream::Reproducible(job_.training.seed, StreamPurpose::kInitialisation);
@@ -220,6 +225,13 @@ class JobRun {
                  base = FlatSize(ParametersOf(first));
     if (job_.shrink_rows && (given == 0 || !IsPrivate(job_) || job_.training.optimizer.kind == OptimizerKind::kSgd))
       return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
+    if (const auto& of_base = job_.training.base; !of_base.empty()) {
+      WISP_RETURN_IF_ERROR(ValidateBase(a, job_.training));
+      if (job_.shrink_rows) return InvalidArgument("shrinking rows (shrink_rows) is of runs that train them");
+      const size_t held = all - FirstHeld(ParametersOf(a), job_.training);
+      if (given == held) return OkStatus();
+      return InvalidArgument("there are ", given, " start weights, allowed are ", held, ", those behind the base's");
+    }
     if (given == all || given == base || (given == 0 && !a.adapter)) return OkStatus();
     if (given == 0) return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
     return InvalidArgument("there are ", given, " start weights, allowed are ", base, ", or all ", all);
@@ -316,6 +328,7 @@ class JobRun {
     result_.num_dropped += trainer_->num_left_out();
     result_.run = trainer_->run();
     result_.options = options_;
+    result_.options.base = {};  // the caller's
     result_.class_of_all_means = trainer_->class_of_all_means();
     result_.norm_bound = trainer_->inference_input().norm_bound;
     if (IsPrivate(job_)) {
@@ -365,8 +378,10 @@ class JobRun {
     // Weights are on the host then, and so are its threads.
     const kernels::Device& device = job_.training.device;
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
-    const Recommender graph(job_.architecture, host, {.use = GraphUse::kInference});
-    return EvaluateRanking(graph, weights.data(), cases, trainer_->workers());
+    const std::vector<StoredTensor> tensors =
+        TensorsOf(trainer_->graph().parameters(), job_.training.base, weights.data());
+    const Recommender graph(job_.architecture, host, InferenceOf(host, job_.architecture, tensors));
+    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers());
   }
 
   const TrainingJob& job_;

@@ -59,6 +59,7 @@ struct TrainingJob {
   Architecture architecture;
   // Start from these weights (flat layout of `architecture`); empty: initialise. Fewer are those of the first
   // parameters, and the others are initialised: of a base beside which an adapter trains, or a model without variances.
+  // With training.base they are those that the run holds (StartBeside).
   std::span<const float> start_weights;
   InitialisationOptions initialisation;
   TrainingOptions training;  // num_steps 0: from epochs
@@ -93,6 +94,9 @@ struct TrainingJob {
   uint64_t evaluate_every = 0;  // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;
+  // Called once, before the first step: the run has what it needs of `start_weights`, and they may go. Not where rows
+  // are shrunk.
+  std::function<void()> started;
   // Called once, when all else is done: where the model is written. What it could not write the checkpoint still holds,
   // so that a later run has nothing to pay for. Its error is the run's.
   std::function<Status(const JobResult&)> write;
@@ -105,7 +109,8 @@ struct SeenBySteps {
 };
 
 struct JobResult {
-  std::vector<float> weights;
+  std::vector<float> weights;  // that the run held
+  size_t first_weight = 0;     // where they begin in the flat layout: FirstHeld
   uint64_t num_steps = 0, num_records = 0;
   uint64_t num_dropped = 0;  // records left out, and gradients that a step could not take; local only
   // Above num_steps: the ledger's limit allowed no more, and `ended_early` says so.

@@ -1,5 +1,6 @@
 // However many records pass at once, a step does the same, bit for bit: every private method, every kind of head.
 // Ordinary training, and DP-FP as its paper has it, multiply what passes together in one product: the same to rounding.
+// Blocks that are computed again change no bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -61,6 +62,23 @@ class BatchShapes : public ::testing::Test {
       }
       reports_.clear();
     }
+    ExpectSameAgain(a, records, o, alone);
+    reports_.clear();
+  }
+
+  // With blocks that are computed again; where that is not offered it is refused.
+  void ExpectSameAgain(const Architecture& a, std::span<const Record> records, TrainingOptions o,
+                       const std::vector<float>& alone) {
+    o.recompute_blocks = true;
+    const bool keeps = o.privacy.norm_form == NormForm::kGram || o.privacy.norm_form == NormForm::kIntegers;
+    if (a.re_attention == ReAttention::kOn || (IsPrivate(o) && keeps)) {
+      const auto refused = Trainer::Create(a, testing::StartWeights(a), records, o);
+      ASSERT_EQ(refused.status().code(), StatusCode::kUnsupported);
+      EXPECT_NE(refused.status().message().find("recompute_blocks"), std::string::npos) << refused.status().message();
+      EXPECT_EQ(PlanTrainingMemory(a, records.size(), o).status().code(), StatusCode::kUnsupported);
+      return;
+    }
+    EXPECT_EQ(Train(a, records, o, 0), alone) << "computed again";
   }
 
   // The largest of all coordinates; infinite where one is no number, or numbers are missing.
@@ -127,6 +145,20 @@ TEST_F(BatchShapes, RecommendersOfEveryKindTrainTheSame) {
     }
     if (!cosine) ExpectSame("rgp " + std::to_string(i), all[i], histories.records, Private(Method::kRgp));
   }
+}
+
+// What is kept of a record grows with blocks by their inputs alone.
+TEST(RecomputedBlocks, TakeLessMemory) {
+  UniformArchitecture shape{.num_items = 40, .max_length = 64, .width = 32, .num_heads = 2, .inner_width = 128};
+  const auto activations = [&](uint32_t blocks, bool again) {
+    shape.num_blocks = blocks;
+    const TrainingOptions o{.num_steps = 1, .expected_batch = 4, .num_threads = 1, .recompute_blocks = again};
+    return PlanTrainingMemory(shape, 10, o)->activations;
+  };
+  const size_t of_input = 64 * 32 * sizeof(float), of_norms = 2 * 2 * 64 * sizeof(float);
+  const size_t more = activations(8, true) - activations(4, true);
+  EXPECT_EQ(more, 4 * (of_input + of_norms));
+  EXPECT_GT(activations(8, false) - activations(4, false), 20 * more);
 }
 
 TEST_F(BatchShapes, ReAttentionTrainsTheSame) {

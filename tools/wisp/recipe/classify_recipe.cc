@@ -16,6 +16,7 @@ void ReadTraining(JsonSection& s, ClassifyRecipe& r) {
   s.Number("steps", r.options.num_steps, 0, 1e12);
   s.Number("expected_batch", r.options.expected_batch, 1, 4e9);
   s.Number("rows_at_once", r.options.rows_at_once, 0, 1 << 20);
+  s.Flag("recompute_blocks", r.options.recompute_blocks);
   s.Number("cache_at_most", r.options.cache_at_most, 0, 1e12);
   s.Number("num_records_public", r.options.num_records_public, 1, 4e9);
   s.Number("seed", r.seed, 0, 1.8e19);

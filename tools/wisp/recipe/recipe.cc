@@ -82,6 +82,7 @@ void ReadTraining(JsonSection& s, Recipe& r) {
   s.Object("optimizer", [&](JsonSection& inner) { ReadOptimizer(inner, o.optimizer); });
   s.Number("num_negatives", o.num_negatives, 0, kMaxItems);
   s.Number("rows_at_once", o.rows_at_once, 0, 1 << 20);
+  s.Flag("recompute_blocks", o.recompute_blocks);
   s.Object("sparse", [&](JsonSection& inner) {
     inner.Choice<RowSelection::Source>(
         "rows_from", r.rows.source,
