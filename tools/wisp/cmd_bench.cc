@@ -40,7 +40,8 @@ const std::map<std::string, std::vector<std::string>> kReads = {
     {"train", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"products", {"--recipe", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"score", {"--model", "--threads", "--items", "--length", "--inner-width", "--repeats"}},
-    {"encoder", {"--tensors", "--threads", "--items", "--repeats"}},
+    {"encoder", {"--tensors", "--threads", "--items", "--length", "--repeats"}},
+    {"decoder", {"--model", "--tensors", "--threads", "--length", "--repeats"}},
     {"ops", {"--items", "--length", "--inner-width", "--repeats"}},
     {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"sparse", {"--threads", "--batch", "--repeats"}},
@@ -170,10 +171,11 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 }  // namespace
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
-  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "ops" &&
-      a.what != "sparse" && a.what != "clipping" && a.what != "products" && a.what != "roof") {
-    return InvalidArgument("--what is '", a.what,
-                           "', allowed are all, train, score, encoder, ops, sparse, clipping, products and roof");
+  if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "decoder" &&
+      a.what != "ops" && a.what != "sparse" && a.what != "clipping" && a.what != "products" && a.what != "roof") {
+    return InvalidArgument(
+        "--what is '", a.what,
+        "', allowed are all, train, score, encoder, decoder, ops, sparse, clipping, products and roof");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
   const bool on_devices =
@@ -198,6 +200,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
   if (a.what == "products") WISP_RETURN_IF_ERROR(BenchProducts(a, result));
   if (a.what == "encoder") WISP_RETURN_IF_ERROR(BenchEncoder(a, result));
+  if (a.what == "decoder") WISP_RETURN_IF_ERROR(BenchDecoder(a, result));
   if (a.what == "clipping") WISP_RETURN_IF_ERROR(BenchClipping(a, result));
   if (a.what == "sparse") WISP_RETURN_IF_ERROR(BenchSparse(a, result));
   if (format == OutputFormat::kJson) {

@@ -368,9 +368,9 @@ class CommandLine {
                             "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
     c->add_option(
          "--what", bench_.what,
-         "all (train and score), train, score, encoder (128 tokens, 6 blocks of width 384), ops (each kernel; "
-         "to measure memory\n"
-         "it takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the "
+         "all (train and score), train, score, encoder (--length tokens, else 128, 6 blocks of width 384), decoder (a "
+         "prompt of\n--length tokens, else 512, then one token at a time), ops (each kernel; to measure memory it\n"
+         "takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the "
          "embedding would add to\n"
          "a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, by shape) "
          "or roof (bytes\nand operations of each op)")
@@ -378,13 +378,14 @@ class CommandLine {
     const auto add = [&](const std::string& name, auto& value, const char* help) {
       return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
     };
-    add("--model", bench_.model, "score: with this model; default: one of the size of ML-1M");
-    add("--tensors", bench_.tensors, "encoder: write its weights and what it computed there, as safetensors");
+    add("--model", bench_.model, "score: with this model; default: one of the size of ML-1M. decoder: of this file");
+    add("--tensors", bench_.tensors,
+        "encoder, decoder: write what it computed there, as safetensors; of the encoder its weights too");
     add("--recipe", bench_.recipe, "train, products, roof: of this model and method, with its batch and length");
     add("--threads", bench_.threads, "0: up to 4; ops has one")->check(ThreadsRange());
     add("--batch", bench_.batch, "Records per training step")->capture_default_str();
     add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
-    add("--length", bench_.length, "Positions of a record; encoder and sparse have their own")->capture_default_str();
+    add("--length", bench_.length, "Positions of a record or a text; sparse has its own")->capture_default_str();
     add("--inner-width", bench_.inner_width, "Of a feed-forward; encoder and sparse have their own")
         ->check(CLI::Range(1, 65536))
         ->capture_default_str();

@@ -155,7 +155,8 @@ def contenders(report, tensors, shape, left_out, folder):
 def run(report, wisp, a, folder):
     torch.set_num_threads(1)
     path = os.path.join(folder, "encoder.safetensors")
-    wisp.bench("--what", "encoder", "--repeats", 1, "--tensors", path)
+    length = ("--length", a.length) if a.length else ()
+    wisp.bench("--what", "encoder", *length, "--repeats", 1, "--tensors", path)
     tensors, metadata = peer.read_safetensors(path)
     shape = json.loads(metadata["wisp.encoder"])
     width, inner = tensors["block0.feed_forward_out.weight"].shape
@@ -170,7 +171,7 @@ def run(report, wisp, a, folder):
             if turn != "wisp":
                 turn.sample(tokens)
                 continue
-            figures = wisp.bench("--what", "encoder", "--repeats", CALLS)["encoder"]
+            figures = wisp.bench("--what", "encoder", *length, "--repeats", CALLS)["encoder"]
             for name, samples in ours.items():
                 if name in figures:
                     samples.append(figures[name]["median"])

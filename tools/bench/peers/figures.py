@@ -7,7 +7,7 @@ import platform
 import shlex
 import sys
 
-PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-litert", "litert-torch", "opacus")
+PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-litert", "litert-torch", "opacus", "llama_cpp_python", "transformers")
 
 
 def spread(samples):

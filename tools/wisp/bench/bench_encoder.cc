@@ -1,6 +1,6 @@
-// The encoder of a classifier, of the size that sentence models have: from 128 tokens to the pooled first position, on
-// one thread and on several that share the text, in float and in int8, in turns; all held to the reference kernels
-// first, and several threads to the bits of one.
+// The encoder of a classifier, of the size that sentence models have: from 128 tokens, or as many as are asked for, to
+// the pooled first position, on one thread and on several that share the text, in float and in int8, in turns; all held
+// to the reference kernels first, and several threads to the bits of one.
 //
 // tools/bench/peers/encoder.py reads the weights, the tokens and what came of them, and holds others to that.
 #include "runtime/inference/classifier_session.h"
@@ -14,13 +14,13 @@
 namespace wisp::tools {
 namespace {
 
-constexpr uint32_t kTokens = 128;
+constexpr uint32_t kTokens = 128, kMostTokens = 4096;
 constexpr double kFloatTolerance = 1e-4, kInt8Tolerance = 0.1;
 
 // MiniLM-L6-H384 (Wang et al. 2020), but for the size of its vocabulary, which only says how many rows lie unread.
-Architecture Shape(uint32_t num_items) {
+Architecture Shape(uint32_t num_items, uint32_t num_tokens) {
   return UniformArchitecture{.num_items = num_items,
-                             .max_length = kTokens,
+                             .max_length = num_tokens,
                              .width = 384,
                              .num_heads = 12,
                              .num_blocks = 6,
@@ -212,12 +212,15 @@ Result<std::vector<std::unique_ptr<Contender>>> OnDevice(const DeviceArguments& 
 
 Status BenchEncoder(const BenchArguments& a, Json& result) {
   if (a.items > 1u << 20) return InvalidArgument("--items is ", a.items, ", allowed are 2 to 1048576 for the encoder");
-  const Architecture shape = Shape(a.items);
+  const uint32_t num_tokens = IsGiven(a, "--length") ? a.length : kTokens;
+  if (num_tokens > kMostTokens)
+    return InvalidArgument("--length is ", a.length, ", allowed are 1 to ", kMostTokens, " for the encoder");
+  const Architecture shape = Shape(a.items, num_tokens);
   WISP_RETURN_IF_ERROR(Validate(shape));
   std::vector<float> weights(FlatSize(ParametersOf(shape)));
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(shape, {}, random, weights);
-  std::vector<int32_t> tokens(kTokens);
+  std::vector<int32_t> tokens(num_tokens);
   for (int32_t& token : tokens) token = static_cast<int32_t>(random.UniformBelow(a.items));
 
   const bool on_processor = a.device.name == "cpu";
@@ -242,7 +245,7 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
     for (const auto& c : contenders) c->Sample(tokens);
     if (on_processor) percents.push_back(100 * flops / (1e6 * contenders[0]->ms.back()) / peak);
   }
-  Json j = {{"tokens", kTokens}, {"threads", 1}, {"gflops", flops / 1e9}};
+  Json j = {{"tokens", num_tokens}, {"threads", 1}, {"gflops", flops / 1e9}};
   if (on_processor) j["percent_of_peak"] = ToJson(SpreadOf(percents));
   for (const auto& c : contenders) c->Report(c->alone == nullptr ? j : j["several_threads"]);
   result["encoder"] = j;

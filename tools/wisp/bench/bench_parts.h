@@ -112,6 +112,9 @@ Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
 // 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).
 Status BenchEncoder(const BenchArguments& arguments, Json& result);
 
+// A prompt through a decoder's file, and tokens one at a time (bench_decoder.cc).
+Status BenchDecoder(const BenchArguments& arguments, Json& result);
+
 // The matrix products of a step, shape by shape, with the time of each (bench_products.cc).
 Status BenchProducts(const BenchArguments& arguments, Json& result);
 

@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <vector>
 
 #include "runtime/core/arena.h"
+#include "runtime/core/threads.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace wisp::tools::HWY_NAMESPACE {
@@ -30,6 +32,19 @@ void Triad(float* a, const float* b, const float* c, size_t n) {
   hwy::FlushStream();
 }
 
+// The sum of a, of which nobody asks: n is a multiple of 64. Eight sums, so that additions do not wait for each other.
+float ReadAll(const float* a, size_t n) {
+  const hn::ScalableTag<float> d;
+  hn::Vec<decltype(d)> sums[8];
+  for (auto& sum : sums) sum = hn::Zero(d);
+  size_t i = 0;
+  for (; i + 8 * hn::Lanes(d) <= n; i += 8 * hn::Lanes(d)) {
+    for (size_t v = 0; v < 8; ++v) sums[v] = hn::Add(sums[v], hn::Load(d, a + i + v * hn::Lanes(d)));
+  }
+  for (size_t v = 1; v < 8; ++v) sums[0] = hn::Add(sums[0], sums[v]);
+  return hn::GetLane(hn::SumOfLanes(d, sums[0]));
+}
+
 }  // namespace wisp::tools::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -38,6 +53,7 @@ namespace wisp::tools {
 namespace {
 
 HWY_EXPORT(Triad);
+HWY_EXPORT(ReadAll);
 
 constexpr size_t kPasses = 5;
 constexpr size_t kUnknownCache = size_t{32} << 20;  // taken where the system does not say
@@ -51,14 +67,19 @@ size_t LastCacheBytes() {
   return 0;
 }
 
+// Floats of an array that is twice as large as the last cache, but at most an eighth of the memory; a multiple of 64.
+size_t FloatsBeyondCaches(size_t last_cache_bytes) {
+  const size_t memory = static_cast<size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES))) *
+                        static_cast<size_t>(std::max(1L, sysconf(_SC_PAGESIZE)));
+  const size_t cache = last_cache_bytes == 0 ? kUnknownCache : last_cache_bytes;
+  return std::max<size_t>(1, std::min(2 * cache, memory / 8) / (64 * sizeof(float))) * 64;
+}
+
 }  // namespace
 
 MemoryBandwidth MeasureMemoryBandwidth() {
   MemoryBandwidth result{.gb_per_s = 0, .bytes = 0, .last_cache_bytes = LastCacheBytes()};
-  const size_t memory = static_cast<size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES))) *
-                        static_cast<size_t>(std::max(1L, sysconf(_SC_PAGESIZE)));
-  const size_t cache = result.last_cache_bytes == 0 ? kUnknownCache : result.last_cache_bytes;
-  const size_t n = std::max<size_t>(1, std::min(2 * cache, memory / 8) / (3 * 64 * sizeof(float))) * 64;
+  const size_t n = std::max<size_t>(1, FloatsBeyondCaches(result.last_cache_bytes) / (3 * 64)) * 64;
   const AlignedArray<float> a(n), b(n), c(n);
   result.bytes = 3 * n * sizeof(float);
   for (size_t pass = 0; pass < kPasses; ++pass) {
@@ -68,6 +89,26 @@ MemoryBandwidth MeasureMemoryBandwidth() {
     result.gb_per_s = std::max(result.gb_per_s, static_cast<double>(result.bytes) / seconds / 1e9);
   }
   return result;
+}
+
+double MeasureReadBandwidth(size_t threads) {
+  Workers workers(threads);
+  std::vector<AlignedArray<float>> arrays(workers.size());
+  const size_t n = FloatsBeyondCaches(LastCacheBytes());
+  // Memory that was never written is one page of zeros, again and again.
+  workers.Run([&](size_t w) {
+    arrays[w] = AlignedArray<float>(n);
+    std::fill_n(arrays[w].data(), n, 1.0f);
+  });
+  std::vector<float> sums(workers.size());
+  double best = 0;
+  for (size_t pass = 0; pass < kPasses; ++pass) {
+    const auto start = std::chrono::steady_clock::now();
+    workers.Run([&](size_t w) { sums[w] = HWY_DYNAMIC_DISPATCH(ReadAll)(arrays[w].data(), n); });
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    best = std::max(best, static_cast<double>(workers.size() * n * sizeof(float)) / seconds / 1e9);
+  }
+  return best;
 }
 
 }  // namespace wisp::tools

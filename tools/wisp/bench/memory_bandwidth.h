@@ -15,6 +15,9 @@ struct MemoryBandwidth {
 // memory, on one thread, with stores that pass by the caches: 12 bytes for each element. Takes about a second.
 MemoryBandwidth MeasureMemoryBandwidth();
 
+// GB/s at which so many threads read an array of their own together, each so large; the best of the passes.
+double MeasureReadBandwidth(size_t threads);
+
 }  // namespace wisp::tools
 
 #endif  // WISP_TOOLS_WISP_BENCH_MEMORY_BANDWIDTH_H_
