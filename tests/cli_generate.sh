@@ -15,6 +15,13 @@ beside=(--base base.wisp "${public[@]}")
 anchored=("${generate[@]}" "${beside[@]}")
 target=(--epsilon 8 --delta 1e-6)
 
+# What a prompt and tokens take, and what they came to.
+expect 0 "" "$wisp" bench --what decoder --model base.wisp --length 4 --threads 2 --repeats 1 --tensors scores.safetensors --json
+json 'j["decoder"]["prompt_tokens"] == 4 and j["decoder"]["token_ms"]["median"] > 0 and j["decoder"]["read_gb_per_s"] > 0'
+[ -s scores.safetensors ] || fail "bench --tensors wrote nothing"
+expect 2 "needs --model" "$wisp" bench --what decoder
+expect 2 "are for tokens one at a time" "$wisp" bench --what decoder --model base.wisp --length 4000
+
 # Refused before anything is charged.
 expect 4 "needs a ledger" "${anchored[@]}" --clip 1
 expect 2 "exactly one of --clip (mode anchored)" "${anchored[@]}" --ledger n.db

@@ -44,7 +44,7 @@ assert {o["op"] for o in ops} >= {"linear_forward", "attention_backward", "adam"
 assert all(o["percent_of_roof"]["median"] > 0 for o in ops)
 PY
 # An option that the bench does not read is refused; a peak is of processors, not of threads that wait for them.
-expect 2 "--tensors is of --what encoder; --what score does not read it" \
+expect 2 "--tensors is of --what decoder, encoder; --what score does not read it" \
   "$wisp" bench --what score --tensors x.safetensors
 expect 2 "--batch is of --what all, clipping, products, roof, sparse, train; --what score does not" "$wisp" bench --what score --batch 4
 expect 2 "--threads is of .*; --what ops does not" "$wisp" bench --what ops --threads 2
