@@ -221,8 +221,9 @@ Status Generate(wisp_text_model* model, const char* prompt, const wisp_generate_
 
 // `generated` as the caller knows it: its structs may be shorter than this version's, or longer.
 Status FillAll(std::vector<wisp::Generated>&& made, std::vector<std::string>& texts, wisp_generated* generated) {
-  const size_t stride = generated == nullptr ? 0 : generated->size;
   texts.resize(made.size());
+  if (made.empty()) return OkStatus();
+  const size_t stride = generated == nullptr ? 0 : generated->size;
   for (size_t i = 0; i < made.size(); ++i) {
     auto* out = generated == nullptr
                     ? nullptr

@@ -50,7 +50,7 @@ class PromptsTogether {
     return OkStatus();
   }
 
-  // Of the longest text. Its last token is never asked what comes after it.
+  // Of the longest text.
   size_t Positions() const {
     size_t longest = 0;
     for (const std::vector<int32_t>& tokens : tokens_) longest = std::max(longest, tokens.size());
@@ -99,7 +99,7 @@ class PromptsTogether {
 
   Status Draw(Running& r, std::span<float> scores) {
     if (!std::all_of(scores.begin(), scores.end(), [](float s) { return std::isfinite(s); }))
-      return session_.NotFinite();
+      return InvalidData("prompt ", r.prompt, ": ", session_.NotFinite().message());
     return r.growth.Push(r.sampler.Draw(scores.first(tokenizer_.size()), r.growth.tokens()), r.on_text);
   }
 

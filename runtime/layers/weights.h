@@ -32,8 +32,7 @@ class ParameterSource {
   ParameterSource(const float* flat) : flat_(flat) {}
   explicit ParameterSource(std::span<const StoredTensor> tensors) : tensors_(tensors.data()) {}
 
-  // One of the three is there. Halves and blocks are for inference: what trains reads floats, as only a flat buffer is
-  // written.
+  // One of the three is there. A parameter that trains is floats; one that does not may be halves or blocks.
   const float* floats(size_t parameter, const ParameterSpec& p) const {
     return tensors_ != nullptr ? tensors_[parameter].floats : flat_ + p.offset;
   }

@@ -70,7 +70,7 @@ std::string_view UnitInWords(PrivacyUnit unit) {
 std::string RecordInWords(const std::string& record, PrivacyUnit unit) {
   if (unit == PrivacyUnit::kUser) return record + ", declared to be all that one user wrote";
   if (record.starts_with(kChunkOfText)) return record + ": no person, as whoever wrote the text is in many of them";
-  return record + ": who wrote k of them is protected less, by k times the epsilon and at a larger delta";
+  return record + ": who wrote k of them is protected less: the epsilon is k times as large, and delta is larger";
 }
 
 // One "name: value" line, whatever the two hold: names of data sets, runs and purposes come from a ledger.

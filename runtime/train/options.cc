@@ -160,9 +160,10 @@ size_t NumReadable(const Architecture& a, const TrainingOptions& o) {
 
 namespace {
 
-// A table that is not floats is widened tile by tile.
+// A table that is not floats is widened tile by tile, but one whose rows are first made of length 1: that is done where
+// it is packed.
 HeadPacking HeadOf(const Architecture& a, std::span<const StoredTensor> base) {
-  if (base.empty()) return HeadPacking::kTiles;
+  if (base.empty() || a.head.temperature > 0) return HeadPacking::kTiles;
   const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
   return table && *table < base.size() && base[*table].floats == nullptr ? HeadPacking::kNone : HeadPacking::kTiles;
 }

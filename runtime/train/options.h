@@ -109,8 +109,8 @@ struct TrainingOptions {
   // have 256 rows together; on a device as many records as have gradients of 32 MB together.
   size_t rows_at_once = 0;
   // Of each block its input alone is kept in a record's forward pass, and the block is computed again in the backward
-  // pass: less memory, more time (docs/memory.md). Records pass one by one, and their gradients are formed (NormForm). On
-  // the host, without Re-Attention. No bit changes but by that form.
+  // pass: less memory, more time (docs/memory.md). Records pass one by one, and their gradients are formed (NormForm).
+  // On the host, without Re-Attention. No bit changes but by that form.
   bool recompute_blocks = false;
   // Where nothing below a classifier's pooler trains, what is pooled of each record is kept, a vector of the model's
   // width, if all of them take no more bytes than this; else it is computed in each step. No bit depends on it. On a

@@ -21,7 +21,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which stays as it is");
   AddOptional(c, "--max-length", a.max_length, "Tokens of a text that are read in training, at most");
   c->add_flag("--recompute-blocks", a.recompute_blocks,
-              "Keep of each block its input alone and compute it again: less memory, more time, the same result");
+              "Keep of each block its input alone and compute it again: less memory, more time");
   c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
   c->add_option("--adapter", a.adapter, "Start from --base and this adapter, which is trained further");
   c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");

@@ -56,7 +56,7 @@ void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   AddOptional(c, "--lora", a.lora,
               "Train an adapter of this rank beside --model, in a file of its own, in place of the recipe's");
   c->add_flag("--recompute-blocks", a.recompute_blocks,
-              "Keep of each block its input alone and compute it again: less memory, more time, the same result");
+              "Keep of each block its input alone and compute it again: less memory, more time");
 }
 
 void AddEvaluateTexts(CLI::App* c, EvaluateArguments& a) {

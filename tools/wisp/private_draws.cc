@@ -78,10 +78,28 @@ Status PrivateDraws::CheckStrength(const PrivateDrawOptions& o) const {
 }
 
 Result<uint64_t> PrivateDraws::DrawsLeft(const DrawSetup& setup, uint64_t most) const {
-  return ledger_->StepsThatFit(most, [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
-    WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, ToMechanism(setup.cost, draws, ledger_->adjacency()));
-    return std::vector<privacy::ChargeRequest>{{.mechanism = mechanism, .run = "lifetime"}};
-  });
+  WISP_ASSIGN_OR_RETURN(const auto limit, setup.promise.LimitToSet());
+  return ledger_->StepsThatFit(
+      most,
+      [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
+        WISP_ASSIGN_OR_RETURN(privacy::Mechanism mechanism, ToMechanism(setup.cost, draws, ledger_->adjacency()));
+        return std::vector<privacy::ChargeRequest>{{.mechanism = mechanism, .run = "lifetime"}};
+      },
+      limit);
+}
+
+Result<uint64_t> PrivateDraws::LeftOf(const privacy::Mechanism& planned) const {
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger_->Entries());
+  uint64_t charged = 0;
+  for (const privacy::LedgerEntry& entry : entries)
+    if (entry.mechanism.DiffersInStepsOnly(planned)) charged += entry.mechanism.steps();
+  if (charged >= planned.steps()) return 0;
+  return ledger_->StepsThatFit(planned.steps() - charged,
+                               [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
+                                 if (draws == 0) return std::vector<privacy::ChargeRequest>();
+                                 WISP_ASSIGN_OR_RETURN(const privacy::Mechanism some, planned.WithSteps(draws));
+                                 return std::vector<privacy::ChargeRequest>{{.mechanism = some, .run = "lifetime"}};
+                               });
 }
 
 // A target is of the draws alone; the ledger's limit, which was there before, is of everything.
@@ -95,10 +113,12 @@ Status PrivateDraws::WarnOfLifetime(const DrawSetup& setup) const {
     }
   }
   const std::vector<privacy::ChargeRequest> charges = {{.mechanism = lifetime, .run = "lifetime"}};
-  if (ledger_->CheckFits(charges).ok()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto new_limit, setup.promise.LimitToSet());
+  if (ledger_->CheckFits(charges, new_limit).ok()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(setup, *p_.lifetime));
+  const auto held = new_limit ? new_limit : limit;
   Warn("warning: of the --lifetime of " + std::to_string(*p_.lifetime) + " draws the ledger's limit, epsilon " +
-       privacy::DoubleText(limit->epsilon()) + " at delta " + privacy::DoubleText(limit->delta()) +
+       privacy::DoubleText(held->epsilon()) + " at delta " + privacy::DoubleText(held->delta()) +
        " over everything, leaves room for " + std::to_string(left));
   return OkStatus();
 }
@@ -111,13 +131,8 @@ Status PrivateDraws::WarnOfOtherLifetime(const DrawSetup& setup) const {
   if (plans.empty() || entries.empty() || plans.back().mechanisms.size() != 1) return OkStatus();
   const privacy::Mechanism planned = plans.back().mechanisms.front().mechanism;
   if (planned.is_gaussian() || planned.DiffersInStepsOnly(one)) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(
-      const uint64_t left,
-      ledger_->StepsThatFit(planned.steps(), [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
-        if (draws == 0) return std::vector<privacy::ChargeRequest>();
-        WISP_ASSIGN_OR_RETURN(const privacy::Mechanism some, planned.WithSteps(draws));
-        return std::vector<privacy::ChargeRequest>{{.mechanism = some, .run = "lifetime"}};
-      }));
+  WISP_ASSIGN_OR_RETURN(const uint64_t left, LeftOf(planned));
+  if (left == 0) return OkStatus();
   const std::string lifetime = std::to_string(planned.steps());
   Warn("warning: the ledger " + p_.ledger + " was begun with a plan of " + Counted(planned.steps(), "draw") + ", of " +
        "which " + std::to_string(left) + (left == 1 ? " is" : " are") +
@@ -253,7 +268,8 @@ Result<Json> PrivateDraws::CostJson(const DrawSetup& setup) const {
   j["spent"] = spent;
   if (!p_.lifetime || p_.lifetime_of_one) return j;
   j["lifetime"] = *p_.lifetime;
-  WISP_ASSIGN_OR_RETURN(j["lifetime_left"], DrawsLeft(setup, *p_.lifetime));
+  WISP_ASSIGN_OR_RETURN(const auto lifetime, ToMechanism(setup.cost, *p_.lifetime, ledger_->adjacency()));
+  WISP_ASSIGN_OR_RETURN(j["lifetime_left"], LeftOf(lifetime));
   return j;
 }
 

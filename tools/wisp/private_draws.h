@@ -61,8 +61,10 @@ class PrivateDraws {
   Status CheckMode(DecodingMode mode, bool of_texts) const;
   Status OpenLedger(const DecodingNeed& need, bool of_texts);
   Result<DrawGoal> Goal() const;
-  // How many more draws the ledger has room for; at most `most`.
+  // How many more draws the ledger has room for, under the limit that is about to be set; at most `most`.
   Result<uint64_t> DrawsLeft(const DrawSetup& setup, uint64_t most) const;
+  // Of `planned` draws, those that are not charged yet and that the limit has room for.
+  Result<uint64_t> LeftOf(const privacy::Mechanism& planned) const;
   Status WarnOfLifetime(const DrawSetup& setup) const;
   Status WarnOfOtherLifetime(const DrawSetup& setup) const;
 

@@ -166,6 +166,23 @@ TEST_F(BaseInFile, TrainsAsBesideTheSameWeightsInMemory) {
   }
 }
 
+// Scores by cosine read rows of length 1, which no file has.
+TEST_F(BaseInFile, TrainsAsBesideTheSameWeightsInMemoryWithScoresByCosine) {
+  Architecture shape = Decoder();
+  shape.head.temperature = 0.1f;
+  shape.head.output_bias = OutputBias::kNone;
+  for (const WeightStorage storage : kStorages) {
+    const ModelFile base = WriteBase(shape, storage);
+    for (const Method method : {Method::kOrdinary, Method::kPhantom}) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(storage)) + " " + NameOf(method));
+      TrainingOptions o = Options(method);
+      ExpectSame(base, Adapted(shape), o);
+      o.recompute_blocks = true;
+      ExpectSame(base, Adapted(shape), o);
+    }
+  }
+}
+
 // Where blocks are multiplied, no packed floats of them are held.
 TEST_F(BaseInFile, HoldsNoFloatsOfBlocks) {
   const ModelFile base = WriteBase(Decoder(), WeightStorage::kInt8);
