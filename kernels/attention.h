@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/half.h"
 #include "kernels/records.h"
 
 namespace wisp::kernels {
@@ -40,6 +41,37 @@ struct RotaryArgs {
   Segments records = {};
 };
 
+// ---- Keys and values that later queries read. -----------------------------------------------------------------------
+// A table may keep them in an order of its own (OpTable::kept_panel), so that attention need not pack all keys again
+// for one query more. Each head has room for `room` positions, a multiple of kept_panel: first its keys in panels, then
+// its values by rows, as floats or as halves (rounded to the nearest; from 65520 on not finite). Heads lie one behind
+// the other.
+enum class KeptType : uint8_t { kFloat, kHalf };
+
+constexpr size_t KeptElementBytes(KeptType type) { return type == KeptType::kHalf ? sizeof(Half) : sizeof(float); }
+
+struct KeptHeads {
+  void* data = nullptr;  // of the first head, aligned as a vector; null: nothing is kept
+  size_t room = 0;
+  KeptType type = KeptType::kFloat;
+  // The same from head `head` on.
+  KeptHeads From(size_t head, size_t head_width) const {
+    return {.data = static_cast<char*>(data) + head * 2 * room * head_width * KeptElementBytes(type),
+            .room = room,
+            .type = type};
+  }
+};
+
+// Puts `rows` rows of keys and of values, the first of them at `position`, in their places, and writes nothing else:
+// threads may keep different rows at once. Row strides ldkv, heads as in k and v of attention.
+struct KeepKeysArgs {
+  const float* k;
+  const float* v;
+  size_t ldkv;
+  size_t rows, heads, head_width, position;
+  KeptHeads kept;
+};
+
 // ---- Fused attention of one record, all heads. ----------------------------------------------------------------------
 // Head h of row t of q is q[t * ldq + h * head_width ...]; likewise k, v, out. Query i stands at key position
 // num_keys - num_queries + i. It attends keys j >= first_key (earlier ones are padding) and, when causal, j <= its own
@@ -63,6 +95,10 @@ struct RotaryArgs {
 // that is held at its lowest passes no gradient: keys that are all held are attended alike. All variances zero: the
 // same bits as without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned,
 // strides ldout_variance; max error 2e-5 relative to the largest value_variance.
+//
+// With `kept.data` the keys and values are those of keep_keys, of the heads from the first one read on, in place of k,
+// v and ldkv. Of floats: the same bits. Of halves: the bits of k and v that were rounded to halves; not with
+// key_variance.
 //
 // With `slope_H` (ALiBi: a linear bias by distance) the logit of key j for query i is lowered by slope_H[h] * |position
 // of i - j| in head h; `scale` must not be 0 then. All of them zero: the same bits as without. Among keys that are all
@@ -101,6 +137,7 @@ struct AttentionForwardArgs {
   const uint32_t* first_key_B = nullptr;
   size_t keep_row = 0;
   size_t window = 0;  // 0: none
+  KeptHeads kept = {};
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).

@@ -62,6 +62,7 @@ WISP_INT8_INLINE Floats LoadScales(const Half* p) {
 WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 
 #include "kernels/int8/blocks-inl.h"
+#include "kernels/int8/lone_row-inl.h"
 
 // 12 x 1 sums and as many of y, a vector of weights and one of scales fill 26 of 32 registers.
 template <BlockBits kBits>
@@ -70,15 +71,20 @@ constexpr BlockTile kBlockTiles[] = {{12, MultiplyBlockTile<kBits, 12, 1>},
                                      {3, MultiplyBlockTile<kBits, 3, 1>},
                                      {1, MultiplyBlockTile<kBits, 1, 1>}};
 
+constexpr size_t kLonePanels = 4;
+
 constexpr Tile kTiles[] = {{14, 1, MultiplyTile<14, 1>}, {8, 1, MultiplyTile<8, 1>}, {4, 2, MultiplyTile<4, 2>},
                            {4, 1, MultiplyTile<4, 1>},   {2, 4, MultiplyTile<2, 4>}, {2, 1, MultiplyTile<2, 1>},
                            {1, 4, MultiplyTile<1, 4>},   {1, 1, MultiplyTile<1, 1>}};
-constexpr Kernel kKernel = {
-    .name = "int8 AVX512-VNNI",
-    .format = kFormat,
-    .panel_width = kPanelWidth,
-    .tiles = kTiles,
-    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
+constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI",
+                            .format = kFormat,
+                            .panel_width = kPanelWidth,
+                            .tiles = kTiles,
+                            .blocks = {.format = kBlockFormat,
+                                       .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>},
+                                       .lone_panels = kLonePanels,
+                                       .multiply_lone = {MultiplyLoneRow<BlockBits::kEight, kLonePanels>,
+                                                         MultiplyLoneRow<BlockBits::kFour, kLonePanels>}}};
 
 }  // namespace
 

@@ -28,6 +28,8 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(cons
     for (size_t v = 0; v < kVectors; ++v) y[r][v] = SetFloats(0.0f);
   }
   for (size_t block = 0; block < t.blocks; ++block) {
+    // Before the integers of a panel lie its scales: without this as many bytes would not be asked for.
+    if constexpr (kRows == 1) __builtin_prefetch(reinterpret_cast<const uint8_t*>(scales) + kPrefetchedAhead);
     Sums sums[kRows][kVectors];
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {

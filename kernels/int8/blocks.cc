@@ -13,6 +13,8 @@ namespace {
 // At once: as many as the tallest tile has; or all that are left, where these are few more: a panel is then read once.
 constexpr size_t kBlockRows = 12, kMostBlockRows = 16;
 
+constexpr size_t kMostLonePanels = 4;
+
 size_t RowsAtOnce(size_t left) { return left <= kMostBlockRows ? left : kBlockRows; }
 
 // Some columns of a product.
@@ -48,16 +50,24 @@ void Store(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel, si
   }
 }
 
+// Sums of these columns, from a panel on.
+BlockTileArgs TileAt(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel, const BlockRow* x,
+                     float* sums) {
+  const size_t bytes = PanelBytes(a.w.bits, a.k);
+  const std::byte* data = a.w.data + panel * bytes;
+  return {.x = x,
+          .scales = reinterpret_cast<const Half*>(data) + columns.first_block * kPanelRows,
+          .panel = reinterpret_cast<const uint8_t*>(data) + PanelScaleBytes(a.k) +
+                   columns.first_block * PanelBlockBytes(a.w.bits),
+          .blocks = columns.num_blocks,
+          .y = sums,
+          .panel_bytes = bytes};
+}
+
 void MultiplyPanel(const Kernel& kernel, const MultiplyBlocksArgs& a, const Columns& columns, size_t panel,
                    const BlockRow* x, size_t row, size_t rows) {
-  const std::byte* data = a.w.data + panel * PanelBytes(a.w.bits, a.k);
   alignas(64) float sums[kMostBlockRows * kPanelRows];
-  BlockTileArgs t{.x = x,
-                  .scales = reinterpret_cast<const Half*>(data) + columns.first_block * kPanelRows,
-                  .panel = reinterpret_cast<const uint8_t*>(data) + PanelScaleBytes(a.k) +
-                           columns.first_block * PanelBlockBytes(a.w.bits),
-                  .blocks = columns.num_blocks,
-                  .y = sums};
+  BlockTileArgs t = TileAt(a, columns, panel, x, sums);
   const std::span<const BlockTile> tiles = kernel.blocks.of_bits[static_cast<size_t>(a.w.bits)];
   for (size_t r = 0; r < rows;) {
     const auto tile = std::find_if(tiles.begin(), tiles.end(), [&](const BlockTile& t) { return t.rows <= rows - r; });
@@ -67,6 +77,19 @@ void MultiplyPanel(const Kernel& kernel, const MultiplyBlocksArgs& a, const Colu
     r += tile->rows;
   }
   Store(a, columns, panel, row, rows, sums);
+}
+
+// Of one row: as many of the panels [panel, end) as the kernel takes at once, again and again. Returns the first one
+// that is left.
+size_t MultiplyLoneRow(const Kernel& kernel, const MultiplyBlocksArgs& a, const Columns& columns, size_t panel,
+                       size_t end, const BlockRow* x, size_t row) {
+  const size_t at_once = kernel.blocks.lone_panels;
+  alignas(64) float sums[kMostLonePanels * kPanelRows];
+  for (; at_once > 0 && panel + at_once <= end; panel += at_once) {
+    kernel.blocks.multiply_lone[static_cast<size_t>(a.w.bits)](TileAt(a, columns, panel, x, sums));
+    for (size_t p = 0; p < at_once; ++p) Store(a, columns, panel + p, row, 1, sums + p * kPanelRows);
+  }
+  return panel;
 }
 
 // A lower bit is a better target.
@@ -94,8 +117,9 @@ void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a) {
       const size_t first = block * kBlockColumns, count = std::min(columns.num_blocks * kBlockColumns, a.k - first);
       for (size_t r = 0; r < rows; ++r)
         quantise(a.x_RK + (row + r) * a.ldx + first, count, kernel.blocks.format, a.w.bits, x[r]);
-      for (size_t panel = first_panel; panel < end_panel; ++panel)
-        MultiplyPanel(kernel, a, columns, panel, x, row, rows);
+      size_t panel = first_panel;
+      if (rows == 1) panel = MultiplyLoneRow(kernel, a, columns, panel, end_panel, x, row);
+      for (; panel < end_panel; ++panel) MultiplyPanel(kernel, a, columns, panel, x, row, rows);
       block += columns.num_blocks;
     } while (block < blocks);
   }

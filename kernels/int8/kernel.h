@@ -71,7 +71,8 @@ struct BlockTileArgs {
   const Half* scales;    // of the panel, from the first block on
   const uint8_t* panel;  // its integers, from the first block on
   size_t blocks;
-  float* y;  // [rows, kPanelRows], assigned
+  float* y;                // [rows, kPanelRows], assigned; of several panels [panels, kPanelRows]
+  size_t panel_bytes = 0;  // from one panel to the next, where several are multiplied at once
 };
 
 struct BlockTile {
@@ -82,6 +83,9 @@ struct BlockTile {
 struct BlockTiles {
   Format format;
   std::span<const BlockTile> of_bits[2];  // by BlockBits; tallest first, the last has height 1
+  // By BlockBits, of one row: so many panels at once; 0 where that does not pay.
+  size_t lone_panels = 0;
+  void (*multiply_lone[2])(const BlockTileArgs&) = {};
 };
 
 struct Kernel {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "kernels/kernels.h"
 
@@ -46,12 +47,51 @@ T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
   return a.slope_H[head] * T(static_cast<double>(std::max(position, key) - std::min(position, key)));
 }
 
+// Kept keys lie as kept values do here, by rows: a panel is one position.
+template <class T>
+void KeepRows(const KeepKeysArgs& a, size_t head, T* keys) {
+  for (size_t r = 0; r < a.rows; ++r) {
+    for (size_t c = 0; c < a.head_width; ++c) {
+      const size_t from = r * a.ldkv + head * a.head_width + c, to = (a.position + r) * a.head_width + c;
+      if constexpr (std::is_same_v<T, Half>) {
+        keys[to] = ToHalf(a.k[from]), keys[a.kept.room * a.head_width + to] = ToHalf(a.v[from]);
+      } else {
+        keys[to] = a.k[from], keys[a.kept.room * a.head_width + to] = a.v[from];
+      }
+    }
+  }
+}
+
+inline void KeepKeys(const KeepKeysArgs& a) {
+  for (size_t h = 0; h < a.heads; ++h) {
+    void* const head = a.kept.From(h, a.head_width).data;
+    a.kept.type == KeptType::kHalf ? KeepRows(a, h, static_cast<Half*>(head))
+                                   : KeepRows(a, h, static_cast<float*>(head));
+  }
+}
+
+// Entry c of the key that a head reads, or of its value.
+enum class KeyOrValue { kKey, kValue };
+template <class T>
+T Attended(const AttentionBackwardArgs<T>& a, KeyOrValue which, size_t head, size_t key, size_t c) {
+  return (which == KeyOrValue::kKey ? a.k : a.v)[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
+}
+template <class T>
+T Attended(const AttentionForwardArgs<T>& a, KeyOrValue which, size_t head, size_t key, size_t c) {
+  if (a.kept.data == nullptr)
+    return (which == KeyOrValue::kKey ? a.k : a.v)[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
+  const void* const kept = a.kept.From(KeyHead(a, head), a.head_width).data;
+  const size_t at = ((which == KeyOrValue::kKey ? 0 : a.kept.room) + key) * a.head_width + c;
+  return T(a.kept.type == KeptType::kHalf ? ToFloat(static_cast<const Half*>(kept)[at])
+                                          : static_cast<const float*>(kept)[at]);
+}
+
 // The logit before scaling.
 template <class T, class Args>
 T AttentionProduct(const Args& a, size_t head, size_t query, size_t key) {
   T dot(0);
   for (size_t c = 0; c < a.head_width; ++c) {
-    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * a.k[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
+    dot = dot + a.q[query * a.ldq + head * a.head_width + c] * Attended(a, KeyOrValue::kKey, head, key, c);
   }
   if (a.key_variance == nullptr) return dot;
   T variance(0);
@@ -106,7 +146,7 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
       for (size_t j = begin; j < end; ++j) {
         const T p = exp(AttentionLogit<T>(a, h, i, j) - largest) / sum * AttentionKeep<T>(a, h, i, j);
         const size_t first = KeyHead(a, h) * a.head_width;
-        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * a.v[j * a.ldkv + first + c];
+        for (size_t c = 0; c < a.head_width; ++c) out[c] = out[c] + p * Attended(a, KeyOrValue::kValue, h, j, c);
         if (a.value_variance == nullptr) continue;
         for (size_t c = 0; c < a.head_width; ++c) {
           T& variance = a.out_variance[i * a.ldout_variance + h * a.head_width + c];

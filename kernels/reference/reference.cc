@@ -28,6 +28,8 @@ const OpTable& ReferenceOps() {
       .attention_scratch_size = NoScratch,
       .attention_forward = reference::AttentionForward<float>,
       .attention_backward = ForTraining(reference::AttentionBackward<float>),
+      .kept_panel = 1,
+      .keep_keys = reference::KeepKeys,
       .activation_forward = reference::ActivationForward<float>,
       .activation_backward = ForTraining(reference::ActivationBackward<float>),
       .gated_activation_forward = reference::GatedActivationForward<float>,

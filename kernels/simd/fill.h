@@ -33,9 +33,11 @@
 namespace wisp::kernels {
 
 // `target` is one Highway target bit, supported by this processor. Unknown targets leave the table as it is.
-void FillGemm(int64_t target, OpTable& table);     // products, column_sum
-void FillSoftmax(int64_t target, OpTable& table);  // softmax_stats, cross_entropy_gradient
-void FillAttention(int64_t target, OpTable& table);
+void FillGemm(int64_t target, OpTable& table);       // products, column_sum
+void FillSoftmax(int64_t target, OpTable& table);    // softmax_stats, cross_entropy_gradient
+void FillKeptKeys(int64_t target, OpTable& table);   // keep_keys
+void FillAttention(int64_t target, OpTable& table);  // attention_forward
+void FillAttentionBackward(int64_t target, OpTable& table);
 void FillNorm(int64_t target, OpTable& table);         // layer norm, RMS norm
 void FillRotary(int64_t target, OpTable& table);       // rotary
 void FillActivation(int64_t target, OpTable& table);   // activations, gated activations

@@ -1,4 +1,4 @@
-// A vector of halves as floats.
+// Halves as floats, and floats as halves.
 #if defined(WISP_KERNELS_SIMD_HALF_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WISP_KERNELS_SIMD_HALF_INL_H_
 #undef WISP_KERNELS_SIMD_HALF_INL_H_
@@ -14,9 +14,18 @@ namespace wisp::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// Targets with instructions that convert.
+#undef WISP_CONVERTS_HALVES
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
+#define WISP_CONVERTS_HALVES 1
+#else
+#define WISP_CONVERTS_HALVES 0
+#endif
+
+// Of finite halves.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V WidenHalves(D d, const Half* from) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
+#if WISP_CONVERTS_HALVES
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t*>(from)));
 #else
   // No instruction for it: the bits in their places, with an exponent that is 112 too small; the product is exact, also
@@ -27,6 +36,32 @@ HWY_INLINE V WidenHalves(D d, const Half* from) {
   const auto placed = hn::And(hn::ShiftLeft<13>(bits), hn::Set(d32, static_cast<int32_t>(0x8fffe000)));
   return hn::Mul(hn::BitCast(d, placed), hn::Set(d, 0x1p112f));
 #endif
+}
+
+// to[0, n) = from[0, n), exactly. What is not finite stays so, but may become a NaN.
+HWY_INLINE void WidenToFloats(const Half* from, size_t n, float* to) {
+  const hn::ScalableTag<float> d;
+  size_t i = 0;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d)) {
+    auto x = WidenHalves(d, from + i);
+#if !WISP_CONVERTS_HALVES
+    x = hn::IfThenElse(hn::Gt(hn::Abs(x), hn::Set(d, kLargestHalf)), hn::NaN(d), x);
+#endif
+    hn::StoreU(x, d, to + i);
+  }
+  for (; i < n; ++i) to[i] = ToFloat(from[i]);
+}
+
+// to[0, n) = from[0, n), rounded as ToHalf rounds.
+HWY_INLINE void NarrowToHalves(const float* from, size_t n, Half* to) {
+  size_t i = 0;
+#if WISP_CONVERTS_HALVES
+  const hn::ScalableTag<float> d;
+  const hn::Rebind<hwy::float16_t, decltype(d)> half;
+  for (; i + hn::Lanes(d) <= n; i += hn::Lanes(d))
+    hn::StoreU(hn::DemoteTo(half, hn::LoadU(d, from + i)), half, reinterpret_cast<hwy::float16_t*>(to + i));
+#endif
+  for (; i < n; ++i) to[i] = ToHalf(from[i]);
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

@@ -44,7 +44,9 @@ struct Tables {
       FillIntegers(target, table);
       FillOptimizer(target, table);
       int8::FillBlocks(table);
+      FillKeptKeys(target, table);
       FillAttention(target, table);  // last: made of the others' entries
+      FillAttentionBackward(target, table);
       all[num_all++] = &table;
     }
   }

@@ -32,12 +32,13 @@ struct OpenChoice {
   std::string adapter;  // its path, or empty
   size_t num_threads;
   Executor executor;
+  kernels::KeptType kept;
   kernels::Device device;
   uint64_t max_bytes;                                 // of what the model holds beside its file; 0: no ceiling
   std::unique_ptr<kernels::HostAllocator> allocator;  // behind `device`; null: the system's
 
   SessionOptions session() const {
-    return {.backend = backend, .num_threads = num_threads, .executor = executor, .device = device};
+    return {.backend = backend, .num_threads = num_threads, .executor = executor, .kept = kept, .device = device};
   }
   // Of a file that is opened now and remembered nowhere.
   Verify verifies() const {

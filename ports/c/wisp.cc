@@ -59,6 +59,8 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
     return InvalidArgument("wisp_open_options: there is no verification ", verify);
   if (verify == WISP_VERIFY_ONCE && o.verified == nullptr)
     return InvalidArgument("wisp_open_options: verified must not be NULL with WISP_VERIFY_ONCE");
+  if (o.half_cache != 0 && o.half_cache != 1)
+    return InvalidArgument("wisp_open_options: half_cache is ", o.half_cache, ", allowed are 0 and 1");
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kInference));
   // With the device and where there is none: an app that was tested without a GPU runs with one.
@@ -71,6 +73,7 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
                     .adapter = o.adapter_path == nullptr ? "" : o.adapter_path,
                     .num_threads = std::max<size_t>(1, o.num_threads),
                     .executor = ExecutorOf(o.run_tasks, o.run_tasks_data),
+                    .kept = o.half_cache == 1 ? kernels::KeptType::kHalf : kernels::KeptType::kFloat,
                     .device = device.device,
                     .max_bytes = o.max_bytes,
                     .allocator = std::move(allocator)};

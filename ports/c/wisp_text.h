@@ -21,10 +21,10 @@ extern "C" {
 
 typedef struct wisp_text_model wisp_text_model;
 
-/* An encoder, a classifier or a decoder. Of `options`, which may be NULL, are read: backend (of a decoder), verify,
- * verified, adapter_path, num_threads, run_tasks and its data. Another that is set is WISP_UNSUPPORTED. A large model
- * opens in milliseconds with WISP_VERIFY_ONCE, from the second time on. WISP_INVALID_ARGUMENT where the model brings no
- * tokenizer. */
+/* An encoder, a classifier or a decoder. Of `options`, which may be NULL, are read: backend and half_cache (of a
+ * decoder), verify, verified, adapter_path, num_threads, run_tasks and its data. Another that is set is
+ * WISP_UNSUPPORTED. A large model opens in milliseconds with WISP_VERIFY_ONCE, from the second time on.
+ * WISP_INVALID_ARGUMENT where the model brings no tokenizer. */
 WISP_API wisp_code wisp_text_open(const char* path, const wisp_open_options* options, wisp_text_model** model,
                                   wisp_error* error);
 WISP_API void wisp_text_close(wisp_text_model* model);

@@ -1,6 +1,7 @@
 #include "runtime/decoding/private_contexts.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "runtime/decoding/context_sum.h"
@@ -25,10 +26,15 @@ void Join(const std::vector<int32_t>& head, const std::vector<int32_t>& tail, st
   tokens.insert(tokens.end(), drawn.begin(), drawn.end());
 }
 
+// Contexts that pass together: as many rows as read the weights once, and not too many scores.
+constexpr size_t kTogether = 16;
+
 }  // namespace
 
-PrivateContexts::PrivateContexts(const Session& session, size_t kept)
-    : kept_(kept), states_(session, 1 + kept), scores_(session.architecture().num_items) {}
+PrivateContexts::PrivateContexts(size_t num_items, std::unique_ptr<TextBatch> batch)
+    : num_items_(num_items), batch_(std::move(batch)), tokens_(kTogether), scores_(kTogether * num_items) {}
+
+size_t PrivateContexts::kept() const { return batch_->places() - 1; }
 
 Result<PrivateContexts> PrivateContexts::Create(const Session& session, const text::Tokenizer& tokenizer,
                                                 const PrivateTexts& texts, std::string_view prompt,
@@ -44,7 +50,10 @@ Result<PrivateContexts> PrivateContexts::Create(const Session& session, const te
                            " positions, and one at least is needed for a text");
   }
   const size_t room = most - tail.size() - sizes.max_new_tokens;
-  PrivateContexts contexts(session, std::clamp<size_t>(texts.texts.size(), 1, sizes.contexts));
+  const size_t kept =
+      std::clamp<size_t>(texts.texts.size(), 1, std::min<size_t>(sizes.contexts, TextBatch::kMostPlaces - 1));
+  WISP_ASSIGN_OR_RETURN(auto batch, TextBatch::Create(session, {.places = 1 + kept}));
+  PrivateContexts contexts(session.architecture().num_items, std::move(batch));
   WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> head, HeadOf(tokenizer, texts.before + texts.public_text, room));
   Join(head, tail, {}, contexts.public_tokens_);
   for (const std::string& text : texts.texts) {
@@ -57,20 +66,36 @@ Result<PrivateContexts> PrivateContexts::Create(const Session& session, const te
 }
 
 Status PrivateContexts::PublicScores(std::span<const int32_t> drawn, std::span<float> scores) {
-  Join(public_tokens_, {}, drawn, tokens_);
-  return states_.Score(0, tokens_, scores);
+  Join(public_tokens_, {}, drawn, tokens_[0]);
+  const TextBatch::Text text{.place = 0, .tokens = tokens_[0]};
+  return batch_->Score({&text, 1}, scores);
+}
+
+// The last place serves all contexts that keep nothing, one after the other.
+Result<size_t> PrivateContexts::ScoreFrom(size_t first, std::span<const int32_t> drawn) {
+  const size_t end = std::min(heads_.size(), first < kept() ? std::min(first + kTogether, kept()) : first + 1);
+  std::array<TextBatch::Text, kTogether> texts;
+  for (size_t i = first; i < end; ++i) {
+    Join(heads_[i], tail_, drawn, tokens_[i - first]);
+    texts[i - first] = {.place = 1 + std::min(i, kept() - 1), .tokens = tokens_[i - first]};
+  }
+  const size_t count = end - first;
+  WISP_RETURN_IF_ERROR(batch_->Score(std::span(texts).first(count), std::span(scores_).first(count * num_items_)));
+  return count;
 }
 
 // Where a record's influence is bounded: AddClipped, once for each of them.
 Status PrivateContexts::Sum(std::span<const int32_t> drawn, double clip, std::span<const float> public_scores,
                             std::span<int64_t> sums) {
   std::fill(sums.begin(), sums.end(), int64_t{0});
-  const std::span<float> read = std::span(scores_).first(sums.size());
-  for (size_t i = 0; i < heads_.size(); ++i) {
-    Join(heads_[i], tail_, drawn, tokens_);
-    WISP_RETURN_IF_ERROR(states_.Score(1 + std::min(i, kept_ - 1), tokens_, scores_));
-    Centre(read, public_scores);
-    AddClipped(read, public_scores, clip, sums);
+  for (size_t first = 0; first < heads_.size();) {
+    WISP_ASSIGN_OR_RETURN(const size_t count, ScoreFrom(first, drawn));
+    for (size_t i = 0; i < count; ++i) {
+      const std::span<float> read = std::span(scores_).subspan(i * num_items_, sums.size());
+      Centre(read, public_scores);
+      AddClipped(read, public_scores, clip, sums);
+    }
+    first += count;
   }
   return OkStatus();
 }

@@ -13,12 +13,13 @@
 #define WISP_RUNTIME_DECODING_PRIVATE_CONTEXTS_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "runtime/inference/text_states.h"
+#include "runtime/inference/text_batch.h"
 #include "runtime/inference/texts.h"
 
 namespace wisp {
@@ -32,7 +33,8 @@ struct PrivateTexts {
 class PrivateContexts {
  public:
   struct Sizes {
-    uint32_t contexts = 1;  // B: as many contexts keep their keys and values; the others are computed anew each time
+    // B: as many contexts keep their keys and values, up to 255; the others are computed anew each time.
+    uint32_t contexts = 1;
     uint32_t max_new_tokens = 1;
   };
   // The session must outlive it. Errors are of public values: kInvalidArgument where the prompt and what is to be drawn
@@ -52,14 +54,16 @@ class PrivateContexts {
   size_t left_out() const { return left_out_; }  // texts that could not be read: local only
 
  private:
-  PrivateContexts(const Session& session, size_t kept);
+  PrivateContexts(size_t num_items, std::unique_ptr<TextBatch> batch);
+  // The private contexts from `first` on that are scored in one call: scores_ then has theirs. Returns how many.
+  Result<size_t> ScoreFrom(size_t first, std::span<const int32_t> drawn);
+  size_t kept() const;  // contexts that keep their keys and values
 
   std::vector<int32_t> public_tokens_, tail_;  // tail: what stands behind each text
   std::vector<std::vector<int32_t>> heads_;    // of each private context
-  size_t kept_;
-  size_t left_out_ = 0;
-  TextStates states_;
-  std::vector<int32_t> tokens_;
+  size_t left_out_ = 0, num_items_;
+  std::unique_ptr<TextBatch> batch_;          // the public context in place 0, private ones behind it
+  std::vector<std::vector<int32_t>> tokens_;  // of those that are scored together
   std::vector<float> scores_;
 };
 

@@ -85,9 +85,10 @@ Status ClassifierSession::Represent(std::span<const int32_t> tokens, std::span<f
              [&] { return graph_.Represent(context_, tokens); });
 }
 
-Result<ClassifierSession::Plan> ClassifierSession::PlanBytes(const Architecture& architecture, size_t num_threads) {
+Result<ClassifierSession::Plan> ClassifierSession::PlanBytes(const Architecture& architecture, size_t num_threads,
+                                                             std::span<const StoredTensor> tensors) {
   WISP_RETURN_IF_ERROR(CheckThreads(num_threads));
-  const Classifier graph(architecture, kernels::BestOps(), {.use = GraphUse::kInference});
+  const Classifier graph(architecture, kernels::BestOps(), InferenceOf(kernels::BestOps(), architecture, tensors));
   const size_t packed = PackedWeights::PlanBytes(graph);
   return Plan{.total = graph.inference_bytes() + graph.helper_bytes(num_threads) +
                        graph.cache_bytes(num_threads > 1 ? KeptBlocks::kTwoInTurn : KeptBlocks::kInTurn) + packed,

@@ -51,11 +51,13 @@ class ClassifierSession {
   // What it holds, on the device and here.
   size_t bytes() const;
   // What bytes() will be on the host, and of that the packed matrices. Allocates none of it and reads no weights.
+  // `tensors`: as the file stores them (ModelFile::tensors), of which blocks of integers are not packed; none: floats.
   // kInvalidArgument of a number of threads that Create would refuse.
   struct Plan {
     size_t total = 0, packed_weights = 0;
   };
-  static Result<Plan> PlanBytes(const Architecture& architecture, size_t num_threads);
+  static Result<Plan> PlanBytes(const Architecture& architecture, size_t num_threads,
+                                std::span<const StoredTensor> tensors = {});
 
  private:
   ClassifierSession(const Architecture& architecture, std::span<const StoredTensor> tensors,

@@ -54,6 +54,9 @@ struct SessionOptions {
   // DefaultThreads(). Those that a session creates sleep while it has nothing to do.
   size_t num_threads = 1;
   Executor executor = {};  // an app's own threads (threads.h), asked some times for each block
+  // Keys and values of the past. Halves take half the room and are read in less time; scores are slightly off. Not on a
+  // device, and not of a model with Re-Attention.
+  kernels::KeptType kept = kernels::KeptType::kFloat;
   // Where it computes (OpenDevice). Another than the processor takes kSimd, in whose place its own kernels stand, and
   // one thread.
   kernels::Device device = kernels::BestOps();
@@ -134,13 +137,15 @@ class Session {
   // What this session holds: what PlanMemory said.
   InferenceMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
+  kernels::KeptType kept() const { return cache_.type(); }
   size_t num_threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
 
  private:
-  Session(ModelFile file, const kernels::Device& device, size_t num_threads, const Executor& executor);
+  Session(ModelFile file, const kernels::Device& device, size_t num_threads, const SessionOptions& options);
   static Result<InferenceMemory> PlanOf(const Architecture& architecture, std::span<const StoredTensor> tensors,
                                         const SessionOptions& options);
-  static InferenceMemory MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads);
+  static InferenceMemory MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads,
+                                  kernels::KeptType kept);
   // Scores of a newcomer, found once (session_newcomer.cc).
   Status FindPopular();
   // What FindPopular takes; of a model without a bias that it could copy unless `copies_bias`.

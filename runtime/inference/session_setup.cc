@@ -25,6 +25,16 @@ Result<kernels::Device> DeviceOf(const SessionOptions& o) {
   return o.device;
 }
 
+Status CheckKept(const SessionOptions& o, const kernels::Device& device, const Architecture& a) {
+  if (o.kept == kernels::KeptType::kFloat) return OkStatus();
+  if (!device.memory.is_host())
+    return Unsupported("keys and values are kept as halves on the processor, and the session is on the device ",
+                       device.ops->name);
+  if (a.re_attention == ReAttention::kOn)
+    return Unsupported("keys and values are kept as halves without Re-Attention, and the model has it");
+  return OkStatus();
+}
+
 }  // namespace
 
 Status BackendOnDevice(const char* device) {
@@ -43,12 +53,12 @@ Result<const kernels::OpTable*> OpsOf(Backend backend) {
           : "this build has no XNNPACK (configure with -DWISP_XNNPACK=ON), or it does not run on this processor");
 }
 
-Session::Session(ModelFile file, const kernels::Device& device, size_t num_threads, const Executor& executor)
+Session::Session(ModelFile file, const kernels::Device& device, size_t num_threads, const SessionOptions& options)
     : file_(std::move(file)),
       graph_(file_.architecture(), device, InferenceOf(device, file_.architecture(), file_.tensors())),
       buffers_(graph_.AllocateForInference()),
-      cache_(graph_.AllocateCache(KeptBlocks::kAll)),
-      helpers_(graph_.AllocateHelpers(num_threads, executor)),
+      cache_(graph_.AllocateCache(KeptBlocks::kAll, 0, options.kept)),
+      helpers_(graph_.AllocateHelpers(num_threads, options.executor)),
       tensors_(is_host() ? nullptr
                          : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
       weights_(graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
@@ -67,8 +77,8 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& path, const Se
 Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOptions& options) {
   WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
   WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
-  if (device.memory.is_host())
-    return std::unique_ptr<Session>(new Session(std::move(file), device, threads, options.executor));
+  WISP_RETURN_IF_ERROR(CheckKept(options, device, file.architecture()));
+  if (device.memory.is_host()) return std::unique_ptr<Session>(new Session(std::move(file), device, threads, options));
   WISP_ASSIGN_OR_RETURN(const InferenceMemory plan, PlanMemory(file, options));
   const size_t at_most = DeviceWeights::PlanBytes(file.parameters(), file.tensors(), device.memory).at_most;
   try {
@@ -103,13 +113,14 @@ Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const S
   WISP_ASSIGN_OR_RETURN(const kernels::Device device, DeviceOf(options));
   WISP_ASSIGN_OR_RETURN(const size_t threads, ThreadsOf(options.num_threads, options.backend));
   return MemoryOf(Recommender(a, device, InferenceOf(device, a, tensors)), tensors,
-                  device.memory.is_host() ? threads : 1);
+                  device.memory.is_host() ? threads : 1, options.kept);
 }
 
-InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads) {
+InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads,
+                                  kernels::KeptType kept) {
   const Architecture& a = graph.architecture();
   InferenceMemory memory{.activations = graph.inference_bytes() + graph.helper_bytes(num_threads) +
-                                        graph.cache_bytes(KeptBlocks::kAll),
+                                        graph.cache_bytes(KeptBlocks::kAll, 0, kept),
                          .packed_weights = PackedWeights::PlanBytes(graph),
                          .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t)};
   if (graph.device().memory.is_host()) return memory;
@@ -121,7 +132,7 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
 }
 
 InferenceMemory Session::memory() const {
-  InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads());
+  InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads(), kept());
   memory.packed_weights = weights_.allocated_bytes();
   memory.newcomer = NewcomerBytes(graph_.architecture(), CopiesBias(file_));
   memory.scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t);

@@ -42,6 +42,7 @@ class TextBatch {
   // named twice, for a token that the model does not have, for a text without tokens or with too many.
   Status Score(std::span<const Text> texts, std::span<float> scores);
 
+  size_t places() const { return places_.size(); }
   size_t bytes() const;  // held beside the session, as far as places have been used
 
  private:

@@ -29,7 +29,8 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
            FindLinear(a, parameters, ParameterRole::kAttentionOutWeight, ParameterRole::kAttentionOutBias, index),
            plan),
       dropout_(site, size_t{spec_.num_heads} * plan.max_record_rows * plan.max_rows(), plan),
-      cached_(plan.use == GraphUse::kInference) {
+      cached_(plan.use == GraphUse::kInference),
+      kept_(cached_ && ops.keep_keys != nullptr) {
   const size_t t = plan.max_record_rows, rows = plan.max_rows(), stacked = queries_width_ + 2 * keys_width_;
   if (a.re_attention == ReAttention::kOn)
     variance_width_ = index + 1 == a.blocks.size() ? keys_width_ : 2 * keys_width_;
@@ -38,8 +39,8 @@ Attention::Attention(const Architecture& a, const kernels::OpTable& ops, const s
   lse_ = plan.ReserveInTurn<float>(spec_.num_heads * rows);
   const auto pass = cached_ ? kernels::AttentionPass::kForward : kernels::AttentionPass::kBackward;
   scratch_ = plan.ReserveInTurn<float>(ops.attention_scratch_size(pass, t, spec_.head_width));
-  if (cached_) cache_index_ = plan.cache.Reserve(2 * keys_width_ + variance_width_);
-  if (cached_ && plan.is_host && plan.max_records > 1) new_keys_ = plan.ReserveInTurn<float>(rows * 2 * keys_width_);
+  if (cached_) cache_index_ = plan.cache.Reserve({.keys_and_values = 2 * keys_width_, .variances = variance_width_});
+  if (kept_) new_keys_ = plan.ReserveInTurn<float>(rows * 2 * keys_width_);
   if (variance_width_ > 0) {
     if (!cached_) key_value_variance_ = plan.forward.Reserve<float>(rows * variance_width_);
     mixed_variance_ = plan.ReserveInTurn<float>(rows * queries_width_);
@@ -55,16 +56,13 @@ Attention::Projected Attention::Of(const RecordContext& context) const {
     float* k = projected + queries_width_;
     return {.q = projected, .k = k, .v = k + keys_width_, .ldq = stacked, .ldkv = stacked};
   }
-  float* k = context.text_B == nullptr ? context.cache->of_block(cache_index_) : context.forward(new_keys_);
+  float* k = kept_ ? context.forward(new_keys_) : context.cache->rows(cache_index_) + context.past * 2 * keys_width_;
   return {.q = projected, .k = k, .v = k + keys_width_, .ldq = queries_width_, .ldkv = 2 * keys_width_};
 }
 
-Attention::Projected Attention::OfRecord(const RecordContext& context, size_t b) const {
-  Projected p = Of(context);
-  const size_t begin = context.records.begin(b);
-  p.k = context.text_B == nullptr ? p.k + begin * p.ldkv : context.text_B[b].cache->of_block(cache_index_);
-  p.v = p.k + (p.v - Of(context).k);
-  return p;
+const KeyValueCache* Attention::CacheOf(const RecordContext& context, size_t b) const {
+  if (context.text_B != nullptr) return context.text_B[b].cache;
+  return cached_ && context.records.num_records == 1 ? context.cache : nullptr;
 }
 
 void Attention::Project(const RecordContext& context, const float* x, size_t queries) const {
@@ -73,22 +71,24 @@ void Attention::Project(const RecordContext& context, const float* x, size_t que
   p.first_query = rows - queries;
   qkv_.Prepare(context, x, rows);
   qkv_.ForwardQueries(context, x, {.y = p.q, .ldy = p.ldq}, {.first = p.first_query, .count = queries});
-  qkv_.ForwardKeys(context, x, {.y = p.k + context.past * p.ldkv, .ldy = p.ldkv}, rows);
+  qkv_.ForwardKeys(context, x, {.y = p.k, .ldy = p.ldkv}, rows);
   if (spec_.rotary.width > 0) Rotate(context, p, kernels::Rotation::kForward);
-  if (context.text_B != nullptr) KeepNewKeys(context, p);
+  if (kept_) KeepNewKeys(context, p);
 }
 
 void Attention::KeepNewKeys(const RecordContext& context, const Projected& p) const {
   for (size_t b = 0; b < context.records.num_records; ++b) {
-    const GrowingText& text = context.text_B[b];
-    context.ops().copy_rows({.x_RD = p.k + context.records.begin(b) * p.ldkv,
-                             .ldx = p.ldkv,
-                             .from_R = nullptr,
-                             .y_RD = text.cache->of_block(cache_index_) + text.past * p.ldkv,
-                             .ldy = p.ldkv,
-                             .to_R = nullptr,
+    const KeyValueCache* const cache = CacheOf(context, b);
+    if (cache == nullptr) continue;
+    const size_t begin = context.records.begin(b) * p.ldkv;
+    context.ops().keep_keys({.k = p.k + begin,
+                             .v = p.v + begin,
+                             .ldkv = p.ldkv,
                              .rows = context.records.size(b),
-                             .d = p.ldkv});
+                             .heads = spec_.num_kv_heads,
+                             .head_width = spec_.head_width,
+                             .position = context.past_of(b),
+                             .kept = cache->keys_and_values(cache_index_)});
   }
 }
 
@@ -163,7 +163,7 @@ void Attention::Rotate(const RecordContext& context, const Projected& p, kernels
     turn.x_RD = p.q + (scope.begin + p.first_query) * p.ldq, turn.ldx = p.ldq, turn.heads = spec_.num_heads;
     context.ops().rotary(turn);
     turn.rows = scope.rows, turn.first_position = past;
-    turn.x_RD = p.k + (context.past + scope.begin) * p.ldkv, turn.ldx = p.ldkv, turn.heads = spec_.num_kv_heads;
+    turn.x_RD = p.k + scope.begin * p.ldkv, turn.ldx = p.ldkv, turn.heads = spec_.num_kv_heads;
     context.ops().rotary(turn);
   });
 }
@@ -207,13 +207,16 @@ const uint8_t* Attention::DrawKeep(const RecordContext& context, const Scope& sc
 void Attention::Mix(const RecordContext& context, const Scope& scope, const Heads& heads, float* scratch) const {
   const size_t rows = scope.rows, t = context.wanted == 0 ? rows : context.wanted;
   const size_t keys = context.past_of(scope.b) + rows + (mask_ == kernels::AttentionMask::kFull ? context.after : 0);
-  const Projected p = OfRecord(context, scope.b);
+  const Projected p = Of(context);
+  const KeyValueCache* const cache = CacheOf(context, scope.b);
+  // The row of the record's first key, from the first row that passes: positions of the past lie before it.
+  const auto row = static_cast<ptrdiff_t>(scope.begin) - static_cast<ptrdiff_t>(cache == nullptr ? 0 : context.past);
   // Queries of the heads begin at this one of theirs.
   const size_t group = spec_.num_heads / spec_.num_kv_heads, query_head = heads.first * group;
   const size_t at = query_head * spec_.head_width, key_at = heads.first * spec_.head_width;
   kernels::AttentionForwardArgs<> args{.q = p.q + (scope.begin + rows - t) * p.ldq + at,
-                                       .k = p.k + key_at,
-                                       .v = p.v + key_at,
+                                       .k = nullptr,
+                                       .v = nullptr,
                                        .ldq = p.ldq,
                                        .ldkv = p.ldkv,
                                        .out = context.forward(mixed_) + scope.begin * queries_width_ + at,
@@ -226,6 +229,12 @@ void Attention::Mix(const RecordContext& context, const Scope& scope, const Head
   Describe(context, scope, args);
   args.heads = heads.count * group;
   args.kv_heads = heads.count;
+  if (kept_ && cache != nullptr) {
+    args.kept = cache->keys_and_values(cache_index_).From(heads.first, spec_.head_width);
+  } else {
+    args.k = p.k + key_at + row * static_cast<ptrdiff_t>(p.ldkv);
+    args.v = args.k + (p.v - p.k);
+  }
   if (args.slope_H != nullptr) args.slope_H += query_head;
   if (wants_variance()) {
     args.value_variance = args.key_variance + keys_width_;
@@ -270,8 +279,7 @@ void Attention::MixBackward(const RecordContext& context, const Scope& scope) co
 
 float* Attention::KeyVariances(const RecordContext& context, size_t row) const {
   if (variance_width_ == 0) return nullptr;
-  float* all = cached_ ? context.cache->of_block(cache_index_) + context.cache->positions() * 2 * keys_width_
-                       : context.forward(key_value_variance_);
+  float* all = cached_ ? context.cache->variances(cache_index_) : context.forward(key_value_variance_);
   return all + row * variance_width_;
 }
 

@@ -39,10 +39,11 @@ class Attention {
     size_t ldq, ldkv;
     size_t first_query = 0;  // queries of earlier rows are not there
   };
+  // With the keys and values of the rows that pass, k and v of the first of them.
   Projected Of(const RecordContext& context) const;
-  // The same with keys and values of record b alone, from its first position on.
-  Projected OfRecord(const RecordContext& context, size_t b) const;
-  // Of texts that grow: what is new of their keys and values goes to the cache of each.
+  // The cache of record b, in which its rows attend what came before; null where they attend each other alone.
+  const KeyValueCache* CacheOf(const RecordContext& context, size_t b) const;
+  // Puts what is new of keys and values where the table keeps them.
   void KeepNewKeys(const RecordContext& context, const Projected& p) const;
   // Turns queries and keys by their positions; turns the gradients of both back.
   void Rotate(const RecordContext& context, const Projected& p, kernels::Rotation rotation) const;
@@ -88,9 +89,10 @@ class Attention {
   Linear qkv_, out_;
   Dropout dropout_;
   bool cached_;  // keys and values lie in the cache, queries alone in projected_
+  bool kept_;    // and there in the table's own order
   size_t cache_index_ = 0;
   Slot<float> projected_, mixed_, lse_, scratch_;
-  Slot<float> new_keys_;  // of texts that grow [rows, keys and values], on their way to each one's cache
+  Slot<float> new_keys_;  // [rows, keys and values], on their way to the cache
   // Re-Attention. Floats of each position's variances: of keys and values; in the last block of keys alone, for nobody
   // reads those of the values; 0 without.
   size_t variance_width_ = 0;

@@ -60,9 +60,10 @@ class GraphBase {
     return {Arena(plan_.forward, device_.memory, ArenaUse::kInPart), Arena(), Arena(plan_.host)};
   }
   // Of a graph for inference, which needs one in its context; of one for training nothing.
-  // `positions` may be fewer than the graph takes; 0: as many.
-  KeyValueCache AllocateCache(KeptBlocks kept, size_t positions = 0) const {
-    return KeyValueCache(plan_.cache, KeptOf(kept, positions), device_.memory);
+  // `positions` may be fewer than the graph takes; 0: as many. Halves: on the host, without Re-Attention.
+  KeyValueCache AllocateCache(KeptBlocks kept, size_t positions = 0,
+                              kernels::KeptType type = kernels::KeptType::kFloat) const {
+    return KeyValueCache(plan_.cache, KeptOf(kept, positions, type), device_.memory);
   }
   // For so many threads, the caller's among them (parts.h): buffers for each but the caller's. Null for one.
   [[gnu::cold]] std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
@@ -73,8 +74,8 @@ class GraphBase {
   size_t helper_bytes(size_t num_threads) const {
     return (std::clamp<size_t>(num_threads, 1, Team::kMaxTasks) - 1) * inference_bytes();
   }
-  size_t cache_bytes(KeptBlocks kept, size_t positions = 0) const {
-    return plan_.cache.allocated_bytes(KeptOf(kept, positions));
+  size_t cache_bytes(KeptBlocks kept, size_t positions = 0, kernels::KeptType type = kernels::KeptType::kFloat) const {
+    return plan_.cache.allocated_bytes(KeptOf(kept, positions, type));
   }
 
   const Architecture& architecture() const { return architecture_; }
@@ -111,8 +112,8 @@ class GraphBase {
   Slot<int32_t> types_;   // where tokens have types
 
  private:
-  KeptPositions KeptOf(KeptBlocks kept, size_t positions) const {
-    return {.blocks = kept, .positions = positions == 0 ? plan_.max_rows() : positions};
+  KeptPositions KeptOf(KeptBlocks kept, size_t positions, kernels::KeptType type) const {
+    return {.blocks = kept, .positions = positions == 0 ? plan_.max_rows() : positions, .type = type};
   }
   // One record is read where it lies, where ops can.
   bool stays(Batch batch) const { return batch.size() == 1 && device_.memory.is_host(); }

@@ -47,6 +47,7 @@ GraphBase::GraphBase(const Architecture& a, const kernels::Device& device, const
       plan_(options.use, options.max_length > 0 ? std::min(options.max_length, a.max_length) : a.max_length,
             options.max_records, options.max_rows, device.memory.is_host()) {
   const bool is_host = device.memory.is_host();
+  plan_.cache.set_panel(ops().kept_panel);
   plan_.recomputes = options.use == GraphUse::kTraining && options.recompute_blocks;
   if (options.use == GraphUse::kTraining) pack_plan_.WidenIn(ReserveWidened(ops(), parameters_, options.stored, plan_));
   if (a.token_types.count > 0) types_ = plan_.forward.Reserve<int32_t>(plan_.max_rows());

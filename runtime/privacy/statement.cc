@@ -115,11 +115,13 @@ std::string_view ToText(LedgerFigures::Basis basis) {
   return "unknown";
 }
 
-// What the limit promises, which is not what it enforces.
-std::string LimitInWords(const LedgerFigures& f) {
+// What limits promise, which is not what they enforce. `newest`: the one that is enforced.
+std::string LimitInWords(const LedgerFigures& f, const EpsilonDelta& newest) {
   if (f.held_limit) {
+    const bool is_newest = f.held_limit->epsilon() == newest.epsilon() && f.held_limit->delta() == newest.delta();
     return "epsilon " + EpsilonInWords(f.held_limit->epsilon(), f.held_limit->delta()) +
-           " holds however charges were chosen: it was set before the first of them and never raised";
+           " holds however charges were chosen: it was set before the first of them and never raised" +
+           (is_newest ? "" : "; the newest limit was set after a charge: it is enforced, and promises nothing");
   }
   if (f.limit_is_late)
     return "was set after a charge: it is enforced since, but was not promised beforehand; the figure of the data set "
@@ -170,7 +172,7 @@ void Ground(std::string& text, const PrivacyStatement& s) {
         "all the same. It may be above the sum of what the runs cost alone: that sum holds at the sum of their deltas, "
         "and for runs whose length was fixed when they began, which the ledger does not know");
   }
-  if (s.limit) Line(text, "the limit", LimitInWords(*s.basis));
+  if (s.limit) Line(text, "the limit", LimitInWords(*s.basis, *s.limit));
 }
 
 // Of figures of parts: what they take for granted.

@@ -336,10 +336,9 @@ def programs():
         ("hidden-states-of-the-next-history", "Recommender::RepresentTogether", "context.records.begin_B[b + 1] - 1",
          "context.records.begin_B[b]",
          batch),
-    ]) + table("runtime/layers/attention.cc", [
-        ("variances-among-the-keys-of-a-batch", "Attention::KeyVariances",
-         "context.cache->positions() * 2 * keys_width_",
-         "max_length_ * 2 * keys_width_", batch),
+    ]) + table("runtime/layers/key_value_cache.h", [
+        ("variances-among-the-keys-of-a-batch", "variances", "arena_[slots_[index]] + variances_at_[index]",
+         "arena_[slots_[index]]", batch),
     ])
 
 

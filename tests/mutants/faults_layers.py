@@ -5,6 +5,7 @@ GRADIENTS = "gradients_test:*Gradients.NormsOfBothFormsEqualDualNumbers*"
 SPARSE = "sparse_test:*Sparse.MaskedGradientAndNormEqualDualNumbers*"
 SCORES = "inference_test:SessionTest.ScoresEqualTheNaiveRecommender"
 TEXTS = "text_batch_test:TextBatches.E*"
+KEPT = "kept_keys_test:KeptKeys.*"
 SHARED = "parts_test:Parts.OneRowIsSharedByColumnsAndHeads"
 
 
@@ -21,10 +22,10 @@ def blocks():
         ("wanted-queries-turned-as-the-first", "Attention::Rotate",
          "turn.first_position = past + p.first_query;",
          "turn.first_position = past;", SCORES),
-        ("texts-that-grow-share-the-first-cache", "Attention::OfRecord", "context.text_B[b].cache",
+        ("texts-that-grow-share-the-first-cache", "Attention::CacheOf", "context.text_B[b].cache",
          "context.text_B[0].cache", TEXTS),
-        ("new-keys-of-a-text-over-its-first", "Attention::KeepNewKeys", "text.past * p.ldkv", "0 * p.ldkv", TEXTS),
-        ("heads-of-a-thread-read-the-first-keys", "Attention::Mix", "p.k + key_at", "p.k", SHARED),
+        ("new-keys-of-a-text-over-its-first", "Attention::KeepNewKeys", "context.past_of(b)", "0", TEXTS),
+        ("heads-of-a-thread-read-the-first-keys", "Attention::Mix", ".From(heads.first,", ".From(0,", SHARED),
         ("heads-of-a-thread-keep-the-first-slopes", "Attention::Mix", "args.slope_H += query_head",
          "args.slope_H += 0", SHARED),
     ]) + table("runtime/inference/text_batch.cc", [
@@ -44,10 +45,15 @@ def blocks():
          "norms_test:LayerNorm.ForwardEqualsReferenceInDouble"),
         ("rms-roots-of-the-first-rows-alone", "RmsNormForward", "a.epsilon, a.rstd_R + first", "a.epsilon, a.rstd_R",
          "norms_test:RmsNorm.ForwardEqualsReferenceInDouble"),
-    ]) + table("kernels/simd/attention.cc", [
+    ]) + table("kernels/simd/attention-inl.h", [
         ("a-floor-under-what-is-no-number", "Correct", "hn::IfThenElse(hn::Lt(x, lowest), lowest, x)",
          "hn::Max(x, lowest)",
          "attention_test:Attention.AQueryThatIsNotANumberStaysOne"),
+    ]) + table("kernels/simd/kept_keys.cc", [
+        ("panel-of-kept-keys-written-whole", "KeepInPanel", "j < end", "j < kPanelWidth", KEPT),
+        ("kept-values-from-the-first-row-on", "KeepHead", "(a.position + r) * width", "r * width", KEPT),
+        ("kept-heads-over-the-first", "KeepKeys", "a.kept.From(h, a.head_width)", "a.kept.From(0, a.head_width)", KEPT),
+    ]) + table("kernels/simd/attention.cc", [
         ("attention-hides-what-is-no-number", "Softmax", "sum[r] != 0 ? largest[r]", "sum[r] > 0 ? largest[r]",
          "attention_test:Attention.AQueryThatIsNotANumberStaysOne"),
     ]) + table("runtime/layers/norm.cc", [
@@ -81,6 +87,7 @@ def windows():
     ]) + table("kernels/simd/attention.cc", [
         ("window-not-in-the-sum", "Softmax", "Exponentials(p.at(r), begin,", "Exponentials(p.at(r), a.first_key,",
          attention + "ForwardEqualsReferenceInDouble"),
+    ]) + table("kernels/simd/attention_backward.cc", [
         ("window-not-in-backward", "SoftmaxBackward", "Exponentials(row, begin,", "Exponentials(row, a.first_key,",
          attention + "BackwardEqualsReferenceInDouble"),
     ]) + table("tools/exchange/hugging_face/config.cc", [

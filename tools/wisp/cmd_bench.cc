@@ -41,7 +41,7 @@ const std::map<std::string, std::vector<std::string>> kReads = {
     {"products", {"--recipe", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"score", {"--model", "--threads", "--items", "--length", "--inner-width", "--repeats"}},
     {"encoder", {"--tensors", "--threads", "--items", "--length", "--repeats"}},
-    {"decoder", {"--model", "--tensors", "--threads", "--length", "--repeats"}},
+    {"decoder", {"--model", "--tensors", "--threads", "--length", "--repeats", "--cache"}},
     {"ops", {"--items", "--length", "--inner-width", "--repeats"}},
     {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"sparse", {"--threads", "--batch", "--repeats"}},

@@ -170,6 +170,7 @@ class ClassifyTrainCommand {
     if (!result.ok()) return result.status();
     SayIfAboveTarget(*result, recipe_.goal);
     if (is_private()) SayIfUnlimited(ledger(), recipe_.goal.delta);
+    if (records_.empty()) WarnOfNoRecord();
     if (result->class_of_all_means) WarnOfOneClass(*result->class_of_all_means);
     Print(*result);
     return OkStatus();
@@ -402,6 +403,16 @@ class ClassifyTrainCommand {
     return contents;
   }
 
+  // What this run's epsilon leaves out; empty where it is nothing.
+  std::string Caveat() const { return StartInWords(base(), Dataset(), a_.public_datasets); }
+
+  void WarnOfNoRecord() const {
+    std::fprintf(stderr,
+                 "warning: no line of %s became a record, so the run learned nothing; what it spent stays spent. A "
+                 "record is a text with a label that is one of data.classes of %s\n",
+                 a_.data.c_str(), a_.recipe.c_str());
+  }
+
   // Seen from what was released, so it may be said.
   void WarnOfOneClass(uint32_t named) const {
     std::fprintf(
@@ -436,6 +447,8 @@ class ClassifyTrainCommand {
     if (is_private()) {
       j["epsilon"] = r.epsilon ? Json(*r.epsilon) : Json();
       j["delta"] = recipe_.goal.delta;
+      j["everything_together"] = SpentAsJson(ledger(), recipe_.goal.delta);
+      j["caveat"] = Caveat();
       j["not_private"] = NotPrivate(j);
     } else {
       j["not_private"] = AllOf(j);
@@ -451,7 +464,7 @@ class ClassifyTrainCommand {
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
     if (r.epsilon)
       std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(),
-                  j["delta"].dump().c_str(), StartInWords(base(), Dataset(), a_.public_datasets).c_str());
+                  j["delta"].dump().c_str(), Caveat().empty() ? "" : ("; " + Caveat()).c_str());
     const std::string spent = is_private() ? SpentInWords(ledger(), recipe_.goal.delta) : "";
     if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
   }

@@ -86,7 +86,10 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   // Many prompts bring threads of their own.
   const size_t threads = !a.prompts.empty() ? 1 : a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const auto session,
-                        Session::Create(std::move(file), {.backend = BackendOf(a.backend), .num_threads = threads}));
+                        Session::Create(std::move(file), {.backend = BackendOf(a.backend),
+                                                          .num_threads = threads,
+                                                          .kept = a.cache == "f16" ? kernels::KeptType::kHalf
+                                                                                   : kernels::KeptType::kFloat}));
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, TokenizerOf(session->file()));
   if (a.priv.on) return GeneratePrivately(a, *session, tokenizer, format);
   if (!a.prompts.empty()) return GenerateAll(a, *session, tokenizer, format);

@@ -235,8 +235,8 @@ Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe,
 // Of a session on the processor, and what one more thread takes beside it.
 Result<Json> PlanClassifierInference(const InspectArguments& a) {
   WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
-  WISP_ASSIGN_OR_RETURN(const auto one, ClassifierSession::PlanBytes(file.architecture(), 1));
-  WISP_ASSIGN_OR_RETURN(const auto two, ClassifierSession::PlanBytes(file.architecture(), 2));
+  WISP_ASSIGN_OR_RETURN(const auto one, ClassifierSession::PlanBytes(file.architecture(), 1, file.tensors()));
+  WISP_ASSIGN_OR_RETURN(const auto two, ClassifierSession::PlanBytes(file.architecture(), 2, file.tensors()));
   return Json{{"file_mapped", file.size_bytes()},
               {"activations", one.total - one.packed_weights},
               {"packed_weights", one.packed_weights},

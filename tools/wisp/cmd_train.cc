@@ -32,6 +32,8 @@ class TrainCommand {
 
  private:
   bool is_private() const { return run_.is_private(); }
+  // What this run's epsilon leaves out; empty where it is nothing.
+  std::string Caveat() const { return StartInWords(run_.base(), run_.Dataset(), a_.public_datasets); }
 
   Status WriteStatement(const JobResult& r) {
     if (!is_private() || a_.privacy_json.empty()) return OkStatus();
@@ -60,6 +62,8 @@ class TrainCommand {
       j["epsilon"] = r.epsilon ? nlohmann::ordered_json(*r.epsilon) : nlohmann::ordered_json();
       j["delta"] = recipe_.goal.delta;
       j["records_dropped"] = r.num_dropped;
+      j["everything_together"] = SpentAsJson(run_.ledger(), recipe_.goal.delta);
+      j["caveat"] = Caveat();
     }
     for (const auto& [name, quality] : {std::pair{"validation", r.validation}, std::pair{"test", r.test}}) {
       if (quality)
@@ -83,7 +87,7 @@ class TrainCommand {
       std::printf("privacy: %s\n",
                   r.epsilon ? ("epsilon " + privacy::EpsilonText(*r.epsilon) + " at delta " + j["delta"].dump() +
                                ", noise multiplier " + privacy::DoubleText(r.noise_multiplier) +
-                               StartInWords(run_.base(), run_.Dataset(), a_.public_datasets))
+                               (Caveat().empty() ? "" : "; " + Caveat()))
                                   .c_str()
                             : "noise: reproducible, no guarantee");
       const std::string spent = SpentInWords(run_.ledger(), recipe_.goal.delta);

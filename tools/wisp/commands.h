@@ -180,7 +180,7 @@ struct ClassifyPredictArguments {
 };
 
 struct GenerateArguments {
-  std::string model, adapter, backend = "simd";
+  std::string model, adapter, backend = "simd", cache = "f32";
   std::optional<std::string> prompt;
   std::string prompts;  // a file with one in each line, in the place of `prompt`
   std::vector<std::string> stop;
@@ -264,7 +264,7 @@ struct AuditArguments {
 };
 
 struct BenchArguments {
-  std::string what = "all", model, tensors, recipe;
+  std::string what = "all", model, tensors, recipe, cache = "f32";
   std::vector<std::string> given = {};  // options that were named on the command line, --what aside
   DeviceArguments device;
   uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;

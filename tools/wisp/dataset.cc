@@ -48,9 +48,10 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
                          const std::vector<std::string>& public_datasets) {
   if (base == nullptr) return "";
   const DecodingNeed need = NeedOf(*base, {.public_datasets = public_datasets});
-  if (need.kind != DecodingNeed::Kind::kFree)
-    return ", of this run alone; of the weights it began with: " + need.reason +
-           " (--public-dataset declares one public)";
+  const std::string alone = need.kind == DecodingNeed::Kind::kFree
+                                ? ""
+                                : "of this run alone; of the weights it began with: " + need.reason +
+                                      " (--public-dataset declares one public)";
   // Guarantees on data of other names: whose data it is, only the user knows.
   std::string others;
   for (const ProvenanceEntry& e : base->provenance()) {
@@ -60,9 +61,9 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
     others += (others.empty() ? "epsilon " : ", ") + privacy::EpsilonText(*e.epsilon) + " at delta " +
               privacy::DoubleText(e.delta) + " on '" + e.dataset + "'";
   }
-  return others.empty() ? ""
-                        : "; the weights it began with carry " + others +
-                              " besides: where both are data of the same people, add the two";
+  if (others.empty()) return alone;
+  return alone + (alone.empty() ? "" : "; ") + "the weights it began with carry " + others +
+         " besides: where both are data of the same people, add the two";
 }
 
 Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limits, const ModelFile* model) {

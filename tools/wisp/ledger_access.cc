@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
 #include "runtime/privacy/json.h"
@@ -22,16 +23,44 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
   std::fprintf(stderr, "limit raised from %s to %s\n", at(*before).c_str(), at(*now).c_str());
 }
 
-std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
+namespace {
+
+struct Spent {
+  double epsilon;
+  privacy::Delta delta;
+  std::optional<privacy::EpsilonDelta> limit;
+  bool passes_limit() const { return limit && epsilon > limit->epsilon(); }
+};
+
+// At the limit's delta, where there is one. Nothing without a guarantee.
+std::optional<Spent> SpentOf(const privacy::Ledger& ledger, double delta) {
   const auto limit = ledger.Limit();
   const bool limited = limit.ok() && *limit;
   const auto at = privacy::Delta::Create(limited ? (*limit)->delta() : delta);
-  if (!at.ok()) return "";
+  if (!at.ok()) return std::nullopt;
   const auto spent = ledger.Spent(*at);
-  if (!spent.ok() || std::isinf(*spent)) return "";
-  return "epsilon " + privacy::EpsilonText(*spent, 6) +
-         (limited ? " of " + privacy::DoubleText((*limit)->epsilon()) : "") + " at delta " +
-         privacy::DoubleText(at->value());
+  if (!spent.ok() || std::isinf(*spent)) return std::nullopt;
+  return Spent{.epsilon = *spent, .delta = *at, .limit = limited ? *limit : std::nullopt};
+}
+
+}  // namespace
+
+std::string SpentInWords(const privacy::Ledger& ledger, double delta) {
+  const std::optional<Spent> spent = SpentOf(ledger, delta);
+  if (!spent) return "";
+  return "epsilon " + privacy::EpsilonText(spent->epsilon, 6) +
+         (spent->limit ? " of " + privacy::DoubleText(spent->limit->epsilon()) : "") + " at delta " +
+         privacy::DoubleText(spent->delta.value()) +
+         (spent->passes_limit() ? " (the limit was set after a charge: it is enforced, and promises nothing)" : "");
+}
+
+nlohmann::ordered_json SpentAsJson(const privacy::Ledger& ledger, double delta) {
+  const std::optional<Spent> spent = SpentOf(ledger, delta);
+  if (!spent) return nullptr;
+  nlohmann::ordered_json j = {{"epsilon", spent->epsilon}, {"delta", spent->delta.value()}};
+  j["limit"] = spent->limit ? nlohmann::ordered_json(spent->limit->epsilon()) : nlohmann::ordered_json();
+  j["limit_is_passed"] = spent->passes_limit();
+  return j;
 }
 
 void SayIfUnlimited(const privacy::Ledger& ledger, double delta) {

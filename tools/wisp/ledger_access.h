@@ -6,6 +6,7 @@
 #define WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 
@@ -21,6 +22,11 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
 
 // What all charges together come to, for people: "epsilon 7.9 of 8 at delta 0.001". Empty without a guarantee.
 std::string SpentInWords(const privacy::Ledger& ledger, double delta);
+
+// The same for machines: {"epsilon", "delta", "limit", "limit_is_passed"}; null without a guarantee. `limit`: the
+// epsilon that the ledger enforces at that delta, or null. One that was set after a charge may be passed: it promises
+// nothing.
+nlohmann::ordered_json SpentAsJson(const privacy::Ledger& ledger, double delta);
 
 // Says on standard error what all charges together come to, where a run was not the first on a ledger without a limit.
 void SayIfUnlimited(const privacy::Ledger& ledger, double delta);

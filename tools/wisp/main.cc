@@ -390,6 +390,9 @@ class CommandLine {
         ->check(CLI::Range(1, 65536))
         ->capture_default_str();
     add("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
+    add("--cache", bench_.cache, "decoder: keys and values in f32 or f16")
+        ->check(CLI::IsMember({"f32", "f16"}))
+        ->capture_default_str();
     AddDevice(c, bench_.device);
     chosen_.OnCall(c, Bench, bench_);
   }

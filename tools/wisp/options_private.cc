@@ -31,8 +31,8 @@ CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* h
   add("--select", p.select, "sample; best is refused")->capture_default_str();
   add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
   add("--unit", p.unit,
-      "Privacy unit of a ledger that this command makes: user, session, day or interaction. Default: interaction for "
-      "private texts in a prompt; else user, and the statement says that nobody chose it");
+      "Privacy unit of a ledger that this command makes: user, session, day or interaction. Default: interaction "
+      "where the model reads texts; else user. The statement says where nobody chose it");
   add("--uncharged-tuning", p.uncharged_tuning,
       "What was chosen by looking at the same data without a charge, for the statement");
   add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");

@@ -104,6 +104,9 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   c->add_option("--backend", a.backend, "simd, xnnpack or int8 (docs/int8.md)")
       ->check(CLI::IsMember({"simd", "xnnpack", "int8"}))
       ->capture_default_str();
+  c->add_option("--cache", a.cache, "Keys and values of the text: f32, or f16: half the memory, scores slightly off")
+      ->check(CLI::IsMember({"f32", "f16"}))
+      ->capture_default_str();
   c->add_option("--threads", a.threads,
                 "That share the prompt's positions, and the columns and heads of one token; 0: up to 4")
       ->check(ThreadsRange())

@@ -185,10 +185,11 @@ Result<DrawGoal> PrivateDraws::Goal() const {
 // The data set is the one that draws would show. What exists is opened whatever its unit where the model's records are
 // protected, as draws cost the same for all. Of private texts in the prompt one text is what is charged for: another
 // unit must be said, and must be the ledger's.
-Status PrivateDraws::OpenLedger(const DecodingNeed& need, bool of_texts) {
+Status PrivateDraws::OpenLedger(const DecodingNeed& need, bool of_texts, bool is_decoder) {
   if (p_.ledger.empty()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const auto unit,
-                        privacy::PrivacyUnitFromText(p_.unit.value_or(of_texts ? "interaction" : "user")));
+  // What decoders learn is lines, paragraphs or chunks, whoever wrote them.
+  const char* usual = of_texts || is_decoder ? "interaction" : "user";
+  WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit.value_or(usual)));
   std::string dataset;
   if (need.kind == DecodingNeed::Kind::kCharge) {
     WISP_ASSIGN_OR_RETURN(dataset, DatasetToCharge(need));
@@ -239,7 +240,7 @@ Status PrivateDraws::Read(const Session& session, PrivateDrawOptions& o) {
   WISP_RETURN_IF_ERROR(CheckLabels(p_.public_datasets, {&session.file(), base_ ? &base_->file() : nullptr}));
   DecodingNeed need = NeedOf(session.file(), PolicyOf(o));
   if (o.contexts > 0) need = {.reason = "private texts are in the prompt"};  // what the ledger is of
-  WISP_RETURN_IF_ERROR(OpenLedger(need, o.contexts > 0));
+  WISP_RETURN_IF_ERROR(OpenLedger(need, o.contexts > 0, !session.file().tokenizer().empty()));
   if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(ledger_->CheckLimit(*o.new_limit));
   o.ledger = ledger_ ? &*ledger_ : nullptr;
   if (need.kind == DecodingNeed::Kind::kCharge) WISP_RETURN_IF_ERROR(CheckStrength(o));

@@ -59,7 +59,7 @@ class PrivateDraws {
  private:
   Status CheckStrength(const PrivateDrawOptions& options) const;
   Status CheckMode(DecodingMode mode, bool of_texts) const;
-  Status OpenLedger(const DecodingNeed& need, bool of_texts);
+  Status OpenLedger(const DecodingNeed& need, bool of_texts, bool is_decoder);
   Result<DrawGoal> Goal() const;
   // How many more draws the ledger has room for, under the limit that is about to be set; at most `most`.
   Result<uint64_t> DrawsLeft(const DrawSetup& setup, uint64_t most) const;

@@ -201,6 +201,9 @@ TEST_F(Quantised, EncodersRepresentAsTheirFloatsDo) {
     const auto session = ClassifierSession::Create(a, file->tensors(), {.name = "m"});
     ASSERT_TRUE(session.ok());
     ASSERT_TRUE((*session)->Represent(text, *to).ok());
+    const auto plan = ClassifierSession::PlanBytes(file->architecture(), 1, file->tensors());
+    ASSERT_TRUE(plan.ok());
+    EXPECT_EQ(plan->total, (*session)->bytes()) << "what is planned is what is held";
   }
   EXPECT_LT(Difference(h, expected), 0.06);
 }

@@ -18,15 +18,15 @@ class TextBatches : public ::testing::Test {
     const Status written = WriteModel(path_, {.architecture = a, .weights = weights, .storage = storage});
     ASSERT_TRUE(written.ok()) << written.message();
   }
-  std::unique_ptr<Session> Open(Backend backend) const {
-    Result<std::unique_ptr<Session>> session = Session::Open(path_, backend);
+  std::unique_ptr<Session> Open(const SessionOptions& options) const {
+    Result<std::unique_ptr<Session>> session = Session::Open(path_, options);
     EXPECT_TRUE(session.ok()) << session.status().message();
     return std::move(*session);
   }
 
   // Five texts grow by one to three tokens a round; some begin anew, some are left out of a round.
-  void ExpectTheSameScores(const TextBatchOptions& options, Backend backend = Backend::kSimd) {
-    const auto session = Open(backend), alone = Open(backend);
+  void ExpectTheSameScores(const TextBatchOptions& options, const SessionOptions& how = {}) {
+    const auto session = Open(how), alone = Open(how);
     const auto made = TextBatch::Create(*session, options);
     ASSERT_TRUE(made.ok()) << made.status().message();
     TextBatch& batch = **made;
@@ -107,15 +107,23 @@ TEST_F(TextBatches, EveryBackendAndFewerPositions) {
   Write(Wide(), 80);
   for (const Backend backend : {Backend::kSimd, Backend::kInt8, Backend::kXnnpack}) {
     if (!OpsOf(backend).ok()) continue;
-    ExpectTheSameScores({.places = 5, .positions = 33}, backend);
+    ExpectTheSameScores({.places = 5, .positions = 33}, {.backend = backend});
     ASSERT_FALSE(HasFatalFailure()) << static_cast<int>(backend);
+  }
+}
+
+TEST_F(TextBatches, KeysAndValuesAsHalves) {
+  Write(Wide(), 85);
+  for (const size_t threads : {1, 3}) {
+    ExpectTheSameScores({.places = 5, .num_threads = threads}, {.kept = kernels::KeptType::kHalf});
+    ASSERT_FALSE(HasFatalFailure()) << threads << " threads";
   }
 }
 
 TEST_F(TextBatches, RefusesWhatItCannotDo) {
   const Architecture a = Wide();
   Write(a, 90);
-  const auto session = Open(Backend::kSimd);
+  const auto session = Open({});
   for (const TextBatchOptions& o : {TextBatchOptions{.places = 0}, TextBatchOptions{.places = 257},
                                     TextBatchOptions{.positions = 91}, TextBatchOptions{.num_threads = 1025}})
     EXPECT_EQ(TextBatch::Create(*session, o).status().code(), StatusCode::kInvalidArgument);
@@ -140,7 +148,7 @@ TEST_F(TextBatches, RefusesWhatItCannotDo) {
   Architecture encoder = a;
   encoder.attend = Attend::kAll;
   Write(encoder, 91);
-  EXPECT_NE(TextBatch::Create(*Open(Backend::kSimd), {}).status().message().find("do not grow"), std::string::npos);
+  EXPECT_NE(TextBatch::Create(*Open({}), {}).status().message().find("do not grow"), std::string::npos);
 }
 
 }  // namespace

@@ -212,6 +212,17 @@ TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
   EXPECT_TRUE(whole["parts"][0].contains("epsilon")) << "all that was fixed beforehand was run";
 }
 
+TEST_F(LedgerStatementTest, ALimitThatCameAfterACharge) {
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(50, kDelta)).ok());
+  Charge(kSelection, "selection");
+  const std::string later = "; the newest limit was set after a charge: it is enforced, and promises nothing";
+  EXPECT_EQ(ToText(Stated()).find(later), std::string::npos);
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(40, kDelta)).ok());
+  const std::string text = ToText(Stated());
+  EXPECT_NE(text.find("the limit: epsilon 50 (delta "), std::string::npos) << text;
+  EXPECT_NE(text.find(later), std::string::npos) << text;
+}
+
 TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {
   Charge(Range(1), "decoding");
   const PrivacyStatement s = Stated(kTiny);

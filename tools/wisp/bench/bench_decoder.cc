@@ -116,7 +116,8 @@ class DecoderBench {
 Status BenchDecoder(const BenchArguments& a, Json& result) {
   if (a.model.empty()) return InvalidArgument("--what decoder needs --model, a decoder's file");
   const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
-  WISP_ASSIGN_OR_RETURN(auto session, Session::Open(a.model, SessionOptions{.num_threads = threads}));
+  const auto kept = a.cache == "f16" ? kernels::KeptType::kHalf : kernels::KeptType::kFloat;
+  WISP_ASSIGN_OR_RETURN(auto session, Session::Open(a.model, SessionOptions{.num_threads = threads, .kept = kept}));
   const uint32_t positions = session->architecture().max_length;
   const uint32_t prompt = IsGiven(a, "--length") ? a.length : std::min(kPrompt, positions - kTokensInTurn);
   if (positions <= kTokensInTurn || prompt > positions - kTokensInTurn) {

@@ -35,6 +35,8 @@ CountingDevice::CountingDevice(const kernels::Device* inner, std::span<const Roo
     table_.name = "counting";
     table_.takes_records = true;
     table_.release_packed = nullptr;
+    table_.kept_panel = 0;  // as a device has them, in rows
+    table_.keep_keys = nullptr;
   }
   CountTraining();
   CountRows();
@@ -116,6 +118,7 @@ void CountingDevice::CountTraining() {
   Count<&OpTable::rotary>("rotary");
   Count<&OpTable::attention_forward>("attention_forward");
   Count<&OpTable::attention_backward>("attention_backward");
+  Count<&OpTable::keep_keys>("keep_keys");
   Count<&OpTable::activation_forward>("activation_forward");
   Count<&OpTable::activation_backward>("activation_backward");
   Count<&OpTable::gated_activation_forward>("gated_activation_forward");

@@ -120,6 +120,11 @@ OpCost CostOf(const kernels::AttentionForwardArgs<>& a) {
   return cost;
 }
 
+OpCost CostOf(const kernels::KeepKeysArgs& a) {
+  const double n = 2 * Product(a.rows, a.heads * a.head_width);
+  return {.bytes = n * static_cast<double>(sizeof(float) + kernels::KeptElementBytes(a.kept.type))};
+}
+
 // The probabilities once more, dout V^T, dq, dk, dv: five products.
 OpCost CostOf(const kernels::AttentionBackwardArgs<>& a) {
   const Attended sum = AttendedOf(a);

@@ -56,6 +56,7 @@ OpCost CostOf(const kernels::EmbedVarianceArgs<>& a);
 OpCost CostOf(const kernels::PositionIdsArgs& a);
 OpCost CostOf(const kernels::ScatterAddArgs<>& a);
 OpCost CostOf(const kernels::CopyRowsArgs<>& a);
+OpCost CostOf(const kernels::KeepKeysArgs& a);
 OpCost CostOf(const kernels::GatherColumnsArgs<>& a);
 OpCost CostOf(const kernels::ScaleHalfArgs& a);
 OpCost CostOf(const kernels::MultiplyHalfArgs& a);

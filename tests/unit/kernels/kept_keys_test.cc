@@ -1,0 +1,147 @@
+// Keys and values that are kept: attention reads them as it reads rows, to the bit.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/unit/kernels/attention_test_util.h"
+
+namespace wisp::kernels {
+namespace {
+
+constexpr float kGuard = 777;
+
+// Keys and values of a problem, kept in pieces, with a guard behind them.
+struct Kept {
+  Kept(const OpTable& ops, const Shape& s, const Problem& p, KeptType type, size_t piece)
+      : kv_heads(s.KvWidth() / s.width), room((s.keys + ops.kept_panel - 1) / ops.kept_panel * ops.kept_panel) {
+    const size_t bytes = kv_heads * 2 * room * s.width * KeptElementBytes(type);
+    memory.assign(bytes / sizeof(float), 0);
+    memory.push_back(kGuard);
+    heads = {.data = memory.data(), .room = room, .type = type};
+    // The later pieces first: each writes its own positions alone.
+    const size_t pieces = (s.keys + piece - 1) / piece;
+    for (size_t i = pieces; i-- > 0;) {
+      const size_t first = i * piece;
+      ops.keep_keys({.k = p.k.data() + first * p.k.ld(),
+                     .v = p.v.data() + first * p.v.ld(),
+                     .ldkv = p.k.ld(),
+                     .rows = std::min(piece, s.keys - first),
+                     .heads = kv_heads,
+                     .head_width = s.width,
+                     .position = first,
+                     .kept = heads});
+    }
+  }
+  size_t kv_heads, room;
+  std::vector<float> memory;
+  KeptHeads heads;
+};
+
+std::vector<Shape> Shapes() {
+  const Shape prompt{.queries = 77, .keys = 77, .heads = 3, .width = 20, .mask = AttentionMask::kCausal};
+  const Shape token{.queries = 1, .keys = 65, .heads = 4, .width = 64, .mask = AttentionMask::kCausal};
+  const Shape full{.queries = 31, .keys = 32, .heads = 2, .width = 7, .mask = AttentionMask::kFull};
+  return {prompt, token, full, prompt.Grouped(2, 3), token.From(9), token.Within(5), token.Sloped(), full.From(3)};
+}
+
+std::vector<float> Attended(const OpTable& ops, const Shape& s, const Problem& p, const KeptHeads& kept) {
+  std::vector<float> scratch = Scratch(ops, s, AttentionPass::kForward);
+  GuardedMatrix out(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
+      lse(1, s.heads * s.queries, s.heads * s.queries);
+  AttentionForwardArgs<> args = ForwardArgs(s, p, out, variance, lse.data(), scratch.data());
+  args.kept = kept;
+  if (kept.data != nullptr) args.k = args.v = nullptr;
+  ops.attention_forward(args);
+  EXPECT_EQ(scratch.back(), kScratchGuard);
+  std::vector<float> numbers;
+  for (size_t r = 0; r < s.queries; ++r) numbers.insert(numbers.end(), out.at(r, 0), out.at(r, 0) + p.d);
+  numbers.insert(numbers.end(), lse.at(0, 0), lse.at(0, 0) + s.heads * s.queries);
+  return numbers;
+}
+
+void RoundToHalves(GuardedMatrix& m) {
+  for (size_t r = 0; r < m.rows(); ++r) {
+    for (size_t c = 0; c < m.cols(); ++c) *m.at(r, c) = ToFloat(ToHalf(*m.at(r, c)));
+  }
+}
+
+template <class F>
+void ForEachKeeping(const F& f) {
+  for (const OpTable* ops : TestedOps()) {
+    if (ops->keep_keys == nullptr) {
+      EXPECT_EQ(ops->kept_panel, 0u) << ops->name;
+      continue;
+    }
+    for (const Shape& s : Shapes()) {
+      for (size_t piece : {size_t{1}, size_t{5}, size_t{32}, s.keys}) {
+        SCOPED_TRACE(testing::Message() << ops->name << ": " << s.queries << " queries, " << s.keys << " keys, "
+                                        << s.heads << " x " << s.width << ", in pieces of " << piece);
+        f(*ops, s, piece);
+      }
+    }
+  }
+}
+
+TEST(KeptKeys, FloatsAreReadAsRowsAre) {
+  ForEachKeeping([](const OpTable& ops, const Shape& s, size_t piece) {
+    const Problem p(s, 21);
+    const Kept kept(ops, s, p, KeptType::kFloat, piece);
+    EXPECT_EQ(kept.memory.back(), kGuard);
+    EXPECT_EQ(Attended(ops, s, p, kept.heads), Attended(ops, s, p, {}));
+  });
+}
+
+TEST(KeptKeys, HalvesAreReadAsRoundedRowsAre) {
+  ForEachKeeping([](const OpTable& ops, const Shape& s, size_t piece) {
+    Problem p(s, 22);
+    const Kept kept(ops, s, p, KeptType::kHalf, piece);
+    EXPECT_EQ(kept.memory.back(), kGuard);
+    const std::vector<float> exact = Attended(ops, s, p, {});
+    RoundToHalves(p.k);
+    RoundToHalves(p.v);
+    EXPECT_EQ(Attended(ops, s, p, kept.heads), Attended(ops, s, p, {}));
+    EXPECT_NE(Attended(ops, s, p, kept.heads), exact) << "rounding changed nothing: these are no halves";
+  });
+}
+
+// What is not a number, or too large to be a half, does not turn into one.
+TEST(KeptKeys, WhatIsNoFiniteHalfIsSeen) {
+  const Shape s{.queries = 1, .keys = 40, .heads = 1, .width = 32, .mask = AttentionMask::kCausal};
+  for (const OpTable* ops : TestedOps()) {
+    if (ops->keep_keys == nullptr) continue;
+    for (float wrong : {NAN, INFINITY, -INFINITY, 7e4f}) {
+      Problem p(s, 23);
+      *p.v.at(11, 3) = wrong;
+      const Kept kept(*ops, s, p, KeptType::kHalf, 8);
+      EXPECT_FALSE(std::isfinite(Attended(*ops, s, p, kept.heads)[3])) << ops->name << ", " << wrong;
+    }
+  }
+}
+
+// One head of several, as threads share them.
+TEST(KeptKeys, HeadsLieBehindEachOther) {
+  const Shape all{.queries = 2, .keys = 50, .heads = 3, .width = 16, .mask = AttentionMask::kCausal};
+  for (const OpTable* ops : TestedOps()) {
+    if (ops->keep_keys == nullptr) continue;
+    for (KeptType type : {KeptType::kFloat, KeptType::kHalf}) {
+      const Problem p(all, 24);
+      const Kept kept(*ops, all, p, type, 50);
+      const std::vector<float> together = Attended(*ops, all, p, kept.heads);
+      Shape one = all;
+      one.heads = 1;
+      std::vector<float> scratch = Scratch(*ops, one, AttentionPass::kForward);
+      GuardedMatrix out(2, 16, 16), variance(2, 16, 16), lse(1, 2, 2);
+      AttentionForwardArgs<> args = ForwardArgs(one, p, out, variance, lse.data(), scratch.data());
+      args.q += 2 * 16;
+      args.kept = kept.heads.From(2, 16);
+      ops->attention_forward(args);
+      for (size_t r = 0; r < 2; ++r) {
+        for (size_t c = 0; c < 16; ++c) EXPECT_EQ(*out.at(r, c), together[r * p.d + 2 * 16 + c]) << ops->name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace wisp::kernels
