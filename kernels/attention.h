@@ -96,10 +96,6 @@ struct KeepKeysArgs {
 // same bits as without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned,
 // strides ldout_variance; max error 2e-5 relative to the largest value_variance.
 //
-// With `kept.data` the keys and values are those of keep_keys, of the heads from the first one read on, in place of k,
-// v and ldkv. Of floats: the same bits. Of halves: the bits of k and v that were rounded to halves; not with
-// key_variance.
-//
 // With `slope_H` (ALiBi: a linear bias by distance) the logit of key j for query i is lowered by slope_H[h] * |position
 // of i - j| in head h; `scale` must not be 0 then. All of them zero: the same bits as without. Among keys that are all
 // held at their lowest corrected logit the bias is lost in rounding.
@@ -137,7 +133,12 @@ struct AttentionForwardArgs {
   const uint32_t* first_key_B = nullptr;
   size_t keep_row = 0;
   size_t window = 0;  // 0: none
-  KeptHeads kept = {};
+};
+
+// The same over what keep_keys kept, from the first head of keys that is read on, in place of k, v and ldkv. Of floats:
+// the same bits. Of halves: the bits of k and v that were rounded to halves; not with key_variance.
+struct AttendKeptArgs : AttentionForwardArgs<> {
+  KeptHeads kept;
 };
 
 // dq, dk, dv are ASSIGNED (same strides as q, k, v: ldq for dq, ldkv for dk and dv).

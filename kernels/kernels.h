@@ -378,9 +378,10 @@ struct OpTable {
   size_t (*attention_scratch_size)(AttentionPass pass, size_t num_keys, size_t head_width);
   void (*attention_forward)(const AttentionForwardArgs<>&);
   void (*attention_backward)(const AttentionBackwardArgs<>&);
-  // Keys are kept in panels of so many positions; 0, and then keep_keys is null: attention reads rows alone.
+  // Keys are kept in panels of so many positions; 0, and then the two are null: attention reads rows alone.
   size_t kept_panel;
   void (*keep_keys)(const KeepKeysArgs&);
+  void (*attend_kept)(const AttendKeptArgs&);
 
   void (*activation_forward)(const ActivationForwardArgs<>&);
   void (*activation_backward)(const ActivationBackwardArgs<>&);

@@ -68,11 +68,13 @@ json '7 < j["privacy"]["spent"] <= 8 and j["privacy"]["limit"]["epsilon"] == 8'
 expect 4 "the budget has room for 0 tokens, and up to 6 are asked for" "${anchored[@]}" --ledger n.db "${target[@]}"
 [ ! -s out ] || fail "a text was shown without a budget: $(head -c 300 out)"
 [ "$(entries n.db)" = 1 ] || fail "what was refused was charged"
-expect 4 "is of the data set 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --dataset other --unit user --clip 1
-expect 4 "is of the data set 'notes', and what is to be charged is 'notes.txt'" "${texts[@]}" "${public[@]}" --ledger n.db \
-  --unit user --clip 1
-# A line of a file is not all that its user wrote.
-expect 4 "protects a user" "${texts[@]}" "${public[@]}" --ledger n.db --dataset notes --clip 1
+expect 4 "is of the data set 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --dataset other --clip 1
+expect 4 "is of the data set 'notes', and what is to be charged is 'notes.txt'" "${texts[@]}" "${public[@]}" --ledger n.db --clip 1
+# A line of a file is not all that its user wrote: nobody who does not say so is told that users are protected.
+expect 0 "" "$wisp" privacy --ledger n.db --delta 1e-6
+grep -q "privacy unit: one interaction" out || fail "a ledger of a decoder's records protects something else: $(cat out)"
+expect 0 "" "${anchored[@]}" --ledger u.db "${target[@]}" --unit user
+expect 4 "protects a user" "${texts[@]}" "${public[@]}" --ledger u.db --dataset notes --clip 1
 # A lifetime over several texts.
 life=("${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --lifetime 10 --max-new-tokens)
 expect 0 "" "${life[@]}" 6

@@ -14,7 +14,7 @@
 // Bytes from what a lone row is multiplied by to what is fetched ahead: a page, where the processor ends its own
 // fetching. Panels lie one behind the other. A token of GPT-2's shape took 4.3 ms in place of 5.1 in 8 bits and 3.1 in
 // place of 4.6 in 4; half as far and twice as far won less (AMD EPYC with AVX-512, November 2026).
-constexpr size_t kPrefetchedAhead = 4096;
+inline constexpr size_t kPrefetchedAhead = 4096;
 
 template <BlockBits kBits, size_t kRows, size_t kVectors>
 WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(const BlockTileArgs& t, size_t vector) {

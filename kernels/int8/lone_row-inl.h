@@ -6,7 +6,7 @@ static_assert(kLanes == kPanelRows);
 // asked for while those before them are multiplied. A product of 768 columns with
 // weights from memory read 20.5 GB/s in 8 bits in place of 17.3, and 19.0 in place of 11.4 in 4 (one thread of an AMD
 // EPYC, Zen 4, whose other thread was busy, November 2026).
-constexpr size_t kLine = 64, kLinesAsked = 12;  // of a panel's scales, and as many of its integers
+inline constexpr size_t kLine = 64, kLinesAsked = 12;  // of a panel's scales, and as many of its integers
 
 template <size_t kPanels>
 WISP_INT8_TARGET __attribute__((always_inline)) inline void AskForNext(const BlockTileArgs& t, size_t block) {

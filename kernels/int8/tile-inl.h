@@ -16,7 +16,7 @@ inline constexpr size_t kPanelWidth = kTileVectors * kLanes;
 inline constexpr size_t kVectorBytes = kLanes * kGroup;  // of weights, of scales and of starts alike
 
 // y from the totals of a tile: out of the tiles, which would each hold a copy unrolled.
-WISP_INT8_TARGET __attribute__((noinline)) static void Finish(const TileArgs& t, const Totals* totals, size_t rows,
+WISP_INT8_TARGET __attribute__((noinline)) inline void Finish(const TileArgs& t, const Totals* totals, size_t rows,
                                                               size_t vectors) {
   for (size_t v = 0; v * kLanes < t.cols; ++v) {
     const size_t count = t.cols - v * kLanes < kLanes ? t.cols - v * kLanes : kLanes;

@@ -78,12 +78,13 @@ T Attended(const AttentionBackwardArgs<T>& a, KeyOrValue which, size_t head, siz
 }
 template <class T>
 T Attended(const AttentionForwardArgs<T>& a, KeyOrValue which, size_t head, size_t key, size_t c) {
-  if (a.kept.data == nullptr)
-    return (which == KeyOrValue::kKey ? a.k : a.v)[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
+  return (which == KeyOrValue::kKey ? a.k : a.v)[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
+}
+inline float Attended(const AttendKeptArgs& a, KeyOrValue which, size_t head, size_t key, size_t c) {
   const void* const kept = a.kept.From(KeyHead(a, head), a.head_width).data;
   const size_t at = ((which == KeyOrValue::kKey ? 0 : a.kept.room) + key) * a.head_width + c;
-  return T(a.kept.type == KeptType::kHalf ? ToFloat(static_cast<const Half*>(kept)[at])
-                                          : static_cast<const float*>(kept)[at]);
+  return a.kept.type == KeptType::kHalf ? ToFloat(static_cast<const Half*>(kept)[at])
+                                        : static_cast<const float*>(kept)[at];
 }
 
 // The logit before scaling.
@@ -120,8 +121,8 @@ T AttentionKeep(const Args& a, size_t head, size_t query, size_t key) {
   return a.keep_HQT[(head * a.num_queries + query) * a.num_keys + key] != 0 ? a.keep_scale : T(0);
 }
 
-template <class T>
-void AttentionForward(const AttentionForwardArgs<T>& a) {
+template <class T, class Args>
+void Attend(const Args& a) {
   using std::exp;
   using std::log;
   for (size_t h = 0; h < a.heads; ++h) {
@@ -156,6 +157,12 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
     }
   }
 }
+
+template <class T>
+void AttentionForward(const AttentionForwardArgs<T>& a) {
+  Attend<T>(a);
+}
+inline void AttendKept(const AttendKeptArgs& a) { Attend<float>(a); }
 
 // With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk =
 // dS^T q. Re-Attention: dq -= scale (dS key_variance) o q; dS = 0 where the logit is held.

@@ -30,6 +30,7 @@ const OpTable& ReferenceOps() {
       .attention_backward = ForTraining(reference::AttentionBackward<float>),
       .kept_panel = 1,
       .keep_keys = reference::KeepKeys,
+      .attend_kept = reference::AttendKept,
       .activation_forward = reference::ActivationForward<float>,
       .activation_backward = ForTraining(reference::ActivationBackward<float>),
       .gated_activation_forward = reference::GatedActivationForward<float>,

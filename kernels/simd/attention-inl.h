@@ -20,23 +20,22 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace wisp::kernels::HWY_NAMESPACE {
-namespace {
+namespace wisp::kernels::HWY_NAMESPACE::attention {
 
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
-constexpr size_t kLanes = HWY_LANES(float);
-constexpr size_t kStep = std::max<size_t>(1, 14 / kTileRows) * kTileRows;  // queries
-constexpr size_t kSteps = 4;                                               // of a block of backward
-constexpr size_t kBlock = kSteps * kStep;
+inline constexpr size_t kLanes = HWY_LANES(float);
+inline constexpr size_t kStep = std::max<size_t>(1, 14 / kTileRows) * kTileRows;  // queries
+inline constexpr size_t kSteps = 4;                                               // of a block of backward
+inline constexpr size_t kBlock = kSteps * kStep;
 
 // The products of this instruction set; set once, when its table is filled, before any call.
-OpTable products;
+inline OpTable products;
 
-size_t RoundUp(size_t n) { return (n + 15) / 16 * 16; }
+inline size_t RoundUp(size_t n) { return (n + 15) / 16 * 16; }
 
 // Columns of a row of logits: whole panels, so that no product has a ragged edge. Packed keys end in zeros.
-size_t Columns(size_t keys) { return (keys + kPanelWidth - 1) / kPanelWidth * kPanelWidth; }
+inline size_t Columns(size_t keys) { return (keys + kPanelWidth - 1) / kPanelWidth * kPanelWidth; }
 
 // Packed keys, packed variances of keys, a step's squared queries and logits. For backward a block's logits, as much
 // for their gradients, and packed values.
@@ -78,7 +77,7 @@ struct Step {
   size_t i, rows, keys;
 };
 
-size_t NumSteps(size_t queries) { return (queries + kStep - 1) / kStep; }
+inline size_t NumSteps(size_t queries) { return (queries + kStep - 1) / kStep; }
 
 // As even as possible: low tiles are slow.
 template <class Args>
@@ -111,7 +110,7 @@ void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* pack
                            .store = store});
 }
 
-void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* packed) {
+inline void PackHead(const float* w, size_t ldw, size_t keys, size_t width, float* packed) {
   products.pack_weights({.w_NK = w, .ldw = ldw, .packed = packed, .n = keys, .k = width});
 }
 
@@ -191,8 +190,7 @@ HWY_INLINE void ApplyKeepRow(float* row, const uint8_t* keep, size_t keys, float
   products.apply_keep({.x = row, .keep = keep, .y = row, .n = keys, .scale = scale});
 }
 
-}  // namespace
-}  // namespace wisp::kernels::HWY_NAMESPACE
+}  // namespace wisp::kernels::HWY_NAMESPACE::attention
 HWY_AFTER_NAMESPACE();
 
 #endif  // WISP_KERNELS_SIMD_ATTENTION_INL_H_

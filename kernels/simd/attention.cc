@@ -17,6 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
 
+using namespace attention;  // NOLINT(google-build-using-namespace): what both passes share
+
 size_t ScratchSize(AttentionPass pass, size_t num_keys, size_t head_width) {
   const size_t packed = RoundUp(products.packed_size(num_keys, head_width));
   const size_t logits = (pass == AttentionPass::kForward ? kStep : 2 * kBlock) * Columns(num_keys);
@@ -109,14 +111,14 @@ void MixVariance(const ForwardHead& head, const Step& step, const Rows& p, float
 }
 
 // A head's values, and in the scratch its packed keys: packed or widened there, or where they are kept.
-Rows KeysAndValues(const ForwardHead& head, Scratch& s) {
+Rows KeysAndValues(const ForwardHead& head, const KeptHeads& all_kept, Scratch& s) {
   const auto& a = head.a;
   const size_t width = a.head_width;
-  if (a.kept.data == nullptr) {
+  if (all_kept.data == nullptr) {
     PackHead(head.k(), a.ldkv, a.num_keys, width, s.packed_k);
     return {const_cast<float*>(head.v()), a.ldkv};
   }
-  const KeptHeads kept = a.kept.From(KeyHead(a, head.h), width);
+  const KeptHeads kept = all_kept.From(KeyHead(a, head.h), width);
   if (kept.type == KeptType::kFloat) {
     s.packed_k = static_cast<float*>(kept.data);
     return {s.packed_k + kept.room * width, width};
@@ -128,14 +130,14 @@ Rows KeysAndValues(const ForwardHead& head, Scratch& s) {
   return {values, width};
 }
 
-void Forward(const AttentionForwardArgs<>& a) {
+void Attend(const AttentionForwardArgs<>& a, const KeptHeads& kept) {
   const size_t width = a.head_width;
   Scratch s(a.scratch, a.num_keys, width);
   Rows v{};
   for (size_t h = 0; h < a.heads; ++h) {
     const ForwardHead head{a, h};
     if (head.first_of_group()) {
-      v = KeysAndValues(head, s);
+      v = KeysAndValues(head, kept, s);
       PackVariance(head, s);
     }
     for (size_t index = 0; index < NumSteps(a.num_queries); ++index) {
@@ -150,6 +152,9 @@ void Forward(const AttentionForwardArgs<>& a) {
   }
 }
 
+void Forward(const AttentionForwardArgs<>& a) { Attend(a, {}); }
+void AttendKept(const AttendKeptArgs& a) { Attend(a, a.kept); }
+
 }  // namespace
 
 // After FillGemm and FillElementwise, whose entries it uses.
@@ -157,6 +162,7 @@ void FillAttention(OpTable& table) {
   products = table;
   table.attention_scratch_size = ScratchSize;
   table.attention_forward = Forward;
+  table.attend_kept = AttendKept;
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

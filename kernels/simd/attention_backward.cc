@@ -17,6 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
 
+using namespace attention;  // NOLINT(google-build-using-namespace): what both passes share
+
 HWY_INLINE float DotRow(const float* x, const float* y, size_t n) {
   const D d;
   V sum = hn::Zero(d);

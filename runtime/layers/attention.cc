@@ -229,18 +229,16 @@ void Attention::Mix(const RecordContext& context, const Scope& scope, const Head
   Describe(context, scope, args);
   args.heads = heads.count * group;
   args.kv_heads = heads.count;
-  if (kept_ && cache != nullptr) {
-    args.kept = cache->keys_and_values(cache_index_).From(heads.first, spec_.head_width);
-  } else {
-    args.k = p.k + key_at + row * static_cast<ptrdiff_t>(p.ldkv);
-    args.v = args.k + (p.v - p.k);
-  }
   if (args.slope_H != nullptr) args.slope_H += query_head;
   if (wants_variance()) {
     args.value_variance = args.key_variance + keys_width_;
     args.out_variance = context.forward(mixed_variance_) + scope.begin * queries_width_;
     args.ldout_variance = queries_width_;
   }
+  if (kept_ && cache != nullptr)
+    return context.ops().attend_kept({args, cache->keys_and_values(cache_index_).From(heads.first, spec_.head_width)});
+  args.k = p.k + key_at + row * static_cast<ptrdiff_t>(p.ldkv);
+  args.v = args.k + (p.v - p.k);
   context.ops().attention_forward(args);
 }
 

@@ -50,9 +50,12 @@ std::vector<float> Attended(const OpTable& ops, const Shape& s, const Problem& p
   GuardedMatrix out(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
       lse(1, s.heads * s.queries, s.heads * s.queries);
   AttentionForwardArgs<> args = ForwardArgs(s, p, out, variance, lse.data(), scratch.data());
-  args.kept = kept;
-  if (kept.data != nullptr) args.k = args.v = nullptr;
-  ops.attention_forward(args);
+  if (kept.data == nullptr) {
+    ops.attention_forward(args);
+  } else {
+    args.k = args.v = nullptr;
+    ops.attend_kept({args, kept});
+  }
   EXPECT_EQ(scratch.back(), kScratchGuard);
   std::vector<float> numbers;
   for (size_t r = 0; r < s.queries; ++r) numbers.insert(numbers.end(), out.at(r, 0), out.at(r, 0) + p.d);
@@ -134,8 +137,7 @@ TEST(KeptKeys, HeadsLieBehindEachOther) {
       GuardedMatrix out(2, 16, 16), variance(2, 16, 16), lse(1, 2, 2);
       AttentionForwardArgs<> args = ForwardArgs(one, p, out, variance, lse.data(), scratch.data());
       args.q += 2 * 16;
-      args.kept = kept.heads.From(2, 16);
-      ops->attention_forward(args);
+      ops->attend_kept({args, kept.heads.From(2, 16)});
       for (size_t r = 0; r < 2; ++r) {
         for (size_t c = 0; c < 16; ++c) EXPECT_EQ(*out.at(r, c), together[r * p.d + 2 * 16 + c]) << ops->name;
       }

@@ -37,6 +37,7 @@ CountingDevice::CountingDevice(const kernels::Device* inner, std::span<const Roo
     table_.release_packed = nullptr;
     table_.kept_panel = 0;  // as a device has them, in rows
     table_.keep_keys = nullptr;
+    table_.attend_kept = nullptr;
   }
   CountTraining();
   CountRows();
@@ -119,6 +120,7 @@ void CountingDevice::CountTraining() {
   Count<&OpTable::attention_forward>("attention_forward");
   Count<&OpTable::attention_backward>("attention_backward");
   Count<&OpTable::keep_keys>("keep_keys");
+  Count<&OpTable::attend_kept>("attend_kept");
   Count<&OpTable::activation_forward>("activation_forward");
   Count<&OpTable::activation_backward>("activation_backward");
   Count<&OpTable::gated_activation_forward>("gated_activation_forward");

@@ -120,6 +120,14 @@ OpCost CostOf(const kernels::AttentionForwardArgs<>& a) {
   return cost;
 }
 
+OpCost CostOf(const kernels::AttendKeptArgs& a) {
+  const kernels::AttentionForwardArgs<>& of_floats = a;
+  OpCost cost = CostOf(of_floats);
+  const double kept = 2 * AttendedOf(of_floats).keys * WidthsOf(of_floats).second;
+  cost.bytes -= kept * static_cast<double>(sizeof(float) - kernels::KeptElementBytes(a.kept.type));
+  return cost;
+}
+
 OpCost CostOf(const kernels::KeepKeysArgs& a) {
   const double n = 2 * Product(a.rows, a.heads * a.head_width);
   return {.bytes = n * static_cast<double>(sizeof(float) + kernels::KeptElementBytes(a.kept.type))};

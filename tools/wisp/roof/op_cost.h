@@ -57,6 +57,7 @@ OpCost CostOf(const kernels::PositionIdsArgs& a);
 OpCost CostOf(const kernels::ScatterAddArgs<>& a);
 OpCost CostOf(const kernels::CopyRowsArgs<>& a);
 OpCost CostOf(const kernels::KeepKeysArgs& a);
+OpCost CostOf(const kernels::AttendKeptArgs& a);
 OpCost CostOf(const kernels::GatherColumnsArgs<>& a);
 OpCost CostOf(const kernels::ScaleHalfArgs& a);
 OpCost CostOf(const kernels::MultiplyHalfArgs& a);
