@@ -71,8 +71,6 @@ constexpr BlockTile kBlockTiles[] = {{12, MultiplyBlockTile<kBits, 12, 1>},
                                      {3, MultiplyBlockTile<kBits, 3, 1>},
                                      {1, MultiplyBlockTile<kBits, 1, 1>}};
 
-constexpr size_t kLonePanels = 4;
-
 constexpr Tile kTiles[] = {{14, 1, MultiplyTile<14, 1>}, {8, 1, MultiplyTile<8, 1>}, {4, 2, MultiplyTile<4, 2>},
                            {4, 1, MultiplyTile<4, 1>},   {2, 4, MultiplyTile<2, 4>}, {2, 1, MultiplyTile<2, 1>},
                            {1, 4, MultiplyTile<1, 4>},   {1, 1, MultiplyTile<1, 1>}};
@@ -82,9 +80,9 @@ constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI",
                             .tiles = kTiles,
                             .blocks = {.format = kBlockFormat,
                                        .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>},
-                                       .lone_panels = kLonePanels,
-                                       .multiply_lone = {MultiplyLoneRow<BlockBits::kEight, kLonePanels>,
-                                                         MultiplyLoneRow<BlockBits::kFour, kLonePanels>}}};
+                                       .lone_panels = kMostLonePanels,
+                                       .multiply_lone = {MultiplyLoneRow<BlockBits::kEight, kMostLonePanels>,
+                                                         MultiplyLoneRow<BlockBits::kFour, kMostLonePanels>}}};
 
 }  // namespace
 

@@ -13,8 +13,6 @@ namespace {
 // At once: as many as the tallest tile has; or all that are left, where these are few more: a panel is then read once.
 constexpr size_t kBlockRows = 12, kMostBlockRows = 16;
 
-constexpr size_t kMostLonePanels = 4;
-
 size_t RowsAtOnce(size_t left) { return left <= kMostBlockRows ? left : kBlockRows; }
 
 // Some columns of a product.

@@ -57,6 +57,7 @@ struct Tile {
 // ---- Matrices of blocks (kernels/blocks.h). -------------------------------------------------------------------------
 // The sums of a block are exact. A tile turns each into a float, multiplies it by the weights' scale and adds that
 // times the scale of x to y's sum, block after block: a fused multiply-add where the processor has one.
+inline constexpr size_t kMostLonePanels = 4;   // that a lone row of x is multiplied by at once
 inline constexpr size_t kMostTileBlocks = 64;  // of a row in one go; longer ones are added up in several
 
 // A row of x in blocks. `q` is in Format::kSigned or kWide; zeros fill the last block.
@@ -83,7 +84,7 @@ struct BlockTile {
 struct BlockTiles {
   Format format;
   std::span<const BlockTile> of_bits[2];  // by BlockBits; tallest first, the last has height 1
-  // By BlockBits, of one row: so many panels at once; 0 where that does not pay.
+  // By BlockBits, of one row: so many panels at once, at most kMostLonePanels; 0 where that does not pay.
   size_t lone_panels = 0;
   void (*multiply_lone[2])(const BlockTileArgs&) = {};
 };

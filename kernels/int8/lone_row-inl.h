@@ -2,10 +2,10 @@
 // whose vectors are as wide as a panel; no guard, no includes.
 static_assert(kLanes == kPanelRows);
 
-// Each panel is a stream of its own: the processor fetches ahead by itself, but for where panels begin, and these are
-// asked for while those before them are multiplied. A product of 768 columns with
-// weights from memory read 20.5 GB/s in 8 bits in place of 17.3, and 19.0 in place of 11.4 in 4 (one thread of an AMD
-// EPYC, Zen 4, whose other thread was busy, November 2026).
+// Each panel is a stream of its own. The processor fetches ahead by itself, but for where panels begin: these lines are
+// asked for while the panels before them are multiplied. A loop like this, of 768 columns with weights from memory,
+// read 20.5 GB/s in 8 bits in place of 17.3, and 19.0 in place of 11.4 in 4 (one thread of an AMD EPYC, Zen 4, whose
+// other thread was busy, November 2026).
 inline constexpr size_t kLine = 64, kLinesAsked = 12;  // of a panel's scales, and as many of its integers
 
 template <size_t kPanels>

@@ -72,12 +72,8 @@ inline void KeepKeys(const KeepKeysArgs& a) {
 
 // Entry c of the key that a head reads, or of its value.
 enum class KeyOrValue { kKey, kValue };
-template <class T>
-T Attended(const AttentionBackwardArgs<T>& a, KeyOrValue which, size_t head, size_t key, size_t c) {
-  return (which == KeyOrValue::kKey ? a.k : a.v)[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
-}
-template <class T>
-T Attended(const AttentionForwardArgs<T>& a, KeyOrValue which, size_t head, size_t key, size_t c) {
+template <class Args>
+auto Attended(const Args& a, KeyOrValue which, size_t head, size_t key, size_t c) {
   return (which == KeyOrValue::kKey ? a.k : a.v)[key * a.ldkv + KeyHead(a, head) * a.head_width + c];
 }
 inline float Attended(const AttendKeptArgs& a, KeyOrValue which, size_t head, size_t key, size_t c) {
