@@ -9,6 +9,8 @@
 namespace wisp::text {
 namespace {
 
+constexpr uint32_t kBeforeHangulFinals = 0x11a7;
+
 // 0 for what the reference does not know to combine.
 int CombiningClass(uint32_t code) {
   if (!Has(code, unicode::kReorders)) return 0;
@@ -18,6 +20,8 @@ int CombiningClass(uint32_t code) {
 // The composition of two, 0 if there is none that the reference knows.
 uint32_t Composed(uint32_t first, uint32_t second) {
   if (second < 0x300) return 0;  // the first mark
+  // A Hangul syllable joins the finals behind this one, which is none; utf8proc drops it.
+  if (second == kBeforeHangulFinals) return 0;
   utf8proc_int32_t pair[2] = {static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second)};
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
   if (utf8proc_normalize_utf32(pair, 2, options) != 1) return 0;

@@ -38,6 +38,9 @@ def tokenizers():
         ("bert-lower-case-left-out", "Flush", "if (On(bert::kLower)) {", "if (false) {", IDS),
         ("bert-chinese-not-spaced", "Add", "On(bert::kSpaceChinese) && IsChinese(code)", "false", IDS),
         ("bert-accents-kept", "Flush", "Has(code, unicode::kNonspacing)", "false", IDS),
+    ]) + table("runtime/text/normal_form.cc", [
+        ("hangul-joins-what-is-no-final", "Composed", "if (second == kBeforeHangulFinals) return 0;", "",
+         "text_unicode_test:NormalForms.AreThoseOfUnicode"),
     ]) + table("runtime/text/wordpiece.cc", [
         ("wordpiece-shortest-first", "AppendWordPiece", "longest = id;", "if (longest < 0) longest = id;", IDS),
         ("wordpiece-keeps-what-is-before-the-unknown", "AppendWordPiece", "ids.resize(before);", "", IDS),

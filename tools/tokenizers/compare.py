@@ -259,7 +259,8 @@ def compare_texts(kind, subject, texts, ours, reference, counter, special=True, 
 
 
 def compare_kind(kind, ours, reference, options, counter):
-    compare_texts(kind, 'code points', characters(), ours, reference, counter, special=False)
+    if not options.no_code_points:
+        compare_texts(kind, 'code points', characters(), ours, reference, counter, special=False)
     compare_texts(kind, 'random strings', random_strings(options.strings, options.seed), ours, reference, counter)
     some = list(random_strings(min(options.strings, 20000), options.seed + 1))
     compare_texts(kind, 'random strings', some, ours, reference, counter, decode=True)
@@ -307,6 +308,7 @@ def main():
     parser.add_argument('--build', required=True, help='the folder with encode_lines')
     parser.add_argument('--strings', type=int, default=100000, help='how many random strings')
     parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--no-code-points', action='store_true', help='leave out the 3,336,192 texts of single ones')
     parser.add_argument('--kinds', default=','.join(kinds.KINDS), help='which kinds, with commas between')
     parser.add_argument('--vocabulary', type=int, default=4000, help='tokens of each vocabulary')
     parser.add_argument('--speed', action='store_true', help='time both instead of comparing')

@@ -83,6 +83,8 @@ TEST(NormalForms, AreThoseOfUnicode) {
   EXPECT_EQ(FormOf(Form::kNfkd, "ﬁ é"), "fi e\u0301");
   EXPECT_EQ(FormOf(Form::kNfd, "한"), "\u1112\u1161\u11ab");
   EXPECT_EQ(FormOf(Form::kNfc, "\u1112\u1161\u11ab"), "한");
+  EXPECT_EQ(FormOf(Form::kNfc, "\ub220\u11a7"), "\ub220\u11a7");    // a syllable, and what is no final of one
+  EXPECT_EQ(FormOf(Form::kNfkc, "\ub220\u11a8"), "\ub221");         // the first final
   EXPECT_EQ(FormOf(Form::kNfc, "\u0958"), "\u0915\u093c");          // excluded from composition
   EXPECT_EQ(FormOf(Form::kNfkd, "\ufdfa").size(), 33u);             // the longest
   EXPECT_EQ(FormOf(Form::kNfc, "e\u0305\u0301"), "e\u0305\u0301");  // blocked by a mark of its class
