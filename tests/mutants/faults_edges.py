@@ -7,6 +7,7 @@ INTERRUPTED = "interrupted_run_test:InterruptedRun."
 C_RESUME = "c_resume_test:CResume."
 C_PERSONALISE = "c_personalise_test:CPersonalise."
 C_INTERFACE = "c_interface_test:CInterface."
+HALVES = "c_text_test:CText.KeysAndValuesAsHalves"
 MODEL_WRITE = "model_write_test:ModelWrite."
 
 
@@ -241,6 +242,13 @@ def structs_and_enums():
         ("an-unknown-verification-is-one", "ChoiceOf", "verify < WISP_VERIFY_DEFAULT || verify > WISP_VERIFY_NEVER",
          "false",
          C_INTERFACE + "Enums_OutOfRangeAreRefused"),
+        ("a-half-cache-of-2-is-none", "ChoiceOf", "o.half_cache != 0 && o.half_cache != 1", "false",
+         C_INTERFACE + "HalfCache_IsSmallerAndNearlyTheSame", HALVES),
+        ("a-half-cache-of-floats", "ChoiceOf", "o.half_cache == 1 ? kernels::KeptType::kHalf",
+         "false ? kernels::KeptType::kHalf", C_INTERFACE + "HalfCache_IsSmallerAndNearlyTheSame", HALVES),
+    ]) + table("ports/c/wisp_text.cc", [
+        ("an-encoder-with-a-half-cache", "Open", "!decodes && choice.kept != wisp::kernels::KeptType::kFloat", "false",
+         HALVES),
     ]) + table("ports/c/options_c.h", [
         ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:",
          C_PERSONALISE + "Unit_IsRequired"),

@@ -1,4 +1,5 @@
 // The C interface's door: structs of every size, enums out of range, NULLs, lists of none; weights that are damaged.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -263,6 +264,43 @@ TEST_F(CInterface, ThreadsOfOneHistory_ChangeNoScore) {
   options.num_threads = 2;
   options.backend = WISP_BACKEND_XNNPACK;
   EXPECT_EQ(OpenWith(path_, options), WISP_UNSUPPORTED);
+}
+
+// Keys and values as halves: nearly the same scores in less memory, as the plan says.
+TEST_F(CInterface, HalfCache_IsSmallerAndNearlyTheSame) {
+  wisp_open_options options = WISP_INIT(wisp_open_options);
+  std::vector<std::vector<wisp_recommendation>> best;
+  std::vector<uint64_t> bytes;
+  for (const int32_t half : {0, 1}) {
+    options.half_cache = half;
+    wisp_model_memory memory = WISP_INIT(wisp_model_memory);
+    ASSERT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options, &memory, &error_), WISP_OK) << error_.message;
+    bytes.push_back(memory.activation_bytes);
+    wisp_model* model = nullptr;
+    ASSERT_EQ(wisp_model_open_with(path_.c_str(), &options, &model, &error_), WISP_OK) << error_.message;
+    size_t count = 12;
+    ASSERT_EQ(wisp_recommend(model, history_, 3, nullptr, top_, &count, &error_), WISP_OK) << error_.message;
+    best.emplace_back(top_, top_ + count);
+    wisp_model_close(model);
+  }
+  EXPECT_LT(bytes[1], bytes[0]);
+  ASSERT_EQ(best[0].size(), best[1].size());
+  for (const wisp_recommendation& exact : best[0]) {
+    const auto near = std::find_if(best[1].begin(), best[1].end(), [&](const auto& r) { return r.item == exact.item; });
+    ASSERT_NE(near, best[1].end());
+    EXPECT_NEAR(near->score, exact.score, 1e-2);
+  }
+  const auto same = [](const auto& a, const auto& b) { return a.score == b.score; };
+  EXPECT_FALSE(std::equal(best[0].begin(), best[0].end(), best[1].begin(), same)) << "nothing was rounded: no halves";
+  for (const int32_t half : {-1, 2, INT32_MAX}) {
+    options.half_cache = half;
+    wisp_model_memory memory = WISP_INIT(wisp_model_memory);
+    EXPECT_EQ(OpenWith(path_, options), WISP_INVALID_ARGUMENT);
+    EXPECT_EQ(wisp_model_plan_memory_with(path_.c_str(), &options, &memory, &error_), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("half_cache is " + std::to_string(half) + ", allowed are 0 and 1"),
+              std::string::npos)
+        << error_.message;
+  }
 }
 
 TEST_F(CInterface, DamagedRow_IsFoundOnOpening) {

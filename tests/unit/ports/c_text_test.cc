@@ -69,9 +69,9 @@ class CText : public ::testing::Test {
                                .inner_width = 24,
                                .activation = ActivationKind::kGeluTanh};
   }
-  wisp_text_model* Open(const std::string& path) {
+  wisp_text_model* Open(const std::string& path, const wisp_open_options* options = nullptr) {
     wisp_text_model* model = nullptr;
-    EXPECT_EQ(wisp_text_open(path.c_str(), nullptr, &model, &error_), WISP_OK) << error_.message;
+    EXPECT_EQ(wisp_text_open(path.c_str(), options, &model, &error_), WISP_OK) << error_.message;
     return model;
   }
 
@@ -251,6 +251,45 @@ TEST_F(CText, GeneratesTextsTogetherAsEachAlone) {
   EXPECT_NE(std::string(error_.message).find("prompts[1] is NULL"), std::string::npos);
   EXPECT_EQ(wisp_text_generate_batch(model, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr, &error_), WISP_OK);
   wisp_text_close(model);
+}
+
+// Keys and values as halves: the most likely tokens are the same where no two are close, in less memory.
+TEST_F(CText, KeysAndValuesAsHalves) {
+  const std::string path = Write("decoder.wisp", Decoder(), "gpt2");
+  wisp_open_options options = WISP_INIT(wisp_open_options);
+  std::vector<std::string> texts;
+  std::vector<uint64_t> bytes;
+  for (const int32_t half : {0, 1}) {
+    options.half_cache = half;
+    wisp_text_model* model = Open(path, &options);
+    ASSERT_NE(model, nullptr);
+    wisp_text_info info = WISP_INIT(wisp_text_info);
+    ASSERT_EQ(wisp_text_info_read(model, &info, &error_), WISP_OK);
+    bytes.push_back(info.bytes);
+    wisp_generate_options how = WISP_INIT(wisp_generate_options);
+    how.max_new_tokens = 20;
+    how.greedy = 1;
+    wisp_generated made = WISP_INIT(wisp_generated);
+    ASSERT_EQ(wisp_text_generate(model, "Once", &how, nullptr, nullptr, &made, &error_), WISP_OK) << error_.message;
+    EXPECT_GT(made.num_tokens, 0u);
+    texts.emplace_back(made.text, made.text_bytes);
+    wisp_text_close(model);
+  }
+  EXPECT_EQ(texts[1], texts[0]);
+  // Of blocks, positions (and what fills the last panel of them), keys and values: two bytes less for each number.
+  EXPECT_GE(bytes[0] - bytes[1], 2u * 40 * 2 * 16 * 2);
+  const auto refused = [&](const std::string& of, int32_t half, wisp_code code, const char* sentence) {
+    options.half_cache = half;
+    wisp_text_model* model = nullptr;
+    EXPECT_EQ(wisp_text_open(of.c_str(), &options, &model, &error_), code) << half;
+    EXPECT_EQ(model, nullptr);
+    EXPECT_NE(std::string(error_.message).find(sentence), std::string::npos) << error_.message;
+  };
+  refused(path, 2, WISP_INVALID_ARGUMENT, "half_cache is 2, allowed are 0 and 1");
+  refused(path, -1, WISP_INVALID_ARGUMENT, "half_cache is -1, allowed are 0 and 1");
+  const char kKeepsNone[] = "keeps no keys and values: leave half_cache at 0";
+  refused(Write("encoder.wisp", Encoder(), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
+  refused(Write("classifier.wisp", Encoder(2), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
 }
 
 TEST_F(CText, EndsWhereItIsTold) {
