@@ -127,6 +127,7 @@ def texts():
     law = generator + "ATokenHasTheLawThatItIsChargedFor"
     refused = generator + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"
     bound = sums + "OneRecordMovesTheLawByNoMoreThanIsCharged"
+    contexts = "private_contexts_test:PrivateContextsTest.AnyNumberOfTextsAddsWhatEachAddsAlone"
     in_c = "c_text_test:CText.GeneratesPrivatelyAndChargesTheLedger"
     return table("ports/c/wisp_decoding.cc", [
         ("private-texts-called-all-of-a-user", "OpenLedgerOf",
@@ -172,6 +173,12 @@ def texts():
          "if (tokens.ok()) contexts.heads_.push_back(*std::move(tokens));",
          "if (!tokens.ok()) return tokens.status(); contexts.heads_.push_back(*std::move(tokens));",
          generator + "TextsThatAreMissingOrUnreadableChangeNoChargeAndNoLength"),
+        ("contexts-behind-the-first-16-left-out", "PrivateContexts::Sum", "first += count;", "first += kTogether;",
+         contexts),
+        ("two-contexts-in-one-place", "PrivateContexts::ScoreFrom", "std::min(first + kTogether, kept())",
+         "first + kTogether", contexts),
+        ("scores-of-another-context", "PrivateContexts::Sum", "subspan(i * num_items_, sums.size())",
+         "subspan(i % 2 * num_items_, sums.size())", contexts),
     ]) + table("runtime/decoding/private_generator.cc", [
         ("text-begun-without-room", "PrivateGenerator::CheckRoom",
          "if (fits.code() != StatusCode::kPrivacyRefused) return fits;", "if (!fits.ok()) return all;",
