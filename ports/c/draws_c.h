@@ -20,12 +20,15 @@ struct ReadDraws {
 // `run`: what the ledger calls it.
 Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std::string& run);
 
-// Whose privacy draws cost: that of the model's records, or of private texts in the prompt.
-enum class DrawsShow { kRecords, kTexts };
+// Whose privacy draws cost: that of the model's records, which decoders have of texts, or of private texts in the
+// prompt.
+enum class DrawsShow { kRecords, kRecordsOfTexts, kTexts };
+DrawsShow ShownBy(const ModelFile& model);
 
 // Nothing where no ledger is named. It is of the data set that draws show; where nobody knows it, of `named`. What
-// exists is opened whatever its unit where draws show records, as they cost the same for all. Of private texts one text
-// is what is charged for: another unit must be given, and must be the ledger's.
+// exists is opened whatever its unit where draws show records, as they cost the same for all. A new one of texts is of
+// interactions unless a unit is given. Of private texts one text is what is charged for: another unit must be given,
+// and must be the ledger's.
 Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
                     DrawsShow shown, std::optional<privacy::Ledger>& out);
 

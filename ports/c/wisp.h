@@ -308,7 +308,7 @@ typedef struct wisp_private_options {
   const wisp_anchor* anchor; /* of the ledger; its callbacks are called until the recommender is closed; NULL: none */
   /* what was chosen by looking at the same data without a charge, in words for the statement; NULL: nothing */
   const char* uncharged_tuning;
-  /* of a ledger that is made; 0: WISP_UNIT_USER, and the statement says that nobody chose it */
+  /* of a ledger that is made; 0: WISP_UNIT_USER, of texts WISP_UNIT_INTERACTION; statements say that nobody chose it */
   wisp_unit unit;
   int32_t not_read_either; /* keeps the size a multiple of 8 */
 } wisp_private_options;

@@ -107,6 +107,11 @@ Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std:
   return read;
 }
 
+// What decoders learn is lines, paragraphs or chunks, whoever wrote them.
+DrawsShow ShownBy(const ModelFile& model) {
+  return model.tokenizer().empty() ? DrawsShow::kRecords : DrawsShow::kRecordsOfTexts;
+}
+
 Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
                     DrawsShow shown, std::optional<privacy::Ledger>& out) {
   WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
@@ -116,7 +121,7 @@ Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need,
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(o.anchor));
   WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(o));
   const bool of_texts = shown == DrawsShow::kTexts;
-  const auto usual = of_texts ? privacy::PrivacyUnit::kInteraction : privacy::PrivacyUnit::kUser;
+  const auto usual = shown == DrawsShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction;
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(o.ledger_path, {.dataset = dataset,
                                                               .unit = unit.value_or(usual),
@@ -148,7 +153,8 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   // Nothing is paid for draws from damaged weights, whatever the models were opened with.
   WISP_RETURN_IF_ERROR(wisp::ports::SessionOf(model).file().VerifyWeights());
   if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
-  WISP_RETURN_IF_ERROR(wisp::ports::OpenLedgerOf(*given, need, "", wisp::ports::DrawsShow::kRecords, made->ledger));
+  const auto shown = wisp::ports::ShownBy(wisp::ports::SessionOf(model).file());
+  WISP_RETURN_IF_ERROR(wisp::ports::OpenLedgerOf(*given, need, "", shown, made->ledger));
   options.ledger = made->ledger ? &*made->ledger : nullptr;
   WISP_ASSIGN_OR_RETURN(wisp::PrivateRecommender recommender,
                         wisp::PrivateRecommender::Create(wisp::ports::SessionOf(model), options));

@@ -77,7 +77,7 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
   auto made = std::make_unique<wisp_private_generator>();
   wisp::DecodingNeed need = wisp::NeedOf(session->file(), wisp::PolicyOf(options.draws));
   if (o.contexts > 0) need.datasets.clear();
-  const auto shown = o.contexts > 0 ? wisp::ports::DrawsShow::kTexts : wisp::ports::DrawsShow::kRecords;
+  const auto shown = o.contexts > 0 ? wisp::ports::DrawsShow::kTexts : wisp::ports::ShownBy(session->file());
   WISP_RETURN_IF_ERROR(
       wisp::ports::OpenLedgerOf(draws, need, o.dataset == nullptr ? "" : o.dataset, shown, made->ledger));
   options.draws.ledger = made->ledger ? &*made->ledger : nullptr;

@@ -121,7 +121,8 @@ typedef struct wisp_private_generator wisp_private_generator;
 typedef struct wisp_private_text_options {
   size_t size;
   /* ledger, how far draws lean on the model, temperature, top_k, top_p, draws_per_charge; a draw is a token. Its
-   * base_model must be NULL. May be NULL where draws are free. */
+   * base_model must be NULL. Its unit, where a ledger is made: WISP_UNIT_INTERACTION unless it is given, as decoders
+   * learn lines, paragraphs or chunks, whoever wrote them. May be NULL where draws are free. */
   const wisp_private_options* draws;
   /* anchored, or mixed: the public decoder as shipped, with the same tokenizer; must stay open; may be NULL if mixed */
   wisp_text_model* base_model;

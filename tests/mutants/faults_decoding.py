@@ -128,11 +128,14 @@ def texts():
     refused = generator + "WhatHasNoGuaranteeIsRefusedAndNothingIsCharged"
     bound = sums + "OneRecordMovesTheLawByNoMoreThanIsCharged"
     contexts = "private_contexts_test:PrivateContextsTest.AnyNumberOfTextsAddsWhatEachAddsAlone"
+    units = "c_text_test:CText.ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven"
     in_c = "c_text_test:CText.GeneratesPrivatelyAndChargesTheLedger"
     return table("ports/c/wisp_decoding.cc", [
         ("private-texts-called-all-of-a-user", "OpenLedgerOf",
-         "of_texts ? privacy::PrivacyUnit::kInteraction : privacy::PrivacyUnit::kUser", "privacy::PrivacyUnit::kUser",
-         in_c),
+         "shown == DrawsShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction",
+         "privacy::PrivacyUnit::kUser", in_c, units),
+        ("a-decoders-records-called-all-of-a-user", "ShownBy",
+         "model.tokenizer().empty() ? DrawsShow::kRecords : DrawsShow::kRecordsOfTexts", "DrawsShow::kRecords", units),
         ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", ".any_unit = !of_texts", ".any_unit = true", in_c),
     ]) + table("runtime/decoding/context_sum.cc", [
         ("context-without-a-clip", "AddClipped", "std::min(kSteps, std::max(-kSteps, steps))",

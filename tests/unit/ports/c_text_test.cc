@@ -12,6 +12,7 @@
 #include "runtime/inference/classifier_session.h"
 #include "runtime/inference/generate.h"
 #include "runtime/inference/texts.h"
+#include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tools/exchange/tokenizer_json.h"
@@ -400,6 +401,52 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   EXPECT_EQ(wisp_private_generator_open(nullptr, &options, &generator, &error_), WISP_INVALID_ARGUMENT);
   EXPECT_EQ(wisp_private_generate(nullptr, "a", nullptr, nullptr, nullptr, nullptr, &error_), WISP_INVALID_ARGUMENT);
   wisp_private_generator_close(generator);
+  wisp_text_close(tuned);
+  wisp_text_close(base);
+}
+
+// What a decoder learned is lines, paragraphs or chunks: its ledger is that of the program, also of private texts.
+TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
+  wisp_text_model* tuned = Open(Write("tuned.wisp", Decoder(), "gpt2", "notes"));
+  wisp_text_model* base = Open(Write("base.wisp", Decoder(), "gpt2", "webtext"));
+  ASSERT_TRUE(tuned != nullptr && base != nullptr);
+  const char* public_data[] = {"webtext"};
+  const char* notes[] = {"the tea is cold", "a bagel"};
+  wisp_private_options draws = WISP_INIT(wisp_private_options);
+  draws.public_datasets = public_data;
+  draws.num_public_datasets = 1;
+  draws.clip = 1;
+  // One token, charged to the ledger of that name; the unit that it then has.
+  const auto unit = [&](const std::string& name, bool of_texts) -> std::string {
+    const std::string path = folder_ / name;
+    draws.ledger_path = path.c_str();
+    wisp_private_text_options options = WISP_INIT(wisp_private_text_options);
+    options.draws = &draws;
+    options.base_model = of_texts ? nullptr : base;
+    options.private_texts = of_texts ? notes : nullptr;
+    options.num_private_texts = options.contexts = of_texts ? 2 : 0;
+    options.dataset = of_texts ? "notes" : nullptr;
+    wisp_private_generator* generator = nullptr;
+    wisp_generate_options one = WISP_INIT(wisp_generate_options);
+    one.max_new_tokens = 1;
+    if (wisp_private_generator_open(of_texts ? base : tuned, &options, &generator, &error_) != WISP_OK ||
+        wisp_private_generate(generator, "the", &one, nullptr, nullptr, nullptr, &error_) != WISP_OK) {
+      wisp_private_generator_close(generator);
+      return error_.message;
+    }
+    wisp_private_generator_close(generator);
+    const auto ledger = privacy::Ledger::OpenExisting(path);
+    return std::string(privacy::ToText(ledger->unit())) + (ledger->unit_chosen() ? "" : " by nobody's choice");
+  };
+  EXPECT_EQ(unit("weights", false), "interaction by nobody's choice");
+  EXPECT_EQ(unit("texts", true), "interaction");
+  draws.unit = WISP_UNIT_USER;
+  EXPECT_EQ(unit("users", false), "user");
+  EXPECT_EQ(unit("users-texts", true), "user");
+  draws.unit = static_cast<wisp_unit>(0);
+  // Tokens from weights cost the same whatever a record was: a ledger of users that there is takes them.
+  EXPECT_EQ(unit("users", false), "user");
+  EXPECT_NE(unit("users-texts", true).find("protects a user"), std::string::npos) << error_.message;
   wisp_text_close(tuned);
   wisp_text_close(base);
 }
