@@ -27,4 +27,23 @@ grep -q "raised" err && fail "a limit that is lowered is called raised"
 expect 0 "" "$wisp" privacy --ledger l.db --delta 0.001
 grep -q "epsilon" out || fail "the statement states no epsilon"
 
+# A first limit after a charge: it is enforced, and promises nothing. What is spent may be above it, and that is said.
+late="(the limit was set after a charge: it is enforced, and promises nothing)"
+together() { json "(lambda t: $1)(j['everything_together'])"; }
+paid o.wisp late.db --json
+together 't["limit"] is None and t["limit_is_passed"] is False'
+paid o.wisp late.db --budget 0.9 --json
+together 't["limit"] == 0.9 < t["epsilon"] and t["limit_is_passed"] is True'
+cp late.db higher.db
+paid o.wisp late.db --budget 1
+grep -qF " of 1 at delta 0.001 $late" out || fail "a limit that is passed is no news: $(tail -n 3 out)"
+expect 4 "nothing was charged" "${train[@]}" --noise-multiplier 1 --out o2.wisp --ledger late.db
+expect 0 "" "$wisp" privacy --ledger late.db --delta 0.001
+grep -q "the limit: was set after a charge" out || fail "the statement says of the limit: $(grep limit out)"
+paid o.wisp higher.db --budget 4
+grep -qF "everything together: epsilon 1.41" out || fail "what is spent together is not said: $(tail -n 3 out)"
+grep -qF "$late" out && fail "a limit that is not passed is called so"
+expect 0 "" "${train[@]}" --noise-multiplier 4 --budget 5 --out o.wisp --ledger higher.db --json
+together 't["limit"] == 5 > t["epsilon"] and t["limit_is_passed"] is False'
+
 finish

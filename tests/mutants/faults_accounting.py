@@ -270,6 +270,8 @@ def figures():
     return table("runtime/privacy/statement.cc", [
         ("a-name-forges-lines", "Line", "append(OneLine(std::string(value)))", "append(value)",
          "statement_test:Statement.EachValueIsOneLineWhateverItHolds"),
+        ("late-limit-kept-quiet", "LimitInWords", "if (f.limit_is_late)", "if (false)",
+         "ledger_statement_test:LedgerStatementTest.ALimitBelowWhatWasSpent"),
     ]) + table("runtime/privacy/json.cc", [
         ("controls-of-several-bytes-in-json", "JsonWriter::AppendQuoted", "IsControl(text, length) && c != '\\t'",
          "length == 1 && IsControl(text, length) && c != '\\t'",

@@ -23,7 +23,11 @@ def deltas():
 
 
 def figures():
-    return table("tools/wisp/output.cc", [
+    return table("tools/wisp/ledger_access.cc", [
+        ("passed-limit-kept-quiet", "passes_limit", "limit && epsilon > limit->epsilon()", "false", "cli_budget.sh"),
+        ("every-limit-is-passed", "passes_limit", "limit && epsilon > limit->epsilon()", "limit.has_value()",
+         "cli_budget.sh"),
+    ]) + table("tools/wisp/output.cc", [
         ("bytes-called-private", "NotPrivate", '"planned_bytes",', "", "figures.sh"),
     ]) + table("tools/wisp/cmd_reproduce.cc", [
         ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures",

@@ -223,6 +223,27 @@ TEST_F(LedgerStatementTest, ALimitThatCameAfterACharge) {
   EXPECT_NE(text.find(later), std::string::npos) << text;
 }
 
+// The first limit comes when more is spent already: it ends all charges, and the statement promises nothing of it.
+TEST_F(LedgerStatementTest, ALimitBelowWhatWasSpent) {
+  Charge(kSelection, "selection");
+  const double spent = *Stated().ledger_epsilon;
+  ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(spent / 2, kDelta)).ok());
+  EXPECT_EQ(ledger_.Charge({.mechanism = kSelection, .run = "run"}).status().code(), StatusCode::kPrivacyRefused);
+  const PrivacyStatement s = Stated();
+  EXPECT_EQ(*s.ledger_epsilon, spent) << "a limit changes nothing of what was spent";
+  EXPECT_EQ(s.limit->epsilon(), spent / 2);
+  const std::string text = ToText(s);
+  EXPECT_NE(text.find("the limit: was set after a charge: it is enforced since, but was not promised beforehand; the "
+                      "figure of the data set is what holds"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("holds however charges were chosen"), std::string::npos) << text;
+  const auto accounting = nlohmann::json::parse(ToJson(s))["accounting"];
+  EXPECT_TRUE(accounting["held_limit"].is_null());
+  EXPECT_TRUE(accounting["limit_set_after_charges"]);
+  EXPECT_FALSE(accounting["limit_raised_after_charges"]);
+}
+
 TEST_F(LedgerStatementTest, DrawsAloneAreNoSteps) {
   Charge(Range(1), "decoding");
   const PrivacyStatement s = Stated(kTiny);
