@@ -31,6 +31,17 @@ done
 expect 3 "nowhere" "${from[@]}" tiny.json --data train.txt --out nowhere/t.wisp --ledger texts.db
 expect 2 "choose one" "${classify[@]}" --epsilon 4 --noise-multiplier 1 --ledger texts.db
 [ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
+# Texts of which none becomes a record: a private run spends all the same, and the owner is told; one is enough.
+sed 's/^/un/' train.txt >unknown.txt
+(cat unknown.txt; printf 'good\tthe film is great\n') >one.txt
+none="warning: no line of .* became a record, so the run learned nothing; what it spent stays spent"
+expect 0 "$none" "${from[@]}" tiny.json --data unknown.txt --out none.wisp --ledger none.db --threads 1 --json
+grep -q "of unknown.txt became a record.*one of data.classes of tiny.json" err || fail "whose lines they are: $(cat err)"
+json 'j["records"] == 0 and j["records_dropped"] == 400 and j["steps"] == 12 and j["epsilon"] > 0'
+[ "$(sqlite3 none.db 'select count(*) > 0 from entries')" = 1 ] || fail "a run without a record was not charged"
+expect 0 "" "${from[@]}" tiny.json --data one.txt --out one.wisp --ledger one.db --threads 1 --json
+json 'j["records"] == 1'
+grep -q "became a record" err && fail "a run with a record is warned of: $(cat err)"
 (echo "verdict,review"; awk -F '\t' '{ print $1 "," $2 }' train.txt) >columns.csv
 columns=(--data columns.csv --text-column review --label-column verdict)
 expect 0 "" "${from[@]}" tiny.json "${columns[@]}" --out columns.wisp --ledger columns.db

@@ -82,6 +82,18 @@ expect 0 "cost epsilon .* at delta 0.001 together, and its ledger blocks.db has 
 expect 0 "" "${again_at[@]}" --budget 1000
 grep -q "has no limit" err && fail "a ledger with a limit has none: $(cat err)"
 
+# A file without a text: a private run goes on and spends, and its owner is told; an ordinary one has nothing to do.
+printf '\n  \n\n' >blank.txt
+printf '\nabcd abcd\n' >one.txt
+on=("$wisp" train --model m.wisp --other-data --threads 1 --out t.wisp)
+expect 0 "blank.txt has no text to train on. The run goes on and spends what was asked for" \
+  "${on[@]}" --texts blank.txt --method phantom --ledger none.db "${private[@]}" --epochs 1 --json
+json 'j["records"] == 0 and j["steps"] == 5 and j["epsilon"] > 0'
+expect 0 "" "${on[@]}" --texts one.txt --method phantom --ledger one.db "${private[@]}" --epochs 1 --json
+json 'j["records"] == 1'
+grep -q "no text to train on" err && fail "a run with a text is told that it has none: $(cat err)"
+expect 3 "blank.txt: there is no text in it" "${on[@]}" --texts blank.txt --method ordinary
+
 # Without a recipe delta follows from the number of records.
 for case in "300 0.001" "2000 0.00025" "10 1e-05"; do
   read -r number delta <<<"$case"

@@ -103,6 +103,17 @@ TEST_F(CTextTrain, ParagraphsAndChunksAreFewerRecords) {
   EXPECT_EQ(result_.num_records + result_.bad_rows, 4u);  // of 246 bytes
 }
 
+// A refusal would tell of the data: the run spends what was asked for, and the result says that it had no record.
+TEST_F(CTextTrain, AFileWithoutATextIsPaidForAllTheSame) {
+  std::ofstream(texts_) << "\n  \n";
+  ASSERT_EQ(Run(), WISP_OK) << error_.message;
+  EXPECT_EQ(result_.num_events, 0u);
+  EXPECT_EQ(result_.num_records, 0u);
+  EXPECT_EQ(result_.num_steps, 2u);
+  EXPECT_GT(result_.epsilon, 0);
+  EXPECT_FALSE(privacy::Ledger::OpenExisting(ledger_)->Entries()->empty());
+}
+
 TEST_F(CTextTrain, RefusesBeforeAnythingIsSpent) {
   records_.record = static_cast<wisp_text_record>(0);
   ExpectRefused("wisp_text_train: record is 0; required is WISP_TEXT_LINE");
