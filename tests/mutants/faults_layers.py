@@ -49,6 +49,13 @@ def blocks():
         ("a-floor-under-what-is-no-number", "Correct", "hn::IfThenElse(hn::Lt(x, lowest), lowest, x)",
          "hn::Max(x, lowest)",
          "attention_test:Attention.AQueryThatIsNotANumberStaysOne"),
+    ]) + table("kernels/reference/attention.h", [
+        ("kept-halves-of-values-for-keys", "KeepRows", "keys[to] = ToHalf(a.k[from])", "keys[to] = ToHalf(a.v[from])",
+         KEPT),
+        ("kept-floats-over-each-other", "KeepRows", "keys[a.kept.room * a.head_width + to] = a.v[from]",
+         "keys[to] = a.v[from]", KEPT),
+        ("kept-values-out-of-their-place", "KeepRows", "keys[a.kept.room * a.head_width + to] = ToHalf(a.v[from])",
+         "keys[to] = ToHalf(a.v[from])", KEPT),
     ]) + table("kernels/simd/kept_keys.cc", [
         ("panel-of-kept-keys-written-whole", "KeepInPanel", "j < end", "j < kPanelWidth", KEPT),
         ("kept-values-from-the-first-row-on", "KeepHead", "(a.position + r) * width", "r * width", KEPT),

@@ -88,13 +88,11 @@ TEST(Attention, ZeroVariancesChangeNoBit) {
       if (!s.varied) continue;
       Problem p(s, 5);
       for (GuardedMatrix* m : {&p.key_variance, &p.value_variance}) m->Fill(0);
-      std::vector<float> scratch = Scratch(*ops, s);
-      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
-          lse(1, s.heads * s.queries, s.heads * s.queries);
-      ops->attention_forward(ForwardArgs(s, p, with, variance, lse.data(), scratch.data()));
+      Outputs with(*ops, s, p), without(*ops, s, p);
+      ops->attention_forward(ForwardArgs(s, p, with));
       s.varied = false;
-      ops->attention_forward(ForwardArgs(s, p, without, variance, lse.data(), scratch.data()));
-      EXPECT_EQ(ToDouble(with), ToDouble(without)) << ops->name;
+      ops->attention_forward(ForwardArgs(s, p, without));
+      EXPECT_EQ(ToDouble(with.out), ToDouble(without.out)) << ops->name;
     }
   }
 }
@@ -106,13 +104,11 @@ TEST(Attention, SlopesOfZeroChangeNothing) {
       if (!s.sloped) continue;
       Problem p(s, 6);
       std::fill(p.slopes.begin(), p.slopes.end(), 0.0f);
-      std::vector<float> scratch = Scratch(*ops, s);
-      GuardedMatrix with(s.queries, p.d, p.d), without(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
-          lse(1, s.heads * s.queries, s.heads * s.queries);
-      ops->attention_forward(ForwardArgs(s, p, with, variance, lse.data(), scratch.data()));
+      Outputs with(*ops, s, p), without(*ops, s, p);
+      ops->attention_forward(ForwardArgs(s, p, with));
       s.sloped = false;
-      ops->attention_forward(ForwardArgs(s, p, without, variance, lse.data(), scratch.data()));
-      EXPECT_EQ(ToDouble(with), ToDouble(without)) << ops->name;
+      ops->attention_forward(ForwardArgs(s, p, without));
+      EXPECT_EQ(ToDouble(with.out), ToDouble(without.out)) << ops->name;
     }
   }
 }
@@ -126,12 +122,12 @@ TEST(Attention, AQueryThatIsNotANumberStaysOne) {
     for (const Shape& s : {plain, plain.Varied(), plain.Sloped()}) {
       Problem p(s, 11);
       *p.q.at(7, 3) = NAN;
-      std::vector<float> scratch = Scratch(*ops, s);
-      GuardedMatrix out(s.queries, p.d, p.d), variance(s.queries, p.d, p.d), lse(1, s.queries, s.queries);
-      ops->attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
+      Outputs to(*ops, s, p);
+      ops->attention_forward(ForwardArgs(s, p, to));
       for (size_t i = 0; i < s.queries; ++i) {
-        EXPECT_EQ(std::isnan(*lse.at(0, i)), i == 7) << ops->name << ", query " << i << ", varied " << s.varied;
-        for (size_t c = 0; c < p.d; ++c) EXPECT_EQ(std::isnan(*out.at(i, c)), i == 7) << ops->name << ", query " << i;
+        EXPECT_EQ(std::isnan(*to.lse.at(0, i)), i == 7) << ops->name << ", query " << i << ", varied " << s.varied;
+        for (size_t c = 0; c < p.d; ++c)
+          EXPECT_EQ(std::isnan(*to.out.at(i, c)), i == 7) << ops->name << ", query " << i;
       }
     }
   }
@@ -156,14 +152,12 @@ TEST(Attention, GroupsReadTheHeadThatTheyShare) {
       if (s.kv_heads == 0 || s.varied) continue;
       const Problem p(s, 8);
       const Repeated k(p.k, s), v(p.v, s);
-      std::vector<float> scratch = Scratch(*ops, s);
-      GuardedMatrix grouped(s.queries, p.d, p.d), repeated(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
-          lse(1, s.heads * s.queries, s.heads * s.queries);
-      AttentionForwardArgs<> args = ForwardArgs(s, p, grouped, variance, lse.data(), scratch.data());
+      Outputs grouped(*ops, s, p), repeated(*ops, s, p);
+      ops->attention_forward(ForwardArgs(s, p, grouped));
+      AttentionForwardArgs<> args = ForwardArgs(s, p, repeated);
+      args.k = k.data(), args.v = v.data(), args.ldkv = k.ld(), args.kv_heads = s.heads;
       ops->attention_forward(args);
-      args.k = k.data(), args.v = v.data(), args.ldkv = k.ld(), args.kv_heads = s.heads, args.out = repeated.data();
-      ops->attention_forward(args);
-      EXPECT_EQ(ToDouble(grouped), ToDouble(repeated)) << ops->name;
+      EXPECT_EQ(ToDouble(grouped.out), ToDouble(repeated.out)) << ops->name;
     }
   }
 }
@@ -174,13 +168,11 @@ TEST(Attention, AGroupOfOneChangesNothing) {
     for (Shape s : Shapes()) {
       if (s.kv_heads != 0) continue;
       const Problem p(s, 9);
-      std::vector<float> scratch = Scratch(*ops, s);
-      GuardedMatrix silent(s.queries, p.d, p.d), said(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
-          lse(1, s.heads * s.queries, s.heads * s.queries);
-      ops->attention_forward(ForwardArgs(s, p, silent, variance, lse.data(), scratch.data()));
+      Outputs silent(*ops, s, p), said(*ops, s, p);
+      ops->attention_forward(ForwardArgs(s, p, silent));
       s.kv_heads = s.heads;
-      ops->attention_forward(ForwardArgs(s, p, said, variance, lse.data(), scratch.data()));
-      EXPECT_EQ(ToDouble(silent), ToDouble(said)) << ops->name;
+      ops->attention_forward(ForwardArgs(s, p, said));
+      EXPECT_EQ(ToDouble(silent.out), ToDouble(said.out)) << ops->name;
     }
   }
 }
@@ -197,26 +189,19 @@ struct DualProblem {
   double Derivative(size_t input, size_t i) {
     inputs[input][i].derivative = 1;
     std::vector<reference::Dual> out(s.queries * p.d), lse(s.heads * s.queries);
-    reference::AttentionForward<reference::Dual>({.q = inputs[0].data(),
-                                                  .k = inputs[1].data(),
-                                                  .v = inputs[2].data(),
-                                                  .ldq = p.d,
-                                                  .ldkv = p.kv_width,
-                                                  .out = out.data(),
-                                                  .ldout = p.d,
-                                                  .lse_HQ = lse.data(),
-                                                  .keep_HQT = s.dropped ? p.keep.data() : nullptr,
-                                                  .keep_scale = 4.0 / 3,
-                                                  .scratch = nullptr,
-                                                  .num_queries = s.queries,
-                                                  .num_keys = s.keys,
-                                                  .heads = s.heads,
-                                                  .head_width = s.width,
-                                                  .first_key = s.first_key,
-                                                  .scale = p.scale,
-                                                  .mask = s.mask,
-                                                  .slope_H = s.sloped ? slopes.data() : nullptr,
-                                                  .kv_heads = s.kv_heads});
+    reference::AttentionForward<reference::Dual>(
+        Shaped<AttentionForwardArgs<reference::Dual>>(s, {.q = inputs[0].data(),
+                                                          .k = inputs[1].data(),
+                                                          .v = inputs[2].data(),
+                                                          .ldq = p.d,
+                                                          .ldkv = p.kv_width,
+                                                          .out = out.data(),
+                                                          .ldout = p.d,
+                                                          .lse_HQ = lse.data(),
+                                                          .keep_HQT = s.dropped ? p.keep.data() : nullptr,
+                                                          .scratch = nullptr,
+                                                          .scale = p.scale,
+                                                          .slope_H = s.sloped ? slopes.data() : nullptr}));
     inputs[input][i].derivative = 0;
     const std::vector<double> dout = ToDouble(p.dout);
     double sum = 0;

@@ -53,6 +53,16 @@ struct Shape {
   }
 };
 
+// What the shape says of a call, in arguments of any number type, forward or backward.
+template <class Args>
+Args Shaped(const Shape& s, Args args) {
+  args.keep_scale = static_cast<decltype(args.keep_scale)>(4.0 / 3);
+  args.num_queries = s.queries, args.num_keys = s.keys;
+  args.heads = s.heads, args.kv_heads = s.kv_heads, args.head_width = s.width;
+  args.first_key = s.first_key, args.mask = s.mask, args.window = s.window;
+  return args;
+}
+
 inline std::vector<double> ToDouble(const GuardedMatrix& m) {
   std::vector<double> out;
   for (size_t r = 0; r < m.rows(); ++r) {
@@ -98,62 +108,46 @@ struct Problem {
     out_variance.assign(s.queries * d, 0);
     lse.assign(s.heads * s.queries, 0);
     const std::vector<double> qd = ToDouble(q), kd = ToDouble(k), vd = ToDouble(v), doutd = ToDouble(dout);
-    reference::AttentionForward<double>({.q = qd.data(),
-                                         .k = kd.data(),
-                                         .v = vd.data(),
-                                         .ldq = d,
-                                         .ldkv = kv_width,
-                                         .out = out.data(),
-                                         .ldout = d,
-                                         .lse_HQ = lse.data(),
-                                         .keep_HQT = s.dropped ? keep.data() : nullptr,
-                                         .keep_scale = 4.0 / 3,
-                                         .scratch = nullptr,
-                                         .num_queries = s.queries,
-                                         .num_keys = s.keys,
-                                         .heads = s.heads,
-                                         .head_width = s.width,
-                                         .first_key = s.first_key,
-                                         .scale = scale,
-                                         .mask = s.mask,
-                                         .key_variance = kv,
-                                         .value_variance = s.varied ? vvd.data() : nullptr,
-                                         .ldvariance = kv_width,
-                                         .out_variance = out_variance.data(),
-                                         .ldout_variance = d,
-                                         .slope_H = slope,
-                                         .kv_heads = s.kv_heads,
-                                         .window = s.window});
+    reference::AttentionForward<double>(
+        Shaped<AttentionForwardArgs<double>>(s, {.q = qd.data(),
+                                                 .k = kd.data(),
+                                                 .v = vd.data(),
+                                                 .ldq = d,
+                                                 .ldkv = kv_width,
+                                                 .out = out.data(),
+                                                 .ldout = d,
+                                                 .lse_HQ = lse.data(),
+                                                 .keep_HQT = s.dropped ? keep.data() : nullptr,
+                                                 .scratch = nullptr,
+                                                 .scale = scale,
+                                                 .key_variance = kv,
+                                                 .value_variance = s.varied ? vvd.data() : nullptr,
+                                                 .ldvariance = kv_width,
+                                                 .out_variance = out_variance.data(),
+                                                 .ldout_variance = d,
+                                                 .slope_H = slope}));
     dq.assign(s.queries * d, 0);
     dk.assign(s.keys * kv_width, 0);
     dv.assign(s.keys * kv_width, 0);
-    reference::AttentionBackward<double>({.q = qd.data(),
-                                          .k = kd.data(),
-                                          .v = vd.data(),
-                                          .ldq = d,
-                                          .ldkv = kv_width,
-                                          .out = out.data(),
-                                          .dout = doutd.data(),
-                                          .ldout = d,
-                                          .lse_HQ = lse.data(),
-                                          .keep_HQT = s.dropped ? keep.data() : nullptr,
-                                          .keep_scale = 4.0 / 3,
-                                          .dq = dq.data(),
-                                          .dk = dk.data(),
-                                          .dv = dv.data(),
-                                          .scratch = nullptr,
-                                          .num_queries = s.queries,
-                                          .num_keys = s.keys,
-                                          .heads = s.heads,
-                                          .head_width = s.width,
-                                          .first_key = s.first_key,
-                                          .scale = scale,
-                                          .mask = s.mask,
-                                          .key_variance = kv,
-                                          .ldvariance = kv_width,
-                                          .slope_H = slope,
-                                          .kv_heads = s.kv_heads,
-                                          .window = s.window});
+    reference::AttentionBackward<double>(
+        Shaped<AttentionBackwardArgs<double>>(s, {.q = qd.data(),
+                                                  .k = kd.data(),
+                                                  .v = vd.data(),
+                                                  .ldq = d,
+                                                  .ldkv = kv_width,
+                                                  .out = out.data(),
+                                                  .dout = doutd.data(),
+                                                  .ldout = d,
+                                                  .lse_HQ = lse.data(),
+                                                  .keep_HQT = s.dropped ? keep.data() : nullptr,
+                                                  .dq = dq.data(),
+                                                  .dk = dk.data(),
+                                                  .dv = dv.data(),
+                                                  .scratch = nullptr,
+                                                  .scale = scale,
+                                                  .key_variance = kv,
+                                                  .ldvariance = kv_width,
+                                                  .slope_H = slope}));
   }
   size_t d, kv_width;
   GuardedMatrix q, k, v, dout, key_variance, value_variance;
@@ -170,36 +164,6 @@ inline void Compare(const GuardedMatrix& actual, const std::vector<double>& expe
   }
 }
 
-inline AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, GuardedMatrix& out,
-                                          GuardedMatrix& out_variance, float* lse, float* scratch) {
-  return {.q = p.q.data(),
-          .k = p.k.data(),
-          .v = p.v.data(),
-          .ldq = p.q.ld(),
-          .ldkv = p.k.ld(),
-          .out = out.data(),
-          .ldout = out.ld(),
-          .lse_HQ = lse,
-          .keep_HQT = s.dropped ? p.keep.data() : nullptr,
-          .keep_scale = 4.0f / 3,
-          .scratch = scratch,
-          .num_queries = s.queries,
-          .num_keys = s.keys,
-          .heads = s.heads,
-          .head_width = s.width,
-          .first_key = s.first_key,
-          .scale = p.scale,
-          .mask = s.mask,
-          .key_variance = s.varied ? p.key_variance.data() : nullptr,
-          .value_variance = s.varied ? p.value_variance.data() : nullptr,
-          .ldvariance = p.key_variance.ld(),
-          .out_variance = out_variance.data(),
-          .ldout_variance = out_variance.ld(),
-          .slope_H = s.sloped ? p.slopes.data() : nullptr,
-          .kv_heads = s.kv_heads,
-          .window = s.window};
-}
-
 inline constexpr float kScratchGuard = 12345;
 
 // What a pass may use, and a guard behind it.
@@ -209,32 +173,59 @@ inline std::vector<float> Scratch(const OpTable& ops, const Shape& s, AttentionP
   return scratch;
 }
 
+// What a forward pass writes.
+struct Outputs {
+  Outputs(const OpTable& ops, const Shape& s, const Problem& p, AttentionPass pass = AttentionPass::kForward)
+      : out(s.queries, p.d, p.dout.ld()),
+        variance(s.queries, p.d, p.d + 1),
+        lse(1, s.heads * s.queries, s.heads * s.queries),
+        scratch(Scratch(ops, s, pass)) {}
+  GuardedMatrix out, variance, lse;
+  std::vector<float> scratch;
+};
+
+inline AttentionForwardArgs<> ForwardArgs(const Shape& s, const Problem& p, Outputs& to) {
+  return Shaped<AttentionForwardArgs<>>(s, {.q = p.q.data(),
+                                            .k = p.k.data(),
+                                            .v = p.v.data(),
+                                            .ldq = p.q.ld(),
+                                            .ldkv = p.k.ld(),
+                                            .out = to.out.data(),
+                                            .ldout = to.out.ld(),
+                                            .lse_HQ = to.lse.data(),
+                                            .keep_HQT = s.dropped ? p.keep.data() : nullptr,
+                                            .scratch = to.scratch.data(),
+                                            .scale = p.scale,
+                                            .key_variance = s.varied ? p.key_variance.data() : nullptr,
+                                            .value_variance = s.varied ? p.value_variance.data() : nullptr,
+                                            .ldvariance = p.key_variance.ld(),
+                                            .out_variance = to.variance.data(),
+                                            .ldout_variance = to.variance.ld(),
+                                            .slope_H = s.sloped ? p.slopes.data() : nullptr});
+}
+
 inline double CheckForward(const OpTable& ops, const Shape& s, uint64_t seed) {
   const Problem p(s, seed);
-  GuardedMatrix out(s.queries, p.d, p.d + 5), variance(s.queries, p.d, p.d + 1),
-      lse(1, s.heads * s.queries, s.heads * s.queries);
-  out.Fill(NAN);
-  if (s.varied) variance.Fill(NAN);
-  std::vector<float> scratch = Scratch(ops, s, AttentionPass::kForward);
+  Outputs to(ops, s, p);
+  to.out.Fill(NAN);
+  if (s.varied) to.variance.Fill(NAN);
   const double tolerance = 2e-5 * Largest(ToDouble(p.v));
-  PlanPerturbation(out.at(s.queries - 1, 0), 4 * tolerance);
-  ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
+  PlanPerturbation(to.out.at(s.queries - 1, 0), 4 * tolerance);
+  ops.attention_forward(ForwardArgs(s, p, to));
   ErrorMeter meter;
-  Compare(out, p.out, tolerance, meter);
-  Compare(variance, p.out_variance, 2e-5 * Largest(ToDouble(p.value_variance)), meter);
-  Compare(lse, p.lse, 2e-5 * (1 + Largest(p.lse)), meter);
-  EXPECT_TRUE(out.GuardsIntact() && variance.GuardsIntact() && lse.GuardsIntact());
-  EXPECT_EQ(scratch.back(), kScratchGuard);
+  Compare(to.out, p.out, tolerance, meter);
+  Compare(to.variance, p.out_variance, 2e-5 * Largest(ToDouble(p.value_variance)), meter);
+  Compare(to.lse, p.lse, 2e-5 * (1 + Largest(p.lse)), meter);
+  EXPECT_TRUE(to.out.GuardsIntact() && to.variance.GuardsIntact() && to.lse.GuardsIntact());
+  EXPECT_EQ(to.scratch.back(), kScratchGuard);
   return meter.worst();
 }
 
 inline double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   const Problem p(s, seed);
-  GuardedMatrix out(s.queries, p.d, p.dout.ld()), variance(s.queries, p.d, p.d),
-      lse(1, s.heads * s.queries, s.heads * s.queries);
-  std::vector<float> scratch = Scratch(ops, s);
+  Outputs to(ops, s, p, AttentionPass::kBackward);
   PlanNoPerturbation();
-  ops.attention_forward(ForwardArgs(s, p, out, variance, lse.data(), scratch.data()));
+  ops.attention_forward(ForwardArgs(s, p, to));
   GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.kv_width, p.k.ld()), dv(s.keys, p.kv_width, p.k.ld());
   for (GuardedMatrix* m : {&dq, &dk, &dv}) m->Fill(NAN);
   // Where terms cancel the gradient is smaller than what it is made of.
@@ -245,39 +236,30 @@ inline double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
     return relative * std::max(Largest(gradient), made_of);
   };
   PlanPerturbation(dk.at(s.keys - 1, p.kv_width - 1), 4 * tolerance(p.dk));
-  ops.attention_backward({.q = p.q.data(),
-                          .k = p.k.data(),
-                          .v = p.v.data(),
-                          .ldq = p.q.ld(),
-                          .ldkv = p.k.ld(),
-                          .out = out.data(),
-                          .dout = p.dout.data(),
-                          .ldout = p.dout.ld(),
-                          .lse_HQ = lse.data(),
-                          .keep_HQT = s.dropped ? p.keep.data() : nullptr,
-                          .keep_scale = 4.0f / 3,
-                          .dq = dq.data(),
-                          .dk = dk.data(),
-                          .dv = dv.data(),
-                          .scratch = scratch.data(),
-                          .num_queries = s.queries,
-                          .num_keys = s.keys,
-                          .heads = s.heads,
-                          .head_width = s.width,
-                          .first_key = s.first_key,
-                          .scale = p.scale,
-                          .mask = s.mask,
-                          .key_variance = s.varied ? p.key_variance.data() : nullptr,
-                          .ldvariance = p.key_variance.ld(),
-                          .slope_H = s.sloped ? p.slopes.data() : nullptr,
-                          .kv_heads = s.kv_heads,
-                          .window = s.window});
+  ops.attention_backward(Shaped<AttentionBackwardArgs<>>(s, {.q = p.q.data(),
+                                                             .k = p.k.data(),
+                                                             .v = p.v.data(),
+                                                             .ldq = p.q.ld(),
+                                                             .ldkv = p.k.ld(),
+                                                             .out = to.out.data(),
+                                                             .dout = p.dout.data(),
+                                                             .ldout = p.dout.ld(),
+                                                             .lse_HQ = to.lse.data(),
+                                                             .keep_HQT = s.dropped ? p.keep.data() : nullptr,
+                                                             .dq = dq.data(),
+                                                             .dk = dk.data(),
+                                                             .dv = dv.data(),
+                                                             .scratch = to.scratch.data(),
+                                                             .scale = p.scale,
+                                                             .key_variance = s.varied ? p.key_variance.data() : nullptr,
+                                                             .ldvariance = p.key_variance.ld(),
+                                                             .slope_H = s.sloped ? p.slopes.data() : nullptr}));
   ErrorMeter meter;
   Compare(dq, p.dq, tolerance(p.dq), meter);
   Compare(dk, p.dk, tolerance(p.dk), meter);
   Compare(dv, p.dv, relative * Largest(p.dv), meter);
   EXPECT_TRUE(dq.GuardsIntact() && dk.GuardsIntact() && dv.GuardsIntact());
-  EXPECT_EQ(scratch.back(), kScratchGuard);
+  EXPECT_EQ(to.scratch.back(), kScratchGuard);
   return meter.worst();
 }
 

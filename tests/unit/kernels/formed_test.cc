@@ -10,16 +10,10 @@ namespace wisp::kernels {
 namespace {
 
 // Records of uneven size, one of them empty; 140 are more than one launch takes.
-struct Records {
-  explicit Records(size_t num) : begin{0} {
-    for (size_t b = 0; b < num; ++b) begin.push_back(begin.back() + static_cast<uint32_t>(b == 1 ? 0 : 1 + b * 7 % 5));
+struct Records : RecordRows {
+  explicit Records(size_t num) {
+    for (size_t b = 0; b < num; ++b) Add(b == 1 ? 0 : 1 + b * 7 % 5);
   }
-  size_t num() const { return begin.size() - 1; }
-  size_t rows() const { return begin.back(); }
-  size_t size(size_t b) const { return begin[b + 1] - begin[b]; }
-  Segments segments() const { return {.begin_B = begin.data(), .num_records = num(), .rows = rows()}; }
-
-  std::vector<uint32_t> begin;
 };
 
 const std::vector<size_t> kNumbers = {1, 2, 5, 140};

@@ -46,20 +46,18 @@ std::vector<Shape> Shapes() {
 }
 
 std::vector<float> Attended(const OpTable& ops, const Shape& s, const Problem& p, const KeptHeads& kept) {
-  std::vector<float> scratch = Scratch(ops, s, AttentionPass::kForward);
-  GuardedMatrix out(s.queries, p.d, p.d), variance(s.queries, p.d, p.d),
-      lse(1, s.heads * s.queries, s.heads * s.queries);
-  AttentionForwardArgs<> args = ForwardArgs(s, p, out, variance, lse.data(), scratch.data());
+  Outputs to(ops, s, p);
+  AttentionForwardArgs<> args = ForwardArgs(s, p, to);
   if (kept.data == nullptr) {
     ops.attention_forward(args);
   } else {
     args.k = args.v = nullptr;
     ops.attend_kept({args, kept});
   }
-  EXPECT_EQ(scratch.back(), kScratchGuard);
+  EXPECT_EQ(to.scratch.back(), kScratchGuard);
   std::vector<float> numbers;
-  for (size_t r = 0; r < s.queries; ++r) numbers.insert(numbers.end(), out.at(r, 0), out.at(r, 0) + p.d);
-  numbers.insert(numbers.end(), lse.at(0, 0), lse.at(0, 0) + s.heads * s.queries);
+  for (size_t r = 0; r < s.queries; ++r) numbers.insert(numbers.end(), to.out.at(r, 0), to.out.at(r, 0) + p.d);
+  numbers.insert(numbers.end(), to.lse.at(0, 0), to.lse.at(0, 0) + s.heads * s.queries);
   return numbers;
 }
 
@@ -122,6 +120,49 @@ TEST(KeptKeys, WhatIsNoFiniteHalfIsSeen) {
   }
 }
 
+// Number `at` of what is kept, and what a number is once it is kept.
+float NumberOf(const Kept& kept, size_t at) {
+  return kept.heads.type == KeptType::kHalf ? ToFloat(static_cast<const Half*>(kept.heads.data)[at])
+                                            : static_cast<const float*>(kept.heads.data)[at];
+}
+float AsKept(float x, KeptType type) { return type == KeptType::kHalf ? ToFloat(ToHalf(x)) : x; }
+
+// What lies where: of each head its keys in panels, which are rows in a table with panels of one, then values by rows.
+// So what one op wrote any reader finds, and none can hide what the other has wrong.
+TEST(KeptKeys, LieWhereTheContractSays) {
+  const Shape plain{.queries = 1, .keys = 37, .heads = 3, .width = 5, .mask = AttentionMask::kCausal};
+  for (const OpTable* ops : TestedOps()) {
+    if (ops->keep_keys == nullptr) continue;
+    for (const KeptType type : {KeptType::kFloat, KeptType::kHalf}) {
+      for (const Shape& s : {plain, plain.Grouped(2, 2)}) {
+        const Problem p(s, 25);
+        const Kept kept(*ops, s, p, type, 6);
+        const size_t panel = ops->kept_panel, head = 2 * kept.room * s.width;
+        std::vector<bool> written(kept.kv_heads * head);
+        const auto expect = [&](size_t at, float number) {
+          EXPECT_EQ(NumberOf(kept, at), AsKept(number, type)) << ops->name << ", " << at;
+          EXPECT_FALSE(written[at]);
+          written[at] = true;
+        };
+        for (size_t h = 0; h < kept.kv_heads; ++h) {
+          for (size_t t = 0; t < s.keys; ++t) {
+            for (size_t c = 0; c < s.width; ++c) {
+              expect(h * head + t / panel * panel * s.width + c * panel + t % panel, *p.k.at(t, h * s.width + c));
+              expect(h * head + (kept.room + t) * s.width + c, *p.v.at(t, h * s.width + c));
+            }
+          }
+        }
+        for (size_t at = 0; at < written.size(); ++at) {
+          if (!written[at]) {
+            EXPECT_EQ(NumberOf(kept, at), 0) << ops->name << ": no position is kept at " << at;
+          }
+        }
+        EXPECT_EQ(kept.memory.back(), kGuard);
+      }
+    }
+  }
+}
+
 // One head of several, as threads share them.
 TEST(KeptKeys, HeadsLieBehindEachOther) {
   const Shape all{.queries = 2, .keys = 50, .heads = 3, .width = 16, .mask = AttentionMask::kCausal};
@@ -133,13 +174,12 @@ TEST(KeptKeys, HeadsLieBehindEachOther) {
       const std::vector<float> together = Attended(*ops, all, p, kept.heads);
       Shape one = all;
       one.heads = 1;
-      std::vector<float> scratch = Scratch(*ops, one, AttentionPass::kForward);
-      GuardedMatrix out(2, 16, 16), variance(2, 16, 16), lse(1, 2, 2);
-      AttentionForwardArgs<> args = ForwardArgs(one, p, out, variance, lse.data(), scratch.data());
+      Outputs to(*ops, one, p);
+      AttentionForwardArgs<> args = ForwardArgs(one, p, to);
       args.q += 2 * 16;
       ops->attend_kept({args, kept.heads.From(2, 16)});
       for (size_t r = 0; r < 2; ++r) {
-        for (size_t c = 0; c < 16; ++c) EXPECT_EQ(*out.at(r, c), together[r * p.d + 2 * 16 + c]) << ops->name;
+        for (size_t c = 0; c < 16; ++c) EXPECT_EQ(*to.out.at(r, c), together[r * p.d + 2 * 16 + c]) << ops->name;
       }
     }
   }

@@ -59,6 +59,17 @@ inline const OpTable& TestedTable(std::string_view name) {
   std::abort();
 }
 
+// Records that lie one behind the other: where each begins, and where the last ends.
+struct RecordRows {
+  void Add(size_t more) { begin.push_back(begin.back() + static_cast<uint32_t>(more)); }
+  size_t num() const { return begin.size() - 1; }
+  size_t rows() const { return begin.back(); }
+  size_t size(size_t b) const { return begin[b + 1] - begin[b]; }
+  Segments segments() const { return {.begin_B = begin.data(), .num_records = num(), .rows = rows()}; }
+
+  std::vector<uint32_t> begin{0};
+};
+
 // Printed once per call; WISP_TEST_SEED overrides it.
 inline uint64_t TestSeed(uint64_t usual) {
   const char* given = std::getenv("WISP_TEST_SEED");

@@ -9,19 +9,14 @@ namespace wisp::kernels {
 namespace {
 
 // Uneven, 140 of them: more than one launch takes.
-struct Records {
-  explicit Records(size_t num) : begin{0} {
+struct Records : RecordRows {
+  explicit Records(size_t num) {
     for (size_t b = 0; b < num; ++b) {
-      begin.push_back(begin.back() + static_cast<uint32_t>(b == 1 ? 40 : 1 + b * 7 % 5));
+      Add(b == 1 ? 40 : 1 + b * 7 % 5);
       first_key.push_back(b % 3 == 0 ? 0 : 1);
     }
   }
-  size_t num() const { return begin.size() - 1; }
-  size_t rows() const { return begin.back(); }
-  size_t size(size_t b) const { return begin[b + 1] - begin[b]; }
-  Segments segments() const { return {.begin_B = begin.data(), .num_records = num(), .rows = rows()}; }
-
-  std::vector<uint32_t> begin, first_key;
+  std::vector<uint32_t> first_key;
 };
 
 std::vector<const OpTable*> Tables() {

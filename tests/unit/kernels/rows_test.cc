@@ -22,14 +22,11 @@ std::vector<int32_t> Ids(std::mt19937_64& random, size_t rows, size_t items) {
 }
 
 // Records of `rows` rows in all; some may be empty.
-struct SomeRecords {
-  std::vector<uint32_t> begin{0};
-  SomeRecords(std::mt19937_64& random, size_t rows) {
-    for (size_t more = random() % 3; more > 0; --more)
-      begin.push_back(begin.back() + static_cast<uint32_t>(random() % (rows - begin.back() + 1)));
-    begin.push_back(static_cast<uint32_t>(rows));
+struct SomeRecords : RecordRows {
+  SomeRecords(std::mt19937_64& random, size_t all) {
+    for (size_t more = random() % 3; more > 0; --more) Add(random() % (all - rows() + 1));
+    Add(all - rows());
   }
-  Segments segments() const { return {.begin_B = begin.data(), .num_records = begin.size() - 1, .rows = begin.back()}; }
 };
 
 double CheckMap(const OpTable& ops, size_t n, int variant, uint64_t seed) {
@@ -171,7 +168,7 @@ double CheckPositionIds(const OpTable& ops, size_t rows, int variant, uint64_t s
   if (rows > 0) PlanPerturbation(positions.data(), 1);
   ops.position_ids({.ids_R = ids.data(), .position_R = positions.data(), .records = records.segments(), .end = end});
   ErrorMeter meter;
-  for (size_t b = 0; b + 1 < records.begin.size(); ++b) {
+  for (size_t b = 0; b < records.num(); ++b) {
     for (size_t r = records.begin[b]; r < records.begin[b + 1]; ++r) {
       const size_t position = end == 0 ? r - records.begin[b] : end - (records.begin[b + 1] - r);
       meter.Add(positions.data()[r], ids[r] < 0 ? -1 : static_cast<double>(position), kNothing);
@@ -270,9 +267,9 @@ double CheckDrawKeep(const OpTable& ops, size_t rows, int variant, uint64_t seed
                  .site = site,
                  .threshold = threshold});
   ErrorMeter meter;
-  for (size_t b = 0; b + 1 < records.begin.size(); ++b) {
+  for (size_t b = 0; b < records.num(); ++b) {
     const uint64_t key = MixedOf((with_options ? options[b].dropout_seed : 0) + golden * (site + 1));
-    for (size_t i = 0; i < (records.begin[b + 1] - records.begin[b]) * width; ++i) {
+    for (size_t i = 0; i < records.size(b) * width; ++i) {
       const uint64_t word = MixedOf(key + golden * (i / 4)) >> 16 * (i % 4) & 0xffff;
       meter.Add(keep.data()[records.begin[b] * width + i], word < threshold ? 0 : 1, kNothing);
     }
@@ -341,9 +338,9 @@ struct Inputs {
         sums_alone(num() * d),
         more_sums(num() * d),
         more_sums_alone(num() * d) {}
-  size_t num() const { return records.begin.size() - 1; }
+  size_t num() const { return records.num(); }
   size_t begin(size_t b) const { return records.begin[b]; }
-  size_t size(size_t b) const { return records.begin[b + 1] - records.begin[b]; }
+  size_t size(size_t b) const { return records.size(b); }
   double Differences() const {
     ErrorMeter meter;
     for (size_t i = 0; i < rows * d; ++i) meter.Add(dx.data()[i], dx_alone.data()[i], kNothing);
@@ -423,10 +420,11 @@ TEST(SeveralRecords, RmsNormsSumsAreThoseOfOneCallARecord) { Hold<&OpTable::rms_
 // More records than a launch of a GPU takes at once.
 TEST(SeveralRecords, HundredsPassTogether) {
   constexpr size_t kRecords = 300, kWidth = 3;
-  std::vector<uint32_t> begin{0};
-  for (size_t b = 0; b < kRecords; ++b) begin.push_back(begin.back() + static_cast<uint32_t>(b % 4));
-  const size_t rows = begin.back();
-  const Segments records{.begin_B = begin.data(), .num_records = kRecords, .rows = rows};
+  RecordRows sizes;
+  for (size_t b = 0; b < kRecords; ++b) sizes.Add(b % 4);
+  const std::vector<uint32_t>& begin = sizes.begin;
+  const size_t rows = sizes.rows();
+  const Segments records = sizes.segments();
   std::vector<RecordOptions> options(kRecords);
   std::mt19937_64 random(TestSeed(17));
   for (RecordOptions& o : options) o = {.dropout_seed = random(), .target_weight = static_cast<float>(random() % 7)};

@@ -1,4 +1,4 @@
-// A log on a device, and wisp_personalise called on it with options that a test changes.
+// A short private run on a device, with options that a test changes; and a log with wisp_personalise called on it.
 #ifndef WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
 #define WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
 
@@ -7,9 +7,32 @@
 
 namespace wisp::test {
 
-class CPersonaliseTest : public ::testing::Test {
+// Where a run on `log` reads and writes. The model and the log are for the test to write.
+class CShortRunTest : public ::testing::Test {
  protected:
-  CPersonaliseTest() {
+  CShortRunTest(const std::string& log, uint32_t num_users_public, wisp_unit unit) : log_(folder_ / log) {
+    options_.model_path = base_.c_str();
+    options_.log_path = log_.c_str();
+    options_.output_path = out_.c_str();
+    options_.ledger_path = ledger_.c_str();
+    options_.epsilon = 8;
+    options_.delta = 1e-4;
+    options_.num_users_public = num_users_public;
+    options_.expected_batch = num_users_public / 2;
+    options_.epochs = 1;
+    options_.num_threads = 1;
+    options_.unit = unit;
+  }
+
+  const TemporaryFolder folder_;
+  const std::string base_ = folder_ / "m.wisp", log_, out_ = folder_ / "out.wisp", ledger_ = folder_ / "log.ledger";
+  wisp_personalise_options options_ = WISP_INIT(wisp_personalise_options);
+  wisp_error error_ = {};
+};
+
+class CPersonaliseTest : public CShortRunTest {
+ protected:
+  CPersonaliseTest() : CShortRunTest("log.db", 20, WISP_UNIT_USER) {
     WriteTiny(base_);
     wisp_log* log = nullptr;
     EXPECT_EQ(wisp_log_open(log_.c_str(), &log, &error_), WISP_OK) << error_.message;
@@ -24,17 +47,6 @@ class CPersonaliseTest : public ::testing::Test {
     }
     EXPECT_EQ(wisp_log_append(log, "short", "k1", 1700000000, &error_), WISP_OK);
     wisp_log_close(log);
-    options_.model_path = base_.c_str();
-    options_.log_path = log_.c_str();
-    options_.output_path = out_.c_str();
-    options_.ledger_path = ledger_.c_str();
-    options_.epsilon = 8;
-    options_.delta = 1e-4;
-    options_.num_users_public = 20;
-    options_.expected_batch = 10;
-    options_.epochs = 1;
-    options_.num_threads = 1;
-    options_.unit = WISP_UNIT_USER;
   }
 
   wisp_code Run(wisp_personalise_result* result = nullptr) { return wisp_personalise(&options_, result, &error_); }
@@ -51,12 +63,6 @@ class CPersonaliseTest : public ::testing::Test {
     return std::string(privacy::ToText(ledger->unit())) + (ledger->unit_chosen() ? " " : " by nobody's choice ") +
            model->provenance().back().privacy_unit;
   }
-
-  const TemporaryFolder folder_;
-  const std::string base_ = folder_ / "m.wisp", log_ = folder_ / "log.db", out_ = folder_ / "out.wisp",
-                    ledger_ = folder_ / "log.ledger";
-  wisp_personalise_options options_ = WISP_INIT(wisp_personalise_options);
-  wisp_error error_ = {};
 };
 
 }  // namespace wisp::test

@@ -4,34 +4,19 @@
 #include <fstream>
 
 #include "ports/c/wisp_text.h"
-#include "runtime/model/model_file.h"
-#include "runtime/privacy/ledger/ledger.h"
-#include "tests/unit/core/temporary_folder.h"
-#include "tests/unit/gradients/gradient_test_util.h"
+#include "tests/unit/ports/c_personalise_fixture.h"
 #include "tools/exchange/byte_tokenizer.h"
 
 namespace wisp {
 namespace {
 
-class CTextTrain : public ::testing::Test {
+class CTextTrain : public test::CShortRunTest {
  protected:
-  CTextTrain() {
-    Write(model_, Attend::kCausal, /*tokens=*/true);
-    std::ofstream texts(texts_);
+  CTextTrain() : CShortRunTest("texts.txt", 40, WISP_UNIT_INTERACTION) {
+    Write(base_, Attend::kCausal, /*tokens=*/true);
+    std::ofstream texts(log_);
     for (int i = 0; i < 30; ++i) texts << "line " << i << (i % 3 == 2 ? "\n\n" : "\n");
     texts << "bad \xff\n";
-    texts.close();
-    options_.model_path = model_.c_str();
-    options_.log_path = texts_.c_str();
-    options_.output_path = out_.c_str();
-    options_.ledger_path = ledger_.c_str();
-    options_.epsilon = 8;
-    options_.delta = 1e-4;
-    options_.num_users_public = 40;
-    options_.expected_batch = 20;
-    options_.epochs = 1;
-    options_.num_threads = 1;
-    options_.unit = WISP_UNIT_INTERACTION;
     records_.record = WISP_TEXT_LINE;
   }
 
@@ -61,13 +46,9 @@ class CTextTrain : public ::testing::Test {
     EXPECT_FALSE(std::ifstream(out_).good());
   }
 
-  const test::TemporaryFolder folder_;
-  const std::string model_ = folder_ / "m.wisp", texts_ = folder_ / "texts.txt", out_ = folder_ / "out.wisp",
-                    ledger_ = folder_ / "texts.ledger", other_ = folder_ / "other.wisp";
-  wisp_personalise_options options_ = WISP_INIT(wisp_personalise_options);
+  const std::string other_ = folder_ / "other.wisp";
   wisp_text_records records_ = WISP_INIT(wisp_text_records);
   wisp_personalise_result result_ = WISP_INIT(wisp_personalise_result);
-  wisp_error error_ = {};
 };
 
 TEST_F(CTextTrain, ALineIsARecordAndSaysSo) {
@@ -105,7 +86,7 @@ TEST_F(CTextTrain, ParagraphsAndChunksAreFewerRecords) {
 
 // A refusal would tell of the data: the run spends what was asked for, and the result says that it had no record.
 TEST_F(CTextTrain, AFileWithoutATextIsPaidForAllTheSame) {
-  std::ofstream(texts_) << "\n  \n";
+  std::ofstream(log_) << "\n  \n";
   ASSERT_EQ(Run(), WISP_OK) << error_.message;
   EXPECT_EQ(result_.num_events, 0u);
   EXPECT_EQ(result_.num_records, 0u);
