@@ -1,6 +1,8 @@
-"""A decoder that goes on with a text: a prompt, then one token at a time; wisp beside llama.cpp, each with its own 8-bit and 4-bit blocks.
+"""A decoder that goes on with a text: a prompt, then one token at a time; wisp beside llama.cpp, each with its own
+8-bit and 4-bit blocks.
 
-The model is a folder of Hugging Face (--decoder), or a GPT-2 of 124M with random weights. Both sides read the same tokens.
+The model is a folder of Hugging Face (--decoder), or a GPT-2 of 124M with random weights. Both sides read the same
+tokens.
 """
 import ctypes
 import os
@@ -102,7 +104,8 @@ def compare(report, wisp, a, folder, source, name):
     tokens = [int(token) for token in tensors["tokens"]]
     llama = Llama(theirs, a.threads, len(tokens))
     # 1 minus the cosine, so that small is near.
-    if not report.check(WHAT, f"llama.cpp {kind}", "1 - cosine of scores", 1 - cosine(llama.pass_through(tokens)[2], tensors["scores"].numpy()), 1 - least):
+    if not report.check(WHAT, f"llama.cpp {kind}", "1 - cosine of scores",
+                        1 - cosine(llama.pass_through(tokens)[2], tensors["scores"].numpy()), 1 - least):
         return
     prompt_ms, token_ms, rates = [], [], []
     for r in range(a.rounds):
@@ -115,12 +118,16 @@ def compare(report, wisp, a, folder, source, name):
             token_ms.append(figures["token_ms"]["median"])
             rates.append(figures["percent_of_read"])
     mine = {"prompt_ms": spread(prompt_ms), "token_ms": spread(token_ms), "percent_of_read": spread(rates)}
-    report.row(WHAT, f"wisp, {name}", mine, f"prompt {shown(mine['prompt_ms'], ' ms')}, token {shown(mine['token_ms'], ' ms')}, weights at "
-               f"{shown(mine['percent_of_read'])} % of the rate at which memory is read")
+    report.row(
+        WHAT, f"wisp, {name}", mine,
+        f"prompt {shown(mine['prompt_ms'], ' ms')}, token {shown(mine['token_ms'], ' ms')}, weights at "
+        f"{shown(mine['percent_of_read'])} % of the rate at which memory is read")
     values = {"prompt_ms": spread(llama.prompt_ms), "token_ms": spread(llama.token_ms),
               "prompt_over_wisp": over(llama.prompt_ms, prompt_ms), "token_over_wisp": over(llama.token_ms, token_ms)}
-    report.row(WHAT, f"llama.cpp {kind}", values, f"prompt {shown(values['prompt_ms'], ' ms')}, {shown(values['prompt_over_wisp'])} times wisp; token "
-               f"{shown(values['token_ms'], ' ms')}, {shown(values['token_over_wisp'])} times wisp")
+    report.row(
+        WHAT, f"llama.cpp {kind}", values,
+        f"prompt {shown(values['prompt_ms'], ' ms')}, {shown(values['prompt_over_wisp'])} times wisp; token "
+        f"{shown(values['token_ms'], ' ms')}, {shown(values['token_over_wisp'])} times wisp")
 
 
 def run(report, wisp, a, folder):
@@ -132,7 +139,9 @@ def run(report, wisp, a, folder):
     except ImportError as error:
         report.skip(WHAT, "llama.cpp", f"it cannot be compared ({error.name} is not installed)")
         return
-    report.title(f"Decoder: a prompt of 512 tokens, or of what the model has room for, then {TOKENS_IN_TURN} one at a time, {a.threads} thread(s), "
-                 f"{a.rounds} rounds")
+    report.title(
+        f"Decoder: a prompt of 512 tokens, or of what the model has room for, then {TOKENS_IN_TURN} one at a time, "
+        f"{a.threads} thread(s), "
+        f"{a.rounds} rounds")
     for name in PAIRS:
         compare(report, wisp, a, folder, source, name)

@@ -1,4 +1,5 @@
-"""An encoder of the size that sentence models have, from 128 tokens to its pooled first position, one thread: wisp beside others.
+"""An encoder of the size that sentence models have, from 128 tokens to its pooled first position, one thread: wisp
+beside others.
 
 The weights, the tokens and what came of them are those that `wisp bench --what encoder --tensors FILE` writes.
 """
@@ -21,8 +22,8 @@ WHAT = "encoder"
 
 
 class Block(nn.Module):
-    """Norms behind the sums, exact GELU. spelled_out: attention in elementary operations; split: query, key and value each from a Linear of
-    its own, as ONNX Runtime's optimizer looks for them."""
+    """Norms behind the sums, exact GELU. spelled_out: attention in elementary operations; split: query, key and value
+    each from a Linear of its own, as ONNX Runtime's optimizer looks for them."""
 
     def __init__(self, tensors, name, shape, spelled_out, split):
         super().__init__()
@@ -41,14 +42,16 @@ class Block(nn.Module):
         width = tensors[f"{name}.qkv.weight"].shape[1]
         parts = [slice(i * width, (i + 1) * width) for i in range(3)] if split else [slice(None)]
         self.qkv = nn.ModuleList(linear("qkv", rows) for rows in parts)
-        self.out, self.feed_forward_in, self.feed_forward_out = linear("attention_out"), linear("feed_forward_in"), linear("feed_forward_out")
+        self.out = linear("attention_out")
+        self.feed_forward_in, self.feed_forward_out = linear("feed_forward_in"), linear("feed_forward_out")
         self.attention_norm, self.feed_forward_norm = norm("attention_norm"), norm("feed_forward_norm")
 
     def heads(self, x):
         return x.view(*x.shape[:2], self.num_heads, -1).transpose(1, 2)
 
     def forward(self, x):
-        q, k, v = (self.heads(part) for part in ([linear(x) for linear in self.qkv] if len(self.qkv) == 3 else self.qkv[0](x).chunk(3, dim=-1)))
+        parts = [linear(x) for linear in self.qkv] if len(self.qkv) == 3 else self.qkv[0](x).chunk(3, dim=-1)
+        q, k, v = (self.heads(part) for part in parts)
         if self.spelled_out == "as BERT":
             attended = F.softmax(q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5, dim=-1) @ v
         else:
@@ -66,7 +69,8 @@ class Encoder(nn.Module):
         self.scale = shape["embedding_scale"]
         self.items = nn.Embedding.from_pretrained(tensors["item_embedding"])
         self.positions = nn.Parameter(tensors["position_embedding"], requires_grad=False)
-        self.blocks = nn.ModuleList(Block(tensors, f"block{i}", shape, spelled_out, split) for i in range(shape["blocks"]))
+        self.blocks = nn.ModuleList(
+            Block(tensors, f"block{i}", shape, spelled_out, split) for i in range(shape["blocks"]))
         self.pooler = nn.Linear(*tensors["pooler.weight"].shape)
         self.pooler.load_state_dict({"weight": tensors["pooler.weight"], "bias": tensors["pooler.bias"]})
 
@@ -78,8 +82,9 @@ class Encoder(nn.Module):
 
 
 def optimised(path, shape, width):
-    """What onnxruntime.transformers makes of an exported BERT: nodes for attention, GELU, and norms with their sums. It finds attention behind a
-    norm: a BERT has one before its first block too, this encoder has none, and the attention of the first block stays in pieces."""
+    """What onnxruntime.transformers makes of an exported BERT: nodes for attention, GELU, and norms with their sums. It
+    finds attention behind a norm: a BERT has one before its first block too, this encoder has none, and the attention
+    of the first block stays in pieces."""
     with runners.quiet():
         from onnxruntime.transformers import optimizer
         model = optimizer.optimize_model(path, model_type="bert", num_heads=shape["heads"], hidden_size=width)
@@ -92,12 +97,17 @@ def optimised(path, shape, width):
 
 
 def quantised(path):
-    """Dynamic quantisation as its manual recommends: weights ahead, a scale per channel; inputs as they come, a scale for each."""
+    """Dynamic quantisation as its manual recommends: weights ahead, a scale per channel; inputs as they come, a scale
+    for each."""
     with runners.quiet():
         from onnxruntime.quantization import QuantType, quantize_dynamic
         to = path.replace(".onnx", "-int8.onnx")
         # What its optimizer made has nodes whose outputs' types are not written down.
-        quantize_dynamic(path, to, per_channel=True, weight_type=QuantType.QInt8, extra_options={"DefaultTensorType": 1})
+        quantize_dynamic(path,
+                         to,
+                         per_channel=True,
+                         weight_type=QuantType.QInt8,
+                         extra_options={"DefaultTensorType": 1})
     return to
 
 
@@ -115,12 +125,14 @@ def makers(tensors, shape, tokens, folder):
 
     def path(name):
         return os.path.join(folder, name)
-    return {"torch": lambda: lambda: runners.of_module(encoder()),
-            "onnxruntime": lambda: runners.onnx_opener(encoder(), tokens, path("encoder.onnx")),
-            "onnxruntime optimised": lambda: runners.onnx_file_opener(optimised_bert()),
-            "executorch xnnpack": lambda: runners.executorch_opener(encoder(spelled_out=True), tokens, path("encoder.pte")),
-            "litert": lambda: runners.litert_opener(encoder(spelled_out=True), tokens, path("encoder.tflite")),
-            "onnxruntime int8": lambda: runners.onnx_file_opener(quantised(optimised_bert()))}
+    return {
+        "torch": lambda: lambda: runners.of_module(encoder()),
+        "onnxruntime": lambda: runners.onnx_opener(encoder(), tokens, path("encoder.onnx")),
+        "onnxruntime optimised": lambda: runners.onnx_file_opener(optimised_bert()),
+        "executorch xnnpack": lambda: runners.executorch_opener(encoder(spelled_out=True), tokens, path("encoder.pte")),
+        "litert": lambda: runners.litert_opener(encoder(spelled_out=True), tokens, path("encoder.tflite")),
+        "onnxruntime int8": lambda: runners.onnx_file_opener(quantised(optimised_bert()))
+    }
 
 
 class Contender:
@@ -148,7 +160,8 @@ def contenders(report, tensors, shape, left_out, folder):
         contender = Contender(name, made)
         # Quantised ones cannot agree; that they are near says that the graph is the same.
         limit = 0.1 if name.endswith("int8") else LIMIT
-        return contender if report.check(WHAT, name, "pooled position", contender.difference(tokens.numpy(), ours), limit) else None
+        return contender if report.check(WHAT, name, "pooled position", contender.difference(tokens.numpy(), ours),
+                                         limit) else None
     return runners.agreeing(report, WHAT, makers(tensors, shape, tokens, folder), left_out, check)
 
 
@@ -160,8 +173,10 @@ def run(report, wisp, a, folder):
     tensors, metadata = peer.read_safetensors(path)
     shape = json.loads(metadata["wisp.encoder"])
     width, inner = tensors["block0.feed_forward_out.weight"].shape
-    report.title(f"Encoder: {len(tensors['tokens'])} tokens, {shape['blocks']} blocks of width {width}, {shape['heads']} heads, feed-forward {inner}, "
-                 f"1 thread, {a.rounds} rounds")
+    report.title(
+        f"Encoder: {len(tensors['tokens'])} tokens, {shape['blocks']} blocks of width {width}, {shape['heads']} "
+        f"heads, feed-forward {inner}, "
+        f"1 thread, {a.rounds} rounds")
     peers = contenders(report, tensors, shape, a.without, folder)
     tokens = tensors["tokens"].to(torch.int64)[None].numpy()
     ours = {"ms": [], "ms_int8": []}
@@ -181,4 +196,5 @@ def run(report, wisp, a, folder):
     for p in peers:
         beside, text = ("ms_int8", "wisp int8") if p.name.endswith("int8") and ours["ms_int8"] else ("ms", "wisp")
         values = {"ms": spread(p.ms), "over_wisp": over(p.ms, ours[beside])}
-        report.row(WHAT, p.name, values | {"wisp": text}, f"{shown(values['ms'], ' ms')}, {shown(values['over_wisp'])} times {text}")
+        report.row(WHAT, p.name, values | {"wisp": text},
+                   f"{shown(values['ms'], ' ms')}, {shown(values['over_wisp'])} times {text}")

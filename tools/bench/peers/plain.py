@@ -1,7 +1,8 @@
 """The twin's graph written for speed and from standard layers only, with the twin's weights.
 
-Histories are full (no padding), so that attention needs no mask but the causal one, the query, key and value of a position come from one Linear, and
-a scorer asks the last block about the last position alone. What has a weight is nn.Embedding, nn.Linear or nn.LayerNorm: Opacus knows these.
+Histories are full (no padding), so that attention needs no mask but the causal one, the query, key and value of a
+position come from one Linear, and a scorer asks the last block about the last position alone. What has a weight is
+nn.Embedding, nn.Linear or nn.LayerNorm: Opacus knows these.
 """
 import torch
 from torch import nn
@@ -9,7 +10,8 @@ from torch.nn import functional as F
 
 
 def attend(q, k, v, mask=None):
-    """Attention in the operations that ExecuTorch delegates; what it makes of scaled_dot_product_attention runs in its slow portable kernels."""
+    """Attention in the operations that ExecuTorch delegates; what it makes of scaled_dot_product_attention runs in its
+    slow portable kernels."""
     logits = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
     return F.softmax(logits if mask is None else logits + mask, dim=-1) @ v
 
@@ -22,16 +24,20 @@ class PlainBlock(nn.Module):
         if self.spelled_out:
             self.register_buffer("mask", torch.full((a.max_length, a.max_length), -torch.inf).triu(1), persistent=False)
         self.num_heads = a.num_heads
-        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(a.width, eps=a.norm_epsilon), nn.LayerNorm(a.width, eps=a.norm_epsilon)
+        self.attention_norm, self.feed_forward_norm = nn.LayerNorm(a.width,
+                                                                   eps=a.norm_epsilon), nn.LayerNorm(a.width,
+                                                                                                     eps=a.norm_epsilon)
         self.qkv, self.out = nn.Linear(a.width, 3 * a.width), nn.Linear(a.width, a.width)
-        self.feed_forward_in, self.feed_forward_out = nn.Linear(a.width, a.inner_width), nn.Linear(a.inner_width, a.width)
+        self.feed_forward_in, self.feed_forward_out = nn.Linear(a.width,
+                                                                a.inner_width), nn.Linear(a.inner_width, a.width)
         self.activation = nn.GELU() if a.activation == "gelu" else nn.ReLU()
         with torch.no_grad():
             self.qkv.weight.copy_(block.attention.in_proj_weight)
             self.qkv.bias.copy_(block.attention.in_proj_bias)
         for mine, theirs in ((self.out, block.attention.out_proj), (self.attention_norm, block.attention_norm),
-                             (self.feed_forward_norm, block.feed_forward_norm), (self.feed_forward_in, block.feed_forward_in),
-                             (self.feed_forward_out, block.feed_forward_out)):
+                             (self.feed_forward_norm, block.feed_forward_norm),
+                             (self.feed_forward_in, block.feed_forward_in), (self.feed_forward_out,
+                                                                             block.feed_forward_out)):
             mine.load_state_dict(theirs.state_dict())
 
     def heads(self, x):
@@ -50,14 +56,18 @@ class PlainBlock(nn.Module):
 
 
 class Plain(nn.Module):
-    """tied: one table at both ends. Otherwise a copy of it at the output, so that the scores are the same and the gradients are not.
-    spelled_out: attention in elementary operations."""
+    """tied: one table at both ends. Otherwise a copy of it at the output, so that the scores are the same and the
+    gradients are not. spelled_out: attention in elementary operations."""
 
     def __init__(self, module, tied=True, spelled_out=False):
         super().__init__()
         a = module.architecture
-        if (a.norm, a.output_table, a.output_bias, a.attend, a.attention_slope) != ("pre", "tied", "none", "causal", 0.0):
-            raise ValueError("the fast twin is of pre-norm models with a tied table, no output bias and causal attention without slopes")
+        if (a.norm, a.output_table, a.output_bias, a.attend, a.attention_slope) != ("pre", "tied", "none", "causal",
+                                                                                    0.0):
+            raise ValueError(
+                "the fast twin is of pre-norm models with a tied table, no output bias and causal attention without "
+                "slopes"
+            )
         self.scale = a.embedding_scale
         self.items, self.positions = nn.Embedding(a.num_items, a.width), nn.Embedding(a.max_length, a.width)
         self.blocks = nn.ModuleList(PlainBlock(block, a, spelled_out) for block in module.blocks)
@@ -72,8 +82,10 @@ class Plain(nn.Module):
             self.output.weight.data.copy_(self.items.weight.data)
 
     def stream(self, items):
-        # Positions of each record, as Opacus must see whose gradient it is; not a view, which its ghost clipping cannot read.
-        return self.items(items) * self.scale + self.positions(torch.arange(items.shape[1], device=items.device).repeat(len(items), 1))
+        # Positions of each record, as Opacus must see whose gradient it is; not a view, which its ghost clipping cannot
+        # read.
+        return self.items(items) * self.scale + self.positions(
+            torch.arange(items.shape[1], device=items.device).repeat(len(items), 1))
 
     def forward(self, items):
         """Logits of every position, [B, T, M]."""
@@ -88,7 +100,8 @@ class Plain(nn.Module):
 
 
 class Scorer(nn.Module):
-    """Scores of every item after the last position, [B, M]: only that position asks in the last block, the others are keys and values of it."""
+    """Scores of every item after the last position, [B, M]: only that position asks in the last block, the others are
+    keys and values of it."""
 
     def __init__(self, plain):
         super().__init__()

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""The matrix products of a training step on a GPU, shape by shape: wisp's kernels beside PyTorch's, which are cuBLAS, both in floats of 32 bits.
+"""The matrix products of a training step on a GPU, shape by shape: wisp's kernels beside PyTorch's, which are cuBLAS,
+both in floats of 32 bits.
 
     tools/bench/peers/products.py --wisp build/release/wisp --recipe models/recipes/ml-1m-dp-10.json
     tools/bench/peers/products.py --wisp build/release/wisp --device cpu          # on the processor, one thread
 
-Last line: the geometric mean of the shares of their speed that wisp reaches. A record's own products are a batch of products to PyTorch.
+Last line: the geometric mean of the shares of their speed that wisp reaches. A record's own products are a batch of
+products to PyTorch.
 Exit codes: 0 measured, 1 wisp failed, 77 there is no PyTorch, or it sees no GPU.
 """
 import argparse
@@ -39,11 +41,11 @@ def product_of(torch, shape, device):
     x, w, y = (torch.rand(size, device=device) for size in ((rows, k), (n, k), (rows, n)))
     out, dx, dw = torch.empty_like(y), torch.empty_like(x), torch.empty_like(w)
     of_records = torch.empty(records, n, k, device=device)
-    return {"forward": lambda: torch.mm(x, w.T, out=out),
-            "gradient of rows": lambda: torch.mm(y, w, out=dx),
-            "gradient of weights": lambda: torch.mm(y.T, x, out=dw),
-            "gradient of each record's weights": lambda: torch.bmm(y.view(records, -1, n).transpose(1, 2), x.view(records, -1, k), out=of_records)
-            }[shape["product"]]
+    return {
+        "forward": lambda: torch.mm(x, w.T, out=out), "gradient of rows": lambda: torch.mm(y, w, out=dx),
+        "gradient of weights": lambda: torch.mm(y.T, x, out=dw), "gradient of each record's weights": lambda: torch.bmm(
+            y.view(records, -1, n).transpose(1, 2), x.view(records, -1, k), out=of_records)
+    }[shape["product"]]
 
 
 def microseconds(torch, product, device, repeats):
@@ -79,10 +81,12 @@ def main():
     import figures
     from wisp_program import Wisp, WispError
     torch.backends.cuda.matmul.allow_tf32 = False
-    device = () if a.device == "cpu" else ("--device", a.device, *(("--device-module", a.device_module) if a.device_module else ()))
+    device = () if a.device == "cpu" else ("--device", a.device,
+                                           *(("--device-module", a.device_module) if a.device_module else ()))
     report = figures.Report(a.json)
     try:
-        ours = Wisp(os.path.abspath(a.wisp), device).bench("--what", "products", "--repeats", a.repeats, *(("--recipe", a.recipe) if a.recipe else ()))
+        ours = Wisp(os.path.abspath(a.wisp), device).bench("--what", "products", "--repeats", a.repeats,
+                                                           *(("--recipe", a.recipe) if a.recipe else ()))
     except (WispError, json.JSONDecodeError) as error:
         print(f"products: {error}", file=sys.stderr)
         return 1
@@ -93,8 +97,11 @@ def main():
         share = theirs["median"] / shape["us"]["median"]
         logs.append(math.log(share))
         name = f"{shape['product']}, {shape['rows']} x {shape['n']} x {shape['k']}"
-        report.row("products", name, {**shape, "torch_us": theirs, "share_of_its_speed": share},
-                   f"{figures.shown(shape['us'], ' us')}, torch {figures.shown(theirs, ' us')}: {100 * share:.0f} % of its speed")
+        report.row(
+            "products", name, {**shape, "torch_us": theirs, "share_of_its_speed": share},
+            f"{figures.shown(shape['us'], ' us')}, torch {figures.shown(theirs, ' us')}: {100 * share:.0f} % of its "
+            f"speed"
+        )
     mean = math.exp(sum(logs) / len(logs))
     report.row("products", "geometric mean", {"share_of_its_speed": mean}, f"{100 * mean:.0f} % of PyTorch's speed")
     return 0

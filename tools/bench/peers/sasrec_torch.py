@@ -1,4 +1,5 @@
-"""The recommender of runtime/layers/recommender.h as a torch.nn.Module, with the same switches, to and from safetensors.
+"""The recommender of runtime/layers/recommender.h as a torch.nn.Module, with the same switches, to and from
+safetensors.
 
     model, metadata = load("m.safetensors")          # what `wisp export` wrote, or save
     scores = model(torch.tensor([[12, 7, 31]]))      # [B, M]: of every item, after the last one
@@ -21,7 +22,8 @@ ARCHITECTURE_KEY = "wisp.architecture"
 
 @dataclass
 class Architecture:
-    """The keys of a recipe's "architecture", and the number of items. Defaults are those of runtime/core/architecture.h."""
+    """The keys of a recipe's "architecture", and the number of items. Defaults are those of
+    runtime/core/architecture.h."""
     num_items: int
     max_length: int = 200
     width: int = 64
@@ -40,8 +42,11 @@ class Architecture:
     re_attention: str = "off"
 
     def __post_init__(self):
-        allowed = {"activation": ("relu", "gelu"), "norm": ("pre", "post"), "output_table": ("tied", "untied"),
-                   "output_bias": ("none", "fixed", "trained"), "positions": ("start", "end"), "attend": ("causal", "all"), "re_attention": ("off",)}
+        allowed = {
+            "activation": ("relu", "gelu"), "norm": ("pre", "post"), "output_table": ("tied", "untied"),
+            "output_bias": ("none", "fixed", "trained"), "positions": ("start", "end"), "attend": ("causal", "all"),
+            "re_attention": ("off",)
+        }
         for key, values in allowed.items():
             if getattr(self, key) not in values:
                 raise ValueError(f"{key} is {getattr(self, key)!r}, allowed are {', '.join(values)}")
@@ -120,7 +125,8 @@ class SASRec(nn.Module):
         a = self.architecture
         length = items.shape[1]
         first = a.max_length - length if a.positions == "end" else 0
-        x = self.item_embedding(items.clamp(min=0)) * a.embedding_scale + self.position_embedding.weight[first:first + length]
+        positions = self.position_embedding.weight[first:first + length]
+        x = self.item_embedding(items.clamp(min=0)) * a.embedding_scale + positions
         x = self.embedding_dropout(x * (items >= 0)[..., None])
         mask = self.mask(items)
         for block in self.blocks:
@@ -132,13 +138,15 @@ class SASRec(nn.Module):
         return F.linear(hidden, table.weight, self.output_bias)
 
     def forward(self, items):
-        """Scores of every item after the last position, [B, M]; of a history [T] without a batch, [M]. Longer histories lose their begin."""
+        """Scores of every item after the last position, [B, M]; of a history [T] without a batch, [M]. Longer histories
+        lose their begin."""
         batch = items if items.dim() == 2 else items[None]
         scores = self.scores(self.hidden(batch[:, -self.architecture.max_length:])[:, -1])
         return scores if items.dim() == 2 else scores[0]
 
     def loss(self, inputs, targets, weighting="record_mean"):
-        """Cross-entropy over all items: the mean over records of the mean over their targets, or (position_mean) over all targets."""
+        """Cross-entropy over all items: the mean over records of the mean over their targets, or (position_mean) over
+        all targets."""
         logits = self.scores(self.hidden(inputs))
         if weighting == "position_mean":
             return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=-1)
@@ -157,14 +165,16 @@ def read_safetensors(path):
         if t["dtype"] != "F32":
             raise ValueError(f"{path}: tensor {name} has the dtype {t['dtype']}, allowed is F32")
         begin, end = t["data_offsets"]
-        tensors[name] = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4, offset=begin).reshape(t["shape"]).clone()
+        tensors[name] = torch.frombuffer(data, dtype=torch.float32, count=(end - begin) // 4,
+                                         offset=begin).reshape(t["shape"]).clone()
     return tensors, metadata
 
 
 def write_safetensors(path, tensors, metadata):
     header, parts, at = {"__metadata__": metadata}, [], 0
     for name, t in tensors.items():
-        parts.append(bytes(t.detach().to("cpu", torch.float32).contiguous().flatten().view(torch.uint8).tolist()) if t.numel() else b"")
+        flat = t.detach().to("cpu", torch.float32).contiguous().flatten()
+        parts.append(bytes(flat.view(torch.uint8).tolist()) if t.numel() else b"")
         header[name] = {"dtype": "F32", "shape": list(t.shape), "data_offsets": [at, at + len(parts[-1])]}
         at += len(parts[-1])
     text = json.dumps(header).encode()
@@ -183,7 +193,8 @@ def load(path):
         tensors, metadata = read_safetensors(path)
     if ARCHITECTURE_KEY not in metadata:
         raise ValueError(f"{path}: its metadata has no {ARCHITECTURE_KEY}")
-    model = SASRec(Architecture(num_items=tensors["item_embedding.weight"].shape[0], **json.loads(metadata[ARCHITECTURE_KEY])))
+    model = SASRec(
+        Architecture(num_items=tensors["item_embedding.weight"].shape[0], **json.loads(metadata[ARCHITECTURE_KEY])))
     model.load_state_dict(tensors)
     return model.eval(), metadata
 

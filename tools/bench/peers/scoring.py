@@ -1,4 +1,5 @@
-"""One history of 200 items, the best ten of those that are not in it, one thread: wisp beside torch, ONNX Runtime, ExecuTorch and LiteRT."""
+"""One history of 200 items, the best ten of those that are not in it, one thread: wisp beside torch, ONNX Runtime,
+ExecuTorch and LiteRT."""
 import os
 import time
 
@@ -17,7 +18,8 @@ WHAT = "scoring"
 
 
 class Contender:
-    """`opener` makes, from a file in the page cache, a function from a history [1, T] of int64 (numpy) to scores [M]."""
+    """`opener` makes, from a file in the page cache, a function from a history [1, T] of int64 (numpy) to scores
+    [M]."""
 
     def __init__(self, name, opener):
         self.name, self.opener = name, opener
@@ -70,12 +72,15 @@ def makers(tensors, folder):
 
     def path(name):
         return os.path.join(folder, name)
-    return {"torch": lambda: torch_opener(tensors, False), "torch fast": lambda: torch_opener(tensors, True),
-            "torch fast compiled": lambda: compiled_opener(tensors),
-            "onnxruntime": lambda: onnx_opener(peer.load(tensors)[0], example, path("scorer.onnx")),
-            "onnxruntime fast": lambda: onnx_opener(scorer(tensors), example, path("scorer-fast.onnx")),
-            "executorch xnnpack fast": lambda: executorch_opener(scorer(tensors, spelled_out=True), example, path("scorer.pte")),
-            "litert fast": lambda: litert_opener(scorer(tensors, spelled_out=True), example, path("scorer.tflite"))}
+    return {
+        "torch": lambda: torch_opener(tensors, False), "torch fast": lambda: torch_opener(tensors, True),
+        "torch fast compiled": lambda: compiled_opener(tensors),
+        "onnxruntime": lambda: onnx_opener(peer.load(tensors)[0], example, path("scorer.onnx")),
+        "onnxruntime fast": lambda: onnx_opener(scorer(tensors), example, path("scorer-fast.onnx")),
+        "executorch xnnpack fast": lambda: executorch_opener(scorer(tensors, spelled_out=True), example,
+                                                             path("scorer.pte")),
+        "litert fast": lambda: litert_opener(scorer(tensors, spelled_out=True), example, path("scorer.tflite"))
+    }
 
 
 def histories(num_items):
@@ -101,8 +106,9 @@ def run(report, wisp, a, folder):
     torch.set_num_threads(1)
     model = Model(wisp, a.model, folder) if a.model else Problem(wisp, folder, 64, 256).model
     architecture = model.module.architecture
-    report.title(f"Scoring: the best {COUNT} of {architecture.num_items} items after {LENGTH}, width {architecture.width}, "
-                 f"{architecture.num_blocks} blocks, 1 thread, {a.rounds} rounds; {model.created_by}")
+    report.title(
+        f"Scoring: the best {COUNT} of {architecture.num_items} items after {LENGTH}, width {architecture.width}, "
+        f"{architecture.num_blocks} blocks, 1 thread, {a.rounds} rounds; {model.created_by}")
     if architecture.max_length < LENGTH:
         report.skip(WHAT, "all", f"the model reads {architecture.max_length} items, histories have {LENGTH}")
         return
@@ -115,16 +121,25 @@ def run(report, wisp, a, folder):
             if turn != "wisp":
                 turn.sample(walk)
                 continue
-            figures = wisp.bench("--what", "score", "--model", model.path, "--repeats", CALLS, "--length", LENGTH)["scoring"]
+            figures = wisp.bench("--what", "score", "--model", model.path, "--repeats", CALLS, "--length",
+                                 LENGTH)["scoring"]
             for name, samples in ours.items():
                 samples.append(figures[name]["median"])
     whole, appended, opened = ours.values()
-    report.row(WHAT, "wisp", {name: spread(samples) for name, samples in ours.items()},
-               f"{shown(spread(whole), ' ms')}, opening included {shown(spread(opened), ' ms')}, one more event {shown(spread(appended), ' ms')}")
+    report.row(
+        WHAT, "wisp", {name: spread(samples)
+                       for name, samples in ours.items()},
+        f"{shown(spread(whole), ' ms')}, opening included {shown(spread(opened), ' ms')}, one more event "
+        f"{shown(spread(appended), ' ms')}"
+    )
     for p in peers:
-        values = {"top_10_ms": spread(p.whole), "over_wisp": over(p.whole, whole), "over_wisp_appended_event": over(p.whole, appended)}
+        values = {
+            "top_10_ms": spread(p.whole), "over_wisp": over(p.whole, whole),
+            "over_wisp_appended_event": over(p.whole, appended)
+        }
         text = f"{shown(values['top_10_ms'], ' ms')}, {shown(values['over_wisp'])} times wisp"
         if "compiled" not in p.name:
             values |= {"open_and_top_10_ms": spread(p.opened), "open_over_wisp": over(p.opened, opened)}
-            text += f"; opening included {shown(values['open_and_top_10_ms'], ' ms')}, {shown(values['open_over_wisp'])} times"
+            text += (f"; opening included {shown(values['open_and_top_10_ms'], ' ms')}, "
+                     f"{shown(values['open_over_wisp'])} times")
         report.row(WHAT, p.name, values, text)

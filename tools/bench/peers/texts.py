@@ -1,7 +1,9 @@
-"""A step of ordinary training of a sentence encoder with a head of classes, its table of tokens frozen: wisp beside torch.
+"""A step of ordinary training of a sentence encoder with a head of classes, its table of tokens frozen: wisp beside
+torch.
 
 Both read the same labelled texts in batches of the same size. torch pads each batch to its longest text, as is usual;
-once more with texts of like length together, so that it pads little. wisp pads nothing. That both compute the same encoder is minilm_parity.py's business; the heads are drawn afresh.
+once more with texts of like length together, so that it pads little. wisp pads nothing. That both compute the same
+encoder is minilm_parity.py's business; the heads are drawn afresh.
 """
 import csv
 import json
@@ -40,8 +42,11 @@ class Torch:
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
         self.optimizer = torch.optim.AdamW([p for p in self.model.parameters() if p.requires_grad], lr=1e-5)
         if sorts:
-            texts, labels = zip(*sorted(zip(texts, labels, strict=True), key=lambda pair: len(self.tokenizer(pair[0])["input_ids"])), strict=True)
-        self.batches = [(list(texts[i:i + batch]), torch.tensor(labels[i:i + batch])) for i in range(0, len(texts), batch)]
+            texts, labels = zip(*sorted(zip(texts, labels, strict=True),
+                                        key=lambda pair: len(self.tokenizer(pair[0])["input_ids"])),
+                                strict=True)
+        self.batches = [(list(texts[i:i + batch]), torch.tensor(labels[i:i + batch]))
+                        for i in range(0, len(texts), batch)]
         self.step(0)
 
     def step(self, i):
@@ -67,9 +72,12 @@ class WispTexts:
             rows = csv.writer(file, delimiter="\t", lineterminator="\n", quoting=csv.QUOTE_NONE)
             rows.writerow(("sentence", "label"))
             rows.writerows(zip(texts, labels, strict=True))
-        recipe = {"training": {"method": "ordinary", "trains": "blocks", "steps": 1, "expected_batch": batch,
-                               "num_records_public": len(texts), "seed": 1, "optimizer": {"kind": "adamw", "learning_rate": 1e-5}},
-                  "data": {"classes": ["0", "1"]}}
+        recipe = {
+            "training": {
+                "method": "ordinary", "trains": "blocks", "steps": 1, "expected_batch": batch,
+                "num_records_public": len(texts), "seed": 1, "optimizer": {"kind": "adamw", "learning_rate": 1e-5}
+            }, "data": {"classes": ["0", "1"]}
+        }
         for steps in (1, 1 + STEPS):
             recipe["training"]["steps"] = steps
             with open(self.file(f"{steps}.json"), "w", encoding="utf-8") as file:
@@ -80,8 +88,9 @@ class WispTexts:
 
     def seconds(self, steps):
         begin = time.perf_counter()
-        self.wisp.call("classify", "train", "--recipe", self.file(f"{steps}.json"), "--base", self.file("encoder.wisp"), "--data",
-                       self.file("texts.tsv"), "--out", self.file("out.wisp"), "--max-length", 64, "--threads", self.threads)
+        self.wisp.call("classify", "train", "--recipe", self.file(f"{steps}.json"),
+                       "--base", self.file("encoder.wisp"), "--data", self.file("texts.tsv"), "--out",
+                       self.file("out.wisp"), "--max-length", 64, "--threads", self.threads)
         return time.perf_counter() - begin
 
     def sample(self):
@@ -104,12 +113,18 @@ def run(report, wisp, a, folder):
     texts, labels = read(a.data, batch * STEPS)
     torch.set_num_threads(a.threads)
     try:
-        theirs = {name: Torch(encoder, texts, labels, batch, sorts) for name, sorts in (("torch", False), ("torch, by length", True))}
+        theirs = {
+            name: Torch(encoder, texts, labels, batch, sorts)
+            for name, sorts in (("torch", False), ("torch, by length", True))
+        }
     except ImportError as error:
         report.skip(WHAT, "torch", f"transformers is not installed ({error})")
         return
     ours = WispTexts(wisp, folder, encoder, texts, labels, batch, a.threads)
-    report.title(f"Texts: a step of {batch}, the first {len(texts)} of {os.path.basename(a.data)}, {a.threads} thread(s), {a.rounds} rounds")
+    report.title(
+        f"Texts: a step of {batch}, the first {len(texts)} of {os.path.basename(a.data)}, {a.threads} thread(s), "
+        f"{a.rounds} rounds"
+    )
     sides = {"wisp": ours, **theirs}
     seconds = {name: [] for name in sides}
     for r in range(a.rounds):

@@ -11,7 +11,8 @@ from figures import over, shown, spread
 from wisp_program import LENGTH, NUM_ITEMS, Problem
 
 LOSS_LIMIT = 1e-4      # relative; wisp prints three decimals of about 8.1, which is 6e-5
-GRADIENT_LIMIT = 1e-3  # relative, of each parameter; a step of rate 1 rounds weights of about 1 to 6e-8, gradients are small
+# Relative, of each parameter; a step of rate 1 rounds weights of about 1 to 6e-8, and gradients are small.
+GRADIENT_LIMIT = 1e-3
 NORM_LIMIT = 1e-3      # of both modes of Opacus
 STEPS_OF_A_TURN = 5    # of wisp on a device
 
@@ -26,11 +27,19 @@ class Worker:
     def __init__(self, name, problem, a, gradients):
         self.name, self.seconds, self.peak = name, [], 0
         given, said = problem.file(f"{name.replace(' ', '-')}.pt"), problem.file(f"{name.replace(' ', '-')}.err")
-        torch.save({"contender": name, "tensors": problem.model.tensors, "inputs": problem.inputs, "targets": problem.targets, "threads": a.threads,
-                    "gradients": gradients, "device": a.device}, given)
+        torch.save(
+            {
+                "contender": name, "tensors": problem.model.tensors, "inputs": problem.inputs,
+                "targets": problem.targets, "threads": a.threads, "gradients": gradients, "device": a.device
+            }, given)
         self.said = open(said, "w+", encoding="utf-8")
-        self.process = subprocess.Popen([sys.executable, os.path.join(os.path.dirname(os.path.abspath(__file__)), "training_worker.py"), given],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.said, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable,
+             os.path.join(os.path.dirname(os.path.abspath(__file__)), "training_worker.py"), given],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+            text=True)
         self.found = self.answer()
 
     def answer(self):
@@ -74,7 +83,8 @@ def start(report, what, names, problem, a, loss, gradients):
             good &= report.check(what, name, "gradient", found["gradient_difference"], GRADIENT_LIMIT)
         if "clipped_norm" in found:
             clipped = clipped or found["clipped_norm"]
-            good &= report.check(what, name, "clipped gradient's norm", abs(found["clipped_norm"] - clipped) / clipped, NORM_LIMIT)
+            good &= report.check(what, name, "clipped gradient's norm",
+                                 abs(found["clipped_norm"] - clipped) / clipped, NORM_LIMIT)
         if good:
             workers.append(worker)
         else:
@@ -109,13 +119,17 @@ def mib(size):
 
 def row_of_wisp(report, what, name, setting, seconds, peak, more=None):
     more = more or {}
-    text = f"{shown(spread(seconds), ' s')}, peak {mib(peak)}" + "".join(f", {key.replace('_', ' ')} {shown(value)}" for key, value in more.items())
+    text = f"{shown(spread(seconds), ' s')}, peak {mib(peak)}" + "".join(f", {key.replace('_', ' ')} {shown(value)}"
+                                                                         for key, value in more.items())
     report.row(what, name, {**setting, "step_seconds": spread(seconds), "peak_bytes": peak, **more}, text)
 
 
 def row_of_peer(report, what, worker, setting, ours, our_peak, baseline=None):
-    values = {**setting, "step_seconds": spread(worker.seconds), "peak_bytes": worker.peak, "over_wisp": over(worker.seconds, ours),
-              "peak_over_wisp": worker.peak / our_peak, "resident_before_bytes": worker.found["resident_bytes"]}
+    values = {
+        **setting, "step_seconds": spread(worker.seconds), "peak_bytes": worker.peak,
+        "over_wisp": over(worker.seconds, ours), "peak_over_wisp": worker.peak / our_peak,
+        "resident_before_bytes": worker.found["resident_bytes"]
+    }
     text = (f"{shown(values['step_seconds'], ' s')}, {shown(values['over_wisp'])} times wisp; peak {mib(worker.peak)} "
             f"({mib(values['resident_before_bytes'])} before the step), {values['peak_over_wisp']:.1f} times wisp")
     if baseline is not None:
@@ -126,8 +140,10 @@ def row_of_peer(report, what, worker, setting, ours, our_peak, baseline=None):
 
 def prepare(report, wisp, a, folder, batch, title):
     problem = Problem(wisp, folder, batch, a.inner_width)
-    report.title(f"{title}: {batch} records of {LENGTH}, {NUM_ITEMS} items, width 64, 2 blocks, feed-forward {a.inner_width}, all items in the loss, "
-                 f"{a.device}, {a.threads} thread(s), {a.rounds} rounds; {problem.model.created_by}")
+    report.title(
+        f"{title}: {batch} records of {LENGTH}, {NUM_ITEMS} items, width 64, 2 blocks, feed-forward {a.inner_width}, "
+        f"all items in the loss, "
+        f"{a.device}, {a.threads} thread(s), {a.rounds} rounds; {problem.model.created_by}")
     stepped, loss, peak = problem.ordinary_step(a.threads)
     gradients = {name: (before - stepped[name]).detach() for name, before in problem.model.module.named_parameters()}
     return problem, {"batch": batch, "inner_width": a.inner_width, "threads": a.threads}, loss, gradients, peak
@@ -146,9 +162,11 @@ def run_ordinary(report, wisp, a, folder):
 
 
 def run_private(report, wisp, a, folder):
-    """Opacus does not share a parameter between layers: its model has a second table at the output, and so has "torch untied"."""
+    """Opacus does not share a parameter between layers: its model has a second table at the output, and so has "torch
+    untied"."""
     what = "private"
-    problem, setting, loss, _, ordinary_peak = prepare(report, wisp, a, folder, a.batch or 64, "Private step, clipped by record")
+    problem, setting, loss, _, ordinary_peak = prepare(report, wisp, a, folder, a.batch or 64,
+                                                       "Private step, clipped by record")
     peak = problem.private_step_bytes(a.threads)
     workers = start(report, what, ("torch untied", "opacus hooks", "opacus ghost"), problem, a, loss, None)
     ordinary, private = measure(wisp, workers, problem, a)
@@ -156,8 +174,10 @@ def run_private(report, wisp, a, folder):
         ordinary_peak, peak = problem.planned
     baseline = next((worker for worker in workers if worker.name == "torch untied"), None)
     row_of_wisp(report, what, "wisp ordinary", setting, ordinary, ordinary_peak)
-    row_of_wisp(report, what, "wisp phantom", setting, private, peak, {"private_over_ordinary": over(private, ordinary)})
+    row_of_wisp(report, what, "wisp phantom", setting, private, peak,
+                {"private_over_ordinary": over(private, ordinary)})
     for worker in workers:
         worker.close()
-        row_of_peer(report, what, worker, setting, *((ordinary, ordinary_peak) if worker is baseline else (private, peak)),
+        row_of_peer(report, what, worker, setting,
+                    *((ordinary, ordinary_peak) if worker is baseline else (private, peak)),
                     None if worker is baseline else baseline)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A contender of training in a process of its own, whose peak memory is therefore its own. For run.py, over pipes.
 
-Reads from the file named by its only argument, of torch.save: contender, tensors, inputs, targets, threads, device, gradients (of a tied model, or
-None). On a GPU products are in floats of 32 bits, steps are waited for, and memory is what torch has taken there.
-Writes lines of JSON: first, of a step that is not timed, {"loss", "gradient_difference" or "clipped_norm", "resident_bytes" before it}, then for each
-line "step" that it reads {"seconds", "peak_bytes"}.
+Reads from the file named by its only argument, of torch.save: contender, tensors, inputs, targets, threads, device,
+gradients (of a tied model, or None). On a GPU products are in floats of 32 bits, steps are waited for, and memory is
+what torch has taken there. Writes lines of JSON: first, of a step that is not timed, {"loss", "gradient_difference" or
+"clipped_norm", "resident_bytes" before it}, then for each line "step" that it reads {"seconds", "peak_bytes"}.
 """
 import json
 import resource
@@ -19,8 +19,10 @@ from plain import Plain
 
 RATE = 1e-4
 # Of the twin's parameters in the fast one; what Opacus trains has no counterpart of the tied table's gradient.
-FAST_NAMES = {"items.weight": "item_embedding.weight", "positions.weight": "position_embedding.weight", "qkv.": "attention.in_proj_",
-              "out.": "attention.out_proj."}
+FAST_NAMES = {
+    "items.weight": "item_embedding.weight", "positions.weight": "position_embedding.weight",
+    "qkv.": "attention.in_proj_", "out.": "attention.out_proj."
+}
 
 
 class Ordinary:
@@ -47,9 +49,14 @@ class Opacus:
         from opacus import PrivacyEngine
         loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(inputs, targets), batch_size=len(inputs))
         criterion = nn.CrossEntropyLoss()
-        made = PrivacyEngine(accountant="rdp").make_private(
-            module=module.train(), optimizer=torch.optim.Adam(module.parameters(), lr=RATE), data_loader=loader, criterion=criterion,
-            noise_multiplier=1.0, max_grad_norm=1.0, poisson_sampling=False, grad_sample_mode=mode)
+        made = PrivacyEngine(accountant="rdp").make_private(module=module.train(),
+                                                            optimizer=torch.optim.Adam(module.parameters(), lr=RATE),
+                                                            data_loader=loader,
+                                                            criterion=criterion,
+                                                            noise_multiplier=1.0,
+                                                            max_grad_norm=1.0,
+                                                            poisson_sampling=False,
+                                                            grad_sample_mode=mode)
         self.module, self.optimizer = made[0], made[1]
         self.criterion = made[2] if mode == "ghost" else criterion
         self.ghost = mode == "ghost"
@@ -87,7 +94,8 @@ def gradient_difference(module, expected):
 
 
 def peak_bytes(device):
-    return torch.cuda.max_memory_allocated() if device == "cuda" else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return torch.cuda.max_memory_allocated() if device == "cuda" else 1024 * resource.getrusage(
+        resource.RUSAGE_SELF).ru_maxrss
 
 
 def wait(device):

@@ -1,4 +1,5 @@
-"""The program `wisp` as a contender: what it prints as JSON, its peak memory, and models and records that both sides read."""
+"""The program `wisp` as a contender: what it prints as JSON, its peak memory, and models and records that both sides
+read."""
 import json
 import os
 import random
@@ -18,8 +19,8 @@ class WispError(Exception):
     """Of a call of the program: its sentence."""
 
 
-# A process begins with the most memory that its parent ever had (Linux: getrusage(2), ru_maxrss survives exec). So it is started
-# by a small one, which tells on file descriptor 3 what its child had.
+# A process begins with the most memory that its parent ever had (Linux: getrusage(2), ru_maxrss survives exec). So it
+# is started by a small one, which tells on file descriptor 3 what its child had.
 LAUNCHER = """import os, resource, subprocess, sys
 code = subprocess.run(sys.argv[1:]).returncode
 os.write(3, str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss).encode())
@@ -37,7 +38,10 @@ class Wisp:
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
             read, write = os.pipe()
             code = f"import os; os.dup2({write}, 3); os.close({write})\n" + LAUNCHER if write != 3 else LAUNCHER
-            process = subprocess.Popen([sys.executable, "-S", "-c", code, self.path, *map(str, arguments)], stdout=out, stderr=said, pass_fds=(write,))
+            process = subprocess.Popen([sys.executable, "-S", "-c", code, self.path, *map(str, arguments)],
+                                       stdout=out,
+                                       stderr=said,
+                                       pass_fds=(write, ))
             os.close(write)
             with os.fdopen(read) as peak:
                 peak_kib = int(peak.read() or 0)
@@ -47,7 +51,8 @@ class Wisp:
                 file.seek(0)
                 texts.append(file.read().decode())
         if process.returncode != 0:
-            raise WispError(f"wisp {' '.join(map(str, arguments[:3]))} ... exited {process.returncode}: {texts[1].strip()}")
+            raise WispError(
+                f"wisp {' '.join(map(str, arguments[:3]))} ... exited {process.returncode}: {texts[1].strip()}")
         return texts[0], texts[1], peak_kib * 1024
 
     def call(self, *arguments):
@@ -68,29 +73,39 @@ class Model:
         self.created_by = metadata.get("wisp.created_by", "wisp")
         self.keys = json.loads(metadata.get("wisp.item_keys", "null"))
         if not self.keys:
-            raise WispError(f"{path} has no item keys, by which histories are named; `wisp convert --item-keys` gives it some")
+            raise WispError(
+                f"{path} has no item keys, by which histories are named; `wisp convert --item-keys` gives it some")
 
     def wisp_scores(self, history):
         return parity.wisp_scores(self.wisp.path, self.path, self.keys, history)
 
 
 def recipe(inner_width, batch, method):
-    return {"architecture": {"max_length": LENGTH, "width": 64, "num_heads": 1, "num_blocks": 2, "inner_width": inner_width, "embedding_scale": 8,
-                             "activation": "gelu", "norm": "pre", "output_table": "tied"},
-            "training": {"method": method, "sampling": "shuffled" if method == "ordinary" else "poisson", "loss": "record_mean", "steps": 1,
-                         "expected_batch": batch, "num_records_public": batch, "seed": 1, "optimizer": {"kind": "sgd", "learning_rate": 1.0}},
-            **({"privacy": {"noise_multiplier": 1, "delta": 1e-6, "histogram_noise": 1}} if method != "ordinary" else {}),
-            "data": {"min_user_events": 1, "min_item_events": 1, "catalogue": "public", "hold_out": "nothing"}}
+    return {
+        "architecture": {
+            "max_length": LENGTH, "width": 64, "num_heads": 1, "num_blocks": 2, "inner_width": inner_width,
+            "embedding_scale": 8, "activation": "gelu", "norm": "pre", "output_table": "tied"
+        }, "training": {
+            "method": method, "sampling": "shuffled" if method == "ordinary" else "poisson", "loss": "record_mean",
+            "steps": 1, "expected_batch": batch, "num_records_public": batch, "seed": 1,
+            "optimizer": {"kind": "sgd", "learning_rate": 1.0}
+        }, **({"privacy": {"noise_multiplier": 1, "delta": 1e-6,
+                           "histogram_noise": 1}} if method != "ordinary" else {}), "data": {
+            "min_user_events": 1, "min_item_events": 1, "catalogue": "public", "hold_out": "nothing"
+        }
+    }
 
 
 class Problem:
-    """Records of full length over all items, as `wisp bench` has them, an untrained model, and a recipe whose one step takes all of them."""
+    """Records of full length over all items, as `wisp bench` has them, an untrained model, and a recipe whose one step
+    takes all of them."""
 
     def __init__(self, wisp, folder, batch, inner_width):
         self.wisp, self.folder, self.batch, self.inner_width = wisp, folder, batch, inner_width
         choose = random.Random(1)
         events = [choose.randrange(NUM_ITEMS) for _ in range(batch * (LENGTH + 1))]
-        events[:NUM_ITEMS] = choose.sample(range(NUM_ITEMS), NUM_ITEMS)  # each item occurs, or it would not be of the catalogue
+        events[:NUM_ITEMS] = choose.sample(range(NUM_ITEMS),
+                                           NUM_ITEMS)  # each item occurs, or it would not be of the catalogue
         self.records = [events[r * (LENGTH + 1):(r + 1) * (LENGTH + 1)] for r in range(batch)]
         self.data = self.file("records.txt")
         with open(self.data, "w", encoding="utf-8") as file:
@@ -114,10 +129,12 @@ class Problem:
         return path
 
     def ordinary_step(self, threads):
-        """One step of gradient descent with rate 1: the weights after it by their names, the loss as printed (three decimals), and peak bytes."""
+        """One step of gradient descent with rate 1: the weights after it by their names, the loss as printed (three
+        decimals), and peak bytes."""
         out = self.file("stepped.wisp")
-        _, said, peak = self.wisp.measured("train", "--recipe", self.recipe("ordinary"), "--data", self.data, "--model", self.model.path,
-                                           "--out", out, "--threads", threads, "--json", *self.wisp.device)
+        _, said, peak = self.wisp.measured("train", "--recipe", self.recipe("ordinary"), "--data", self.data, "--model",
+                                           self.model.path, "--out", out, "--threads", threads, "--json",
+                                           *self.wisp.device)
         loss = float(said.split("loss ")[-1].split(",")[0])
         stepped = Model(self.wisp, out, self.folder)
         return dict(stepped.module.named_parameters()), loss, peak
@@ -127,5 +144,6 @@ class Problem:
         for left in (ledger, ledger + "-journal", ledger + "-wal"):
             if os.path.exists(left):
                 os.remove(left)
-        return self.wisp.measured("train", "--recipe", self.recipe("phantom"), "--data", self.data, "--out", self.file("private.wisp"),
-                                  "--ledger", ledger, "--threads", threads, "--json", *self.wisp.device)[2]
+        return self.wisp.measured("train", "--recipe", self.recipe("phantom"), "--data", self.data, "--out",
+                                  self.file("private.wisp"), "--ledger", ledger, "--threads", threads, "--json",
+                                  *self.wisp.device)[2]
