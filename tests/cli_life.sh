@@ -183,6 +183,10 @@ expect 0 "" "$wisp" log erase log.db --user "$user" --json
 json 'j["erased"] > 1'
 expect 0 "" "$wisp" log count log.db --json
 json 'j["users"] == 299'
+expect 0 "" "$wisp" log erase log.db --user "$user"
+grep -q "^nothing matched: log.db has no event of '$user'" out || fail "an erasure of nobody says $(cat out)"
+expect 0 "" "$wisp" log erase log.db --user "$user" --json
+json 'j["erased"] == 0'
 expect 0 "" "$wisp" log list log.db --count 3
 [ "$(grep -c " events" out)" = 3 ] || fail "log list shows $(grep -c " events" out) users, not 3"
 expect 2 "--before is 'soon'" "$wisp" log prune log.db --before soon --unit user
@@ -190,6 +194,8 @@ expect 2 "--before is '-5', allowed is from 1970-01-01 on" "$wisp" log prune log
 expect 2 "--newest-per-user is given, and --unit is day" "$wisp" log prune log.db --newest-per-user 5 --unit day
 expect 2 "wisp log prune needs --before, or --newest-per-user" "$wisp" log prune log.db --unit user
 expect 2 "--session-gap: the session gap is 0 seconds" "$wisp" log prune log.db --before 5 --unit session
+expect 0 "" "$wisp" log prune log.db --before 1971-01-01 --unit user
+grep -q "^nothing matched: every event of log.db is to be kept" out || fail "a pruning of nothing says $(cat out)"
 expect 0 "" "$wisp" log prune log.db --newest-per-user 5 --unit user --json
 expect 0 "" "$wisp" log count log.db --json
 json 'j["events"] == 5 * 299'

@@ -81,11 +81,13 @@ Status LogList(const LogArguments& a, OutputFormat format) {
 Status LogErase(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t erased, log.Erase(a.user));
-  Show(
-      {{"log", a.path}, {"user", a.user}, {"erased", erased}}, format,
-      Thousands(erased) + " events of '" + Printable(a.user) +
-          "' are gone from the log. What models learned from them stays in these, under their guarantee; to be rid of\n"
-          "that too, delete the personalised model with its candidate, checkpoint and start, and go on from the base");
+  Show({{"log", a.path}, {"user", a.user}, {"erased", erased}}, format,
+       erased == 0 ? "nothing matched: " + a.path + " has no event of '" + Printable(a.user) + "', and stays as it is"
+                   : Thousands(erased) + " events of '" + Printable(a.user) +
+                         "' are gone from the log. What models learned from them stays in these, under their "
+                         "guarantee; to be rid of\n"
+                         "that too, delete the personalised model with its candidate, checkpoint and start, and go on "
+                         "from the base");
   return OkStatus();
 }
 
@@ -101,7 +103,9 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
-  Show({{"log", a.path}, {"pruned", pruned}}, format, Thousands(pruned) + " events are gone from " + a.path);
+  Show({{"log", a.path}, {"pruned", pruned}}, format,
+       pruned == 0 ? "nothing matched: every event of " + a.path + " is to be kept, and it stays as it is"
+                   : Thousands(pruned) + " events are gone from " + a.path);
   return OkStatus();
 }
 
