@@ -67,6 +67,11 @@ for bits in int8 int4; do
   expect 0 "" "$wisp" train --recipe "$public_recipe" --model $bits.wisp --data log.db --epochs 1 --batch 20 --out from.wisp
   expect 0 "" "$wisp" export $bits.wisp --out blocks.safetensors
 done
+expect 0 "warning: int8.wisp has weights that were rounded to int8 before" "$wisp" compress int8.wisp --int4 --out twice.wisp
+grep -q "twice.wisp" out || fail "what was rounded twice was not written: $(cat out)"
+expect 0 "" "$wisp" compress o.wisp --int4 --out smaller.wisp
+grep -q "rounded to int8 before" err && fail "one rounding is taken for two"
+rm smaller.wisp
 expect 2 "one of them" "$wisp" compress o.wisp --int8 --int4 --out smaller.wisp
 
 # A classifier's.

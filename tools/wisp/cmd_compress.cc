@@ -53,6 +53,15 @@ Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage s
                      "--tables f16");
 }
 
+// What is stored is all that there is to round: the errors of both roundings stay.
+void SayIfRoundedTwice(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
+  if (model.storage() != WeightStorage::kInt8 || storage != WeightStorage::kInt4) return;
+  std::fprintf(stderr,
+               "wisp: warning: %s has weights that were rounded to int8 before, and they are rounded a second time; "
+               "compress the model that it was made of with --int4 to lose a little less\n",
+               a.model.c_str());
+}
+
 // All of it but how weights are stored. Rounding is post-processing: what the provenance states holds as before.
 Status Write(const CompressArguments& a, const ModelFile& model, const Target& target) {
   std::vector<float> room;
@@ -98,6 +107,7 @@ Status Compress(const CompressArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
   WISP_RETURN_IF_ERROR(Check(a, before, target.storage));
+  SayIfRoundedTwice(a, before, target.storage);
   WISP_RETURN_IF_ERROR(Write(a, before, target));
   WISP_ASSIGN_OR_RETURN(const ModelFile after, ModelFile::Open(a.out, Verify::kFull, Accept::kAny));
   Print(a, before, after, format);
