@@ -191,5 +191,10 @@ grep -q "^Once" out || fail "the text does not begin with its prompt: $(cat out)
 cp -r decoder broken && echo '{' >broken/tokenizer.json
 expect 3 "broken/tokenizer.json" "$wisp" convert broken --out broken.wisp
 expect 2 "positions, and one at least is needed" "$wisp" generate g.wisp --prompt "$(printf 'x%.0s' {1..200})"
-expect 3 "is an encoder of texts, a recommender or a decoder is needed" "$wisp" generate e.wisp --prompt a
+expect 3 "e.wisp: is an encoder of texts, and generate needs a decoder; wisp embed reads it" "$wisp" generate e.wisp --prompt a
+expect 3 "is a classifier, and generate needs a decoder; wisp classify predict reads it" "$wisp" generate c.wisp --prompt a
+expect 3 "is a recommender, and generate needs a decoder; wisp recommend reads it" "$wisp" generate "$root/models/cafe.wisp" --prompt a
+expect 2 "e.wisp: is an encoder of texts, .*give --family, allowed are bert, roberta, distilbert" "$wisp" export e.wisp --out e.safetensors
+expect 2 "c.wisp: is a classifier, .*give --family, allowed are bert" "$wisp" export c.wisp --out e.safetensors
+[ ! -e e.safetensors ] || fail "a refused export left a file"
 finish

@@ -8,6 +8,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/model/model_file.h"
+#include "tools/exchange/hugging_face/config.h"
 #include "tools/exchange/torch_names.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -231,6 +232,15 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
   return metadata;
 }
 
+// Of recommenders and decoders alone a state_dict has our own names.
+Status CheckHasOwnNames(const std::string& path, const ModelFile& model) {
+  const HeadKind head = model.architecture().head.kind;
+  if (!model.is_classifier() && head != HeadKind::kEmbedding) return OkStatus();
+  return InvalidArgument(path, ": is ", model.is_classifier() ? "a classifier" : "an encoder of texts",
+                         ", which is written by the names of Hugging Face: give --family, allowed are ",
+                         exchange::hugging_face::FamiliesFor(head));
+}
+
 }  // namespace
 
 Status Convert(const ConvertArguments& a, OutputFormat format) {
@@ -283,7 +293,8 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
 Status Export(const ExportArguments& a, OutputFormat format) {
   if (!a.family.empty()) return ExportFolder(a, format);
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
+  WISP_RETURN_IF_ERROR(CheckHasOwnNames(a.model, model));
   std::vector<float> widened;
   const std::span<const float> weights = model.AllWeights(widened);
   std::vector<exchange::TensorToWrite> tensors;

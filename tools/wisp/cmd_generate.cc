@@ -44,6 +44,17 @@ double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
+// What goes on with no text, and the command that reads it.
+Status CheckDecoder(const std::string& path, const ModelFile& file) {
+  const bool encodes = file.architecture().head.kind == HeadKind::kEmbedding;
+  if (file.is_classifier() || encodes) {
+    return InvalidData(path, ": is ", encodes ? "an encoder of texts" : "a classifier",
+                       ", and generate needs a decoder; wisp ", encodes ? "embed" : "classify predict", " reads it");
+  }
+  if (!file.tokenizer().empty() || !file.has_item_keys()) return OkStatus();
+  return InvalidData(path, ": is a recommender, and generate needs a decoder; wisp recommend reads it");
+}
+
 bool IsBlank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
 // --prompts: a text for each line that is not blank, shown when all are there.
@@ -82,7 +93,8 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   if (!a.prompt && a.prompts.empty()) return InvalidArgument("there is no prompt: give --prompt or --prompts");
   const auto opens = std::chrono::steady_clock::now();
   const Verify verify = a.verify || a.priv.on || a.backend == "int8" ? Verify::kFull : Verify::kStructure;
-  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, verify));
+  WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, verify, Accept::kAny));
+  WISP_RETURN_IF_ERROR(CheckDecoder(a.model, file));
   // Many prompts bring threads of their own.
   const size_t threads = !a.prompts.empty() ? 1 : a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const auto session,

@@ -41,10 +41,13 @@ void AddExport(CLI::App& app, Chosen& chosen, ExportArguments& a) {
                                    "Hugging Face.\n"
                                    "  wisp export m.wisp --out m.safetensors\n"
                                    "  wisp export encoder.wisp --family bert --out folder");
-  c->add_option("model,--model", a.model, "Model file of a recommender; with --family of any kind")->required();
+  c->add_option("model,--model", a.model, "Model file of a recommender or decoder; with --family of any kind")
+      ->required();
   c->add_option("--out", a.out, "safetensors file to write; with --family also a folder, which then has config.json")
       ->required();
-  c->add_option("--family", a.family, "Names of Hugging Face: bert, roberta, distilbert, gpt2, llama or qwen2");
+  c->add_option(
+      "--family", a.family,
+      "Names of Hugging Face: bert, roberta, distilbert, gpt2, llama or qwen2. An encoder or a classifier needs it");
   chosen.OnCall(c, Export, a);
 }
 

@@ -41,6 +41,9 @@ Result<Description> ReadConfig(const std::string& name, std::string_view text, c
 // "bert", "roberta", ...; kInvalidArgument names those that there are.
 Result<const Family*> FamilyNamed(const std::string& name);
 
+// Names of those that have a model with such a head: "bert, roberta".
+std::string FamiliesFor(HeadKind head);
+
 // The config.json that ReadConfig reads as this architecture, pooling and separator aside. kUnsupported: the family has
 // no way to say something of it. `name`: of the model, for errors.
 Result<std::string> WriteConfig(const std::string& name, const Family& family, const Architecture& architecture,

@@ -135,11 +135,25 @@ std::string Differences(const Architecture& of_family, const Architecture& a) {
 
 }  // namespace
 
-Result<const Family*> FamilyNamed(const std::string& name) {
-  std::vector<const Family*> families = {&BertFamily(), &RobertaFamily(), &DistilBertFamily(),
-                                         &Gpt2Family(), &LlamaFamily(),   &Qwen2Family()};
+namespace {
+
+std::vector<const Family*> AllFamilies() {
+  return {&BertFamily(), &RobertaFamily(), &DistilBertFamily(), &Gpt2Family(), &LlamaFamily(), &Qwen2Family()};
+}
+
+}  // namespace
+
+std::string FamiliesFor(HeadKind head) {
   std::string names;
-  for (const Family* family : families) {
+  for (const Family* family : AllFamilies()) {
+    if (ClassFor(*family, head) != nullptr) names += (names.empty() ? "" : ", ") + std::string(family->name);
+  }
+  return names;
+}
+
+Result<const Family*> FamilyNamed(const std::string& name) {
+  std::string names;
+  for (const Family* family : AllFamilies()) {
     if (name == family->name) return family;
     names += (names.empty() ? "" : ", ") + std::string(family->name);
   }
