@@ -157,6 +157,7 @@ cp out together.json
 expect 0 "" "$wisp" generate g.wisp --prompt "and so" --max-tokens 8 --seed 5 --json
 json 'j["text"] == __import__("json").load(open("together.json"))["texts"][2]["text"]'
 expect 0 "after 3 prompts" "${together[@]}"
+[ "$(grep -c '^--- [123] of 3 ---$' out)" = 3 ] || fail "nothing stands between the texts: $(head -c 300 out)"
 grep -q "^the tea" out || fail "a prompt is not shown before its text: $(head -c 300 out)"
 expect 2 "there is no prompt" "$wisp" generate g.wisp
 expect 2 "" "${together[@]}" --prompt Once
@@ -186,7 +187,7 @@ for bad in --temperature=-1 --top-p=2 --stop=; do
   expect 2 "" "$wisp" generate g.wisp --prompt "Once" "$bad"
   [ ! -s out ] || fail "generate $bad printed $(cat out)"
 done
-expect 0 "1 token after" "$wisp" generate g.wisp --prompt "Once" --max-tokens 1
+expect 0 "1 token after .*ended by: --max-tokens" "$wisp" generate g.wisp --prompt "Once" --max-tokens 1
 grep -q "^Once" out || fail "the text does not begin with its prompt: $(cat out)"
 cp -r decoder broken && echo '{' >broken/tokenizer.json
 expect 3 "broken/tokenizer.json" "$wisp" convert broken --out broken.wisp

@@ -76,7 +76,8 @@ Status GenerateAll(const GenerateArguments& a, const Session& session, const tex
   }
   size_t tokens = 0;
   for (size_t i = 0; i < prompts.size(); ++i) {
-    std::printf("%s%s\n", Printable(prompts[i]).c_str(), Printable((*made)[i].text).c_str());
+    std::printf("--- %zu of %zu ---\n%s%s\n", i + 1, prompts.size(), Printable(prompts[i]).c_str(),
+                Printable((*made)[i].text).c_str());
     tokens += (*made)[i].tokens.size();
   }
   std::fprintf(stderr, "wisp: %s after %s in %.2f s\n", Counted(tokens, "token").c_str(),
@@ -123,7 +124,7 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
     show("");
     std::printf("\n");
     std::fprintf(stderr, "wisp: %s after %zu in %.2f s; ended by: %s\n", Counted(made.tokens.size(), "token").c_str(),
-                 made.prompt_tokens, seconds, NameOf(made.ended));
+                 made.prompt_tokens, seconds, EndedInWords(made.ended));
     return OkStatus();
   }
   Json j = JsonOf(made);

@@ -92,6 +92,8 @@ Json JsonOf(const Generated& made, const Json& cost) {
 
 }  // namespace
 
+const char* EndedInWords(Ended ended) { return ended == Ended::kLength ? "--max-tokens" : NameOf(ended); }
+
 Result<std::vector<std::string>> ReadLines(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return Status(StatusCode::kIo, "cannot read " + path);
@@ -147,7 +149,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
     return OkStatus();
   }
   std::fprintf(stderr, "wisp: %s after %zu; ended by: %s\n", Counted(made->tokens.size(), "token").c_str(),
-               made->prompt_tokens, NameOf(made->ended));
+               made->prompt_tokens, EndedInWords(made->ended));
   if (generator.left_out() > 0)
     Warn("local only: " + std::to_string(generator.left_out()) + " of the private texts are not UTF-8 and add nothing");
   draws.PrintCost(cost, "token", stderr);
