@@ -43,7 +43,9 @@ texts=("${of_texts[@]}" --max-new-tokens 6 --private-texts notes.txt)
 expect 2 "" "${texts[@]}" --ledger n.db --clip 1
 texts+=(--contexts 4)
 aggregate=("${texts[@]}" "${public[@]}" --ledger n.db)
-expect 2 "exactly one of --clip (mode aggregate)" "${aggregate[@]}"
+expect 2 "exactly one of --clip (mode aggregate), --epsilon-per-draw and --epsilon (for --lifetime draws together, at --delta) is needed$" "${aggregate[@]}"
+expect 2 "is needed; --budget limits the ledger alone" "${aggregate[@]}" --budget 8
+expect 2 "and --epsilon is not given" "${aggregate[@]}" --lifetime 8
 expect 2 "--lambda is of the mode mixed; the mode here is aggregate, which has --clip" "${aggregate[@]}" --lambda 0.5
 expect 2 "--mode is mixed, but with --private-texts" "${aggregate[@]}" --mode mixed --lambda 0.5
 expect 2 "--mode is aggregate, which needs --private-texts and --contexts" "${anchored[@]}" --ledger n.db --mode aggregate --clip 1
@@ -62,7 +64,8 @@ expect 2 "positions" "$wisp" generate --private --model base.wisp "${public[@]}"
 [ ! -e n.db ] || fail "a refused text was charged, or made a ledger"
 
 # A target of this text alone: charged to its end, then spent. The ledger remembers.
-expect 0 "" "${anchored[@]}" --ledger n.db "${target[@]}" --json
+expect 0 "warning: without --lifetime this text may spend the whole limit of the ledger n.db, epsilon 8 at delta 1e-06" \
+  "${anchored[@]}" --ledger n.db "${target[@]}" --json
 json 'j["privacy"]["mode"] == "anchored" and j["privacy"]["draws_charged"] == 6 and len(j["tokens"]) <= 6'
 json '7 < j["privacy"]["spent"] <= 8 and j["privacy"]["limit"]["epsilon"] == 8'
 expect 4 "the budget has room for 0 tokens, and up to 6 are asked for" "${anchored[@]}" --ledger n.db "${target[@]}"
@@ -78,6 +81,7 @@ expect 4 "protects a user" "${texts[@]}" "${public[@]}" --ledger u.db --dataset 
 # A lifetime over several texts.
 life=("${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --lifetime 10 --max-new-tokens)
 expect 0 "" "${life[@]}" 6
+grep -q "without --lifetime" err && fail "a lifetime is asked for that was given: $(head -c 300 err)"
 grep -q "^Once" out || fail "the text does not begin with its prompt"
 grep -q "6 tokens charged to l.db" err || fail "the cost is not said: $(head -c 300 err)"
 grep -q "of the lifetime of 10 tokens, 4 are left" err || fail "what is left is not said: $(head -c 600 err)"
@@ -92,6 +96,17 @@ expect 0 "" "${life[@]}" 1
 expect 4 "the budget has room for 1 token, and up to 2 are asked for" "${life[@]}" 2
 expect 0 "of the lifetime of 10 tokens, 0 are left" "${life[@]}" 1
 expect 4 "the budget has room for 0 tokens" "${life[@]}" 1
+
+# What the draws are worth is said before them.
+"${anchored[@]}" --ledger weak.db --clip 0.1 >both 2>&1 || fail "a small clip is refused: $(head -c 300 both)"
+head -n 1 both | grep -q "the clip is 0.1" || fail "a small clip is warned of behind the text: $(head -c 300 both)"
+# The statement is at the delta of the limit, at one that is given, or at 1e-5; and names it.
+for case in "n.db|1e-06|" "n.db|0.001|--delta 0.001" "weak.db|1e-05|"; do
+  IFS='|' read -r ledger delta options <<<"$case"
+  # shellcheck disable=SC2086
+  expect 0 "" "$wisp" privacy --ledger "$ledger" $options
+  grep -q "^  epsilon of the data set, all runs: .*(delta $delta)" out || fail "the statement of $ledger is not at delta $delta: $(grep delta out)"
+done
 
 # The other laws.
 expect 0 "" "${generate[@]}" --ledger m.db --lambda 0.9 --budget 100 --json

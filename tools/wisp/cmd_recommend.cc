@@ -159,7 +159,7 @@ class PrivateCommand {
 
   Status Print(const PrivateRecommender& r, const std::vector<int32_t>& items, OutputFormat format) const {
     WISP_ASSIGN_OR_RETURN(const Json cost, draws_.CostJson(r.setup()));
-    draws_.WarnOf(r.setup(), cost);
+    draws_.WarnIfUnlimited(cost);
     Json j = {{"items", Json::array()}, {"privacy", cost}};
     for (int32_t item : items) j["items"].push_back(ItemJson(session_.file(), static_cast<size_t>(item)));
     if (format == OutputFormat::kJson) {

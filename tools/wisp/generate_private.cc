@@ -143,7 +143,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   draws.SayIfRaised();
   if (!made.ok()) return made.status();
   WISP_ASSIGN_OR_RETURN(const Json cost, draws.CostJson(generator.setup()));
-  draws.WarnOf(generator.setup(), cost);
+  draws.WarnIfUnlimited(cost);
   if (!shows) {
     std::printf("%s\n", JsonOf(*made, cost).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return OkStatus();

@@ -19,7 +19,9 @@ CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* h
   add("--epsilon-per-draw", p.epsilon_per_draw, "Instead: the cost of one draw at delta 0");
   add("--epsilon", p.epsilon,
       "Instead: a target for --lifetime draws together, at --delta; limits a ledger that is still empty");
-  add("--lifetime", p.lifetime, "Number of draws over all queries, for the target");
+  add("--lifetime", p.lifetime,
+      "Number of draws over all queries, for the target. wisp generate without it: those of this text alone, and\n"
+      "nothing is left for another one");
   add("--delta", p.delta, "Of the target and of --budget");
   add("--budget", p.budget, "Limit the ledger to this epsilon over everything, from now on");
   add("--num-records-public", p.num_records_public,

@@ -73,9 +73,9 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       "  wisp generate gpt2.wisp --prompt \"Once upon a time\" --temperature 0.8 --top-p 0.95\n"
       "  wisp generate gpt2.wisp --prompts prompts.txt --json\n"
       "  wisp generate --private --model plain.wisp --base gpt2.wisp --public-dataset webtext\n"
-      "      --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"Dear\"\n"
+      "      --ledger notes.ledger --epsilon 8 --lifetime 500 --max-tokens 50 --prompt \"Dear\"\n"
       "  wisp generate --private --model gpt2.wisp --public-dataset webtext --private-texts notes.txt\n"
-      "      --contexts 8 --ledger notes.ledger --epsilon 8 --max-new-tokens 50 --prompt \"A note:\"");
+      "      --contexts 8 --ledger notes.ledger --epsilon 8 --lifetime 500 --max-tokens 50 --prompt \"A note:\"");
   c->add_option("model,--model", a.model, "A decoder that brings its tokenizer (wisp convert)")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
   auto* prompt = c->add_option("--prompt", a.prompt, "The text to go on with");

@@ -73,8 +73,11 @@ Status PrivateDraws::CheckStrength(const PrivateDrawOptions& o) const {
   }
   if (p_.lambda.has_value() + p_.clip.has_value() + p_.epsilon_per_draw.has_value() + p_.lifetime.has_value() == 1)
     return OkStatus();
+  const bool only_limits = p_.budget && !p_.lambda && !p_.clip && !p_.epsilon_per_draw && !p_.lifetime;
   return InvalidArgument("draws from this model are charged: exactly one of ", clips ? "--clip" : "--lambda", " (mode ",
-                         NameOf(mode), "), --epsilon-per-draw, or --epsilon with --delta and --lifetime is needed");
+                         NameOf(mode),
+                         "), --epsilon-per-draw and --epsilon (for --lifetime draws together, at --delta) ",
+                         "is needed", only_limits ? "; --budget limits the ledger alone" : "");
 }
 
 Result<uint64_t> PrivateDraws::DrawsLeft(const DrawSetup& setup, uint64_t most) const {
@@ -142,8 +145,22 @@ Status PrivateDraws::WarnOfOtherLifetime(const DrawSetup& setup) const {
   return OkStatus();
 }
 
+// A target without a lifetime becomes the limit of a new ledger together with the text that it is for.
+Status PrivateDraws::WarnOfOneText(const DrawSetup& setup) const {
+  if (!p_.lifetime_of_one) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto limit, setup.promise.LimitToSet());
+  if (!limit || limit->epsilon() > *p_.epsilon) return OkStatus();
+  Warn("warning: without --lifetime this text may spend the whole limit of the ledger " + p_.ledger + ", epsilon " +
+       privacy::DoubleText(limit->epsilon()) + " at delta " + privacy::DoubleText(limit->delta()) +
+       ", and no later text will be paid for; to generate again begin a ledger with --lifetime N, the number of tokens "
+       "of all texts together");
+  return OkStatus();
+}
+
 Status PrivateDraws::Begin(const DrawSetup& setup) {
-  if (!before_ || setup.cost.kind == DrawCost::Kind::kNothing) return OkStatus();
+  WarnIfWeak(setup);
+  if (setup.cost.kind == DrawCost::Kind::kNothing) return OkStatus();
+  if (!before_) return WarnOfOneText(setup);
   return p_.lifetime && !p_.lifetime_of_one ? WarnOfLifetime(setup) : WarnOfOtherLifetime(setup);
 }
 
@@ -173,7 +190,11 @@ Result<DrawGoal> PrivateDraws::Goal() const {
   if (p_.lifetime && *p_.lifetime == 0)
     return InvalidArgument("--lifetime is 0, allowed are 1 and above: the number of draws over all queries");
   if (p_.epsilon.has_value() != p_.lifetime.has_value() || (p_.epsilon && !p_.delta)) {
-    return InvalidArgument("a target for all draws is --epsilon, --delta and --lifetime together");
+    return InvalidArgument("a target for all draws is --epsilon, --delta and --lifetime together, and ",
+                           !p_.epsilon    ? "--epsilon"
+                           : !p_.lifetime ? "--lifetime"
+                                          : "--delta",
+                           " is not given");
   }
   if (!p_.epsilon) return goal;
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(*p_.epsilon));
@@ -299,7 +320,7 @@ void PrivateDraws::PrintCost(const Json& cost, const char* thing, std::FILE* to)
                  static_cast<unsigned long long>(cost["lifetime_left"]), cost["lifetime_left"] == 1 ? "is" : "are");
 }
 
-void PrivateDraws::WarnOf(const DrawSetup& setup, const Json& cost) const {
+void PrivateDraws::WarnIfWeak(const DrawSetup& setup) {
   if (setup.mode == DecodingMode::kPlain) return;
   if (Mixes(setup.mode) && setup.lambda < kWeakLambda) {
     Warn("warning: lambda is " + privacy::ShortText(setup.lambda) + ", so " +
@@ -311,7 +332,10 @@ void PrivateDraws::WarnOf(const DrawSetup& setup, const Json& cost) const {
          ": draws follow the " + (setup.mode == DecodingMode::kAggregate ? "public context" : "base model") +
          " almost entirely");
   }
-  if (cost["limit"].is_null())
+}
+
+void PrivateDraws::WarnIfUnlimited(const Json& cost) const {
+  if (!cost["free"] && cost["limit"].is_null())
     Warn("warning: the ledger " + p_.ledger +
          " was charged and has no limit: nothing ends the draws; --budget sets one");
 }

@@ -42,8 +42,8 @@ class PrivateDraws {
 
   // What all that draws privately has in common, contexts set before. Opens base and ledger, which `options` then name.
   Status Read(const Session& session, PrivateDrawOptions& options);
-  // Once draws are set up: says if the limit leaves no room for the whole lifetime, or if the ledger was begun with
-  // another.
+  // Once draws are set up and before the first: says if they will say little of the model, if this text may spend the
+  // whole limit, if that leaves no room for the whole lifetime, or if the ledger was begun with another.
   Status Begin(const DrawSetup& setup);
   // Once a new limit is written.
   void SayIfRaised() const;
@@ -53,8 +53,8 @@ class PrivateDraws {
   Result<nlohmann::ordered_json> CostJson(const DrawSetup& setup) const;
   // For people, what CostJson says: what was drawn is a `thing`, "draw" or "token".
   void PrintCost(const nlohmann::ordered_json& cost, const char* thing, std::FILE* to) const;
-  // What a person who reads what was drawn would not guess.
-  void WarnOf(const DrawSetup& setup, const nlohmann::ordered_json& cost) const;
+  // Says if nothing ends the draws.
+  void WarnIfUnlimited(const nlohmann::ordered_json& cost) const;
 
  private:
   Status CheckStrength(const PrivateDrawOptions& options) const;
@@ -65,6 +65,8 @@ class PrivateDraws {
   Result<uint64_t> DrawsLeft(const DrawSetup& setup, uint64_t most) const;
   // Of `planned` draws, those that are not charged yet and that the limit has room for.
   Result<uint64_t> LeftOf(const privacy::Mechanism& planned) const;
+  static void WarnIfWeak(const DrawSetup& setup);
+  Status WarnOfOneText(const DrawSetup& setup) const;
   Status WarnOfLifetime(const DrawSetup& setup) const;
   Status WarnOfOtherLifetime(const DrawSetup& setup) const;
 
