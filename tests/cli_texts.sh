@@ -116,6 +116,22 @@ expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --lora 2 --threads 1
 json '{**j["training"], "recipe": "adapter.json"} == __import__("json").load(open("adapter.json.out"))["training"]'
 expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --lora 2 --recompute-blocks --threads 1 --json
 json 'j["training"]["activations"] < __import__("json").load(open("adapter.json.out"))["training"]["activations"]'
+expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --adapter a.wisp --threads 1 --json
+json '{**j["training"], "recipe": "adapter.json"} == __import__("json").load(open("adapter.json.out"))["training"]'
+json '"records_at_most" not in j["training"]'
+expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json
+grep -q "exact, however many records a step draws" out || fail "a plan of phantom clipping depends on the draw: $(tail -n 2 out)"
+for less in "--trains head" "--max-length 5"; do
+  # shellcheck disable=SC2086
+  expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json $less --threads 1 --json
+  json 'j["training"]["total"] < __import__("json").load(open("whole.json"))["training"]["total"]'
+  # shellcheck disable=SC2086
+  expect 2 "give --recipe" "$wisp" inspect e.wisp --memory $less
+done
+planned=("$wisp" inspect e.wisp --memory --recipe r.json)
+expect 2 "--trains is 'tables', allowed are all, blocks and head" "${planned[@]}" --trains tables
+expect 2 "--max-length is 2, allowed are 3 to 20" "${planned[@]}" --max-length 2
+expect 2 "leave one of the two out" "${planned[@]}" --adapter a.wisp --lora 2
 expect 3 "trained by DP-FP" "$wisp" classify train --recipe r.json --base d.wisp --data train.tsv --lora 2 --other-data --out refused.wisp \
   --ledger refused.db
 

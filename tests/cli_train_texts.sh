@@ -147,6 +147,25 @@ cp out of_floats.json
 expect 0 "" "$wisp" inspect m4.wisp --memory --method phantom --records 80 --lora 2 --json
 json 'j["training"]["packed_weights"] < __import__("json").load(open("of_floats.json"))["training"]["packed_weights"] / 2'
 
+# A plan with the options that training has, and what the run then says.
+for how in "--lora 2 --max-length 10" "--trains blocks" "--adapter a.wisp"; do
+  # shellcheck disable=SC2086
+  expect 0 "" "${tune[@]}" --method phantom $how --epochs 0.1 --out p.wisp --ledger "planned ${how:2:2}.db" "${private[@]}" "${again[@]}" --json
+  read -r planned records < <(python3 -c 'import json; j = json.load(open("out")); print(j["planned_bytes"], j["records"])')
+  # shellcheck disable=SC2086
+  expect 0 "" "$wisp" inspect m.wisp --memory --method phantom $how --threads 1 --records "$records" --json
+  json 'j["training"]["total"] == '"$planned"
+done
+of_memory=("$wisp" inspect m.wisp --memory --method phantom --records 80)
+expect 2 "--trains is 'head', allowed of a decoder are all and blocks" "${of_memory[@]}" --trains head
+expect 2 "--max-length is 25, allowed are 1 to 24" "${of_memory[@]}" --max-length 25
+expect 2 "--max-length is of texts" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 80 --max-length 5
+expect 2 "need --method or --recipe" "$wisp" inspect m.wisp --memory --trains blocks
+expect 2 "(--batch) is 301, more than the 300 records; allowed are 1 to 300" "${tune[@]}" --method phantom --out refused.wisp --ledger refused.db \
+  "${private[@]/60/301}"
+[ ! -e refused.wisp ] || fail "a refused batch left a model"
+rm -f refused.db
+
 # Chunks of one text, with Re-Attention; what they do not protect is said.
 tr '\n' ' ' <train.txt >long.txt
 expect 0 "that protects no person" "$wisp" train --recipe r.json --texts long.txt --record chunk:24 --method phantom --re-attention --out c.wisp \

@@ -89,7 +89,8 @@ Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
   if (o.expected_batch == 0) return InvalidArgument("expected_batch (--batch) is 0, allowed are 1 and above");
   const uint64_t n = o.num_records_public != 0 ? o.num_records_public : num_records;
   if (o.expected_batch <= n) return OkStatus();
-  return InvalidArgument("expected_batch (--batch) is ", o.expected_batch, ", more than the ", n, " records");
+  return InvalidArgument("expected_batch (--batch) is ", o.expected_batch, ", more than the ", n,
+                         " records; allowed are 1 to ", n);
 }
 
 Status ValidateTrains(const Architecture& a, const TrainingOptions& o) {

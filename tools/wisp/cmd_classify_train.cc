@@ -55,17 +55,7 @@ Status OverrideMethod(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
     r.options.method = known->second;
   }
   if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
-  if (!a.trains.empty()) {
-    const bool known = a.trains == "all" || a.trains == "blocks" || a.trains == "head";
-    if (!known) return InvalidArgument("--trains is '", a.trains, "', allowed are all, blocks and head");
-    r.options.trained_part = a.trains == "all"      ? TrainedPart::kAll
-                             : a.trains == "blocks" ? TrainedPart::kBlocks
-                                                    : TrainedPart::kHead;
-  }
-  if (r.options.method == Method::kDpFp && !a.trains.empty() && a.trains != "all")
-    return InvalidArgument("--trains is '", a.trains,
-                           "', and dp-fp says by --mode what trains: aggregate the head alone, ",
-                           "clipped and paper everything; leave --trains out");
+  WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, r.options));
   // A recipe says what trains by its own method; DP-FP says it by its mode.
   if (r.options.method == Method::kDpFp && !a.method.empty() && a.trains.empty())
     r.options.trained_part = TrainedPart::kAll;

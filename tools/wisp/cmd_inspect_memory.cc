@@ -14,6 +14,7 @@
 #include "tools/wisp/device.h"
 #include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
+#include "tools/wisp/text_tokens.h"
 
 namespace wisp::tools {
 namespace {
@@ -125,10 +126,40 @@ Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, Tra
   return FillInNoise(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0}, o);
 }
 
-// What `wisp train` makes of --lora.
-std::optional<AdapterSpec> AdapterOf(const InspectArguments& a, const std::optional<AdapterSpec>& of_recipe) {
-  if (!a.lora) return of_recipe;
-  return AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
+// What training makes of --lora, or that of --adapter, trained further.
+Result<std::optional<AdapterSpec>> AdapterOf(const InspectArguments& a, const ModelFile& model,
+                                             std::optional<AdapterSpec> of_recipe) {
+  const std::optional<AdapterSpec>& own = model.architecture().adapter;
+  if (own && a.lora)
+    return InvalidArgument("--lora makes a new adapter and --adapter trains one further: leave one of the two out");
+  if (own && of_recipe) {
+    of_recipe->has_head = own->has_head;
+    if (of_recipe != own)
+      return InvalidArgument(a.adapter, ": is another adapter than the one of the recipe: leave one of the two out");
+  }
+  if (own) return own;
+  if (a.lora) return std::optional(AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)});
+  return of_recipe;
+}
+
+// What only texts have, as `wisp train` reads it.
+Status OverrideText(const InspectArguments& a, const ModelFile& model, const Recipe& recipe, TrainingOptions& o) {
+  if (recipe.text) o.cut_to = recipe.text->max_length;
+  if (a.trains.empty() && !a.max_length) return OkStatus();
+  if (!recipe.text && model.tokenizer().empty()) {
+    return InvalidArgument(a.trains.empty() ? "--max-length" : "--trains", " is of texts; ", a.model,
+                           " brings no tokenizer, so it learns none");
+  }
+  const uint32_t most = model.architecture().max_length;
+  if (a.max_length && (*a.max_length == 0 || *a.max_length > most))
+    return InvalidArgument("--max-length is ", *a.max_length, ", allowed are 1 to ", most,
+                           ", the positions of the model");
+  if (a.max_length) o.cut_to = *a.max_length;
+  if (a.trains.empty()) return OkStatus();
+  if (a.trains != "all" && a.trains != "blocks")
+    return InvalidArgument("--trains is '", a.trains, "', allowed of a decoder are all and blocks");
+  o.trained_part = a.trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kAll;
+  return OkStatus();
 }
 
 Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
@@ -142,9 +173,9 @@ Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
     options.privacy.noise_multiplier = recipe.goal.noise_multiplier.value_or(0);
     if (!a.rows) num_rows = recipe.rows.count;
     if (recipe.architecture.re_attention == ReAttention::kOn) architecture.re_attention = ReAttention::kOn;
-    if (recipe.text) options.cut_to = recipe.text->max_length;
   }
-  if (const auto adapter = AdapterOf(a, recipe.adapter)) architecture.adapter = adapter;
+  WISP_RETURN_IF_ERROR(OverrideText(a, model, recipe, options));
+  WISP_ASSIGN_OR_RETURN(architecture.adapter, AdapterOf(a, model, recipe.adapter));
   if (a.recompute_blocks) options.recompute_blocks = true;
   options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
@@ -226,15 +257,14 @@ Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe,
                            const std::optional<AdapterSpec>& adapter) {
   Architecture a = base.architecture();
   if (!base.is_classifier()) a = WithClasses(a, static_cast<uint32_t>(recipe.classes.size()));
-  if (!adapter) return a;
+  if (!adapter || a.adapter) return a;
   a.adapter = adapter;
   a.adapter->has_head = !base.is_classifier();
   return a;
 }
 
 // Of a session on the processor, and what one more thread takes beside it.
-Result<Json> PlanClassifierInference(const InspectArguments& a) {
-  WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
+Result<Json> PlanClassifierInference(const ModelFile& file) {
   WISP_ASSIGN_OR_RETURN(const auto one, ClassifierSession::PlanBytes(file.architecture(), 1, file.tensors()));
   WISP_ASSIGN_OR_RETURN(const auto two, ClassifierSession::PlanBytes(file.architecture(), 2, file.tensors()));
   return Json{{"file_mapped", file.size_bytes()},
@@ -244,15 +274,25 @@ Result<Json> PlanClassifierInference(const InspectArguments& a) {
               {"another_thread", two.total - one.total}};
 }
 
-Result<Json> PlanClassifier(const InspectArguments& a) {
+// What --trains and --max-length say, as `wisp classify train` reads them.
+Status OverrideClassifier(const InspectArguments& a, const ModelFile& file, TrainingOptions& o) {
+  WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, o));
+  if (!a.max_length) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(file));
+  WISP_RETURN_IF_ERROR(tokens.CheckRoom("--max-length", *a.max_length, file.architecture().max_length));
+  o.cut_to = *a.max_length;
+  return OkStatus();
+}
+
+Result<Json> PlanClassifier(const InspectArguments& a, const ModelFile& file) {
   const std::string is = a.model + ": is a classifier or an encoder";
   if (!a.method.empty() || a.rank || a.rows || a.noise_multiplier || !a.backend.empty()) {
-    return InvalidArgument(is,
-                           ", of which training is planned from --recipe, --records, --num-records-public, "
-                           "--threads and --batch; leave out --method, --rank, --rows, --noise-multiplier and "
-                           "--backend");
+    return InvalidArgument(
+        is,
+        ", of which training is planned from --recipe, --records, --num-records-public, "
+        "--threads, --batch, --lora, --adapter, --trains, --max-length and --recompute-blocks; leave "
+        "out --method, --rank, --rows, --noise-multiplier and --backend");
   }
-  WISP_ASSIGN_OR_RETURN(const ModelFile file, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
   WISP_ASSIGN_OR_RETURN(ClassifyRecipe recipe, ReadClassifyRecipe(a.recipe));
   recipe.options.num_threads = a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
@@ -265,17 +305,19 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
   const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;
   if (recipe.options.expected_batch > known) {
     return InvalidArgument("expected_batch (--batch) is ", recipe.options.expected_batch, ", more than the ", known,
-                           " records");
+                           " records; allowed are 1 to ", known);
   }
-  const Architecture architecture = TrainedBeside(file, recipe, AdapterOf(a, recipe.adapter));
+  WISP_RETURN_IF_ERROR(OverrideClassifier(a, file, recipe.options));
+  WISP_ASSIGN_OR_RETURN(const auto adapter, AdapterOf(a, file, recipe.adapter));
+  const Architecture architecture = TrainedBeside(file, recipe, adapter);
   WISP_RETURN_IF_ERROR(Validate(architecture));
   if (a.recompute_blocks) recipe.options.recompute_blocks = true;
   recipe.options.base = BaseBeside(file, architecture, recipe.options);
   WISP_ASSIGN_OR_RETURN(const TrainingMemory m, PlanTrainingMemory(architecture, records, recipe.options));
   Json j = MemoryJson(m, false);
   if (!device.is_processor()) j["device"] = device.description, j["batch"] = recipe.options.expected_batch;
-  j.update({{"records_at_most", m.records_at_most},
-            {"mode", recipe.options.method == Method::kDpFp ? ToText(recipe.options.dp_fp.mode)
+  if (m.records_at_most > 0) j["records_at_most"] = m.records_at_most;
+  j.update({{"mode", recipe.options.method == Method::kDpFp ? ToText(recipe.options.dp_fp.mode)
                                                             : NameOf(recipe.options.method)},
             {"recipe", a.recipe},
             {"threads", recipe.options.num_threads},
@@ -285,8 +327,9 @@ Result<Json> PlanClassifier(const InspectArguments& a) {
 }
 
 Status CheckWithoutRecipe(const InspectArguments& a) {
-  if (!a.lora && !a.recompute_blocks && !a.records && !a.num_records_public && !a.expected_batch && a.method.empty() &&
-      !a.rank && !a.rows && !a.noise_multiplier && a.backend.empty() && a.device.name == "cpu")
+  if (!a.lora && !a.recompute_blocks && a.trains.empty() && !a.max_length && !a.records && !a.num_records_public &&
+      !a.expected_batch && a.method.empty() && !a.rank && !a.rows && !a.noise_multiplier && a.backend.empty() &&
+      a.device.name == "cpu")
     return OkStatus();
   return InvalidArgument(a.model,
                          ": is a classifier or an encoder, and these options are of its training, or of recommenders: "
@@ -294,13 +337,13 @@ Status CheckWithoutRecipe(const InspectArguments& a) {
                          "num_records_public");
 }
 
-Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
+Status PrintClassifier(const InspectArguments& a, const ModelFile& file, OutputFormat format) {
   Json j;
-  WISP_ASSIGN_OR_RETURN(j["inference"], PlanClassifierInference(a));
+  WISP_ASSIGN_OR_RETURN(j["inference"], PlanClassifierInference(file));
   if (a.recipe.empty()) {
     WISP_RETURN_IF_ERROR(CheckWithoutRecipe(a));
   } else {
-    WISP_ASSIGN_OR_RETURN(j["training"], PlanClassifier(a));
+    WISP_ASSIGN_OR_RETURN(j["training"], PlanClassifier(a, file));
   }
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());
@@ -309,6 +352,10 @@ Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
   PrintFigures(j);
   if (a.recipe.empty()) {
     std::printf("bytes; the total does not count the file, which is mapped, not copied\n");
+    return OkStatus();
+  }
+  if (!j["training"].contains("records_at_most")) {
+    std::printf("bytes; exact, however many records a step draws\n");
     return OkStatus();
   }
   std::printf(
@@ -321,16 +368,16 @@ Status PrintClassifier(const InspectArguments& a, OutputFormat format) {
 
 Status InspectMemory(const InspectArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckValues(a));
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kStructure, Accept::kAny));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model,
+                        ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kStructure, Accept::kAny));
   if (model.is_classifier() || model.architecture().head.kind == HeadKind::kEmbedding)
-    return PrintClassifier(a, format);
+    return PrintClassifier(a, model, format);
   const bool trains = !a.method.empty() || !a.recipe.empty();
-  if (!trains && (a.lora || a.recompute_blocks || a.rank || a.rows || a.expected_batch || a.noise_multiplier ||
-                  a.records || a.num_records_public)) {
+  if (!trains && (a.lora || a.recompute_blocks || !a.trains.empty() || a.max_length || a.rank || a.rows ||
+                  a.expected_batch || a.noise_multiplier || a.records || a.num_records_public)) {
     return InvalidArgument(
-        "--rank, --rows, --batch, --noise-multiplier, --records, --num-records-public, --lora and --recompute-blocks "
-        "are of training: they need "
-        "--method or --recipe");
+        "--rank, --rows, --batch, --noise-multiplier, --records, --num-records-public, --lora, --trains, --max-length "
+        "and --recompute-blocks are of training: they need --method or --recipe");
   }
   Json j;
   WISP_RETURN_IF_ERROR(PlanInference(a, model, j));

@@ -131,8 +131,8 @@ struct InspectArguments {
   // Of --memory.
   bool memory = false;
   DeviceArguments device;
-  std::string method, recipe, backend;  // no backend: simd
-  std::optional<uint32_t> rank, rows, expected_batch, records, num_records_public, lora;
+  std::string method, recipe, backend, adapter, trains;  // no backend: simd
+  std::optional<uint32_t> rank, rows, expected_batch, records, num_records_public, lora, max_length;
   std::optional<double> noise_multiplier;
   bool recompute_blocks = false;
   uint32_t threads = 0;

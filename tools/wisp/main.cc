@@ -238,6 +238,12 @@ class CommandLine {
         ->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
     AddOptional(c, "--lora", inspect_.lora, "An adapter of this rank trains beside the model")->needs(memory);
+    c->add_option("--adapter", inspect_.adapter, "An adapter that was trained beside the model, and trains further")
+        ->needs(memory);
+    c->add_option("--trains", inspect_.trains, "What of the model trains: all, blocks, or of a classifier head")
+        ->needs(memory);
+    AddOptional(c, "--max-length", inspect_.max_length, "Tokens of a text that are read in training, at most")
+        ->needs(memory);
     c->add_flag("--recompute-blocks", inspect_.recompute_blocks, "Training computes blocks again (wisp train)")
         ->needs(memory);
     AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")

@@ -99,4 +99,16 @@ Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path) {
   return recipe;
 }
 
+Status OverrideTrains(const std::string& trains, TrainingOptions& o) {
+  if (trains.empty()) return OkStatus();
+  if (trains != "all" && trains != "blocks" && trains != "head")
+    return InvalidArgument("--trains is '", trains, "', allowed are all, blocks and head");
+  if (o.method == Method::kDpFp && trains != "all")
+    return InvalidArgument("--trains is '", trains,
+                           "', and dp-fp says by --mode what trains: aggregate the head alone, ",
+                           "clipped and paper everything; leave --trains out");
+  o.trained_part = trains == "all" ? TrainedPart::kAll : trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kHead;
+  return OkStatus();
+}
+
 }  // namespace wisp::tools

@@ -41,6 +41,10 @@ struct ClassifyRecipe {
 
 Result<ClassifyRecipe> ReadClassifyRecipe(const std::string& path);
 
+// What --trains says of a classifier whose method is chosen; empty: as it is. kInvalidArgument: another word, or what
+// DP-FP says by its mode.
+Status OverrideTrains(const std::string& trains, TrainingOptions& options);
+
 }  // namespace wisp::tools
 
 #endif  // WISP_TOOLS_WISP_RECIPE_CLASSIFY_RECIPE_H_
