@@ -172,6 +172,15 @@ assert [t["class"] for t in cpu] == [t["class"] for t in cuda] and len(cuda) == 
 assert all(abs(a["probability"] - b["probability"]) < 1e-5 for a, b in zip(cpu, cuda))
 END
 expect 0 "computing on cuda float16" "${predict[@]}" "${emulated[@]}" --device-arithmetic float16
+embed=("$wisp" embed aggregate.cpu --text "good film" --text ugly --json)
+expect 0 "" "${embed[@]}"
+cp out vectors.out
+expect 0 "" "${embed[@]}" "${emulated[@]}"
+python3 - <<'END' || fail "the device embeds otherwise"
+import json
+cpu, cuda = (json.load(open(f))["embeddings"] for f in ("vectors.out", "out"))
+assert len(cuda) == 2 and all(abs(x - y) < 1e-5 for a, b in zip(cpu, cuda) for x, y in zip(a, b)) and cpu != [[0] * 16] * 2
+END
 # What its training holds there, as planned: more than on the processor.
 plan=("$wisp" inspect clipped.cpu --memory --recipe tiny.json --records 60 --json)
 expect 0 "" "${plan[@]}"

@@ -32,7 +32,14 @@ expect 0 "" "$wisp" embed e.wisp --text "Word7 word8" --json
 cp out texts.json
 expect 0 "" "$wisp" embed e.wisp --ids 2,7,8,3 --json
 cmp -s out texts.json || fail "a text and its ids have other embeddings"
-expect 2 "either --text or --ids" "$wisp" embed e.wisp
+expect 2 "exactly one of --text, --input and --ids is needed" "$wisp" embed e.wisp
+printf 'Word7 word8\nword9 word9 word9\n' >lines.txt
+expect 0 "" "$wisp" embed e.wisp --input lines.txt --json
+json 'j["embeddings"][0] == __import__("json").load(open("texts.json"))["embeddings"][0] and len(j["embeddings"]) == 2'
+expect 0 "" "$wisp" embed e.wisp --text "Word7 word8 word9 word9" --max-length 4 --json
+cmp -s out texts.json || fail "a text that is cut is not the one that is left of it"
+expect 2 "--max-length is 2, allowed are 3 to 20" "$wisp" embed e.wisp --text a --max-length 2
+expect 2 "excludes" "$wisp" embed e.wisp --ids 2,7,3 --max-length 5
 expect 3 "UTF-8" "$wisp" embed e.wisp --text $'a\xff'
 expect 2 "see wisp privacy decoding --help" "$wisp" privacy decoding --draws many
 expect 0 "" "$wisp" convert encoder --out bare.wisp --no-tokenizer
@@ -64,6 +71,10 @@ PY
 done
 expect 0 "" "$wisp" classify predict --model c.wisp --text "word5 word31 word6" --json
 json 'j[0]["class"] == "good" and j[0]["probability"] > 0.5'
+cp out uncut.json
+expect 0 "" "$wisp" classify predict --model c.wisp --text "word5 word31 word6 word9" --max-length 5 --json
+json 'j[0]["probability"] == __import__("json").load(open("uncut.json"))[0]["probability"]'
+expect 2 "--max-length is 99, allowed are 3 to 20" "$wisp" classify predict --model c.wisp --text a --max-length 99
 
 expect 0 "" "${classify[@]}" --trains blocks --out p.wisp --ledger p.db --json
 json 'j["epsilon"] > 0 and j["noise_multiplier"] == 0.6'
@@ -75,6 +86,9 @@ json '"tokenizer" not in j'
 
 # An adapter with a head of its own beside the encoder, and the two as one.
 expect 0 "" "${classify[@]}" --lora 2 --epochs 20 --learning-rate 0.03 "${again[@]}" --out a.wisp --ledger a.db
+tail -n 1 out | grep -q "wisp classify predict .*--model e.wisp --adapter a.wisp; wisp merge" || fail "how the adapter is used is not said: $(cat out)"
+expect 0 "" "$wisp" embed e.wisp --adapter a.wisp --ids 2,7,8,3 --json
+cmp -s out texts.json && fail "an adapter changed no vector"
 [ "$(stat -c %s a.wisp)" -lt "$(stat -c %s e.wisp)" ] || fail "the adapter is as large as its base"
 accuracy e.wisp 0.9 --adapter a.wisp
 expect 0 "" "$wisp" merge e.wisp --adapter a.wisp --out merged.wisp

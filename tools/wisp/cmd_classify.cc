@@ -4,8 +4,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "runtime/core/file.h"
-#include "runtime/data/lines.h"
 #include "runtime/inference/classifier_session.h"
 #include "runtime/model/model_file.h"
 #include "runtime/train/run/classification.h"
@@ -36,16 +34,6 @@ Result<Opened> OpenClassifier(const std::string& path, const std::string& adapte
   return Opened{std::move(file), std::move(tokens)};
 }
 
-Result<std::vector<std::string>> ReadTexts(const ClassifyPredictArguments& a) {
-  if (a.texts.empty() == a.input.empty()) return InvalidArgument("either --text or --input is needed");
-  if (!a.texts.empty()) return a.texts;
-  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(a.input));
-  std::vector<std::string> texts;
-  data::Lines lines({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
-  while (lines.Next()) texts.emplace_back(lines.line());
-  return texts;
-}
-
 }  // namespace
 
 Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format) {
@@ -58,8 +46,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
   WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts, data::ReadLabelled(a.data, {.format = file_format,
                                                                                      .text_column = a.text_column,
                                                                                      .label_column = a.label_column}));
-  const uint32_t max_length = a.max_length.value_or(architecture.max_length);
-  if (a.max_length) WISP_RETURN_IF_ERROR(opened.tokens.CheckRoom("--max-length", max_length, architecture.max_length));
+  WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.MostOf(a.max_length, architecture));
   const auto tokenise = [&](std::string_view text, std::vector<int32_t>& tokens) {
     return opened.tokens.Append(text, max_length, tokens);
   };
@@ -91,8 +78,9 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
 
 Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model, a.adapter));
-  WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, ReadTexts(a));
+  WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TextsGiven(a.texts, a.input));
   const Architecture& architecture = opened.file.architecture();
+  WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.MostOf(a.max_length, architecture));
   const std::vector<std::string>& class_names = opened.file.classifier().class_names;
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kInference));
   WISP_ASSIGN_OR_RETURN(const auto session,
@@ -106,7 +94,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   std::vector<int32_t> tokens;
   for (const std::string& text : texts) {
     tokens.clear();
-    WISP_RETURN_IF_ERROR(opened.tokens.Append(text, architecture.max_length, tokens).status());
+    WISP_RETURN_IF_ERROR(opened.tokens.Append(text, max_length, tokens).status());
     WISP_RETURN_IF_ERROR(session->Logits(tokens, z));
     const auto best = std::max_element(z.begin(), z.end());
     double sum = 0;

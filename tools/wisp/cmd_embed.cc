@@ -8,6 +8,7 @@
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/device.h"
 #include "tools/wisp/text_tokens.h"
 
 namespace wisp::tools {
@@ -32,12 +33,16 @@ Result<std::vector<int32_t>> TokensOf(const std::string& ids) {
 }
 
 Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
-  if (a.texts.empty() == a.ids.empty()) return InvalidArgument("either --text or --ids is needed");
+  if (!a.texts.empty() + !a.input.empty() + !a.ids.empty() != 1)
+    return InvalidArgument("exactly one of --text, --input and --ids is needed");
   Texts texts;
-  if (!a.texts.empty()) {
+  if (a.ids.empty()) {
+    WISP_ASSIGN_OR_RETURN(const std::vector<std::string> given, TextsGiven(a.texts, a.input));
     WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(model));
-    for (const std::string& text : a.texts)
-      WISP_RETURN_IF_ERROR(tokens.Append(text, model.architecture().max_length, texts.emplace_back()).status());
+    WISP_ASSIGN_OR_RETURN(const uint32_t max_length, tokens.MostOf(a.max_length, model.architecture()));
+    for (const std::string& text : given)
+      WISP_RETURN_IF_ERROR(tokens.Append(text, max_length, texts.emplace_back()).status());
+    if (texts.empty()) return InvalidArgument(a.input, ": it has no text, a line for each is needed");
   }
   for (const std::string& ids : a.ids) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, TokensOf(ids));
@@ -62,11 +67,14 @@ void Print(const EmbedArguments& a, const std::vector<std::vector<float>>& embed
 }  // namespace
 
 Status Embed(const EmbedArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kStructure, Accept::kEncoder));
+  WISP_ASSIGN_OR_RETURN(const ModelFile model,
+                        ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kStructure, Accept::kEncoder));
   WISP_ASSIGN_OR_RETURN(const Texts texts, ReadTexts(a, model));
   const size_t threads = a.threads == 0 ? DefaultThreads() : a.threads;
-  WISP_ASSIGN_OR_RETURN(const auto session, ClassifierSession::Create(model.architecture(), model.tensors(),
-                                                                      {.num_threads = threads, .name = a.model}));
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kInference));
+  WISP_ASSIGN_OR_RETURN(const auto session,
+                        ClassifierSession::Create(model.architecture(), model.tensors(),
+                                                  {.device = device.device, .num_threads = threads, .name = a.model}));
   std::vector<std::vector<float>> embeddings;
   for (const std::vector<int32_t>& tokens : texts) {
     embeddings.emplace_back(model.architecture().width);

@@ -115,9 +115,11 @@ struct ExportArguments {
 };
 
 struct EmbedArguments {
-  std::string model;
+  std::string model, adapter, input;
   std::vector<std::string> texts, ids;  // of `ids` a text each: numbers of tokens with commas between
+  std::optional<uint32_t> max_length;
   uint32_t threads = 1;
+  DeviceArguments device;
 };
 
 struct CompressArguments {
@@ -175,6 +177,7 @@ struct ClassifyEvaluateArguments {
 struct ClassifyPredictArguments {
   std::string model, adapter, input;
   std::vector<std::string> texts;
+  std::optional<uint32_t> max_length;
   uint32_t threads = 1;
   DeviceArguments device;
 };

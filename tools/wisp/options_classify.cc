@@ -75,7 +75,8 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
   evaluate->add_option("--model", a.evaluate.model, "Classifier file")->required();
   evaluate->add_option("--adapter", a.evaluate.adapter, "An adapter that was trained beside it");
-  AddOptional(evaluate, "--max-length", a.evaluate.max_length, "Tokens of a text that are read, at most");
+  AddOptional(evaluate, "--max-length", a.evaluate.max_length,
+              "Tokens of a text that are read, at most; default: as many as the model reads");
   evaluate->add_option("--text-column", a.evaluate.text_column, "Name of the column of texts");
   evaluate->add_option("--label-column", a.evaluate.label_column, "Name of the column of labels");
   evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(ThreadsRange());
@@ -86,6 +87,8 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   predict->add_option("--adapter", a.predict.adapter, "An adapter that was trained beside it");
   predict->add_option("--text", a.predict.texts, "A text; may be given several times");
   predict->add_option("--input", a.predict.input, "File of texts, one a line");
+  AddOptional(predict, "--max-length", a.predict.max_length,
+              "Tokens of a text that are read, at most; default: as many as the model reads");
   predict->add_option("--threads", a.predict.threads, "That share the positions of a text; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();

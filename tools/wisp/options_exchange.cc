@@ -56,12 +56,18 @@ void AddEmbed(CLI::App& app, Chosen& chosen, EmbedArguments& a) {
                                    "The representation of each text: a vector.\n"
                                    "  wisp embed minilm.wisp --text \"a good film\" --json");
   c->add_option("model,--model", a.model, "Model file of an encoder or a classifier")->required();
+  c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
   c->add_option("--text", a.texts, "A text; may be given several times");
-  c->add_option("--ids", a.ids,
-                "Tokens of a text, with commas between, in place of --text; may be given several times");
+  c->add_option("--input", a.input, "File of texts, one a line, in place of --text");
+  auto* ids = c->add_option("--ids", a.ids,
+                            "Tokens of a text, with commas between, in place of --text; may be given several times");
+  AddOptional(c, "--max-length", a.max_length,
+              "Tokens of a text that are read, at most; default: as many as the model reads")
+      ->excludes(ids);
   c->add_option("--threads", a.threads, "That share the positions of a text; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
+  AddDevice(c, a.device);
   chosen.OnCall(c, Embed, a);
 }
 

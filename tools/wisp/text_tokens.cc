@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "runtime/core/file.h"
+#include "runtime/data/lines.h"
 #include "tools/wisp/dataset.h"
 
 namespace wisp::tools {
@@ -23,6 +25,22 @@ Result<TextTokens> TextTokens::Of(const ModelFile& file) {
     return Unsupported(file.name(), ": it brings no tokenizer: texts cannot be given to it");
   WISP_ASSIGN_OR_RETURN(data::Vocabulary vocabulary, data::Vocabulary::Create(file.name(), ItemKeys(file)));
   return TextTokens(std::move(vocabulary), LettersOf(words));
+}
+
+Result<std::vector<std::string>> TextsGiven(const std::vector<std::string>& given, const std::string& input) {
+  if (given.empty() == input.empty()) return InvalidArgument("either --text or --input is needed");
+  if (!given.empty()) return given;
+  WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(input));
+  std::vector<std::string> texts;
+  data::Lines lines({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  while (lines.Next()) texts.emplace_back(lines.line());
+  return texts;
+}
+
+Result<uint32_t> TextTokens::MostOf(const std::optional<uint32_t>& max_length, const Architecture& architecture) const {
+  if (!max_length) return architecture.max_length;
+  WISP_RETURN_IF_ERROR(CheckRoom("--max-length", *max_length, architecture.max_length));
+  return *max_length;
 }
 
 Status TextTokens::CheckRoom(const char* what, uint32_t max_length, uint32_t most) const {

@@ -19,11 +19,17 @@ namespace wisp::tools {
 data::LetterCase LettersOf(Tokenizer tokenizer);
 Tokenizer TokenizerOf(data::LetterCase letters);
 
+// Those of --text, or each line of the file of --input. kInvalidArgument: both are given, or neither.
+Result<std::vector<std::string>> TextsGiven(const std::vector<std::string>& texts, const std::string& input);
+
 class TextTokens {
  public:
   // The file must outlive it. kUnsupported: it has neither a tokenizer nor words.
   static Result<TextTokens> Of(const ModelFile& file);
   TextTokens(data::Vocabulary words, data::LetterCase letters) : words_(std::move(words)), letters_(letters) {}
+
+  // The most tokens of a text: what --max-length says, else as many as the model reads. kInvalidArgument as CheckRoom.
+  Result<uint32_t> MostOf(const std::optional<uint32_t>& max_length, const Architecture& architecture) const;
 
   // Whether texts of at most so many tokens have room for one of their own beside those that stand around every text.
   // kInvalidArgument names `what`.
