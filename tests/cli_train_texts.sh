@@ -104,6 +104,7 @@ done
 # An adapter, which goes on from where it stopped; its base stays as it is.
 cp m.wisp kept.wisp
 expect 0 "" "${tune[@]}" --method phantom --lora 2 --out a.wisp --ledger a.db "${private[@]}" "${again[@]}"
+tail -n 1 out | grep -q "wisp generate .*--model m.wisp --adapter a.wisp; wisp merge" || fail "how the adapter is used is not said: $(cat out)"
 [ "$(stat -c %s a.wisp)" -lt "$(stat -c %s m.wisp)" ] || fail "the adapter is as large as its base"
 bits m.wisp 2.5 --adapter a.wisp
 expect 0 "" "${tune[@]}" --adapter a.wisp --method phantom --out b.wisp --ledger a.db "${private[@]}" "${again[@]}"

@@ -457,6 +457,8 @@ class ClassifyTrainCommand {
                   j["delta"].dump().c_str(), Caveat().empty() ? "" : ("; " + Caveat()).c_str());
     const std::string spent = is_private() ? SpentInWords(ledger(), recipe_.goal.delta) : "";
     if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
+    if (architecture_.adapter)
+      std::printf("%s\n", AdapterInWords("classify predict --text TEXT", a_.base, a_.out).c_str());
   }
 
   const ClassifyTrainArguments& a_;

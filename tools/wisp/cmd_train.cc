@@ -103,6 +103,9 @@ class TrainCommand {
     if (const auto& held_out = run_.text_quality()) std::printf("held out: %s\n", InWords(*held_out).c_str());
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str()
                                      : "not private: no guarantee; local only: the model, and every figure above");
+    if (!recipe_.architecture.adapter) return;
+    const char* use = run_.is_text() ? "generate --prompt TEXT" : "recommend --history ITEMS";
+    std::printf("%s\n", AdapterInWords(use, a_.model, a_.out).c_str());
   }
 
   const TrainArguments& a_;

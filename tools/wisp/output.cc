@@ -124,4 +124,9 @@ void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {
                std::string(privacy::ToText(unit)).c_str());
 }
 
+std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter) {
+  return adapter + " is an adapter, used beside its base: wisp " + use + " --model " + base + " --adapter " + adapter +
+         "; wisp merge makes one model of both";
+}
+
 }  // namespace wisp::tools

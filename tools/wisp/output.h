@@ -70,6 +70,9 @@ void SayTextsLeftOut(uint64_t number, const std::string& first);
 // Of a step, for its line of progress: "loss 1.234", "an empty batch", or nothing where no gradient is taken.
 std::string LossInWords(const JobProgress& progress);
 
+// How an adapter that a run wrote is used beside its base, for people. `use`: a command with what it needs besides.
+std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter);
+
 // Says on standard error what a run on one record is worth; nothing where there may be more.
 void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit);
 
