@@ -29,6 +29,15 @@ expect 0 "" "$wisp" --version
 grep -qx "wisp [0-9]*\.[0-9]*\.[0-9]*" out || fail "--version says $(cat out)"
 expect 0 "" "$wisp" train --help
 grep -q "fine-tune" out || fail "train --help does not explain itself"
+for default in "recipe 64" "recipe 0.0002" "recipe 3"; do
+  tr -s ' \n' ' ' <out | grep -q "without a $default" || fail "train --help does not say 'without a $default'"
+done
+for command in train "classify train"; do
+  # shellcheck disable=SC2086
+  expect 0 "" "$wisp" $command --help
+  tr -s ' \n' ' ' <out | grep -q "Short texts, such as single sentences, take several times as long" ||
+    fail "$command --help does not say what --recompute-blocks costs"
+done
 
 # The encoder, its weights and what it computed.
 expect 0 "" "$wisp" bench --what encoder --items 50 --repeats 1 --threads 2 --tensors encoder.safetensors --json

@@ -158,20 +158,24 @@ class CommandLine {
     AddOptional(c, "--budget", train_.budget, "Limit the ledger to this epsilon over everything, from now on");
     AddOptional(c, "--epsilon", train_.epsilon, "Privacy target of this run, in place of the recipe's");
     AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
-    AddOptional(c, "--delta", train_.delta, "In place of the recipe's");
-    AddOptional(c, "--num-records-public", train_.num_records_public, "Number of users that may be known to anybody");
+    AddOptional(c, "--delta", train_.delta,
+                "In place of the recipe's; without a recipe 1 / (2 --num-records-public), 0.001 at most");
+    AddOptional(c, "--num-records-public", train_.num_records_public,
+                "Number of users, or texts, that may be known to anybody, in place of the recipe's");
     c->add_option("--method", train_.method,
                   "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
     c->add_flag("--re-attention", train_.re_attention,
                 "Correct attention for the variance that the noise leaves in the weights");
-    AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's");
-    AddOptional(c, "--batch", train_.expected_batch, "Expected batch, in place of the recipe's");
+    AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's; without a recipe 3");
+    AddOptional(c, "--batch", train_.expected_batch,
+                "Expected batch, in place of the recipe's, or 256; without a recipe 64. At most --num-records-public");
     AddOptional(c, "--rows", train_.rows,
                 "fest and adafest+: how many rows of the item table to train, in place of the recipe's");
     AddOptional(c, "--histogram-noise", train_.histogram_noise,
                 "Noise of the charged popularity histogram, in records; in place of the recipe's");
-    AddOptional(c, "--learning-rate", train_.learning_rate, "In place of the recipe's");
-    AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout");
+    AddOptional(c, "--learning-rate", train_.learning_rate,
+                "In place of the recipe's, or 0.001; without a recipe 0.0002");
+    AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout, in place of the recipe's, or 1");
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed,
                 "Seed of repeatable noise: for experiments, NO guarantee");
     c->add_option("--checkpoint", train_.checkpoint,
@@ -193,7 +197,7 @@ class CommandLine {
     c->add_option("--allow-large-delta", train_.allow_large_delta,
                   "yes: accept a delta up to 1 / records, as papers have it; not with ten or fewer")
         ->check(CLI::IsMember({"yes"}));
-    c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange());
+    c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
     AddDevice(c, train_.device);
     AddData(c, train_.data, false);
     AddTrainTexts(c, train_);

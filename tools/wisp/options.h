@@ -75,7 +75,7 @@ inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs
 inline void AddPlannedRuns(CLI::App* app, std::optional<uint32_t>& planned_runs) {
   AddOptional(app, "--planned-runs", planned_runs,
               "Number of runs like this one on this ledger, fixed before the first. --epsilon is then that of all of\n"
-              "them together. Give it with each of them");
+              "them together. Give it with each of them. Default: 1");
 }
 
 inline CLI::Range ThreadsRange() { return CLI::Range(0, static_cast<int>(kMaxThreads)); }

@@ -10,7 +10,8 @@ void AddLabelled(CLI::App* app, std::string& path, std::string& format) {
 }
 
 void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
-  c->add_option("--recipe", a.recipe, "Architecture and hyper-parameters, JSON")->required();
+  c->add_option("--recipe", a.recipe, "Architecture, hyper-parameters and the classes (data.classes), JSON")
+      ->required();
   c->add_option("--out", a.out, "Classifier file to write")->required();
   AddLabelled(c, a.data, a.format);
   c->add_option("--text-column", a.text_column, "Name of the column of texts, in place of the recipe's");
@@ -19,9 +20,12 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--mode", a.mode, "Of dp-fp: aggregate, clipped or paper, in place of the recipe's");
   c->add_option("--trains", a.trains, "all, blocks (no tables) or head, in place of the recipe's");
   AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which stays as it is");
-  AddOptional(c, "--max-length", a.max_length, "Tokens of a text that are read in training, at most");
-  c->add_flag("--recompute-blocks", a.recompute_blocks,
-              "Keep of each block its input alone and compute it again: less memory, more time");
+  AddOptional(c, "--max-length", a.max_length,
+              "Tokens of a text that are read in training, at most; default: as many as the model reads");
+  c->add_flag(
+      "--recompute-blocks", a.recompute_blocks,
+      "Keep of each block its input alone and compute it again: less memory for long texts, more time. Short texts,\n"
+      "such as single sentences, take several times as long (docs/memory.md)");
   c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
   c->add_option("--adapter", a.adapter, "Start from --base and this adapter, which is trained further");
   c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
@@ -32,11 +36,13 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   AddOptional(c, "--noise-multiplier", a.noise_multiplier,
               "This noise instead of a target: of the releases, or of mode paper");
   AddOptional(c, "--delta", a.delta, "In place of the recipe's");
-  AddOptional(c, "--num-records-public", a.num_records_public, "Number of texts that may be known to anybody");
+  AddOptional(c, "--num-records-public", a.num_records_public,
+              "Number of texts that may be known to anybody, in place of the recipe's");
   AddOptional(c, "--epochs", a.epochs, "In place of the recipe's");
-  AddOptional(c, "--batch", a.expected_batch, "Expected batch, in place of the recipe's");
-  AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's");
-  AddOptional(c, "--seed", a.seed, "Of fresh weights");
+  AddOptional(c, "--batch", a.expected_batch,
+              "Expected batch, in place of the recipe's, or 32; at most --num-records-public");
+  AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's, or 0.001");
+  AddOptional(c, "--seed", a.seed, "Of fresh weights, in place of the recipe's, or 1");
   AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed,
               "Seed of repeatable noise: for experiments, NO guarantee");
   c->add_option("--checkpoint", a.checkpoint,
@@ -54,7 +60,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
                 "Label of a data set in the provenance of --base that is public; may be repeated");
   c->add_option("--uncharged-tuning", a.uncharged_tuning,
                 "What was chosen by looking at the same data without a charge, in words for the statement");
-  c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange());
+  c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
   AddDevice(c, a.device);
   chosen.OnCall(c, ClassifyTrain, a);
 }
@@ -79,7 +85,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
               "Tokens of a text that are read, at most; default: as many as the model reads");
   evaluate->add_option("--text-column", a.evaluate.text_column, "Name of the column of texts");
   evaluate->add_option("--label-column", a.evaluate.label_column, "Name of the column of labels");
-  evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(ThreadsRange());
+  evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
   AddLabelled(evaluate, a.evaluate.data, a.evaluate.format);
   chosen.OnCall(evaluate, ClassifyEvaluate, a.evaluate);
   CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");

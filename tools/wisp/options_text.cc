@@ -55,8 +55,10 @@ void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   c->add_option("--trains", a.trains, "Of a decoder all, or blocks: all but the tables of tokens and positions");
   AddOptional(c, "--lora", a.lora,
               "Train an adapter of this rank beside --model, in a file of its own, in place of the recipe's");
-  c->add_flag("--recompute-blocks", a.recompute_blocks,
-              "Keep of each block its input alone and compute it again: less memory, more time");
+  c->add_flag(
+      "--recompute-blocks", a.recompute_blocks,
+      "Keep of each block its input alone and compute it again: less memory for long texts, more time. Short texts,\n"
+      "such as single sentences, take several times as long (docs/memory.md)");
 }
 
 void AddEvaluateTexts(CLI::App* c, EvaluateArguments& a) {
