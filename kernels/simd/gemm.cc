@@ -87,7 +87,7 @@ struct Strip {
   size_t row, rows, first_panel, num_panels;
   const float* copied_b;
   size_t first_copied;
-  ptrdiff_t ahead;  // TileArgs::ahead
+  Prefetch prefetch;
 };
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
@@ -99,11 +99,11 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   t.scale = p.scale;
   t.inner = block.size;
   t.add = block.add;
-  t.ahead = strip.ahead;
+  t.prefetch = strip.prefetch;
   const size_t rows = strip.rows;
   const size_t from_tallest = kTileRows - rows;
-  const TileFunction tile =
-      strip.ahead != 0 && from_tallest < kPrefetchTiles ? kPrefetchingTiles[from_tallest] : tiles[rows - 1];
+  const bool asks = strip.prefetch.step != 0;
+  const TileFunction tile = asks && from_tallest < kTallestBoth ? kPrefetchingTiles[from_tallest] : tiles[rows - 1];
   const size_t end = strip.first_panel + strip.num_panels;
   const size_t whole = std::min(end, p.cols / kPanelWidth);
   const auto move_to = [&](size_t panel) {
@@ -121,11 +121,12 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   while (panel < whole) {
     move_to(panel);
     const size_t left = whole - panel;
-    // Few rows: several panels at once, or the additions of one accumulator would wait for each other.
+    // Few rows: several panels at once, or the additions of one accumulator would wait for each other. Three that
+    // prefetch take one, as they wait for memory alone.
     if (rows == 1 && left >= 4 && !p.transposed_a) {
       MultiplyTile<1, 4, false>(t);
       panel += 4;
-    } else if (rows <= 3 && left >= 2 && !p.transposed_a) {
+    } else if (rows <= (asks ? kLowestPrefetching - 1 : 3) && left >= 2 && !p.transposed_a) {
       constexpr TileFunction kWide[] = {MultiplyTile<1, 2, false>, MultiplyTile<2, 2, false>,
                                         MultiplyTile<3, 2, false>};
       kWide[rows - 1](t);
@@ -176,15 +177,21 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
   }
 }
 
-// TileArgs::ahead of a row of tiles over panels [first, first + count): each of the first eight rows of tiles asks for
-// its share of the panels that come after these. Of the others, none: they walk over what is there.
-ptrdiff_t Ahead(const Product& p, const Block& block, size_t first, size_t count, size_t panels, size_t row_block) {
-  if (kPrefetchTiles == 0 || !p.packed_b || row_block >= kPanelWidth / kPrefetchFloats) return 0;
-  const size_t share = row_block * block.size * kPrefetchFloats, panel = p.inner * kPanelWidth;
-  if (first + count < panels) return static_cast<ptrdiff_t>(count * panel + share);
-  if (block.first + block.size >= p.inner) return 0;
+// What row of tiles `i` of `row_blocks` over panels [first, first + count) asks for: its share of the panels that come
+// after these, in steps of at least kLeastAsked floats. Asked for faster, they wait for each other. Rows of tiles beyond
+// the last share walk over what is there.
+constexpr size_t kLeastAsked = 4;
+Prefetch PrefetchOf(const Product& p, const Block& block, size_t first, size_t count, size_t i, size_t row_blocks) {
+  const size_t shares = std::min(row_blocks, kPanelWidth / kLeastAsked);
+  if (!kPrefetches || !p.packed_b || i >= shares) return {};
+  const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth, panel = p.inner * kPanelWidth;
+  const size_t step = (kPanelWidth / kLeastAsked + shares - 1) / shares * kLeastAsked;
+  const size_t share = i * block.size * step;
+  if (first + count < panels) return {.ahead = static_cast<ptrdiff_t>(count * panel + share), .step = step};
+  if (block.first + block.size >= p.inner) return {};
   // Back to panel 0.
-  return static_cast<ptrdiff_t>(block.size * kPanelWidth + share) - static_cast<ptrdiff_t>(first * panel);
+  const auto to_end = static_cast<ptrdiff_t>(block.size * kPanelWidth + share);
+  return {.ahead = to_end - static_cast<ptrdiff_t>(first * panel), .step = step};
 }
 
 // All of C, for one block of the inner size.
@@ -223,7 +230,7 @@ void MultiplyBlock(const Product& p, const Block& block) {
                      .num_panels = count,
                      .copied_b = copied_b,
                      .first_copied = first_copied,
-                     .ahead = Ahead(p, block, first, count, panels, i)});
+                     .prefetch = PrefetchOf(p, block, first, count, i, row_blocks)});
     }
   }
 }

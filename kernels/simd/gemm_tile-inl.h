@@ -33,6 +33,26 @@ inline constexpr size_t kTileVectors = 2;
 inline constexpr size_t kTileLanes = HWY_LANES(float);
 inline constexpr size_t kPanelWidth = kTileVectors * kTileLanes;  // columns of a tile
 
+// What a tile that prefetches asks for beside its product: `step` floats at b + ahead, then as many behind them for each
+// step of the inner index.
+struct Prefetch {
+  ptrdiff_t ahead = 0;
+  size_t step = 0;
+};
+
+// Weights that lie beyond the second-level cache, as those of an encoder do, are asked for while those before them are
+// multiplied. Six blocks of width 384 took with this, of the time without it (November 2026):
+//   AVX-512: 8 rows 68 %, 16 rows 80 %, 32 rows 90 % (Zen 4), 128 rows 79 % (Sapphire Rapids)
+//   AVX2:    6 rows 42 %, 16 rows 62 %, 32 rows 76 %, 128 rows 94 % (Zen 4)
+// The tallest tiles do both, as asking costs products of what is close 2 %. Of lower ones, which few products use, all
+// ask. SSE4's products are too slow to wait for memory, and nothing was measured on Arm.
+inline constexpr bool kPrefetches = !kFewTiles && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2);
+inline constexpr size_t kLowestPrefetching = 3;
+inline constexpr size_t kTallestBoth = !kPrefetches ? 0 : HWY_TARGET == HWY_AVX3 ? 3 : 1;
+constexpr bool AlwaysPrefetches(size_t rows) {
+  return kPrefetches && rows >= kLowestPrefetching && rows + kTallestBoth <= kTileRows;
+}
+
 // One call: kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is b[p * b_panel + k * ldb + j].
 struct TileArgs {
   const float* a;
@@ -44,23 +64,15 @@ struct TileArgs {
   const float* bias;  // kPanels * kPanelWidth of them, or null
   float scale;
   size_t inner;
-  bool add;             // onto C; otherwise C is not read
-  ptrdiff_t ahead = 0;  // floats from B to where prefetching begins; read by kPrefetchTiles only
+  bool add;  // onto C; otherwise C is not read
+  Prefetch prefetch;
 };
-
-// Weights that lie beyond the second-level cache, as those of an encoder do, are asked for while those before them are
-// multiplied, a quarter of a line in a step of the inner index: asked for faster, they wait for each other. Six blocks
-// of width 384, 128 rows, took 19 ms for 24 (Sapphire Rapids, November 2026). Tiles of their own: elsewhere the step
-// more costs 2 %. Narrower vectors have too few steps' time to spare.
-// Heights, the tallest: many rows have no others.
-inline constexpr size_t kPrefetchTiles = HWY_TARGET == HWY_AVX3 && !kFewTiles ? 3 : 0;
-inline constexpr size_t kPrefetchFloats = 4;
 
 using TileFunction = void (*)(const TileArgs&);
 
 // Row r of A at inner index k: a[r * lda + k], or a[k * lda + r] when transposed. Every element of C has one
 // accumulator that goes through k in order, whatever the tile: a row's result does not depend on its neighbours.
-template <size_t kRows, size_t kPanels, bool kTransposedA, bool kPrefetches = false>
+template <size_t kRows, size_t kPanels, bool kTransposedA, bool kAsks = false>
 HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
@@ -83,10 +95,16 @@ HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
   const float* HWY_RESTRICT b = t.b;
   const size_t ldb = t.ldb;
   const size_t b_panel = t.b_panel;
-  [[maybe_unused]] const float* next = kPrefetches ? b + t.ahead : nullptr;
+  [[maybe_unused]] const float* next = kAsks ? b + t.prefetch.ahead : nullptr;
+  [[maybe_unused]] const size_t next_step = t.prefetch.step;
   // Multiplies by what lies `ahead` steps of the inner index from the pointers.
   const auto step = [&](size_t ahead) HWY_ATTR __attribute__((always_inline)) {
-    if constexpr (kPrefetches) __builtin_prefetch(next + ahead * kPrefetchFloats, /*read*/ 0, /*second level*/ 2);
+    if constexpr (kAsks) {
+      // A step asks for two lines at most, which are those of a panel.
+      const float* line = next + ahead * next_step;
+      __builtin_prefetch(line, /*read*/ 0, /*second level*/ 2);
+      if constexpr (kPanelWidth * sizeof(float) > 64) __builtin_prefetch(line + next_step / 2, 0, 2);
+    }
     V bv[kVectors];
 #pragma GCC unroll 8
     for (size_t v = 0; v < kVectors; ++v) {
@@ -101,7 +119,7 @@ HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
   };
   const auto advance = [&](size_t steps) HWY_ATTR __attribute__((always_inline)) {
     b += steps * ldb;
-    if constexpr (kPrefetches) next += steps * kPrefetchFloats;
+    if constexpr (kAsks) next += steps * next_step;
 #pragma GCC unroll 8
     for (size_t i = 0; i < kBases; ++i) a[i] += steps * (kTransposedA ? lda : 1);
   };
@@ -161,7 +179,7 @@ void MultiplyRows(const TileArgs& t) {
 template <size_t kRows, bool kTransposedA>
 constexpr TileFunction TileOf() {
   if constexpr (WholeHeight(kRows) == kRows)
-    return MultiplyTile<kRows, 1, kTransposedA>;
+    return MultiplyTile < kRows, 1, kTransposedA, !kTransposedA && AlwaysPrefetches(kRows) > ;
   else
     return MultiplyRows<kRows, kTransposedA>;
 }
@@ -179,7 +197,7 @@ template <size_t... kIndex>
 constexpr std::array<TileFunction, sizeof...(kIndex)> MakePrefetchingTiles(std::index_sequence<kIndex...>) {
   return {MultiplyTile<kTileRows - kIndex, 1, false, true>...};
 }
-inline constexpr auto kPrefetchingTiles = MakePrefetchingTiles(std::make_index_sequence<kPrefetchTiles>());
+inline constexpr auto kPrefetchingTiles = MakePrefetchingTiles(std::make_index_sequence<kTallestBoth>());
 
 }  // namespace wisp::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
