@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Apps outside of the tree, built against what is installed and run: by CMake's find_package and by pkg-config, the
-# shared libraries and the archives, to recommend only and to train, in C and C++. The prefix is moved first. One more
+# shared libraries and the archives, to recommend only, for texts and to train, in C and C++. The prefix is moved first. One more
 # project embeds the tree.
 #   tests/consumer.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
-components=(runtime)
+components=(runtime text)
 [ "$(cached WISP_TRAINING)" = ON ] && components+=(training)
 cmake --install "$build" --prefix "$work/made" >out 2>err || fail "cmake --install: $(head -c 300 err)"
 mv made prefix
@@ -49,8 +49,8 @@ refused() {  # SENTENCE OPTIONS...
 }
 cmake --install "$build" --prefix "$work/only" --component wisp_runtime >out 2>err ||
   fail "cmake --install --component: $(head -c 300 err)"
-find only -type f | grep -E '/libwisp\.|/wisp\.pc|bin/|training|recipes' && fail "these come with runtime alone"
-refused "there are runtime and training" -DCOMPONENT=teleport
+find only -type f | grep -E '/libwisp(-text)?\.|/wisp(-text)?\.pc|bin/|training|recipes' && fail "these come with runtime alone"
+refused "there are runtime, text and training" -DCOMPONENT=teleport
 refused "without its component 'training'" -DCOMPONENT=training \
   -Dwisp_DIR="$work/only/${lib#"$work/prefix/"}/cmake/wisp"
 sed -i 's/find_package(wisp 0.1/find_package(wisp 0.2/' alone/CMakeLists.txt
@@ -59,7 +59,8 @@ expect 0 "" pkg-config --exists wisp-runtime
 
 # pkg-config, with the command line that the .pc file has.
 for component in "${components[@]}"; do
-  name=wisp-runtime define=()
+  name=wisp-$component define=()
+  [ "$component" = text ] && define=(-DWITH_TEXT)
   [ "$component" = training ] && name=wisp define=(-DWITH_TRAINING)
   grep -q "sed 's/-l$name /-l:lib$name.a /'" "$lib/pkgconfig/$name.pc" ||
     fail "$name.pc does not say how to link the archive"

@@ -4,7 +4,7 @@
 #   tests/gates.sh BUILD_FOLDER             fails where a figure is not within its tolerance
 #   tests/gates.sh BUILD_FOLDER --update    makes what is measured the baseline
 #
-#   size_*          bytes of the stripped library: all of it, and what an app links that only recommends
+#   size_*          bytes of the stripped library: all of it, what an app links that only recommends, and that of texts
 #   memory_*        bytes that the recipe ml-1m-wide takes with 3416 items and 6040 users: exact (wisp inspect --memory)
 #   instructions_*  of the runs of tests/gate_runs.cc
 # Memory and instructions depend on the instruction set, and are taken under valgrind, which knows no AVX-512: the AVX2 kernels.
@@ -35,6 +35,7 @@ instructions() {
 {
   must size full libwisp.so
   must size inference_only libwisp-runtime.so
+  must size texts libwisp-text.so
   kernels=none
   if command -v valgrind >/dev/null; then
     kernels=$(valgrind -q --tool=none "$build/gate_runs" | sed -n 3p)

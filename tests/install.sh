@@ -9,7 +9,7 @@ program=$([ "$training" = ON ] && cached WISP_TOOLS)
 lib=prefix/$(cached CMAKE_INSTALL_LIBDIR)
 cmake --install "$build" --prefix "$work/prefix" >out 2>err || fail "cmake --install: $(head -c 300 err)"
 
-libraries=(libwisp-runtime)
+libraries=(libwisp-runtime libwisp-text)
 [ "$training" = ON ] && libraries+=(libwisp)
 for library in "${libraries[@]}"; do
   [ -f "$lib/$library.a" ] || fail "there is no $library.a"
@@ -40,14 +40,15 @@ done
 
 # The parts of the headers that are marked, against what the libraries show.
 awk 'FNR == 1 { part = 0 }
-     /^\/\* ---- / { part = /not in a library that only recommends/ ? "training" : "runtime" }
+     /^\/\* ---- / { 
+       part = /not in a library that only recommends/ ? "training" : /in a library of texts/ ? "text" : "runtime" }
      match($0, /^WISP_API .*wisp_[a-z_]*\(/) {
        name = substr($0, 1, RLENGTH - 1); sub(/.*[ *]/, "", name); print part ? part : "runtime", name }' \
   prefix/include/wisp/wisp.h prefix/include/wisp/wisp_embed.h prefix/include/wisp/wisp_life.h prefix/include/wisp/wisp_text.h >declared
 [ "$(wc -l <declared)" -gt 15 ] || fail "wisp.h's functions were not found"
 for library in "${libraries[@]}"; do
   nm -D --defined-only "$lib/$library.so" | awk '$2 == "T" { print $3 }' | sort >shown
-  awk -v library="$library" '$1 == "runtime" || library == "libwisp" { print $2 }' declared | sort |
+  awk -v library="$library" '$1 == "runtime" || library == "libwisp-" $1 || library == "libwisp" { print $2 }' declared | sort |
     diff - shown >err ||
     fail "what the headers declare (<) is not what $library.so shows (>): $(cat err)"
 done

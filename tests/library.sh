@@ -25,7 +25,7 @@ done
 # What a hardened release has (wisp_harden in CMakeLists.txt, docs/security.md).
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$2/CMakeCache.txt"; }
 if [ "$(cached WISP_HARDENING "$1")" = ON ] && [ "$(cached CMAKE_BUILD_TYPE "$1")" = Release ]; then
-  for file in libwisp.so libwisp-runtime.so wisp; do
+  for file in libwisp.so libwisp-runtime.so libwisp-text.so wisp; do
     [ -e "$1/$file" ] || continue
     headers=$(readelf -Wld "$1/$file")
     grep -q ' GNU_RELRO ' <<<"$headers" || fail "$file has no part that becomes read-only after relocation"

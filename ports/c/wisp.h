@@ -14,7 +14,7 @@
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
  *   - A library that only recommends (libwisp-runtime) has wisp_version and the part "Model", no more: the functions of
  *     the parts marked "not in a library that only recommends" are missing at link time; they do not return
- *     WISP_UNSUPPORTED.
+ *     WISP_UNSUPPORTED. A library of texts (libwisp-text) has the part "Texts" of wisp_text.h besides.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
  * A complete program is in example.c. Models in memory, allocators, what a model is: wisp_embed.h. A device's life:

@@ -1,5 +1,6 @@
 /* wisp: texts. Encoders make vectors of them, classifiers name a class, decoders go on with them. Conventions as in
- * wisp.h. None of it is in a library that only recommends (libwisp-runtime).
+ * wisp.h. None of it is in a library that only recommends (libwisp-runtime). One of texts (libwisp-text) has what
+ * libwisp-runtime has and the part "Texts".
  *
  *   wisp_text_model* model = NULL;
  *   wisp_text_open("minilm.wisp", NULL, &model, &error);
@@ -17,7 +18,7 @@
 extern "C" {
 #endif
 
-/* ---- Texts (not in a library that only recommends) -------------------------------------------------------------- */
+/* ---- Texts (in a library of texts, and in one that trains) ------------------------------------------------------ */
 
 typedef struct wisp_text_model wisp_text_model;
 

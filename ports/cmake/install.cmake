@@ -1,4 +1,4 @@
-# What cmake --install puts where. Its components are wisp_runtime and wisp_training, each whole for an app that links
+# What cmake --install puts where. Its components are wisp_runtime, wisp_text and wisp_training, each whole for an app that links
 # that library and no other, wisp_program: the program with recipes and models, and wisp_cuda: the kernels of a GPU.
 #
 #   cmake --install build/release --prefix DIR [--component wisp_runtime]
@@ -59,8 +59,12 @@ endfunction()
 if(TARGET wisp_runtime_shared)
   wisp_install(runtime wisp-runtime "Recommends with small Transformers, on the device")
 endif()
+list(APPEND wisp_requires libutf8proc)
+if(TARGET wisp_text_shared)
+  wisp_install(text wisp-text "Recommends, embeds, classifies and generates texts with small Transformers, on the device")
+endif()
 if(WISP_TRAINING)
-  list(APPEND wisp_requires libsodium libutf8proc "sqlite3 >= 3.37")
+  list(APPEND wisp_requires libsodium "sqlite3 >= 3.37")
   wisp_install(training wisp "Recommends with small Transformers, and fine-tunes them privately on the device")
   install(FILES ports/c/example.c DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT wisp_training)
 endif()

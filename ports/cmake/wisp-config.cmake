@@ -1,7 +1,9 @@
-# wisp for CMake. An app links one of two libraries, both with the header <wisp/wisp.h>:
+# wisp for CMake. An app links one of three libraries, all with the header <wisp/wisp.h>:
 #
 #   find_package(wisp 0.1 CONFIG REQUIRED COMPONENTS runtime)     # it only recommends
 #   target_link_libraries(app PRIVATE wisp::runtime)
+#   find_package(wisp 0.1 CONFIG REQUIRED COMPONENTS text)        # it embeds, classifies and generates texts too
+#   target_link_libraries(app PRIVATE wisp::text)
 #   find_package(wisp 0.1 CONFIG REQUIRED COMPONENTS training)    # it is trained privately too
 #   target_link_libraries(app PRIVATE wisp::training)
 #
@@ -17,7 +19,7 @@ function(wisp_refuse)
 endfunction()
 
 set(wisp_wanted ${wisp_FIND_COMPONENTS})
-foreach(component runtime training)
+foreach(component runtime text training)
   if(NOT wisp_FIND_COMPONENTS AND EXISTS "${CMAKE_CURRENT_LIST_DIR}/wisp-${component}.cmake")
     list(APPEND wisp_wanted ${component})
   endif()
@@ -25,9 +27,9 @@ endforeach()
 
 foreach(component ${wisp_wanted})
   set(wisp_${component}_FOUND FALSE)
-  if(NOT component MATCHES "^(runtime|training)$")
+  if(NOT component MATCHES "^(runtime|text|training)$")
     if(wisp_FIND_REQUIRED_${component})
-      wisp_refuse("wisp has no component '${component}'; there are runtime and training")
+      wisp_refuse("wisp has no component '${component}'; there are runtime, text and training")
     endif()
   elseif(NOT EXISTS "${CMAKE_CURRENT_LIST_DIR}/wisp-${component}.cmake")
     if(wisp_FIND_REQUIRED_${component})
@@ -48,8 +50,11 @@ if(wisp_FOUND AND wisp_USE_STATIC_LIBS)
   set(wisp_needed_SODIUM libsodium)
   set(wisp_needed_SQLITE "sqlite3>=3.37")
   set(wisp_needed HWY)
+  if(wisp_text_FOUND OR wisp_training_FOUND)
+    list(APPEND wisp_needed UTF8PROC)
+  endif()
   if(wisp_training_FOUND)
-    list(APPEND wisp_needed UTF8PROC SODIUM SQLITE)
+    list(APPEND wisp_needed SODIUM SQLITE)
   endif()
   foreach(library ${wisp_needed})
     pkg_check_modules(wisp_${library} QUIET IMPORTED_TARGET ${wisp_needed_${library}})
@@ -65,7 +70,7 @@ if(wisp_FOUND)
   if(wisp_USE_STATIC_LIBS)
     set(wisp_kind static)
   endif()
-  foreach(component runtime training)
+  foreach(component runtime text training)
     if(wisp_${component}_FOUND AND NOT TARGET wisp::${component})
       include("${CMAKE_CURRENT_LIST_DIR}/wisp-${component}.cmake")
       # The linker of C programs does not add the C++ library.

@@ -1,11 +1,13 @@
 /* An app outside of the tree, in C and in C++: opens a model and recommends. With WITH_TRAINING it calls what only the
- * larger library has, and what that needs of SQLite and libsodium: a log, and items drawn privately.
+ * larger library has, and what that needs of SQLite and libsodium: a log, and items drawn privately. With WITH_TEXT it
+ * asks for texts, which the model has none of.
  *
  *   app MODEL.wisp LOG.db
  */
 #include <stdio.h>
 #include <string.h>
 #include <wisp/wisp.h>
+#include <wisp/wisp_text.h>
 
 static int Fail(const wisp_error* error) {
   fprintf(stderr, "app: %s\n", error->message);
@@ -45,6 +47,18 @@ static int DrawAfterLog(wisp_model* model, const char* log_path) {
 }
 #endif
 
+#ifdef WITH_TEXT
+static int OpenAsText(const char* path) {
+  wisp_error error;
+  wisp_text_model* model = NULL;
+  float vector[1];
+  if (wisp_text_open(path, NULL, &model, &error) != WISP_INVALID_ARGUMENT || model != NULL) return 2;
+  if (wisp_text_embed(model, "a text", vector, 1, &error) == WISP_OK) return 2;
+  wisp_text_close(model);
+  return 0;
+}
+#endif
+
 int main(int argc, char** argv) {
   wisp_error error;
   wisp_model* model = NULL;
@@ -52,6 +66,9 @@ int main(int argc, char** argv) {
   if (argc != 3) return 2;
   if (wisp_model_open(argv[1], &model, &error) != WISP_OK) return Fail(&error);
   failed = Recommend(model);
+#ifdef WITH_TEXT
+  if (!failed) failed = OpenAsText(argv[1]);
+#endif
 #ifdef WITH_TRAINING
   if (!failed) failed = DrawAfterLog(model, argv[2]);
 #endif

@@ -358,10 +358,8 @@ class JobRun {
     progress.num_steps = end_;
     progress.mean_loss = report.mean_loss;
     progress.batch = report.num_records + report.num_head_records;
-    if (progress.step % std::max<uint64_t>(1, end_ / NumDisplays()) == 0 || progress.step == end_) {
-      WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
-      shown_ = progress.step;
-    }
+    if (progress.step % std::max<uint64_t>(1, end_ / NumDisplays()) == 0 || progress.step == end_)
+      WISP_RETURN_IF_ERROR(Show(progress));
     progress.validation.reset();
     if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0)
       progress.validation = Evaluate(set_.validation, trainer_->final_weights());
@@ -372,6 +370,17 @@ class JobRun {
     Save();
     return Cancelled("training was cancelled after step ", progress.step, " of ", end_, "; ",
                      WhatStays(saved_, trainer_->num_charged()));
+  }
+
+  // What was spent changes with a charge alone, and stating it takes as long as some records do. At the end it is stated
+  // anew: others may have charged the ledger.
+  Status Show(JobProgress& progress) {
+    if (!shown_ || trainer_->num_charged() != shown_charged_ || progress.step == end_) {
+      WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
+    }
+    shown_ = progress.step;
+    shown_charged_ = trainer_->num_charged();
+    return OkStatus();
   }
 
   RankingQuality Evaluate(std::span<const RankingCase> cases, std::span<const float> weights) {
@@ -393,8 +402,9 @@ class JobRun {
   JobCharges charges_{job_, options_, overheads_};
   std::unique_ptr<Trainer> trainer_;
   SavedRun saved_;
-  uint64_t end_ = 0;    // of the steps of this call that can be paid for
-  uint64_t shown_ = 0;  // the step of the newest epsilon
+  uint64_t end_ = 0;               // of the steps of this call that can be paid for
+  std::optional<uint64_t> shown_;  // the step of the newest epsilon
+  uint64_t shown_charged_ = 0;     // the steps that were charged by then
   JobResult result_;
 };
 

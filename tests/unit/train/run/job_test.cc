@@ -74,6 +74,27 @@ TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {
   EXPECT_TRUE(result->test.has_value());
 }
 
+// Steps are charged five at a time, and progress names what is charged: more only with the second charge.
+TEST_F(JobTest, ProgressNamesWhatIsChargedSoFar) {
+  TrainingJob job = PrivateJob();
+  job.training.privacy.steps_per_charge = 5;
+  std::vector<double> shown;
+  job.progress = [&](const JobProgress& p) { return shown.push_back(p.epsilon.value_or(-1)), true; };
+  const auto result = RunTrainingJob(job);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_EQ(shown.size(), 8u);
+  EXPECT_GT(shown[0], 0);
+  for (size_t i = 1; i < 8; ++i) {
+    if (i == 5) {
+      EXPECT_GT(shown[i], shown[0]);
+    } else {
+      EXPECT_EQ(shown[i], shown[i < 5 ? 0 : 5]) << "step " << i + 1;
+    }
+  }
+  EXPECT_DOUBLE_EQ(shown[7], *result->epsilon);
+  EXPECT_DOUBLE_EQ(shown[7], *ledger_->Spent(*privacy::Delta::Create(1e-3)));
+}
+
 // A year's runs are fixed before the first of them: together they cost the goal, by PLD, whatever was seen in between.
 TEST_F(JobTest, PlannedRunsShareTheGoal) {
   ASSERT_TRUE(ledger_->SetLimit(*privacy::EpsilonDelta::Create(3.0, 1e-3)).ok());
