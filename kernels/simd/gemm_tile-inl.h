@@ -33,8 +33,8 @@ inline constexpr size_t kTileVectors = 2;
 inline constexpr size_t kTileLanes = HWY_LANES(float);
 inline constexpr size_t kPanelWidth = kTileVectors * kTileLanes;  // columns of a tile
 
-// What a tile that prefetches asks for beside its product: `step` floats at b + ahead, then as many behind them for each
-// step of the inner index.
+// What a tile that prefetches asks for beside its product: `step` floats at b + ahead, then as many behind them for
+// each step of the inner index.
 struct Prefetch {
   ptrdiff_t ahead = 0;
   size_t step = 0;

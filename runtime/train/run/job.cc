@@ -372,8 +372,8 @@ class JobRun {
                      WhatStays(saved_, trainer_->num_charged()));
   }
 
-  // What was spent changes with a charge alone, and stating it takes as long as some records do. At the end it is stated
-  // anew: others may have charged the ledger.
+  // What was spent changes with a charge alone, and stating it takes as long as some records do. At the end it is
+  // stated anew: others may have charged the ledger.
   Status Show(JobProgress& progress) {
     if (!shown_ || trainer_->num_charged() != shown_charged_ || progress.step == end_) {
       WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
