@@ -98,9 +98,10 @@ struct FloatDots {
   static constexpr size_t kStep = HWY_LANES(float);
   using V = hn::Vec<F32>;
   struct Sum {
+    HWY_INLINE Sum() {}  // one that the compiler writes is not compiled for Arm's instruction set
     V s;
   };
-  static HWY_INLINE Sum Start() { return {hn::Zero(F32())}; }
+  static HWY_INLINE void Start(Sum& sum) { sum.s = hn::Zero(F32()); }
   static HWY_INLINE V Load(const T* x) { return hn::LoadU(F32(), x); }
   static HWY_INLINE void Add(V x, V y, Sum& sum) { sum.s = hn::MulAdd(x, y, sum.s); }
   static HWY_INLINE Product Take(const Sum& sum) { return hn::GetLane(hn::SumOfLanes(F32(), sum.s)); }
@@ -116,9 +117,10 @@ struct IntegerDots {
   using D = hn::ScalableTag<int16_t>;
   using V = hn::Vec<D>;
   struct Sum {
+    HWY_INLINE Sum() {}
     hn::Vec<I32> s, other;  // x86 has no use for the other
   };
-  static HWY_INLINE Sum Start() { return {hn::Zero(I32()), hn::Zero(I32())}; }
+  static HWY_INLINE void Start(Sum& sum) { sum.s = sum.other = hn::Zero(I32()); }
   static HWY_INLINE V Load(const T* x) { return hn::LoadU(D(), x); }
   static HWY_INLINE void Add(V x, V y, Sum& sum) {
     sum.s = hn::ReorderWidenMulAccumulate(I32(), x, y, sum.s, sum.other);
@@ -141,7 +143,7 @@ void DotSquare(const typename Dots::T* x, size_t ld, size_t rows, size_t n, size
 #pragma GCC unroll 4
   for (size_t i = 0; i < kSide; ++i) {
 #pragma GCC unroll 4
-    for (size_t j = 0; j < kSide; ++j) sums[i][j] = Dots::Start();
+    for (size_t j = 0; j < kSide; ++j) Dots::Start(sums[i][j]);
   }
   size_t c = 0;
   for (; c + Dots::kStep <= n; c += Dots::kStep) {
@@ -203,8 +205,8 @@ constexpr size_t kTileColumns = kTileVectors * kLanes;
 
 // Two integers of 16 bits lie in each lane: rows p and p + 1 of a column.
 HWY_INLINE hn::Vec<I32> AddPairs(hn::Vec<I32> a, hn::Vec<I32> b, hn::Vec<I32> sum) {
-  const I32 d;
 #if HWY_ARCH_X86
+  const I32 d;
   const hn::ScalableTag<int16_t> dh;
   auto unused = hn::Zero(d);
   return hn::ReorderWidenMulAccumulate(d, hn::BitCast(dh, a), hn::BitCast(dh, b), sum, unused);
