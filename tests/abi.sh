@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# The C interface as programs that were built before rely on it: constants, functions, sizes, and where fields lie. What
+# tests/abi/lp64.txt records stays as it is; what is new is recorded by the change that adds it. Structs that begin with
+# `size` may grow. Programs of every older header in tests/golden/headers work with today's library.
+# tests/install.sh holds the functions that the libraries show to those that the headers declare.
+#   tests/abi.sh BUILD_FOLDER             fails where something recorded changed, or something new is not recorded
+#   tests/abi.sh BUILD_FOLDER --update    records what is new; refused where something recorded changed
+source "$(dirname "$0")/shell.sh"
+update=${2:-}
+record=$root/tests/abi/lp64.txt interface=$root/tests/abi/interface.py
+export PATH=/usr/bin:$PATH  # Debian's Python, which has Debian's pycparser
+python3 -c 'import pycparser' 2>/dev/null || { echo "FAILED: pycparser is missing (Debian: python3-pycparser)"; exit 1; }
+
+# describe FOLDER FILE: what its headers say, laid out by this machine's compiler.
+describe() {
+  python3 "$interface" program "$1" >program.c && cc -std=c99 -Wall -Wextra -Werror -I"$1" program.c -o program &&
+    ./program >"$2" || fail "the headers in ${1#"$root/"} were not read"
+}
+# holds RECORDED NOW NAME
+holds() { python3 "$interface" compare "$1" "$2" >out 2>err || fail "$3: $(cat out err)"; }
+
+describe "$root/ports/c" now.txt
+if [ "$(grep -c '^function ' now.txt)" -lt 50 ]; then fail "few functions were found: $(grep -c . now.txt) lines"; fi
+for header in "$root"/tests/golden/headers/*/wisp; do
+  describe "$header" old.txt
+  holds old.txt now.txt "programs of ${header#"$root/"}"
+done
+holds "$record" now.txt "programs of tests/abi/lp64.txt"
+if [ "$update" = --update ] && [ "$failures" -eq 0 ]; then
+  { grep '^#' "$record"; cat now.txt; } >new.txt
+  cp new.txt "$record"
+fi
+grep -v '^#' "$record" | diff - now.txt >out || fail "not recorded (tests/abi.sh BUILD_FOLDER --update): $(cat out)"
+
+# What would break a program is seen.
+broken() {  # NAME SED
+  sed "$2" now.txt >broken.txt
+  cmp -s now.txt broken.txt && fail "$1: nothing was changed"
+  python3 "$interface" compare now.txt broken.txt >out && fail "$1 is not seen"
+}
+broken "another value" 's/^constant WISP_IO 5/constant WISP_IO 6/'
+broken "a function that is gone" '/^function void wisp_model_close/d'
+broken "another argument" 's/\(^function wisp_code wisp_model_open(const char \*path\)/\1, int flags/'
+broken "a field that moved" 's/^field wisp_open_options.backend at [0-9]*/field wisp_open_options.backend at 4/'
+broken "a struct that shrank" 's/^struct wisp_open_options [0-9]*/struct wisp_open_options 8/'
+broken "a struct that grew without a size" 's/^struct wisp_error 1028/struct wisp_error 1032/'
+broken "another alignment" 's/^\(struct wisp_open_options .*\) [0-9]*$/\1 16/'
+sed 's/^struct wisp_open_options [0-9]*/struct wisp_open_options 4096/' now.txt >grown.txt
+holds now.txt grown.txt "a struct with a size that grew"
+finish
