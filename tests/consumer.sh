@@ -56,6 +56,10 @@ refused "without its component 'training'" -DCOMPONENT=training \
 sed -i 's/find_package(wisp 0.1/find_package(wisp 0.2/' alone/CMakeLists.txt
 refused "compatible with requested version" -DCOMPONENT=runtime
 expect 0 "" pkg-config --exists wisp-runtime
+# An app that links the shared library needs no package of what that library needs.
+for name in wisp-runtime $([ "$(cached WISP_TRAINING)" = ON ] && echo wisp wisp-text); do
+  PKG_CONFIG_LIBDIR=$lib/pkgconfig PKG_CONFIG_PATH='' expect 0 "" pkg-config --cflags --libs "$name"
+done
 
 # pkg-config, with the command line that the .pc file has.
 for component in "${components[@]}"; do
