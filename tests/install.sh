@@ -41,7 +41,7 @@ done
 # The parts of the headers that are marked, against what the libraries show.
 awk 'FNR == 1 { part = 0 }
      /^\/\* ---- / { 
-       part = /not in a library that only recommends/ ? "training" : /in a library of texts/ ? "text" : "runtime" }
+       part = /\(in libwisp alone\)/ ? "training" : /\(in libwisp and libwisp-text\)/ ? "text" : "runtime" }
      match($0, /^WISP_API .*wisp_[a-z_]*\(/) {
        name = substr($0, 1, RLENGTH - 1); sub(/.*[ *]/, "", name); print part ? part : "runtime", name }' \
   prefix/include/wisp/wisp.h prefix/include/wisp/wisp_embed.h prefix/include/wisp/wisp_life.h prefix/include/wisp/wisp_text.h >declared

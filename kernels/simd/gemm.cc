@@ -177,9 +177,10 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
   }
 }
 
-// What row of tiles `i` of `row_blocks` over panels [first, first + count) asks for: its share of the panels that come
-// after these, in steps of at least kLeastAsked floats. Asked for faster, they wait for each other. Rows of tiles
-// beyond the last share walk over what is there.
+// What row of tiles `i` of `row_blocks` over panels [first, first + count) asks for: a share of the panels that come
+// after these, so that all rows together ask for the whole of them. A step asks for kLeastAsked floats at least, so
+// there are at most eight shares; the rows of tiles beyond them find everything in the cache. Lines that are asked for
+// faster than memory brings them would wait for each other.
 constexpr size_t kLeastAsked = 4;
 Prefetch PrefetchOf(const Product& p, const Block& block, size_t first, size_t count, size_t i, size_t row_blocks) {
   const size_t shares = std::min(row_blocks, kPanelWidth / kLeastAsked);

@@ -44,8 +44,9 @@ struct Prefetch {
 // multiplied. Six blocks of width 384 took with this, of the time without it (November 2026):
 //   AVX-512: 8 rows 68 %, 16 rows 80 %, 32 rows 90 % (Zen 4), 128 rows 79 % (Sapphire Rapids)
 //   AVX2:    6 rows 42 %, 16 rows 62 %, 32 rows 76 %, 128 rows 94 % (Zen 4)
-// The tallest tiles do both, as asking costs products of what is close 2 %. Of lower ones, which few products use, all
-// ask. SSE4's products are too slow to wait for memory, and nothing was measured on Arm.
+// The tallest tiles are built with it and without, as it costs products of what is close 2 %. Lower ones are used by
+// few products: from three rows on they always ask. One and two rows take several panels at once and ask for nothing.
+// SSE4's products are too slow to wait for memory, and nothing was measured on Arm.
 inline constexpr bool kPrefetches = !kFewTiles && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2);
 inline constexpr size_t kLowestPrefetching = 3;
 inline constexpr size_t kTallestBoth = !kPrefetches ? 0 : HWY_TARGET == HWY_AVX3 ? 3 : 1;
@@ -178,8 +179,9 @@ void MultiplyRows(const TileArgs& t) {
 }
 template <size_t kRows, bool kTransposedA>
 constexpr TileFunction TileOf() {
+  constexpr bool kAsks = !kTransposedA && AlwaysPrefetches(kRows);
   if constexpr (WholeHeight(kRows) == kRows)
-    return MultiplyTile < kRows, 1, kTransposedA, !kTransposedA && AlwaysPrefetches(kRows) > ;
+    return MultiplyTile<kRows, 1, kTransposedA, kAsks>;
   else
     return MultiplyRows<kRows, kTransposedA>;
 }

@@ -12,9 +12,9 @@
  *     A size that no version ever had (below 8, no multiple of its alignment), and an enum's value that is not listed,
  *     are WISP_INVALID_ARGUMENT.
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
- *   - A library that only recommends (libwisp-runtime) has wisp_version and the part "Model", no more: the functions of
- *     the parts marked "not in a library that only recommends" are missing at link time; they do not return
- *     WISP_UNSUPPORTED. A library of texts (libwisp-text) has the part "Texts" of wisp_text.h besides.
+ *   - The library that only recommends (libwisp-runtime) has wisp_version and the part "Model", no more. That of texts
+ *     (libwisp-text) has the part "Texts" of wisp_text.h besides. The functions of the parts marked "in libwisp alone"
+ *     are missing there at link time; they do not return WISP_UNSUPPORTED.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
  * A complete program is in example.c. Models in memory, allocators, what a model is: wisp_embed.h. A device's life:
@@ -136,7 +136,9 @@ typedef struct wisp_open_options {
    * there is enough to do for each. The same scores, to the bit. At most 1024; 0 and 1: the caller's alone. Not with
    * WISP_BACKEND_XNNPACK. Threads that are made sleep between calls. wisp_recommend_batch has its own */
   uint32_t num_threads;
-  int32_t half_cache; /* 1: keys and values of the past as 16-bit floats: half their memory, scores slightly off */
+  /* 1: keys and values of the past as 16-bit floats: half their memory, scores slightly off. WISP_UNSUPPORTED on a
+   * device, where one is found, and for a model with Re-Attention */
+  int32_t half_cache;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; called some times for each block */
   void* run_tasks_data;     /* both are used until the model is closed */
   /* NULL: the processor. Where there is no such device the model is opened on the processor: wisp_model_on_device says
@@ -221,7 +223,7 @@ WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const*
                                         const wisp_batch_options* how, size_t count, wisp_recommendation* out,
                                         size_t* found, wisp_error* error);
 
-/* ---- The ledger's anchor (not in a library that only recommends) ------------------------------------------------ */
+/* ---- The ledger's anchor (in libwisp alone) --------------------------------------------------------------------- */
 
 /* How far the ledger has got, kept where nobody who restores files restores it too: the platform's key store, say. With
  * it an old copy of a ledger that was put back is noticed, and refused: WISP_PRIVACY_REFUSED. It is no proof against
@@ -244,7 +246,7 @@ typedef struct wisp_anchor {
   int32_t not_read;
 } wisp_anchor;
 
-/* ---- Recommending privately (not in a library that only recommends) --------------------------------------------- */
+/* ---- Recommending privately (in libwisp alone) ------------------------------------------------------------------ */
 
 /* What is protected as a whole: one record is all events of one unit, and nothing of another. wisp_personalise makes
  * the records; a person's part in each is one clipped gradient. On one person's device read docs/one-person.md
@@ -328,7 +330,7 @@ WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender,
                                           size_t num_history, const wisp_recommend_options* options, int32_t* items,
                                           size_t* count, wisp_error* error);
 
-/* ---- Log of events, one SQLite file (not in a library that only recommends) ------------------------------------- */
+/* ---- Log of events, one SQLite file (in libwisp alone) ---------------------------------------------------------- */
 
 typedef struct wisp_log wisp_log;
 
@@ -346,7 +348,7 @@ WISP_API wisp_code wisp_log_append(wisp_log* log, const char* user, const char* 
 WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items,
                                     size_t* count, wisp_error* error);
 
-/* ---- Private fine-tuning (not in a library that only recommends) ------------------------------------------------ */
+/* ---- Private fine-tuning (in libwisp alone) --------------------------------------------------------------------- */
 
 /* What the device is, in words, as wisp_privacy_statement gives its text. WISP_UNSUPPORTED, with the reason, where
  * there is none: this library has no part for it, or there is no module, no driver, or no GPU that the module has code
@@ -477,7 +479,7 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,
                                     wisp_error* error);
 
-/* ---- Statement (not in a library that only recommends) ---------------------------------------------------------- */
+/* ---- Statement (in libwisp alone) ------------------------------------------------------------------------------- */
 
 typedef enum wisp_statement_format WISP_ENUM_TYPE {
   WISP_STATEMENT_TEXT = 0,

@@ -11,7 +11,7 @@
  *
  * A model that is open goes on as it is while a night replaces its file.
  *
- * ---- A device's life (not in a library that only recommends) ---------------------------------------------------- */
+ * ---- A device's life (in libwisp alone) ------------------------------------------------------------------------- */
 #ifndef WISP_PORTS_C_WISP_LIFE_H_
 #define WISP_PORTS_C_WISP_LIFE_H_
 
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-/* ---- Plan (not in a library that only recommends) --------------------------------------------------------------- */
+/* ---- Plan (in libwisp alone) ------------------------------------------------------------------------------------ */
 
 /* Who decides whether a personalised model is better than the base. */
 typedef enum wisp_judge WISP_ENUM_TYPE {
@@ -112,7 +112,7 @@ typedef struct wisp_budget {
 WISP_API wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, double delta,
                                     wisp_budget* budget, wisp_error* error);
 
-/* ---- Nights (not in a library that only recommends) ------------------------------------------------------------- */
+/* ---- Nights (in libwisp alone) ---------------------------------------------------------------------------------- */
 
 typedef struct wisp_night_options {
   size_t size;
@@ -184,7 +184,7 @@ typedef struct wisp_quality {
 WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t num_threads,
                                  wisp_quality* quality, wisp_error* error);
 
-/* ---- New bases and items (not in a library that only recommends) ------------------------------------------------ */
+/* ---- New bases and items (in libwisp alone) --------------------------------------------------------------------- */
 
 typedef struct wisp_rebase_result {
   size_t size;
@@ -225,7 +225,7 @@ WISP_API wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_ite
 WISP_API wisp_code wisp_catalogue_retire(const char* model_path, const char* const* item_keys, size_t count,
                                          int32_t restore, const char* out_path, wisp_error* error);
 
-/* ---- Keeping a log (not in a library that only recommends) ------------------------------------------------------ */
+/* ---- Keeping a log (in libwisp alone) --------------------------------------------------------------------------- */
 
 typedef struct wisp_event {
   const char* user;

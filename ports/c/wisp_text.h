@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* ---- Texts (in a library of texts, and in one that trains) ------------------------------------------------------ */
+/* ---- Texts (in libwisp and libwisp-text) ------------------------------------------------------------------------- */
 
 typedef struct wisp_text_model wisp_text_model;
 
@@ -113,7 +113,7 @@ WISP_API wisp_code wisp_text_generate_batch(wisp_text_model* model, const char* 
                                             wisp_on_batch_text on_text, void* user_data, wisp_generated* generated,
                                             wisp_error* error);
 
-/* ---- Generating privately (not in a library that only recommends) ----------------------------------------------- */
+/* ---- Generating privately (in libwisp alone) -------------------------------------------------------------------- */
 
 /* Draws tokens and charges the ledger before each (docs/texts.md). Either what the weights learned from is protected,
  * or the `private_texts` in the prompt of public weights. The prompt is not. Weights with a guarantee cost nothing. */
@@ -160,7 +160,7 @@ WISP_API wisp_code wisp_private_generate(wisp_private_generator* generator, cons
                                          const wisp_generate_options* options, wisp_on_text on_text, void* user_data,
                                          wisp_generated* generated, wisp_error* error);
 
-/* ---- Training on texts (not in a library that only recommends) -------------------------------------------------- */
+/* ---- Training on texts (in libwisp alone) ----------------------------------------------------------------------- */
 
 /* What one record of a file of texts is: what is protected, as a whole. */
 typedef enum wisp_text_record WISP_ENUM_TYPE {

@@ -1,5 +1,6 @@
-# What cmake --install puts where. Its components are wisp_runtime, wisp_text and wisp_training, each whole for an app that links
-# that library and no other, wisp_program: the program with recipes and models, and wisp_cuda: the kernels of a GPU.
+# What cmake --install puts where. Its components are wisp_runtime, wisp_text and wisp_training, each whole for an app
+# that links that library and no other, wisp_program: the program with recipes and models, and wisp_cuda: the kernels of
+# a GPU.
 #
 #   cmake --install build/release --prefix DIR [--component wisp_runtime]
 #
@@ -26,7 +27,7 @@ install(CODE [[
 # From where a .pc file lies to the prefix.
 file(RELATIVE_PATH wisp_prefix_of_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" wisp_prefix_of_pc "${wisp_prefix_of_pc}")
-# What an archive needs. Named as libraries, not as packages: pkg-config asks for the packages of a shared library's too.
+# What an archive needs, by names of libraries: pkg-config would ask for packages where the shared library is linked too.
 set(wisp_libraries -lhwy -lstdc++ -lm -lpthread)
 if(WISP_CUDA)
   list(APPEND wisp_libraries -ldl)
@@ -60,7 +61,7 @@ if(TARGET wisp_runtime_shared)
 endif()
 list(PREPEND wisp_libraries -lutf8proc)
 if(TARGET wisp_text_shared)
-  wisp_install(text wisp-text "Recommends, embeds, classifies and generates texts with small Transformers, on the device")
+  wisp_install(text wisp-text "Recommends, and embeds, classifies and generates texts, on the device")
 endif()
 if(WISP_TRAINING)
   list(PREPEND wisp_libraries -lsodium -lsqlite3)

@@ -40,7 +40,7 @@ Status CheckOptions(const BatchOptions& options, const kernels::OpTable& ops) {
 }  // namespace
 
 Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, const BatchOptions& options,
-                                                     Backend backend) {
+                                                     Backend backend, kernels::KeptType kept) {
   WISP_RETURN_IF_ERROR(Validate(a));
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* ops, OpsOf(backend));
   WISP_RETURN_IF_ERROR(CheckOptions(options, *ops));
@@ -49,8 +49,8 @@ Result<InferenceMemory> BatchRecommender::PlanMemory(const Architecture& a, cons
   const size_t of_share = AlignedArray<float>::AllocatedBytes(rows * a.width) +
                           AlignedArray<float>::AllocatedBytes(rows * kHeadTile) +
                           AlignedArray<uint64_t>::AllocatedBytes(rows * words) + rows * sizeof(TopK);
-  return InferenceMemory{.activations =
-                             ThreadsOf(options) * (graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kInTurn)),
+  return InferenceMemory{.activations = ThreadsOf(options) *
+                                        (graph.inference_bytes() + graph.cache_bytes(KeptBlocks::kInTurn, 0, kept)),
                          .scores = ThreadsOf(options) * of_share + AlignedArray<uint64_t>::AllocatedBytes(words)};
 }
 
@@ -65,7 +65,8 @@ InferenceMemory BatchRecommender::memory() const {
   if (on_device_ != nullptr) return DeviceBatch::PlanMemory(session_.architecture(), session_.graph().device(), rows_);
   InferenceMemory memory{.scores = taken_by_all_.allocated_bytes()};
   for (const Share& s : shares_) {
-    memory.activations += session_.graph().inference_bytes() + session_.graph().cache_bytes(KeptBlocks::kInTurn);
+    memory.activations +=
+        session_.graph().inference_bytes() + session_.graph().cache_bytes(KeptBlocks::kInTurn, 0, session_.kept());
     memory.scores += s.hidden.allocated_bytes() + s.scores.allocated_bytes() + s.taken.allocated_bytes() +
                      s.tops.capacity() * sizeof(TopK);
   }
@@ -99,7 +100,7 @@ BatchRecommender::BatchRecommender(const Session& session, const BatchOptions& o
   const kernels::Memory& memory = session.graph().device().memory;
   for (size_t w = 0; w < workers_.size(); ++w) {
     shares_.push_back({.buffers = session.graph().AllocateForInference(),
-                       .cache = session.graph().AllocateCache(KeptBlocks::kInTurn),
+                       .cache = session.graph().AllocateCache(KeptBlocks::kInTurn, 0, session.kept()),
                        .hidden = AlignedArray<float>(rows_ * session.architecture().width, memory),
                        .scores = AlignedArray<float>(rows_ * kHeadTile, memory),
                        .taken = AlignedArray<uint64_t>(rows_ * words_, memory)});

@@ -42,7 +42,8 @@ class BatchRecommender {
  public:
   // What it holds beside its session, exact but for small objects; packed_weights is 0. Allocates none of it.
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,
-                                            Backend backend = Backend::kSimd);
+                                            Backend backend = Backend::kSimd,
+                                            kernels::KeptType kept = kernels::KeptType::kFloat);
 
   // Of a session on this device.
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, const BatchOptions& options,

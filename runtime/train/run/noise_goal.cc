@@ -117,9 +117,8 @@ Status FillInNoise(const Architecture& a, const PrivacyGoal& goal, const GoalSha
 Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
     return InvalidArgument(
-        "private training needs either a target epsilon (--epsilon) or a noise multiplier (--noise-multiplier), not "
-        "both and "
-        "not neither");
+        "private training needs either a target epsilon (--epsilon) or a noise multiplier (--noise-multiplier), and "
+        "not both");
   }
   if (goal.epsilon) WISP_RETURN_IF_ERROR(privacy::CheckTarget(*goal.epsilon));
   if (!(goal.delta > 0 && goal.delta < 1)) {

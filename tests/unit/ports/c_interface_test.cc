@@ -281,6 +281,16 @@ TEST_F(CInterface, HalfCache_IsSmallerAndNearlyTheSame) {
     size_t count = 12;
     ASSERT_EQ(wisp_recommend(model, history_, 3, nullptr, top_, &count, &error_), WISP_OK) << error_.message;
     best.emplace_back(top_, top_ + count);
+    const int32_t* histories[] = {history_};
+    const size_t lengths[] = {3};
+    std::vector<wisp_recommendation> in_batch(12);
+    size_t found = 0;
+    ASSERT_EQ(
+        wisp_recommend_batch(model, histories, lengths, 1, nullptr, nullptr, 12, in_batch.data(), &found, &error_),
+        WISP_OK)
+        << error_.message;
+    ASSERT_EQ(found, count);
+    for (size_t i = 0; i < count; ++i) EXPECT_EQ(in_batch[i].score, top_[i].score) << "half_cache " << half;
     wisp_model_close(model);
   }
   EXPECT_LT(bytes[1], bytes[0]);
