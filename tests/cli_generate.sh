@@ -116,6 +116,21 @@ json 'j["privacy"]["mode"] == "mixed-with-base" and 5.2 < j["privacy"]["pure_eps
 expect 0 "add nothing" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --context-before "Note: "
 expect 0 "" "${texts[@]}" "${public[@]}" --ledger t.db --dataset notes --clip 2 --json
 json 'j["privacy"]["mode"] == "aggregate" and abs(j["privacy"]["pure_epsilon_per_draw"] - 1) < 1e-6 and "left_out" not in j'
+# Numbers of texts are private: what is odd about them is told on this device, before the text, and refuses nothing.
+printf '\n \n' >blank.txt
+: >empty.txt
+for none in blank.txt empty.txt; do
+  few=("${of_texts[@]}" "${public[@]}" --max-new-tokens 1 --contexts 4 --private-texts "$none" --dataset none --clip 2)
+  "${few[@]}" --ledger none.db >both 2>&1 || fail "texts of which there is none are refused: $(head -c 300 both)"
+  head -n 1 both | grep -q "no line of $none became a private text.*charged all the same (local only)" ||
+    fail "nobody is told that there is no text: $(head -c 300 both)"
+done
+[ "$(entries none.db)" -gt 0 ] || fail "a text of no private texts was not charged"
+share=("${of_texts[@]}" "${public[@]}" --max-new-tokens 1 --private-texts notes.txt --dataset notes --clip 2)
+expect 0 "2 texts share 5 contexts: .*at most 2 / 5 of the clip.*(local only)" "${share[@]}" --ledger t5.db --contexts 5
+expect 0 "2 texts share 1 context: " "${share[@]}" --ledger t1.db --contexts 1
+expect 0 "" "${share[@]}" --ledger t4.db --contexts 4
+grep -q "share 4" err && fail "texts for half of the contexts are told of: $(cat err)"
 # The statement: what was drawn, from what, and what one record was. The weights were public, and this charge protects none.
 expect 0 "" "$wisp" privacy --ledger t.db --delta 1e-6
 for words in "released: the tokens that were drawn" "one record was: one private text in a prompt: who wrote k of them is protected less" \

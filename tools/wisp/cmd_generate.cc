@@ -55,8 +55,6 @@ Status CheckDecoder(const std::string& path, const ModelFile& file) {
   return InvalidData(path, ": is a recommender, and generate needs a decoder; wisp recommend reads it");
 }
 
-bool IsBlank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
-
 // --prompts: a text for each line that is not blank, shown when all are there.
 Status GenerateAll(const GenerateArguments& a, const Session& session, const text::Tokenizer& tokenizer,
                    OutputFormat format) {

@@ -7,6 +7,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/decoding/private_generator.h"
+#include "runtime/text/unicode.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/private_draws.h"
 
@@ -82,6 +83,21 @@ Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const Priv
   return o;
 }
 
+// Local only, both: how many texts there are is no public number. A refusal would tell others of it.
+void SayIfFewOrMany(const std::string& path, const std::vector<std::string>& lines, uint32_t contexts) {
+  const auto is_text = [](const std::string& line) { return !IsBlank(line) && text::IsUtf8(line); };
+  const auto texts = static_cast<uint64_t>(std::count_if(lines.begin(), lines.end(), is_text));
+  if (texts == 0) {
+    Warn("warning: no line of " + path +
+         " became a private text, so the public context alone is drawn from; what is drawn is charged all the same "
+         "(local only)");
+  } else if (2 * texts < contexts || texts > contexts) {
+    Warn(Counted(texts, "text") + (texts == 1 ? " shares " : " share ") + Counted(contexts, "context") +
+         ": together they move a logit by at most " + std::to_string(texts) + " / " + std::to_string(contexts) +
+         " of the clip; --contexts is best about the number of texts (local only)");
+  }
+}
+
 Json JsonOf(const Generated& made, const Json& cost) {
   return {{"text", made.text},
           {"tokens", made.tokens},
@@ -93,6 +109,8 @@ Json JsonOf(const Generated& made, const Json& cost) {
 }  // namespace
 
 const char* EndedInWords(Ended ended) { return ended == Ended::kLength ? "--max-tokens" : NameOf(ended); }
+
+bool IsBlank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
 
 Result<std::vector<std::string>> ReadLines(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -125,6 +143,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
     contexts = {.texts = texts, .before = a.context_before, .after = a.context_after, .public_text = a.public_text};
   WISP_ASSIGN_OR_RETURN(PrivateGenerator generator, PrivateGenerator::Create(session, tokenizer, options, contexts));
   WISP_RETURN_IF_ERROR(draws.Begin(generator.setup()));
+  if (a.contexts > 0) SayIfFewOrMany(a.private_texts, texts, a.contexts);
   const bool shows = format == OutputFormat::kText;
   bool begun = false;
   const auto show = [&](std::string_view more) {

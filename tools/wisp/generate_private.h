@@ -13,6 +13,9 @@ namespace wisp::tools {
 // of them.
 Result<std::vector<std::string>> ReadLines(const std::string& path);
 
+// Blanks and tabs alone, or nothing.
+bool IsBlank(const std::string& line);
+
 // What ended a text, by the names of this program's options; JSON has those of NameOf.
 const char* EndedInWords(Ended ended);
 
