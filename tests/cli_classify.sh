@@ -42,6 +42,24 @@ json 'j["records"] == 0 and j["records_dropped"] == 400 and j["steps"] == 12 and
 expect 0 "" "${from[@]}" tiny.json --data one.txt --out one.wisp --ledger one.db --threads 1 --json
 json 'j["records"] == 1'
 grep -q "became a record" err && fail "a run with a record is warned of: $(cat err)"
+# How many texts there are is private: that it is far from what is declared is told on this device.
+other="(--num-records-public) (local only)"
+expect 0 "401 texts were read, 200 are declared $other" "${from[@]}" tiny.json --data one.txt --num-records-public 200 \
+  --out other.wisp --ledger other-number.db --threads 1
+head -n 199 train.txt >few.txt
+expect 0 "199 texts were read, 400 are declared $other" "${from[@]}" tiny.json --data few.txt \
+  --out other.wisp --ledger few.db --threads 1 --json
+grep -q "declared" out && fail "a number of texts is shown as if it were public: $(cat out)"
+head -n 200 train.txt >half.txt
+expect 0 "" "${from[@]}" tiny.json --data half.txt --out other.wisp --ledger half.db --threads 1
+grep -q "are declared" err && fail "half of the declared number is told of: $(cat err)"
+# The name says that there is a header, in every command: what a check passes a private run does not refuse.
+cp train.txt bare.tsv
+header="bare.tsv, line 1: the header does not name one column label and one column sentence or text"
+expect 3 "$header" "${from[@]}" tiny.json --data bare.tsv --out other.wisp --ledger bare.db
+expect 3 "$header" "${from[@]}" tiny.json --data bare.tsv --out other.wisp --method ordinary
+expect 3 "$header" "$wisp" classify evaluate --model one.wisp --data bare.tsv
+expect 0 "" "$wisp" classify evaluate --model one.wisp --data bare.tsv --format lines
 (echo "verdict,review"; awk -F '\t' '{ print $1 "," $2 }' train.txt) >columns.csv
 columns=(--data columns.csv --text-column review --label-column verdict)
 expect 0 "" "${from[@]}" tiny.json "${columns[@]}" --out columns.wisp --ledger columns.db

@@ -1,6 +1,6 @@
 // Labelled texts and the vocabulary that turns them into tokens: what a classifier is trained and tested on.
 //
-//   lines   label<TAB>token token ...     no header; also the default where nothing else is recognised
+//   lines   label<TAB>token token ...     no header; also the default where neither name nor first line says another
 //   TSV     a header that names the columns "label" and "sentence" or "text"; no quotes: a tab or a line end ends a
 //           field
 //   CSV     the same with RFC 4180 quotes
@@ -32,7 +32,7 @@ enum class LabelledFormat { kAuto, kLines, kTsv, kCsv };
 Result<LabelledFormat> ParseLabelledFormat(std::string_view name);  // auto, lines, tsv, csv
 
 struct LabelledOptions {
-  // By the name for CSV, by the first line for TSV; with drop_bad by the name alone.
+  // By the name for CSV and TSV, else by the first line, which may be a header of TSV; with drop_bad by the name alone.
   LabelledFormat format = LabelledFormat::kAuto;
   std::string text_column, label_column;  // empty: "sentence" or "text", and "label"
   // For private training, where a refusal would tell of a record: one that is malformed is left out and counted, and

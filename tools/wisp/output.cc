@@ -124,6 +124,13 @@ void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {
                std::string(privacy::ToText(unit)).c_str());
 }
 
+void SayIfOtherNumber(uint64_t texts, uint64_t num_records_public) {
+  if (texts <= 2 * num_records_public && 2 * texts >= num_records_public) return;
+  std::fprintf(stderr, "wisp: %s read, %llu %s declared (--num-records-public) (local only)\n",
+               (Counted(texts, "text") + (texts == 1 ? " was" : " were")).c_str(),
+               static_cast<unsigned long long>(num_records_public), num_records_public == 1 ? "is" : "are");
+}
+
 std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter) {
   return adapter + " is an adapter, used beside its base: wisp " + use + " --model " + base + " --adapter " + adapter +
          "; wisp merge makes one model of both";

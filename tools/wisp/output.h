@@ -76,6 +76,10 @@ std::string AdapterInWords(const std::string& use, const std::string& base, cons
 // Says on standard error what a run on one record is worth; nothing where there may be more.
 void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit);
 
+// Says on standard error that a private run read more than twice, or less than half, of the texts that are declared.
+// Counted on the data.
+void SayIfOtherNumber(uint64_t texts, uint64_t num_records_public);
+
 }  // namespace wisp::tools
 
 #endif  // WISP_TOOLS_WISP_OUTPUT_H_

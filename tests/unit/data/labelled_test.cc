@@ -47,6 +47,7 @@ TEST(Labelled, FaultsNameFileAndLine) {
       {"f.txt", "\n \n", "f.txt: it has no labelled text"},
       {"f.tsv", "sentence\tlabel\nonly text\n", "f.tsv, line 2: 1 fields; allowed are 2, as in the header"},
       {"f.tsv", "sentence\tstars\n", "f.tsv, line 1: the header does not name one column label", LabelledFormat::kTsv},
+      {"f.tsv", "1\ta good film\n", "f.tsv, line 1: the header does not name one column label"},
       {"f.tsv", "text\tlabel\tlabel\n", "f.tsv, line 1: the header", LabelledFormat::kTsv},
       {"f.csv", "text,label\n\"open,1\n", "f.csv, line 2: a quoted field is not closed"},
       {"f.csv", "text,label\na,1,2\n", "f.csv, line 2: 3 fields"},
