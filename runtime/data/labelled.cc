@@ -155,8 +155,8 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
   return OkStatus();
 }
 
-// The format that a name stands for: .csv and .tsv have a header in every run. A private run goes by the name alone: the first line may be a record, and would
-// decide how all others are read.
+// The format that a name stands for: .csv and .tsv have a header in every run. A private run goes by the name alone:
+// the first line may be a record, and would decide how all others are read.
 Result<LabelledFormat> FormatOf(const std::string& name, const LabelledOptions& options) {
   if (options.format != LabelledFormat::kAuto) return options.format;
   if (name.ends_with(".csv")) return LabelledFormat::kCsv;

@@ -28,7 +28,7 @@ def figures():
         ("every-limit-is-passed", "passes_limit", "limit && epsilon > limit->epsilon()", "limit.has_value()",
          "cli_budget.sh"),
     ]) + table("tools/wisp/cmd_classify_train.cc", [
-        ("no-record-kept-quiet", "Run", "if (records_.empty()) WarnOfNoRecord();", "", "cli_classify.sh"),
+        ("no-record-kept-quiet", "ReadData", "if (records_.empty()) WarnOfNoRecord();", "", "cli_classify.sh"),
     ]) + table("tools/wisp/training_run.cc", [
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.sh"),
     ]) + table("tools/wisp/output.cc", [

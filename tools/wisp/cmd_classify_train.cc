@@ -160,7 +160,6 @@ class ClassifyTrainCommand {
     if (!result.ok()) return result.status();
     SayIfAboveTarget(*result, recipe_.goal);
     if (is_private()) SayIfUnlimited(ledger(), recipe_.goal.delta);
-    if (records_.empty()) WarnOfNoRecord();
     if (result->class_of_all_means) WarnOfOneClass(*result->class_of_all_means);
     Print(*result);
     return OkStatus();
@@ -232,6 +231,7 @@ class ClassifyTrainCommand {
     if (is_private()) SayIfOtherNumber(texts.texts.size(), recipe_.options.num_records_public);
     WISP_RETURN_IF_ERROR(Tokenise(texts));
     records_ = RecordsOf(sequences_);
+    if (records_.empty()) WarnOfNoRecord();
     if (sequences_.num_dropped > 0) SayTextsLeftOut(sequences_.num_dropped, sequences_.first_dropped);
     return OkStatus();
   }
@@ -399,8 +399,9 @@ class ClassifyTrainCommand {
 
   void WarnOfNoRecord() const {
     std::fprintf(stderr,
-                 "warning: no line of %s became a record, so the run learned nothing; what it spent stays spent. A "
-                 "record is a text with a label that is one of data.classes of %s\n",
+                 "wisp: no line of %s became a record, a text with a label that is one of data.classes of %s. The run "
+                 "goes on and spends what was asked for: a refusal would tell of the data. Ctrl-C ends it (local "
+                 "only)\n",
                  a_.data.c_str(), a_.recipe.c_str());
   }
 
