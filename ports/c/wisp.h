@@ -136,7 +136,7 @@ typedef struct wisp_open_options {
    * there is enough to do for each. The same scores, to the bit. At most 1024; 0 and 1: the caller's alone. Not with
    * WISP_BACKEND_XNNPACK. Threads that are made sleep between calls. wisp_recommend_batch has its own */
   uint32_t num_threads;
-  int32_t half_cache; /* 1: keys and values as 16-bit floats, scores slightly off; not on a device or Re-Attention */
+  int32_t half_cache; /* 1: keys and values as 16-bit floats, slightly off; not on a device, nor with Re-Attention */
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; called some times for each block */
   void* run_tasks_data;     /* both are used until the model is closed */
   /* NULL: the processor. Where there is no such device the model is opened on the processor: wisp_model_on_device says
