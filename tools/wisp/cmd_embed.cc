@@ -40,8 +40,13 @@ Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
     WISP_ASSIGN_OR_RETURN(const std::vector<std::string> given, TextsGiven(a.texts, a.input));
     WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(model));
     WISP_ASSIGN_OR_RETURN(const uint32_t max_length, tokens.MostOf(a.max_length, model.architecture()));
-    for (const std::string& text : given)
-      WISP_RETURN_IF_ERROR(tokens.Append(text, max_length, texts.emplace_back()).status());
+    for (const std::string& text : given) {
+      const Status read = tokens.Append(text, max_length, texts.emplace_back()).status();
+      if (!read.ok()) {
+        const std::string of_file = a.input.empty() ? "" : a.input + ", ";
+        return Status(read.code(), of_file + "text " + std::to_string(texts.size()) + ": " + read.message());
+      }
+    }
     if (texts.empty()) return InvalidArgument(a.input, ": it has no text, a line for each is needed");
   }
   for (const std::string& ids : a.ids) {

@@ -48,18 +48,6 @@ std::string Device() {
   return (model.empty() ? "" : model + ", ") + std::to_string(sysconf(_SC_NPROCESSORS_ONLN)) + " cores";
 }
 
-// An argument as a shell reads it back.
-std::string Quoted(const std::string& text) {
-  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
-           c == '-' || c == '/';
-  });
-  if (plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 class ReproduceCommand {
  public:
   ReproduceCommand(const ReproduceArguments& arguments, OutputFormat format) : a_(arguments), format_(format) {}
@@ -323,12 +311,13 @@ class ReproduceCommand {
   // As a shell reads it.
   std::string Command(const PlannedRun& planned) const {
     const bool decodes = planned.cell->kind == Kind::kDecode;
-    std::string text = "wisp reproduce " + Quoted(table_.name);
-    if (decodes) text += " --model " + Quoted(FileName(a_.model));
-    if (decodes && !a_.base.empty()) text += " --base " + Quoted(FileName(a_.base));
-    for (const std::string& dataset : a_.public_datasets) text += decodes ? " --public-dataset " + Quoted(dataset) : "";
-    if (planned.cell->kind != Kind::kBench) text += " --data " + Quoted(FileName(a_.data.path));
-    text += " --out " + Quoted(FileName(a_.out)) + " --cell " + Quoted(planned.cell->Name());
+    std::string text = "wisp reproduce " + ShellWord(table_.name);
+    if (decodes) text += " --model " + ShellWord(FileName(a_.model));
+    if (decodes && !a_.base.empty()) text += " --base " + ShellWord(FileName(a_.base));
+    for (const std::string& dataset : a_.public_datasets)
+      text += decodes ? " --public-dataset " + ShellWord(dataset) : "";
+    if (planned.cell->kind != Kind::kBench) text += " --data " + ShellWord(FileName(a_.data.path));
+    text += " --out " + ShellWord(FileName(a_.out)) + " --cell " + ShellWord(planned.cell->Name());
     if (planned.seed) text += " --seed " + std::to_string(*planned.seed);
     return text + " --threads " + std::to_string(Threads());
   }

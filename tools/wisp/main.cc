@@ -241,7 +241,9 @@ class CommandLine {
                   "Recipe of the training, JSON: sets what is not given here, --records too. Required for a classifier")
         ->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
-    AddOptional(c, "--lora", inspect_.lora, "An adapter of this rank trains beside the model")->needs(memory);
+    AddOptional(c, "--lora", inspect_.lora, "An adapter of this rank trains beside the model")
+        ->needs(memory)
+        ->check(CLI::Range(1, 8192));
     c->add_option("--adapter", inspect_.adapter, "An adapter that was trained beside the model, and trains further")
         ->needs(memory);
     c->add_option("--trains", inspect_.trains, "What of the model trains: all, blocks, or of a classifier head")

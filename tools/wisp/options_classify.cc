@@ -19,7 +19,8 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--method", a.method, "dp-fp, phantom, rgp or ordinary, in place of the recipe's");
   c->add_option("--mode", a.mode, "Of dp-fp: aggregate, clipped or paper, in place of the recipe's");
   c->add_option("--trains", a.trains, "all, blocks (no tables) or head, in place of the recipe's");
-  AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which stays as it is");
+  AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which stays as it is")
+      ->check(CLI::Range(1, 8192));
   AddOptional(c, "--max-length", a.max_length,
               "Tokens of a text that are read in training, at most; default: as many as the model reads");
   c->add_flag(
@@ -92,7 +93,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   predict->add_option("--model", a.predict.model, "Classifier file")->required();
   predict->add_option("--adapter", a.predict.adapter, "An adapter that was trained beside it");
   predict->add_option("--text", a.predict.texts, "A text; may be given several times");
-  predict->add_option("--input", a.predict.input, "File of texts, one a line");
+  predict->add_option("--input", a.predict.input, "File of texts, one a line; blank lines are left out");
   AddOptional(predict, "--max-length", a.predict.max_length,
               "Tokens of a text that are read, at most; default: as many as the model reads");
   predict->add_option("--threads", a.predict.threads, "That share the positions of a text; 0: up to 4")

@@ -54,7 +54,8 @@ void AddTrainTexts(CLI::App* c, TrainArguments& a) {
                 "Of fresh weights: a tokenizer.json, a folder with one, or bytes (every byte a token); public");
   c->add_option("--trains", a.trains, "Of a decoder all, or blocks: all but the tables of tokens and positions");
   AddOptional(c, "--lora", a.lora,
-              "Train an adapter of this rank beside --model, in a file of its own, in place of the recipe's");
+              "Train an adapter of this rank beside --model, in a file of its own, in place of the recipe's")
+      ->check(CLI::Range(1, 8192));
   c->add_flag(
       "--recompute-blocks", a.recompute_blocks,
       "Keep of each block its input alone and compute it again: less memory for long texts, more time. Short texts,\n"

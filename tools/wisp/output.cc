@@ -131,9 +131,20 @@ void SayIfOtherNumber(uint64_t texts, uint64_t num_records_public) {
                static_cast<unsigned long long>(num_records_public), num_records_public == 1 ? "is" : "are");
 }
 
+std::string ShellWord(const std::string& text) {
+  const bool plain = !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-' || c == '/';
+  });
+  if (plain) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter) {
-  return adapter + " is an adapter, used beside its base: wisp " + use + " --model " + base + " --adapter " + adapter +
-         "; wisp merge makes one model of both";
+  return adapter + " is an adapter, used beside its base: wisp " + use + " --model " + ShellWord(base) + " --adapter " +
+         ShellWord(adapter) + "; wisp merge makes one model of both";
 }
 
 }  // namespace wisp::tools

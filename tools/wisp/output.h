@@ -70,6 +70,9 @@ void SayTextsLeftOut(uint64_t number, const std::string& first);
 // Of a step, for its line of progress: "loss 1.234", "an empty batch", or nothing where no gradient is taken.
 std::string LossInWords(const JobProgress& progress);
 
+// An argument as a shell reads it back.
+std::string ShellWord(const std::string& text);
+
 // How an adapter that a run wrote is used beside its base, for people. `use`: a command with what it needs besides.
 std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter);
 
