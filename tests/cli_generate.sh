@@ -26,7 +26,7 @@ expect 2 "are for tokens one at a time" "$wisp" bench --what decoder --model bas
 expect 4 "needs a ledger" "${anchored[@]}" --clip 1
 expect 2 "exactly one of --clip (mode anchored)" "${anchored[@]}" --ledger n.db
 expect 2 "exactly one of --lambda (mode mixed)" "${generate[@]}" --ledger n.db
-expect 4 "base model must be public" "${generate[@]}" --base base.wisp --ledger n.db --clip 1
+expect 4 "base model must be public: .*not declared public (--public-dataset 'public texts'; in" "${generate[@]}" --base base.wisp --ledger n.db --clip 1
 expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --temperature 0
 expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --select best
 expect 4 "after mixing" "${anchored[@]}" --ledger n.db --lambda 0.1 --mode mixed --after-mixing top-p
@@ -72,7 +72,7 @@ expect 4 "the budget has room for 0 tokens, and up to 6 are asked for" "${anchor
 [ ! -s out ] || fail "a text was shown without a budget: $(head -c 300 out)"
 [ "$(entries n.db)" = 1 ] || fail "what was refused was charged"
 expect 4 "is of the data set 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --dataset other --clip 1
-expect 4 "is of the data set 'notes', and what is to be charged is 'notes.txt'" "${texts[@]}" "${public[@]}" --ledger n.db --clip 1
+expect 4 "is of the data set 'notes', and what is to be charged is 'notes.txt': .*--dataset 'notes'" "${texts[@]}" "${public[@]}" --ledger n.db --clip 1
 # A line of a file is not all that its user wrote: nobody who does not say so is told that users are protected.
 expect 0 "" "$wisp" privacy --ledger n.db --delta 1e-6
 grep -q "privacy unit: one interaction" out || fail "a ledger of a decoder's records protects something else: $(cat out)"
@@ -95,7 +95,7 @@ expect 0 "1 token charged" "${life[@]}" 1
 expect 0 "" "${life[@]}" 1
 expect 4 "the budget has room for 1 token, and up to 2 are asked for" "${life[@]}" 2
 expect 0 "of the lifetime of 10 tokens, 0 are left" "${life[@]}" 1
-expect 4 "the budget has room for 0 tokens" "${life[@]}" 1
+expect 4 "the lifetime of 10 tokens is used up, all of it is charged to l.db: nothing more was charged" "${life[@]}" 1
 
 # What the draws are worth is said before them.
 "${anchored[@]}" --ledger weak.db --clip 0.1 >both 2>&1 || fail "a small clip is refused: $(head -c 300 both)"

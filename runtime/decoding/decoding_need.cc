@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp {
@@ -39,6 +40,13 @@ std::string Listed(const std::vector<std::string>& names) {
   return text;
 }
 
+bool IsNamed(const std::string& dataset) { return !dataset.empty() && dataset != kUnknownDataset; }
+
+// How a data set that has a name is declared public.
+std::string HowToDeclare(const std::string& dataset) {
+  return " (--public-dataset '" + OneLine(dataset) + "'; in the C interface: public_datasets)";
+}
+
 // Whether draws show what the entry's data set has: it is not public, and the entry protects it too little.
 bool IsShown(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
   if (IsPublic(entry, policy)) return false;
@@ -62,10 +70,14 @@ DecodingNeed NeedOfEntries(std::span<const ProvenanceEntry> provenance, const De
       some_public = true;
       continue;
     }
-    const std::string name = "the run at provenance[" + std::to_string(i) + "]" +
-                             (entry.dataset.empty() ? "" : " (data set '" + entry.dataset + "')");
-    if (const std::string why = WhyNone(entry); !why.empty())
-      return Charge(name + " " + why + ", and its data set is not declared public");
+    const bool named = IsNamed(entry.dataset);
+    const std::string name = "run " + std::to_string(i + 1) + " of the provenance, on " +
+                             (named ? "the data set '" + OneLine(entry.dataset) + "'," : "data that nobody named,");
+    if (const std::string why = WhyNone(entry); !why.empty()) {
+      return Charge(name + " " + why +
+                    (named ? ", and its data set is not declared public" + HowToDeclare(entry.dataset)
+                           : ", and data without a name cannot be declared public"));
+    }
     if (policy.num_records_public > 0 && entry.delta >= 1 / static_cast<double>(policy.num_records_public)) {
       return Charge(name + " states its epsilon at a delta that is not below 1 / " +
                     std::to_string(policy.num_records_public) +
@@ -113,9 +125,10 @@ DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
   // Counts are set when a model is made, by the run of its first entry (model_file.h), and no later one covers them.
   if (!file.provenance().empty() && IsPublic(file.provenance().front(), policy)) return need;
   need.kind = Kind::kCharge;
-  need.reason = "the output bias is exact counts of the training data, which is not declared public";
   const std::string counted = file.provenance().empty() ? "" : file.provenance().front().dataset;
-  AddOnce(need.datasets, counted == kUnknownDataset ? "" : counted);
+  need.reason = "the output bias is exact counts of the training data, which is not declared public" +
+                (IsNamed(counted) ? HowToDeclare(counted) : "");
+  AddOnce(need.datasets, IsNamed(counted) ? counted : "");
   return need;
 }
 

@@ -160,7 +160,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   if (made.ok()) show("");
   if (begun) std::printf("\n");
   draws.SayIfRaised();
-  if (!made.ok()) return made.status();
+  if (!made.ok()) return draws.LifetimeInWords(made.status(), generator.setup(), "token");
   WISP_ASSIGN_OR_RETURN(const Json cost, draws.CostJson(generator.setup()));
   draws.WarnIfUnlimited(cost);
   if (!shows) {

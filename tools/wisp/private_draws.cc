@@ -91,11 +91,16 @@ Result<uint64_t> PrivateDraws::DrawsLeft(const DrawSetup& setup, uint64_t most) 
       limit);
 }
 
-Result<uint64_t> PrivateDraws::LeftOf(const privacy::Mechanism& planned) const {
+Result<uint64_t> PrivateDraws::ChargedOf(const privacy::Mechanism& planned) const {
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger_->Entries());
   uint64_t charged = 0;
   for (const privacy::LedgerEntry& entry : entries)
     if (entry.mechanism.DiffersInStepsOnly(planned)) charged += entry.mechanism.steps();
+  return charged;
+}
+
+Result<uint64_t> PrivateDraws::LeftOf(const privacy::Mechanism& planned) const {
+  WISP_ASSIGN_OR_RETURN(const uint64_t charged, ChargedOf(planned));
   if (charged >= planned.steps()) return 0;
   return ledger_->StepsThatFit(planned.steps() - charged,
                                [&](uint64_t draws) -> Result<std::vector<privacy::ChargeRequest>> {
@@ -183,6 +188,18 @@ Status PrivateDraws::InWords(const Status& refused, const DrawSetup& setup, uint
                         " at delta ", privacy::DoubleText(limit->delta()), "; ",
                         (left == 0 ? "no more draw" : std::to_string(left) + " more would"),
                         (left == 0 ? " fits" : " fit"), ": nothing was charged");
+}
+
+Status PrivateDraws::LifetimeInWords(const Status& refused, const DrawSetup& setup, const char* thing) const {
+  const bool is_charged = ledger_ && setup.cost.kind != DrawCost::Kind::kNothing;
+  const bool has_lifetime = is_charged && p_.lifetime && !p_.lifetime_of_one;
+  if (!has_lifetime || refused.code() != StatusCode::kPrivacyRefused) return refused;
+  WISP_ASSIGN_OR_RETURN(const auto lifetime, ToMechanism(setup.cost, *p_.lifetime, ledger_->adjacency()));
+  WISP_ASSIGN_OR_RETURN(const uint64_t charged, ChargedOf(lifetime));
+  WISP_ASSIGN_OR_RETURN(const uint64_t left, DrawsLeft(setup, 1));
+  if (charged < *p_.lifetime || left > 0) return refused;
+  return PrivacyRefused("the lifetime of ", Counted(*p_.lifetime, thing), " is used up, all of it is charged to ",
+                        p_.ledger, ": nothing more was charged");
 }
 
 Result<DrawGoal> PrivateDraws::Goal() const {

@@ -49,6 +49,8 @@ class PrivateDraws {
   void SayIfRaised() const;
   // A refusal of the ledger, for people. Any other error stays as it is.
   Status InWords(const Status& refused, const DrawSetup& setup, uint64_t draws) const;
+  // The same of a text whose lifetime is used up: it names that, and not the budget. Any other error stays as it is.
+  Status LifetimeInWords(const Status& refused, const DrawSetup& setup, const char* thing) const;
   // Public numbers only: parameters, charges, what the ledger says.
   Result<nlohmann::ordered_json> CostJson(const DrawSetup& setup) const;
   // For people, what CostJson says: what was drawn is a `thing`, "draw" or "token".
@@ -63,6 +65,8 @@ class PrivateDraws {
   Result<DrawGoal> Goal() const;
   // How many more draws the ledger has room for, under the limit that is about to be set; at most `most`.
   Result<uint64_t> DrawsLeft(const DrawSetup& setup, uint64_t most) const;
+  // Draws that are charged already, each at the cost of one that is planned.
+  Result<uint64_t> ChargedOf(const privacy::Mechanism& planned) const;
   // Of `planned` draws, those that are not charged yet and that the limit has room for.
   Result<uint64_t> LeftOf(const privacy::Mechanism& planned) const;
   static void WarnIfWeak(const DrawSetup& setup);

@@ -48,9 +48,12 @@ struct Ledger::Impl {
 
   Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
     if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
-    return PrivacyRefused("ledger '", database.path(), "' is of the data set '", OneLine(there.dataset),
-                          "', and what is to be charged is '", OneLine(dataset),
-                          "': what is spent on one must not be counted for the other");
+    return PrivacyRefused(
+        "ledger '", database.path(), "' is of the data set '", OneLine(there.dataset),
+        "', and what is to be charged is '", OneLine(dataset),
+        "': what is spent on one must not be counted for the other (the same data in a file of another name: "
+        "--dataset '",
+        OneLine(there.dataset), "'; in the C interface: dataset)");
   }
 
   // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and

@@ -31,8 +31,7 @@ Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile
   if (!base.provenance().empty()) {
     const DecodingNeed need = NeedOf(base, {.public_datasets = public_datasets});
     if (need.kind != DecodingNeed::Kind::kFree) {
-      return PrivacyRefused(path, ": the base model must be public: ", need.reason,
-                            "; declare its data set with --public-dataset if it is public");
+      return PrivacyRefused(path, ": the base model must be public: ", need.reason);
     }
   }
   bool same = base.num_items() == model.num_items() && base.has_item_keys() == model.has_item_keys();
