@@ -133,10 +133,6 @@ std::string Differences(const Architecture& of_family, const Architecture& a) {
   return names;
 }
 
-}  // namespace
-
-namespace {
-
 std::vector<const Family*> AllFamilies() {
   return {&BertFamily(), &RobertaFamily(), &DistilBertFamily(), &Gpt2Family(), &LlamaFamily(), &Qwen2Family()};
 }
