@@ -34,8 +34,8 @@ struct Columns {
 }
 
 // Of the rows of one panel those that are asked for, from [rows, kPanelRows] of sums.
-void Store(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel, size_t row, size_t rows,
-           const float* sums) {
+void StoreSums(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel, size_t row, size_t rows,
+               const float* sums) {
   const size_t begin = std::max(panel * kPanelRows, a.first), end = std::min((panel + 1) * kPanelRows, a.first + a.n);
   const bool adds = a.store == kernels::Store::kAdd || !columns.is_first;
   const float* bias = columns.is_first && a.bias_N != nullptr ? a.bias_N + (begin - a.first) : nullptr;
@@ -74,7 +74,7 @@ void MultiplyPanel(const Kernel& kernel, const MultiplyBlocksArgs& a, const Colu
     tile->multiply(t);
     r += tile->rows;
   }
-  Store(a, columns, panel, row, rows, sums);
+  StoreSums(a, columns, panel, row, rows, sums);
 }
 
 // Of one row: as many of the panels [panel, end) as the kernel takes at once, again and again. Returns the first one
@@ -85,7 +85,7 @@ size_t MultiplyLoneRow(const Kernel& kernel, const MultiplyBlocksArgs& a, const 
   alignas(64) float sums[kMostLonePanels * kPanelRows];
   for (; at_once > 0 && panel + at_once <= end; panel += at_once) {
     kernel.blocks.multiply_lone[static_cast<size_t>(a.w.bits)](TileAt(a, columns, panel, x, sums));
-    for (size_t p = 0; p < at_once; ++p) Store(a, columns, panel + p, row, 1, sums + p * kPanelRows);
+    for (size_t p = 0; p < at_once; ++p) StoreSums(a, columns, panel + p, row, 1, sums + p * kPanelRows);
   }
   return panel;
 }

@@ -65,7 +65,7 @@ struct Block {
 };
 
 // C's ragged right edge: `cols` < kPanelWidth columns from a whole tile of products; `t` says where and how.
-void MergeEdge(const float* tile, size_t rows, size_t cols, const TileArgs& t) {
+void MergeEdge(const float* tile, size_t rows, size_t cols, const GemmTileArgs& t) {
   const hn::ScalableTag<float> d;
   const auto scale = hn::Set(d, t.scale);
   for (size_t j = 0; j < cols; j += kTileLanes) {
@@ -92,7 +92,7 @@ struct Strip {
 
 void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   const auto& tiles = kTransposes && p.transposed_a ? kTiles<true> : kTiles<false>;
-  TileArgs t;
+  GemmTileArgs t;
   t.a = strip.a;
   t.lda = strip.lda;
   t.ldc = p.ldc;
@@ -139,7 +139,7 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   if (panel < end) {
     move_to(panel);
     HWY_ALIGN float tile[kTileRows * kPanelWidth];
-    TileArgs edge = t;
+    GemmTileArgs edge = t;
     edge.c = tile;
     edge.ldc = kPanelWidth;
     edge.bias = nullptr;

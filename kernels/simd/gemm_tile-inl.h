@@ -55,7 +55,7 @@ constexpr bool AlwaysPrefetches(size_t rows) {
 }
 
 // One call: kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is b[p * b_panel + k * ldb + j].
-struct TileArgs {
+struct GemmTileArgs {
   const float* a;
   size_t lda;
   const float* b;
@@ -69,12 +69,12 @@ struct TileArgs {
   Prefetch prefetch;
 };
 
-using TileFunction = void (*)(const TileArgs&);
+using TileFunction = void (*)(const GemmTileArgs&);
 
 // Row r of A at inner index k: a[r * lda + k], or a[k * lda + r] when transposed. Every element of C has one
 // accumulator that goes through k in order, whatever the tile: a row's result does not depend on its neighbours.
 template <size_t kRows, size_t kPanels, bool kTransposedA, bool kAsks = false>
-HWY_NOINLINE void MultiplyTile(const TileArgs& t) {
+HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
   using D = hn::ScalableTag<float>;
   using V = hn::Vec<D>;
   const D d;
@@ -167,11 +167,11 @@ constexpr size_t WholeHeight(size_t rows) {
 
 // One panel wide.
 template <size_t kRows, bool kTransposedA>
-void MultiplyRows(const TileArgs& t) {
+void MultiplyRows(const GemmTileArgs& t) {
   constexpr size_t kFirst = WholeHeight(kRows);
   MultiplyTile<kFirst, 1, kTransposedA>(t);
   if constexpr (kFirst < kRows) {
-    TileArgs rest = t;
+    GemmTileArgs rest = t;
     rest.a += kFirst * (kTransposedA ? 1 : t.lda);
     rest.c += kFirst * t.ldc;
     MultiplyRows<kRows - kFirst, kTransposedA>(rest);

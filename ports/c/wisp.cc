@@ -166,7 +166,7 @@ Status OpenModel(const std::string& called, const char* path, const wisp_open_op
   return wisp::ports::Finish(std::move(file), std::move(choice), out);
 }
 
-Result<wisp::RecommendOptions> OptionsOf(const wisp_recommend_options* given, size_t count) {
+Result<wisp::RecommendOptions> RecommendOptionsOf(const wisp_recommend_options* given, size_t count) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.excluded, o.num_excluded));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.candidates, o.num_candidates));
@@ -181,7 +181,7 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
   if (model == nullptr || (history == nullptr && num_history > 0) || out == nullptr || count == nullptr) {
     return InvalidArgument("wisp_recommend: model, out and count must not be NULL, nor history with a num_history");
   }
-  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, *count));
+  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, RecommendOptionsOf(given, *count));
   WISP_ASSIGN_OR_RETURN(const auto top, model->session->Recommend({history, num_history}, options));
   for (size_t i = 0; i < top.size(); ++i) out[i] = {top[i].item, top[i].score};
   *count = top.size();
@@ -222,7 +222,7 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
     return InvalidArgument("wisp_recommend_batch: ", num_histories, " histories with ", count,
                            " items each are too many");
   }
-  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, OptionsOf(given, best_of));
+  WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, RecommendOptionsOf(given, best_of));
   WISP_ASSIGN_OR_RETURN(wisp_batch_options how, wisp::ports::OptionsOf(given_how, "wisp_batch_options"));
   if (given_how == nullptr) how.num_threads = 1;
   model->histories.clear();

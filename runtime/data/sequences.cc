@@ -40,7 +40,7 @@ constexpr int64_t kLatestSecond = 8000000000, kSecondsOfDay = 86400;
 
 // By user in the order of first arrival, then time; equal times keep the file's order.
 template <class Event>
-void SortByUserAndTime(std::vector<Event>& events) {
+void OrderEvents(std::vector<Event>& events) {
   const auto before = [](const Event& a, const Event& b) {
     return a.user != b.user ? a.user < b.user : a.time < b.time;
   };
@@ -288,7 +288,7 @@ std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids)
 
 void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) {
   Sequences& sequences = result.sequences;
-  data::SortByUserAndTime(events_);
+  OrderEvents(events_);
   sequences.items.reserve(events_.size());
   std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // who had the item last
   for (size_t i = 0; i < events_.size(); ++i) {

@@ -14,13 +14,13 @@ constexpr size_t kMaxRows = 1024, kWordBits = 64;
 
 size_t WordsOf(size_t num_items) { return (num_items + kWordBits - 1) / kWordBits; }
 
-void Mark(uint64_t* words, int32_t item) {
+void Take(uint64_t* words, int32_t item) {
   words[static_cast<size_t>(item) / kWordBits] |= uint64_t{1} << (static_cast<size_t>(item) % kWordBits);
 }
-void Unmark(uint64_t* words, int32_t item) {
+void GiveBack(uint64_t* words, int32_t item) {
   words[static_cast<size_t>(item) / kWordBits] &= ~(uint64_t{1} << (static_cast<size_t>(item) % kWordBits));
 }
-bool IsMarked(const uint64_t* words, size_t item) { return (words[item / kWordBits] >> (item % kWordBits) & 1) != 0; }
+bool IsTaken(const uint64_t* words, size_t item) { return (words[item / kWordBits] >> (item % kWordBits) & 1) != 0; }
 
 size_t ThreadsOf(const BatchOptions& options) {
   return options.num_threads == 0 ? DefaultThreads() : options.num_threads;
@@ -128,9 +128,9 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
 
 void BatchRecommender::MarkTakenByAll(const RecommendOptions& options) {
   std::memset(taken_by_all_.data(), options.candidates.empty() ? 0 : 0xff, words_ * sizeof(uint64_t));
-  for (int32_t id : options.candidates) Unmark(taken_by_all_.data(), id);
-  for (int32_t id : options.excluded) Mark(taken_by_all_.data(), id);
-  for (int32_t id : session_.file().retired()) Mark(taken_by_all_.data(), id);
+  for (int32_t id : options.candidates) GiveBack(taken_by_all_.data(), id);
+  for (int32_t id : options.excluded) Take(taken_by_all_.data(), id);
+  for (int32_t id : session_.file().retired()) Take(taken_by_all_.data(), id);
 }
 
 Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
@@ -174,7 +174,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
                 graph.Represent(context, history.last(std::min(history.size(), max_length))), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));
-    for (size_t i = 0; options.seen == SeenItems::kExclude && i < history.size(); ++i) Mark(taken, history[i]);
+    for (size_t i = 0; options.seen == SeenItems::kExclude && i < history.size(); ++i) Take(taken, history[i]);
     share.tops.emplace_back(std::span(call_.best + (first + r) * options.count, std::min(options.count, num_items)));
   }
   for (size_t tile = 0; tile * kHeadTile < num_items; ++tile) {
@@ -182,7 +182,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
     graph.ScoreTile(weights, share.hidden.data(), rows, tile, share.scores.data());
     for (size_t r = 0; r < rows; ++r) {
       const uint64_t* taken = share.taken.data() + r * words_;
-      share.tops[r].OfferAll(id, {share.scores.data() + r * n, n}, [&](size_t item) { return IsMarked(taken, item); });
+      share.tops[r].OfferAll(id, {share.scores.data() + r * n, n}, [&](size_t item) { return IsTaken(taken, item); });
     }
   }
   for (size_t r = 0; r < rows; ++r) {

@@ -36,7 +36,7 @@ constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr, 
                                      {"item_rows", nullptr, &Checkpoint::item_rows},
                                      {"head_releases", nullptr, &Checkpoint::head_releases}};
 
-std::span<const std::byte> BytesOf(const Checkpoint& c, const Slot& slot) {
+std::span<const std::byte> SlotBytes(const Checkpoint& c, const Slot& slot) {
   return slot.floats ? std::as_bytes(std::span(c.*slot.floats)) : std::as_bytes(std::span(c.*slot.indices));
 }
 
@@ -161,7 +161,7 @@ void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std:
   const container::Placement placement = container::Place(arrays);
   std::vector<Offset<schema::SavedArray>> saved;
   for (const Slot& slot : kSlots) {
-    const auto bytes = BytesOf(c, slot);
+    const auto bytes = SlotBytes(c, slot);
     if (bytes.empty()) continue;
     const uint64_t count = bytes.size() / sizeof(float), offset = placement.offsets[saved.size()];
     const auto name = builder.CreateString(slot.name);
@@ -219,7 +219,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, Fi
   }
   std::vector<std::span<const std::byte>> arrays;
   for (const Slot& slot : kSlots) {
-    if (const auto bytes = BytesOf(checkpoint, slot); !bytes.empty()) arrays.push_back(bytes);
+    if (const auto bytes = SlotBytes(checkpoint, slot); !bytes.empty()) arrays.push_back(bytes);
   }
   FlatBufferBuilder builder;
   Build(builder, checkpoint, arrays);

@@ -13,7 +13,7 @@ std::vector<std::string> Copied(const ModelFile& file, TextOf text) {
 }
 
 // What a vector of strings takes that was given its size at once.
-size_t BytesOf(const ModelFile& file, TextOf text) {
+size_t BytesOfTexts(const ModelFile& file, TextOf text) {
   size_t bytes = file.num_items() * sizeof(std::string);
   for (size_t i = 0; i < file.num_items(); ++i) {
     const size_t length = (file.*text)(i).size();
@@ -32,8 +32,8 @@ ItemTexts CopyItemTexts(const ModelFile& file) {
 }
 
 size_t PlanItemTexts(const ModelFile& file) {
-  return (file.has_item_keys() ? BytesOf(file, &ModelFile::item_key) : 0) +
-         (file.has_item_names() ? BytesOf(file, &ModelFile::item_name) : 0);
+  return (file.has_item_keys() ? BytesOfTexts(file, &ModelFile::item_key) : 0) +
+         (file.has_item_names() ? BytesOfTexts(file, &ModelFile::item_name) : 0);
 }
 
 }  // namespace wisp

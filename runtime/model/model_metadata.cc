@@ -256,9 +256,9 @@ Status ReadClassifier(const std::string& name, ModelMetadata& model) {
       return InvalidData(name, ": class_names are given, but it is no classifier");
     return OkStatus();
   }
-  if (stored->tokenizer() > schema::Tokenizer::MAX) {
+  if (stored->tokenizer() > schema::WordTokenizer::MAX) {
     return Unsupported(name, ": classifier.tokenizer is ", static_cast<uint64_t>(stored->tokenizer()),
-                       ", this build knows 0 to ", static_cast<uint64_t>(schema::Tokenizer::MAX));
+                       ", this build knows 0 to ", static_cast<uint64_t>(schema::WordTokenizer::MAX));
   }
   if (!(stored->norm_bound() >= 0 && std::isfinite(stored->norm_bound()))) {
     return InvalidData(name, ": classifier.norm_bound is ", stored->norm_bound(), ", allowed are 0 and above");

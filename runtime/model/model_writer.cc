@@ -160,7 +160,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   Texts class_names;
   if (const std::optional<ClassifierDescription>& c = contents.classifier) {
     classifier_table = schema::CreateClassifier(builder, contents.architecture.head.num_classes, c->norm_bound,
-                                                static_cast<schema::Tokenizer>(c->tokenizer));
+                                                static_cast<schema::WordTokenizer>(c->tokenizer));
     class_names = TextsOrNone(builder, c->class_names);
   }
   schema::ModelBuilder out(builder);

@@ -236,7 +236,7 @@ namespace {
 using Plans = std::vector<privacy::LedgerPlan>;
 using Entries = std::vector<privacy::LedgerEntry>;
 
-bool Trains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
+bool PlanTrains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
 
 // Of the plans that train, the one whose steps are those of the one in force: the first of those at the end that differ
 // in the number of steps alone; of those before the first charge the last, which replaced the others. Null where no
@@ -245,7 +245,7 @@ const privacy::LedgerPlan* PayingPlan(const Plans& plans, const Entries& entries
   const uint64_t first_charge = entries.empty() ? std::numeric_limits<uint64_t>::max() : entries.front().seq;
   const privacy::LedgerPlan* paying = nullptr;
   for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {
-    if (!Trains(*plan)) continue;
+    if (!PlanTrains(*plan)) continue;
     if (paying && !paying->mechanisms.front().mechanism.DiffersInStepsOnly(plan->mechanisms.front().mechanism)) break;
     paying = &*plan;
     if (plan->seq < first_charge) break;
@@ -267,7 +267,7 @@ uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entrie
 const privacy::LedgerPlan* JudgingPlan(const Plans& plans) {
   const privacy::LedgerPlan* judging = nullptr;
   for (const privacy::LedgerPlan& plan : plans) {
-    if (!Trains(plan) && plan.part == privacy::RecordPart::kJudging) judging = &plan;
+    if (!PlanTrains(plan) && plan.part == privacy::RecordPart::kJudging) judging = &plan;
   }
   if (judging && judging->mechanisms.empty()) return nullptr;
   return judging;
@@ -318,7 +318,8 @@ Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
   uint64_t steps = 0;
   for (const privacy::LedgerEntry& e : entries) {
     const bool trained = std::any_of(plans.begin(), plans.end(), [&](const privacy::LedgerPlan& plan) {
-      return Trains(plan) && plan.part == e.part && plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
+      return PlanTrains(plan) && plan.part == e.part &&
+             plan.mechanisms.front().mechanism.DiffersInStepsOnly(e.mechanism);
     });
     steps += trained ? e.mechanism.steps() : 0;
   }

@@ -13,7 +13,7 @@ constexpr char kTuned[] = ", after choosing without a charge: ";  // in a run's 
 constexpr char kRecord[] = ", one record: ";                      // likewise, before it
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
-std::string_view ToText(SamplingDone sampling) {
+std::string_view SamplingText(SamplingDone sampling) {
   switch (sampling) {
     case SamplingDone::kPoisson:
       return "poisson";
@@ -27,7 +27,7 @@ std::string_view ToText(SamplingDone sampling) {
   return "unknown";
 }
 
-std::string_view ToText(NoiseMode mode) { return mode == NoiseMode::kExact ? "exact" : "fast"; }
+std::string_view ModeText(NoiseMode mode) { return mode == NoiseMode::kExact ? "exact" : "fast"; }
 
 const char* ModeInWords(NoiseMode mode) {
   return mode == NoiseMode::kExact ? "integers on a grid, discrete Gaussian: no leak through rounding"
@@ -101,7 +101,7 @@ std::string SetByInWords(Accountant accountant) {
   return "";
 }
 
-std::string_view ToText(LedgerFigures::Basis basis) {
+std::string_view BasisText(LedgerFigures::Basis basis) {
   switch (basis) {
     case LedgerFigures::Basis::kNothing:
       return "nothing";
@@ -140,7 +140,7 @@ void Parts(std::string& text, const PrivacyStatement& s) {
   for (const LedgerFigures::Part& part : s.basis->parts) {
     const bool trains = part.part == RecordPart::kTraining;
     Line(text, trains ? "the records that train" : "the records that judge",
-         EpsilonInWords(part.stated.epsilon, s.delta) + " (" + std::string(ToText(part.basis)) + ")");
+         EpsilonInWords(part.stated.epsilon, s.delta) + " (" + std::string(BasisText(part.basis)) + ")");
     for (const Mechanism& left : part.planned_left)
       Line(text, trains ? "left of the plan to train" : "left of the plan to judge",
            left.Describe() + "; these alone add nothing to the figure");
@@ -238,12 +238,12 @@ void WriteLeft(JsonWriter& json, const std::vector<Mechanism>& planned_left) {
 }
 
 void WriteGround(JsonWriter& json, const LedgerFigures& f) {
-  json.Key("composition").Value(ToText(f.basis));
+  json.Key("composition").Value(BasisText(f.basis));
   if (f.basis == LedgerFigures::Basis::kPlan) WriteLeft(json, f.planned_left);
   if (!f.parts.empty()) {
     json.Key("record_parts").BeginArray();
     for (const LedgerFigures::Part& part : f.parts) {
-      json.BeginObject().Key("part").Value(ToText(part.part)).Key("composition").Value(ToText(part.basis));
+      json.BeginObject().Key("part").Value(ToText(part.part)).Key("composition").Value(BasisText(part.basis));
       WriteEpsilon(json, "epsilon", part.stated.epsilon, part.basis != LedgerFigures::Basis::kNoGuarantee);
       WriteLeft(json, part.planned_left);
       json.EndObject();
@@ -361,7 +361,7 @@ std::string ToText(const PrivacyStatement& s) {
   }
   // Draws add no noise: they are exact random choices.
   if (s.sampling != SamplingDone::kNone)
-    Line(text, "noise mode", std::string(ToText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
+    Line(text, "noise mode", std::string(ModeText(s.noise_mode)) + " (" + ModeInWords(s.noise_mode) + ")");
   if (s.loss_slack > 0)
     Line(text, "distance of the noise drawn from the one accounted for",
          DoubleText(s.loss_slack) + " (log ratio), paid for");
@@ -397,9 +397,9 @@ std::string ToJson(const PrivacyStatement& s) {
   for (const Mechanism& m : s.mechanisms) json.Value(m.ToText());
   json.EndArray();
   json.Key("steps").Value(s.num_steps);
-  json.Key("sampling").Value(ToText(s.sampling));
+  json.Key("sampling").Value(SamplingText(s.sampling));
   json.Key("noise").Value(s.noise == NoiseKind::kReproducible ? "reproducible, no guarantee" : "secure");
-  json.Key("noise_mode").Value(ToText(s.noise_mode));
+  json.Key("noise_mode").Value(ModeText(s.noise_mode));
   json.Key("loss_slack").Value(s.loss_slack);
   json.Key("guarantee");
   guaranteed ? json.Value("differential privacy") : json.Null();

@@ -19,18 +19,18 @@
 namespace wisp::text {
 
 // Numbers of the format: only ever added to.
-namespace option {                     // of the image
-constexpr uint32_t kByteLevel = 1;     // BPE over bytes: byte_ids are the first symbols
-constexpr uint32_t kByteFallback = 2;  // what the model does not know becomes the tokens of its bytes
-constexpr uint32_t kFuseUnknown = 4;   // BPE: neighbours that are unknown become one token
-constexpr uint32_t kIgnoreMerges = 8;  // BPE: a whole word that is a token is taken as it is
-constexpr uint32_t kAll = 15;
+namespace option {                            // of the image
+inline constexpr uint32_t kByteLevel = 1;     // BPE over bytes: byte_ids are the first symbols
+inline constexpr uint32_t kByteFallback = 2;  // what the model does not know becomes the tokens of its bytes
+inline constexpr uint32_t kFuseUnknown = 4;   // BPE: neighbours that are unknown become one token
+inline constexpr uint32_t kIgnoreMerges = 8;  // BPE: a whole word that is a token is taken as it is
+inline constexpr uint32_t kAll = 15;
 }  // namespace option
 
 namespace added {  // of an added token
-constexpr uint32_t kSpecial = 1, kLeftStrip = 2, kRightStrip = 4, kSingleWord = 8, kNormalized = 16;
-constexpr uint32_t kSkipped = 32;  // left out when special tokens are not decoded
-constexpr uint32_t kAll = 63;
+inline constexpr uint32_t kSpecial = 1, kLeftStrip = 2, kRightStrip = 4, kSingleWord = 8, kNormalized = 16;
+inline constexpr uint32_t kSkipped = 32;  // left out when special tokens are not decoded
+inline constexpr uint32_t kAll = 63;
 }  // namespace added
 
 enum class NormalizeKind : uint32_t {

@@ -103,7 +103,7 @@ inline const char *EnumNameNoiseSource(NoiseSource e) {
   return EnumNamesNoiseSource()[index];
 }
 
-enum class Tokenizer : uint8_t {
+enum class WordTokenizer : uint8_t {
   None = 0,
   Whitespace = 1,
   WhitespaceLower = 2,
@@ -111,16 +111,16 @@ enum class Tokenizer : uint8_t {
   MAX = WhitespaceLower
 };
 
-inline const Tokenizer (&EnumValuesTokenizer())[3] {
-  static const Tokenizer values[] = {
-    Tokenizer::None,
-    Tokenizer::Whitespace,
-    Tokenizer::WhitespaceLower
+inline const WordTokenizer (&EnumValuesWordTokenizer())[3] {
+  static const WordTokenizer values[] = {
+    WordTokenizer::None,
+    WordTokenizer::Whitespace,
+    WordTokenizer::WhitespaceLower
   };
   return values;
 }
 
-inline const char * const *EnumNamesTokenizer() {
+inline const char * const *EnumNamesWordTokenizer() {
   static const char * const names[4] = {
     "None",
     "Whitespace",
@@ -130,10 +130,10 @@ inline const char * const *EnumNamesTokenizer() {
   return names;
 }
 
-inline const char *EnumNameTokenizer(Tokenizer e) {
-  if (flatbuffers::IsOutRange(e, Tokenizer::None, Tokenizer::WhitespaceLower)) return "";
+inline const char *EnumNameWordTokenizer(WordTokenizer e) {
+  if (flatbuffers::IsOutRange(e, WordTokenizer::None, WordTokenizer::WhitespaceLower)) return "";
   const size_t index = static_cast<size_t>(e);
-  return EnumNamesTokenizer()[index];
+  return EnumNamesWordTokenizer()[index];
 }
 
 struct MechanismT : public flatbuffers::NativeTable {
@@ -467,7 +467,7 @@ struct ClassifierT : public flatbuffers::NativeTable {
   typedef Classifier TableType;
   uint32_t num_classes = 0;
   double norm_bound = 0.0;
-  wisp::schema::Tokenizer tokenizer = wisp::schema::Tokenizer::None;
+  wisp::schema::WordTokenizer tokenizer = wisp::schema::WordTokenizer::None;
 };
 
 struct Classifier FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -485,8 +485,8 @@ struct Classifier FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   double norm_bound() const {
     return GetField<double>(VT_NORM_BOUND, 0.0);
   }
-  wisp::schema::Tokenizer tokenizer() const {
-    return static_cast<wisp::schema::Tokenizer>(GetField<uint8_t>(VT_TOKENIZER, 0));
+  wisp::schema::WordTokenizer tokenizer() const {
+    return static_cast<wisp::schema::WordTokenizer>(GetField<uint8_t>(VT_TOKENIZER, 0));
   }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
@@ -510,7 +510,7 @@ struct ClassifierBuilder {
   void add_norm_bound(double norm_bound) {
     fbb_.AddElement<double>(Classifier::VT_NORM_BOUND, norm_bound, 0.0);
   }
-  void add_tokenizer(wisp::schema::Tokenizer tokenizer) {
+  void add_tokenizer(wisp::schema::WordTokenizer tokenizer) {
     fbb_.AddElement<uint8_t>(Classifier::VT_TOKENIZER, static_cast<uint8_t>(tokenizer), 0);
   }
   explicit ClassifierBuilder(flatbuffers::FlatBufferBuilder &_fbb)
@@ -528,7 +528,7 @@ inline flatbuffers::Offset<Classifier> CreateClassifier(
     flatbuffers::FlatBufferBuilder &_fbb,
     uint32_t num_classes = 0,
     double norm_bound = 0.0,
-    wisp::schema::Tokenizer tokenizer = wisp::schema::Tokenizer::None) {
+    wisp::schema::WordTokenizer tokenizer = wisp::schema::WordTokenizer::None) {
   ClassifierBuilder builder_(_fbb);
   builder_.add_norm_bound(norm_bound);
   builder_.add_num_classes(num_classes);

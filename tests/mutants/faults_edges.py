@@ -180,7 +180,7 @@ def weights_and_scores():
         ("blocks-of-no-numbers-are-zeros", "QuantiseBlocks", "std::numeric_limits<float>::quiet_NaN()", "0.0f",
          "block_kernels_test:BlockKernels.NumbersThatAreNoneGiveNansInTheirRowAlone"),
     ]) + table("kernels/int8/blocks.cc", [
-        ("later-columns-replace", "Store", "a.store == kernels::Store::kAdd || !columns.is_first",
+        ("later-columns-replace", "StoreSums", "a.store == kernels::Store::kAdd || !columns.is_first",
          "a.store == kernels::Store::kAdd",
          "block_kernels_test:BlockKernels.EveryKernelEqualsPlainLoops"),
     ]) + table("runtime/layers/linear.cc", [

@@ -241,7 +241,7 @@ def offer():
          "{options.excluded, options.excluded}", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("retired-item-recommended-to-many", "",
-         "for (int32_t id : session_.file().retired()) Mark(taken_by_all_.data(), id);",
+         "for (int32_t id : session_.file().retired()) Take(taken_by_all_.data(), id);",
          "", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/decoding/private_recommender.cc", [
         ("retired-item-drawn", "", "excluded.insert(excluded.end(), retired.begin(), retired.end());", "(void)retired;",

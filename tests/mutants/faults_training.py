@@ -291,7 +291,7 @@ def jobs():
          "} if (set_.records.empty() && job_.sequences != nullptr) {", INTERRUPTED + "PrivateRunTrainsOnNobody"),
         ("cancelled-without-a-checkpoint", "AfterStep", "Save(); return Cancelled(", "return Cancelled(",
          INTERRUPTED + "CancelSavesTheStepReachedAndSaysWhatWasCharged"),
-        ("histogram-of-another-ledger", "GoOn", 'if (IsPrivate(job_) && job_.histogram_noise > 0) {', 'if (false) {',
+        ("histogram-of-another-ledger", "GoOn", 'if (IsPrivateJob(job_) && job_.histogram_noise > 0) {', 'if (false) {',
          INTERRUPTED + "CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram"),
         ("no-room-kept-for-the-ledger", "Step", "saved_.GiveUpLedgerRoom()", "false",
          INTERRUPTED + "RoomKeptForTheLedgerIsGivenToIt"),

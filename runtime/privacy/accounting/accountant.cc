@@ -86,12 +86,12 @@ std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
 bool PlainGaussian(const Mechanism& m) { return m.is_gaussian() && m.sampling_probability() == 1; }
 
 // A mechanism in a composition: by itself, or with all its steps composed already.
-struct Part {
+struct PartToCompose {
   Mechanism mechanism;
   std::optional<DiscretePld> composed = {};
 };
 
-std::vector<PldPower> DiscretiseAll(const std::vector<Part>& parts, Direction direction, double step) {
+std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Direction direction, double step) {
   std::vector<PldPower> terms;
   for (const auto& [m, composed] : parts) {
     // A plain Gaussian's steps are one Gaussian with less noise: no power is needed.
@@ -108,7 +108,7 @@ std::vector<PldPower> DiscretiseAll(const std::vector<Part>& parts, Direction di
   return terms;
 }
 
-DiscretePld ComposeParts(const std::vector<Part>& parts, Direction direction) {
+DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction direction) {
   double widest = 0;
   for (const auto& [m, composed] : parts) {
     const LossRange range = RangeOf(m, direction);
@@ -126,7 +126,7 @@ DiscretePld ComposeParts(const std::vector<Part>& parts, Direction direction) {
 // Draws have losses far below those of Gaussian steps and are many: a grid that suits both would be too coarse for
 // them. Each is composed with itself on a grid of its own first.
 DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction direction) {
-  std::vector<Part> parts;
+  std::vector<PartToCompose> parts;
   for (const Mechanism& m : mechanisms) {
     parts.push_back({m});
     if (m.is_gaussian()) continue;

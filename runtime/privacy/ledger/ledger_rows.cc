@@ -270,7 +270,7 @@ LedgerPosition Advance(const LedgerPosition& at, Row& row) {
 std::string UtcNow() {
   std::timespec now{};
   std::tm parts{};
-  char text[32] = "", fraction[16] = "";
+  char text[32] = "", fraction[24] = "";
   if (std::timespec_get(&now, TIME_UTC) == 0 || gmtime_r(&now.tv_sec, &parts) == nullptr) return text;
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
   std::snprintf(fraction, sizeof fraction, ".%06ldZ", now.tv_nsec / 1000);

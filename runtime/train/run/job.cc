@@ -29,7 +29,7 @@ using privacy::StreamPurpose;
 // Accounting for the display takes about 0.2 s a time; this often is enough for a bar that moves.
 constexpr uint64_t kEpsilonDisplays = 20;
 
-bool IsPrivate(const TrainingJob& job) { return IsPrivate(job.training); }
+bool IsPrivateJob(const TrainingJob& job) { return IsPrivate(job.training); }
 
 class JobRun {
  public:
@@ -69,7 +69,7 @@ class JobRun {
       set_.records.assign(job_.records.begin(), job_.records.end());
     }
     result_.num_records = set_.records.size();
-    if (IsPrivate(job_)) {
+    if (IsPrivateJob(job_)) {
       const uint32_t longest = LongestRecord(job_.architecture, job_.training.cut_to);
       // Whether there is one, and whether one is malformed, is told to nobody by a refusal.
       result_.num_dropped =
@@ -92,7 +92,7 @@ class JobRun {
     }
     if (options_.num_steps == 0) return InvalidArgument("neither epochs nor steps are given");
     if (job_.evaluate_every > 0 &&
-        (IsPrivate(job_) ? job_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
+        (IsPrivateJob(job_) ? job_.hold_out != HoldOut::kValidationAndTest : set_.validation.empty())) {
       return InvalidArgument(
           "evaluation during training needs a validation item: set the hold-out to validation_and_test");
     }
@@ -103,13 +103,13 @@ class JobRun {
     WISP_RETURN_IF_ERROR(popularity_.Prepare());
     std::vector<float> weights = StartWeights();
     if (IsPaper(options_)) WISP_RETURN_IF_ERROR(CheckPaperGoal());
-    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
+    if (IsPrivateJob(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
     if (job_.pause_after > 0 && job_.checkpoint_path.empty())
       return InvalidArgument("a run that is to pause after ", job_.pause_after, " steps needs a checkpoint");
     result_.planned_steps = options_.num_steps;
     end_ = StepsOfCall(job_, options_.num_steps, checkpoint ? checkpoint->step : 0);
-    if (IsPrivate(job_)) {
+    if (IsPrivateJob(job_)) {
       WISP_ASSIGN_OR_RETURN(const JobCharges::End end, charges_.Check(checkpoint ? &*checkpoint : nullptr));
       end_ = end.step;
       result_.ended_early = end.early;
@@ -121,7 +121,7 @@ class JobRun {
       WISP_RETURN_IF_ERROR(MakeTrainer(weights));
       trainer_.reset();
     }
-    if (IsPrivate(job_)) WISP_RETURN_IF_ERROR(charges_.Begin());
+    if (IsPrivateJob(job_)) WISP_RETURN_IF_ERROR(charges_.Begin());
     WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
     popularity_.Use(popularity);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
@@ -132,7 +132,7 @@ class JobRun {
   // Those records alone that the charges will be for.
   Status TakePart() {
     const PrivateTraining& p = job_.training.privacy;
-    if (!IsPrivate(job_) || p.ledger == nullptr || p.part == privacy::RecordPart::kAll) return OkStatus();
+    if (!IsPrivateJob(job_) || p.ledger == nullptr || p.part == privacy::RecordPart::kAll) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto split, p.ledger->TheSplit());
     if (!split)
       return InvalidArgument("the run is to read the part '", std::string(ToText(p.part)),
@@ -155,10 +155,10 @@ class JobRun {
       constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
       WISP_RETURN_IF_ERROR(saved_.Reserve(
           {.path = job_.checkpoint_path,
-           .every = job_.checkpoint_every > 0 || IsPrivate(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
+           .every = job_.checkpoint_every > 0 || IsPrivateJob(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
            .bytes = floats + Optimizer::PlanBytes(options_.optimizer, trained) + indices + releases + kBeside}));
     }
-    if (!IsPrivate(job_)) return OkStatus();
+    if (!IsPrivateJob(job_)) return OkStatus();
     const uint64_t charges = end_ / std::max(1u, options_.privacy.steps_per_charge) + 1;
     const uint64_t parts = ReleasesHead(options_) && HasGradients(options_) ? 2 : 1;
     return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1);
@@ -166,7 +166,7 @@ class JobRun {
 
   // The histogram was released once: what is said of it must be what was charged then.
   Status CheckHistogram(const Checkpoint& checkpoint) const {
-    if (!IsPrivate(job_)) return OkStatus();
+    if (!IsPrivateJob(job_)) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, options_.privacy.ledger->Entries());
     for (const privacy::LedgerEntry& e : entries) {
       if (e.run != checkpoint.run_id || e.purpose != "item popularity") continue;
@@ -180,7 +180,7 @@ class JobRun {
 
   // A run that goes on has what was released before its first step, paid for, in the checkpoint.
   Status GoOn(const Checkpoint& checkpoint, std::span<const float> weights) {
-    if (IsPrivate(job_) && job_.histogram_noise > 0) {
+    if (IsPrivateJob(job_) && job_.histogram_noise > 0) {
       WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
     }
     WISP_RETURN_IF_ERROR(CheckHistogram(checkpoint));
@@ -190,7 +190,7 @@ class JobRun {
     if (!result_.ended_early.empty()) trainer_->EndAt(std::max(end_, checkpoint.step));
     result_.resumed_from = checkpoint.step;
     saved_.Found(checkpoint.step);
-    return IsPrivate(job_) ? charges_.Begin() : OkStatus();
+    return IsPrivateJob(job_) ? charges_.Begin() : OkStatus();
   }
 
   Status MakeTrainer(std::span<const float> weights) {
@@ -223,7 +223,7 @@ class JobRun {
     first.re_attention = ReAttention::kOff;
     const size_t given = job_.start_weights.size(), all = FlatSize(ParametersOf(a)),
                  base = FlatSize(ParametersOf(first));
-    if (job_.shrink_rows && (given == 0 || !IsPrivate(job_) || job_.training.optimizer.kind == OptimizerKind::kSgd))
+    if (job_.shrink_rows && (given == 0 || !IsPrivateJob(job_) || job_.training.optimizer.kind == OptimizerKind::kSgd))
       return InvalidArgument("shrinking rows (shrink_rows) is for private runs with Adam that start from a model");
     if (const auto& of_base = job_.training.base; !of_base.empty()) {
       WISP_RETURN_IF_ERROR(ValidateBase(a, job_.training));
@@ -240,7 +240,7 @@ class JobRun {
   // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled
   // records is once over those that there are.
   double NumRecords() const {
-    const bool poisson = IsPrivate(job_) || options_.sampling == Sampling::kPoisson;
+    const bool poisson = IsPrivateJob(job_) || options_.sampling == Sampling::kPoisson;
     const bool declared = poisson && job_.training.num_records_public != 0;
     return declared ? job_.training.num_records_public : static_cast<double>(set_.records.size());
   }
@@ -280,7 +280,7 @@ class JobRun {
 
   // What the ledger has charged to this run; nothing when the noise can be repeated.
   Result<std::optional<double>> EpsilonSoFar() {
-    if (!IsPrivate(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
+    if (!IsPrivateJob(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
     WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated,
                           privacy::StateRun(*options_.privacy.ledger, trainer_->run(), result_.length(), delta));
@@ -290,10 +290,10 @@ class JobRun {
 
   // One step. Where the disk has no more room for the charge, it gets what was kept for that.
   Result<StepReport> Step() {
-    const uint64_t written = IsPrivate(job_) ? options_.privacy.ledger->num_written() : 0;
+    const uint64_t written = IsPrivateJob(job_) ? options_.privacy.ledger->num_written() : 0;
     auto report = trainer_->Step();
     const auto was_paid = [&] { return options_.privacy.ledger->num_written() != written; };
-    if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivate(job_) && !was_paid() &&
+    if (!report.ok() && report.status().code() == StatusCode::kIo && IsPrivateJob(job_) && !was_paid() &&
         trainer_->CheckDevice().ok() && saved_.GiveUpLedgerRoom()) {
       report = trainer_->Step();
     }
@@ -305,7 +305,7 @@ class JobRun {
     while (trainer_->step() < end_) {
       const auto report = Step();
       if (!report.ok()) {
-        if (!IsPrivate(job_)) return report.status();
+        if (!IsPrivateJob(job_)) return report.status();
         Save();
         // Somebody else spent what this run had room for: it is what it has paid for.
         if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
@@ -331,7 +331,7 @@ class JobRun {
     result_.options.base = {};  // the caller's
     result_.class_of_all_means = trainer_->class_of_all_means();
     result_.norm_bound = trainer_->inference_input().norm_bound;
-    if (IsPrivate(job_)) {
+    if (IsPrivateJob(job_)) {
       result_.mechanisms = overheads_;
       WISP_ASSIGN_OR_RETURN(const auto steps, trainer_->privacy_plan().Mechanisms(result_.num_steps));
       result_.mechanisms.insert(result_.mechanisms.end(), steps.begin(), steps.end());

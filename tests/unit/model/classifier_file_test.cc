@@ -125,7 +125,8 @@ TEST(ClassifierFile, LiesAreRefused) {
          m.classifier->num_classes = 4;
          m.class_names.emplace_back("new");
        }},
-      {"tokenizer is 3", [](ModelT& m) { m.classifier->tokenizer = schema::Tokenizer(3); }, StatusCode::kUnsupported},
+      {"tokenizer is 3", [](ModelT& m) { m.classifier->tokenizer = schema::WordTokenizer(3); },
+       StatusCode::kUnsupported},
       {"norm_bound is -1", [](ModelT& m) { m.classifier->norm_bound = -1; }},
       {"norm_bound is inf", [](ModelT& m) { m.classifier->norm_bound = INFINITY; }},
       {"norm_bound is ", [](ModelT& m) { m.classifier->norm_bound = NAN; }},
