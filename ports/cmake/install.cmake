@@ -51,7 +51,8 @@ function(wisp_install name file description)
   list(JOIN wisp_libraries " " wisp_libraries)
   configure_file(ports/cmake/wisp.pc.in ${wisp_generated}/${file}.pc @ONLY)
   install(FILES ${wisp_generated}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
-  install(FILES ports/c/wisp.h ports/c/wisp_embed.h ports/c/wisp_life.h ports/c/wisp_text.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp COMPONENT ${component})
+  install(FILES ports/c/wisp.h ports/c/wisp_embed.h ports/c/wisp_life.h ports/c/wisp_text.h ports/cpp/wisp.hpp
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp COMPONENT ${component})
   install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT ${component})
 endfunction()
 

@@ -1,0 +1,32 @@
+# What tests/cpp.sh and tests/amalgamation.sh run, sourced after shell.sh.
+golden=$root/tests/golden/hugging_face
+
+# An encoder, a classifier and a decoder of a few random weights, and a log of 300 guests: e.wisp, c.wisp, g.wisp, log.db.
+cpp_models() {
+  cp -r "$golden/bert" encoder && cp "$golden/bert_classes/vocab.txt" encoder/ && rm -f encoder/tokenizer.json
+  expect 0 "" "$wisp" convert encoder --out e.wisp --pooling mean --dataset "public texts"
+  printf 'sentence\tlabel\n' >train.tsv
+  for i in $(seq 20); do printf 'word5 word%d\t%d\n' $((7 + i % 2 * 23)) $((i % 2)); done >>train.tsv
+  echo '{"name": "tiny", "training": {"method": "ordinary", "epochs": 1, "expected_batch": 10, "num_records_public": 20,
+    "optimizer": {"kind": "adamw", "learning_rate": 0.01}}, "data": {"classes": ["bad", "good"]}}' >r.json
+  expect 0 "" "$wisp" classify train --recipe r.json --base e.wisp --data train.tsv --threads 1 --out c.wisp
+  cp -r "$golden/gpt2" decoder
+  python3 "$root/tests/small_decoder.py" decoder "$root/tests/golden/tokenizers/gpt2.json"
+  expect 0 "" "$wisp" convert decoder --out g.wisp --dataset "public texts"
+  expect 0 "" "$wisp" synth --out log.db --population device --users 300 --seed 7
+}
+
+# cpp_runs APP LIBRARY: every function that the library has.
+cpp_runs() {
+  local arguments=("$root/models/cafe.wisp")
+  [ "$2" = wisp-runtime ] || arguments+=("$work/e.wisp" "$work/c.wisp" "$work/g.wisp")
+  rm -rf life && mkdir life
+  [ "$2" = wisp ] && arguments+=("$work/log.db" "$work/life")
+  expect 0 "" "$1" "${arguments[@]}"
+}
+
+# snippets PAGE LANGUAGE NAME: each block of that language as NAME_1.cc, NAME_2.cc, ...
+snippets() {
+  awk -v language="$2" -v name="$3" '$0 == "```" language { on = 1; file = name "_" ++count ".cc"; next }
+    /^```$/ { on = 0 } on { print >file } END { exit count == 0 }' "$1" || fail "${1#"$root/"} has no $2"
+}
