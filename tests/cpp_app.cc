@@ -1,9 +1,9 @@
-// Every function of wisp.hpp once, over real models: with the results of the C interface beside them, and what is refused.
+// Every function of wisp.hpp once, over real models, with results of the C interface beside them; and what is refused.
 // Built against a library, or against the amalgamation. Prints what it recommends, scores to the bit.
 //
-//   cpp_app CAFE.wisp                                             what the library that only recommends has
-//   cpp_app CAFE.wisp ENCODER CLASSIFIER DECODER                  WITH_TEXT
-//   cpp_app CAFE.wisp ENCODER CLASSIFIER DECODER LOG.db FOLDER    WITH_TRAINING: writes ledgers and models to the folder
+//   cpp_app CAFE.wisp                                           what the library that only recommends has
+//   cpp_app CAFE.wisp ENCODER CLASSIFIER DECODER                WITH_TEXT
+//   cpp_app CAFE.wisp ENCODER CLASSIFIER DECODER LOG.db FOLDER  WITH_TRAINING: writes ledgers and models to the folder
 #include <wisp.hpp>
 
 #include <cmath>

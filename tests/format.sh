@@ -5,7 +5,7 @@
 set -uo pipefail
 cd "${1:-$(dirname "$0")/..}"
 command -v clang-format >/dev/null || { echo "not checked: there is no clang-format (tools/dev setup installs it)"; exit 77; }
-mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.c' 2>/dev/null | grep -v '/generated/')
+mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.hpp' '*.c' 2>/dev/null | grep -v '/generated/')
 [ ${#sources[@]} -gt 0 ] || { echo "not checked: this is no checkout of git"; exit 77; }
 faults=$(
   clang-format --dry-run --Werror "${sources[@]}" 2>&1 | sed -nE 's/^([^:]+:[0-9]+):.*error:.*/\1: laid out otherwise/p' | sort -u

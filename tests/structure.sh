@@ -7,7 +7,7 @@ breaches=0
 breach() { echo "$*"; breaches=$((breaches + 1)); }
 
 sources() {  # FOLDER... [-maxdepth N]
-  find "$@" \( -name '*.h' -o -name '*.cc' -o -name '*.c' \) -not -path '*/generated/*' 2>/dev/null | sort
+  find "$@" \( -name '*.h' -o -name '*.hpp' -o -name '*.cc' -o -name '*.c' \) -not -path '*/generated/*' 2>/dev/null | sort
 }
 
 # folder -> what its files may include of ours, as an extended regular expression. With `top`, files below its folders are

@@ -6,8 +6,8 @@
 //   for (const wisp_recommendation& r : session.Recommend(10)) std::cout << model.Name(r.item) << "\n";
 //
 // Everything is inline and calls wisp.h alone: what is not used asks for no symbol. Structs of options and results are
-// those of wisp.h; Init makes them. Threads: as in wisp.h. What fails throws Error. What a callback throws ends the call
-// and comes out of it.
+// those of wisp.h; Init makes them. Threads: as in wisp.h. What fails throws Error. What a callback throws ends the
+// call and comes out of it.
 #ifndef WISP_PORTS_CPP_WISP_HPP_
 #define WISP_PORTS_CPP_WISP_HPP_
 
