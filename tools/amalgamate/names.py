@@ -51,7 +51,7 @@ def angles_end(code, at):
         if code[i] in CLOSING:
             i = group_end(code, i)
             continue
-        if code[i] in (";", "=", "&&", "||") and depth == 1 and code[i] == ";":
+        if code[i] == ";":
             return at
         depth += (code[i] == "<") - (code[i] == ">")
         i += 1
@@ -111,7 +111,7 @@ def declarators(s):
     while i < len(s):
         token = s[i]
         before = s[i - 1] if i else ""
-        if isinstance(token, str) and token == "operator":
+        if token == "operator":
             return names
         if token == "<" and WORD.fullmatch(before if isinstance(before, str) else ""):
             i = max(i + 1, angles_end(s, i))
@@ -119,7 +119,7 @@ def declarators(s):
         if token in WITH_ARGUMENTS and i + 1 < len(s) and s[i + 1] == "(":
             i = group_end(s, i + 1)
             continue
-        ends = isinstance(token, tuple) or token in ("(", "=", "[", ":", ",") or i == len(s)
+        ends = isinstance(token, tuple) or token in ("(", "=", "[", ":", ",")
         if ends and not value:
             if token == "(" and s[i + 1] == "*":  # a pointer to functions
                 return names + [word for word, end in zip(s[i + 2:i + 5], s[i + 3:i + 6])
