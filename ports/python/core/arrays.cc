@@ -1,0 +1,32 @@
+#include "ports/python/core/arrays.h"
+
+namespace wisp_python {
+namespace {
+
+// Looked up once, and kept as long as the process lives: what a destructor would release is gone by then.
+struct NumPy {
+  nb::object empty, types[3];
+};
+
+const NumPy& Get() {
+  static const NumPy* const numpy = [] {
+    const nb::module_ module = nb::module_::import_("numpy");
+    auto* const made = new NumPy{module.attr("empty"), {}};
+    const char* names[] = {"int32", "float32", "int64"};
+    for (int i = 0; i < 3; ++i) made->types[i] = module.attr("dtype")(names[i]);
+    return made;
+  }();
+  return *numpy;
+}
+
+}  // namespace
+
+nb::object Empty(nb::handle shape, ArrayType type) {
+  const NumPy& numpy = Get();
+  PyObject* const arguments[] = {shape.ptr(), numpy.types[static_cast<int>(type)].ptr()};
+  PyObject* const made = PyObject_Vectorcall(numpy.empty.ptr(), arguments, 2, nullptr);
+  if (made == nullptr) throw nb::python_error();
+  return nb::steal(made);
+}
+
+}  // namespace wisp_python

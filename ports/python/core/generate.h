@@ -1,0 +1,52 @@
+// What generating takes and gives, for texts that are charged and texts that are not.
+#ifndef WISP_PORTS_PYTHON_CORE_GENERATE_H_
+#define WISP_PORTS_PYTHON_CORE_GENERATE_H_
+
+#include <optional>
+#include <vector>
+
+#include "ports/python/core/model.h"
+
+namespace wisp_python {
+
+class GenerateArguments {
+ public:
+  GenerateArguments(Dict given, const char* called);
+  const wisp_generate_options& options() const { return options_; }
+  Options& given() { return given_; }
+  void End() const { given_.End(); }
+
+ private:
+  Options given_;
+  std::vector<const char*> stop_;
+  wisp_generate_options options_ = WISP_INIT(wisp_generate_options);
+};
+
+// A function of Python that is told what is new; False from it ends the text. What it raises ends the text, too, and is
+// raised again behind the call; so does Ctrl-C. It is called without the GIL.
+class Listener {
+ public:
+  explicit Listener(nb::object on_text) : on_text_(std::move(on_text)) {}
+  static int32_t OnText(void* self, const char* text, size_t num_bytes) {
+    return static_cast<Listener*>(self)->Say(-1, text, num_bytes);
+  }
+  static int32_t OnBatchText(void* self, size_t prompt, const char* text, size_t num_bytes) {
+    auto* const listener = static_cast<Listener*>(self);
+    return listener->raised_ ? 0 : listener->Say(static_cast<int64_t>(prompt), text, num_bytes);
+  }
+  void Rethrow() {
+    if (raised_) throw std::move(*raised_);
+  }
+
+ private:
+  int32_t Say(int64_t prompt, const char* text, size_t num_bytes);
+
+  nb::object on_text_;
+  std::optional<nb::python_error> raised_;
+};
+
+Dict GeneratedOf(const wisp_generated& generated);
+
+}  // namespace wisp_python
+
+#endif  // WISP_PORTS_PYTHON_CORE_GENERATE_H_

@@ -1,0 +1,122 @@
+// Handles of the library in Python: one thread at a time uses one, whichever threads call.
+//
+//   class Recommender { std::shared_ptr<Model> model; };      close() lets go of it, a call that runs keeps it
+//   const InUse model(self.model);                            waits for another thread's call, without the GIL
+//   const wisp_code code = WithoutGil([&] { return wisp_recommend(model.get(), ...); });
+#ifndef WISP_PORTS_PYTHON_CORE_HANDLE_H_
+#define WISP_PORTS_PYTHON_CORE_HANDLE_H_
+
+#include <nanobind/nanobind.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "ports/python/core/errors.h"
+
+namespace wisp_python {
+
+// Lets other threads of Python run while the library computes.
+template <class Work>
+auto WithoutGil(Work&& work) {
+  nb::gil_scoped_release released;
+  return work();
+}
+
+// What one thread at a time may enter.
+struct Door {
+  std::timed_mutex mutex;
+  std::atomic<std::thread::id> inside{};
+};
+
+// Holds a door. The GIL is held before and after; it is released while another thread is waited for, and Ctrl-C ends
+// the wait. A call from within a callback of the same handle is an error: the library is not entered twice.
+class Use {
+ public:
+  explicit Use(Door& door) : door_(&door) {
+    if (!door.mutex.try_lock()) {
+      if (door.inside.load() == std::this_thread::get_id())
+        Raise(WISP_INVALID_ARGUMENT, "this object is in use by the call whose callback this is; call it afterwards");
+      while (!WithoutGil([&] { return door.mutex.try_lock_for(std::chrono::milliseconds(50)); }))
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+    door.inside = std::this_thread::get_id();
+  }
+  Use(Use&& other) noexcept : door_(std::exchange(other.door_, nullptr)) {}
+  Use(const Use&) = delete;
+  Use& operator=(const Use&) = delete;
+  Use& operator=(Use&&) = delete;
+  ~Use() {
+    if (door_ == nullptr) return;
+    door_->inside = std::thread::id();
+    door_->mutex.unlock();
+  }
+
+ private:
+  Door* door_;
+};
+
+// A buffer of Python's that is held; released with the GIL held.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  ~Buffer() { Release(); }
+
+  // Whether the object has a buffer of that kind; no exception is left set.
+  bool Take(nb::handle object, int flags) {
+    Release();
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) == 0) return held_ = true;
+    PyErr_Clear();
+    return false;
+  }
+  void Release() {
+    if (std::exchange(held_, false)) PyBuffer_Release(&view_);
+  }
+  const Py_buffer& view() const { return view_; }
+
+ private:
+  Py_buffer view_{};
+  bool held_ = false;
+};
+
+// A handle of the C interface, closed with the last that holds it. `memory` outlives it.
+template <class Opaque, void (*Close)(Opaque*)>
+class Handle : public Door {
+ public:
+  Handle() = default;
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { Close(handle_); }
+
+  Opaque* get() const { return handle_; }
+  Opaque** out() { return &handle_; }
+
+  // What a model in memory lies in: the caller's, or a copy that starts on 64 bytes.
+  Buffer memory;
+  std::vector<char> copy;
+
+ private:
+  Opaque* handle_ = nullptr;
+};
+
+// A handle that this thread uses, for as long as this lives.
+template <class Held>
+class InUse {
+ public:
+  explicit InUse(std::shared_ptr<Held> held) : held_(std::move(held)), use_(*held_) {}
+  auto* get() const { return held_->get(); }
+
+ private:
+  std::shared_ptr<Held> held_;
+  Use use_;
+};
+
+}  // namespace wisp_python
+
+#endif  // WISP_PORTS_PYTHON_CORE_HANDLE_H_

@@ -1,0 +1,78 @@
+// An open model of recommendations, as Python holds it; shared by what draws from it (private.cc).
+#ifndef WISP_PORTS_PYTHON_CORE_MODEL_H_
+#define WISP_PORTS_PYTHON_CORE_MODEL_H_
+
+#include <memory>
+
+#include <wisp/wisp_life.h>
+#include <wisp/wisp_text.h>
+
+#include "ports/python/core/arguments.h"
+#include "ports/python/core/handle.h"
+
+namespace wisp_python {
+
+using Model = Handle<wisp_model, wisp_model_close>;
+using TextHandle = Handle<wisp_text_model, wisp_text_close>;
+
+// The handle of an object that Python may have closed.
+template <class Shared>
+const Shared& Opened(const Shared& handle, const char* what) {
+  if (handle == nullptr) RaiseClosed(what);
+  return handle;
+}
+
+class Recommender {
+ public:
+  std::shared_ptr<Model> model;
+  const std::shared_ptr<Model>& opened() const { return Opened(model, "Recommender"); }
+};
+
+class TextModel {
+ public:
+  std::shared_ptr<TextHandle> model;
+  const std::shared_ptr<TextHandle>& opened() const { return Opened(model, "TextModel"); }
+};
+
+// Python's arguments of opening, and what they point into.
+class OpenArguments {
+ public:
+  OpenArguments(Dict given, const char* called);
+  const char* path() const { return path_; }
+  const wisp_open_options& options() const { return options_; }
+  // To be called after opening: gives `verified` back to the caller's bytearray.
+  void Finish() const;
+
+ private:
+  Options given_;
+  const char* path_ = nullptr;
+  wisp_open_options options_ = WISP_INIT(wisp_open_options);
+  wisp_device device_ = WISP_INIT(wisp_device);
+  wisp_verified verified_{};
+  Buffer kept_;
+};
+
+// The device of a dict's "device", "device_module", "arithmetic" and "device_bytes"; null where none is named.
+const wisp_device* DeviceOf(Options& given, wisp_device& device);
+
+// exclude, candidates and allow_seen of a call.
+class RecommendArguments {
+ public:
+  RecommendArguments(nb::handle exclude, nb::handle candidates, bool allow_seen);
+  const wisp_recommend_options* options() const { return &options_; }
+
+ private:
+  Items exclude_, candidates_;
+  wisp_recommend_options options_ = WISP_INIT(wisp_recommend_options);
+};
+
+void BindRecommender(nb::module_& module);
+void BindTexts(nb::module_& module);
+void BindLog(nb::module_& module);
+void BindTraining(nb::module_& module);
+void BindLife(nb::module_& module);
+void BindPrivate(nb::module_& module);
+
+}  // namespace wisp_python
+
+#endif  // WISP_PORTS_PYTHON_CORE_MODEL_H_

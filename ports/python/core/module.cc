@@ -1,0 +1,15 @@
+// wisp._core: the C interface for Python. What people call is in ports/python/wisp.
+#include "ports/python/core/model.h"
+
+NB_MODULE(_core, module) {
+  module.doc() = "The C interface of wisp for Python. Use the package wisp.";
+  module.def(
+      "version", [] { return nanobind::str(wisp_version()); }, "The library's version.");
+  wisp_python::BindErrors(module);
+  wisp_python::BindRecommender(module);
+  wisp_python::BindTexts(module);
+  wisp_python::BindLog(module);
+  wisp_python::BindTraining(module);
+  wisp_python::BindLife(module);
+  wisp_python::BindPrivate(module);
+}

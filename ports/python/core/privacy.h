@@ -1,0 +1,70 @@
+// What calls that spend have in common: the unit, the ledger's anchor, progress, texts of any length.
+#ifndef WISP_PORTS_PYTHON_CORE_PRIVACY_H_
+#define WISP_PORTS_PYTHON_CORE_PRIVACY_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ports/python/core/model.h"
+
+namespace wisp_python {
+
+// "unit": 'user', 'session', 'day' or 'interaction'.
+wisp_unit UnitOf(Options& given);
+
+// An object of Python with read() -> bytes and write(bytes). What it raises is raised behind the call.
+class Anchor {
+ public:
+  // None: no anchor.
+  explicit Anchor(nb::object object);
+  Anchor(const Anchor&) = delete;
+  Anchor& operator=(const Anchor&) = delete;
+
+  const wisp_anchor* anchor() const { return object_.is_none() ? nullptr : &anchor_; }
+  void Rethrow() {
+    if (raised_) throw std::move(*std::exchange(raised_, std::nullopt));
+  }
+
+ private:
+  static int Read(void* self, uint8_t* bytes, size_t capacity, size_t* length);
+  static int Write(void* self, const uint8_t* bytes, size_t length);
+  template <class Work>
+  int Guarded(Work&& work);
+
+  nb::object object_;
+  wisp_anchor anchor_ = WISP_INIT(wisp_anchor);
+  std::optional<nb::python_error> raised_;
+};
+
+// A function of Python that is told how far a run is, (step, num_steps, loss, epsilon); False from it stops the run.
+// What it raises stops the run too, and so does Ctrl-C: both are raised behind the call, with the library's sentence
+// about what is spent as a note.
+class Progress {
+ public:
+  explicit Progress(nb::object function) : function_(std::move(function)) {}
+  static int OnProgress(const wisp_progress* progress, void* self);
+  void Rethrow(wisp_code code, const wisp_error& error);
+
+ private:
+  nb::object function_;
+  std::optional<nb::python_error> raised_;
+};
+
+// A str that the C interface gives as far as there is room; asked again where the first room was too small.
+template <class Ask>
+nb::str GiveText(Ask&& ask) {
+  std::string text(4096, '\0');
+  while (true) {
+    size_t needed = 0;
+    wisp_error error;
+    const wisp_code code = WithoutGil([&] { return ask(text.data(), text.size(), &needed, &error); });
+    Check(code, error);
+    if (needed <= text.size()) return nb::str(text.c_str());
+    text.resize(needed);
+  }
+}
+
+}  // namespace wisp_python
+
+#endif  // WISP_PORTS_PYTHON_CORE_PRIVACY_H_

@@ -1,0 +1,27 @@
+"""The programs of docs/python.md, as they stand, one after the other in a folder with the shipped model."""
+
+import re
+import shutil
+import subprocess
+import sys
+
+from conftest import CAFE, ROOT
+
+BLOCKS = re.findall(r"^```python\n(.*?)^```$", (ROOT / "docs" / "python.md").read_text(), re.S | re.M)
+
+
+def test_the_guide_is_short():
+    code = [line for line in BLOCKS[0].splitlines() if line.strip()]
+    assert len(code) < 30, f"the guide's program has {len(code)} lines"
+
+
+def test_the_guide_runs(tmp_path):
+    shutil.copy(CAFE, tmp_path / "cafe.wisp")
+    told = []
+    for block in BLOCKS:
+        run = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, timeout=600)
+        assert run.returncode == 0, run.stderr
+        told.append(run.stdout)
+    assert len(told) == 2
+    assert re.search(r"^for u00003: .+, .+, .+, .+, .+$", told[0], re.M) and "epsilon" in told[0]
+    assert re.search(r"364 nights left\nBudget\(epsilon_stated=", told[1])

@@ -1,0 +1,113 @@
+"""The log of events."""
+
+import pytest
+import wisp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+
+@pytest.fixture
+def log(tmp_path):
+    with wisp.Log.open(tmp_path / "log.db") as log:
+        yield log
+
+
+def test_keeps_events_in_order(log, cafe):
+    log.append("anna", "tea-mint", 100)
+    log.append_all([("anna", "bagel-lentil", 200), ("bert", "tea-mint", 150), ("anna", "unknown", 300)])
+    history = log.history(cafe, "anna")
+    assert history.dtype.name == "int32"
+    assert cafe.keys(history) == ["tea-mint", "bagel-lentil"]
+    assert cafe.keys(log.history(cafe, "anna", 1)) == ["bagel-lentil"]
+    assert len(log.history(cafe, "anna", 0)) == 0 == len(log.history(cafe, "nobody"))
+    assert log.count() == wisp.LogCounts(events=4, users=2, items=3, oldest=100, newest=300)
+    assert list(log.users()) == ["anna", "bert"]
+
+
+def test_forgets(log, cafe):
+    log.append_all([("anna", "tea-mint", t) for t in range(10)] + [("bert", "tea-mint", 3)])
+    assert log.prune("user", newest_per_user=4) == 6
+    assert log.prune("user", before=8) == 3
+    assert log.erase("anna") == 2 and log.erase("anna") == 0
+    assert log.count().events == 0
+
+
+def test_lists_many_users(log):
+    log.append_all([(f"u{i:05d}", "tea-mint", i) for i in range(2500)])
+    assert list(log.users()) == [f"u{i:05d}" for i in range(2500)]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
+@given(user=st.text(max_size=20), item=st.text(max_size=20), time=st.integers(-(2**63), 2**63 - 1))
+def test_every_text_is_kept_or_is_a_sentence(log, user, item, time):
+    before = log.count().events
+    try:
+        log.append(user, item, time)
+        assert log.count().events == before + 1
+    except wisp.Error:
+        assert log.count().events == before
+
+
+def test_wrong_events_are_sentences_and_nothing_is_kept(log):
+    allowed = r"allowed is a tuple \(user, item_key, time\)"
+    with pytest.raises(TypeError, match=r"events\[1\] is \('anna', 'x'\) \(tuple\); " + allowed):
+        log.append_all([("anna", "tea-mint", 1), ("anna", "x")])
+    with pytest.raises(TypeError, match=r"events\[0\]'s time is 'now'"):
+        log.append_all([("anna", "tea-mint", "now")])
+    with pytest.raises(wisp.InvalidArgument, match=r"events\[0\]'s time is 9223372036854775808"):
+        log.append_all([("anna", "tea-mint", 2**63)])
+    with pytest.raises(TypeError, match="user is 5"):
+        log.append(5, "tea-mint", 1)
+    with pytest.raises(TypeError, match="time is 1.5"):
+        log.append("anna", "tea-mint", 1.5)
+    with pytest.raises(TypeError):
+        log.append_all(5)
+    with pytest.raises(ZeroDivisionError):
+        log.append_all(("anna", "tea-mint", 1 // (1 - i)) for i in range(2))
+    assert log.count().events == 0
+
+
+def test_wrong_options_are_sentences(log, cafe):
+    with pytest.raises(wisp.InvalidArgument, match="unit is 'week' .*allowed are 'user', 'session', 'day'"):
+        log.prune("week")
+    with pytest.raises(wisp.InvalidArgument, match="limit is -1"):
+        log.history(cafe, "anna", -1)
+    with pytest.raises(TypeError):
+        log.history("cafe", "anna")
+
+
+def test_what_cannot_be_opened_is_a_sentence(tmp_path):
+    (tmp_path / "text.db").write_text("no database" * 100)
+    with pytest.raises(wisp.Error, match="text.db"):
+        wisp.Log.open(tmp_path / "text.db")
+    with pytest.raises(wisp.Error):
+        wisp.Log.open(":memory:")
+    with pytest.raises(wisp.Error):
+        wisp.Log.open(tmp_path / "no folder" / "log.db")
+    with pytest.raises(TypeError, match="path is 5"):
+        wisp.Log.open(5)
+    with pytest.raises(wisp.Error):
+        wisp.Log.open(None)
+
+
+def test_every_use_after_close_is_an_error(log, cafe):
+    log.close()
+    log.close()
+    for use in (
+        lambda: log.append("a", "b", 1),
+        lambda: log.append_all([]),
+        lambda: log.history(cafe, "a"),
+        lambda: log.erase("a"),
+        lambda: log.prune("user"),
+        lambda: log.count(),
+        lambda: list(log.users()),
+    ):
+        with pytest.raises(wisp.Closed, match="this Log is closed"):
+            use()
+    assert repr(log) == "<wisp.Log, closed>"
+
+
+def test_a_closed_model_is_an_error(log, cafe):
+    cafe.close()
+    with pytest.raises(wisp.Closed, match="Recommender"):
+        log.history(cafe, "anna")

@@ -1,0 +1,104 @@
+"""Draws that are charged before they are drawn."""
+
+import pytest
+import wisp
+from conftest import CAFE
+
+PUBLIC = ["synthetic public cafe guests"]
+
+
+@pytest.fixture
+def plain(program, guests, tmp_path):
+    """The shipped model, trained on the log without a guarantee."""
+    path = tmp_path / "plain.wisp"
+    recipe = CAFE.parent / "recipes" / "cafe.json"
+    program("train", "--recipe", recipe, "--model", CAFE, "--data", guests, "--epochs", 1, "--batch", 20, "--out", path)
+    with wisp.Recommender.open(path) as model:
+        yield model
+
+
+def test_draws_are_charged(plain, cafe, tmp_path):
+    ledger = tmp_path / "draws.ledger"
+    options = {"ledger": ledger, "public_datasets": PUBLIC, "epsilon": 4, "delta": 1e-6, "lifetime_draws": 6}
+    with wisp.PrivateRecommender(plain, base=cafe, **options) as drawn:
+        assert not drawn.is_free
+        items = drawn.recommend([1, 2, 3], 4)
+        assert len(set(items.tolist())) == 4 and items.dtype.name == "int32"
+        assert len(drawn.recommend([1, 2], 2, exclude=items)) == 2
+        with pytest.raises(wisp.PrivacyRefused):
+            drawn.recommend([1, 2, 3], 4)
+        with pytest.raises(TypeError, match="history is 'a'"):
+            drawn.recommend("a")
+        with pytest.raises(wisp.InvalidArgument, match="k is -1"):
+            drawn.recommend([1], -1)
+    assert 0 < wisp.budget(ledger).epsilon_stated <= 4
+
+
+def test_models_stay_open_until_the_draws_end(plain, cafe, tmp_path):
+    drawn = wisp.PrivateRecommender(
+        plain, base=cafe, ledger=tmp_path / "d.ledger", public_datasets=PUBLIC, clip=0.5, delta=1e-6
+    )
+    plain.close()
+    cafe.close()
+    assert len(drawn.recommend([1], 2)) == 2
+    drawn.close()
+    drawn.close()
+    for use in (lambda: drawn.recommend([1]), lambda: drawn.is_free):
+        with pytest.raises(wisp.Closed, match="this PrivateRecommender is closed"):
+            use()
+
+
+def test_public_weights_are_free(cafe):
+    with wisp.PrivateRecommender(cafe, public_datasets=PUBLIC) as drawn:
+        assert drawn.is_free and len(drawn.recommend([1], 3)) == 3 and len(drawn.recommend([1], 0)) == 0
+
+
+def test_what_has_no_guarantee_is_refused(plain, cafe, tmp_path):
+    with pytest.raises(wisp.PrivacyRefused, match="ledger"):
+        wisp.PrivateRecommender(plain, lambda_=0.5)
+    with pytest.raises(wisp.Error):
+        wisp.PrivateRecommender(plain, ledger=tmp_path / "x", lambda_=0.5, clip=1)
+    with pytest.raises(wisp.InvalidArgument, match="decoding is 'beam'"):
+        wisp.PrivateRecommender(plain, decoding="beam")
+    with pytest.raises(TypeError, match="lambda is|lambda_ is 'a'"):
+        wisp.PrivateRecommender(plain, lambda_="a")
+    with pytest.raises(TypeError, match="lamda"):
+        wisp.PrivateRecommender(plain, lamda=0.5)
+    with pytest.raises(TypeError, match="public_datasets is 'a'"):
+        wisp.PrivateRecommender(plain, public_datasets="a")
+    with pytest.raises(TypeError):
+        wisp.PrivateRecommender("plain")
+    with pytest.raises(wisp.Unsupported):
+        with wisp.Recommender.open(CAFE, backend="int8") as small:
+            wisp.PrivateRecommender(small, public_datasets=PUBLIC)
+
+
+def test_private_texts_are_charged(decoder, tmp_path):
+    ledger = tmp_path / "notes.ledger"
+    options = {
+        "private_texts": ["the tea is cold", "a bagel"], "contexts": 8, "public_datasets": ["public texts"],
+        "ledger": ledger, "dataset": "notes", "epsilon": 8, "delta": 1e-6, "lifetime_draws": 8,
+    }  # fmt: skip
+    with wisp.TextModel.open(decoder) as model, wisp.PrivateGenerator(model, **options) as generator:
+        assert not generator.is_free
+        pieces = []
+        made = generator.generate("A note:", max_new_tokens=6, on_text=pieces.append)
+        assert "".join(pieces) == made.text and made.num_tokens <= 6
+        with pytest.raises(ZeroDivisionError):
+            generator.generate("A note:", max_new_tokens=1, on_text=lambda text: 1 / 0)
+        assert all(isinstance(piece, str) for piece in generator.stream("A note:", max_new_tokens=1))
+        with pytest.raises(wisp.PrivacyRefused, match="room"):
+            generator.generate("A note:", max_new_tokens=7)
+        model.close()  # kept open by the generator
+        generator.close()
+        with pytest.raises(wisp.Closed, match="this PrivateGenerator is closed"):
+            generator.generate("A note:")
+    assert ledger.exists()
+
+
+def test_public_decoders_are_free(decoder):
+    with wisp.TextModel.open(decoder) as model:
+        with wisp.PrivateGenerator(model, public_datasets=["public texts"]) as generator:
+            assert generator.is_free and generator.generate("Once", max_new_tokens=3).num_tokens <= 3
+        with pytest.raises(TypeError, match="context"):
+            wisp.PrivateGenerator(model, context=8)

@@ -1,0 +1,76 @@
+"""wisp: small Transformers that recommend, and learn on the device with differential privacy.
+
+    import wisp
+
+    with wisp.Recommender.open("cafe.wisp") as model:
+        items, scores = model.recommend([12, 7, 31], k=5)
+        print(model.names(items))
+
+Errors are wisp.Error; the text is a sentence that names the file, the value and what is allowed. An argument of a type
+that can be no value is a TypeError. A guide: docs/python.md.
+"""
+
+from ._core import version
+from ._errors import (
+    Cancelled,
+    Closed,
+    Error,
+    InternalError,
+    InvalidArgument,
+    InvalidData,
+    IoError,
+    PrivacyRefused,
+    Unsupported,
+)
+from ._life import (
+    NewItem,
+    budget,
+    catalogue_add,
+    catalogue_retire,
+    change_plan,
+    evaluate,
+    night,
+    plan_life,
+    rebase,
+    rebase_adapter,
+)
+from ._log import Log
+from ._private import DrawOptions, PrivateGenerator, PrivateRecommender
+from ._recommender import OpenOptions, Recommender, Session, describe_device, plan_memory
+from ._results import (
+    Budget,
+    Generated,
+    LogCounts,
+    ModelInfo,
+    ModelMemory,
+    NightReport,
+    Plan,
+    Provenance,
+    Quality,
+    Rebased,
+    Step,
+    TextInfo,
+    TrainingMemory,
+    TrainingReport,
+)
+from ._texts import GenerateOptions, TextModel
+from ._training import (
+    Anchor,
+    personalise,
+    plan_training_memory,
+    privacy_statement,
+    privacy_statement_json,
+    train_texts,
+)
+
+__version__ = version()
+
+__all__ = [
+    "Anchor", "Budget", "Cancelled", "Closed", "DrawOptions", "Error", "GenerateOptions", "Generated",
+    "InternalError", "InvalidArgument", "InvalidData", "IoError", "Log", "LogCounts", "ModelInfo", "ModelMemory",
+    "NewItem", "NightReport", "OpenOptions", "Plan", "PrivacyRefused", "PrivateGenerator", "PrivateRecommender",
+    "Provenance", "Quality", "Rebased", "Recommender", "Session", "Step", "TextInfo", "TextModel", "TrainingMemory",
+    "TrainingReport", "Unsupported", "__version__", "budget", "catalogue_add", "catalogue_retire", "change_plan",
+    "describe_device", "evaluate", "night", "personalise", "plan_life", "plan_memory", "plan_training_memory",
+    "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter", "train_texts",
+]  # fmt: skip

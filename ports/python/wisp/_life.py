@@ -1,0 +1,147 @@
+"""A device's life: a plan for a year, one call a night, new bases and items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from . import _core
+from ._log import Unit
+from ._progress import Progress, run
+from ._recommender import Path
+from ._results import Budget, NightReport, Plan, Quality, Rebased
+from ._training import Anchor
+
+
+def plan_life(
+    model: Path,
+    ledger: Path,
+    *,
+    dataset: str,
+    epsilon: float,
+    delta: float,
+    num_records_public: int,
+    runs: int,
+    unit: Unit,
+    times_per_second: int = 0,
+    session_gap: int = 0,
+    judge: Literal["private", "local", "none"] = "private",
+    judgings: int = 0,
+    judging_share: float = 0,
+    steps_per_run: int = 0,
+    expected_batch: int = 0,
+    num_threads: int = 0,
+    learning_rate: float = 0,
+    typical_events: int = 0,
+    dry_run: bool = False,
+    measure: bool = False,
+    other_data: bool = False,
+    anchor: Anchor | None = None,
+) -> Plan:
+    """Finds the noise of a whole life and writes the plan into the ledger. Reads no event.
+
+    model: the base, as shipped. epsilon, delta: of the whole life, for every record. runs: nights.
+    num_records_public: so many records as may be known to anybody. unit: what one record is.
+    judge: who decides whether a personalised model is better: "private" is charged; "local" is not, for models that
+      never leave the device; "none".
+    judgings: 0: every night, up to 12 times. judging_share: 0: 0.2. steps_per_run: 0: 30 passes in the whole life.
+    dry_run: write nothing. measure: fill the seconds of the plan, which takes two seconds.
+
+    Raises PrivacyRefused where something was charged already, and for an epsilon that no noise meets.
+    """
+    return Plan(**_core.plan_life(dict(locals())))
+
+
+def change_plan(
+    model: Path,
+    ledger: Path,
+    *,
+    runs: int = 0,
+    steps_per_run: int = 0,
+    expected_batch: int = 0,
+    num_records_public: int = 0,
+    learning_rate: float = 0,
+    dry_run: bool = False,
+    anchor: Anchor | None = None,
+) -> tuple[Plan, float]:
+    """Another plan for what is left of a life; what is 0 stays as it is. Returns the plan, and what the noise of a step
+    is multiplied by."""
+    plan, factor = _core.change_plan(dict(locals()))
+    return Plan(**plan), factor
+
+
+def budget(ledger: Path, *, delta: float = 0, anchor: Anchor | None = None) -> Budget:
+    """What is spent and what is left. delta: for a ledger without a limit."""
+    return Budget(**_core.budget(dict(locals())))
+
+
+def night(
+    model: Path,
+    log: Path,
+    output: Path,
+    ledger: Path,
+    *,
+    progress: Progress = None,
+    dataset: str | None = None,
+    num_threads: int = 0,
+    other_data: bool = False,
+    max_bytes: int = 0,
+    anchor: Anchor | None = None,
+    device: str | None = None,
+    device_module: Path | None = None,
+    arithmetic: str | None = None,
+    device_bytes: int = 0,
+) -> NightReport:
+    """One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the
+    file at `output` where a candidate was found better than the base.
+
+    model: the base. output: what people are served; files of the night lie beside it, private like the log.
+    It may be stopped at any moment: what was paid for is kept, and the next call goes on. `report.sentences` are for
+    the app's own log; print(report.line()).
+    Raises PrivacyRefused: no plan, or the ledger did not pay. IoError: another night runs on the same output.
+    """
+    options = dict(locals())
+    del options["progress"]
+    return NightReport(**run(_core.night, options, progress))
+
+
+def evaluate(model: Path, log: Path, *, num_threads: int = 0) -> Quality:
+    """How good the model is on a log: for each user the rank of the last item. Local only: not private."""
+    return Quality(**_core.evaluate(dict(locals())))
+
+
+def rebase(from_model: Path, to_model: Path, output: Path) -> Rebased:
+    """Carries what was learned in `output` over to a new base, by the items' keys. Nothing is charged."""
+    return Rebased(**_core.rebase(dict(locals())))
+
+
+def rebase_adapter(from_model: Path, adapter: Path, to_model: Path, output: Path) -> None:
+    """The same for an adapter that was trained beside from_model; written to `output`."""
+    _core.rebase_adapter(dict(locals()))
+
+
+class NewItem(NamedTuple):
+    """An item that a base gets. like: key of an item whose row it gets; None: of items that share words of its name."""
+
+    key: str
+    name: str | None = None
+    like: str | None = None
+
+
+def catalogue_add(model: Path, items: Iterable[NewItem], output: Path) -> None:
+    """Writes a base with more items, behind those that it has. What is known of them is public."""
+    all_items = [NewItem(*item) for item in items]
+    options = {
+        "model": model,
+        "output": output,
+        "keys": [item.key for item in all_items],
+        "names": [item.name or "" for item in all_items],
+        "likes": [item.like or "" for item in all_items],
+    }
+    _core.catalogue_add(options)
+
+
+def catalogue_retire(model: Path, keys: Sequence[str], output: Path, *, restore: bool = False) -> None:
+    """Writes a base that never recommends these items, which keep their rows; restore=True: one that offers them
+    again."""
+    _core.catalogue_retire(dict(locals()))

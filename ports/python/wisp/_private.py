@@ -1,0 +1,133 @@
+"""Draws from weights without a guarantee, each charged before it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, TypedDict, Unpack
+
+import numpy
+import numpy.typing
+
+from . import _core
+from ._log import Unit
+from ._recommender import Items, Path, Recommender
+from ._results import Generated
+from ._texts import TextModel, stream
+from ._training import Anchor
+
+
+class DrawOptions(TypedDict, total=False):
+    """How draws are made and charged; what is left out, and 0, is the default.
+
+    ledger: of the data that the model learned from; required where draws are charged.
+    decoding: "mixed", the model with probability lambda_, else uniform; "anchored", the base moved by at most `clip`
+      logits; None: anchored if there is a base, else mixed.
+    public_datasets: labels of data sets in the models' provenance that are public: your word.
+    Exactly one of lambda_, clip, epsilon_per_draw, and epsilon (of lifetime_draws together, at delta).
+    budget_epsilon: limit over everything ever done with this data. draws_per_charge: what is charged is spent, drawn or
+    not; 0: 1. num_records_public: a number of records that anybody may know; delta must be below 1 over it.
+    """
+
+    ledger: Path | None
+    decoding: Literal["mixed", "anchored"] | None
+    public_datasets: Sequence[str]
+    lambda_: float
+    clip: float
+    epsilon_per_draw: float
+    epsilon: float
+    delta: float
+    lifetime_draws: int
+    budget_epsilon: float
+    num_records_public: int
+    allow_large_delta: bool
+    temperature: float
+    top_k: int
+    top_p: float
+    draws_per_charge: int
+    other_data: bool
+    uncharged_tuning: str | None
+    unit: Unit | None
+    anchor: Anchor | None
+
+
+class PrivateRecommender(_core.PrivateRecommender):
+    """Items are drawn instead of ranked, and the ledger is charged before each draw. Weights with a guarantee, or of
+    public data alone, are drawn from freely. Keeps the models open. A context manager."""
+
+    def __init__(self, model: Recommender, *, base: Recommender | None = None, **options: Unpack[DrawOptions]) -> None:
+        """Options: see `wisp.DrawOptions`. PrivacyRefused: the sentence says what has no guarantee."""
+        super().__init__(model, base, dict(options))
+
+    def __enter__(self) -> PrivateRecommender:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def recommend(
+        self,
+        history: numpy.typing.ArrayLike,
+        k: int = 10,
+        *,
+        exclude: Items | None = None,
+        candidates: Items | None = None,
+        allow_seen: bool = False,
+    ) -> numpy.typing.NDArray[numpy.int32]:
+        """Draws at most k distinct items after a history: int32 of shape (found,), in the order of the draws. The
+        candidates must be public. PrivacyRefused when the budget is spent: then nothing was drawn."""
+        return self._recommend(history, k, exclude, candidates, allow_seen)
+
+
+class PrivateGenerator(_core.PrivateGenerator):
+    """Draws tokens and charges the ledger before each. Either what the weights learned from is protected, or the
+    private texts in the prompt of public weights; the prompt is not. Keeps the models open. A context manager."""
+
+    def __init__(
+        self,
+        model: TextModel,
+        *,
+        base: TextModel | None = None,
+        private_texts: Sequence[str] = (),
+        contexts: int = 0,
+        mix_with_base: bool = False,
+        base_top: int = 0,
+        mixing_floor: float = 0,
+        context_before: str | None = None,
+        context_after: str | None = None,
+        public_text: str | None = None,
+        dataset: str | None = None,
+        **options: Unpack[DrawOptions],
+    ) -> None:
+        """Options: see `wisp.DrawOptions`; a draw is a token.
+
+        base: the public decoder as shipped. private_texts: each one record; `contexts`: their public number.
+        mix_with_base, base_top, mixing_floor: of mixed draws. context_before, context_after, public_text: public words.
+        """
+        given = {
+            key: value
+            for key, value in locals().items()
+            if key not in ("self", "__class__", "model", "base", "options")
+        }
+        super().__init__(model, base, {**given, **options})
+
+    def __enter__(self) -> PrivateGenerator:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def generate(
+        self,
+        prompt: str,
+        *,
+        max_new_tokens: int = 0,
+        stop: Sequence[str] = (),
+        on_text: Callable[[str], object] | None = None,
+    ) -> Generated:
+        """As TextModel.generate. PrivacyRefused, before anything is charged, where the budget has no room for
+        max_new_tokens (0: 128): the sentence says for how many."""
+        return Generated(**self._generate(prompt, {"max_new_tokens": max_new_tokens, "stop": stop}, on_text))
+
+    def stream(self, prompt: str, *, max_new_tokens: int = 0, stop: Sequence[str] = ()) -> Iterator[str]:
+        """The same, piece by piece (TextModel.stream)."""
+        return stream(lambda told: self.generate(prompt, max_new_tokens=max_new_tokens, stop=stop, on_text=told))

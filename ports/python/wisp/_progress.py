@@ -1,0 +1,63 @@
+"""Progress of training: a function that is told, or one line that is written over."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, TextIO
+
+from ._results import Step, shown_epsilon
+
+#: True: a line on standard error. A function: called after each step; False from it stops the run.
+Progress = bool | Callable[[Step], object] | None
+
+_SECONDS_BETWEEN = 0.2
+
+
+class Line:
+    """Writes where a run is over the same line, in a terminal and in a notebook; in a file only the last."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._stream = stream if stream is not None else sys.stderr
+        self._next = 0.0
+        self._width = 0
+        # A notebook's stream is no terminal, and understands a return to the line's start.
+        self._live = self._stream.isatty() or type(self._stream).__module__.startswith("ipykernel")
+
+    def __call__(self, step: Step) -> None:
+        is_last = step.step >= step.num_steps
+        now = time.monotonic()
+        if not is_last and (not self._live or now < self._next):
+            return
+        self._next = now + _SECONDS_BETWEEN
+        text = f"step {step.step} of {step.num_steps}"
+        if not math.isnan(step.epsilon):
+            text += f", epsilon so far {shown_epsilon(step.epsilon)}"
+        start = "\r" if self._live else ""
+        self._stream.write(start + text.ljust(self._width) + ("\n" if is_last else ""))
+        self._stream.flush()
+        self._width = 0 if is_last else len(text)
+
+    def end(self) -> None:
+        """Leaves the line, where a run stopped in its middle."""
+        if self._width:
+            self._stream.write("\n")
+            self._stream.flush()
+            self._width = 0
+
+
+def run(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> dict[str, Any]:
+    """call(options, told), where `told` is what the extension calls after each step."""
+    if progress is None or progress is False:
+        return call(options, None)
+    if progress is True:
+        line = Line()
+        try:
+            return call(options, lambda *values: line(Step(*values)))
+        finally:
+            line.end()
+    if not callable(progress):
+        raise TypeError(f"progress is {progress!r}; allowed are True, False and a function of a wisp.Step")
+    return call(options, lambda *values: progress(Step(*values)))

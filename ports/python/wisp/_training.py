@@ -1,0 +1,125 @@
+"""Private fine-tuning, and what the ledger says."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, Protocol
+
+from . import _core
+from ._log import Unit
+from ._progress import Progress, run
+from ._recommender import Path
+from ._results import TrainingMemory, TrainingReport
+
+
+class Anchor(Protocol):
+    """How far a ledger has got, kept where nobody who restores files restores it too: the platform's key store, say.
+
+    An attribute `begin` that is true allows that there is no anchor yet though something was charged: for the first
+    time only. One anchor for each ledger, always given or never.
+    """
+
+    def read(self) -> bytes:
+        """What was written last, at most 64 bytes; b"" where nothing was."""
+
+    def write(self, data: bytes) -> None:
+        """Keeps it in the place of what was there, whole or not at all; on return it lasts."""
+
+
+def personalise(
+    model: Path,
+    log: Path,
+    output: Path,
+    ledger: Path,
+    *,
+    epsilon: float,
+    delta: float,
+    num_users_public: int,
+    unit: Unit,
+    budget_epsilon: float = 0,
+    progress: Progress = None,
+    expected_batch: int = 0,
+    epochs: float = 0,
+    learning_rate: float = 0,
+    clipping_norm: float = 0,
+    num_threads: int = 0,
+    dataset: str | None = None,
+    other_data: bool = False,
+    times_per_second: int = 0,
+    session_gap: int = 0,
+    checkpoint: Path | None = None,
+    checkpoint_every: int = 0,
+    anchor: Anchor | None = None,
+    uncharged_tuning: str | None = None,
+    planned_runs: int = 0,
+    adapter_rank: int = 0,
+    adapter: Path | None = None,
+    device: str | None = None,
+    device_module: Path | None = None,
+    arithmetic: str | None = None,
+    device_bytes: int = 0,
+) -> TrainingReport:
+    """Fine-tunes a recommender with DP-SGD on a log, and writes the result to `output`.
+
+    model: what to start from. log: a SQLite file (wisp.Log). output: may be `model`; replaced in one step at the end.
+    ledger: what the privacy of the log has cost so far; made by the first charge. Never delete it.
+    epsilon, delta: of this run; delta below 1 / num_users_public.
+    num_users_public: a number of records that anybody may know. unit: what one record is, protected as a whole.
+    budget_epsilon: limit over everything ever done with this log; 0: the limit already in the ledger, or none.
+    progress: True, a line on standard error; or a function of a wisp.Step, of which False stops the run.
+    expected_batch, epochs, learning_rate, clipping_norm: 0: 64, 20, 0.003, 1. num_threads: 0: at most 4.
+    session_gap (seconds), times_per_second: of the log, for "session" and "day".
+    checkpoint: a file, private like the log; a run that stopped goes on from it with the same options.
+    adapter_rank, adapter: train two small matrices beside each of the model's; `output` is then the adapter.
+    planned_runs: so many runs share `epsilon`. uncharged_tuning: what was chosen by looking at the data, in words.
+
+    Ctrl-C stops after the step: KeyboardInterrupt, with a note that says what is spent. What was charged stays
+    charged, also where the run fails or is cancelled (Cancelled). PrivacyRefused: before anything is spent.
+    """
+    options = dict(locals())
+    del options["progress"]
+    return TrainingReport(**run(_core.personalise, options, progress))
+
+
+def train_texts(
+    model: Path,
+    log: Path,
+    output: Path,
+    ledger: Path,
+    *,
+    record: Literal["line", "paragraph", "chunk"],
+    epsilon: float,
+    delta: float,
+    num_users_public: int,
+    unit: Unit,
+    chunk_bytes: int = 0,
+    max_length: int = 0,
+    progress: Progress = None,
+    **options: Any,
+) -> TrainingReport:
+    """`personalise` for a decoder that learns texts. log: a file of texts. record: what one record of it is.
+
+    unit: "interaction", or "user" where each record is all that one user wrote. num_users_public: how many records
+    anybody may know the file to have. chunk_bytes: for "chunk", 8 to 1048576. max_length: positions read of a record.
+    Other options as those of `personalise`; another name raises TypeError.
+    """
+    given = {key: value for key, value in locals().items() if key not in ("progress", "options")}
+    return TrainingReport(**run(_core.train_texts, {**given, **options}, progress))
+
+
+def plan_training_memory(
+    model: Path, num_users_public: int, *, num_threads: int = 0, device: str | None = None
+) -> TrainingMemory:
+    """Bytes that `personalise` will hold while it steps. Reads the model's description; spends nothing."""
+    return TrainingMemory(**_core.plan_training_memory(dict(locals())))
+
+
+def privacy_statement(ledger: Path, delta: float, *, anchor: Anchor | None = None) -> str:
+    """The privacy statement over everything in the ledger, at delta, for people."""
+    return _core.privacy_statement({**locals(), "format": "text"})
+
+
+def privacy_statement_json(ledger: Path, delta: float, *, anchor: Anchor | None = None) -> dict[str, Any]:
+    """The same for programs."""
+    statement: dict[str, Any] = json.loads(_core.privacy_statement({**locals(), "format": "json"}))
+    return statement

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# ports/python: a wheel of the sources as they are, what its extension shows and needs, its types, and its tests.
+#   [WISP_PYTHON=ENVIRONMENT] tests/python.sh BUILD_FOLDER     default: build/python, which tools/dev python makes
+source "$(dirname "$0")/shell.sh"
+environment=${WISP_PYTHON:-$root/build/python}
+python=$environment/bin/python
+[ -x "$python" ] ||
+  { echo "not checked: there is no virtual environment at $environment (tools/dev python makes it)"; exit 77; }
+[ -x "$build/wisp" ] || { echo "not checked: $build has no program wisp"; exit 77; }
+
+# One wheel, without a network. The folder of its build stays, beside the build: what did not change is not built again.
+# The compiler's cache knows the rest, by paths from where it runs and by the compiler's name, which is as in the build.
+export PATH=/usr/bin:/bin:$PATH  # Debian's cmake, whatever else is installed
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+CC=$(cached CMAKE_C_COMPILER) CXX=$(cached CMAKE_CXX_COMPILER)
+export CC CXX CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-1}
+"$python" -m pip wheel -q --no-index --no-deps --no-build-isolation -Cbuild-dir="$build-python" -w wheels \
+  "$root/ports/python" >out 2>&1 || { fail "pip wheel: $(tail -n 15 out)"; finish; }
+wheel=$(echo wheels/*)
+[[ $wheel == wheels/wisp-*-linux_$(uname -m).whl ]] || fail "pip wheel made $wheel"
+"$python" -m pip install -q --no-index --no-deps --target installed "$wheel" 2>err ||
+  fail "the wheel: $(head -c 300 err)"
+for file in __init__.py py.typed _core.pyi; do
+  [ -f "installed/wisp/$file" ] || fail "the wheel lacks wisp/$file"
+done
+version=$(cached CMAKE_PROJECT_VERSION)
+[[ $wheel == wheels/wisp-$version-* ]] || fail "$wheel is not of version $version"
+for file in LICENSE NOTICE.md; do
+  find installed -path "*dist-info*" -name "$file" | grep -q . || fail "the wheel lacks $file"
+done
+
+# The extension: one symbol, everything bound before it runs, only libraries of the system.
+extension=$(echo installed/wisp/_core.*.so)
+shown=$(readelf --dyn-syms -W "$extension" |
+  awk 'NR > 3 && $7 != "UND" && $5 != "LOCAL" && $8 != "" { print $8 }' | paste -sd' ')
+[ "$shown" = PyInit__core ] || fail "the extension shows: $shown"
+readelf -lW "$extension" | grep -q GNU_RELRO || fail "the extension has no RELRO"
+readelf -dW "$extension" | grep -q 'NOW' || fail "the extension binds late"
+readelf -lW "$extension" | grep GNU_STACK | grep -q E && fail "the extension asks for a stack that can run"
+readelf -dW "$extension" | grep -E 'RPATH|RUNPATH' && fail "the extension looks for libraries in a folder"
+needed=$(readelf -dW "$extension" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort | paste -sd' ')
+for library in $needed; do
+  case $library in
+    libhwy.so.* | libsodium.so.* | libsqlite3.so.* | libutf8proc.so.*) ;;
+    libstdc++.so.* | libm.so.* | libgcc_s.so.* | libc.so.* | ld-linux-*) ;;
+    *) fail "the extension needs $library" ;;
+  esac
+done
+size=$(stat -c %s "$extension")
+[ "$size" -le 2600000 ] || fail "the extension has $size bytes; 2600000 are allowed"
+echo "the extension: $size bytes; needs $needed"
+
+# Types, and the tests; from elsewhere, so that they find what is installed.
+export PYTHONPATH=$work/installed WISP_BUILD=$build PYTHONDONTWRITEBYTECODE=1
+for checked in "-p wisp" "$root/ports/python/tests/typed.py"; do
+  # shellcheck disable=SC2086  # an option and its value
+  "$python" -m mypy --strict --cache-dir=mypy $checked >out 2>&1 || fail "mypy --strict $checked: $(head -n 20 out)"
+done
+"$python" -X faulthandler -m pytest -q -p no:cacheprovider "$root/ports/python/tests" >out 2>&1 ||
+  fail "pytest: $(tail -n 60 out)"
+tail -n 1 out
+finish
