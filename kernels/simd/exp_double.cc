@@ -13,6 +13,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
+#if HWY_HAVE_FLOAT64
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -31,9 +32,14 @@ void ExpDouble(const ExpDoubleArgs& a) {
   std::copy(rest, rest + (a.n - i), a.y + i);
 }
 
+#endif  // HWY_HAVE_FLOAT64
 }  // namespace
 
+#if HWY_HAVE_FLOAT64
 void FillExpDouble(OpTable& table) { table.exp_double = ForTraining(ExpDouble); }
+#else  // Highway 1.0.3 has no vectors of doubles in WebAssembly
+void FillExpDouble(OpTable&) {}
+#endif
 
 }  // namespace wisp::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -18,6 +18,8 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+#if HWY_HAVE_FLOAT64
+
 using D64 = hn::ScalableTag<double>;
 using V64 = hn::Vec<D64>;
 using D32 = hn::Rebind<float, D64>;  // as many floats as doubles fit a vector
@@ -41,12 +43,28 @@ double Dot(const float* x, const float* y, size_t n) {
   return sum;
 }
 
+#else  // Highway 1.0.3 has no vectors of doubles in WebAssembly
+
+// Four chains, which the compiler may put into vectors.
+double Dot(const float* x, const float* y, size_t n) {
+  double s[4] = {};
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    for (size_t k = 0; k < 4; ++k) s[k] += static_cast<double>(x[i + k]) * static_cast<double>(y[i + k]);
+  double sum = (s[0] + s[1]) + (s[2] + s[3]);
+  for (; i < n; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(y[i]);
+  return sum;
+}
+
+#endif  // HWY_HAVE_FLOAT64
+
 double DotRows(const DotRowsArgs<>& a) { return reference::DotRowsWith(a, Dot); }
 
 void TargetLogits(const TargetLogitsArgs<>& a) { reference::TargetLogitsWith(a, Dot); }
 
 double SumSquares(const float* x, size_t n) { return Dot(x, x, n); }
 
+#if HWY_HAVE_FLOAT64
 double AccumulateOnGrid(const AccumulateOnGridArgs<>& a) {
   const D64 d;
   const D32 df;
@@ -74,6 +92,7 @@ double AccumulateOnGrid(const AccumulateOnGridArgs<>& a) {
   }
   return sum;
 }
+#endif
 
 }  // namespace
 
@@ -82,7 +101,9 @@ void FillReduce(OpTable& table) {
   table.dot_rows = ForTraining(DotRows);
   table.target_logits = ForTraining(TargetLogits);
   table.sum_squares = ForTraining(SumSquares);
+#if HWY_HAVE_FLOAT64
   table.accumulate_on_grid = ForTraining(AccumulateOnGrid);
+#endif
 }
 
 }  // namespace wisp::kernels::HWY_NAMESPACE

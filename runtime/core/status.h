@@ -5,7 +5,8 @@
 //   Use(*model);
 //
 // The sentence names the file, the value found and what is allowed. Nothing here prints, throws or aborts.
-// No dependency on the rest of the runtime: `runtime/privacy` uses this header, text.h and nothing else of ours.
+// No dependency on the rest of the runtime: `runtime/privacy` uses this header, decimal.h, text.h and nothing else of
+// ours.
 #ifndef WISP_RUNTIME_CORE_STATUS_H_
 #define WISP_RUNTIME_CORE_STATUS_H_
 
@@ -17,6 +18,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
+
+#include "runtime/core/decimal.h"
 
 namespace wisp {
 
@@ -71,10 +74,9 @@ class Part {
     char* const end = digits + sizeof digits;
     if (kind_ == Kind::kNegative) sentence += '-';
     const bool whole = kind_ == Kind::kNegative || kind_ == Kind::kPositive;
-    const auto written =
-        whole ? std::to_chars(digits, end, value_)
-              : std::to_chars(digits, end, number_, std::chars_format::general, kind_ == Kind::kFloat ? 6 : 9);
-    sentence.append(digits, written.ptr);
+    const char* const written =
+        whole ? std::to_chars(digits, end, value_).ptr : WriteDecimal(digits, number_, kind_ == Kind::kFloat ? 6 : 9);
+    sentence.append(digits, static_cast<size_t>(written - digits));
   }
 
  private:

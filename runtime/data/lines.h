@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/core/decimal.h"
 #include "runtime/core/status.h"
 #include "runtime/data/sequences.h"
 
@@ -64,7 +65,7 @@ inline bool ParseTime(std::string_view value, int64_t& time) {
   const auto exact = std::from_chars(value.data(), end, time);
   if (exact.ec == std::errc() && exact.ptr == end) return true;
   double real = 0;
-  const auto general = std::from_chars(value.data(), end, real);
+  const auto general = ReadDecimal(value.data(), end, real);
   if (general.ec != std::errc() || general.ptr != end || !(real > -9e18 && real < 9e18)) return false;
   time = static_cast<int64_t>(std::floor(real));
   return true;

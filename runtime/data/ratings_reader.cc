@@ -1,4 +1,5 @@
 // ratings.dat of MovieLens: user::item::rating::timestamp, no header. The rating is not used: whoever rated, chose.
+#include "runtime/core/decimal.h"
 #include "runtime/data/lines.h"
 #include "runtime/data/readers.h"
 
@@ -21,7 +22,7 @@ Status AddLine(std::string_view line, uint64_t number, const ReadOptions& option
   }
   double rating;
   const char* end = fields[2].data() + fields[2].size();
-  if (const auto parsed = std::from_chars(fields[2].data(), end, rating);
+  if (const auto parsed = ReadDecimal(fields[2].data(), end, rating);
       parsed.ec != std::errc() || parsed.ptr != end) {
     return builder.Error(number, "the rating is " + Shown(fields[2]) + "; allowed is a number");
   }

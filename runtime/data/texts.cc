@@ -153,7 +153,7 @@ Result<TextSequences> EncodeTexts(const Texts& texts, const Tokenise& tokenise, 
 
 bool IsHeldOut(std::string_view text, double share) {
   constexpr double kAll = 18446744073709551616.0;  // 2^64
-  return static_cast<double>(Hash64(std::as_bytes(std::span(text)))) < share * kAll;
+  return static_cast<double>(Hash64(std::as_bytes(std::span(text.data(), text.size())))) < share * kAll;
 }
 
 }  // namespace wisp::data

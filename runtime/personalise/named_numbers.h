@@ -2,12 +2,12 @@
 #ifndef WISP_RUNTIME_PERSONALISE_NAMED_NUMBERS_H_
 #define WISP_RUNTIME_PERSONALISE_NAMED_NUMBERS_H_
 
-#include <charconv>
 #include <cmath>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "runtime/core/decimal.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp {
@@ -28,7 +28,7 @@ template <class Number>
 bool TakeNumber(std::string_view& rest, std::string_view name, Number& number) {
   if (!rest.starts_with(name) || rest.substr(name.size(), 1) != "=") return false;
   rest.remove_prefix(name.size() + 1);
-  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+  const auto [end, error] = ReadDecimal(rest.data(), rest.data() + rest.size(), number);
   if (error != std::errc() || !std::isfinite(static_cast<double>(number))) return false;
   rest.remove_prefix(static_cast<size_t>(end - rest.data()));
   if (rest.empty()) return true;

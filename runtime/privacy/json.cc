@@ -8,6 +8,7 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/core/decimal.h"
 #include "runtime/core/text.h"
 
 namespace wisp::privacy {
@@ -43,9 +44,8 @@ std::string EpsilonText(double number, int digits) {
 std::string DoubleText(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number > 0 ? "infinity" : "-infinity";
-  char buffer[32];  // the longest is -2.2250738585072014e-308
-  const auto end = std::to_chars(buffer, buffer + sizeof buffer, number);
-  return std::string(buffer, end.ptr);
+  char buffer[kDecimalBytes];
+  return {buffer, WriteDecimal(buffer, number)};
 }
 
 void JsonWriter::NewLine() {

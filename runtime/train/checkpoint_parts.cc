@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cstdlib>
 #include <iterator>
 #include <sstream>
 #include <string_view>
 
+#include "runtime/core/decimal.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
@@ -24,8 +24,8 @@ RandomSource SourceOf(const Streams& streams) {
 }  // namespace
 
 std::string Text(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
+  char buffer[kDecimalBytes];
+  return {buffer, WriteDecimal(buffer, value)};
 }
 
 std::string Text(const OptimizerOptions& p) {

@@ -81,7 +81,7 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
       streams.push_back(std::move(stream));
     } else {
       streams.push_back(
-          RandomStream::Reproducible(seed + (i << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
+          RandomStream::Reproducible(seed + (uint64_t{i} << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
     }
   }
   std::unique_ptr<Trainer> trainer;

@@ -1,9 +1,10 @@
 #include "runtime/privacy/accounting/mechanism.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
+
+#include "runtime/core/decimal.h"
 
 namespace wisp::privacy {
 namespace {
@@ -19,8 +20,8 @@ constexpr uint64_t kMostSteps = uint64_t{1} << 53;
 constexpr double kSmallestMinProbability = 1e-200;
 
 std::string Number(double value) {
-  char buffer[32];
-  return {buffer, std::to_chars(buffer, buffer + sizeof(buffer), value).ptr};
+  char buffer[kDecimalBytes];
+  return {buffer, WriteDecimal(buffer, value)};
 }
 
 Status Check(const char* field, double value, bool ok, const char* allowed) {
@@ -54,7 +55,7 @@ template <class T>
 bool TakeField(std::string_view& text, std::string_view name, T& value) {
   if (!text.starts_with(name) || text.size() <= name.size() || text[name.size()] != '=') return false;
   const std::string_view number = text.substr(name.size() + 1);
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  const auto [end, error] = ReadDecimal(number.data(), number.data() + number.size(), value);
   const auto length = static_cast<size_t>(end - number.data());
   if (error != std::errc() || length == number.size() || *end != ' ') return false;
   text = number.substr(length + 1);

@@ -32,8 +32,10 @@ bool IsZero(const Fixed& a) {
   return std::all_of(a.begin(), a.end(), [](uint64_t limb) { return limb == 0; });
 }
 
+// Of one length; the last limb counts most. (libc++ 13 has no lexicographical_compare_three_way.)
 std::strong_ordering Compare(const Fixed& a, const Fixed& b) {
-  return std::lexicographical_compare_three_way(a.rbegin(), a.rend(), b.rbegin(), b.rend());
+  const auto [x, y] = std::mismatch(a.rbegin(), a.rend(), b.rbegin());
+  return x == a.rend() ? std::strong_ordering::equal : *x <=> *y;
 }
 
 void Add(Fixed& a, const Fixed& b) {

@@ -1,0 +1,124 @@
+// Floating-point numbers as decimal text and back, the same bytes on every platform: they stand in ledgers, checkpoints
+// and statements. std::to_chars and std::from_chars where the C++ library has them for such numbers (libstdc++ 11,
+// libc++ 20), and the same by hand where it has not (Apple, Android, WebAssembly).
+//
+//   char text[kDecimalBytes];
+//   std::string_view shown(text, WriteDecimal(text, 0.1) - text);   // "0.1": the shortest that reads back
+//   double number;
+//   const auto [end, error] = ReadDecimal(begin, stop, number);     // as std::from_chars
+#ifndef WISP_RUNTIME_CORE_DECIMAL_H_
+#define WISP_RUNTIME_CORE_DECIMAL_H_
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <system_error>
+
+namespace wisp {
+
+inline constexpr size_t kDecimalBytes = 32;  // the longest is -2.2250738585072014e-308
+
+// What the library would do, from the functions of C. The locale must write a point; the systems that lack the others
+// do (Apple's is that of the program, "C" unless an app asks for another).
+namespace decimal_by_hand {
+
+// Shortest digits that read back, as d.ddde+xx; among those of one length printf writes the nearest.
+[[gnu::cold]] inline char* Write(char* text, double value) {
+  if (std::isnan(value) || std::isinf(value)) {
+    const char* name = std::isnan(value) ? "nan" : "inf";
+    if (std::signbit(value)) *text++ = '-';
+    return std::copy_n(name, 3, text);
+  }
+  char scientific[kDecimalBytes];
+  int digits = 0;
+  do std::snprintf(scientific, sizeof scientific, "%.*e", digits++, value);
+  while (digits < 17 && std::strtod(scientific, nullptr) != value);
+  const int exponent = std::atoi(std::strchr(scientific, 'e') + 1);
+  // Without an exponent where that is not longer. Whole numbers then have all their digits, not zeros at the end.
+  char fixed[400];
+  const int length = std::snprintf(fixed, sizeof fixed, "%.*f", std::max(0, digits - 1 - exponent), value);
+  const char* shorter = length <= static_cast<int>(std::strlen(scientific)) ? fixed : scientific;
+  return std::copy_n(shorter, std::strlen(shorter), text);
+}
+
+[[gnu::cold]] inline std::from_chars_result Read(const char* begin, const char* end, double& value) {
+  const char* at = begin;
+  const auto skip = [&](const char* which) {
+    const char* const from = at;
+    while (at != end && *at != '\0' && std::strchr(which, *at) != nullptr) ++at;
+    return at - from;
+  };
+  const auto word = [&](const char* name) {
+    const size_t length = std::strlen(name);
+    const bool is = static_cast<size_t>(end - at) >= length &&
+                    std::equal(name, name + length, at, [](char a, char b) { return a == (b | 0x20); });
+    if (is) at += length;
+    return is;
+  };
+  constexpr char kDigits[] = "0123456789";
+  if (at != end && *at == '-') ++at;
+  if (word("infinity") || word("inf") || word("nan")) {
+    value = std::strtod(std::string(begin, at).c_str(), nullptr);
+    return {at, std::errc()};
+  }
+  const char* const first = at;
+  auto digits = skip(kDigits);
+  if (at != end && *at == '.') {
+    ++at;
+    digits += skip(kDigits);
+  }
+  if (digits == 0) return {begin, std::errc::invalid_argument};
+  const bool zero = std::all_of(first, at, [](char c) { return c == '0' || c == '.'; });
+  const char* const mantissa_end = at;
+  if (at != end && (*at | 0x20) == 'e') {
+    ++at;
+    if (at != end && (*at == '-' || *at == '+')) ++at;
+    if (skip(kDigits) == 0) at = mantissa_end;
+  }
+  const double read = std::strtod(std::string(begin, at).c_str(), nullptr);
+  if (std::isinf(read) || (read == 0 && !zero)) return {at, std::errc::result_out_of_range};
+  value = read;
+  return {at, std::errc()};
+}
+
+}  // namespace decimal_by_hand
+
+// The shortest text that reads back as `value`, without a final zero; behind its end. `text` has kDecimalBytes.
+inline char* WriteDecimal(char* text, double value) {
+#if defined(__cpp_lib_to_chars)
+  return std::to_chars(text, text + kDecimalBytes, value).ptr;
+#else
+  return decimal_by_hand::Write(text, value);
+#endif
+}
+
+// So many significant digits at most, as printf's %g; behind its end. `text` has kDecimalBytes, digits are 9 or fewer.
+inline char* WriteDecimal(char* text, double value, int digits) {
+#if defined(__cpp_lib_to_chars)
+  return std::to_chars(text, text + kDecimalBytes, value, std::chars_format::general, digits).ptr;
+#else
+  return text + std::snprintf(text, kDecimalBytes, "%.*g", digits, value);
+#endif
+}
+
+// As std::from_chars, of whole numbers too.
+template <class Number>
+std::from_chars_result ReadDecimal(const char* begin, const char* end, Number& value) {
+#if !defined(__cpp_lib_to_chars)
+  if constexpr (std::floating_point<Number>) {
+    static_assert(std::same_as<Number, double>, "a float would be rounded twice");
+    return decimal_by_hand::Read(begin, end, value);
+  } else
+#endif
+    return std::from_chars(begin, end, value);
+}
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_CORE_DECIMAL_H_
