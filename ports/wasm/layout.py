@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Where the C interface's fields lie, for JavaScript.
+
+    ../../tests/abi/interface.py program ../c > p.c && emcc -I ../c p.c -o p.js && node p.js | layout.py javascript > layout.js
+    ... | layout.py functions          # the functions, as Emscripten's list of what is exported
+
+The lines are those of tests/abi/interface.py, of the platform that is asked for.
+"""
+import json
+import re
+import sys
+
+NUMBERS = {"double": "f64", "float": "f32", "uint32_t": "u32", "int32_t": "i32", "uint64_t": "u64", "int64_t": "i64", "size_t": "u32", "int": "i32"}
+
+
+def camel(name):
+    return re.sub(r"_(.)", lambda m: m.group(1).upper(), name)
+
+
+def type_of(declaration, size):
+    if "[" in declaration:
+        return "bytes"
+    if re.match(r"const char \*\w+$", declaration):
+        return "text"
+    if "*" in declaration:
+        return "u32"  # an address
+    known = NUMBERS.get(declaration.split()[0])
+    if known:
+        return known
+    return {4: "i32", 8: "u64"}.get(size, "bytes")  # an enum, or a function's address
+
+
+def layout(lines):
+    constants, structs = {}, {}
+    for line in lines:
+        if match := re.match(r"constant (\w+) (-?\d+)$", line):
+            constants[match[1]] = int(match[2])
+        elif match := re.match(r"struct (\w+) (\d+) aligned", line):
+            structs[match[1]] = {"size": int(match[2]), "fields": {}}
+        elif match := re.match(r"field (\w+)\.(\w+) at (\d+), (\d+) bytes, (.*)$", line):
+            structs[match[1]]["fields"][camel(match[2])] = {"at": int(match[3]), "type": type_of(match[5], int(match[4]))}
+    return {"constants": constants, "structs": structs}
+
+
+def functions(lines):
+    return ["_" + re.search(r"(wisp_\w+)\(", line)[1] for line in lines if line.startswith("function ")]
+
+
+def main():
+    lines = sys.stdin.read().splitlines()
+    if not any(line.startswith("struct ") for line in lines):
+        sys.exit("layout.py: the input has no structs; it must be what the program of tests/abi/interface.py prints")
+    if sys.argv[1:] == ["functions"]:
+        print("\n".join(functions(lines)))
+    elif sys.argv[1:] == ["javascript"]:
+        print("// Made by ports/wasm/layout.py from the headers of ports/c.")
+        print("export default " + json.dumps(layout(lines), separators=(",", ":")) + ";")
+    else:
+        sys.exit("usage: layout.py javascript|functions < lines")
+
+
+if __name__ == "__main__":
+    main()

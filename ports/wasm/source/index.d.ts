@@ -1,0 +1,127 @@
+// Types of "wisp/runtime.js" (recommending alone) and "wisp/device.js" (learning, in a worker).
+
+/** What the library refused, with its sentence. */
+export class WispError extends Error {
+  readonly kind: "Internal" | "InvalidArgument" | "InvalidData" | "PrivacyRefused" | "Io" | "Unsupported" | "Cancelled";
+}
+
+export interface Recommendation { item: number; score: number; key: string; name: string }
+
+export interface RecommendOptions {
+  /** How many; default 10. */
+  count?: number;
+  /** Items that never come. */
+  excluded?: readonly number[] | Int32Array;
+  /** If given, only these are considered. */
+  candidates?: readonly number[] | Int32Array;
+  /** Items of the history may come back. */
+  allowSeen?: boolean;
+}
+
+export interface ModelInfo {
+  numItems: number; maxLength: number; width: number; numBlocks: number; numRetired: number; numProvenance: number; format: number;
+  hasKeys: number; contentHash: bigint; fileBytes: number;
+}
+
+/** An open model. Belongs to the thread that opened it. */
+export class Model {
+  readonly numItems: number;
+  readonly info: ModelInfo;
+  findItem(key: string): number;
+  itemKey(item: number): string;
+  itemName(item: number): string;
+  /** Best first. `history`: items' numbers, oldest first; empty: what is popular. */
+  recommend(history: readonly number[] | Int32Array, options?: RecommendOptions): Recommendation[];
+  close(): void;
+}
+
+export interface OpenOptions { name?: string; maxBytes?: number }
+
+export class Runtime {
+  readonly version: string;
+  openModel(bytes: ArrayBuffer | ArrayBufferView, options?: OpenOptions): Model;
+}
+
+export function loadRuntime(): Promise<Runtime>;
+
+export type Unit = "user" | "session" | "day" | "interaction";
+export interface Event { user: string; item: string; /** Milliseconds since 1970. */ time: number }
+
+export interface Progress {
+  step: number; numSteps: number;
+  /** Local only: not private. */
+  loss: number;
+  /** Spent by this run so far; NaN while not yet known. */
+  epsilon: number;
+}
+
+export interface Running {
+  onProgress?(progress: Progress): void;
+  /** Aborting ends the worker and starts it anew: what was charged stays charged. */
+  signal?: AbortSignal;
+}
+
+export interface PersonaliseOptions extends Running {
+  /** Files of the store, by name. */
+  model: string; output: string;
+  epsilon: number; delta: number;
+  /** A number of records that anybody may know. */
+  numUsersPublic: number;
+  unit: Unit;
+  /** Limit over everything ever done with this data. */
+  budgetEpsilon?: number;
+  sessionGap?: number; expectedBatch?: number; epochs?: number; learningRate?: number; clippingNorm?: number; adapterRank?: number;
+  plannedRuns?: number; checkpointEvery?: number; dataset?: string; unchargedTuning?: string;
+}
+
+export interface PersonaliseResult {
+  numSteps: number; epsilon: number; noiseMultiplier: number;
+  /** Counted on the log: local only. */
+  numRecords: number; recordsTooShort: number; gradientsDropped: number; numEvents: number; unknownEvents: number; unknownItems: number;
+  plannedSteps: number; resumedFrom: number; badRows: number; checkpointFailed: number; onDevice: number;
+}
+
+export interface PlanOptions {
+  model: string; epsilon: number; delta: number; numRecordsPublic: number; runs: number; unit: Unit;
+  judge?: "private" | "local" | "none";
+  sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number; learningRate?: number;
+  typicalEvents?: number; dryRun?: boolean; measure?: boolean; dataset?: string;
+}
+
+export interface NightOptions extends Running { model: string; output: string; maxBytes?: number }
+
+export interface Budget {
+  epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number; judgingsLeft: number;
+}
+
+/** A folder of this site's storage and the worker that keeps it. Every promise is refused with a WispError. */
+export class Device {
+  static open(name?: string, options?: { onSentence?(sentence: { level: "info" | "warning"; text: string }): void }): Promise<Device>;
+  /** Deletes all that a closed device has kept, its ledger too. */
+  static delete(name?: string): Promise<void>;
+  writeFile(name: string, bytes: ArrayBuffer | ArrayBufferView): Promise<void>;
+  readFile(name: string): Promise<Uint8Array>;
+  removeFile(name: string): Promise<void>;
+  listFiles(): Promise<string[]>;
+  /** All of them or none; on disk once the promise is kept. */
+  appendEvents(events: readonly Event[]): Promise<void>;
+  countEvents(): Promise<{ events: number; users: number; items: number; oldest: number; newest: number }>;
+  history(query: { model: string; user: string; limit?: number }): Promise<number[]>;
+  eraseUser(user: string): Promise<number>;
+  pruneLog(options: { unit: Unit; hasBefore?: boolean; before?: number; newestPerUser?: number; sessionGap?: number; timesPerSecond?: number }): Promise<number>;
+  recommend(query: RecommendOptions & { model: string } & ({ user: string } | { history: readonly number[] })): Promise<Recommendation[]>;
+  describeModel(name: string): Promise<ModelInfo & { items: { item: number; key: string; name: string }[] }>;
+  plan(options: PlanOptions): Promise<Record<string, number>>;
+  planChange(options: Partial<PlanOptions> & { model: string }): Promise<Record<string, number>>;
+  personalise(options: PersonaliseOptions): Promise<PersonaliseResult>;
+  night(options: NightOptions): Promise<Record<string, number>>;
+  /** Local only: not private. */
+  evaluate(model: string): Promise<{ ndcgAt10: number; hitAt10: number; numUsers: number }>;
+  budget(options: { delta: number }): Promise<Budget>;
+  statement(options: { delta: number; format?: "text" | "json" }): Promise<string>;
+  rebase(options: { from: string; to: string; output: string }): Promise<Record<string, number>>;
+  version(): Promise<string>;
+  /** Ends whatever runs, as if the page had been closed. */
+  cancel(): Promise<void>;
+  close(): Promise<void>;
+}

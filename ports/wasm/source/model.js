@@ -1,0 +1,98 @@
+// A model that is open.
+import { WispError } from "./library.js";
+import layout from "./layout.js";
+
+const MODEL_ALIGNMENT = 64;
+
+export class Model {
+  // `source`: { bytes, name } of an ArrayBuffer, or { path } of a file in the store.
+  constructor(library, source, options = {}) {
+    this.library = library;
+    this.memory = 0;
+    this.handle = library.within((scope) => {
+      const out = scope.allocate(4), open = library.struct(scope, "wisp_open_options", options);
+      if (source.path !== undefined) {
+        library.call(scope, "wisp_model_open_with", scope.text(source.path), open, out);
+      } else {
+        const bytes = asBytes(source.bytes);
+        this.memory = library.ask("memalign", MODEL_ALIGNMENT, Math.max(1, bytes.length));
+        if (this.memory === 0) throw new WispError("Internal", `${source.name}: out of memory: the model has ${bytes.length} bytes`);
+        library.module.HEAPU8.set(bytes, this.memory);
+        try {
+          library.call(scope, "wisp_model_open_memory", scope.text(source.name ?? "model"), this.memory, bytes.length, open, out);
+        } catch (error) {
+          library.ask("free", this.memory);
+          throw error;
+        }
+      }
+      return library.view().getUint32(out, true);
+    });
+  }
+
+  // Frees the model. Every later call is refused.
+  close() {
+    if (this.handle === 0) return;
+    this.library.ask("wisp_model_close", this.handle);
+    if (this.memory !== 0) this.library.ask("free", this.memory);
+    this.handle = this.memory = 0;
+  }
+
+  opened() {
+    if (this.handle === 0) throw new WispError("InvalidArgument", "the model was closed; open it again");
+    return this.handle;
+  }
+
+  get numItems() {
+    return this.library.ask("wisp_model_num_items", this.opened());
+  }
+
+  // The number of the item with this key, -1 where there is none.
+  findItem(key) {
+    return this.library.within((scope) => this.library.ask("wisp_model_find_item", this.opened(), scope.text(key)));
+  }
+
+  itemKey(item) {
+    return this.library.text(this.library.ask("wisp_model_item_key", this.opened(), item));
+  }
+
+  itemName(item) {
+    return this.library.text(this.library.ask("wisp_model_item_name", this.opened(), item));
+  }
+
+  get info() {
+    return this.library.within((scope) => {
+      const info = this.library.struct(scope, "wisp_model_info");
+      this.library.call(scope, "wisp_model_info_read", this.opened(), info);
+      return this.library.read("wisp_model_info", info);
+    });
+  }
+
+  // The best `count` items after `history` (items' numbers, oldest first), best first: [{ item, score, key, name }]. Without a history: what
+  // is popular.
+  recommend(history, { count = 10, excluded = [], candidates, allowSeen = false } = {}) {
+    const model = this.opened(), library = this.library;
+    if (!Number.isInteger(count) || count < 0 || count > 1e6)
+      throw new WispError("InvalidArgument", `count is ${count}; it must be a whole number from 0 to 1000000`);
+    return library.within((scope) => {
+      const { size, fields } = layout.structs.wisp_recommendation;
+      const options = library.struct(scope, "wisp_recommend_options", {
+        excluded: scope.items(excluded, "excluded"), numExcluded: excluded.length, allowSeen,
+        ...(candidates && { candidates: scope.items(candidates, "candidates"), numCandidates: candidates.length }),
+      });
+      const out = scope.allocate(size * count), found = scope.allocate(4);
+      library.view().setUint32(found, count, true);
+      library.call(scope, "wisp_recommend", model, scope.items(history, "history"), history.length, options, out, found);
+      const view = library.view();
+      return Array.from({ length: view.getUint32(found, true) }, (_, i) => {
+        const item = view.getInt32(out + i * size + fields.item.at, true);
+        return { item, score: view.getFloat32(out + i * size + fields.score.at, true), key: this.itemKey(item), name: this.itemName(item) };
+      });
+    });
+  }
+}
+
+function asBytes(source) {
+  if (source instanceof ArrayBuffer) return new Uint8Array(source);
+  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  throw new WispError("InvalidArgument", "the model's bytes must be an ArrayBuffer or a view of one");
+}
