@@ -2,7 +2,7 @@
 """Where the C interface's fields lie, for JavaScript.
 
     ../../tests/abi/interface.py program ../c > p.c && emcc -I ../c p.c -o p.js && node p.js | layout.py javascript > layout.js
-    ... | layout.py functions          # the functions, as Emscripten's list of what is exported
+    ... | layout.py functions [REGEX]  # what Emscripten exports: the functions whose names match, and those of memory
 
 The lines are those of tests/abi/interface.py, of the platform that is asked for.
 """
@@ -42,16 +42,17 @@ def layout(lines):
     return {"constants": constants, "structs": structs}
 
 
-def functions(lines):
-    return ["_" + re.search(r"(wisp_\w+)\(", line)[1] for line in lines if line.startswith("function ")]
+def functions(lines, which):
+    names = [re.search(r"(wisp_\w+)\(", line)[1] for line in lines if line.startswith("function ")]
+    return ["_" + name for name in [*filter(re.compile(which).fullmatch, names), "malloc", "calloc", "free", "memalign"]]
 
 
 def main():
     lines = sys.stdin.read().splitlines()
     if not any(line.startswith("struct ") for line in lines):
         sys.exit("layout.py: the input has no structs; it must be what the program of tests/abi/interface.py prints")
-    if sys.argv[1:] == ["functions"]:
-        print("\n".join(functions(lines)))
+    if sys.argv[1:2] == ["functions"]:
+        print("\n".join(functions(lines, *sys.argv[2:] or [".*"])))
     elif sys.argv[1:] == ["javascript"]:
         print("// Made by ports/wasm/layout.py from the headers of ports/c.")
         print("export default " + json.dumps(layout(lines), separators=(",", ":")) + ";")

@@ -38,7 +38,7 @@ export class Device {
   }
 
   receive({ id, progress, sentence, result, error }) {
-    if (sentence) return this.onSentence?.(sentence.level, sentence.text);
+    if (sentence) return this.onSentence?.(sentence);
     const call = this.waiting.get(id);
     if (!call) return;
     if (progress) return call.onProgress?.(progress);

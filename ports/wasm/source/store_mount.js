@@ -1,4 +1,5 @@
-// Store (store.js) as a file system of Emscripten: StoreMount.type(store) is what FS.mount takes.
+// Store (store.js) as a file system of Emscripten: StoreMount.type(store) is what FS.mount takes. Emscripten 3.1.6 copies members of a
+// library one by one and takes `name: value` alone.
 mergeInto(LibraryManager.library, {
   $StoreMount__deps: ["$FS", "$ERRNO_CODES", "$mmapAlloc"],
   $StoreMount: {
@@ -6,12 +7,12 @@ mergeInto(LibraryManager.library, {
     FOLDER_MODE: 0o40777,
     MAP_SHARED: 1,
 
-    type(store) {
+    type: (store) => {
       return { mount: (mount) => StoreMount.mount(mount, store) };
     },
 
     // What a browser throws becomes what a system call returns.
-    run(action) {
+    run: (action) => {
       try {
         return action();
       } catch (error) {
@@ -20,15 +21,16 @@ mergeInto(LibraryManager.library, {
       }
     },
 
-    mount(mount, store) {
+    mount: (mount, store) => {
       const root = FS.createNode(null, "/", StoreMount.FOLDER_MODE, 0);
       root.node_ops = StoreMount.folderOperations(store);
-      root.stream_ops = { llseek: (stream, offset) => offset };
+      // A listing of the folder counts its own way through it.
+      root.stream_ops = { llseek: (stream, offset, whence) => offset + (whence === 1 ? stream.position : 0) };
       for (const slot of store.files.values()) StoreMount.node(root, store, slot);
       return root;
     },
 
-    node(parent, store, slot) {
+    node: (parent, store, slot) => {
       const node = FS.createNode(parent, slot.name, slot.mode, 0);
       node.slot = slot;
       node.node_ops = StoreMount.fileOperations(store);
@@ -37,13 +39,13 @@ mergeInto(LibraryManager.library, {
       return node;
     },
 
-    attributes(node, size) {
+    attributes: (node, size) => {
       const time = new Date(node.timestamp || 0);
       return { dev: 1, ino: node.id, mode: node.mode, nlink: 1, uid: 0, gid: 0, rdev: 0, size, atime: time, mtime: time, ctime: time,
                blksize: 4096, blocks: Math.ceil(size / 512) };
     },
 
-    folderOperations(store) {
+    folderOperations: (store) => {
       return {
         getattr: (node) => StoreMount.attributes(node, 4096),
         setattr() {},
@@ -67,7 +69,7 @@ mergeInto(LibraryManager.library, {
     },
 
     // Emscripten 3.1.6 keeps the node of the file that is replaced: it would come back once the new one is removed.
-    rename(store, node, folder, name) {
+    rename: (store, node, folder, name) => {
       const replaced = store.files.has(name) ? FS.lookupNode(folder, name) : null;
       StoreMount.run(() => store.rename(node.slot, name));
       if (replaced) FS.hashRemoveNode(replaced);
@@ -75,7 +77,7 @@ mergeInto(LibraryManager.library, {
       node.parent = folder;
     },
 
-    fileOperations(store) {
+    fileOperations: (store) => {
       return {
         getattr: (node) => StoreMount.attributes(node, store.sizeOf(node.slot)),
         setattr(node, changed) {
@@ -86,7 +88,7 @@ mergeInto(LibraryManager.library, {
       };
     },
 
-    streamOperations(store) {
+    streamOperations: (store) => {
       return {
         open(stream) { ++stream.node.slot.users; },
         close(stream) {

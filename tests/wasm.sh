@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The port to WebAssembly: built, held against the native library, and its page used as a person would, killed in the middle too.
+#   tests/wasm.sh BUILD_FOLDER     exits 77 where Emscripten or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures of the page
+. "$(dirname "$0")/shell.sh"
+for program in emcmake node chromium chromedriver; do
+  command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev wasm installs what the port needs"; exit 77; }
+done
+python3 -c 'import selenium' 2>/dev/null || { echo "skipped: python3-selenium is missing; tools/dev wasm installs what the port needs"; exit 77; }
+out=$(dirname "$build")/wasm
+"$root/ports/wasm/build" "$out"
+"$root/ports/wasm/demo/build" "$out" "$wisp"
+python3 "$root/tests/wasm/sizes.py" "$out/package"
+python3 "$root/tests/wasm/page.py" "$out/demo" "$wisp" "$root/models/cafe.wisp"

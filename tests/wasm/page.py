@@ -1,0 +1,272 @@
+#!/usr/bin/env python3
+"""Uses the demo in a headless browser.
+
+    page.py DEMO_FOLDER WISP MODEL
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+ROOT = Path(__file__).resolve().parents[2]
+demo, wisp, model = sys.argv[1:]
+pictures = os.environ.get("WISP_SCREENSHOTS")
+HISTORIES = ([], [0], [3, 1, 4], list(range(60)), [479, 479, 0])
+
+
+def check(holds, sentence):
+    if not holds:
+        sys.exit(f"page.py: {sentence}")
+
+
+class Browser:
+    def __init__(self, profile, address, width=1200, dark=False):
+        options = webdriver.ChromeOptions()
+        options.binary_location = shutil.which("chromium")
+        for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}", f"--window-size={width},1000"):
+            options.add_argument(flag)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        self.driver.set_script_timeout(300)
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        self.address = address
+        self.driver.get(address)
+
+    def run(self, body, *arguments):
+        """The value of an async function's body; a refused promise is {"kind", "message"} under "error"."""
+        script = ("const done = arguments[arguments.length - 1], args = Array.from(arguments).slice(0, -1);"
+                  "(async () => {" + body + "})().then((value) => done({ value }), (error) => done({ error: { kind: error.kind, message: String(error.message) } }));")
+        return self.driver.execute_async_script(script, *arguments)
+
+    def value(self, body, *arguments):
+        answer = self.run(body, *arguments)
+        check("value" in answer or "error" not in answer, f"{body[:80]}... was refused: {answer.get('error')}")
+        return answer.get("value")
+
+    def text(self, name):
+        return self.driver.find_element(By.ID, name).text
+
+    def wait_for(self, holds, what, seconds=120):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if holds():
+                return
+            time.sleep(0.1)
+        check(False, f"{what} did not come within {seconds} s; the page says: {self.text('state')}")
+
+    def wait_ready(self):
+        self.wait_for(lambda: self.value("return performance.getEntriesByName('ready').length > 0"), "the page's storage")
+
+    def click(self, name):
+        button = self.driver.find_element(By.ID, name)
+        self.wait_for(button.is_enabled, f"the button '{name}'")
+        button.click()
+
+    def picture(self, name):
+        if pictures:
+            Path(pictures).mkdir(parents=True, exist_ok=True)
+            self.driver.save_screenshot(f"{pictures}/{name}.png")
+
+    def check_console(self):
+        errors = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        check(not errors, f"the console has {errors}")
+
+    def kill(self):
+        """As a power cut would: the browser's processes, all at once."""
+        parent = self.driver.service.process.pid
+        listing = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+        children = {}
+        for line in listing.splitlines():
+            pid, ppid = map(int, line.split())
+            children.setdefault(ppid, []).append(pid)
+        todo, found = [parent], []
+        while todo:
+            todo += children.get(found.append(todo[-1]) or todo.pop(), [])
+        for pid in found:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.driver.service.process.wait()
+
+    def quit(self):
+        self.driver.quit()
+
+
+def native(keys):
+    """What the native program recommends after these items' keys."""
+    after = ["--history", ",".join(keys)] if keys else ["--newcomer"]
+    answer = subprocess.run([wisp, "recommend", "--model", model, "--count", "8", "--json", *after], capture_output=True, text=True)
+    check(answer.returncode == 0, f"wisp recommend {after}: {answer.stderr}")
+    return json.loads(answer.stdout)
+
+
+def check_same_as_native(browser):
+    """The same items and scores, but for the order of sums: vectors here have 128 bits and no fused multiply-add."""
+    for history in HISTORIES:
+        here = browser.value("const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime();"
+                             "const m = w.openModel(await (await fetch('cafe.wisp')).arrayBuffer());"
+                             "const best = m.recommend(args[0], { count: 8 }), keys = args[0].map((item) => m.itemKey(item)); m.close(); return { best, keys };", history)
+        there = native(here["keys"])
+        check(len(here["best"]) == len(there) == 8, f"{len(here['best'])} items here, {len(there)} natively, after {history}")
+        for a, b in zip(here["best"], there):
+            check(abs(a["score"] - b["score"]) <= 1e-4 * max(1, abs(b["score"])), f"scores differ after {history}: {a} and {b}")
+
+
+REFUSED = (
+    ("InvalidArgument", "whole number", "return m.recommend([0], { count: -1 })"),
+    ("InvalidArgument", "history", "return m.recommend([1e9], {})"),
+    ("InvalidArgument", "items are numbers", "return m.recommend(['tea'], {})"),
+    ("InvalidArgument", "missing", "return m.recommend(undefined, {})"),
+    ("InvalidArgument", "was closed", "m.close(); return m.recommend([0])"),
+    ("InvalidData", "", "return w.openModel(new ArrayBuffer(10), { name: 'short.wisp' })"),
+    ("InvalidArgument", "ArrayBuffer", "return w.openModel('cafe.wisp')"),
+    ("InvalidArgument", "has no field 'colour'", "return w.openModel(bytes, { colour: 1 })"),
+)
+
+
+def check_refusals(browser):
+    for kind, sentence, action in REFUSED:
+        answer = browser.run("const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime();"
+                             "const bytes = await (await fetch('cafe.wisp')).arrayBuffer(); const m = w.openModel(bytes);" + action)
+        error = answer.get("error") or {}
+        check(error.get("kind") == kind and sentence in error.get("message", ""), f"{action}: expected {kind} with '{sentence}', got {answer}")
+
+
+def check_device(browser):
+    """A device of its own: errors, and that what was written is there."""
+    browser.value("""
+      const { Device, WispError } = await import('./wisp/device.js');
+      const device = await Device.open('test-device');
+      const expect = async (kind, part, promise) => {
+        try { await promise; } catch (error) {
+          if (error instanceof WispError && error.kind === kind && error.message.includes(part)) return;
+          throw new Error(`expected ${kind} with '${part}', got ${error.kind}: ${error.message}`);
+        }
+        throw new Error(`expected ${kind} with '${part}', got no error`);
+      };
+      await expect('Io', 'is not there', device.readFile('none.wisp'));
+      await expect('InvalidArgument', 'no name of a file', device.writeFile('a/b', new ArrayBuffer(1)));
+      await expect('InvalidArgument', 'kept by the library', device.writeFile('privacy.ledger', new ArrayBuffer(1)));
+      await device.writeFile('broken.wisp', new Uint8Array(100));
+      await expect('InvalidData', 'broken.wisp', device.recommend({ model: 'broken.wisp', history: [] }));
+      const bytes = await (await fetch('cafe.wisp')).arrayBuffer();
+      await device.writeFile('base.wisp', bytes);
+      if ((await device.readFile('base.wisp')).length !== bytes.byteLength) throw new Error('a file changed its length');
+      await device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1795000000000 }]);
+      await expect('InvalidArgument', 'user', device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }, { user: '', item: 'x', time: 2 }]));
+      if ((await device.countEvents()).events !== 1) throw new Error('a refused list of events left some behind');
+      const run = { model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user' };
+      await expect('InvalidArgument', "'users' is not allowed", device.personalise({ ...run, unit: 'users' }));
+      await expect('InvalidArgument', 'epsilon', device.personalise({ ...run, epsilon: -1 }));
+      await expect('InvalidArgument', 'has no field', device.personalise({ ...run, epsilom: 1 }));
+      await expect('Io', '', device.statement({ delta: 1e-5 }));
+      await device.close();
+      await expect('InvalidArgument', 'was closed', device.listFiles());
+      const again = await Device.open('test-device');
+      if ((await again.listFiles()).join() !== 'base.wisp,broken.wisp,events.db') throw new Error(`after opening again: ${await again.listFiles()}`);
+      await again.close();
+      await Device.delete('test-device');""")
+
+
+def check_busy(browser):
+    """A second page finds the folder in use, and says so."""
+    first = browser.driver.current_window_handle
+    browser.driver.switch_to.new_window("tab")
+    browser.driver.get(browser.address)
+    browser.wait_for(lambda: "another page" in browser.text("state"), "the sentence of a second page")
+    browser.driver.close()
+    browser.driver.switch_to.window(first)
+    browser.driver.get_log("browser")  # the second page's
+
+
+def check_no_storage(browser):
+    browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source":
+        "if (globalThis.StorageManager) StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));"})
+    answer = browser.run("const { Store } = await import('./wisp/store.js');"
+                         "StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));"
+                         "await Store.open('x');")
+    check("gives this page no storage" in answer.get("error", {}).get("message", ""), f"without storage: {answer}")
+
+
+def epsilon_of(browser):
+    return float(browser.driver.find_element(By.ID, "epsilon").get_attribute("value"))
+
+
+def main():
+    work = tempfile.mkdtemp(prefix="wisp-page.")
+    server = subprocess.Popen([ROOT / "ports/wasm/demo/serve", demo, "0"], stdout=subprocess.PIPE, text=True)
+    address = server.stdout.readline().strip()
+    browser = None
+    try:
+        browser = Browser(f"{work}/profile", address)
+        browser.wait_ready()
+        browser.picture("first")
+        check_same_as_native(browser)
+        check_refusals(browser)
+        check_device(browser)
+        check_busy(browser)
+        browser.check_console()
+        # With the keyboard alone: to the first of the list, and order it.
+        button = browser.driver.find_element(By.CSS_SELECTOR, "#for-you button")
+        first = button.text
+        button.send_keys(Keys.ENTER)
+        browser.wait_for(lambda: first in browser.text("ordered"), "the order")
+        browser.click("guests")
+        browser.wait_for(lambda: "guests have been here" in browser.text("state"), "the guests")
+        browser.click("personalise")
+        browser.wait_for(lambda: browser.text("state").startswith("Step 2"), "step 2", 300)
+        shown = browser.text("state")
+        browser.kill()
+
+        browser = Browser(f"{work}/profile", address)
+        browser.wait_ready()
+        check(first in browser.text("ordered"), "what was ordered before the browser was killed is gone")
+        spent = epsilon_of(browser)
+        check(spent > 0, f"nothing is charged after a browser was killed at '{shown}'")
+        browser.click("personalise")
+        browser.wait_for(lambda: browser.text("state").startswith("Learned") or browser.driver.find_elements(By.CSS_SELECTOR, "#state.failed"), "the end", 600)
+        check(browser.text("state").startswith("Learned"), f"learning failed: {browser.text('state')}")
+        check(epsilon_of(browser) >= spent, f"epsilon went from {spent} to {epsilon_of(browser)}")
+        check(len(browser.driver.find_elements(By.CSS_SELECTOR, "#quality tbody tr")) == 2, "two qualities are not shown")
+        check("epsilon" in browser.driver.find_element(By.ID, "statement").get_attribute("textContent"), "the statement names no epsilon")
+        browser.check_console()
+        browser.picture("learned")
+        times = browser.value("return performance.getEntriesByName('recommend').map((e) => e.duration)")
+        print(f"first list {browser.value('return performance.getEntriesByName(`first-list`)[0].startTime'):.0f} ms after the page began; one more click {times[-1]:.1f} ms")
+        print("quality:", browser.text("quality").replace("\n", " | "))
+        check_no_storage(browser)
+        browser.quit()
+        for width, dark in ((360, False), (360, True), (1200, True)):
+            browser = Browser(f"{work}/profile", address, width, dark)
+            browser.wait_ready()
+            check(browser.value("return document.documentElement.scrollWidth <= innerWidth"), f"the page is wider than {width} px")
+            browser.picture(f"{width}-{'dark' if dark else 'light'}")
+            browser.check_console()
+            browser.quit()
+        browser = None
+        print("the page: passed")
+    except WebDriverException as error:
+        sys.exit(f"page.py: the browser said: {error}")
+    finally:
+        if browser:
+            browser.quit()
+        server.terminate()
+        server.wait()
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
