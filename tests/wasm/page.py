@@ -240,7 +240,7 @@ def main():
         browser.wait_for(lambda: browser.text("state").startswith("Learned") or browser.driver.find_elements(By.CSS_SELECTOR, "#state.failed"), "the end", 600)
         check(browser.text("state").startswith("Learned"), f"learning failed: {browser.text('state')}")
         check(epsilon_of(browser) >= spent, f"epsilon went from {spent} to {epsilon_of(browser)}")
-        check(len(browser.driver.find_elements(By.CSS_SELECTOR, "#quality tbody tr")) == 2, "two qualities are not shown")
+        browser.wait_for(lambda: len(browser.driver.find_elements(By.CSS_SELECTOR, "#quality tbody tr")) == 2, "a second quality")
         check("epsilon" in browser.driver.find_element(By.ID, "statement").get_attribute("textContent"), "the statement names no epsilon")
         browser.check_console()
         browser.picture("learned")
