@@ -22,8 +22,7 @@ Status AddLine(std::string_view line, uint64_t number, const ReadOptions& option
   }
   double rating;
   const char* end = fields[2].data() + fields[2].size();
-  if (const auto parsed = ReadDecimal(fields[2].data(), end, rating);
-      parsed.ec != std::errc() || parsed.ptr != end) {
+  if (const auto parsed = ReadDecimal(fields[2].data(), end, rating); parsed.ec != std::errc() || parsed.ptr != end) {
     return builder.Error(number, "the rating is " + Shown(fields[2]) + "; allowed is a number");
   }
   int64_t time;

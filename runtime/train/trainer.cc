@@ -80,8 +80,8 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
       WISP_ASSIGN_OR_RETURN(RandomStream stream, RandomStream::Secure());
       streams.push_back(std::move(stream));
     } else {
-      streams.push_back(
-          RandomStream::Reproducible(seed + (uint64_t{i} << 32), i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
+      streams.push_back(RandomStream::Reproducible(seed + (uint64_t{i} << 32),
+                                                   i == 0 ? StreamPurpose::kSampling : StreamPurpose::kNoise));
     }
   }
   std::unique_ptr<Trainer> trainer;

@@ -1,21 +1,25 @@
-/* What the library calls, for JavaScript: functions of C whose addresses go into the options' structs, so that none has to be made at run
- * time (which a strict content-security policy would see as code). */
+/* What the library calls, for JavaScript: functions of C whose addresses go into the options' structs. So none has to
+ * be made at run time, which a strict content-security policy would see as code. */
 #include <emscripten.h>
 
 #include "ports/c/wisp.h"
 #include "ports/c/wisp_embed.h"
 
+/* clang-format off */
 EM_JS(int, wisp_wasm_tell_progress, (double step, double num_steps, double loss, double epsilon), {
-  return Module["onProgress"] && Module["onProgress"]({step : step, numSteps : num_steps, loss : loss, epsilon : epsilon}) ? 1 : 0;
+  const progress = { step: step, numSteps: num_steps, loss: loss, epsilon: epsilon };
+  return Module["onProgress"] && Module["onProgress"](progress) ? 1 : 0;
 });
 
 EM_JS(void, wisp_wasm_tell_sentence, (int level, const char* sentence), {
   if (Module["onSentence"]) Module["onSentence"](level === 1 ? "warning" : "info", UTF8ToString(sentence));
 });
+/* clang-format on */
 
 static int OnProgress(const wisp_progress* progress, void* user_data) {
   (void)user_data;
-  return wisp_wasm_tell_progress((double)progress->step, (double)progress->num_steps, progress->loss, progress->epsilon);
+  const double step = (double)progress->step, num_steps = (double)progress->num_steps;
+  return wisp_wasm_tell_progress(step, num_steps, progress->loss, progress->epsilon);
 }
 
 static void OnSentence(void* data, wisp_log_level level, const char* sentence) {
