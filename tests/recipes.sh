@@ -36,11 +36,18 @@ expect 0 "" "$wisp" classify train --recipe "$recipes/sst2-dp-fp.json" --data te
 ran=$((ran + 1))
 # Of the shape of a golden encoder, whose words the texts do not have.
 expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out encoder.wisp --dataset made-up
-sed 's/"negative", "positive"/"bad", "fair", "good"/' "$recipes/sst2-minilm.json" >minilm.json
 sed 's/negative/bad/; s/positive/good/' texts.tsv >classes.tsv
-expect 0 "" "$wisp" classify train --recipe minilm.json --base encoder.wisp --other-data --data classes.tsv --out fine.wisp --epochs 0.2 --threads 1 \
-  --num-records-public 400 --batch 40 --delta 0.001 --noise-multiplier 2 --ledger fine.ledger
-ran=$((ran + 1))
+while read -r name options; do
+  sed 's/"negative", "positive"/"bad", "fair", "good"/' "$recipes/$name.json" >"$name.json"
+  # shellcheck disable=SC2086
+  expect 0 "" "$wisp" classify train --recipe "$name.json" --base encoder.wisp --other-data --data classes.tsv --out "$name.wisp" --epochs 0.2 --threads 1 \
+    --num-records-public 400 --batch 40 --delta 0.001 --noise-multiplier 2 --ledger "$name.ledger" $options
+  ran=$((ran + 1))
+done <<'RECIPES'
+sst2-minilm
+sst2-minilm-lora --lora 8
+sst2-minilm-rgp
+RECIPES
 sed 's/"negative", "positive"/"bad", "fair", "good"/' "$recipes/sst2-minilm-head.json" >head.json
 expect 0 "" "$wisp" classify train --recipe head.json --base encoder.wisp --other-data --data classes.tsv --out head.wisp --epochs 2 --threads 1 \
   --num-records-public 400 --batch 400 --delta 0.001 --noise-multiplier 2 --ledger head.ledger
