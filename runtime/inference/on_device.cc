@@ -1,6 +1,5 @@
 #include "runtime/inference/on_device.h"
 
-#include <sstream>
 
 namespace wisp {
 
@@ -16,10 +15,10 @@ Status NoRoomOnDevice(const kernels::Device& device, const char* what, size_t by
 }
 
 Status NotFiniteOn(const kernels::Device& device, const std::string& name, const char* what) {
-  std::ostringstream narrow;
-  if (device.ops->largest_factor > 0)
-    narrow << ", or too large for " << device.ops->name << ", whose largest number is " << device.ops->largest_factor;
-  return InvalidData(name, ": ", what, " is no finite number: the weights are damaged, or of no use", narrow.str());
+  const std::string sentence = name + ": " + what + " is no finite number: the weights are damaged, or of no use";
+  if (device.ops->largest_factor <= 0) return InvalidData(sentence);
+  return InvalidData(sentence, ", or too large for ", device.ops->name, ", whose largest number is ",
+                     device.ops->largest_factor);
 }
 
 }  // namespace wisp

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <iterator>
-#include <sstream>
+#include <string>
 #include <string_view>
 
 #include "runtime/core/decimal.h"
@@ -82,15 +82,23 @@ std::string Described(const std::string& word, const std::string& then, const st
   return name + " (" + shown(then) + ", here " + shown(now) + ")";
 }
 
+// The next word between blanks; false at the end.
+bool TakeWord(std::string_view& words, std::string& word) {
+  words.remove_prefix(std::min(words.find_first_not_of(' '), words.size()));
+  word = words.substr(0, words.find(' '));
+  words.remove_prefix(word.size());
+  return !word.empty();
+}
+
 }  // namespace
 
 std::string WhatDiffers(const std::string& then, const std::string& now) {
-  std::istringstream old_words(then), new_words(now);
+  std::string_view old_words = then, new_words = now;
   std::string old_word, new_word, word, list;
   const auto add = [&list](const std::string& name) {
     if (list.find(name) == std::string::npos) list += (list.empty() ? "" : ", ") + name;
   };
-  while (old_words >> old_word && new_words >> new_word) {
+  while (TakeWord(old_words, old_word) && TakeWord(new_words, new_word)) {
     if (old_word == new_word) {
       if (IsWord(old_word)) word = old_word;
       continue;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <sstream>
 
 #include "runtime/privacy/noise/discrete_gaussian.h"
 
@@ -14,9 +13,7 @@ namespace {
 constexpr double kRoundUp = 1 + 0x1p-48;
 
 Status OutOfRange(const char* name, double value, const char* allowed) {
-  std::ostringstream sentence;
-  sentence << name << " is " << value << ", allowed is " << allowed;
-  return InvalidArgument(sentence.str());
+  return InvalidArgument(name, " is ", value, ", allowed is ", allowed);
 }
 
 static_assert(ExactGrid::kMaxNoiseMultiplier * ExactGrid::kStepsPerClippingNorm * (1 + ExactGrid::kNoiseMargin) + 1 <
