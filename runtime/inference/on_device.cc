@@ -1,6 +1,5 @@
 #include "runtime/inference/on_device.h"
 
-
 namespace wisp {
 
 Status WaitForDevice(const kernels::Device& device) {
