@@ -53,7 +53,8 @@ inline constexpr uint32_t kMaxWidth = 1u << 13;
 inline constexpr uint32_t kMaxBlocks = 256;
 inline constexpr uint32_t kMaxClasses = 1u << 16;
 inline constexpr uint32_t kMaxTokenTypes = 256;
-inline constexpr uint64_t kMaxParameters = 1ull << 34;
+// Their bytes are counted as size_t: on 32 bits half of what a process can address.
+inline constexpr uint64_t kMaxParameters = sizeof(size_t) < 8 ? uint64_t{1} << 29 : uint64_t{1} << 34;
 
 // Rotary positions (Su et al. 2021): in each head of queries and keys, pair i of entries turns by position *
 // base^(-2 i / width).

@@ -28,7 +28,25 @@ inline constexpr size_t kDecimalBytes = 32;  // the longest is -2.22507385850720
 // do (Apple's is that of the program, "C" unless an app asks for another).
 namespace decimal_by_hand {
 
-// Shortest digits that read back, as d.ddde+xx; among those of one length printf writes the nearest.
+// The decimal one higher in the last digit of d.ddde+xx; false where all digits are 9.
+[[gnu::cold]] inline bool OneHigher(char* scientific) {
+  for (char* at = std::strchr(scientific, 'e') - 1; at >= scientific; --at) {
+    if (*at == '.' || *at == '-') continue;
+    if (*at != '9') return ++*at, true;
+    *at = '0';
+  }
+  return false;
+}
+
+// Whether so many digits behind the point read back, which are then in `scientific`. printf writes the nearest decimal;
+// below a power of two doubles lie closer than above it, so that the next one may read back where the nearest does not.
+[[gnu::cold]] inline bool ReadsBack(char (&scientific)[kDecimalBytes], int digits, double value) {
+  std::snprintf(scientific, sizeof scientific, "%.*e", digits, value);
+  if (std::strtod(scientific, nullptr) == value) return true;
+  return OneHigher(scientific) && std::strtod(scientific, nullptr) == value;
+}
+
+// The shortest digits that read back.
 [[gnu::cold]] inline char* Write(char* text, double value) {
   if (std::isnan(value) || std::isinf(value)) {
     const char* name = std::isnan(value) ? "nan" : "inf";
@@ -37,8 +55,7 @@ namespace decimal_by_hand {
   }
   char scientific[kDecimalBytes];
   int digits = 0;
-  do std::snprintf(scientific, sizeof scientific, "%.*e", digits++, value);
-  while (digits < 17 && std::strtod(scientific, nullptr) != value);
+  while (!ReadsBack(scientific, digits++, value)) {}  // 17 digits always do
   const int exponent = std::atoi(std::strchr(scientific, 'e') + 1);
   // Without an exponent where that is not longer. Whole numbers then have all their digits, not zeros at the end.
   char fixed[400];

@@ -50,6 +50,12 @@ std::vector<double> Doubles() {
                                 Limits::quiet_NaN(),
                                 0.0001,
                                 0.00001234};
+  for (int exponent = -1074; exponent < 1024; ++exponent) {
+    const double power = std::ldexp(1.0, exponent);
+    for (const double value : {power, std::nextafter(power, 0.0), std::nextafter(power, Limits::infinity())}) {
+      if (std::isfinite(value)) values.push_back(value);
+    }
+  }
   for (int i = 0; i < 100000; ++i) {
     const auto bits = std::bit_cast<double>(random());
     values.push_back(bits);
