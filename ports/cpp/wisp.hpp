@@ -242,7 +242,7 @@ class Log : public internal::Handle<wisp_log, wisp_log_close> {
   }
   // The newest items of a user that the model knows, oldest first.
   std::vector<int32_t> HistoryOf(const Model& model, const std::string& user, size_t most) const {
-    std::vector<int32_t> items(most);
+    std::vector<int32_t> items((most = std::min<size_t>(most, 1 << 24)) + 1);  // an empty one has no address
     internal::Check(wisp_log_history, get(), model.get(), internal::Terminated(user), items.data(), &most);
     items.resize(most);
     return items;

@@ -128,12 +128,14 @@ def check_same_as_native(browser):
 REFUSED = (
     ("InvalidArgument", "whole number", "return m.recommend([0], { count: -1 })"),
     ("InvalidArgument", "history", "return m.recommend([1e9], {})"),
+    ("InvalidArgument", "has no option 'cuont'", "return m.recommend([0], { cuont: 3 })"),
+    ("InvalidArgument", "item is", "return m.itemKey('tea')"),
     ("InvalidArgument", "items are numbers", "return m.recommend(['tea'], {})"),
-    ("InvalidArgument", "missing", "return m.recommend(undefined, {})"),
+    ("InvalidArgument", "must be a list", "return m.recommend(undefined, {})"),
     ("InvalidArgument", "was closed", "m.close(); return m.recommend([0])"),
     ("InvalidData", "", "return w.openModel(new ArrayBuffer(10), { name: 'short.wisp' })"),
     ("InvalidArgument", "ArrayBuffer", "return w.openModel('cafe.wisp')"),
-    ("InvalidArgument", "has no field 'colour'", "return w.openModel(bytes, { colour: 1 })"),
+    ("InvalidArgument", "has no option 'colour'", "return w.openModel(bytes, { colour: 1 })"),
 )
 
 
@@ -143,6 +145,28 @@ def check_refusals(browser):
                              "const bytes = await (await fetch('cafe.wisp')).arrayBuffer(); const m = w.openModel(bytes);" + action)
         error = answer.get("error") or {}
         check(error.get("kind") == kind and sentence in error.get("message", ""), f"{action}: expected {kind} with '{sentence}', got {answer}")
+
+
+def check_sets_and_crafted_models(browser):
+    """Sets are lists too. A model whose sizes do not fit 32 bits is refused: 2^25 more items are a table of the same size, in 32 bits."""
+    browser.value("""
+      const { loadRuntime, WispError } = await import('./wisp/runtime.js');
+      const w = await loadRuntime(), bytes = await (await fetch('cafe.wisp')).arrayBuffer(), m = w.openModel(bytes);
+      const best = m.recommend([0]).map(({ item }) => item);
+      if (m.recommend(new Set([0]), { excluded: new Set(best) }).some(({ item }) => best.includes(item))) throw new Error('an excluded item came');
+      const view = new DataView(bytes);
+      let refused = 0;
+      for (let at = 0; at + 4 <= 8192; at += 4) {
+        if (view.getUint32(at, true) !== m.numItems) continue;
+        view.setUint32(at, m.numItems + 2 ** 25, true);
+        try { w.openModel(bytes).close(); } catch (error) {
+          if (!(error instanceof WispError) || error.kind === 'Internal') throw error;
+          ++refused;
+        }
+        view.setUint32(at, m.numItems, true);
+      }
+      if (refused === 0) throw new Error('no crafted model was refused');
+      m.close();""")
 
 
 def check_device(browser):
@@ -159,22 +183,45 @@ def check_device(browser):
       };
       await expect('Io', 'is not there', device.readFile('none.wisp'));
       await expect('InvalidArgument', 'no name of a file', device.writeFile('a/b', new ArrayBuffer(1)));
-      await expect('InvalidArgument', 'kept by the library', device.writeFile('privacy.ledger', new ArrayBuffer(1)));
+      for (const kept of ['privacy.ledger', 'privacy.ledger-journal', 'events.db-wal']) {
+        await expect('InvalidArgument', 'kept by the library', device.writeFile(kept, new ArrayBuffer(1)));
+      }
+      await expect('InvalidArgument', 'kept by the library', device.removeFile('events.db'));
+      await expect('InvalidArgument', 'no name of a folder', Device.open('../x'));
       await device.writeFile('broken.wisp', new Uint8Array(100));
       await expect('InvalidData', 'broken.wisp', device.recommend({ model: 'broken.wisp', history: [] }));
       const bytes = await (await fetch('cafe.wisp')).arrayBuffer();
+      await device.writeFile('base.wisp.new', bytes);
       await device.writeFile('base.wisp', bytes);
+      if (!(await device.listFiles()).includes('base.wisp.new')) throw new Error('writing one file took another');
+      await device.removeFile('base.wisp.new');
       if ((await device.readFile('base.wisp')).length !== bytes.byteLength) throw new Error('a file changed its length');
       await device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1795000000000 }]);
       await expect('InvalidArgument', 'user', device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }, { user: '', item: 'x', time: 2 }]));
+      for (const event of [null, { user: 'anna', item: 'tea-mint' }, { user: 'anna', item: 'tea-mint', time: 1, price: 2 }]) {
+        await expect('InvalidArgument', 'event 0', device.appendEvents([event]));
+      }
+      for (const limit of [-1, 2 ** 30, Infinity, 0.5]) {
+        await expect('InvalidArgument', 'limit is', device.history({ model: 'base.wisp', user: 'anna', limit }));
+      }
+      await expect('InvalidArgument', 'missing', device.history());
+      await expect('InvalidArgument', 'before', device.pruneLog({ unit: 'day', before: 'yesterday' }));
       if ((await device.countEvents()).events !== 1) throw new Error('a refused list of events left some behind');
       const run = { model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user' };
       await expect('InvalidArgument', "'users' is not allowed", device.personalise({ ...run, unit: 'users' }));
       await expect('InvalidArgument', 'epsilon', device.personalise({ ...run, epsilon: -1 }));
-      await expect('InvalidArgument', 'has no field', device.personalise({ ...run, epsilom: 1 }));
+      await expect('InvalidArgument', "no option 'epsilom'", device.personalise({ ...run, epsilom: 1 }));
       await expect('Io', '', device.statement({ delta: 1e-5 }));
-      await device.close();
+      // The second call is dropped, the first goes on.
+      const stop = new AbortController();
+      const first = device.evaluate('base.wisp').catch(() => {}), second = device.plan({ ...run, signal: stop.signal });
+      stop.abort();
+      await expect('Cancelled', 'before it began', second);
+      await first;
+      const closing = device.close();
       await expect('InvalidArgument', 'was closed', device.listFiles());
+      await closing;
+      await expect('InvalidArgument', 'was closed', device.cancel());
       const again = await Device.open('test-device');
       if ((await again.listFiles()).join() !== 'base.wisp,broken.wisp,events.db') throw new Error(`after opening again: ${await again.listFiles()}`);
       await again.close();
@@ -216,6 +263,7 @@ def main():
         browser.picture("first")
         check_same_as_native(browser)
         check_refusals(browser)
+        check_sets_and_crafted_models(browser)
         check_device(browser)
         check_busy(browser)
         browser.check_console()
@@ -226,8 +274,13 @@ def main():
         browser.wait_for(lambda: first in browser.text("ordered"), "the order")
         browser.click("guests")
         browser.wait_for(lambda: "guests have been here" in browser.text("state"), "the guests")
+        # Stopping ends the worker; a new one goes on with the store.
         browser.click("personalise")
-        browser.wait_for(lambda: browser.text("state").startswith("Step 2"), "step 2", 300)
+        browser.wait_for(lambda: browser.text("state").startswith("Step"), "the first step", 300)
+        browser.click("stop")
+        browser.wait_for(lambda: browser.text("state").startswith("cancelled"), "the end of what was stopped", 60)
+        browser.click("personalise")
+        browser.wait_for(lambda: browser.text("state").startswith("Step"), "a step after the stop", 300)
         shown = browser.text("state")
         browser.kill()
 

@@ -188,17 +188,17 @@ bool Items::FromBuffer(Label label, nb::handle given) {
     RaiseType(label.text() + " is an array of " + std::to_string(view.ndim) + " dimensions and type '" +
               (view.format == nullptr ? "B" : view.format) + "'; allowed is one dimension of integers, best int32");
   size_ = static_cast<size_t>(view.shape[0]);
-  if ((format == 'i' || format == 'l') && view.itemsize == sizeof(int32_t) &&
-      (size_ < 2 || view.strides[0] == sizeof(int32_t)) &&
-      reinterpret_cast<uintptr_t>(view.buf) % alignof(int32_t) == 0) {
-    data_ = static_cast<const int32_t*>(view.buf);
-    return true;
-  }
+  // Always a copy: the library reads items twice, to check them and to use them, and other threads may write into the
+  // array meanwhile.
   copied_.resize(size_);
   int64_t wrong = 0;
-  if (!CopyAny(view, format, copied_, &wrong))
+  if ((format == 'i' || format == 'l') && view.itemsize == sizeof(int32_t) &&
+      (size_ < 2 || view.strides[0] == sizeof(int32_t))) {
+    std::memcpy(copied_.data(), view.buf, size_ * sizeof(int32_t));
+  } else if (!CopyAny(view, format, copied_, &wrong)) {
     Raise(WISP_INVALID_ARGUMENT, label.text() + "[" + std::to_string(wrong) + "] is no 32-bit integer; allowed are " +
                                      std::to_string(kLeastItem) + " to " + std::to_string(kMostItems));
+  }
   buffer_.Release();
   data_ = copied_.data();
   return true;

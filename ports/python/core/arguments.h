@@ -84,8 +84,7 @@ class Options {
   std::deque<std::string> texts_;
 };
 
-// Item numbers from a list or set of ints, or from an array of any integer type. An int32 array that is contiguous is
-// read where it lies.
+// Item numbers from a list or set of ints, or from an array of any integer type: a copy.
 class Items {
  public:
   // None is no list (data() is null).

@@ -72,7 +72,7 @@ struct Draws {
   std::shared_ptr<Drawer> drawer;
 
   UseAll Enter() const { return UseAll({drawer.get(), model.get(), base.get()}); }
-  // Closing writes nothing, but the models are used by one thread at a time.
+  // Writes nothing. Who is inside a call keeps what it uses.
   void Close() {
     drawer.reset();
     model.reset();

@@ -25,13 +25,15 @@ void OpenPath(Recommender* self, Dict given) {
   new (self) Recommender{std::move(model)};
 }
 
-// Bytes that nobody can change and that start where a model may are used where they lie, others are copied.
+// Objects of bytes, and files that are mapped to be read, are used where they lie if a model may start there: nobody
+// can change them. Others are copied.
 const void* Keep(Model& model, nb::handle bytes, size_t* size) {
   if (!model.memory.Take(bytes, PyBUF_SIMPLE))
     RaiseType("Recommender.from_bytes: data is " + Shown(bytes) + "; allowed are bytes, or what has them in one piece");
   const Py_buffer& view = model.memory.view();
   *size = static_cast<size_t>(view.len);
-  if (view.readonly != 0 && reinterpret_cast<uintptr_t>(view.buf) % kAlignment == 0) return view.buf;
+  const bool is_map = std::string_view(Py_TYPE(bytes.ptr())->tp_name) == "mmap.mmap" && view.readonly != 0;
+  if ((PyBytes_Check(bytes.ptr()) || is_map) && reinterpret_cast<uintptr_t>(view.buf) % kAlignment == 0) return view.buf;
   model.copy.resize(*size + kAlignment);
   char* const start = model.copy.data();
   char* const at = start + (kAlignment - reinterpret_cast<uintptr_t>(start) % kAlignment) % kAlignment;
@@ -81,8 +83,7 @@ nb::object Recommend(const Recommender& self, nb::handle history, nb::handle k, 
   return nb::make_tuple(items.array(), scores.array());
 }
 
-// Histories of a list or a tuple, or the rows of an array of two dimensions, which is read where it lies if it is one
-// of int32 in one piece.
+// Histories of a list or a tuple, or the rows of an array of two dimensions. Copied, as Items are.
 class Histories {
  public:
   explicit Histories(nb::handle given) {
@@ -97,10 +98,14 @@ class Histories {
     if (PyList_Check(given.ptr()) || !table_.Take(given, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)) return false;
     const Py_buffer& view = table_.view();
     if (view.ndim != 2 || view.itemsize != sizeof(int32_t) || std::string_view(view.format) != "i") return false;
-    const auto width = static_cast<size_t>(view.shape[1]);
-    for (Py_ssize_t row = 0; row < view.shape[0]; ++row)
-      starts_.push_back(static_cast<const int32_t*>(view.buf) + static_cast<size_t>(row) * width);
-    lengths_.assign(starts_.size(), width);
+    const auto rows = static_cast<size_t>(view.shape[0]), width = static_cast<size_t>(view.shape[1]);
+    if (rows > 0 && width == 0)
+      Raise(WISP_INVALID_ARGUMENT, "histories has rows without items; allowed are one item and more in each");
+    const auto* const first = static_cast<const int32_t*>(view.buf);
+    copied_.assign(first, first + rows * width);
+    for (size_t row = 0; row < rows; ++row) starts_.push_back(copied_.data() + row * width);
+    lengths_.assign(rows, width);
+    table_.Release();
     return true;
   }
   void ReadRows(nb::handle given) {
@@ -121,6 +126,7 @@ class Histories {
 
   Buffer table_;
   std::deque<Items> rows_;
+  std::vector<int32_t> copied_;
   std::vector<const int32_t*> starts_;
   std::vector<size_t> lengths_;
 };
@@ -257,7 +263,7 @@ std::string Signature(const char* name, const char* first, const char* last) {
 
 constexpr char kRecommendDoc[] = R"(The best k items after a history, best first.
 
-history: item numbers, oldest first, as an int32 array (read where it lies), another integer array, or a list; empty for
+history: item numbers, oldest first, as an int32 array, another integer array, or a list; empty for
   a newcomer, who gets what is popular.
 k: how many; fewer come where there are no more.
 exclude: items that never come. candidates: if given, only these may come. allow_seen: items of the history may come.

@@ -34,10 +34,10 @@ class Log(_core.Log):
         return LogCounts(**self._count())
 
     def users(self) -> Iterator[str]:
-        """The users, by key. Local only: not private. A user whose key has a line break is not told apart."""
+        """The users, by key. Local only: not private."""
         page, after = 1000, ""
         while True:
-            names = self._users(after, page).splitlines()
+            names = [name for name in self._users(after, page).split("\n") if name]
             yield from names
             if len(names) < page:
                 return

@@ -1,6 +1,6 @@
 // The cafe: recommends on this thread, learns in the worker of wisp/device.js.
-import { loadRuntime } from "./wisp/runtime.js";
-import { Device } from "./wisp/device.js";
+import {Device} from "./wisp/device.js";
+import {loadRuntime} from "./wisp/runtime.js";
 
 const FOLDER = "wisp-cafe", BASE = "base.wisp", MINE = "mine.wisp", YOU = "you";
 // What everybody may know of this cafe, and what it may cost each guest in all. Four times of learning are planned.
@@ -13,6 +13,9 @@ const say = (sentence, failed = false) => {
   at("state").classList.toggle("failed", failed);
 };
 
+// Rounded up, as all that is said of privacy.
+const shownEpsilon = (epsilon) => (Math.ceil(epsilon * 100) / 100).toFixed(2);
+
 let runtime, model, device = null, history = [], running = null;
 
 async function bytesOf(path) {
@@ -21,7 +24,7 @@ async function bytesOf(path) {
   return response.arrayBuffer();
 }
 
-function itemButton({ item, name }) {
+function itemButton({item, name}) {
   const row = document.createElement("li"), button = document.createElement("button");
   button.type = "button";
   button.textContent = name;
@@ -32,10 +35,11 @@ function itemButton({ item, name }) {
 
 function showList() {
   const begin = performance.now();
-  const best = model.recommend(history, { count: SHOWN });
-  performance.measure("recommend", { start: begin });
+  const best = model.recommend(history, {count: SHOWN});
+  performance.measure("recommend", {start: begin});
   at("for-you").replaceChildren(...best.map(itemButton));
-  at("for-you-note").textContent = history.length ? "After what you ordered." : "What is popular: you have not ordered yet.";
+  at("for-you-note").textContent =
+      history.length ? "After what you ordered." : "What is popular: you have not ordered yet.";
   at("ordered").replaceChildren(...history.slice(-SHOWN).map((item) => {
     const row = document.createElement("li");
     row.textContent = model.itemName(item);
@@ -46,21 +50,22 @@ function showList() {
 
 function showMenu() {
   const wanted = at("search").value.trim().toLowerCase();
-  const items = Array.from({ length: model.numItems }, (_, item) => ({ item, name: model.itemName(item) }));
-  at("menu").replaceChildren(...items.filter(({ name }) => name.toLowerCase().includes(wanted)).map(itemButton));
+  const items = Array.from({length: model.numItems}, (_, item) => ({item, name: model.itemName(item)}));
+  at("menu").replaceChildren(...items.filter(({name}) => name.toLowerCase().includes(wanted)).map(itemButton));
 }
 
 async function order(item) {
   history.push(item);
   showList();
   say(`Ordered: ${model.itemName(item)}.`);
-  if (device) await device.appendEvents([{ user: YOU, item: model.itemKey(item), time: Date.now() }]);
+  if (device) await device.appendEvents([{user: YOU, item: model.itemKey(item), time: Date.now()}]);
   if (device) await showLog();
 }
 
 async function showLog() {
-  const { events, users } = await device.countEvents();
-  at("log-note").textContent = `${events.toLocaleString("en")} orders of ${users.toLocaleString("en")} guests are on this device.`;
+  const {events, users} = await device.countEvents();
+  at("log-note").textContent =
+      `${events.toLocaleString("en")} orders of ${users.toLocaleString("en")} guests are on this device.`;
   at("guests").disabled = running !== null || users > 1000;
   at("personalise").disabled = running !== null || users < 1000;
 }
@@ -68,28 +73,30 @@ async function showLog() {
 async function showBudget() {
   const files = await device.listFiles();
   if (!files.includes("privacy.ledger")) return;
-  const { epsilonStated, epsilonLimit } = await device.budget({ delta: DELTA });
+  const {epsilonStated, epsilonLimit} = await device.budget({delta: DELTA});
   at("epsilon").value = epsilonStated;
-  at("epsilon-note").textContent = `Epsilon ${epsilonStated.toFixed(2)} of ${Number.isNaN(epsilonLimit) ? EPSILON : epsilonLimit} at delta ${DELTA}, for each guest.`;
-  at("statement").textContent = await device.statement({ delta: DELTA });
+  at("epsilon-note").textContent = `Epsilon ${shownEpsilon(epsilonStated)} of ${
+      Number.isNaN(epsilonLimit) ? EPSILON : epsilonLimit} at delta ${DELTA}, for each guest.`;
+  at("statement").textContent = await device.statement({delta: DELTA});
 }
 
 // What was measured, kept beside the models: the page's own notes.
 async function qualities() {
   const files = await device.listFiles();
-  return files.includes("quality.json") ? JSON.parse(new TextDecoder().decode(await device.readFile("quality.json"))) : [];
+  return files.includes("quality.json") ? JSON.parse(new TextDecoder().decode(await device.readFile("quality.json"))) :
+                                          [];
 }
 
 async function measure(label, file, epsilon) {
-  const { ndcgAt10 } = await device.evaluate(file);
-  const rows = [...await qualities(), { label, epsilon, ndcg: ndcgAt10 }];
+  const {ndcgAt10} = await device.evaluate(file);
+  const rows = [...await qualities(), {label, epsilon, ndcg: ndcgAt10}];
   await device.writeFile("quality.json", new TextEncoder().encode(JSON.stringify(rows)));
 }
 
 async function showQuality() {
-  const rows = (await qualities()).map(({ label, epsilon, ndcg }) => {
+  const rows = (await qualities()).map(({label, epsilon, ndcg}) => {
     const row = document.createElement("tr");
-    for (const text of [label, epsilon.toFixed(2), ndcg.toFixed(4)]) {
+    for (const text of [label, shownEpsilon(epsilon), ndcg.toFixed(4)]) {
       const cell = document.createElement("td");
       cell.textContent = text;
       row.append(cell);
@@ -100,11 +107,12 @@ async function showQuality() {
 }
 
 async function inviteGuests() {
-  const { items, guests } = JSON.parse(new TextDecoder().decode(await bytesOf("guests.json")));
-  const events = guests.flatMap(({ user, orders }) => orders.map(([item, time]) => ({ user, item: items[item], time })));
+  const {items, guests} = JSON.parse(new TextDecoder().decode(await bytesOf("guests.json")));
+  const events = guests.flatMap(({user, orders}) => orders.map(([item, time]) => ({user, item: items[item], time})));
   for (let i = 0; i < events.length; i += BATCH_OF_EVENTS) {
     await device.appendEvents(events.slice(i, i + BATCH_OF_EVENTS));
-    say(`${Math.min(i + BATCH_OF_EVENTS, events.length).toLocaleString("en")} of ${events.length.toLocaleString("en")} orders.`);
+    say(`${Math.min(i + BATCH_OF_EVENTS, events.length).toLocaleString("en")} of ${
+        events.length.toLocaleString("en")} orders.`);
   }
   await measure("as shipped", BASE, 0);
   say("The guests have been here. Now the model can learn from them.");
@@ -116,15 +124,24 @@ async function personalise() {
   at("stop").onclick = () => stop.abort();
   at("stop").hidden = at("progress").hidden = false;
   const result = await device.personalise({
-    model: mine ? MINE : BASE, output: MINE, epsilon: EPSILON, plannedRuns: RUNS, budgetEpsilon: EPSILON, delta: DELTA,
-    numUsersPublic: NUM_GUESTS_PUBLIC, unit: "user", expectedBatch: 128, epochs: 3, learningRate: 0.003,
+    model: mine ? MINE : BASE,
+    output: MINE,
+    epsilon: EPSILON,
+    plannedRuns: RUNS,
+    budgetEpsilon: EPSILON,
+    delta: DELTA,
+    numUsersPublic: NUM_GUESTS_PUBLIC,
+    unit: "user",
+    expectedBatch: 128,
+    epochs: 3,
+    learningRate: 0.003,
     signal: stop.signal,
-    onProgress: ({ step, numSteps, epsilon }) => {
+    onProgress: ({step, numSteps, epsilon}) => {
       at("progress").value = step / numSteps;
-      say(`Step ${step} of ${numSteps}.${Number.isNaN(epsilon) ? "" : ` Epsilon ${epsilon.toFixed(2)} so far.`}`);
+      say(`Step ${step} of ${numSteps}.${Number.isNaN(epsilon) ? "" : ` Epsilon ${shownEpsilon(epsilon)} so far.`}`);
     },
   });
-  const { epsilonStated } = await device.budget({ delta: DELTA });
+  const {epsilonStated} = await device.budget({delta: DELTA});
   await measure("personalised", MINE, epsilonStated);
   await useModel();
   say(`Learned in ${result.numSteps} steps. The list is the personalised model's now.`);
@@ -133,7 +150,7 @@ async function personalise() {
 // The newest model that is here.
 async function useModel() {
   const mine = (await device.listFiles()).includes(MINE);
-  const fresh = runtime.openModel(await device.readFile(mine ? MINE : BASE), { name: mine ? MINE : BASE });
+  const fresh = runtime.openModel(await device.readFile(mine ? MINE : BASE), {name: mine ? MINE : BASE});
   model.close();
   model = fresh;
   showList();
@@ -175,30 +192,31 @@ async function reset() {
 
 async function begin() {
   runtime = await loadRuntime();
-  model = runtime.openModel(await bytesOf("cafe.wisp"), { name: "cafe.wisp" });
+  model = runtime.openModel(await bytesOf("cafe.wisp"), {name: "cafe.wisp"});
   showList();
   showMenu();
   performance.mark("first-list");
   say("Ready. Orders are not kept yet: opening this page's storage.");
   device = await Device.open(FOLDER);
   if (!(await device.listFiles()).includes(BASE)) await device.writeFile(BASE, await bytesOf("cafe.wisp"));
-  history = [...await device.history({ model: BASE, user: YOU }), ...history];
+  history = [...await device.history({model: BASE, user: YOU}), ...history];
   await useModel();
   await refresh();
   say(history.length ? "Welcome back: your orders are still here." : "Ready.");
   performance.mark("ready");
 }
 
-document.addEventListener("click", ({ target }) => {
+document.addEventListener("click", ({target}) => {
   if (target.dataset?.item) order(Number(target.dataset.item)).catch((error) => say(error.message, true));
 });
 at("search").addEventListener("input", showMenu);
 at("guests").addEventListener("click", () => run(inviteGuests));
 at("personalise").addEventListener("click", () => run(personalise));
-at("forget").addEventListener("click", () => run(async () => {
-  await device.eraseUser(YOU);
-  history = [];
-  say("Your orders are erased. What the model learned from them stays within its guarantee.");
-}));
+at("forget").addEventListener(
+    "click", () => run(async () => {
+               await device.eraseUser(YOU);
+               history = [];
+               say("Your orders are erased. What the model learned from them stays within its guarantee.");
+             }));
 at("reset").addEventListener("click", () => reset().catch((error) => say(error.message, true)));
 begin().catch((error) => say(error.message, true));

@@ -1,4 +1,5 @@
-// Learning privately in the browser: a worker that keeps models, log and ledger in the site's own storage, and does the work.
+// Learning privately in the browser: a worker that keeps models, log and ledger in the site's own storage, and does the
+// work.
 //
 //   import { Device } from "wisp/device.js";
 //   const device = await Device.open("my-shop");
@@ -6,17 +7,31 @@
 //   await device.appendEvents([{ user: "me", item: "tea-mint", time: Date.now() }]);
 //   const best = await device.recommend({ model: "base.wisp", user: "me", count: 5 });
 //
-// Every method gives a promise. What the library refuses is a WispError with its sentence.
-import { WispError } from "./library.js";
+// Every method gives a promise. What is refused is a WispError with its sentence. Calls are done one after the other,
+// in the order in which they came.
+import {WispError} from "./library.js";
 
-export { WispError };
+export {WispError};
 
-const METHODS = ["writeFile", "readFile", "removeFile", "listFiles", "appendEvents", "countEvents", "history", "eraseUser", "pruneLog", "recommend",
-                 "describeModel", "plan", "planChange", "personalise", "night", "evaluate", "budget", "statement", "rebase", "version"];
+const METHODS = [
+  "writeFile", "readFile", "removeFile", "listFiles",     "appendEvents", "countEvents", "history",
+  "eraseUser", "pruneLog", "recommend",  "describeModel", "plan",         "planChange",  "personalise",
+  "night",     "evaluate", "budget",     "statement",     "rebase",       "version"
+];
+const CANCELLED = "cancelled: what was charged so far stays charged, and what the call had stored already stays stored";
+
+function checkFolder(name) {
+  if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(name)) {
+    throw new WispError(
+        "InvalidArgument",
+        `'${name}' is no name of a folder here; allowed are 1 to 100 letters, digits, '.', '_' and '-'`);
+  }
+}
 
 export class Device {
   // The folder `name` of this site's storage, made if absent. One page at a time has it.
-  static async open(name = "wisp", { onSentence } = {}) {
+  static async open(name = "wisp", {onSentence} = {}) {
+    checkFolder(name);
     const device = new Device(name, onSentence);
     await device.start();
     return device;
@@ -25,81 +40,152 @@ export class Device {
   constructor(name, onSentence) {
     this.name = name;
     this.onSentence = onSentence;
-    this.waiting = new Map();
-    this.lastId = 0;
+    this.queue = [];      // calls that wait
+    this.running = null;  // the call that the worker is at
     this.worker = null;
+    this.closed = false;
+    this.restarting = null;
   }
 
   async start() {
-    this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
-    this.worker.onmessage = ({ data }) => this.receive(data);
-    this.worker.onerror = (event) => this.fail(`the worker of '${this.name}' ended: ${event.message ?? "it could not be loaded"}`);
-    await this.send("open", [this.name]);
+    const worker = new Worker(new URL("./worker.js", import.meta.url), {type: "module"});
+    this.worker = worker;
+    try {
+      await new Promise((resolve, reject) => {
+        worker.onmessage = ({data}) => this.receive(data);
+        worker.onerror = (event) => this.end(
+            new WispError("Internal", `${this.name}: the worker ended: ${event.message ?? "it could not be loaded"}`));
+        this.running = {resolve, reject};
+        worker.postMessage({method: "open", args: [this.name]});
+      });
+    } catch (error) {
+      worker.terminate();
+      this.worker = null;
+      throw error;
+    }
   }
 
-  receive({ id, progress, sentence, result, error }) {
+  receive({progress, sentence, result, error, fatal}) {
     if (sentence) return this.onSentence?.(sentence);
-    const call = this.waiting.get(id);
+    const call = this.running;
     if (!call) return;
     if (progress) return call.onProgress?.(progress);
-    this.waiting.delete(id);
+    this.running = null;
     error ? call.reject(new WispError(error.kind, error.message)) : call.resolve(result);
+    if (fatal)
+      return this.end(new WispError("Internal", `${this.name}: was closed, as the library failed: open it again`));
+    this.next();
   }
 
-  fail(sentence, kind = "Internal") {
-    for (const { reject } of this.waiting.values()) reject(new WispError(kind, sentence));
-    this.waiting.clear();
+  // The worker is of no use any more.
+  end(reason) {
+    this.worker?.terminate();
+    this.worker = null;
+    this.closed = true;
+    for (const call of [this.running, ...this.queue]) call?.reject(reason);
+    this.running = null;
+    this.queue = [];
   }
 
-  send(method, args, onProgress, transfer = []) {
-    if (!this.worker) return Promise.reject(new WispError("InvalidArgument", `'${this.name}' was closed; open it again`));
-    const id = ++this.lastId;
+  next() {
+    if (this.running || this.restarting || !this.worker || this.queue.length === 0) return;
+    this.running = this.queue.shift();
+    try {
+      this.worker.postMessage({method: this.running.method, args: this.running.args});
+    } catch (error) {
+      this.running.reject(new WispError(
+          "InvalidArgument", `${this.running.method}: an argument cannot be sent to the worker: ${error.message}`));
+      this.running = null;
+      this.next();
+    }
+  }
+
+  send(method, args, onProgress, signal) {
+    if (this.closed) return Promise.reject(new WispError("InvalidArgument", `${this.name}: was closed; open it again`));
+    if (signal?.aborted) return Promise.reject(new WispError("Cancelled", "cancelled before it began"));
     return new Promise((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject, onProgress });
-      try {
-        this.worker.postMessage({ id, method, args }, transfer);
-      } catch (error) {
-        this.waiting.delete(id);
-        reject(new WispError("InvalidArgument", `${method}: an argument cannot be sent to the worker: ${error.message}`));
+      const call = {method, args, onProgress, resolve, reject};
+      if (signal) {
+        const stop = () => this.abort(call);
+        const settle = (action) => (value) => {
+          signal.removeEventListener("abort", stop);
+          action(value);
+        };
+        Object.assign(call, {resolve: settle(resolve), reject: settle(reject)});
+        signal.addEventListener("abort", stop, {once: true});
       }
+      this.queue.push(call);
+      this.next();
     });
   }
 
-  // Ends whatever runs, as if the page had been closed: what was charged stays charged, and a run with a checkpoint goes on from there.
-  async cancel() {
-    this.worker?.terminate();
-    this.fail("cancelled: what was charged so far stays charged", "Cancelled");
-    await this.start();
+  abort(call) {
+    const waiting = this.queue.indexOf(call);
+    if (waiting >= 0) {
+      this.queue.splice(waiting, 1);
+      return call.reject(new WispError("Cancelled", "cancelled before it began"));
+    }
+    if (this.running === call) this.cancel().catch(() => {});  // the call, and all that wait, are told
   }
 
-  async close() {
-    if (!this.worker) return;
-    await this.send("close", []);
+  // Ends the call that runs, as if the page had been closed: what was charged stays charged, and a run with a
+  // checkpoint goes on from there. Calls that wait are done afterwards.
+  cancel() {
+    if (this.closed) return Promise.reject(new WispError("InvalidArgument", `${this.name}: was closed; open it again`));
+    if (!this.running) return this.restarting ?? Promise.resolve();
+    return (this.restarting ??= this.restart());
+  }
+
+  async restart() {
+    const cancelled = this.running;
+    this.running = null;
     this.worker.terminate();
-    this.worker = null;
+    try {
+      await this.start();
+    } catch (error) {
+      this.end(error);
+      throw error;
+    } finally {
+      this.restarting = null;
+      cancelled.reject(new WispError("Cancelled", CANCELLED));
+    }
+    this.next();
   }
 
-  // Deletes everything that a closed device has kept, its ledger too: what was learned from the same people before is not counted any more.
+  // Once what waits is done. Later calls are refused.
+  async close() {
+    if (this.closed) return;
+    const last = this.send("close", []);
+    this.closed = true;
+    try {
+      await last;
+    } finally {
+      this.worker?.terminate();
+      this.worker = null;
+    }
+  }
+
+  // Deletes everything that a closed device has kept, its ledger too: what was learned from the same people before is
+  // not counted any more.
   static async delete(name = "wisp") {
-    await (await navigator.storage.getDirectory()).removeEntry(name, { recursive: true });
+    checkFolder(name);
+    try {
+      await (await navigator.storage.getDirectory()).removeEntry(name, {recursive: true});
+    } catch (error) {
+      if (error.name === "NotFoundError") return;
+      throw new WispError(
+          "Io", `${name}: cannot be deleted (${error.message}); close the device first, in every page of this site`);
+    }
   }
 }
 
-// Methods of the worker that take one argument, or a name and bytes. `onProgress` and `signal` stay here.
+// The worker's methods. `onProgress` and `signal` of their options stay here.
 for (const method of METHODS) {
-  Device.prototype[method] = function (...args) {
+  Device.prototype[method] = function(...args) {
     const last = args[args.length - 1];
-    let onProgress;
-    if (last && typeof last === "object" && (last.onProgress || last.signal)) {
-      const { signal, ...rest } = last;
-      onProgress = rest.onProgress;
-      delete rest.onProgress;
-      args[args.length - 1] = rest;
-      if (signal?.aborted) return Promise.reject(new WispError("Cancelled", "cancelled before it began"));
-      const stop = () => this.cancel();
-      signal?.addEventListener("abort", stop, { once: true });
-      return this.send(method, args, onProgress).finally(() => signal?.removeEventListener("abort", stop));
-    }
-    return this.send(method, args, onProgress);
+    if (!last || typeof last !== "object" || !("onProgress" in last || "signal" in last))
+      return this.send(method, args);
+    const {onProgress, signal, ...rest} = last;
+    return this.send(method, [...args.slice(0, -1), rest], onProgress, signal);
   };
 }

@@ -1,11 +1,19 @@
-// The C interface from JavaScript: structs by the names of their fields, errors as exceptions. layout.js, which the build makes from the
-// headers, says where each field lies.
+// The C interface from JavaScript: structs by the names of their fields, errors as exceptions. layout.js, which the
+// build makes from the headers, says where each field lies.
 import layout from "./layout.js";
 
-const KINDS = { 1: "Internal", 2: "InvalidArgument", 3: "InvalidData", 4: "PrivacyRefused", 5: "Io", 6: "Unsupported", 7: "Cancelled" };
+const KINDS = {
+  1: "Internal",
+  2: "InvalidArgument",
+  3: "InvalidData",
+  4: "PrivacyRefused",
+  5: "Io",
+  6: "Unsupported",
+  7: "Cancelled"
+};
 
-// What the library refused: `kind` is one of InvalidArgument, InvalidData, PrivacyRefused, Io, Unsupported, Cancelled and Internal, the
-// message its sentence.
+// What the library refused: `kind` is one of InvalidArgument, InvalidData, PrivacyRefused, Io, Unsupported, Cancelled
+// and Internal, the message its sentence.
 export class WispError extends Error {
   constructor(kind, message) {
     super(message);
@@ -14,14 +22,34 @@ export class WispError extends Error {
   }
 }
 
-const refuse = (sentence) => { throw new WispError("InvalidArgument", sentence); };
+export const refuse = (sentence) => {
+  throw new WispError("InvalidArgument", sentence);
+};
 
-const RANGES = { i32: [-(2 ** 31), 2 ** 31 - 1], u32: [0, 2 ** 32 - 1], u64: [0, Number.MAX_SAFE_INTEGER],
-                 i64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER] };
+// `options` where it is an object that has no other keys than these.
+export function checkKeys(what, options, keys) {
+  if (typeof options !== "object" || options === null) refuse(`${what} takes an object of options, not ${options}`);
+  const unknown = Object.keys(options).find((key) => !keys.includes(key));
+  if (unknown !== undefined) refuse(`${what} has no option '${unknown}'; it has ${keys.join(", ")}`);
+}
+
+export function checkWhole(what, value, least, most) {
+  if (!Number.isInteger(value) || value < least || value > most)
+    refuse(`${what} is ${value}; it must be a whole number from ${least} to ${most}`);
+  return value;
+}
+
+const RANGES = {
+  i32: [-(2 ** 31), 2 ** 31 - 1],
+  u32: [0, 2 ** 32 - 1],
+  u64: [0, Number.MAX_SAFE_INTEGER],
+  i64: [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]
+};
 
 export class Library {
   constructor(module) {
     this.module = module;
+    this.failed = false;
   }
 
   // Calls action(scope), and gives back what was allocated in the scope, whatever happens.
@@ -34,26 +62,26 @@ export class Library {
     }
   }
 
-  has(name) {
-    return typeof this.module[`_${name}`] === "function";
-  }
-
   // A function that cannot fail.
   ask(name, ...args) {
-    return this.module[`_${name}`](...args);
+    if (this.failed) throw new WispError("Internal", "the library failed before; load it again");
+    try {
+      return this.module[`_${name}`](...args);
+    } catch (error) {
+      this.failed = true;
+      throw new WispError("Internal", `the library failed in ${name}: ${error.message ?? error}; load it again`);
+    }
   }
 
   // A function that returns a code and takes an error last.
   call(scope, name, ...args) {
-    const { size, fields } = layout.structs.wisp_error;
+    const {size, fields} = layout.structs.wisp_error;
     const error = scope.allocate(size);
     const code = this.ask(name, ...args, error);
     if (code !== 0) throw new WispError(KINDS[code] ?? "Internal", this.text(error + fields.message.at));
   }
 
-  text(address) {
-    return address === 0 ? "" : this.module.UTF8ToString(address);
-  }
+  text(address) { return address === 0 ? "" : this.module.UTF8ToString(address); }
 
   // What a function of the form f(..., text, capacity, &needed, error) copies out.
   copied(scope, name, ...args) {
@@ -64,19 +92,20 @@ export class Library {
     return this.text(text);
   }
 
-  view() {
-    return new DataView(this.module.HEAPU8.buffer);
-  }
+  view() { return new DataView(this.module.HEAPU8.buffer); }
 
-  // A zeroed struct with `values`, an object with the fields' names in camel case. Addresses and arrays are numbers, as in C.
+  // A zeroed struct with `values`, an object with the fields' names in camel case. Addresses and arrays are numbers, as
+  // in C.
   struct(scope, name, values = {}) {
-    const { size, fields } = layout.structs[name];
+    const {size, fields} = layout.structs[name];
     const address = scope.allocate(size);
     if (fields.size) this.view().setUint32(address + fields.size.at, size, true);
     for (const [key, value] of Object.entries(values)) {
       if (value === undefined || value === null) continue;
       const field = fields[key];
-      if (!field || key === "size") refuse(`${name} has no field '${key}'; it has ${Object.keys(fields).filter((k) => k !== "size").join(", ")}`);
+      if (!field || key === "size")
+        refuse(
+            `there is no option '${key}'; ${name} has ${Object.keys(fields).filter((k) => k !== "size").join(", ")}`);
       this.write(scope, address + field.at, field.type, value, key);
     }
     return address;
@@ -93,25 +122,37 @@ export class Library {
     if (range && !(Number.isInteger(value) && value >= range[0] && value <= range[1]))
       refuse(`${key} is ${value}; it must be a whole number from ${range[0]} to ${range[1]}`);
     const view = this.view();
-    if (type === "f64") view.setFloat64(address, value, true);
-    else if (type === "f32") view.setFloat32(address, value, true);
-    else if (type === "u64" || type === "i64") view.setBigInt64(address, BigInt(value), true);
-    else view.setUint32(address, value >>> 0, true);
+    if (type === "f64")
+      view.setFloat64(address, value, true);
+    else if (type === "f32")
+      view.setFloat32(address, value, true);
+    else if (type === "u64" || type === "i64")
+      view.setBigInt64(address, BigInt(value), true);
+    else
+      view.setUint32(address, value >>> 0, true);
   }
 
   // The struct as an object.
   read(name, address) {
     const out = {}, view = this.view();
-    for (const [key, { at, type }] of Object.entries(layout.structs[name].fields)) {
+    for (const [key, {at, type}] of Object.entries(layout.structs[name].fields)) {
       if (key === "size" || key.startsWith("notRead")) continue;
-      if (type === "text") out[key] = this.text(view.getUint32(address + at, true));
-      else if (type === "f64") out[key] = view.getFloat64(address + at, true);
-      else if (type === "f32") out[key] = view.getFloat32(address + at, true);
-      else if (type === "u64" && key.endsWith("Hash")) out[key] = view.getBigUint64(address + at, true);
-      else if (type === "u64") out[key] = Number(view.getBigUint64(address + at, true));
-      else if (type === "i64") out[key] = Number(view.getBigInt64(address + at, true));
-      else if (type === "i32") out[key] = view.getInt32(address + at, true);
-      else if (type === "u32") out[key] = view.getUint32(address + at, true);
+      if (type === "text")
+        out[key] = this.text(view.getUint32(address + at, true));
+      else if (type === "f64")
+        out[key] = view.getFloat64(address + at, true);
+      else if (type === "f32")
+        out[key] = view.getFloat32(address + at, true);
+      else if (type === "u64" && key.endsWith("Hash"))
+        out[key] = view.getBigUint64(address + at, true);
+      else if (type === "u64")
+        out[key] = Number(view.getBigUint64(address + at, true));
+      else if (type === "i64")
+        out[key] = Number(view.getBigInt64(address + at, true));
+      else if (type === "i32")
+        out[key] = view.getInt32(address + at, true);
+      else if (type === "u32")
+        out[key] = view.getUint32(address + at, true);
     }
     return out;
   }
@@ -121,7 +162,8 @@ export class Library {
     const names = Object.keys(layout.constants).filter((constant) => constant.startsWith(prefix));
     const found = typeof name === "string" && layout.constants[prefix + name.toUpperCase()];
     if (typeof found !== "number") {
-      refuse(`'${name}' is not allowed here; allowed are ${names.map((n) => `'${n.slice(prefix.length).toLowerCase()}'`).join(", ")}`);
+      refuse(`'${name}' is not allowed here; allowed are ${
+          names.map((n) => `'${n.slice(prefix.length).toLowerCase()}'`).join(", ")}`);
     }
     return found;
   }
@@ -135,6 +177,8 @@ class Scope {
   }
 
   allocate(bytes) {
+    if (!(bytes >= 0 && bytes < 2 ** 31))
+      throw new WispError("Internal", `out of memory: ${bytes} bytes were asked for`);
     const address = this.module._calloc(1, Math.max(1, bytes));
     if (address === 0) throw new WispError("Internal", `out of memory: ${bytes} bytes were asked for`);
     this.blocks.push(address);
@@ -144,20 +188,24 @@ class Scope {
   text(string) {
     if (typeof string !== "string") refuse(`a string is needed, not a ${typeof string}`);
     if (string.includes("\0")) refuse("a string holds a zero character, which C cannot read");
+    if (/[\ud800-\udfff]/u.test(string)) refuse("a string holds half of a pair of UTF-16, which is no text");
     const bytes = this.module.lengthBytesUTF8(string) + 1, address = this.allocate(bytes);
     this.module.stringToUTF8(string, address, bytes);
     return address;
   }
 
-  // Whole numbers of 32 bits.
+  // The address and the number of whole numbers of 32 bits, of an array or of anything that can be gone through.
   items(list, what) {
-    const array = list instanceof Int32Array ? list : Array.from(list ?? refuse(`${what} is missing; a list of items' numbers is needed`));
+    if (typeof list?.[Symbol.iterator] !== "function" || typeof list === "string")
+      refuse(`${what} is ${list}; it must be a list of items' numbers`);
+    const array = list instanceof Int32Array ? list : Array.from(list);
     const address = this.allocate(4 * array.length);
     array.forEach((item, i) => {
-      if (!Number.isInteger(item) || item !== (item | 0)) refuse(`${what}[${i}] is ${item}; items are numbers from 0 on`);
+      if (!Number.isInteger(item) || item !== (item | 0))
+        refuse(`${what}[${i}] is ${item}; items are numbers from 0 on`);
     });
     this.module.HEAP32.set(array, address >> 2);
-    return address;
+    return [address, array.length];
   }
 
   end() {

@@ -1,6 +1,6 @@
 // A model that is open.
-import { WispError } from "./library.js";
 import layout from "./layout.js";
+import {checkKeys, checkWhole, WispError} from "./library.js";
 
 const MODEL_ALIGNMENT = 64;
 
@@ -16,10 +16,13 @@ export class Model {
       } else {
         const bytes = asBytes(source.bytes);
         this.memory = library.ask("memalign", MODEL_ALIGNMENT, Math.max(1, bytes.length));
-        if (this.memory === 0) throw new WispError("Internal", `${source.name}: out of memory: the model has ${bytes.length} bytes`);
+        if (this.memory === 0)
+          throw new WispError("Internal", `${source.name}: out of memory: the model has ${bytes.length} bytes`);
         library.module.HEAPU8.set(bytes, this.memory);
         try {
-          library.call(scope, "wisp_model_open_memory", scope.text(source.name ?? "model"), this.memory, bytes.length, open, out);
+          library.call(
+              scope, "wisp_model_open_memory", scope.text(source.name ?? "model"), this.memory, bytes.length, open,
+              out);
         } catch (error) {
           library.ask("free", this.memory);
           throw error;
@@ -42,9 +45,7 @@ export class Model {
     return this.handle;
   }
 
-  get numItems() {
-    return this.library.ask("wisp_model_num_items", this.opened());
-  }
+  get numItems() { return this.library.ask("wisp_model_num_items", this.opened()); }
 
   // The number of the item with this key, -1 where there is none.
   findItem(key) {
@@ -52,10 +53,12 @@ export class Model {
   }
 
   itemKey(item) {
+    checkWhole("item", item, 0, this.numItems - 1);
     return this.library.text(this.library.ask("wisp_model_item_key", this.opened(), item));
   }
 
   itemName(item) {
+    checkWhole("item", item, 0, this.numItems - 1);
     return this.library.text(this.library.ask("wisp_model_item_name", this.opened(), item));
   }
 
@@ -67,25 +70,33 @@ export class Model {
     });
   }
 
-  // The best `count` items after `history` (items' numbers, oldest first), best first: [{ item, score, key, name }]. Without a history: what
-  // is popular.
-  recommend(history, { count = 10, excluded = [], candidates, allowSeen = false } = {}) {
+  // The best `count` items after `history` (items' numbers, oldest first), best first: [{ item, score, key, name }].
+  // Without a history: what is popular.
+  recommend(history, options = {}) {
+    checkKeys("recommend", options, ["count", "excluded", "candidates", "allowSeen"]);
+    const {count = 10, excluded = [], candidates, allowSeen = false} = options;
     const model = this.opened(), library = this.library;
-    if (!Number.isInteger(count) || count < 0 || count > 1e6)
-      throw new WispError("InvalidArgument", `count is ${count}; it must be a whole number from 0 to 1000000`);
+    checkWhole("count", count, 0, 1e6);
     return library.within((scope) => {
-      const { size, fields } = layout.structs.wisp_recommendation;
-      const options = library.struct(scope, "wisp_recommend_options", {
-        excluded: scope.items(excluded, "excluded"), numExcluded: excluded.length, allowSeen,
-        ...(candidates && { candidates: scope.items(candidates, "candidates"), numCandidates: candidates.length }),
-      });
+      const {size, fields} = layout.structs.wisp_recommendation;
+      const [excludedAt, numExcluded] = scope.items(excluded, "excluded"),
+                         [historyAt, numHistory] = scope.items(history, "history");
+      const [candidatesAt, numCandidates] = candidates === undefined ? [0, 0] : scope.items(candidates, "candidates");
+      const how = library.struct(
+          scope, "wisp_recommend_options",
+          {excluded: excludedAt, numExcluded, candidates: candidatesAt, numCandidates, allowSeen});
       const out = scope.allocate(size * count), found = scope.allocate(4);
       library.view().setUint32(found, count, true);
-      library.call(scope, "wisp_recommend", model, scope.items(history, "history"), history.length, options, out, found);
+      library.call(scope, "wisp_recommend", model, historyAt, numHistory, how, out, found);
       const view = library.view();
-      return Array.from({ length: view.getUint32(found, true) }, (_, i) => {
+      return Array.from({length: view.getUint32(found, true)}, (_, i) => {
         const item = view.getInt32(out + i * size + fields.item.at, true);
-        return { item, score: view.getFloat32(out + i * size + fields.score.at, true), key: this.itemKey(item), name: this.itemName(item) };
+        return {
+          item,
+          score: view.getFloat32(out + i * size + fields.score.at, true),
+          key: this.itemKey(item),
+          name: this.itemName(item)
+        };
       });
     });
   }

@@ -1,44 +1,48 @@
 // Files that outlive the page: a folder of the origin private file system as a file system of Emscripten.
 //
-// SQLite and the files of wisp are written as on any other system: write, fsync, rename. In a worker a browser gives handles whose
-// reads, writes and flushes are synchronous (FileSystemSyncAccessHandle); only to open one is not. So the store opens a number of files
-// ahead, the slots, and a slot says in its first block which file it holds. A file is made, renamed and removed by writing such a block:
+// SQLite and the files of wisp are written as on any other system: write, fsync, rename. In a worker a browser gives
+// handles whose reads, writes and flushes are synchronous (FileSystemSyncAccessHandle); only to open one is not. So the
+// store opens a number of files ahead, the slots, and a slot says in a block which file it holds. A file is made,
+// renamed and removed by writing such a block:
 //
-//   slot   copy 0 of the block | copy 1, at 2048 | the file's bytes, from 4096 on
+//   slot   copy 0 of the block | copy 1, at 4096 | the file's bytes, from 8192 on
 //
-// A block is written to the copy that does not count, and flushed. After a crash the newer of the copies that are whole counts, so a
-// name is either the old or the new one. Of two slots with one name the newer counts: a rename names the new file first and
-// frees the old one then.
+// A block is written to the copy that does not count, and flushed. After a crash the newer of the copies that are whole
+// counts, so a name is either the old or the new one. Of two slots with one name the newer counts: a rename names the
+// new file first and frees the old one then. What a slot held before is cut off, and that flushed, before it gets a
+// name: a journal never comes back with the bytes of an earlier one.
 //
-// One page at a time has a folder: a browser gives the handle of a file once.
+// One worker at a time has a folder: a browser gives the handle of a file once.
 
-const MAGIC = 0x77697370; // "wisp"
-const COPY_BYTES = 2048, DATA_OFFSET = 4096, NAME_OFFSET = 32;
-const MAX_NAME_BYTES = COPY_BYTES - NAME_OFFSET;
+const MAGIC = 0x77697370;  // "wisp"
+const BLOCK_BYTES = 2048, COPY_STRIDE = 4096, DATA_OFFSET = 2 * COPY_STRIDE, NAME_OFFSET = 32;
+const MAX_NAME_BYTES = BLOCK_BYTES - NAME_OFFSET;
+// A worker that was ended may hold its handles for some seconds, while it is inside WebAssembly.
+const WAIT_MS = 50, MOST_WAITS = 400;
 
-// Why a store could not be opened, in a sentence.
+// Why a store cannot be opened or used, in a sentence.
 export class StoreError extends Error {
   name = "StoreError";
 }
 
-function hashOf(bytes) { // FNV-1a
+function hashOf(bytes) {  // FNV-1a
   let hash = 0x811c9dc5;
   for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
   return hash;
 }
 
-// { name, mode, sequence, copy } of the copy that counts, or null where no copy names a file.
+// { name, mode, sequence, copy } of the copy that counts; null where neither is whole.
 function readBlock(handle) {
   let newest = null;
   for (const copy of [0, 1]) {
-    const bytes = new Uint8Array(COPY_BYTES);
-    if (handle.read(bytes, { at: copy * COPY_BYTES }) !== COPY_BYTES) continue;
+    const bytes = new Uint8Array(BLOCK_BYTES);
+    if (handle.read(bytes, {at: copy * COPY_STRIDE}) !== BLOCK_BYTES) continue;
     const view = new DataView(bytes.buffer);
     if (view.getUint32(0) !== MAGIC || view.getUint32(4) !== hashOf(bytes.subarray(8))) continue;
     const sequence = view.getFloat64(8), length = view.getUint32(20);
     if (length > MAX_NAME_BYTES || (newest && newest.sequence >= sequence)) continue;
     const name = new TextDecoder().decode(bytes.subarray(NAME_OFFSET, NAME_OFFSET + length));
-    newest = { name, mode: view.getUint32(16), sequence, copy };
+    newest = {name, mode: view.getUint32(16), sequence, copy};
   }
   return newest;
 }
@@ -47,20 +51,22 @@ export class Store {
   constructor(folder, name) {
     this.folder = folder;
     this.name = name;
-    this.files = new Map(); // name -> slot
+    this.handles = new Map();  // slot's name -> handle
+    this.files = new Map();    // file's name -> slot
     this.free = [];
     this.sequence = 0;
-    this.numSlots = 0;
+    this.failed = false;
   }
 
   // The folder `name` of this origin, made if absent, with room for `spare` more files.
-  static async open(name, spare = 16) {
+  static async open(name, spare) {
     let folder;
     try {
-      folder = await (await navigator.storage.getDirectory()).getDirectoryHandle(name, { create: true });
+      folder = await (await navigator.storage.getDirectory()).getDirectoryHandle(name, {create: true});
     } catch (error) {
-      throw new StoreError(`${name}: the browser gives this page no storage (${error.message}); allowed are pages of https: or of localhost, ` +
-                           "outside of private windows");
+      throw new StoreError(
+          `${name}: the browser gives this page no storage (${error.message}); allowed are pages of ` +
+          "https: or of localhost, outside of private windows");
     }
     const store = new Store(folder, name);
     try {
@@ -73,77 +79,84 @@ export class Store {
     return store;
   }
 
-  // A page that has just been closed may hold its handles for a moment.
   async openHandle(entry) {
-    for (let attempt = 0;; ++attempt) {
+    for (let waits = 0;; ++waits) {
       try {
         return await entry.createSyncAccessHandle();
       } catch (error) {
-        if (attempt === 20) {
-          throw new StoreError(`${this.name}: another page of this site uses it (${error.message}); close that page, or wait for it`);
+        if (waits === MOST_WAITS) {
+          throw new StoreError(
+              `${this.name}: is in use (${error.message}); another page of this site has it: close that page`);
         }
-        await new Promise((wake) => setTimeout(wake, 50));
+        await new Promise((wake) => setTimeout(wake, WAIT_MS));
       }
     }
   }
 
-  async load() {
-    const stale = [];
-    for await (const [slotName, entry] of this.folder.entries()) {
-      if (entry.kind !== "file" || !/^slot-\d+$/.test(slotName)) continue;
-      this.numSlots = Math.max(this.numSlots, Number(slotName.slice(5)) + 1);
-      const handle = await this.openHandle(entry);
-      const slot = { handle, copy: 0, name: "", mode: 0, sequence: 0, users: 0, ...readBlock(handle) };
-      this.sequence = Math.max(this.sequence, slot.sequence);
-      const other = this.files.get(slot.name);
-      if (slot.name === "") {
-        this.free.push(slot);
-      } else if (!other || other.sequence < slot.sequence) {
-        this.files.set(slot.name, slot);
-        if (other) stale.push(other);
-      } else {
-        stale.push(slot);
-      }
+  // Opens the slot and takes it into the lists. Of two files with one name the newer stays.
+  async addSlot(slotName, entry) {
+    const handle = await this.openHandle(entry);
+    this.handles.set(slotName, handle);
+    const block = readBlock(handle);
+    if (!block && handle.getSize() > DATA_OFFSET) {
+      throw new StoreError(
+          `${this.name}: the name of a file in ${slotName} is damaged, and it may be the ledger; nothing is ` +
+          "lost to privacy only if all of the folder is deleted, with what was learned: Device.delete()");
     }
-    for (const slot of stale) this.release(slot);
+    const slot = {handle, users: 0, ...(block ?? {copy: 1, name: "", mode: 0, sequence: 0})};
+    this.sequence = Math.max(this.sequence, slot.sequence);
+    if (slot.name === "") return this.reuse(slot);
+    const other = this.files.get(slot.name),
+          [newer, older] = !other || other.sequence < slot.sequence ? [slot, other] : [other, slot];
+    this.files.set(slot.name, newer);
+    if (older) this.release(older);
+  }
+
+  // The first slot is had before the folder is listed: whoever had it before has ended then, and made all that it made.
+  async load() {
+    await this.addSlot("slot-0", await this.folder.getFileHandle("slot-0", {create: true}));
+    const found = [];
+    for await (const [slotName, entry] of this.folder.entries()) {
+      if (entry.kind === "file" && /^slot-\d+$/.test(slotName) && !this.handles.has(slotName))
+        found.push([slotName, entry]);
+    }
+    for (const [slotName, entry] of found) await this.addSlot(slotName, entry);
   }
 
   // Room for `spare` more files. To be awaited between calls of the library, which cannot wait itself.
-  async reserve(spare = 16) {
-    while (this.free.length < spare) {
-      const entry = await this.folder.getFileHandle(`slot-${this.numSlots}`, { create: true });
-      const handle = await this.openHandle(entry);
-      ++this.numSlots;
-      this.free.push({ handle, copy: 0, name: "", mode: 0, sequence: 0, users: 0 });
+  async reserve(spare) {
+    for (let number = 0; this.free.length < spare; ++number) {
+      const slotName = `slot-${number}`;
+      if (!this.handles.has(slotName))
+        await this.addSlot(slotName, await this.folder.getFileHandle(slotName, {create: true}));
     }
   }
 
+  // Where a block cannot be written, what is on the disk is not known any more: nothing is written until it is opened
+  // anew.
   writeBlock(slot, name, mode) {
-    const bytes = new Uint8Array(COPY_BYTES), view = new DataView(bytes.buffer), text = new TextEncoder().encode(name);
-    const copy = 1 - slot.copy, sequence = this.sequence + 1;
+    if (this.failed) throw new DOMException("the store failed before", "InvalidStateError");
+    const bytes = new Uint8Array(BLOCK_BYTES), view = new DataView(bytes.buffer), text = new TextEncoder().encode(name);
+    const copy = 1 - slot.copy, sequence = ++this.sequence;
     view.setUint32(0, MAGIC);
     view.setFloat64(8, sequence);
     view.setUint32(16, mode);
     view.setUint32(20, text.length);
     bytes.set(text, NAME_OFFSET);
     view.setUint32(4, hashOf(bytes.subarray(8)));
-    if (slot.handle.write(bytes, { at: copy * COPY_BYTES }) !== COPY_BYTES) throw new DOMException("", "QuotaExceededError");
+    this.failed = true;
+    if (slot.handle.write(bytes, {at: copy * COPY_STRIDE}) !== BLOCK_BYTES)
+      throw new DOMException("", "QuotaExceededError");
     slot.handle.flush();
-    this.sequence = sequence;
-    Object.assign(slot, { name, mode, sequence, copy });
+    this.failed = false;
+    Object.assign(slot, {name, mode, sequence, copy});
   }
 
-  // A new, empty file; null where no slot is left.
+  // A new, empty file; null where no slot is left. A free slot is empty, and that is on the disk (reuse).
   create(name, mode) {
     const slot = this.free.pop();
     if (!slot) return null;
-    try {
-      slot.handle.truncate(DATA_OFFSET);
-      this.writeBlock(slot, name, mode);
-    } catch (error) {
-      this.free.push(slot);
-      throw error;
-    }
+    this.writeBlock(slot, name, mode);
     this.files.set(name, slot);
     return slot;
   }
@@ -171,34 +184,25 @@ export class Store {
 
   reuse(slot) {
     if (slot.users > 0 || slot.name !== "" || this.free.includes(slot)) return;
-    slot.handle.truncate(DATA_OFFSET);
+    if (slot.handle.getSize() !== DATA_OFFSET) {
+      slot.handle.truncate(DATA_OFFSET);
+      slot.handle.flush();
+    }
     this.free.push(slot);
   }
 
-  sizeOf(slot) {
-    return Math.max(0, slot.handle.getSize() - DATA_OFFSET);
-  }
+  sizeOf(slot) { return Math.max(0, slot.handle.getSize() - DATA_OFFSET); }
 
-  read(slot, into, position) {
-    return slot.handle.read(into, { at: DATA_OFFSET + position });
-  }
+  read(slot, into, position) { return slot.handle.read(into, {at: DATA_OFFSET + position}); }
 
-  write(slot, from, position) {
-    return slot.handle.write(from, { at: DATA_OFFSET + position });
-  }
+  write(slot, from, position) { return slot.handle.write(from, {at: DATA_OFFSET + position}); }
 
-  truncate(slot, size) {
-    slot.handle.truncate(DATA_OFFSET + size);
-  }
+  truncate(slot, size) { slot.handle.truncate(DATA_OFFSET + size); }
 
   close() {
-    for (const slot of [...this.files.values(), ...this.free]) slot.handle.close();
+    for (const handle of this.handles.values()) handle.close();
+    this.handles.clear();
     this.files.clear();
     this.free = [];
-  }
-
-  // Deletes the folder `name` with all that is in it: models, log and ledger. What was spent is then forgotten.
-  static async delete(name) {
-    await (await navigator.storage.getDirectory()).removeEntry(name, { recursive: true });
   }
 }

@@ -1,5 +1,5 @@
-// Store (store.js) as a file system of Emscripten: StoreMount.type(store) is what FS.mount takes. Emscripten 3.1.6 copies members of a
-// library one by one and takes `name: value` alone.
+// Store (store.js) as a file system of Emscripten: StoreMount.type(store) is what FS.mount takes. Emscripten 3.1.6
+// copies members of a library one by one and takes `name: value` alone.
 mergeInto(LibraryManager.library, {
   $StoreMount__deps: ["$FS", "$ERRNO_CODES", "$mmapAlloc"],
   $StoreMount: {
@@ -8,7 +8,7 @@ mergeInto(LibraryManager.library, {
     MAP_SHARED: 1,
 
     type: (store) => {
-      return { mount: (mount) => StoreMount.mount(mount, store) };
+      return {mount: (mount) => StoreMount.mount(mount, store)};
     },
 
     // What a browser throws becomes what a system call returns.
@@ -25,7 +25,7 @@ mergeInto(LibraryManager.library, {
       const root = FS.createNode(null, "/", StoreMount.FOLDER_MODE, 0);
       root.node_ops = StoreMount.folderOperations(store);
       // A listing of the folder counts its own way through it.
-      root.stream_ops = { llseek: (stream, offset, whence) => offset + (whence === 1 ? stream.position : 0) };
+      root.stream_ops = {llseek: (stream, offset, whence) => offset + (whence === 1 ? stream.position : 0)};
       for (const slot of store.files.values()) StoreMount.node(root, store, slot);
       return root;
     },
@@ -41,15 +41,28 @@ mergeInto(LibraryManager.library, {
 
     attributes: (node, size) => {
       const time = new Date(node.timestamp || 0);
-      return { dev: 1, ino: node.id, mode: node.mode, nlink: 1, uid: 0, gid: 0, rdev: 0, size, atime: time, mtime: time, ctime: time,
-               blksize: 4096, blocks: Math.ceil(size / 512) };
+      return {
+        dev: 1,
+        ino: node.id,
+        mode: node.mode,
+        nlink: 1,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        size,
+        atime: time,
+        mtime: time,
+        ctime: time,
+        blksize: 4096,
+        blocks: Math.ceil(size / 512)
+      };
     },
 
     folderOperations: (store) => {
       return {
         getattr: (node) => StoreMount.attributes(node, 4096),
         setattr() {},
-        lookup() { throw new FS.ErrnoError(ERRNO_CODES.ENOENT); }, // every file has its node
+        lookup() { throw new FS.ErrnoError(ERRNO_CODES.ENOENT); },  // every file has its node
         readdir: () => [".", "..", ...store.files.keys()],
         symlink() { throw new FS.ErrnoError(ERRNO_CODES.EPERM); },
         rmdir() { throw new FS.ErrnoError(ERRNO_CODES.EPERM); },
@@ -62,9 +75,7 @@ mergeInto(LibraryManager.library, {
           });
         },
         rename: (node, folder, name) => StoreMount.rename(store, node, folder, name),
-        unlink(parent, name) {
-          StoreMount.run(() => store.remove(FS.lookupNode(parent, name).slot));
-        },
+        unlink(parent, name) { StoreMount.run(() => store.remove(FS.lookupNode(parent, name).slot)); },
       };
     },
 
@@ -82,7 +93,7 @@ mergeInto(LibraryManager.library, {
         getattr: (node) => StoreMount.attributes(node, store.sizeOf(node.slot)),
         setattr(node, changed) {
           if (changed.timestamp !== undefined) node.timestamp = changed.timestamp;
-          if (changed.mode !== undefined) node.mode = changed.mode; // of this page alone: nobody else reads the file
+          if (changed.mode !== undefined) node.mode = changed.mode;  // of this page alone: nobody else reads the file
           if (changed.size !== undefined) StoreMount.run(() => store.truncate(node.slot, changed.size));
         },
       };
@@ -99,11 +110,12 @@ mergeInto(LibraryManager.library, {
           StoreMount.run(() => stream.node.slot.handle.flush());
           return 0;
         },
-        read: (stream, buffer, offset, length, position) => StoreMount.run(
-            () => store.read(stream.node.slot, buffer.subarray(offset, offset + length), position)),
+        read: (stream, buffer, offset, length, position) =>
+            StoreMount.run(() => store.read(stream.node.slot, buffer.subarray(offset, offset + length), position)),
         write(stream, buffer, offset, length, position) {
           stream.node.timestamp = Date.now();
-          return StoreMount.run(() => store.write(stream.node.slot, buffer.subarray(offset, offset + length), position));
+          return StoreMount.run(
+              () => store.write(stream.node.slot, buffer.subarray(offset, offset + length), position));
         },
         allocate(stream, offset, length) {
           StoreMount.run(() => {
@@ -124,7 +136,7 @@ mergeInto(LibraryManager.library, {
           const into = HEAPU8.subarray(copy, copy + length);
           const size = StoreMount.run(() => store.read(stream.node.slot, into, position));
           into.fill(0, size);
-          return { ptr: copy, allocated: true };
+          return {ptr: copy, allocated: true};
         },
         msync: () => 0,
       };

@@ -1,29 +1,41 @@
 // The worker of device.js: the whole library over a store. One call at a time, in the order in which they came.
+import layout from "./layout.js";
+import {checkKeys, checkWhole, Library, refuse, WispError} from "./library.js";
+import {Model} from "./model.js";
+import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
-import { Library, WispError } from "./library.js";
-import { Model } from "./model.js";
-import { Store } from "./store.js";
 
 const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger";
 // Files that one call may make: a log's and a ledger's journal, a night's files beside its output, temporary files.
 const SPARE_FILES = 16;
+const ENOSPC = 51;  // of WASI
 
-const refuse = (sentence) => { throw new WispError("InvalidArgument", sentence); };
 const required = (options, name) => options[name] ?? refuse(`${name} is missing`);
 
 // The path of a file in the store.
 function pathOf(name) {
-  if (typeof name !== "string" || !/^[^/\0]{1,200}$/.test(name) || name === "." || name === "..")
-    refuse(`'${name}' is no name of a file here; allowed are 1 to 200 characters without '/'`);
+  if (typeof name !== "string" || !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name))
+    refuse(`'${
+        name}' is no name of a file here; allowed are 1 to 100 letters, digits, '.', '_' and '-', no '.' or '-' first`);
   return `${ROOT}/${name}`;
 }
 
-class Desk {
+// The same of a file that the page may write and remove: the log, the ledger and what SQLite keeps beside them are the
+// library's.
+function pathOfApp(name) {
+  const path = pathOf(name);
+  if ([LOG, LEDGER].some((kept) => name === kept || name.startsWith(`${kept}-`)))
+    refuse(`${name} is kept by the library; eraseUser and pruneLog forget events, Device.delete() all there is`);
+  return path;
+}
+
+// What the methods of Device do.
+class Host {
   constructor(module, store) {
     this.module = module;
     this.store = store;
     this.library = new Library(module);
-    this.models = new Map(); // path -> Model
+    this.models = new Map();  // path -> Model
     this.log = 0;
   }
 
@@ -39,19 +51,32 @@ class Desk {
     this.models.clear();
   }
 
-  version() {
-    return this.library.text(this.library.ask("wisp_version"));
+  version() { return this.library.text(this.library.ask("wisp_version")); }
+
+  // Whole or not at all: a new file takes the place of the old one. Its name is none that pathOf allows.
+  writeFile(name, bytes) {
+    const path = pathOfApp(name), FS = this.module.FS, fresh = `.new-${name}`;
+    if (!(bytes instanceof ArrayBuffer) && !ArrayBuffer.isView(bytes))
+      refuse(`${name}: the bytes must be an ArrayBuffer or a view of one`);
+    const view = ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) :
+                                             new Uint8Array(bytes);
+    this.forgetModels();
+    try {
+      FS.writeFile(`${ROOT}/${fresh}`, view);
+      this.store.files.get(fresh).handle.flush();
+      FS.rename(`${ROOT}/${fresh}`, path);
+    } catch (error) {
+      this.removeHidden();
+      throw new WispError(
+          "Io",
+          `${name}: cannot be written: ${error.errno === ENOSPC ? "the browser has no room for it" : error.message}`);
+    }
   }
 
-  // Whole or not at all: a new file takes the place of the old one.
-  writeFile(name, bytes) {
-    const path = pathOf(name), FS = this.module.FS, fresh = `${path}.new`;
-    if (!(bytes instanceof ArrayBuffer) && !ArrayBuffer.isView(bytes)) refuse(`${name}: the bytes must be an ArrayBuffer or a view of one`);
-    if (name === LOG || name === LEDGER) refuse(`${name} is kept by the library; another name is needed`);
-    this.forgetModels();
-    FS.writeFile(fresh, ArrayBuffer.isView(bytes) ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength) : new Uint8Array(bytes));
-    this.store.files.get(`${name}.new`).handle.flush();
-    FS.rename(fresh, path);
+  // What a call left that did not come to its end.
+  removeHidden() {
+    for (const name of [...this.store.files.keys()])
+      if (name.startsWith(".new-")) this.module.FS.unlink(`${ROOT}/${name}`);
   }
 
   readFile(name) {
@@ -61,24 +86,22 @@ class Desk {
   }
 
   removeFile(name) {
-    const path = pathOf(name);
-    if (name === LEDGER) refuse("the ledger stays as long as the data does; Device.delete() deletes both");
+    const path = pathOfApp(name);
     this.needFile(name);
     this.forgetModels();
     this.module.FS.unlink(path);
   }
 
   needFile(name) {
-    if (!this.store.files.has(name)) throw new WispError("Io", `${name}: is not there; here are ${this.listFiles().join(", ") || "no files"}`);
+    if (!this.store.files.has(name))
+      throw new WispError("Io", `${name}: is not there; here are ${this.listFiles().join(", ") || "no files"}`);
   }
 
-  listFiles() {
-    return [...this.store.files.keys()].sort();
-  }
+  listFiles() { return [...this.store.files.keys()].filter((name) => !name.startsWith(".")).sort(); }
 
   opened(name) {
     const path = pathOf(name);
-    if (!this.models.has(path)) this.models.set(path, new Model(this.library, { path }));
+    if (!this.models.has(path)) this.models.set(path, new Model(this.library, {path}));
     return this.models.get(path);
   }
 
@@ -93,20 +116,24 @@ class Desk {
     return this.log;
   }
 
-  // [{ user, item, time }]: all of them or none; on disk when the promise is kept. `time` in milliseconds since 1970, as Date.now() has it.
+  // [{ user, item, time }]: all of them or none; on disk when the promise is kept. `time` in milliseconds since 1970,
+  // as Date.now() has it.
   appendEvents(events) {
     if (!Array.isArray(events)) refuse("appendEvents takes a list of { user, item, time }");
     return this.library.within((scope) => {
-      const sizes = events.map(({ user, item, time }) => this.library.struct(scope, "wisp_event", { user, itemKey: item, time }));
-      const size = 16, array = scope.allocate(size * events.length);
-      sizes.forEach((from, i) => this.module.HEAPU8.copyWithin(array + i * size, from, from + size));
+      const {size} = layout.structs.wisp_event, array = scope.allocate(size * events.length);
+      events.forEach((event, i) => {
+        checkKeys(`event ${i}`, event, ["user", "item", "time"]);
+        checkWhole(`event ${i}: time`, event.time, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
+        const from = this.library.struct(
+            scope, "wisp_event", {user: event.user ?? "", itemKey: event.item ?? "", time: event.time});
+        this.module.HEAPU8.copyWithin(array + i * size, from, from + size);
+      });
       this.library.call(scope, "wisp_log_append_all", this.openedLog(), array, events.length);
     });
   }
 
-  countEvents() {
-    return this.counted("wisp_log_counts", "wisp_log_count", this.openedLog());
-  }
+  countEvents() { return this.counted("wisp_log_counts", "wisp_log_count", this.openedLog()); }
 
   // Calls f(args..., struct, error) and gives the struct.
   counted(struct, name, ...args) {
@@ -118,8 +145,9 @@ class Desk {
   }
 
   // The newest `limit` items of a user that the model knows, as numbers, oldest first.
-  history({ model, user, limit = 200 }) {
-    const open = this.opened(model);
+  history({model, user, limit = 200}) {
+    const open = this.opened(required({model}, "model"));
+    checkWhole("limit", limit, 1, 1e6);
     return this.library.within((scope) => {
       const items = scope.allocate(4 * limit), count = scope.allocate(4);
       this.library.view().setUint32(count, limit, true);
@@ -139,44 +167,52 @@ class Desk {
 
   pruneLog(options) {
     return this.library.within((scope) => {
-      const pruned = scope.allocate(8), how = this.library.struct(scope, "wisp_prune_options", this.named(options));
+      const how = this.library.struct(
+          scope, "wisp_prune_options",
+          {timesPerSecond: 1000, ...this.named(options), hasBefore: options.before !== undefined});
+      const pruned = scope.allocate(8);
       this.library.call(scope, "wisp_log_prune", this.openedLog(), how, pruned);
       return Number(this.library.view().getBigUint64(pruned, true));
     });
   }
 
   // Of a history of items' numbers, or of what the log has of a user.
-  recommend({ model, user, history, ...options }) {
-    const open = this.opened(required({ model }, "model"));
-    return open.recommend(history ?? this.history({ model, user: required({ user }, "user") }), options);
+  recommend({model, user, history, ...options}) {
+    const open = this.opened(required({model}, "model"));
+    return open.recommend(history ?? this.history({model, user: required({user}, "user")}), options);
   }
 
   describeModel(name) {
-    const model = this.opened(name), items = Array.from({ length: model.numItems }, (_, i) => ({ item: i, key: model.itemKey(i), name: model.itemName(i) }));
-    return { ...model.info, items };
+    const model = this.opened(name),
+          items = Array.from(
+              {length: model.numItems}, (_, i) => ({item: i, key: model.itemKey(i), name: model.itemName(i)}));
+    return {...model.info, items};
   }
 
   // Enums by their names.
-  named({ unit, judge, ...options }) {
+  named({unit, judge, ...options}) {
     return {
       ...options,
-      ...(unit !== undefined && { unit: this.library.constant("WISP_UNIT_", unit) }),
-      ...(judge !== undefined && { judge: this.library.constant("WISP_JUDGE_", judge) }),
+      ...(unit !== undefined && {unit: this.library.constant("WISP_UNIT_", unit)}),
+      ...(judge !== undefined && {judge: this.library.constant("WISP_JUDGE_", judge)}),
     };
   }
 
   // What all that learns shares: files by name, the store's log and ledger, one thread, times in milliseconds.
-  learning({ model, output, ...options }) {
+  learning({model, output, ...options}) {
     return {
-      ...this.named(options), modelPath: pathOf(required({ model }, "model")), ledgerPath: `${ROOT}/${LEDGER}`,
-      ...(output !== undefined && { outputPath: pathOf(output) }), numThreads: 1,
+      ...this.named(options),
+      modelPath: pathOf(required({model}, "model")),
+      ledgerPath: `${ROOT}/${LEDGER}`,
+      ...(output !== undefined && {outputPath: pathOf(output)}),
+      numThreads: 1,
     };
   }
 
   plan(options) {
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_plan");
-      const plan = { timesPerSecond: 1000, dataset: "events", ...this.learning(options) };
+      const plan = {timesPerSecond: 1000, dataset: "events", ...this.learning(options)};
       this.library.call(scope, "wisp_plan_life", this.library.struct(scope, "wisp_plan_options", plan), out);
       return this.library.read("wisp_plan", out);
     });
@@ -185,16 +221,24 @@ class Desk {
   planChange(options) {
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_plan"), factor = scope.allocate(8);
-      this.library.call(scope, "wisp_plan_change", this.library.struct(scope, "wisp_plan_options", this.learning(options)), out, factor);
-      return { ...this.library.read("wisp_plan", out), noiseFactor: this.library.view().getFloat64(factor, true) };
+      this.library.call(
+          scope, "wisp_plan_change", this.library.struct(scope, "wisp_plan_options", this.learning(options)), out,
+          factor);
+      return {...this.library.read("wisp_plan", out), noiseFactor: this.library.view().getFloat64(factor, true)};
     });
   }
 
   personalise(options) {
     return this.library.within((scope) => {
       const output = required(options, "output"), out = this.library.struct(scope, "wisp_personalise_result");
-      const run = { timesPerSecond: 1000, dataset: "events", checkpointPath: `${pathOf(output)}.checkpoint`, ...this.learning(options),
-                    logPath: `${ROOT}/${LOG}`, progress: this.library.ask("wisp_wasm_progress") };
+      const run = {
+        timesPerSecond: 1000,
+        dataset: "events",
+        checkpointPath: `${pathOf(output)}.checkpoint`,
+        ...this.learning(options),
+        logPath: `${ROOT}/${LOG}`,
+        progress: this.library.ask("wisp_wasm_progress")
+      };
       this.openedLog();
       this.forgetModels();
       this.library.call(scope, "wisp_personalise", this.library.struct(scope, "wisp_personalise_options", run), out);
@@ -206,8 +250,12 @@ class Desk {
     return this.library.within((scope) => {
       required(options, "output");
       const out = this.library.struct(scope, "wisp_night_result");
-      const night = { ...this.learning(options), logPath: `${ROOT}/${LOG}`, progress: this.library.ask("wisp_wasm_progress"),
-                      logger: this.library.ask("wisp_wasm_logger") };
+      const night = {
+        ...this.learning(options),
+        logPath: `${ROOT}/${LOG}`,
+        progress: this.library.ask("wisp_wasm_progress"),
+        logger: this.library.ask("wisp_wasm_logger")
+      };
       this.openedLog();
       this.forgetModels();
       this.library.call(scope, "wisp_personalise_night", this.library.struct(scope, "wisp_night_options", night), out);
@@ -218,55 +266,84 @@ class Desk {
   // Local only: not private.
   evaluate(model) {
     this.openedLog();
-    return this.library.within((scope) => this.counted("wisp_quality", "wisp_evaluate", scope.text(pathOf(model)), scope.text(`${ROOT}/${LOG}`), 1));
+    return this.library.within(
+        (scope) =>
+            this.counted("wisp_quality", "wisp_evaluate", scope.text(pathOf(model)), scope.text(`${ROOT}/${LOG}`), 1));
   }
 
-  budget({ delta }) {
-    return this.library.within((scope) => this.counted("wisp_budget", "wisp_budget_read", scope.text(`${ROOT}/${LEDGER}`), 0, delta));
+  budget({delta}) {
+    return this.library.within(
+        (scope) => this.counted("wisp_budget", "wisp_budget_read", scope.text(`${ROOT}/${LEDGER}`), 0, delta));
   }
 
-  statement({ delta, format = "text" }) {
-    return this.library.within((scope) => this.library.copied(scope, "wisp_privacy_statement", scope.text(`${ROOT}/${LEDGER}`), delta,
-                                                              this.library.constant("WISP_STATEMENT_", format)));
+  statement({delta, format = "text"}) {
+    return this.library.within(
+        (scope) => this.library.copied(
+            scope, "wisp_privacy_statement", scope.text(`${ROOT}/${LEDGER}`), delta,
+            this.library.constant("WISP_STATEMENT_", format)));
   }
 
-  rebase({ from, to, output }) {
+  rebase({from, to, output}) {
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_rebase_result");
       this.forgetModels();
-      this.library.call(scope, "wisp_rebase", scope.text(pathOf(from)), scope.text(pathOf(to)), scope.text(pathOf(output)), out);
+      this.library.call(
+          scope, "wisp_rebase", scope.text(pathOf(from)), scope.text(pathOf(to)), scope.text(pathOf(output)), out);
       return this.library.read("wisp_rebase_result", out);
     });
   }
 }
 
-let desk = null, current = 0;
+let host = null;
 
 async function open(name) {
   const store = await Store.open(name, SPARE_FILES);
-  const module = await createModule({
-    onProgress: (progress) => { self.postMessage({ id: current, progress }); },
-    onSentence: (level, text) => { self.postMessage({ sentence: { level, text } }); },
-  });
-  module.FS.mkdir(ROOT);
-  module.FS.mount(module.StoreMount.type(store), {}, ROOT);
-  desk = new Desk(module, store);
+  try {
+    const module = await createModule({
+      onProgress: (progress) => {
+        self.postMessage({progress});
+      },
+      onSentence: (level, text) => {
+        self.postMessage({sentence: {level, text}});
+      },
+    });
+    module.FS.mkdir(ROOT);
+    module.FS.mount(module.StoreMount.type(store), {}, ROOT);
+    host = new Host(module, store);
+    host.removeHidden();
+  } catch (error) {
+    store.close();
+    throw new WispError("Io", `${name}: the library cannot be loaded: ${error.message ?? error}`);
+  }
 }
 
-async function answer({ id, method, args }) {
+// What a method throws besides: a file system's error, or one of JavaScript for arguments that it could not take apart.
+function errorOf(method, error) {
+  if (error instanceof WispError) return {kind: error.kind, message: error.message};
+  if (error.name === "StoreError") return {kind: "Io", message: error.message};
+  if (error.errno !== undefined)
+    return {kind: "Io", message: `${method}: the browser's storage refused (error ${error.errno})`};
+  if (error instanceof TypeError)
+    return {
+      kind: "InvalidArgument",
+      message: `${method}: an argument is missing or of a wrong type (${error.message})`
+    };
+  return {kind: "Internal", message: `${method}: ${error.message}`};
+}
+
+async function answer({method, args}) {
   try {
-    current = id;
-    if (method === "open") return self.postMessage({ id, result: await open(...args) });
-    if (!desk) throw new WispError("InvalidArgument", "the device is closed; open it first");
-    if (method !== "close") await desk.store.reserve(SPARE_FILES);
-    const result = desk[method](...args);
-    self.postMessage({ id, result });
-    if (method === "close") desk = null;
+    if (method === "open") return self.postMessage({result: await open(...args)});
+    if (method !== "close") await host.store.reserve(SPARE_FILES);
+    self.postMessage({result: host[method](...args)});
   } catch (error) {
-    const kind = error instanceof WispError ? error.kind : error.name === "StoreError" ? "Io" : "Internal";
-    self.postMessage({ id, error: { kind, message: error.message } });
+    const fatal = Boolean(host?.library.failed || host?.store.failed);
+    if (fatal) host.store.close();
+    self.postMessage({error: errorOf(method, error), fatal});
   }
 }
 
 let last = Promise.resolve();
-self.onmessage = ({ data }) => { last = last.then(() => answer(data)); };
+self.onmessage = ({data}) => {
+  last = last.then(() => answer(data));
+};

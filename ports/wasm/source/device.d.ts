@@ -1,48 +1,7 @@
-// Types of "wisp/runtime.js" (recommending alone) and "wisp/device.js" (learning, in a worker).
-
-/** What the library refused, with its sentence. */
-export class WispError extends Error {
-  readonly kind: "Internal" | "InvalidArgument" | "InvalidData" | "PrivacyRefused" | "Io" | "Unsupported" | "Cancelled";
-}
-
-export interface Recommendation { item: number; score: number; key: string; name: string }
-
-export interface RecommendOptions {
-  /** How many; default 10. */
-  count?: number;
-  /** Items that never come. */
-  excluded?: readonly number[] | Int32Array;
-  /** If given, only these are considered. */
-  candidates?: readonly number[] | Int32Array;
-  /** Items of the history may come back. */
-  allowSeen?: boolean;
-}
-
-export interface ModelInfo {
-  numItems: number; maxLength: number; width: number; numBlocks: number; numRetired: number; numProvenance: number; format: number;
-  hasKeys: number; contentHash: bigint; fileBytes: number;
-}
-
-/** An open model. Belongs to the thread that opened it. */
-export class Model {
-  readonly numItems: number;
-  readonly info: ModelInfo;
-  findItem(key: string): number;
-  itemKey(item: number): string;
-  itemName(item: number): string;
-  /** Best first. `history`: items' numbers, oldest first; empty: what is popular. */
-  recommend(history: readonly number[] | Int32Array, options?: RecommendOptions): Recommendation[];
-  close(): void;
-}
-
-export interface OpenOptions { name?: string; maxBytes?: number }
-
-export class Runtime {
-  readonly version: string;
-  openModel(bytes: ArrayBuffer | ArrayBufferView, options?: OpenOptions): Model;
-}
-
-export function loadRuntime(): Promise<Runtime>;
+// Types of "wisp/device.js": learning, in a worker.
+import type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
+export { WispError } from "./types.js";
+export type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
 
 export type Unit = "user" | "session" | "day" | "interaction";
 export interface Event { user: string; item: string; /** Milliseconds since 1970. */ time: number }
@@ -108,7 +67,7 @@ export class Device {
   countEvents(): Promise<{ events: number; users: number; items: number; oldest: number; newest: number }>;
   history(query: { model: string; user: string; limit?: number }): Promise<number[]>;
   eraseUser(user: string): Promise<number>;
-  pruneLog(options: { unit: Unit; hasBefore?: boolean; before?: number; newestPerUser?: number; sessionGap?: number; timesPerSecond?: number }): Promise<number>;
+  pruneLog(options: { unit: Unit; /** In milliseconds: what is before it is forgotten. */ before?: number; newestPerUser?: number; sessionGap?: number; timesPerSecond?: number }): Promise<number>;
   recommend(query: RecommendOptions & { model: string } & ({ user: string } | { history: readonly number[] })): Promise<Recommendation[]>;
   describeModel(name: string): Promise<ModelInfo & { items: { item: number; key: string; name: string }[] }>;
   plan(options: PlanOptions): Promise<Record<string, number>>;

@@ -1,0 +1,25 @@
+// Types of "wisp/runtime.js": recommending alone.
+import type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
+export { WispError } from "./types.js";
+export type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
+
+/** An open model. Belongs to the thread that opened it. */
+export class Model {
+  readonly numItems: number;
+  readonly info: ModelInfo;
+  findItem(key: string): number;
+  itemKey(item: number): string;
+  itemName(item: number): string;
+  /** Best first. `history`: items' numbers, oldest first; empty: what is popular. */
+  recommend(history: readonly number[] | Int32Array, options?: RecommendOptions): Recommendation[];
+  close(): void;
+}
+
+export interface OpenOptions { name?: string; maxBytes?: number }
+
+export class Runtime {
+  readonly version: string;
+  openModel(bytes: ArrayBuffer | ArrayBufferView, options?: OpenOptions): Model;
+}
+
+export function loadRuntime(): Promise<Runtime>;
