@@ -33,7 +33,8 @@ const void* Keep(Model& model, nb::handle bytes, size_t* size) {
   const Py_buffer& view = model.memory.view();
   *size = static_cast<size_t>(view.len);
   const bool is_map = std::string_view(Py_TYPE(bytes.ptr())->tp_name) == "mmap.mmap" && view.readonly != 0;
-  if ((PyBytes_Check(bytes.ptr()) || is_map) && reinterpret_cast<uintptr_t>(view.buf) % kAlignment == 0) return view.buf;
+  if ((PyBytes_Check(bytes.ptr()) || is_map) && reinterpret_cast<uintptr_t>(view.buf) % kAlignment == 0)
+    return view.buf;
   model.copy.resize(*size + kAlignment);
   char* const start = model.copy.data();
   char* const at = start + (kAlignment - reinterpret_cast<uintptr_t>(start) % kAlignment) % kAlignment;
