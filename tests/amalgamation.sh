@@ -116,7 +116,7 @@ cp "$root/runtime/core/hash.cc" copy/runtime/core
 mkdir -p other/hwy && echo '#define HWY_MAJOR many' >other/hwy/highway.h
 refused "other/hwy/highway.h does not define HWY_MAJOR" --include other
 
-[ "${2:-}" = --all ] || finish
+[ "${2:-}" = --all ] || { finish; exit; }
 
 cpp_models
 for compiler in g++ clang++; do
