@@ -6,6 +6,7 @@ for program in emcmake node chromium chromedriver; do
   command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev wasm installs what the port needs"; exit 77; }
 done
 python3 -c 'import selenium' 2>/dev/null || { echo "skipped: python3-selenium is missing; tools/dev wasm installs what the port needs"; exit 77; }
+set -e
 out=$(dirname "$build")/wasm
 "$root/ports/wasm/build" "$out"
 "$root/ports/wasm/demo/build" "$out" "$wisp"

@@ -162,8 +162,8 @@ export class Library {
     const names = Object.keys(layout.constants).filter((constant) => constant.startsWith(prefix));
     const found = typeof name === "string" && layout.constants[prefix + name.toUpperCase()];
     if (typeof found !== "number") {
-      refuse(`'${name}' is not allowed here; allowed are ${
-          names.map((n) => `'${n.slice(prefix.length).toLowerCase()}'`).join(", ")}`);
+      const allowed = names.map((known) => `'${known.slice(prefix.length).toLowerCase()}'`).join(", ");
+      refuse(`'${name}' is not allowed here; allowed are ${allowed}`);
     }
     return found;
   }

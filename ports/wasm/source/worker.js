@@ -15,8 +15,8 @@ const required = (options, name) => options[name] ?? refuse(`${name} is missing`
 // The path of a file in the store.
 function pathOf(name) {
   if (typeof name !== "string" || !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name))
-    refuse(`'${
-        name}' is no name of a file here; allowed are 1 to 100 letters, digits, '.', '_' and '-', no '.' or '-' first`);
+    refuse(`'${name}' is no name of a file here; allowed are 1 to 100 letters, digits, '.', '_' and '-', ` +
+           "a letter, digit or '_' first");
   return `${ROOT}/${name}`;
 }
 
