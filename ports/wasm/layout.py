@@ -1,16 +1,27 @@
 #!/usr/bin/env python3
 """Where the C interface's fields lie, for JavaScript.
 
-    ../../tests/abi/interface.py program ../c > p.c && emcc -I ../c p.c -o p.js && node p.js | layout.py javascript > layout.js
+    ../../tests/abi/interface.py program ../c > p.c && emcc -I ../c p.c -o p.js
+    node p.js | layout.py javascript > layout.js
     ... | layout.py functions [REGEX]  # what Emscripten exports: the functions whose names match, and those of memory
 
 The lines are those of tests/abi/interface.py, of the platform that is asked for.
 """
+
 import json
 import re
 import sys
 
-NUMBERS = {"double": "f64", "float": "f32", "uint32_t": "u32", "int32_t": "i32", "uint64_t": "u64", "int64_t": "i64", "size_t": "u32", "int": "i32"}
+NUMBERS = {
+    "double": "f64",
+    "float": "f32",
+    "uint32_t": "u32",
+    "int32_t": "i32",
+    "uint64_t": "u64",
+    "int64_t": "i64",
+    "size_t": "u32",
+    "int": "i32",
+}
 
 
 def camel(name):
@@ -38,13 +49,18 @@ def layout(lines):
         elif match := re.match(r"struct (\w+) (\d+) aligned", line):
             structs[match[1]] = {"size": int(match[2]), "fields": {}}
         elif match := re.match(r"field (\w+)\.(\w+) at (\d+), (\d+) bytes, (.*)$", line):
-            structs[match[1]]["fields"][camel(match[2])] = {"at": int(match[3]), "type": type_of(match[5], int(match[4]))}
+            structs[match[1]]["fields"][camel(match[2])] = {
+                "at": int(match[3]),
+                "type": type_of(match[5], int(match[4])),
+            }
     return {"constants": constants, "structs": structs}
 
 
 def functions(lines, which):
     names = [re.search(r"(wisp_\w+)\(", line)[1] for line in lines if line.startswith("function ")]
-    return ["_" + name for name in [*filter(re.compile(which).fullmatch, names), "malloc", "calloc", "free", "memalign"]]
+    return [
+        "_" + name for name in [*filter(re.compile(which).fullmatch, names), "malloc", "calloc", "free", "memalign"]
+    ]
 
 
 def main():

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Uses the demo in a headless browser.
 
-    page.py DEMO_FOLDER WISP MODEL
+page.py DEMO_FOLDER WISP MODEL
 """
+
 import json
 import os
 import shutil
@@ -34,20 +35,37 @@ class Browser:
     def __init__(self, profile, address, width=1200, dark=False):
         options = webdriver.ChromeOptions()
         options.binary_location = shutil.which("chromium")
-        for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}", f"--window-size={width},1000"):
+        for flag in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            f"--user-data-dir={profile}",
+            f"--window-size={width},1000",
+        ):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
         self.driver.set_script_timeout(300)
-        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500})
-        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+        self.driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": width < 500},
+        )
+        self.driver.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia",
+            {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]},
+        )
         self.address = address
         self.driver.get(address)
 
     def run(self, body, *arguments):
         """The value of an async function's body; a refused promise is {"kind", "message"} under "error"."""
-        script = ("const done = arguments[arguments.length - 1], args = Array.from(arguments).slice(0, -1);"
-                  "(async () => {" + body + "})().then((value) => done({ value }), (error) => done({ error: { kind: error.kind, message: String(error.message) } }));")
+        script = (
+            "const done = arguments[arguments.length - 1], args = Array.from(arguments).slice(0, -1);"
+            "(async () => {"
+            + body
+            + "})().then((value) => done({ value }), (error) => done({ error: { kind: error.kind, message: String(error.message) } }));"
+        )
         return self.driver.execute_async_script(script, *arguments)
 
     def value(self, body, *arguments):
@@ -67,7 +85,9 @@ class Browser:
         check(False, f"{what} did not come within {seconds} s; the page says: {self.text('state')}")
 
     def wait_ready(self):
-        self.wait_for(lambda: self.value("return performance.getEntriesByName('ready').length > 0"), "the page's storage")
+        self.wait_for(
+            lambda: self.value("return performance.getEntriesByName('ready').length > 0"), "the page's storage"
+        )
 
     def click(self, name):
         button = self.driver.find_element(By.ID, name)
@@ -80,7 +100,9 @@ class Browser:
             self.driver.save_screenshot(f"{pictures}/{name}.png")
 
     def check_console(self):
-        errors = [entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        errors = [
+            entry["message"] for entry in self.driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
+        ]
         check(not errors, f"the console has {errors}")
 
     def kill(self):
@@ -108,7 +130,9 @@ class Browser:
 def native(keys):
     """What the native program recommends after these items' keys."""
     after = ["--history", ",".join(keys)] if keys else ["--newcomer"]
-    answer = subprocess.run([wisp, "recommend", "--model", model, "--count", "8", "--json", *after], capture_output=True, text=True)
+    answer = subprocess.run(
+        [wisp, "recommend", "--model", model, "--count", "8", "--json", *after], capture_output=True, text=True
+    )
     check(answer.returncode == 0, f"wisp recommend {after}: {answer.stderr}")
     return json.loads(answer.stdout)
 
@@ -116,13 +140,22 @@ def native(keys):
 def check_same_as_native(browser):
     """The same items and scores, but for the order of sums: vectors here have 128 bits and no fused multiply-add."""
     for history in HISTORIES:
-        here = browser.value("const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime();"
-                             "const m = w.openModel(await (await fetch('cafe.wisp')).arrayBuffer());"
-                             "const best = m.recommend(args[0], { count: 8 }), keys = args[0].map((item) => m.itemKey(item)); m.close(); return { best, keys };", history)
+        here = browser.value(
+            "const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime();"
+            "const m = w.openModel(await (await fetch('cafe.wisp')).arrayBuffer());"
+            "const best = m.recommend(args[0], { count: 8 }), keys = args[0].map((item) => m.itemKey(item)); m.close(); return { best, keys };",
+            history,
+        )
         there = native(here["keys"])
-        check(len(here["best"]) == len(there) == 8, f"{len(here['best'])} items here, {len(there)} natively, after {history}")
+        check(
+            len(here["best"]) == len(there) == 8,
+            f"{len(here['best'])} items here, {len(there)} natively, after {history}",
+        )
         for a, b in zip(here["best"], there):
-            check(abs(a["score"] - b["score"]) <= 1e-4 * max(1, abs(b["score"])), f"scores differ after {history}: {a} and {b}")
+            check(
+                abs(a["score"] - b["score"]) <= 1e-4 * max(1, abs(b["score"])),
+                f"scores differ after {history}: {a} and {b}",
+            )
 
 
 REFUSED = (
@@ -141,19 +174,28 @@ REFUSED = (
 
 def check_refusals(browser):
     for kind, sentence, action in REFUSED:
-        answer = browser.run("const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime();"
-                             "const bytes = await (await fetch('cafe.wisp')).arrayBuffer(); const m = w.openModel(bytes);" + action)
+        answer = browser.run(
+            "const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime();"
+            "const bytes = await (await fetch('cafe.wisp')).arrayBuffer(); const m = w.openModel(bytes);" + action
+        )
         error = answer.get("error") or {}
-        check(error.get("kind") == kind and sentence in error.get("message", ""), f"{action}: expected {kind} with '{sentence}', got {answer}")
+        check(
+            error.get("kind") == kind and sentence in error.get("message", ""),
+            f"{action}: expected {kind} with '{sentence}', got {answer}",
+        )
 
 
 def check_sets_and_crafted_models(browser):
-    """Sets are lists too. A model whose sizes do not fit 32 bits is refused: 2^25 more items are a table of the same size, in 32 bits."""
+    """Sets are lists too. A model whose sizes do not fit 32 bits is refused.
+
+    2^25 more items make a table of the same size, modulo 2^32.
+    """
     browser.value("""
       const { loadRuntime, WispError } = await import('./wisp/runtime.js');
       const w = await loadRuntime(), bytes = await (await fetch('cafe.wisp')).arrayBuffer(), m = w.openModel(bytes);
       const best = m.recommend([0]).map(({ item }) => item);
-      if (m.recommend(new Set([0]), { excluded: new Set(best) }).some(({ item }) => best.includes(item))) throw new Error('an excluded item came');
+      const others = m.recommend(new Set([0]), { excluded: new Set(best) });
+      if (others.some(({ item }) => best.includes(item))) throw new Error('an excluded item came');
       const view = new DataView(bytes);
       let refused = 0;
       for (let at = 0; at + 4 <= 8192; at += 4) {
@@ -197,7 +239,8 @@ def check_device(browser):
       await device.removeFile('base.wisp.new');
       if ((await device.readFile('base.wisp')).length !== bytes.byteLength) throw new Error('a file changed its length');
       await device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1795000000000 }]);
-      await expect('InvalidArgument', 'user', device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }, { user: '', item: 'x', time: 2 }]));
+      await expect('InvalidArgument', 'user', 
+        device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }, { user: '', item: 'x', time: 2 }]));
       for (const event of [null, { user: 'anna', item: 'tea-mint' }, { user: 'anna', item: 'tea-mint', time: 1, price: 2 }]) {
         await expect('InvalidArgument', 'event 0', device.appendEvents([event]));
       }
@@ -223,7 +266,8 @@ def check_device(browser):
       await closing;
       await expect('InvalidArgument', 'was closed', device.cancel());
       const again = await Device.open('test-device');
-      if ((await again.listFiles()).join() !== 'base.wisp,broken.wisp,events.db') throw new Error(`after opening again: ${await again.listFiles()}`);
+      const files = (await again.listFiles()).join();
+      if (files !== 'base.wisp,broken.wisp,events.db') throw new Error(`after opening again: ${files}`);
       await again.close();
       await Device.delete('test-device');""")
 
@@ -240,11 +284,17 @@ def check_busy(browser):
 
 
 def check_no_storage(browser):
-    browser.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source":
-        "if (globalThis.StorageManager) StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));"})
-    answer = browser.run("const { Store } = await import('./wisp/store.js');"
-                         "StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));"
-                         "await Store.open('x');")
+    browser.driver.execute_cdp_cmd(
+        "Page.addScriptToEvaluateOnNewDocument",
+        {
+            "source": "if (globalThis.StorageManager) StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));"
+        },
+    )
+    answer = browser.run(
+        "const { Store } = await import('./wisp/store.js');"
+        "StorageManager.prototype.getDirectory = () => Promise.reject(new DOMException('refused', 'SecurityError'));"
+        "await Store.open('x');"
+    )
     check("gives this page no storage" in answer.get("error", {}).get("message", ""), f"without storage: {answer}")
 
 
@@ -290,22 +340,37 @@ def main():
         spent = epsilon_of(browser)
         check(spent > 0, f"nothing is charged after a browser was killed at '{shown}'")
         browser.click("personalise")
-        browser.wait_for(lambda: browser.text("state").startswith("Learned") or browser.driver.find_elements(By.CSS_SELECTOR, "#state.failed"), "the end", 600)
+        browser.wait_for(
+            lambda: browser.text("state").startswith("Learned")
+            or browser.driver.find_elements(By.CSS_SELECTOR, "#state.failed"),
+            "the end",
+            600,
+        )
         check(browser.text("state").startswith("Learned"), f"learning failed: {browser.text('state')}")
         check(epsilon_of(browser) >= spent, f"epsilon went from {spent} to {epsilon_of(browser)}")
-        browser.wait_for(lambda: len(browser.driver.find_elements(By.CSS_SELECTOR, "#quality tbody tr")) == 2, "a second quality")
-        check("epsilon" in browser.driver.find_element(By.ID, "statement").get_attribute("textContent"), "the statement names no epsilon")
+        browser.wait_for(
+            lambda: len(browser.driver.find_elements(By.CSS_SELECTOR, "#quality tbody tr")) == 2, "a second quality"
+        )
+        check(
+            "epsilon" in browser.driver.find_element(By.ID, "statement").get_attribute("textContent"),
+            "the statement names no epsilon",
+        )
         browser.check_console()
         browser.picture("learned")
         times = browser.value("return performance.getEntriesByName('recommend').map((e) => e.duration)")
-        print(f"first list {browser.value('return performance.getEntriesByName(`first-list`)[0].startTime'):.0f} ms after the page began; one more click {times[-1]:.1f} ms")
+        print(
+            f"first list {browser.value('return performance.getEntriesByName(`first-list`)[0].startTime'):.0f} ms after the page began; one more click {times[-1]:.1f} ms"
+        )
         print("quality:", browser.text("quality").replace("\n", " | "))
         check_no_storage(browser)
         browser.quit()
         for width, dark in ((360, False), (360, True), (1200, True)):
             browser = Browser(f"{work}/profile", address, width, dark)
             browser.wait_ready()
-            check(browser.value("return document.documentElement.scrollWidth <= innerWidth"), f"the page is wider than {width} px")
+            check(
+                browser.value("return document.documentElement.scrollWidth <= innerWidth"),
+                f"the page is wider than {width} px",
+            )
             browser.picture(f"{width}-{'dark' if dark else 'light'}")
             browser.check_console()
             browser.quit()

@@ -1,20 +1,33 @@
 #!/usr/bin/env python3
 """What a page loads, compressed as servers do it (gzip -9), against what it must stay below.
 
-    sizes.py PACKAGE_FOLDER
+sizes.py PACKAGE_FOLDER
 """
+
 import gzip
 import sys
 from pathlib import Path
 
 # What is loaded, files, and the most bytes.
-MOST = (("inference", ("wisp-runtime.wasm", "wisp-runtime.mjs", "library.js", "layout.js", "model.js", "runtime.js"), 145_000),
-        ("everything", ("wisp.wasm", "wisp.mjs", "library.js", "layout.js", "model.js", "store.js", "worker.js", "device.js"), 930_000))
+MOST = (
+    (
+        "inference",
+        ("wisp-runtime.wasm", "wisp-runtime.mjs", "library.js", "layout.js", "model.js", "runtime.js"),
+        145_000,
+    ),
+    (
+        "everything",
+        ("wisp.wasm", "wisp.mjs", "library.js", "layout.js", "model.js", "store.js", "worker.js", "device.js"),
+        930_000,
+    ),
+)
 
 package = Path(sys.argv[1])
 failed = False
 for what, files, most in MOST:
     sizes = {name: len(gzip.compress((package / name).read_bytes(), 9)) for name in files}
-    print(f"{what}: {sum(sizes.values())} bytes compressed, allowed are {most} ({', '.join(f'{n} {s}' for n, s in sizes.items())})")
+    print(
+        f"{what}: {sum(sizes.values())} bytes compressed, allowed are {most} ({', '.join(f'{n} {s}' for n, s in sizes.items())})"
+    )
     failed |= sum(sizes.values()) > most
 sys.exit("a package is larger than allowed" if failed else 0)

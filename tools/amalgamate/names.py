@@ -4,12 +4,15 @@ In one translation unit the unnamed namespaces of all sources are one. What a so
 other source says the same word, whatever it means by it: then no lookup and no choice among overloads can see more
 than it sees when the source is compiled alone. A word behind `.`, `->` or `::` belongs to something else and stays.
 """
+
 import re
 
 TOKEN = re.compile(
     r"""//(?:\\\n|[^\n])*|/\*.*?\*/"""
     r"""|R"(?P<mark>[^()\\\s]{0,16})\(.*?\)(?P=mark)"|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
-    r"""|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|'?\w|\.)*|\s+|::|->|\.\.\.|[^\w\s]""", re.S)
+    r"""|[A-Za-z_]\w*|\.?\d(?:[eEpP][+-]|'?\w|\.)*|\s+|::|->|\.\.\.|[^\w\s]""",
+    re.S,
+)
 WORD = re.compile(r"[A-Za-z_]\w*")
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 WITH_ARGUMENTS = {"__attribute__", "alignas", "decltype", "noexcept", "requires"}
@@ -71,7 +74,7 @@ def statements(code):
             statement, i = [], i + 1
         elif token == "{":
             end = group_end(code, i)
-            statement.append(tuple(code[i + 1:end - 1]))
+            statement.append(tuple(code[i + 1 : end - 1]))
             i = end
             following = code[i] if i < len(code) else ""
             if following not in (";", ",", "{", "(", "[", "=") and "=" not in statement and statement[0] not in KINDS:
@@ -95,11 +98,11 @@ def without_prefix(statement):
     s = list(statement)
     while s:
         if s[0] == "template" and len(s) > 1 and s[1] == "<":
-            s = s[angles_end(s, 1):]
+            s = s[angles_end(s, 1) :]
         elif s[0] in WITH_ARGUMENTS and len(s) > 1 and s[1] == "(":
-            s = s[group_end(s, 1):]
+            s = s[group_end(s, 1) :]
         elif s[0] == "[" and s[1] == "[":
-            s = s[group_end(s, 0):]
+            s = s[group_end(s, 0) :]
         else:
             break
     return s
@@ -122,8 +125,11 @@ def declarators(s):
         ends = isinstance(token, tuple) or token in ("(", "=", "[", ":", ",")
         if ends and not value:
             if token == "(" and s[i + 1] == "*":  # a pointer to functions
-                return names + [word for word, end in zip(s[i + 2:i + 5], s[i + 3:i + 6])
-                                if end in (")", "[") and WORD.fullmatch(word)]
+                return names + [
+                    word
+                    for word, end in zip(s[i + 2 : i + 5], s[i + 3 : i + 6])
+                    if end in (")", "[") and WORD.fullmatch(word)
+                ]
             if isinstance(before, str) and WORD.fullmatch(before) and (i < 2 or s[i - 2] != "::"):
                 names.append(before)
             if token == "(":
@@ -180,11 +186,11 @@ def classes(code):
     for i, token in enumerate(code):
         if token not in ("struct", "class") or (i and code[i - 1] == "enum"):
             continue
-        head = code[i + 1:i + 40]
+        head = code[i + 1 : i + 40]
         stop = next((j for j, t in enumerate(head) if t in ("{", ";", "(", ")", ">", "=")), None)
         if stop and head[stop] == "{" and WORD.fullmatch(head[0]):
             body = i + 1 + stop
-            names, _ = declared(code[body + 1:group_end(code, body) - 1])
+            names, _ = declared(code[body + 1 : group_end(code, body) - 1])
             yield head[0], names - {head[0]}
 
 

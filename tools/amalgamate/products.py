@@ -3,6 +3,7 @@
 A source belongs to a library (wisp_library: its folders, without what EXCLUDE names), a library to the first product
 that lists it (wisp_product: its PARTS). Products come in the order in which each has all that the one before has.
 """
+
 import re
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def part_of(arguments, keyword):
     """The arguments between a keyword and the next one."""
     if keyword not in arguments:
         return []
-    rest = arguments[arguments.index(keyword) + 1:]
+    rest = arguments[arguments.index(keyword) + 1 :]
     end = next((i for i, a in enumerate(rest) if re.fullmatch("[A-Z]+", a)), len(rest))
     return rest[:end]
 
@@ -90,17 +91,21 @@ class Build:
                 libraries[arguments[0]] = sources_of(self.root, arguments)
                 folders[arguments[0]] = part_of(arguments, "FOLDERS")
             elif name == "wisp_product":
-                products[arguments[0]] = [p for a in part_of(arguments, "PARTS")
-                                          for p in (variables.get(a[2:-1], []) if a.startswith("${") else [a])]
+                products[arguments[0]] = [
+                    p
+                    for a in part_of(arguments, "PARTS")
+                    for p in (variables.get(a[2:-1], []) if a.startswith("${") else [a])
+                ]
         if tuple(products) != PRODUCTS:
-            raise Refused(f"CMakeLists.txt makes the products {', '.join(products) or 'none'}; "
-                          f"{', '.join(PRODUCTS)} are expected")
+            raise Refused(
+                f"CMakeLists.txt makes the products {', '.join(products) or 'none'}; "
+                f"{', '.join(PRODUCTS)} are expected"
+            )
         self.product_of, self.folder_product, self.sources = {}, {}, []
         for product in PRODUCTS:
             for library in products[product]:
                 if library not in libraries:
-                    raise Refused(f"CMakeLists.txt: {product} has the part {library}, which no wisp_library "
-                                  f"makes")
+                    raise Refused(f"CMakeLists.txt: {product} has the part {library}, which no wisp_library " f"makes")
                 for folder in folders[library]:
                     self.folder_product.setdefault(folder, product)
                 for source in libraries[library]:
@@ -114,9 +119,11 @@ class Build:
             for path in sorted((self.root / folder).rglob("*.cc")):
                 name = str(path.relative_to(self.root))
                 if name not in self.product_of and not name.startswith(LEFT_OUT):
-                    raise Refused(f"{name} is in no part of a product of CMakeLists.txt: put its folder into a "
-                                  f"wisp_library that a wisp_product lists, or into LEFT_OUT of "
-                                  f"tools/amalgamate/products.py")
+                    raise Refused(
+                        f"{name} is in no part of a product of CMakeLists.txt: put its folder into a "
+                        f"wisp_library that a wisp_product lists, or into LEFT_OUT of "
+                        f"tools/amalgamate/products.py"
+                    )
 
     def product_of_header(self, header):
         """By its folder; a folder of headers alone has those of its parent."""

@@ -7,10 +7,21 @@ is compiled more than once or out of order: the file includes itself, with WISP_
   includes that part again and again. So headers of theirs that count on being included once for each set still are.
 - A header of another library is a part, which can tell the compiler to be silent about it as about the system's.
 """
+
 import re
 
-from names import (DIRECTIVE, TOKEN, Unclear, classes, code_of, extended_classes, private_names, renamed, scope_names,
-                   words)
+from names import (
+    DIRECTIVE,
+    TOKEN,
+    Unclear,
+    classes,
+    code_of,
+    extended_classes,
+    private_names,
+    renamed,
+    scope_names,
+    words,
+)
 from products import PRODUCTS, Refused
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)[^\n]*\n', re.M)
@@ -101,7 +112,7 @@ class Unit:
             if self.is_fragment(header):
                 continue
             for space, word in sorted(self.scopes.get(header, set())):
-                if any(word == n and at[:len(space)] == space for at, n in own):
+                if any(word == n and at[: len(space)] == space for at, n in own):
                     raise Unclear(f"'{word}' is in the unnamed namespace, and {header} declares it too: rename one")
 
     # ---- headers ----------------------------------------------------------------------------------------------------
@@ -116,8 +127,10 @@ class Unit:
                 return text if text.endswith("\n") else text + "\n"
         if include.split("/")[0] == "hwy" and beside.startswith("hwy/"):
             return None  # asked for under a condition that never holds where that version of Highway is installed
-        raise Refused(f"{include}, which {beside} includes, is in none of {', '.join(map(str, self.include_folders))}: "
-                      f"install it, or name its folder by --include")
+        raise Refused(
+            f"{include}, which {beside} includes, is in none of {', '.join(map(str, self.include_folders))}: "
+            f"install it, or name its folder by --include"
+        )
 
     def theirs(self, include, beside, conditional):
         """What stands for `#include` of another library's header."""
@@ -168,6 +181,7 @@ class Unit:
                 return found[0]  # within a comment
             result = replace(found[1] or found[2], depth_at[found.start()] > guarded)
             return found[0] if result is None else result
+
         return INCLUDE.sub(one, text)
 
     def header(self, include, conditional, beside):
@@ -194,6 +208,7 @@ class Unit:
 
         def fragment(include, conditional):
             return (self.build.root / include).read_text() if self.is_fragment(include) else None
+
         return self.put_in("", text, fragment)
 
     def is_fragment(self, include):
@@ -221,6 +236,7 @@ class Unit:
             if include == FOREACH:
                 return ""
             return self.per_target(include, conditional, name)
+
         body = self.put_in(name, text, replace)
         return f"// ---- {name}\n{body}{self.own_macros(text)}"
 
