@@ -62,6 +62,8 @@ expect 3 "foreign.safetensors: it is not a recommender of wisp's: it holds .*mod
 [ ! -e o.wisp ] || fail "a refused convert wrote a model"
 expect 2 "bare.safetensors: its __metadata__ has no 'wisp.architecture': --config is needed" "$wisp" convert bare.safetensors --out o.wisp
 echo '{"embedding_scale": 6}' >config.json
+expect 3 "foreign.safetensors: it lies beside a config.json, .*give the folder '\.'\. By itself it is not a recommender of wisp's" \
+  "$wisp" convert foreign.safetensors --out o.wisp
 expect 0 "" "$wisp" convert bare.safetensors --out o.wisp --config config.json
 expect 0 "" "$wisp" export o.wisp --out o.safetensors
 same cafe.safetensors o.safetensors 'assert a["__metadata__"]["wisp.architecture"] == b["__metadata__"]["wisp.architecture"]'

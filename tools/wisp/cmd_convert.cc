@@ -199,6 +199,15 @@ Result<SafeTensorsFile> OpenSafeTensors(const std::string& path) {
   return InvalidData(path, ": it is a wisp model already; convert reads safetensors files, which wisp export writes");
 }
 
+// A file out of a folder of Hugging Face is what people give in place of the folder.
+Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
+  const Status status = exchange::CheckIsRecommender(path, file);
+  std::error_code none;
+  if (status.ok() || !std::filesystem::exists(FolderOf(path) + "/config.json", none)) return status;
+  return InvalidData(path, ": it lies beside a config.json, as in a folder of Hugging Face: give the folder '",
+                     FolderOf(path), "'. By itself ", status.message().substr(path.size() + 2));
+}
+
 // One line for each entry, for people.
 std::string ProvenanceText(const ModelFile& model) {
   if (model.provenance().empty()) return "nothing is known of the data these weights came from";
@@ -254,7 +263,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
                                                       {"--item-keys", a.item_keys},
                                                       {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
-  WISP_RETURN_IF_ERROR(exchange::CheckIsRecommender(a.in, file));
+  WISP_RETURN_IF_ERROR(CheckIsNoFolder(a.in, file));
   const std::string guarantee = StatedGuarantee(file);
   ModelContents contents;
   WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
