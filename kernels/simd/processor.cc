@@ -10,7 +10,8 @@ int64_t ProcessorTargets() {
   // Cortex-A72 lacks and nothing here uses, and would complain on standard error.
   return HWY_NEON & (HWY_TARGETS);
 #else
-  return hwy::SupportedTargets() & (HWY_TARGETS);
+  // Where one set alone is compiled, Highway is not asked: its library may be built for less (WebAssembly).
+  return HWY_SUPPORTED_TARGETS & (HWY_TARGETS);
 #endif
 }
 
