@@ -28,21 +28,22 @@ def camel(name):
     return re.sub(r"_(.)", lambda m: m.group(1).upper(), name)
 
 
-def type_of(declaration, size):
+def type_of(declaration, size, callbacks):
     if "[" in declaration:
         return "bytes"
     if re.match(r"const char \*\w+$", declaration):
         return "text"
-    if "*" in declaration:
-        return "u32"  # an address
+    if "*" in declaration or declaration.split()[0] in callbacks:
+        return "address"
     known = NUMBERS.get(declaration.split()[0])
     if known:
         return known
-    return {4: "i32", 8: "u64"}.get(size, "bytes")  # an enum, or a function's address
+    return {4: "i32"}.get(size, "bytes")  # an enum, or a struct within
 
 
 def layout(lines):
     constants, structs = {}, {}
+    callbacks = {match[1] for line in lines if (match := re.match(r"callback typedef .*?\(\*(\w+)\)", line))}
     for line in lines:
         if match := re.match(r"constant (\w+) (-?\d+)$", line):
             constants[match[1]] = int(match[2])
@@ -51,7 +52,7 @@ def layout(lines):
         elif match := re.match(r"field (\w+)\.(\w+) at (\d+), (\d+) bytes, (.*)$", line):
             structs[match[1]]["fields"][camel(match[2])] = {
                 "at": int(match[3]),
-                "type": type_of(match[5], int(match[4])),
+                "type": type_of(match[5], int(match[4]), callbacks),
             }
     return {"constants": constants, "structs": structs}
 

@@ -27,7 +27,8 @@ failed = False
 for what, files, most in MOST:
     sizes = {name: len(gzip.compress((package / name).read_bytes(), 9)) for name in files}
     print(
-        f"{what}: {sum(sizes.values())} bytes compressed, allowed are {most} ({', '.join(f'{n} {s}' for n, s in sizes.items())})"
+        f"{what}: {sum(sizes.values())} bytes compressed, allowed are {most}"
+        f" ({', '.join(f'{name} {size}' for name, size in sizes.items())})"
     )
     failed |= sum(sizes.values()) > most
 sys.exit("a package is larger than allowed" if failed else 0)

@@ -6,6 +6,8 @@ import pathlib
 import shutil
 import struct
 import subprocess
+import threading
+from collections.abc import Callable
 
 import numpy
 import pytest
@@ -14,6 +16,24 @@ import wisp
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 GOLDEN = ROOT / "tests" / "golden"
 CAFE = ROOT / "models" / "cafe.wisp"
+
+
+def ticks_during(action: Callable[[], object]) -> int:
+    """How often another thread, which waits a millisecond each time, comes round while the action runs."""
+    ticks, done = [], threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.001):
+            ticks.append(1)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        action()
+    finally:
+        done.set()
+        thread.join()
+    return len(ticks)
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ import weakref
 import numpy
 import pytest
 import wisp
-from conftest import CAFE, bits
+from conftest import CAFE, bits, ticks_during
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -361,18 +361,7 @@ def test_a_model_may_be_closed_while_it_is_used():
 
 def test_computing_lets_other_threads_run(cafe):
     histories = [list(range(40))] * 4000  # a tenth of a second and more
-    ticks, done = [], threading.Event()
-
-    def tick() -> None:
-        while not done.wait(0.001):
-            ticks.append(1)
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    cafe.recommend_batch(histories, num_threads=1)
-    done.set()
-    thread.join()
-    assert len(ticks) > 5
+    assert ticks_during(lambda: cafe.recommend_batch(histories, num_threads=1)) > 5
 
 
 def test_nothing_leaks():

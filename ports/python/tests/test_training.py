@@ -6,11 +6,10 @@ import math
 import signal
 import subprocess
 import sys
-import threading
 
 import pytest
 import wisp
-from conftest import CAFE
+from conftest import CAFE, ticks_during
 from wisp._progress import Line
 
 
@@ -91,18 +90,7 @@ def test_ctrl_c_stops_the_run(files):
 
 
 def test_other_threads_run_while_it_trains(files):
-    ticks, done = [], threading.Event()
-
-    def tick() -> None:
-        while not done.wait(0.001):
-            ticks.append(1)
-
-    thread = threading.Thread(target=tick)
-    thread.start()
-    wisp.personalise(**files)
-    done.set()
-    thread.join()
-    assert len(ticks) > 20
+    assert ticks_during(lambda: wisp.personalise(**files)) > 20
 
 
 def test_trains_an_adapter(files):

@@ -74,7 +74,8 @@ class Recommender(_core.Recommender):
     ) -> Recommender:
         """A model in memory: bytes, or anything that has them in one piece.
 
-        Read-only memory that starts on 64 bytes (an mmap, say) is used where it lies and kept alive; other is copied.
+        bytes, and an mmap that was opened to be read, are used where they lie and kept alive if they start on 64 bytes;
+        other memory is copied.
         `name` is used in sentences.
         """
         made = cls.__new__(cls)

@@ -29,33 +29,49 @@ export interface PersonaliseOptions extends Running {
   unit: Unit;
   /** Limit over everything ever done with this data. */
   budgetEpsilon?: number;
-  sessionGap?: number; expectedBatch?: number; epochs?: number; learningRate?: number; clippingNorm?: number; adapterRank?: number;
+  sessionGap?: number; expectedBatch?: number; epochs?: number; learningRate?: number; clippingNorm?: number;
+  adapterRank?: number;
   plannedRuns?: number; checkpointEvery?: number; dataset?: string; unchargedTuning?: string;
 }
 
 export interface PersonaliseResult {
   numSteps: number; epsilon: number; noiseMultiplier: number;
   /** Counted on the log: local only. */
-  numRecords: number; recordsTooShort: number; gradientsDropped: number; numEvents: number; unknownEvents: number; unknownItems: number;
+  numRecords: number; recordsTooShort: number; gradientsDropped: number; numEvents: number; unknownEvents: number;
+  unknownItems: number;
   plannedSteps: number; resumedFrom: number; badRows: number; checkpointFailed: number; onDevice: number;
 }
 
 export interface PlanOptions {
   model: string; epsilon: number; delta: number; numRecordsPublic: number; runs: number; unit: Unit;
   judge?: "private" | "local" | "none";
-  sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number; learningRate?: number;
+  sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number;
+  learningRate?: number;
   typicalEvents?: number; dryRun?: boolean; measure?: boolean; dataset?: string;
 }
 
 export interface NightOptions extends Running { model: string; output: string; maxBytes?: number }
 
 export interface Budget {
-  epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number; judgingsLeft: number;
+  epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number;
+  judgingsLeft: number;
 }
+
+/** What a night says. */
+export interface Sentence { level: "info" | "warning"; text: string }
+
+export interface PruneOptions {
+  unit: Unit;
+  /** In milliseconds: what is before it is forgotten. */
+  before?: number;
+  newestPerUser?: number; sessionGap?: number; timesPerSecond?: number;
+}
+
+export type RecommendQuery = RecommendOptions & { model: string } & ({ user: string } | { history: readonly number[] });
 
 /** A folder of this site's storage and the worker that keeps it. Every promise is refused with a WispError. */
 export class Device {
-  static open(name?: string, options?: { onSentence?(sentence: { level: "info" | "warning"; text: string }): void }): Promise<Device>;
+  static open(name?: string, options?: { onSentence?(sentence: Sentence): void }): Promise<Device>;
   /** Deletes all that a closed device has kept, its ledger too. */
   static delete(name?: string): Promise<void>;
   writeFile(name: string, bytes: ArrayBuffer | ArrayBufferView): Promise<void>;
@@ -67,8 +83,8 @@ export class Device {
   countEvents(): Promise<{ events: number; users: number; items: number; oldest: number; newest: number }>;
   history(query: { model: string; user: string; limit?: number }): Promise<number[]>;
   eraseUser(user: string): Promise<number>;
-  pruneLog(options: { unit: Unit; /** In milliseconds: what is before it is forgotten. */ before?: number; newestPerUser?: number; sessionGap?: number; timesPerSecond?: number }): Promise<number>;
-  recommend(query: RecommendOptions & { model: string } & ({ user: string } | { history: readonly number[] })): Promise<Recommendation[]>;
+  pruneLog(options: PruneOptions): Promise<number>;
+  recommend(query: RecommendQuery): Promise<Recommendation[]>;
   describeModel(name: string): Promise<ModelInfo & { items: { item: number; key: string; name: string }[] }>;
   plan(options: PlanOptions): Promise<Record<string, number>>;
   planChange(options: Partial<PlanOptions> & { model: string }): Promise<Record<string, number>>;

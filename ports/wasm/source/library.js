@@ -94,18 +94,20 @@ export class Library {
 
   view() { return new DataView(this.module.HEAPU8.buffer); }
 
-  // A zeroed struct with `values`, an object with the fields' names in camel case. Addresses and arrays are numbers, as
-  // in C.
-  struct(scope, name, values = {}) {
+  // A zeroed struct with `values`, an object with the fields' names in camel case, which may be a page's own.
+  // Addresses, which C follows, come in `addresses` alone.
+  struct(scope, name, values = {}, addresses = {}) {
     const {size, fields} = layout.structs[name];
     const address = scope.allocate(size);
     if (fields.size) this.view().setUint32(address + fields.size.at, size, true);
+    for (const [key, value] of Object.entries(addresses)) this.view().setUint32(address + fields[key].at, value, true);
     for (const [key, value] of Object.entries(values)) {
       if (value === undefined || value === null) continue;
       const field = fields[key];
-      if (!field || key === "size")
-        refuse(
-            `there is no option '${key}'; ${name} has ${Object.keys(fields).filter((k) => k !== "size").join(", ")}`);
+      if (!field || key === "size" || field.type === "address") {
+        const allowed = Object.keys(fields).filter((known) => known !== "size" && fields[known].type !== "address");
+        refuse(`there is no option '${key}'; ${name} has ${allowed.join(", ")}`);
+      }
       this.write(scope, address + field.at, field.type, value, key);
     }
     return address;

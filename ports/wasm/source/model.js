@@ -79,12 +79,12 @@ export class Model {
     checkWhole("count", count, 0, 1e6);
     return library.within((scope) => {
       const {size, fields} = layout.structs.wisp_recommendation;
-      const [excludedAt, numExcluded] = scope.items(excluded, "excluded"),
-                         [historyAt, numHistory] = scope.items(history, "history");
+      const [historyAt, numHistory] = scope.items(history, "history");
+      const [excludedAt, numExcluded] = scope.items(excluded, "excluded");
       const [candidatesAt, numCandidates] = candidates === undefined ? [0, 0] : scope.items(candidates, "candidates");
       const how = library.struct(
-          scope, "wisp_recommend_options",
-          {excluded: excludedAt, numExcluded, candidates: candidatesAt, numCandidates, allowSeen});
+          scope, "wisp_recommend_options", {numExcluded, numCandidates, allowSeen},
+          {excluded: excludedAt, candidates: candidatesAt});
       const out = scope.allocate(size * count), found = scope.allocate(4);
       library.view().setUint32(found, count, true);
       library.call(scope, "wisp_recommend", model, historyAt, numHistory, how, out, found);

@@ -100,8 +100,8 @@ export class Store {
     const block = readBlock(handle);
     if (!block && handle.getSize() > DATA_OFFSET) {
       throw new StoreError(
-          `${this.name}: the name of a file in ${slotName} is damaged, and it may be the ledger; nothing is ` +
-          "lost to privacy only if all of the folder is deleted, with what was learned: Device.delete()");
+          `${this.name}: what says which file ${slotName} holds is damaged. It may be the ledger, so nothing here is ` +
+          "opened; Device.delete() deletes all of it, with what was learned");
     }
     const slot = {handle, users: 0, ...(block ?? {copy: 1, name: "", mode: 0, sequence: 0})};
     this.sequence = Math.max(this.sequence, slot.sequence);

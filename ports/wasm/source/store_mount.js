@@ -3,7 +3,6 @@
 mergeInto(LibraryManager.library, {
   $StoreMount__deps: ["$FS", "$ERRNO_CODES", "$mmapAlloc"],
   $StoreMount: {
-    FILE_MODE: 0o100000,
     FOLDER_MODE: 0o40777,
     MAP_SHARED: 1,
 

@@ -19,6 +19,7 @@ export interface RecommendOptions {
 }
 
 export interface ModelInfo {
-  numItems: number; maxLength: number; width: number; numBlocks: number; numRetired: number; numProvenance: number; format: number;
+  numItems: number; maxLength: number; width: number; numBlocks: number; numRetired: number; numProvenance: number;
+  format: number;
   hasKeys: number; contentHash: bigint; fileBytes: number;
 }

@@ -15,8 +15,9 @@ const required = (options, name) => options[name] ?? refuse(`${name} is missing`
 // The path of a file in the store.
 function pathOf(name) {
   if (typeof name !== "string" || !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name))
-    refuse(`'${name}' is no name of a file here; allowed are 1 to 100 letters, digits, '.', '_' and '-', ` +
-           "a letter, digit or '_' first");
+    refuse(
+        `'${name}' is no name of a file here; allowed are 1 to 100 letters, digits, '.', '_' and '-', ` +
+        "a letter, digit or '_' first");
   return `${ROOT}/${name}`;
 }
 
@@ -236,12 +237,13 @@ class Host {
         dataset: "events",
         checkpointPath: `${pathOf(output)}.checkpoint`,
         ...this.learning(options),
-        logPath: `${ROOT}/${LOG}`,
-        progress: this.library.ask("wisp_wasm_progress")
+        logPath: `${ROOT}/${LOG}`
       };
+      const how = this.library.struct(
+          scope, "wisp_personalise_options", run, {progress: this.library.ask("wisp_wasm_progress")});
       this.openedLog();
       this.forgetModels();
-      this.library.call(scope, "wisp_personalise", this.library.struct(scope, "wisp_personalise_options", run), out);
+      this.library.call(scope, "wisp_personalise", how, out);
       return this.library.read("wisp_personalise_result", out);
     });
   }
@@ -250,15 +252,12 @@ class Host {
     return this.library.within((scope) => {
       required(options, "output");
       const out = this.library.struct(scope, "wisp_night_result");
-      const night = {
-        ...this.learning(options),
-        logPath: `${ROOT}/${LOG}`,
-        progress: this.library.ask("wisp_wasm_progress"),
-        logger: this.library.ask("wisp_wasm_logger")
-      };
+      const how = this.library.struct(
+          scope, "wisp_night_options", {...this.learning(options), logPath: `${ROOT}/${LOG}`},
+          {progress: this.library.ask("wisp_wasm_progress"), logger: this.library.ask("wisp_wasm_logger")});
       this.openedLog();
       this.forgetModels();
-      this.library.call(scope, "wisp_personalise_night", this.library.struct(scope, "wisp_night_options", night), out);
+      this.library.call(scope, "wisp_personalise_night", how, out);
       return this.library.read("wisp_night_result", out);
     });
   }
