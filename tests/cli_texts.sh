@@ -132,6 +132,7 @@ expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --lora 2 --threads 1
 json '{**j["training"], "recipe": "adapter.json"} == __import__("json").load(open("adapter.json.out"))["training"]'
 expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --lora 2 --recompute-blocks --threads 1 --json
 json 'j["training"]["activations"] < __import__("json").load(open("adapter.json.out"))["training"]["activations"]'
+expect 2 "beside a model an adapter trains, no head alone" "$wisp" inspect e.wisp --memory --recipe r.json --lora 2 --trains head
 expect 0 "" "$wisp" inspect e.wisp --memory --recipe r.json --adapter a.wisp --threads 1 --json
 json '{**j["training"], "recipe": "adapter.json"} == __import__("json").load(open("adapter.json.out"))["training"]'
 json '"records_at_most" not in j["training"]'
@@ -199,7 +200,7 @@ expect 3 "cannot read gone.txt" "$wisp" generate g.wisp --prompts gone.txt
 printf '\n \n' >blank.txt
 expect 2 "blank.txt: it has no prompt" "$wisp" generate g.wisp --prompts blank.txt
 { echo Once && printf 'x%.0s' {1..200}; } >long.txt
-expect 2 "long.txt: prompt 1: the prompt has" "$wisp" generate g.wisp --prompts long.txt
+expect 2 "long.txt: prompt 2: the prompt has" "$wisp" generate g.wisp --prompts long.txt
 # A damaged weight: plain generation reads no checksum of weights unless it is told to; private generation always does.
 python3 - g.wisp damaged.wisp <<'END'
 import sys

@@ -45,7 +45,7 @@ class PromptsTogether {
     tokens_.resize(prompts.size());
     for (size_t i = 0; i < prompts.size(); ++i) {
       const Status read = PromptTokens(tokenizer_, prompts[i], session_.architecture().max_length, tokens_[i]);
-      if (!read.ok()) return Status(read.code(), "prompt " + std::to_string(i) + ": " + read.message());
+      if (!read.ok()) return Status(read.code(), "prompt " + std::to_string(i + 1) + ": " + read.message());
     }
     return OkStatus();
   }
@@ -99,7 +99,7 @@ class PromptsTogether {
 
   Status Draw(Running& r, std::span<float> scores) {
     if (!std::all_of(scores.begin(), scores.end(), [](float s) { return std::isfinite(s); }))
-      return InvalidData("prompt ", r.prompt, ": ", session_.NotFinite().message());
+      return InvalidData("prompt ", r.prompt + 1, ": ", session_.NotFinite().message());
     return r.growth.Push(r.sampler.Draw(scores.first(tokenizer_.size()), r.growth.tokens()), r.on_text);
   }
 

@@ -52,6 +52,7 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
   WISP_RETURN_IF_ERROR(ValidateBase(a, o));
   WISP_RETURN_IF_ERROR(ValidateRecompute(a, o));
   WISP_RETURN_IF_ERROR(ValidateAverage(o));
+  WISP_RETURN_IF_ERROR(ValidateTrains(a, o));
   WISP_RETURN_IF_ERROR(ValidateDevice(o));
   WISP_RETURN_IF_ERROR(ValidateNegatives(a, o));
   if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));

@@ -48,8 +48,9 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
                          const std::vector<std::string>& public_datasets) {
   if (base == nullptr) return "";
   const DecodingNeed need = NeedOf(*base, {.public_datasets = public_datasets});
-  std::string alone =
-      need.kind == DecodingNeed::Kind::kFree ? "" : "of this run alone; of the weights it began with: " + need.reason;
+  std::string alone = need.kind == DecodingNeed::Kind::kFree
+                          ? ""
+                          : "epsilon is of this run alone; of the weights it began with: " + need.reason;
   // Guarantees on data of other names: whose data it is, only the user knows.
   std::string others;
   for (const ProvenanceEntry& e : base->provenance()) {

@@ -60,6 +60,7 @@ ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, si
 
 // What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
 Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
+Status ValidateTrains(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateRecompute(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateBase(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateAverage(const TrainingOptions& options);

@@ -99,7 +99,7 @@ TEST_F(GenerateTogetherTest, NamesThePromptThatItCannotTake) {
     return true;
   });
   EXPECT_EQ(refused.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(refused.status().message().find("prompt 5: the prompt has "), std::string::npos)
+  EXPECT_NE(refused.status().message().find("prompt 6: the prompt has "), std::string::npos)
       << refused.status().message();
   EXPECT_EQ(calls, 0u);
   EXPECT_FALSE(GenerateBatch(*session_, *tokenizer_, prompts_, {}, {.at_once = 0}).ok());
