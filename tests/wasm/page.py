@@ -137,13 +137,14 @@ def native(keys):
 
 def check_same_as_native(browser):
     """The same items and scores, but for the order of sums: vectors here have 128 bits and no fused multiply-add."""
-    for history in HISTORIES:
+    for vectors, history in [(vectors, history) for vectors in ("auto", "off") for history in HISTORIES]:
         here = browser.value(
-            "const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime();"
+            "const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime({ vectors: args[1] });"
             "const m = w.openModel(await (await fetch('cafe.wisp')).arrayBuffer());"
             "const best = m.recommend(args[0], { count: 8 }), keys = args[0].map((item) => m.itemKey(item));"
             "m.close(); return { best, keys };",
             history,
+            vectors,
         )
         there = native(here["keys"])
         check(
@@ -153,8 +154,11 @@ def check_same_as_native(browser):
         for a, b in zip(here["best"], there):
             check(
                 abs(a["score"] - b["score"]) <= 1e-4 * max(1, abs(b["score"])),
-                f"scores differ after {history}: {a} and {b}",
+                f"scores differ after {history}, vectors {vectors}: {a} and {b}",
             )
+    loaded = browser.value("return performance.getEntriesByType('resource').map((e) => e.name.split('/').pop())")
+    for name in ("wisp-runtime.wasm", "wisp-runtime-plain.wasm"):
+        check(name in loaded, f"{name} was not loaded")
 
 
 REFUSED = (
@@ -167,6 +171,7 @@ REFUSED = (
     ("InvalidArgument", "was closed", "m.close(); return m.recommend([0])"),
     ("InvalidData", "", "return w.openModel(new ArrayBuffer(10), { name: 'short.wisp' })"),
     ("InvalidArgument", "ArrayBuffer", "return w.openModel('cafe.wisp')"),
+    ("InvalidArgument", "vectors is 'on'", "return await loadRuntime({ vectors: 'on' })"),
     ("InvalidArgument", "has no option 'colour'", "return w.openModel(bytes, { colour: 1 })"),
 )
 
@@ -359,9 +364,7 @@ def main():
         browser.picture("learned")
         times = browser.value("return performance.getEntriesByName('recommend').map((e) => e.duration)")
         first_list = browser.value("return performance.getEntriesByName('first-list')[0].startTime")
-        print(
-            f"first list {first_list:.0f} ms after the page began; one more click {times[-1]:.1f} ms"
-        )
+        print(f"first list {first_list:.0f} ms after the page began; one more click {times[-1]:.1f} ms")
         print("quality:", browser.text("quality").replace("\n", " | "))
         check_no_storage(browser)
         browser.quit()

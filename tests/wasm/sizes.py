@@ -13,7 +13,12 @@ MOST = (
     (
         "inference",
         ("wisp-runtime.wasm", "wisp-runtime.mjs", "library.js", "layout.js", "model.js", "runtime.js"),
-        145_000,
+        142_000,
+    ),
+    (
+        "inference without vectors",
+        ("wisp-runtime-plain.wasm", "wisp-runtime-plain.mjs", "library.js", "layout.js", "model.js", "runtime.js"),
+        155_000,
     ),
     (
         "everything",

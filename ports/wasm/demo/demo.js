@@ -123,6 +123,7 @@ async function personalise() {
   const stop = new AbortController();
   at("stop").onclick = () => stop.abort();
   at("stop").hidden = at("progress").hidden = false;
+  const begin = performance.now();
   const result = await device.personalise({
     model: mine ? MINE : BASE,
     output: MINE,
@@ -141,6 +142,7 @@ async function personalise() {
       say(`Step ${step} of ${numSteps}.${Number.isNaN(epsilon) ? "" : ` Epsilon ${shownEpsilon(epsilon)} so far.`}`);
     },
   });
+  performance.measure("learn", {start: begin});
   const {epsilonStated} = await device.budget({delta: DELTA});
   await measure("personalised", MINE, epsilonStated);
   await useModel();
@@ -191,11 +193,12 @@ async function reset() {
 }
 
 async function begin() {
+  const shipped = bytesOf("cafe.wisp");
   runtime = await loadRuntime();
-  model = runtime.openModel(await bytesOf("cafe.wisp"), {name: "cafe.wisp"});
+  model = runtime.openModel(await shipped, {name: "cafe.wisp"});
   showList();
-  showMenu();
   performance.mark("first-list");
+  showMenu();
   say("Ready. Orders are not kept yet: opening this page's storage.");
   device = await Device.open(FOLDER);
   if (!(await device.listFiles()).includes(BASE)) await device.writeFile(BASE, await bytesOf("cafe.wisp"));

@@ -4,9 +4,8 @@
 //   const wisp = await loadRuntime();
 //   const model = wisp.openModel(await (await fetch("cafe.wisp")).arrayBuffer());
 //   for (const { name } of model.recommend([model.findItem("tea-mint")])) console.log(name);
-import {checkKeys, Library, WispError} from "./library.js";
+import {checkKeys, Library, refuse, WispError} from "./library.js";
 import {Model} from "./model.js";
-import createModule from "./wisp-runtime.mjs";
 
 export {Model, WispError};
 
@@ -23,4 +22,17 @@ export class Runtime {
   }
 }
 
-export async function loadRuntime() { return new Runtime(await createModule()); }
+// A module with one function, which takes a vector of 128 bits apart: valid where the browser has vectors.
+const WITH_VECTORS = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11
+]);
+
+// `vectors`: "auto" (where the browser has them), "off" (the module of browsers from before 2023).
+export async function loadRuntime(options = {}) {
+  checkKeys("loadRuntime", options, ["vectors"]);
+  const {vectors = "auto"} = options;
+  if (vectors !== "auto" && vectors !== "off") refuse(`vectors is '${vectors}'; it must be 'auto' or 'off'`);
+  const wide = vectors === "auto" && WebAssembly.validate(WITH_VECTORS);
+  const {default: createModule} = await (wide ? import("./wisp-runtime.mjs") : import("./wisp-runtime-plain.mjs"));
+  return new Runtime(await createModule());
+}
