@@ -2,7 +2,7 @@
 # The C interface as programs that were built before rely on it: constants, functions, sizes, and where fields lie. What
 # tests/abi/lp64.txt records stays as it is; what is new is recorded by the change that adds it. Structs that begin with
 # `size` may grow. Programs of every older header in tests/golden/headers work with today's library.
-# tests/install.sh holds the functions that the libraries show to those that the headers declare.
+# tests/elf.sh holds the functions that the libraries show to this record and to the headers.
 #   tests/abi.sh BUILD_FOLDER             fails where something recorded changed, or something new is not recorded
 #   tests/abi.sh BUILD_FOLDER --update    records what is new; refused where something recorded changed
 source "$(dirname "$0")/shell.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What is installed: all that an app and the program need, nothing that names this machine, and libraries that show what
-# wisp.h says. tests/consumer.sh builds apps against it.
+# What is installed: all that an app and the program need, and nothing that names this machine. tests/elf.sh reads its
+# libraries and programs, tests/consumer.sh builds apps against it.
 #   tests/install.sh BUILD_FOLDER
 source "$(dirname "$0")/shell.sh"
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
@@ -31,27 +31,6 @@ fi
 
 # A folder of this machine in a file would break whoever moves the prefix, and tell where it was built.
 grep -rlF -e "$root" -e "$build" -e "$work" -e /usr/lib/ prefix && fail "these files name folders of this machine"
-for file in "$lib"/lib*.so prefix/bin/*; do
-  [ -e "$file" ] || continue
-  readelf -d "$file" | grep -E 'R(UN)?PATH' && fail "$file looks for libraries in a folder of its own"
-  [ "$(cached CMAKE_BUILD_TYPE)" = Release ] && readelf -WS "$file" | grep -q ' \.symtab ' &&
-    fail "$file is not stripped"
-done
-
-# The parts of the headers that are marked, against what the libraries show.
-awk 'FNR == 1 { part = 0 }
-     /^\/\* ---- / { 
-       part = /\(in libwisp alone\)/ ? "training" : /\(in libwisp and libwisp-text\)/ ? "text" : "runtime" }
-     match($0, /^WISP_API .*wisp_[a-z_]*\(/) {
-       name = substr($0, 1, RLENGTH - 1); sub(/.*[ *]/, "", name); print part ? part : "runtime", name }' \
-  prefix/include/wisp/wisp.h prefix/include/wisp/wisp_embed.h prefix/include/wisp/wisp_life.h prefix/include/wisp/wisp_text.h >declared
-[ "$(wc -l <declared)" -gt 15 ] || fail "wisp.h's functions were not found"
-for library in "${libraries[@]}"; do
-  nm -D --defined-only "$lib/$library.so" | awk '$2 == "T" { print $3 }' | sort >shown
-  awk -v library="$library" '$1 == "runtime" || library == "libwisp-" $1 || library == "libwisp" { print $2 }' declared | sort |
-    diff - shown >err ||
-    fail "what the headers declare (<) is not what $library.so shows (>): $(cat err)"
-done
 
 # The kernels of a GPU lie beside the libraries, where they were built.
 [ ! -e "$build/libwisp_cuda.so" ] || cmp -s "$build/libwisp_cuda.so" "$lib/libwisp_cuda.so" ||

@@ -30,26 +30,8 @@ for file in LICENSE NOTICE.md; do
   find installed -path "*dist-info*" -name "$file" | grep -q . || fail "the wheel lacks $file"
 done
 
-# The extension: one symbol, everything bound before it runs, only libraries of the system.
-extension=$(echo installed/wisp/_core.*.so)
-shown=$(readelf --dyn-syms -W "$extension" |
-  awk 'NR > 3 && $7 != "UND" && $5 != "LOCAL" && $8 != "" { print $8 }' | paste -sd' ')
-[ "$shown" = PyInit__core ] || fail "the extension shows: $shown"
-readelf -lW "$extension" | grep -q GNU_RELRO || fail "the extension has no RELRO"
-readelf -dW "$extension" | grep -q 'NOW' || fail "the extension binds late"
-readelf -lW "$extension" | grep GNU_STACK | grep -q E && fail "the extension asks for a stack that can run"
-readelf -dW "$extension" | grep -E 'RPATH|RUNPATH' && fail "the extension looks for libraries in a folder"
-needed=$(readelf -dW "$extension" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort | paste -sd' ')
-for library in $needed; do
-  case $library in
-    libhwy.so.* | libsodium.so.* | libsqlite3.so.* | libutf8proc.so.*) ;;
-    libstdc++.so.* | libm.so.* | libgcc_s.so.* | libc.so.* | ld-linux-*) ;;
-    *) fail "the extension needs $library" ;;
-  esac
-done
-size=$(stat -c %s "$extension")
-[ "$size" -le 2600000 ] || fail "the extension has $size bytes; 2600000 are allowed"
-echo "the extension: $size bytes; needs $needed"
+# The extension: what it shows and needs, how it is protected, its size.
+python3 "$root/tests/elf/hold.py" installed/wisp/_core.*.so || fail "the extension is not as tests/elf.json says"
 
 # Types, and the tests; from elsewhere, so that they find what is installed.
 export PYTHONPATH=$work/installed WISP_BUILD=$build PYTHONDONTWRITEBYTECODE=1

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Every program and library of a build, as it is installed, against tests/elf.json: symbols, libraries, pages, protection,
+# size. Before that the reader itself is tested (tests/elf/crafted.sh).
+#   tests/elf.sh BUILD_FOLDER      of this or another processor; what the build lacks is named
+# Files of the table that are not installed are held where they are made: tests/python.sh, tests/cuda/module.
+source "$(dirname "$0")/shell.sh"
+hold() { python3 "$root/tests/elf/hold.py" "$@"; }
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
+source "$root/tests/elf/crafted.sh"
+
+options=()
+for option in WISP_XNNPACK WISP_CUDA; do [ "$(cached $option)" = ON ] && options+=(--with $option); done
+[ "$(cached WISP_HARDENING)$(cached CMAKE_BUILD_TYPE)" = ONRelease ] || options+=(--plain)
+cmake --install "$build" --prefix "$work/prefix" >log 2>err || { fail "cmake --install: $(head -c 300 err)"; finish; }
+shipped=("$work/prefix")
+[ -e "$build/wisp_example" ] && shipped+=("$build/wisp_example")
+hold "${options[@]}" "${shipped[@]}" || fail "files of $build are not as tests/elf.json says"
+finish
