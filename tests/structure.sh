@@ -25,7 +25,7 @@ check_arrows schema 'schema/'
 check_arrows runtime/core 'runtime/core/|kernels/(kernels|device|module/module)\.h$'
 check_arrows runtime/model 'runtime/(model|core)/|schema/'
 check_arrows runtime/layers 'runtime/(layers|core)/|kernels/(kernels|device)\.h$'
-core='runtime/core/(decimal|status|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
+core='runtime/core/(decimal|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
 check_arrows runtime/privacy "runtime/privacy/|$core"
 check_arrows runtime/privacy/noise "$noise|$core"
 check_arrows runtime/privacy/accounting "$accounting|$writer|$core"
@@ -54,6 +54,10 @@ while read -r hit; do breach "in the library: $hit"; done < <(
     grep -vE '//.*(printf|fprintf|puts|abort|exit|throw)|snprintf')
 # Nothing above the kernels names an instruction set or a device.
 while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime | xargs sed -s 's://.*$::' | grep -nE '\b(CUDA|AVX2?|AVX512|NEON|_mm[0-9]*_)\b')
+# What not every system has, or not with the same promise, is asked for in one place.
+uneven='\b(fsync|fdatasync|sync_file_range|getentropy|getrandom|renameat2|O_TMPFILE)\b *[(|;,]'
+while read -r hit; do breach "runtime/core/sync.h and runtime/privacy/noise/entropy.h have this for every system: $hit"; done < <(
+  sources runtime ports/c | grep -vE '^runtime/(core/sync|privacy/noise/entropy)\.h$' | xargs grep -nE "$uneven" | grep -vE "//.*$uneven")
 # What a layer or a gradient sink computes lies in a device's memory: ops alone read and write it. Where records enter, the host
 # writes where they lie (GraphBase::Enter, and Classifier's one row a record); key_value_cache.h looks at sizes; constants.cc
 # makes what is then copied in.

@@ -24,7 +24,12 @@ namespace {
 wisp_verified MarkOf(const char* path) {
   struct stat s;
   if (stat(path, &s) != 0) return {};
-  const auto time = static_cast<uint64_t>(s.st_mtim.tv_sec) * 1000000000 + static_cast<uint64_t>(s.st_mtim.tv_nsec);
+#if defined(__APPLE__)
+  const timespec& changed = s.st_mtimespec;
+#else
+  const timespec& changed = s.st_mtim;
+#endif
+  const auto time = static_cast<uint64_t>(changed.tv_sec) * 1000000000 + static_cast<uint64_t>(changed.tv_nsec);
   return {{0, static_cast<uint64_t>(s.st_size), time,
            static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
 }

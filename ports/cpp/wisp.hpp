@@ -5,9 +5,8 @@
 //   session.Add(*model.Find("tea-mint"));
 //   for (const wisp_recommendation& r : session.Recommend(10)) std::cout << model.Name(r.item) << "\n";
 //
-// Everything is inline and calls wisp.h alone: what is not used asks for no symbol. Structs of options and results are
-// those of wisp.h; Init makes them. Threads: as in wisp.h. What fails throws Error. What a callback throws ends the
-// call and comes out of it.
+// Everything is inline and calls wisp.h alone: what is not used asks for no symbol. Structs are those of wisp.h; Init
+// makes them. Threads: as there. What fails throws Error. What a callback throws ends the call and comes out of it.
 #ifndef WISP_PORTS_CPP_WISP_HPP_
 #define WISP_PORTS_CPP_WISP_HPP_
 
@@ -30,6 +29,7 @@
 #include "wisp_text.h"
 
 namespace wisp::api {
+static_assert(__cplusplus > 201703L, "wisp.hpp needs C++20 (-std=c++20); for C99 and C++11 there is wisp.h");
 
 // The library's sentence, and its code.
 struct Error : std::runtime_error {

@@ -17,6 +17,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/core/sync.h"
+
 namespace wisp {
 namespace {
 
@@ -42,6 +44,19 @@ bool MayBeDatabase(const std::string& path) {
   const ssize_t size = read(fd, header, sizeof header);
   close(fd);
   return size < 0 || (size == static_cast<ssize_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0);
+}
+
+// posix_fallocate(3), which Apple's systems do not have: there the file keeps its size, and the room lies behind its end.
+int Preallocate(int fd, off_t size_bytes) {
+#if defined(__APPLE__)
+  fstore_t room = {};
+  room.fst_flags = F_ALLOCATEALL;
+  room.fst_posmode = F_PEOFPOSMODE;
+  room.fst_length = size_bytes;
+  return fcntl(fd, F_PREALLOCATE, &room) == 0 ? 0 : errno;
+#else
+  return posix_fallocate(fd, 0, size_bytes);
+#endif
 }
 
 // A database, or what SQLite keeps beside one: its latest changes may be there alone.
@@ -212,11 +227,11 @@ Status FileReplacement::Error(const char* doing) const { return IoError(path_, "
 
 Status FileReplacement::Reserve(uint64_t size_bytes) {
   int error;
-  do error = size_bytes == 0 ? 0 : posix_fallocate(fd_, 0, static_cast<off_t>(size_bytes));
+  do error = size_bytes == 0 ? 0 : Preallocate(fd_, static_cast<off_t>(size_bytes));
   while (error == EINTR);
   reserved_ = size_bytes;
-  // The last two: nothing can be promised here.
-  if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return OkStatus();
+  // The last ones: nothing can be promised here.
+  if (error == 0 || error == EINVAL || error == EOPNOTSUPP || error == ENOTSUP) return OkStatus();
   errno = error;
   return Error(("the disk has no room for its " + std::to_string(size_bytes) + " bytes").c_str());
 }
@@ -246,7 +261,7 @@ Status FileReplacement::Commit() {
   if (reserved_ > size_ && ftruncate(fd_, static_cast<off_t>(size_)) != 0)
     return Error("the room that was left over cannot be given back");
   int synced;
-  do synced = fsync(fd_);
+  do synced = SyncToDisk(fd_);
   while (synced != 0 && errno == EINTR);
   if (synced != 0) return Error("the new file cannot be synced to the disk");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return Error("the new file cannot be put in its place");
@@ -257,7 +272,7 @@ Status FileReplacement::Commit() {
   const int folder = OpenRetrying(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY);
   if (folder < 0) return Error("the file was replaced, but its folder cannot be opened to be synced");
   // Some file systems do not sync folders and say EINVAL; there is nothing more to be had from them.
-  const bool failed = fsync(folder) != 0 && errno != EINVAL && errno != ENOTSUP;
+  const bool failed = SyncToDisk(folder) != 0 && errno != EINVAL && errno != ENOTSUP;
   const int error = errno;
   close(folder);
   errno = error;

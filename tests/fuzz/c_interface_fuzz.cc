@@ -1,59 +1,23 @@
 // The C interface as a state machine: bytes choose calls in any order, with handles that are open or NULL, structs of
 // any size, and arguments out of range. What the header asks of a caller is kept: handles live as long as what uses
 // them, lists are as long as said.
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <limits>
-#include <vector>
 
-#include "ports/c/wisp.h"
-#include "runtime/data/event_log.h"
-#include "runtime/model/model_file.h"
-#include "tests/fuzz/input.h"
-#include "tests/unit/core/temporary_folder.h"
+#include "tests/fuzz/c_call.h"
 
 namespace {
 
 using wisp::fuzz::Input;
+using wisp::fuzz::kItems;
 using wisp::fuzz::Require;
+using wisp::fuzz::Resize;
+using wisp::fuzz::Sized;
 
-constexpr int kMostCalls = 40;
-constexpr uint32_t kItems = 6;
-
-// A struct of the interface with room behind it, as a newer caller would have.
-template <class T>
-struct Sized {
-  T options = WISP_INIT(T);
-  std::array<unsigned char, 128> behind{};
-};
-
-template <class T>
-void Resize(Sized<T>& sized, Input& input) {
-  const uint8_t choice = input.Byte();
-  if (choice < 200) return;
-  const size_t sizes[] = {0,
-                          1,
-                          7,
-                          sizeof(size_t),
-                          sizeof(size_t) + 4,
-                          sizeof(T) - 8,
-                          sizeof(T) + 8,
-                          sizeof(T) + 64,
-                          5000,
-                          std::numeric_limits<size_t>::max()};
-  sized.options.size = sizes[choice % std::size(sizes)];
-  if (choice > 250) sized.behind[input.Byte() % sized.behind.size()] = 1;
-}
-
-class Machine {
+class Machine : wisp::fuzz::Caller {
  public:
   explicit Machine(const wisp::test::TemporaryFolder& folder) : folder_(folder) {
-    for (const char* name : {"log.db", "a.ledger", "b.ledger", "out.wisp"}) {
-      for (const char* side : {"", "-wal", "-shm", "-journal"}) std::remove((folder_ / name + side).c_str());
-    }
+    wisp::fuzz::RemoveAll(folder_, {"log.db", "a.ledger", "b.ledger", "out.wisp"});
   }
   ~Machine() {
     wisp_private_recommender_close(recommender_);
@@ -93,15 +57,6 @@ class Machine {
   }
 
  private:
-  // The code and the sentence agree.
-  wisp_code Held(wisp_code code) {
-    Require(code == error_.code, "the code that is returned is the error's");
-    if (code != WISP_OK)
-      wisp::fuzz::RequireSentence(error_.message);
-    else
-      Require(error_.message[0] == '\0', "no sentence without an error");
-    return code;
-  }
   wisp_model*& Model(Input& input) { return models_[input.Byte() % models_.size()]; }
   const char* Path(Input& input) {
     static const std::string paths[] = {folder_ / "base.wisp",    folder_ / "base.wisp", folder_ / "tuned.wisp",
@@ -110,15 +65,6 @@ class Machine {
     const size_t choice = input.Byte() % (std::size(paths) + 1);
     return choice == std::size(paths) ? nullptr : paths[choice].c_str();
   }
-  std::vector<int32_t> Items(Input& input) {
-    std::vector<int32_t> items(input.Byte() % 8);
-    for (int32_t& item : items) {
-      const uint8_t byte = input.Byte();
-      item = byte < 240 ? byte % kItems : input.Number<int32_t>();
-    }
-    return items;
-  }
-
   void OpenModel(Input& input) {
     Sized<wisp_open_options> how;
     const uint8_t choice = input.Byte();
@@ -373,41 +319,16 @@ class Machine {
   wisp_model *drawn_from_ = nullptr, *base_ = nullptr;
   wisp_private_recommender* recommender_ = nullptr;
   wisp_log* log_ = nullptr;
-  wisp_error error_{};
   bool personalised_ = false;
   wisp_verified verified_ = {};
   uint8_t stop_at_ = 0;
 };
 
-// Two small models with the same items: of public data, and without a guarantee.
-void WriteModels(const wisp::test::TemporaryFolder& folder) {
-  const wisp::UniformArchitecture a{
-      .num_items = kItems, .max_length = 4, .width = 4, .num_heads = 2, .num_blocks = 1, .inner_width = 3};
-  std::vector<float> weights(wisp::FlatSize(wisp::ParametersOf(a)));
-  for (const wisp::ParameterSpec& p : wisp::ParametersOf(a)) {
-    for (size_t i = 0; i < p.size(); ++i)
-      weights[p.offset + i] = static_cast<float>((p.offset + i) * 37 % 101) / 101 - 0.5f;
-  }
-  for (const bool tuned : {false, true}) {
-    const wisp::Status status = wisp::WriteModel(
-        folder / (tuned ? "tuned.wisp" : "base.wisp"),
-        {.architecture = a,
-         .weights = weights,
-         .item_keys = {"10", "9", "a", "b", "c", "d"},
-         .item_names = {"One", "Two", "", "One", "Five", "Six"},
-         .provenance = {{.description = "trained", .dataset = tuned ? "events" : "synthetic", .date = "2026-11-20"}}});
-    Require(status.ok(), status.message().c_str());
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const wisp::test::TemporaryFolder folder;
-  static const bool written = (WriteModels(folder), true);
+  static const bool written = (wisp::fuzz::WriteModels(folder), true);
   (void)written;
-  Input input(data, size);
-  Machine machine(folder);
-  for (int i = 0; i < kMostCalls && !input.empty(); ++i) machine.Call(input);
-  return 0;
+  return wisp::fuzz::CallAll<Machine>(folder, data, size);
 }

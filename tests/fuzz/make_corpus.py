@@ -236,6 +236,55 @@ def c_interface_seeds():
     seed('c_interface', 'refused', log + bytes([11, 0x88]) + struct.pack('<ddI', 8, 1e-3, 100) + bytes([0, 0, 0, 0]))
 
 
+def c_life_seeds():
+    """The same of c_life_fuzz.cc. A result's struct takes two bytes, its size and whether it is NULL."""
+    result, whole = bytes(2), bytes([0, 0, 0, 0, 0, 0])  # how a model is opened: choice, backend, verify, threads, cache, size
+    memory = bytes([0, 0, 0, 0, 0]) + whole + bytes([0])
+    within = bytes([1, 0]) + whole + bytes(2)
+    tell = bytes([2]) + result + result + bytes([0]) + result + whole + bytes([0]) + bytes([3, 0, 1, 2])
+    events = bytes([3, 15]) + bytes((i * 37 + i // 3) % 200 // 7 * 7 + 1 for i in range(15)) + bytes(1)
+    count = bytes([5]) + result + bytes([0, 100, 0, 0, 4])
+    erase, prune = bytes([4, 3]), bytes([4, 192, 1, 1]) + bytes(8) + bytes(3)
+    plan = lambda anchor: bytes([6, 0xf0, 0, 0, 1, 2, 0]) + anchor + bytes([0]) + result + bytes([0])
+    night = lambda anchor: bytes([7, 3, 0, 0, 0, 0, 3]) + anchor + bytes([0]) + result + bytes([0])
+    budget = lambda anchor: bytes([8, 0]) + result + bytes([0]) + anchor + bytes([200, 0])
+    none, kept = bytes([0]), bytes([200, 0, 0])
+    add = bytes([10, 1, 0, 0, 2, 0, 1]) + b'x'
+    retire = bytes([10, 0, 0, 0, 1, 2])
+    rebase = bytes([9, 0, 0, 3, 0]) + result
+    evaluate = bytes([11, 0, 0]) + result + bytes([1])
+    describe = bytes([12, 1, 0, 0, 100, 0])
+    seed('c_life', 'memory', memory + tell)
+    seed('c_life', 'descriptor', within + tell + describe)
+    seed('c_life', 'log', events + count + erase + count + prune + count + evaluate)
+    seed('c_life', 'catalogue', add + retire + rebase)
+    seed('c_life', 'life', events + plan(none) + night(none) + night(none) + budget(none))
+    seed('c_life', 'anchored', events + plan(kept) + night(kept) + budget(kept))
+
+
+def c_text_seeds():
+    """The same of c_text_fuzz.cc."""
+    opened = lambda number, path: bytes([0, 0, 0, 8 | 4 | 2, 0, number, path])
+    text = bytes([1])  # "a good film"
+    options = bytes([0, 6, 0, 0])  # choice, new tokens, seed, size
+    generate = lambda number: bytes([5, number]) + options + bytes([15, 0]) + text + bytes(2)
+    together = bytes([5, 0]) + options + bytes([15, 1, 2]) + text + text + bytes([0, 0, 0, 2, 1])
+    understand = lambda number: bytes([4, number]) + text + bytes([0, 0])
+    tokenize = lambda number: bytes([3, number]) + text + bytes([40, 0])
+    tell = lambda number: bytes([2, number, 0, 0]) + bytes(4)
+    ending = bytes([1, 0, 0, 0]) + text + bytes(4)  # of a generator: draws a charge, size, model, texts
+    free = bytes([6, 1 | 2, 16 | 32 | 64, 0]) + ending
+    mixed = bytes([6, 0, 1 | 16 | 32 | 64, 1]) + struct.pack('<d', 0.01) + ending
+    draw = bytes([7]) + options + text + bytes([0, 0, 1])
+    train = bytes([8, 0, 0, 4, 0, 1, 0, 0, 0, 0, 0, 0])
+    seed('c_text', 'decoder', opened(0, 0) + tell(0) + tokenize(0) + generate(0) + generate(0) + together)
+    seed('c_text', 'encoder', opened(1, 2) + tell(1) + tokenize(1) + understand(1))
+    seed('c_text', 'classes', opened(2, 3) + tell(2) + understand(2))
+    seed('c_text', 'free', opened(0, 0) + free + draw)
+    seed('c_text', 'mixed', opened(0, 4) + mixed + draw + draw)
+    seed('c_text', 'train', train)
+
+
 def folder_seeds():
     """Folders of Hugging Face: a config.json alone, and whole folders of models as small as can be."""
     golden = pathlib.Path(__file__).resolve().parents[1] / 'golden' / 'hugging_face'
@@ -296,4 +345,6 @@ ledger_seeds()
 text_seeds()
 folder_seeds()
 c_interface_seeds()
+c_life_seeds()
+c_text_seeds()
 print(sum(1 for _ in corpus.glob('*/seed-*')), 'seeds,', sum(p.stat().st_size for p in corpus.glob('*/*')), 'bytes')

@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "runtime/core/sync.h"
+
 namespace wisp::privacy {
 namespace {
 
@@ -81,7 +83,7 @@ class File final : public LedgerAnchor {
     if (file < 0) return Failed("cannot be written");
     const bool written = ftruncate(file, 0) == 0 &&
                          write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
-                         fsync(file) == 0 && rename(temporary.c_str(), path_.c_str()) == 0;
+                         SyncToDisk(file) == 0 && rename(temporary.c_str(), path_.c_str()) == 0;
     const Status failed = written ? OkStatus() : Failed("cannot be written");
     if (!written) unlink(temporary.c_str());
     close(file);  // and the lock with it
@@ -116,7 +118,7 @@ class File final : public LedgerAnchor {
     const size_t slash = path_.rfind('/');
     const int folder =
         open(slash == std::string::npos ? "." : path_.substr(0, slash + 1).c_str(), O_RDONLY | O_CLOEXEC);
-    const bool synced = folder >= 0 && fsync(folder) == 0;
+    const bool synced = folder >= 0 && SyncToDisk(folder) == 0;
     if (folder >= 0) close(folder);
     return synced ? OkStatus() : Failed("cannot be synced to disk");
   }

@@ -1,10 +1,5 @@
 #include "runtime/privacy/ledger/ledger_rows.h"
 
-#include <unistd.h>
-#if defined(__APPLE__)
-#include <sys/random.h>
-#endif
-
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -13,6 +8,7 @@
 
 #include "runtime/core/text.h"
 #include "runtime/privacy/ledger/ledger_chain.h"
+#include "runtime/privacy/noise/entropy.h"
 
 namespace wisp::privacy {
 namespace {
@@ -279,7 +275,7 @@ std::string UtcNow() {
 
 Result<std::string> NewRandomId() {
   std::string id(kRandomIdBytes, '\0');
-  if (getentropy(id.data(), id.size()) == 0) return id;
+  if (SystemEntropy(id.data(), id.size()) == 0) return id;
   return IoError("the operating system gave no random bytes to name a new ledger with");
 }
 

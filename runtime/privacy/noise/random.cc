@@ -4,9 +4,6 @@
 #include <pthread.h>
 #include <sodium.h>
 #include <unistd.h>
-#if defined(__APPLE__)
-#include <sys/random.h>
-#endif
 
 #include <bit>
 #include <cerrno>
@@ -15,6 +12,8 @@
 #include <mutex>
 #include <numbers>
 #include <string>
+
+#include "runtime/privacy/noise/entropy.h"
 
 namespace wisp::privacy {
 namespace {
@@ -35,9 +34,7 @@ RandomStream::State::~State() {
   sodium_memzero(buffer, sizeof buffer);
 }
 
-Result<RandomStream> RandomStream::Secure() {
-  return SecureForTesting([](void* buffer, size_t size) { return getentropy(buffer, size); });
-}
+Result<RandomStream> RandomStream::Secure() { return SecureForTesting(SystemEntropy); }
 
 Result<RandomStream> RandomStream::SecureForTesting(EntropySource source) {
   // A child of fork() holds the parent's key and unread words; the count tells its streams to take another key.
@@ -99,7 +96,7 @@ void RandomStream::RekeyAfterFork(State& s) {
     uint64_t pid, fork_count, position;
   } input = {};
   std::memcpy(input.key, s.key, kKeyBytes);
-  if (getentropy(input.fresh, sizeof input.fresh) != 0) std::memset(input.fresh, 0, sizeof input.fresh);
+  if (SystemEntropy(input.fresh, sizeof input.fresh) != 0) std::memset(input.fresh, 0, sizeof input.fresh);
   input.pid = static_cast<uint64_t>(getpid());
   input.fork_count = s.fork_count;
   input.position = s.first_word + s.next;

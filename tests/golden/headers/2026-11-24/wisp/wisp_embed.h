@@ -1,0 +1,99 @@
+/* wisp: what an app needs beside wisp.h to hold a model within its own rules: files that are no files (an asset of an
+ * Android package, a buffer), an allocator and a ceiling on memory, and what an open model says of itself. Conventions
+ * as in wisp.h. All of it is in a library that only recommends, too.
+ *
+ *   int fd = AAsset_openFileDescriptor64(asset, &offset, &length);
+ *   wisp_open_options options = WISP_INIT(wisp_open_options);
+ *   options.max_bytes = 64 << 20;
+ *   wisp_model_open_descriptor("cafe.wisp", fd, offset, length, &options, &model, &error);
+ *   close(fd);
+ */
+#ifndef WISP_PORTS_C_WISP_EMBED_H_
+#define WISP_PORTS_C_WISP_EMBED_H_
+
+#include "wisp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Opens a model from memory, which is read where it lies: it must start on 64 bytes, stay as it is, and outlive the
+ * model. `name` is used in sentences. `options` may be NULL. WISP_INVALID_ARGUMENT: memory that starts elsewhere;
+ * WISP_VERIFY_ONCE, which is for files with a path. */
+WISP_API wisp_code wisp_model_open_memory(const char* name, const void* bytes, size_t num_bytes,
+                                          const wisp_open_options* options, wisp_model** model, wisp_error* error);
+
+/* Opens `length` bytes from `offset` on of an open file; 0: to its end. They are mapped, and copied where `offset` is
+ * no multiple of 64 (zipalign -p 4 leaves assets so), which takes as much memory again and counts for
+ * max_bytes. The descriptor stays the caller's,
+ * who may close it at once; the file must not be changed in place. Otherwise as wisp_model_open_memory. */
+WISP_API wisp_code wisp_model_open_descriptor(const char* name, int descriptor, uint64_t offset, uint64_t length,
+                                              const wisp_open_options* options, wisp_model** model, wisp_error* error);
+
+/* Where the model's large buffers come from: activations, packed weights, keys and values. Names, scores (5 bytes an
+ * item) and lists of results come from the C++ library's allocator. So does what is popular, for a history of none
+ * (wisp_model_memory.newcomer_bytes). `allocate` returns `bytes` bytes that
+ * start on `alignment`, or NULL where there are none left, which is WISP_INTERNAL ("out of memory"). Both are called
+ * on the thread that opens, uses or closes the model. */
+typedef struct wisp_allocator {
+  size_t size;
+  void* (*allocate)(void* data, size_t bytes, size_t alignment);
+  void (*release)(void* data, void* memory, size_t bytes);
+  void* data; /* must outlive the model */
+} wisp_allocator;
+
+/* Sentences about what a night does, for an app's own log. They follow from the plan, the ledger and the released
+ * models alone: what they say is no more private than these. Which model is served is not said with
+ * WISP_JUDGE_LOCAL. */
+typedef enum wisp_log_level WISP_ENUM_TYPE {
+  WISP_LOG_INFO = 0,
+  WISP_LOG_WARNING = 1 /* something did not go as asked: no device, no room for a checkpoint, a budget at its end */
+} wisp_log_level;
+typedef struct wisp_logger {
+  size_t size;
+  void (*write)(void* data, wisp_log_level level, const char* sentence); /* on the thread of the night */
+  void* data;
+} wisp_logger;
+
+/* What an open model is. */
+typedef struct wisp_model_info {
+  size_t size;
+  uint32_t num_items;
+  uint32_t max_length; /* of a history that is read: the newest events */
+  uint32_t width, num_blocks;
+  uint32_t num_retired;    /* items that are never recommended */
+  uint32_t num_provenance; /* runs that touched the weights: wisp_model_provenance */
+  uint32_t format;         /* of the file */
+  int32_t has_keys;
+  uint64_t content_hash; /* equal files have equal hashes; with an adapter of both */
+  uint64_t file_bytes;
+} wisp_model_info;
+WISP_API wisp_code wisp_model_info_read(const wisp_model* model, wisp_model_info* info, wisp_error* error);
+
+/* One run that touched the weights. Strings are valid until the model is closed, "" where nothing is known. */
+typedef struct wisp_provenance {
+  size_t size;
+  const char* description;
+  const char* mechanisms; /* what was released, a sentence a line; "": no private mechanism */
+  double epsilon;         /* NaN: no guarantee */
+  double delta;
+  const char* accountant;
+  const char* privacy_unit;
+  const char* adjacency;
+  const char* sampling;
+  const char* dataset;
+  const char* date; /* ISO 8601 */
+  uint64_t steps;
+  uint64_t base_hash;   /* content hash of the model that the run began with; 0: none */
+  int32_t secure_noise; /* 1: from the secure generator; without it there is no guarantee */
+  int32_t not_read;
+} wisp_provenance;
+/* `index` from 0, the oldest, to num_provenance - 1. */
+WISP_API wisp_code wisp_model_provenance(wisp_model* model, uint32_t index, wisp_provenance* provenance,
+                                         wisp_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // WISP_PORTS_C_WISP_EMBED_H_

@@ -1,0 +1,277 @@
+/* wisp: a device's life. Plan what a year of private personalisation may cost, call one function at night, serve the
+ * personalised model only where it was found better than the base; look after the log. Conventions as in wisp.h.
+ *
+ *   wisp_plan_options plan = WISP_INIT(wisp_plan_options);      once, before the first look
+ *   ...
+ *   wisp_plan_life(&plan, NULL, &error);
+ *   wisp_night_options night = WISP_INIT(wisp_night_options);   every night, in a thread of the app's
+ *   ...
+ *   wisp_night_result result = WISP_INIT(wisp_night_result);
+ *   if (wisp_personalise_night(&night, &result, &error) == WISP_OK && result.changed) open night.output_path anew;
+ *
+ * A model that is open goes on as it is while a night replaces its file.
+ *
+ * ---- A device's life (not in a library that only recommends) ---------------------------------------------------- */
+#ifndef WISP_PORTS_C_WISP_LIFE_H_
+#define WISP_PORTS_C_WISP_LIFE_H_
+
+#include "wisp_embed.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Plan (not in a library that only recommends) --------------------------------------------------------------- */
+
+/* Who decides whether a personalised model is better than the base. */
+typedef enum wisp_judge WISP_ENUM_TYPE {
+  /* a share of the records, which do not train: their gains are summed with noise and charged. It costs nothing while
+   * their total stays below that of the records that train */
+  WISP_JUDGE_PRIVATE = 0,
+  /* the same without noise and without a charge. Whoever sees which model is served, or what it recommends, learns
+   * something of the records that judge: for models that never leave the device */
+  WISP_JUDGE_LOCAL = 1,
+  WISP_JUDGE_NONE = 2 /* nobody: the newest model is served, better or not */
+} wisp_judge;
+
+typedef struct wisp_plan_options {
+  size_t size;
+  const char* model_path;  /* the base, as shipped */
+  const char* ledger_path; /* made if absent; a plan is written before its first charge, or never */
+  /* name of the data set in ledger and provenance, the same each time; required */
+  const char* dataset;
+  double epsilon;              /* of the whole life, for every record; required, 1e-6 to 100 */
+  double delta;                /* required, as wisp_personalise_options.delta */
+  uint32_t num_records_public; /* so many records as may be known to anybody; required */
+  uint32_t runs;               /* nights; required */
+  wisp_unit unit;              /* required: what one record is, which is protected as a whole */
+  uint32_t times_per_second;   /* of the log, for sessions and days; 0: 1 */
+  int64_t session_gap;         /* seconds; WISP_UNIT_SESSION: required; otherwise 0 */
+  wisp_judge judge;
+  uint32_t judgings;         /* 0: every night, up to 12 times */
+  double judging_share;      /* of records that judge; 0: 0.2 */
+  uint64_t steps_per_run;    /* 0: 30 passes over the records in the whole life */
+  uint32_t expected_batch;   /* 0: a quarter of the records that train, 64 to 4096 */
+  uint32_t num_threads;      /* of what is measured; 0: min(4, processors) */
+  double learning_rate;      /* 0: it follows from the noise, 0.01 at most */
+  uint32_t typical_events;   /* of a record, for what is measured: a public guess; 0: as many as the model reads */
+  int32_t dry_run;           /* 1: write nothing */
+  int32_t measure;           /* 1: fill the seconds of the plan, which takes two seconds */
+  int32_t other_data;        /* 1: a data set of this name in the model's provenance is another one */
+  const wisp_anchor* anchor; /* of the ledger; NULL: none */
+} wisp_plan_options;
+
+typedef enum wisp_outlook WISP_ENUM_TYPE {
+  WISP_OUTLOOK_GAIN = 0, /* at this noise a clear gain was measured */
+  WISP_OUTLOOK_SOME_GAIN = 1,
+  WISP_OUTLOOK_HOPELESS = 2 /* and at this one none: the base is the better model */
+} wisp_outlook;
+
+typedef struct wisp_plan {
+  size_t size;
+  uint32_t runs, judgings;
+  uint64_t steps_per_run;
+  uint32_t expected_batch, records_that_train, records_that_judge;
+  wisp_outlook outlook;
+  double training_noise, judging_noise; /* multipliers; 0 of judging: nobody judges, or locally */
+  double noise_to_signal;               /* what `outlook` follows from; docs/personalise.md */
+  /* the smallest gain, in NDCG over all items, that is found in four lives of five; NaN: none is, so no decision is
+   * possible and the base stays what is served */
+  double found_gain;
+  uint64_t bytes; /* that a night holds while it steps, beside the log */
+  /* with `measure`, of this device: processor time of all threads, and time that passes; else 0 */
+  double cpu_seconds_of_run, seconds_of_run, cpu_seconds_of_judging, seconds_of_judging;
+} wisp_plan;
+
+/* Finds the noise and writes the plan into the ledger. Reads no event. `plan` may be NULL. WISP_PRIVACY_REFUSED where
+ * something was charged already, and for an epsilon that no noise meets. */
+WISP_API wisp_code wisp_plan_life(const wisp_plan_options* options, wisp_plan* plan, wisp_error* error);
+
+/* Another plan for what is left of a life: `runs` of them are to come. Read are model_path, ledger_path, anchor, runs,
+ * steps_per_run, expected_batch, num_records_public, learning_rate and dry_run; what is 0 stays as it is. Other times
+ * cost nothing. Another batch or number of records costs noise: `noise_factor`, which may be NULL, is what the noise
+ * of a step is multiplied by. WISP_PRIVACY_REFUSED: nothing was charged yet, so wisp_plan_life can make another; or
+ * too much of the limit is spent. */
+WISP_API wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan* plan, double* noise_factor,
+                                    wisp_error* error);
+
+/* What is left, as numbers. Asking costs nothing beyond the plan's epsilon. */
+typedef struct wisp_budget {
+  size_t size;
+  /* of everything so far at `delta`, an upper bound; HUGE_VAL: it cannot be bounded. What the limit has above it is not
+   * free while a plan has steps left: they are reserved */
+  double epsilon_stated;
+  double delta;         /* that of the limit, or what was asked for */
+  double epsilon_limit; /* NaN: the ledger has none */
+  int32_t has_plan;     /* 1: the next three are of a plan for a life */
+  int32_t not_read;
+  uint64_t runs_left, steps_left, judgings_left; /* judgings: of WISP_JUDGE_PRIVATE, others are not counted */
+} wisp_budget;
+
+/* `delta`: for a ledger without a limit. `anchor` may be NULL. */
+WISP_API wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* anchor, double delta,
+                                    wisp_budget* budget, wisp_error* error);
+
+/* ---- Nights (not in a library that only recommends) ------------------------------------------------------------- */
+
+typedef struct wisp_night_options {
+  size_t size;
+  const char* model_path; /* the base, as shipped */
+  const char* log_path;   /* SQLite file with events */
+  /* what people are served: the base at first. Beside it lie .candidate, .checkpoint, .start, .local and .lock,
+   * private like the log */
+  const char* output_path;
+  const char* ledger_path; /* with the plan */
+  const char* dataset;     /* NULL: that of the ledger */
+  uint32_t num_threads;    /* at most 1024; 0: min(4, processors); may differ from night to night */
+  int32_t other_data;      /* 1: a data set of this name in the model's provenance is another one */
+  wisp_progress_callback progress;
+  void* user_data;
+  wisp_run_tasks run_tasks; /* if given, the library creates no thread */
+  void* run_tasks_data;
+  const wisp_anchor* anchor;              /* of the ledger; NULL: none */
+  const wisp_device* device;              /* as wisp_personalise_options.device */
+  const struct wisp_allocator* allocator; /* of training's large buffers (wisp_embed.h); NULL: the system's */
+  /* WISP_INVALID_ARGUMENT, before anything is charged, where a run holds more (wisp_plan.bytes); 0: no ceiling */
+  uint64_t max_bytes;
+  const wisp_logger* logger; /* NULL: none */
+} wisp_night_options;
+
+typedef enum wisp_served WISP_ENUM_TYPE {
+  WISP_SERVED_BASE = 0,
+  WISP_SERVED_EARLIER = 1, /* a candidate that was found better; a newer one trains on */
+  WISP_SERVED_NEWEST = 2
+} wisp_served;
+
+typedef enum wisp_verdict WISP_ENUM_TYPE {
+  WISP_VERDICT_UNDECIDED = 0,
+  WISP_VERDICT_BETTER = 1,
+  WISP_VERDICT_WORSE = 2
+} wisp_verdict;
+
+typedef struct wisp_night_result {
+  size_t size;
+  wisp_served served;
+  int32_t changed;      /* 1: the file at output_path is another one than before */
+  int32_t judged;       /* 1: this night */
+  wisp_verdict verdict; /* after the newest judging; with WISP_JUDGE_LOCAL it is not private */
+  int32_t on_device;
+  int32_t not_read;
+  uint64_t steps;          /* of this night; 0: the plan has none left */
+  uint64_t steps_of_model; /* of the candidate in all */
+  uint64_t runs_left, steps_left, judgings_left;
+  /* From here on counted on the log. Local only: not private, do not send it anywhere. */
+  uint64_t num_events, unknown_events, unknown_items, bad_rows, num_records;
+} wisp_night_result;
+
+/* One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the file
+ * at output_path where a candidate was found better than the base. It may be stopped at any moment, by `progress` or
+ * by the system: what was paid for is kept, and the next call goes on. A damaged file beside output_path, or a damaged
+ * output, ends nothing: a warning of `logger` says what was found and what goes on. So it does where training begins
+ * anew though steps were trained before. WISP_PRIVACY_REFUSED: the ledger has no plan, or did not pay for the
+ * candidate. WISP_INVALID_DATA: the base or the ledger is damaged.
+ * WISP_IO: another night runs on the same output. `result` may be NULL. */
+WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
+                                          wisp_error* error);
+
+/* How good the model in a file is on a log: for each user the rank of the last item among all that the events before it
+ * do not have. Local only: not private, do not send it anywhere. */
+typedef struct wisp_quality {
+  size_t size;
+  double ndcg_at_10, hit_at_10;
+  uint64_t num_users; /* of three events or more that the model knows */
+} wisp_quality;
+WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t num_threads,
+                                 wisp_quality* quality, wisp_error* error);
+
+/* ---- New bases and items (not in a library that only recommends) ------------------------------------------------ */
+
+typedef struct wisp_rebase_result {
+  size_t size;
+  /* 0: nothing was learned yet, or shapes differ in more than the number of items: training begins anew */
+  int32_t carried;
+  uint32_t shared_items; /* of both bases */
+  uint32_t lost_items;   /* of the old base alone: what was learned of them is gone */
+  int32_t not_read;
+} wisp_rebase_result;
+
+/* An app's update brings a new base: carries what was learned in output_path over to it, by the items' keys, and serves
+ * the new base until a judging finds the carried model better. From then on nights name the new base. Nothing is
+ * charged, and what was spent stays spent. May be done again after a power cut. `result` may be NULL. */
+WISP_API wisp_code wisp_rebase(const char* from_path, const char* to_path, const char* output_path,
+                               wisp_rebase_result* result, wisp_error* error);
+
+/* The same for an adapter (wisp_personalise_options.adapter_rank) that was trained beside from_path: writes to
+ * `out_path` one that stands beside to_path. Nobody judges it. WISP_INVALID_ARGUMENT: the bases differ in more than
+ * their items. */
+WISP_API wisp_code wisp_rebase_adapter(const char* from_path, const char* adapter_path, const char* to_path,
+                                       const char* out_path, wisp_error* error);
+
+typedef struct wisp_new_item {
+  const char* key;
+  const char* name; /* for people; NULL: the key */
+  /* key of an item that it is like, whose row it gets; NULL: a row of items that share words of its name, or of all */
+  const char* like;
+} wisp_new_item;
+
+/* Writes a base with more items to `out_path`, behind those that it has. What is known of them is public. Personalised
+ * models are carried over with wisp_rebase. */
+WISP_API wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count,
+                                      const char* out_path, wisp_error* error);
+
+/* Writes a base that never recommends these items, which keep their rows and may stand in histories; with `restore`
+ * (1) one that offers them again. A new base as any other: carry personalised models over with wisp_rebase.
+ * WISP_INVALID_ARGUMENT: a key that the model does not have, or nothing left to recommend. */
+WISP_API wisp_code wisp_catalogue_retire(const char* model_path, const char* const* item_keys, size_t count,
+                                         int32_t restore, const char* out_path, wisp_error* error);
+
+/* ---- Keeping a log (not in a library that only recommends) ------------------------------------------------------ */
+
+typedef struct wisp_event {
+  const char* user;
+  const char* item_key;
+  int64_t time;
+} wisp_event;
+
+/* All of them or none, with one write to the disk. */
+WISP_API wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, size_t count, wisp_error* error);
+
+/* Takes all events of the user away and overwrites them; *erased, which may be NULL: how many. What models learned from
+ * them stays in these, under their guarantee. To be rid of that too, delete the output with what lies beside it: the
+ * next night begins with the base, with what the plan has left, and is judged anew. */
+WISP_API wisp_code wisp_log_erase(wisp_log* log, const char* user, uint64_t* erased, wisp_error* error);
+
+typedef struct wisp_prune_options {
+  size_t size;
+  int32_t has_before;       /* 1: forget what is before `before` */
+  wisp_unit unit;           /* as in the plan; required */
+  int64_t before;           /* in the log's own times */
+  uint64_t newest_per_user; /* WISP_UNIT_USER: keep so many of each user; 0: all */
+  int64_t session_gap;
+  uint32_t times_per_second;
+  int32_t not_read;
+} wisp_prune_options;
+
+/* Forgets what is old: of users their older events, of sessions and days whole ones. Whether something stays never
+ * depends on others. *pruned, which may be NULL: how many events. */
+WISP_API wisp_code wisp_log_prune(wisp_log* log, const wisp_prune_options* options, uint64_t* pruned,
+                                  wisp_error* error);
+
+/* Local only: not private. */
+typedef struct wisp_log_counts {
+  size_t size;
+  uint64_t events, users, items;
+  int64_t oldest, newest; /* times; 0 in an empty log */
+} wisp_log_counts;
+WISP_API wisp_code wisp_log_count(const wisp_log* log, wisp_log_counts* counts, wisp_error* error);
+
+/* At most `limit` users, by key, from the first behind `after` on ("": from the first), each on a line of its own. Text
+ * as wisp_privacy_statement gives it. Local only: not private. */
+WISP_API wisp_code wisp_log_users(const wisp_log* log, const char* after, size_t limit, char* text, size_t capacity,
+                                  size_t* needed, wisp_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* WISP_PORTS_C_WISP_LIFE_H_ */
