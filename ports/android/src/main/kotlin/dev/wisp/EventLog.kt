@@ -1,5 +1,6 @@
 package dev.wisp
 
+import java.io.Closeable
 import java.io.File
 
 /** One event. The time is in any unit that grows; sessions and days as units need times since 1970. */
@@ -27,7 +28,7 @@ data class PruneOptions @JvmOverloads constructor(
  * The log of events: one SQLite file, which nights and [personalise] read. Keep it in the app's own storage. Threads may share it: they
  * take turns.
  */
-class EventLog private constructor(number: Long) : AutoCloseable {
+class EventLog private constructor(number: Long) : Closeable {
     private val handle = Handle("the log", number) { Native.closeLog(it) }
 
     /** On disk when the call returns. */

@@ -1,5 +1,6 @@
 package dev.wisp
 
+import java.io.Closeable
 import java.io.File
 import java.nio.ByteBuffer
 
@@ -55,7 +56,7 @@ data class ModelInfo(
  * Items have an index from 0 on, and a key: the name they carry in the app's own data. Threads may share a recommender: they take
  * turns. Open it twice to answer two threads at once. A model that is open goes on as it is while its file is replaced.
  */
-class Recommender private constructor(number: Long, private val memory: ByteBuffer?) : AutoCloseable {
+class Recommender private constructor(number: Long, private val memory: ByteBuffer?) : Closeable {
     private val handle = Handle("the recommender", number) { Native.closeModel(it) }
 
     val info: ModelInfo = handle.use { Native.info(it) }
