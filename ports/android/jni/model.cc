@@ -1,4 +1,6 @@
 // dev.wisp.Native: models. Java's side holds a lock while it uses a handle.
+#include <algorithm>
+
 #include "calls.h"
 
 namespace wisp::jni {
@@ -148,7 +150,7 @@ jintArray Recommend(JNIEnv* env, jclass, jlong handle, jintArray history, jintAr
       options.candidates = among.data();
     }
     size_t count = static_cast<size_t>(env->GetArrayLength(scores));
-    std::vector<wisp_recommendation> best(count);
+    std::vector<wisp_recommendation> best(std::max<size_t>(count, 1));  // an address even where none is wanted
     Check(env, wisp_recommend, model, past.data(), past.size(), &options, best.data(), &count);
     std::vector<jint> items(count);
     std::vector<jfloat> marks(count);

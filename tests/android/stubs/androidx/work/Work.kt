@@ -1,3 +1,5 @@
+@file:Suppress("UNUSED_PARAMETER")
+
 package androidx.work
 
 import android.content.Context

@@ -44,7 +44,7 @@ class EventLog private constructor(number: Long) : Closeable {
 
     /** The user's items that the model knows, oldest first: as many of the newest as the model reads. */
     fun history(model: Recommender, user: String): IntArray =
-        handle.use { log -> model.use { Native.history(log, it, user, model.info.maxLength) } }
+        handle.use { log -> model.withHandle { Native.history(log, it, user, model.info.maxLength) } }
 
     /** Takes all events of the user away; how many. What models learned from them stays in these, under their guarantee. */
     fun erase(user: String): Long = handle.use { Native.erase(it, user) }
@@ -61,6 +61,8 @@ class EventLog private constructor(number: Long) : Closeable {
 
     /** Waits for the thread that uses it. May be called again. */
     override fun close() = handle.close()
+
+    internal fun <T> withHandle(work: (Long) -> T): T = handle.use(work)
 
     companion object {
         /** Opens the file, or makes it. */

@@ -102,7 +102,7 @@ class Recommender private constructor(number: Long, private val memory: ByteBuff
     /** Waits for the thread that uses it. May be called again. */
     override fun close() = handle.close()
 
-    internal fun <T> use(work: (Long) -> T): T = handle.use(work)
+    internal fun <T> withHandle(work: (Long) -> T): T = handle.use(work)
 
     companion object {
         /** The alignment that the library wants of a model in memory. */
