@@ -264,10 +264,11 @@ LedgerPosition Advance(const LedgerPosition& at, Row& row) {
 }  // namespace
 
 std::string UtcNow() {
-  std::timespec now{};
+  timespec now{};
   std::tm parts{};
   char text[32] = "", fraction[24] = "";
-  if (std::timespec_get(&now, TIME_UTC) == 0 || gmtime_r(&now.tv_sec, &parts) == nullptr) return text;
+  // Not C11's timespec_get: Android has that from version 10 on only.
+  if (clock_gettime(CLOCK_REALTIME, &now) != 0 || gmtime_r(&now.tv_sec, &parts) == nullptr) return text;
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
   std::snprintf(fraction, sizeof fraction, ".%06ldZ", now.tv_nsec / 1000);
   return std::string(text) + fraction;

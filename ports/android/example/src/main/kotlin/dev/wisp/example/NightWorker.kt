@@ -1,0 +1,33 @@
+package dev.wisp.example
+
+import android.content.Context
+import androidx.work.Constraints
+import androidx.work.CoroutineWorker
+import androidx.work.ExistingPeriodicWorkPolicy
+import androidx.work.PeriodicWorkRequest
+import androidx.work.WorkManager
+import androidx.work.WorkerParameters
+import dev.wisp.KeyStoreAnchor
+import dev.wisp.WispException
+import java.util.concurrent.TimeUnit
+
+/** One night of the plan, once a day, while the device charges and nobody uses it. Android stops it when that ends. */
+class NightWorker(context: Context, parameters: WorkerParameters) : CoroutineWorker(context, parameters) {
+    override suspend fun doWork(): Result = try {
+        cafe(applicationContext).night()
+        Result.success()
+    } catch (refused: WispException) {
+        // What the disk refused may be allowed tomorrow. A plan, a budget or a file that is refused stays so: failing is seen.
+        if (refused.code == WispException.Code.IO) Result.retry() else Result.failure()
+    }
+
+    companion object {
+        fun schedule(context: Context) {
+            val quiet = Constraints.Builder().setRequiresCharging(true).setRequiresDeviceIdle(true).build()
+            val nightly = PeriodicWorkRequest.Builder(NightWorker::class.java, 1, TimeUnit.DAYS).setConstraints(quiet).build()
+            WorkManager.getInstance(context).enqueueUniquePeriodicWork("wisp night", ExistingPeriodicWorkPolicy.KEEP, nightly)
+        }
+    }
+}
+
+fun cafe(context: Context): Cafe = Cafe(context.assets, context.filesDir, KeyStoreAnchor.of(context))

@@ -1,0 +1,170 @@
+// What every function of the port is written with: errors that become Java exceptions, texts, arrays, options.
+//
+//   jlong OpenFile(JNIEnv* env, jclass, jstring path, jobject options) {
+//     return Guarded(env, [&] {
+//       wisp_model* model = nullptr;
+//       Check(env, wisp_model_open_with, TextOf(env, path, "path").c_str(), &given, &model);
+//       return HandleOf(model);
+//     });
+//   }
+//
+// Within Guarded a failure is a C++ exception. None leaves it: Java sees a WispException with the library's code and
+// sentence, or the exception that a callback or Java itself has thrown.
+#ifndef WISP_PORTS_ANDROID_JNI_CALLS_H_
+#define WISP_PORTS_ANDROID_JNI_CALLS_H_
+
+#include <jni.h>
+#include <wisp/wisp_life.h>
+
+#include <deque>
+#include <exception>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "java.h"
+
+namespace wisp::jni {
+
+// A Java exception is pending already.
+struct Pending {};
+
+struct Error {
+  wisp_code code;
+  std::string sentence;
+};
+
+[[noreturn]] inline void Refuse(std::string sentence) { throw Error{WISP_INVALID_ARGUMENT, std::move(sentence)}; }
+
+inline void CheckPending(JNIEnv* env) {
+  if (env->ExceptionCheck() == JNI_TRUE) throw Pending{};
+}
+
+// Makes an exception pending; nothing where one is.
+void Throw(JNIEnv* env, const Error& error);
+void ThrowOutOfMemory(JNIEnv* env);
+
+// Runs `work`, which returns a value for Java or nothing; 0, null or nothing where it failed.
+template <class Work>
+auto Guarded(JNIEnv* env, Work&& work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const Pending&) {
+  } catch (const Error& error) {
+    Throw(env, error);
+  } catch (const std::bad_alloc&) {
+    ThrowOutOfMemory(env);
+  } catch (const std::exception& exception) {
+    Throw(env, {WISP_INTERNAL, exception.what()});
+  }
+  using Value = decltype(work());
+  if constexpr (!std::is_void_v<Value>) return Value{};
+}
+
+// Calls a function of the C interface. What a callback has thrown goes before the library's own sentence.
+template <class Function, class... Arguments>
+void Check(JNIEnv* env, Function function, Arguments... arguments) {
+  wisp_error error;
+  const wisp_code code = function(arguments..., &error);
+  CheckPending(env);
+  if (code != WISP_OK) throw Error{code, error.message};
+}
+
+// ---- Handles: pointers that Java keeps as numbers, 0 once they are closed.
+
+template <class Handle>
+jlong HandleOf(Handle* handle) {
+  return static_cast<jlong>(reinterpret_cast<intptr_t>(handle));
+}
+
+template <class Handle>
+Handle* PointerOf(jlong number) {
+  if (number == 0) Refuse("it is closed");
+  return reinterpret_cast<Handle*>(static_cast<intptr_t>(number));
+}
+
+// ---- Texts. Java's own UTF-8 is none: characters beyond 16 bits and zeros are written otherwise there. So texts pass as
+// UTF-16.
+
+// Refused are null, a zero, and half of a pair of surrogates; `name` is what the sentence says.
+std::string TextOf(JNIEnv* env, jstring text, const char* name);
+// What is no UTF-8 becomes U+FFFD. Throws Pending where Java has no memory.
+jstring JavaText(JNIEnv* env, const char* text);
+
+// All of a text that `give`(room, capacity, needed) copies as far as there is room.
+template <class Give>
+std::string WholeText(Give&& give) {
+  std::string text;
+  size_t needed = 1;
+  while (text.size() < needed) {
+    text.resize(needed);
+    give(text.data(), text.size(), &needed);
+  }
+  text.resize(needed - 1);
+  return text;
+}
+
+// ---- Arrays, copied.
+
+std::vector<jint> ItemsOf(JNIEnv* env, jintArray array, const char* name);
+// Each string's reference is given back before the next: however long the array is, Java's table does not fill.
+std::vector<std::string> TextsOf(JNIEnv* env, jobjectArray array, const char* name);
+
+// ---- Options: the fields of a Kotlin object, by name.
+
+class Fields {
+ public:
+  Fields(JNIEnv* env, jobject object, const char* what);
+  Fields(const Fields&) = delete;
+  Fields& operator=(const Fields&) = delete;
+
+  const char* Text(const char* name);  // null stays null; lives as long as the fields
+  double Real(const char* name);
+  int64_t Number(const char* name);       // a Long
+  uint64_t LargeCount(const char* name);  // a Long from 0 on
+  uint32_t Count(const char* name);       // an Int from 0 on
+  bool Flag(const char* name);
+  // The number of an enum whose class is dev.wisp.`type`.
+  template <class Enum>
+  Enum Choice(const char* name, const char* type) {
+    return static_cast<Enum>(NumberOfEnum(name, type));
+  }
+
+ private:
+  jfieldID Field(const char* name, const char* signature);
+  int32_t NumberOfEnum(const char* name, const char* type);
+  JNIEnv* const env_;
+  const jobject object_;
+  const char* const what_;
+  jclass type_ = nullptr;  // a local reference, which ends with the call of Java
+  std::deque<std::string> texts_;
+};
+
+// ---- Callbacks into Java, on the thread of the call. Once one has thrown, Java is not called again.
+
+struct Callback {
+  JNIEnv* env;
+  jobject object;
+};
+
+// `object` may be null: none.
+wisp_progress_callback ProgressOf(const Callback& progress);
+wisp_logger LoggerOf(Callback& logger);
+
+// An anchor that Java keeps; get() is null where it keeps none.
+class Anchor {
+ public:
+  Anchor(JNIEnv* env, jobject object);
+  Anchor(const Anchor&) = delete;
+  Anchor& operator=(const Anchor&) = delete;
+  const wisp_anchor* get() const { return callback_.object == nullptr ? nullptr : &anchor_; }
+
+ private:
+  Callback callback_;
+  wisp_anchor anchor_;
+};
+
+}  // namespace wisp::jni
+
+#endif  // WISP_PORTS_ANDROID_JNI_CALLS_H_

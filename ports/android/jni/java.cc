@@ -1,0 +1,66 @@
+#include "java.h"
+
+namespace wisp::jni {
+namespace {
+
+// Never freed: Android keeps a library that it has loaded until the process ends.
+Java java;
+
+// Null, and an exception is pending, where there is no such class.
+jclass Find(JNIEnv* env, const char* name) {
+  jclass local = env->FindClass(name);
+  if (local == nullptr) return nullptr;
+  auto* global = static_cast<jclass>(env->NewGlobalRef(local));
+  env->DeleteLocalRef(local);
+  return global;
+}
+
+// Of a class that need not be kept: its methods stay while Java's side is loaded, which lives as long as this library.
+jmethodID Method(JNIEnv* env, const char* type, const char* name, const char* signature) {
+  jclass found = env->FindClass(type);
+  if (found == nullptr) return nullptr;
+  jmethodID method = env->GetMethodID(found, name, signature);
+  env->DeleteLocalRef(found);
+  return method;
+}
+
+struct MadeOf {
+  Made which;
+  const char* type;
+  const char* signature;
+};
+
+// The order of the arguments is that of the classes in src/main/kotlin.
+constexpr MadeOf kMade[] = {
+    {Made::kException, "dev/wisp/WispException", "(ILjava/lang/String;)V"},
+    {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJ)V"},
+    {Made::kPersonaliseResult, "dev/wisp/PersonaliseResult", "(JJJDDJJJJJJJZ)V"},
+    {Made::kPlan, "dev/wisp/Plan", "(IIJIIIIDDDDJDD)V"},
+    {Made::kNightResult, "dev/wisp/NightResult", "(IZZIJJJJJJJJJJ)V"},
+    {Made::kBudget, "dev/wisp/Budget", "(DDDZJJJ)V"},
+    {Made::kQuality, "dev/wisp/Quality", "(DDJ)V"},
+    {Made::kRebaseResult, "dev/wisp/RebaseResult", "(ZII)V"},
+    {Made::kLogCounts, "dev/wisp/LogCounts", "(JJJJJ)V"},
+};
+static_assert(std::size(kMade) == static_cast<size_t>(Made::kNumMade));
+
+}  // namespace
+
+bool LookUp(JNIEnv* env) {
+  for (const MadeOf& made : kMade) {
+    Constructor& constructor = java.made[static_cast<size_t>(made.which)];
+    if ((constructor.type = Find(env, made.type)) == nullptr) return false;
+    if ((constructor.init = env->GetMethodID(constructor.type, "<init>", made.signature)) == nullptr) return false;
+  }
+  return (java.string = Find(env, "java/lang/String")) != nullptr &&
+         (java.out_of_memory = Find(env, "java/lang/OutOfMemoryError")) != nullptr &&
+         (java.progress_go_on = Method(env, "dev/wisp/Native$Progress", "goOn", "(JJDD)Z")) != nullptr &&
+         (java.anchor_read = Method(env, "dev/wisp/Anchor", "read", "()[B")) != nullptr &&
+         (java.anchor_write = Method(env, "dev/wisp/Anchor", "write", "([B)V")) != nullptr &&
+         (java.anchor_begin = Method(env, "dev/wisp/Anchor", "getBegin", "()Z")) != nullptr &&
+         (java.logger_write = Method(env, "dev/wisp/Native$Logger", "write", "(ZLjava/lang/String;)V")) != nullptr;
+}
+
+const Java& Known() { return java; }
+
+}  // namespace wisp::jni

@@ -1,0 +1,187 @@
+// dev.wisp.Native: models. Java's side holds a lock while it uses a handle.
+#include <algorithm>
+
+#include "calls.h"
+
+namespace wisp::jni {
+namespace {
+
+// Of dev.wisp.OpenOptions; the adapter's path lives as long as the fields.
+wisp_open_options OpenOptionsOf(Fields& fields) {
+  wisp_open_options options = WISP_INIT(wisp_open_options);
+  options.backend = fields.Choice<wisp_backend>("backend", "Backend");
+  options.verify = fields.Flag("verify") ? WISP_VERIFY_ALWAYS : WISP_VERIFY_NEVER;
+  options.adapter_path = fields.Text("adapter");
+  options.num_threads = fields.Count("threads");
+  options.half_cache = fields.Flag("halfCache") ? 1 : 0;
+  options.max_bytes = fields.LargeCount("maxBytes");
+  return options;
+}
+
+jstring Version(JNIEnv* env, jclass) {
+  return Guarded(env, [&] { return JavaText(env, wisp_version()); });
+}
+
+jlong OpenFile(JNIEnv* env, jclass, jstring path, jobject given) {
+  return Guarded(env, [&] {
+    Fields fields(env, given, "OpenOptions");
+    const wisp_open_options options = OpenOptionsOf(fields);
+    wisp_model* model = nullptr;
+    Check(env, wisp_model_open_with, TextOf(env, path, "path").c_str(), &options, &model);
+    return HandleOf(model);
+  });
+}
+
+jlong OpenDescriptor(JNIEnv* env, jclass, jstring name, jint descriptor, jlong offset, jlong length, jobject given) {
+  return Guarded(env, [&] {
+    if (offset < 0 || length < 0)
+      Refuse("a part of a file from " + std::to_string(offset) + " of " + std::to_string(length) +
+             " bytes: both are at least 0");
+    Fields fields(env, given, "OpenOptions");
+    const wisp_open_options options = OpenOptionsOf(fields);
+    wisp_model* model = nullptr;
+    Check(env, wisp_model_open_descriptor, TextOf(env, name, "name").c_str(), descriptor, static_cast<uint64_t>(offset),
+          static_cast<uint64_t>(length), &options, &model);
+    return HandleOf(model);
+  });
+}
+
+// Where a direct buffer begins; 0: it is none.
+jlong Address(JNIEnv* env, jclass, jobject buffer) {
+  return buffer == nullptr ? 0 : HandleOf(env->GetDirectBufferAddress(buffer));
+}
+
+// Java's side keeps the buffer, and has found out that `start` and `size` lie within it.
+jlong OpenMemory(JNIEnv* env, jclass, jstring name, jobject buffer, jlong start, jlong size, jobject given) {
+  return Guarded(env, [&] {
+    if (buffer == nullptr) Refuse("buffer must not be null");
+    const auto* bytes = static_cast<const char*>(env->GetDirectBufferAddress(buffer));
+    const jlong capacity = env->GetDirectBufferCapacity(buffer);
+    if (bytes == nullptr || start < 0 || size < 0 || start > capacity || size > capacity - start)
+      Refuse("a buffer of " + std::to_string(capacity) + " bytes has no " + std::to_string(size) + " from " +
+             std::to_string(start) + " on");
+    Fields fields(env, given, "OpenOptions");
+    const wisp_open_options options = OpenOptionsOf(fields);
+    wisp_model* model = nullptr;
+    Check(env, wisp_model_open_memory, TextOf(env, name, "name").c_str(), static_cast<const void*>(bytes + start),
+          static_cast<size_t>(size), &options, &model);
+    return HandleOf(model);
+  });
+}
+
+void CloseModel(JNIEnv*, jclass, jlong model) {
+  wisp_model_close(reinterpret_cast<wisp_model*>(static_cast<intptr_t>(model)));
+}
+
+jlong PlanMemory(JNIEnv* env, jclass, jstring path, jobject given) {
+  return Guarded(env, [&] {
+    Fields fields(env, given, "OpenOptions");
+    const wisp_open_options options = OpenOptionsOf(fields);
+    wisp_model_memory memory = WISP_INIT(wisp_model_memory);
+    Check(env, wisp_model_plan_memory_with, TextOf(env, path, "path").c_str(), &options, &memory);
+    return static_cast<jlong>(memory.total_bytes);
+  });
+}
+
+jobject Info(JNIEnv* env, jclass, jlong handle) {
+  return Guarded(env, [&] {
+    wisp_model_info info = WISP_INIT(wisp_model_info);
+    Check(env, wisp_model_info_read, PointerOf<const wisp_model>(handle), &info);
+    jobject result =
+        New(env, Made::kModelInfo, static_cast<jint>(info.num_items), static_cast<jint>(info.max_length),
+            static_cast<jint>(info.width), static_cast<jint>(info.num_blocks), static_cast<jint>(info.num_retired),
+            static_cast<jint>(info.num_provenance), static_cast<jint>(info.format),
+            static_cast<jlong>(info.content_hash), static_cast<jlong>(info.file_bytes));
+    CheckPending(env);
+    return result;
+  });
+}
+
+jint FindItem(JNIEnv* env, jclass, jlong handle, jstring key) {
+  return Guarded(env, [&]() -> jint {
+    return wisp_model_find_item(PointerOf<const wisp_model>(handle), TextOf(env, key, "key").c_str());
+  });
+}
+
+jobjectArray TextsOfItems(JNIEnv* env, jlong handle, jintArray items,
+                          const char* (*text_of)(const wisp_model*, int32_t)) {
+  return Guarded(env, [&] {
+    const auto* model = PointerOf<const wisp_model>(handle);
+    const std::vector<jint> wanted = ItemsOf(env, items, "items");
+    jobjectArray result = env->NewObjectArray(static_cast<jsize>(wanted.size()), Known().string, nullptr);
+    CheckPending(env);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      jstring text = JavaText(env, text_of(model, wanted[i]));
+      env->SetObjectArrayElement(result, static_cast<jsize>(i), text);
+      CheckPending(env);
+      env->DeleteLocalRef(text);
+    }
+    return result;
+  });
+}
+
+jobjectArray Keys(JNIEnv* env, jclass, jlong model, jintArray items) {
+  return TextsOfItems(env, model, items, wisp_model_item_key);
+}
+
+jobjectArray Names(JNIEnv* env, jclass, jlong model, jintArray items) {
+  return TextsOfItems(env, model, items, wisp_model_item_name);
+}
+
+// The items, best first; their scores go to `scores`, whose length is how many are wanted at most.
+jintArray Recommend(JNIEnv* env, jclass, jlong handle, jintArray history, jintArray excluded, jintArray candidates,
+                    jboolean allow_seen, jfloatArray scores) {
+  return Guarded(env, [&] {
+    auto* model = PointerOf<wisp_model>(handle);
+    if (scores == nullptr) Refuse("scores must not be null");
+    const std::vector<jint> past = ItemsOf(env, history, "history");
+    std::vector<jint> without, among;
+    wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
+    options.allow_seen = allow_seen;
+    if (excluded != nullptr) {
+      without = ItemsOf(env, excluded, "excluded");
+      options.excluded = without.data();
+      options.num_excluded = without.size();
+    }
+    if (candidates != nullptr) {
+      among = ItemsOf(env, candidates, "candidates");
+      options.num_candidates = among.size();
+      if (among.empty()) among.push_back(0);  // a list of none is not no list: it needs an address
+      options.candidates = among.data();
+    }
+    size_t count = static_cast<size_t>(env->GetArrayLength(scores));
+    std::vector<wisp_recommendation> best(std::max<size_t>(count, 1));  // an address even where none is wanted
+    Check(env, wisp_recommend, model, past.data(), past.size(), &options, best.data(), &count);
+    std::vector<jint> items(count);
+    std::vector<jfloat> marks(count);
+    for (size_t i = 0; i < count; ++i) items[i] = best[i].item, marks[i] = best[i].score;
+    jintArray result = env->NewIntArray(static_cast<jsize>(count));
+    CheckPending(env);
+    env->SetIntArrayRegion(result, 0, static_cast<jsize>(count), items.data());
+    env->SetFloatArrayRegion(scores, 0, static_cast<jsize>(count), marks.data());
+    CheckPending(env);
+    return result;
+  });
+}
+
+}  // namespace
+
+bool RegisterModel(JNIEnv* env, jclass native) {
+  const JNINativeMethod methods[] = {
+      Native("version", "()Ljava/lang/String;", Version),
+      Native("openFile", "(Ljava/lang/String;Ldev/wisp/OpenOptions;)J", OpenFile),
+      Native("openDescriptor", "(Ljava/lang/String;IJJLdev/wisp/OpenOptions;)J", OpenDescriptor),
+      Native("address", "(Ljava/nio/ByteBuffer;)J", Address),
+      Native("openMemory", "(Ljava/lang/String;Ljava/nio/ByteBuffer;JJLdev/wisp/OpenOptions;)J", OpenMemory),
+      Native("closeModel", "(J)V", CloseModel),
+      Native("planMemory", "(Ljava/lang/String;Ldev/wisp/OpenOptions;)J", PlanMemory),
+      Native("info", "(J)Ldev/wisp/ModelInfo;", Info),
+      Native("findItem", "(JLjava/lang/String;)I", FindItem),
+      Native("keys", "(J[I)[Ljava/lang/String;", Keys),
+      Native("names", "(J[I)[Ljava/lang/String;", Names),
+      Native("recommend", "(J[I[I[IZ[F)[I", Recommend),
+  };
+  return env->RegisterNatives(native, methods, std::size(methods)) == JNI_OK;
+}
+
+}  // namespace wisp::jni

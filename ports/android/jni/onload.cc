@@ -1,0 +1,15 @@
+// The one function that the library shows: Java calls it when it loads the library, and everything else is registered
+// from here. So no name of a Java method is a symbol, and a method that Java's side lacks is found at once.
+#include "java.h"
+
+extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {
+  JNIEnv* env = nullptr;
+  if (vm->GetEnv(reinterpret_cast<void**>(&env), JNI_VERSION_1_6) != JNI_OK) return JNI_ERR;
+  jclass native = env->FindClass("dev/wisp/Native");
+  if (native == nullptr) return JNI_ERR;
+  using namespace wisp::jni;
+  const bool ready = LookUp(env) && RegisterModel(env, native) && RegisterLog(env, native) &&
+                     RegisterTraining(env, native) && RegisterLife(env, native);
+  env->DeleteLocalRef(native);
+  return ready ? JNI_VERSION_1_6 : JNI_ERR;
+}

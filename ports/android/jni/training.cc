@@ -1,0 +1,119 @@
+// dev.wisp.Native: what learns from the log. Callbacks come on the thread of the call; the library's own threads never
+// see Java.
+#include "calls.h"
+
+namespace wisp::jni {
+namespace {
+
+// Of dev.wisp.PersonaliseOptions; texts live as long as the fields.
+wisp_personalise_options PersonaliseOptionsOf(Fields& fields) {
+  wisp_personalise_options options = WISP_INIT(wisp_personalise_options);
+  options.model_path = fields.Text("model");
+  options.log_path = fields.Text("log");
+  options.output_path = fields.Text("output");
+  options.ledger_path = fields.Text("ledger");
+  options.checkpoint_path = fields.Text("checkpoint");
+  options.adapter_path = fields.Text("adapter");
+  options.dataset = fields.Text("dataset");
+  options.uncharged_tuning = fields.Text("unchargedTuning");
+  options.unit = fields.Choice<wisp_unit>("unit", "PrivacyUnit");
+  options.epsilon = fields.Real("epsilon");
+  options.delta = fields.Real("delta");
+  options.budget_epsilon = fields.Real("budgetEpsilon");
+  options.epochs = fields.Real("epochs");
+  options.learning_rate = fields.Real("learningRate");
+  options.clipping_norm = fields.Real("clippingNorm");
+  options.num_users_public = fields.Count("numUsersPublic");
+  options.expected_batch = fields.Count("expectedBatch");
+  options.num_threads = fields.Count("threads");
+  options.planned_runs = fields.Count("plannedRuns");
+  options.adapter_rank = fields.Count("adapterRank");
+  options.times_per_second = fields.Count("timesPerSecond");
+  options.session_gap = fields.Number("sessionGapSeconds");
+  options.checkpoint_every = fields.LargeCount("checkpointEvery");
+  options.other_data = fields.Flag("otherData") ? 1 : 0;
+  return options;
+}
+
+jobject Personalise(JNIEnv* env, jclass, jobject given, jobject anchor_object, jobject progress_object) {
+  return Guarded(env, [&] {
+    Fields fields(env, given, "PersonaliseOptions");
+    wisp_personalise_options options = PersonaliseOptionsOf(fields);
+    const Anchor anchor(env, anchor_object);
+    options.anchor = anchor.get();
+    Callback progress{env, progress_object};
+    options.progress = ProgressOf(progress);
+    options.user_data = &progress;
+    wisp_personalise_result r = WISP_INIT(wisp_personalise_result);
+    Check(env, wisp_personalise, &options, &r);
+    jobject result =
+        New(env, Made::kPersonaliseResult, static_cast<jlong>(r.num_steps), static_cast<jlong>(r.planned_steps),
+            static_cast<jlong>(r.resumed_from), r.epsilon, r.noise_multiplier, static_cast<jlong>(r.num_records),
+            static_cast<jlong>(r.records_too_short), static_cast<jlong>(r.gradients_dropped),
+            static_cast<jlong>(r.num_events), static_cast<jlong>(r.unknown_events), static_cast<jlong>(r.unknown_items),
+            static_cast<jlong>(r.bad_rows), static_cast<jboolean>(r.checkpoint_failed != 0));
+    CheckPending(env);
+    return result;
+  });
+}
+
+jlong PersonaliseMemory(JNIEnv* env, jclass, jobject given) {
+  return Guarded(env, [&] {
+    Fields fields(env, given, "PersonaliseOptions");
+    const wisp_personalise_options options = PersonaliseOptionsOf(fields);
+    wisp_personalise_memory memory = WISP_INIT(wisp_personalise_memory);
+    Check(env, wisp_personalise_plan_memory, &options, &memory);
+    return static_cast<jlong>(memory.total_bytes);
+  });
+}
+
+jobject Night(JNIEnv* env, jclass, jobject given, jobject anchor_object, jobject progress_object,
+              jobject logger_object) {
+  return Guarded(env, [&] {
+    Fields fields(env, given, "NightOptions");
+    wisp_night_options options = WISP_INIT(wisp_night_options);
+    options.model_path = fields.Text("model");
+    options.log_path = fields.Text("log");
+    options.output_path = fields.Text("output");
+    options.ledger_path = fields.Text("ledger");
+    options.dataset = fields.Text("dataset");
+    options.num_threads = fields.Count("threads");
+    options.other_data = fields.Flag("otherData") ? 1 : 0;
+    options.max_bytes = fields.LargeCount("maxBytes");
+    const Anchor anchor(env, anchor_object);
+    options.anchor = anchor.get();
+    Callback progress{env, progress_object}, log{env, logger_object};
+    options.progress = ProgressOf(progress);
+    options.user_data = &progress;
+    const wisp_logger logger = LoggerOf(log);
+    if (logger_object != nullptr) options.logger = &logger;
+    wisp_night_result r = WISP_INIT(wisp_night_result);
+    Check(env, wisp_personalise_night, &options, &r);
+    jobject result =
+        New(env, Made::kNightResult, static_cast<jint>(r.served), static_cast<jboolean>(r.changed != 0),
+            static_cast<jboolean>(r.judged != 0), static_cast<jint>(r.verdict), static_cast<jlong>(r.steps),
+            static_cast<jlong>(r.steps_of_model), static_cast<jlong>(r.runs_left), static_cast<jlong>(r.steps_left),
+            static_cast<jlong>(r.judgings_left), static_cast<jlong>(r.num_events), static_cast<jlong>(r.unknown_events),
+            static_cast<jlong>(r.unknown_items), static_cast<jlong>(r.bad_rows), static_cast<jlong>(r.num_records));
+    CheckPending(env);
+    return result;
+  });
+}
+
+}  // namespace
+
+bool RegisterTraining(JNIEnv* env, jclass native) {
+  const JNINativeMethod methods[] = {
+      Native("personalise",
+             "(Ldev/wisp/PersonaliseOptions;Ldev/wisp/Anchor;Ldev/wisp/Native$Progress;)Ldev/wisp/PersonaliseResult;",
+             Personalise),
+      Native("personaliseMemory", "(Ldev/wisp/PersonaliseOptions;)J", PersonaliseMemory),
+      Native("night",
+             "(Ldev/wisp/NightOptions;Ldev/wisp/Anchor;Ldev/wisp/Native$Progress;Ldev/wisp/Native$Logger;)"
+             "Ldev/wisp/NightResult;",
+             Night),
+  };
+  return env->RegisterNatives(native, methods, std::size(methods)) == JNI_OK;
+}
+
+}  // namespace wisp::jni

@@ -1,0 +1,86 @@
+package dev.wisp;
+
+import java.nio.ByteBuffer;
+
+/**
+ * The functions of {@code libwisp-jni.so} (ports/android/jni). Nothing else calls it, and nobody but this package sees it.
+ *
+ * <p>It is Java, not Kotlin, so that its names and signatures are what is written here: the library registers its functions by
+ * them. A handle is a number that one of {@code open...} gave. {@link Handle} sees to it that it is used by one thread at a time and
+ * not after it was closed: the library cannot know.
+ */
+final class Native {
+  static {
+    System.loadLibrary("wisp-jni");
+  }
+
+  private Native() {}
+
+  /** Called after each step, on the thread of the call. False: stop. */
+  interface Progress {
+    boolean goOn(long step, long steps, double loss, double epsilon);
+  }
+
+  /** Called on the thread of the call. */
+  interface Logger {
+    void write(boolean warning, String sentence);
+  }
+
+  static native String version();
+
+  static native long openFile(String path, OpenOptions options);
+
+  static native long openDescriptor(String name, int descriptor, long offset, long length, OpenOptions options);
+
+  /** Where a direct buffer begins; 0: it is none. */
+  static native long address(ByteBuffer buffer);
+
+  static native long openMemory(String name, ByteBuffer buffer, long start, long size, OpenOptions options);
+
+  static native void closeModel(long model);
+
+  static native long planMemory(String path, OpenOptions options);
+
+  static native ModelInfo info(long model);
+
+  static native int findItem(long model, String key);
+
+  static native String[] keys(long model, int[] items);
+
+  static native String[] names(long model, int[] items);
+
+  /** The items, best first; their scores go to {@code scores}, whose length is how many are wanted at most. */
+  static native int[] recommend(long model, int[] history, int[] excluded, int[] candidates, boolean allowSeen, float[] scores);
+
+  static native long openLog(String path);
+
+  static native void closeLog(long log);
+
+  static native void append(long log, String[] users, String[] items, long[] times);
+
+  static native int[] history(long log, long model, String user, int most);
+
+  static native long erase(long log, String user);
+
+  static native long prune(long log, PruneOptions options);
+
+  static native LogCounts counts(long log);
+
+  static native String users(long log, String after, int limit);
+
+  static native PersonaliseResult personalise(PersonaliseOptions options, Anchor anchor, Progress progress);
+
+  static native long personaliseMemory(PersonaliseOptions options);
+
+  static native Plan plan(PlanOptions options, Anchor anchor);
+
+  static native NightResult night(NightOptions options, Anchor anchor, Progress progress, Logger logger);
+
+  static native Budget budget(String ledger, Anchor anchor, double delta);
+
+  static native String statement(String ledger, Anchor anchor, double delta, boolean json);
+
+  static native Quality evaluate(String model, String log, int threads);
+
+  static native RebaseResult rebase(String from, String to, String output);
+}

@@ -1,0 +1,72 @@
+package dev.wisp
+
+import java.io.Closeable
+import java.io.File
+
+/** One event. The time is in any unit that grows; sessions and days as units need times since 1970. */
+data class Event(val user: String, val item: String, val time: Long)
+
+/** Counted on the log. Local only: not private, do not send it anywhere. */
+data class LogCounts(val events: Long, val users: Long, val items: Long, val oldest: Long, val newest: Long)
+
+/** What is forgotten ([EventLog.prune]). */
+data class PruneOptions @JvmOverloads constructor(
+    /** As in the plan. */
+    val unit: PrivacyUnit,
+    /** Forget what is before this time; null: no age is too old. */
+    val before: Long? = null,
+    /** [PrivacyUnit.USER]: keep so many of each user; 0: all. */
+    val newestPerUser: Long = 0,
+    val sessionGapSeconds: Long = 0,
+    val timesPerSecond: Int = 0
+) {
+    private val hasBefore: Boolean = before != null
+    private val beforeTime: Long = before ?: 0
+}
+
+/**
+ * The log of events: one SQLite file, which nights and [personalise] read. Keep it in the app's own storage. Threads may share it: they
+ * take turns.
+ */
+class EventLog private constructor(number: Long) : Closeable {
+    private val handle = Handle("the log", number) { Native.closeLog(it) }
+
+    /** On disk when the call returns. */
+    fun append(user: String, item: String, time: Long) = append(listOf(Event(user, item, time)))
+
+    /** All of them or none, with one write to the disk. */
+    fun append(events: List<Event>) {
+        val users = Array(events.size) { events[it].user }
+        val items = Array(events.size) { events[it].item }
+        val times = LongArray(events.size) { events[it].time }
+        handle.use { Native.append(it, users, items, times) }
+    }
+
+    /** The user's items that the model knows, oldest first: as many of the newest as the model reads. */
+    fun history(model: Recommender, user: String): IntArray =
+        handle.use { log -> model.withHandle { Native.history(log, it, user, model.info.maxLength) } }
+
+    /** Takes all events of the user away; how many. What models learned from them stays in these, under their guarantee. */
+    fun erase(user: String): Long = handle.use { Native.erase(it, user) }
+
+    /** Forgets what is old; how many events. */
+    fun prune(options: PruneOptions): Long = handle.use { Native.prune(it, options) }
+
+    fun counts(): LogCounts = handle.use { Native.counts(it) }
+
+    /** At most [limit] users, by key, from the first behind [after] on. Local only: not private. */
+    @JvmOverloads
+    fun users(after: String = "", limit: Int = 100): List<String> =
+        handle.use { Native.users(it, after, limit) }.split('\n').filter { it.isNotEmpty() }
+
+    /** Waits for the thread that uses it. May be called again. */
+    override fun close() = handle.close()
+
+    internal fun <T> withHandle(work: (Long) -> T): T = handle.use(work)
+
+    companion object {
+        /** Opens the file, or makes it. */
+        @JvmStatic
+        fun open(file: File): EventLog = EventLog(Native.openLog(file.path))
+    }
+}

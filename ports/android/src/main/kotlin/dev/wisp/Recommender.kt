@@ -1,0 +1,154 @@
+package dev.wisp
+
+import java.io.Closeable
+import java.io.File
+import java.nio.ByteBuffer
+
+/** What computes the scores. */
+enum class Backend(internal val number: Int) {
+    /** The library's own kernels in 32-bit floats. */
+    SIMD(0),
+
+    /** Linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off. */
+    INT8(2)
+}
+
+/** How a model is opened. What is left out is the library's default. */
+data class OpenOptions @JvmOverloads constructor(
+    val backend: Backend = Backend.SIMD,
+    /** Whether every weight is looked at. Without it a damaged weight may change what is recommended. */
+    val verify: Boolean = true,
+    /** A file that was trained beside the model ([PersonaliseOptions.adapterRank]). */
+    val adapter: String? = null,
+    /** So many threads share one history; 0 and 1: the caller's alone. */
+    val threads: Int = 0,
+    /** Keys and values as 16-bit floats: half the room, scores slightly off. */
+    val halfCache: Boolean = false,
+    /** [WispException.Code.INVALID_ARGUMENT] where [Recommender.planMemory] is more; 0: no ceiling. */
+    val maxBytes: Long = 0
+)
+
+/** One place of a list. Scores can be compared within one list only. */
+data class Recommendation(val item: Int, val score: Float, val key: String, val name: String)
+
+/** What an open model is. */
+data class ModelInfo(
+    val numItems: Int,
+    /** Of a history so many of the newest events are read. */
+    val maxLength: Int,
+    val width: Int,
+    val numBlocks: Int,
+    val numRetired: Int,
+    val numProvenance: Int,
+    val format: Int,
+    /** Equal files have equal hashes. */
+    val contentHash: Long,
+    val fileBytes: Long
+)
+
+/**
+ * An open model.
+ *
+ *     Recommender.open(assets, "cafe.wisp").use { model ->
+ *         for (r in model.recommend(listOf("tea-mint", "bagel-lentil"), count = 5)) println("${r.name}: ${r.score}")
+ *     }
+ *
+ * Items have an index from 0 on, and a key: the name they carry in the app's own data. Threads may share a recommender: they take
+ * turns. Open it twice to answer two threads at once. A model that is open goes on as it is while its file is replaced.
+ */
+class Recommender private constructor(number: Long, private val memory: ByteBuffer?) : Closeable {
+    private val handle = Handle("the recommender", number) { Native.closeModel(it) }
+
+    val info: ModelInfo = handle.use { Native.info(it) }
+
+    /**
+     * At most [count] items after [history] (oldest first), best first. Without any history: what is popular, for a newcomer. Items of
+     * [excluded] never come, nor those of the history, unless [allowSeen]. With [candidates] only these are considered, and none if
+     * there are none.
+     */
+    @JvmOverloads
+    fun recommend(
+        history: IntArray,
+        count: Int = 10,
+        excluded: IntArray? = null,
+        candidates: IntArray? = null,
+        allowSeen: Boolean = false
+    ): List<Recommendation> {
+        require(count >= 0) { "count is $count, allowed is a number from 0 on" }
+        val scores = FloatArray(minOf(count, info.numItems))
+        return handle.use { model ->
+            val items = Native.recommend(model, history, excluded, candidates, allowSeen, scores)
+            val keys = Native.keys(model, items)
+            val names = Native.names(model, items)
+            items.indices.map { Recommendation(items[it], scores[it], keys[it], names[it]) }
+        }
+    }
+
+    /** The same by keys. Keys that the model does not know are left out of the history, as its training leaves them out. */
+    fun recommend(history: List<String>, count: Int = 10, excluded: List<String> = emptyList()): List<Recommendation> =
+        recommend(known(history), count, known(excluded))
+
+    private fun known(keys: List<String>): IntArray = keys.mapNotNull { find(it) }.toIntArray()
+
+    /** The index of a key; null: the model does not know it. */
+    fun find(key: String): Int? = handle.use { Native.findItem(it, key) }.takeIf { it >= 0 }
+
+    /** "" for a model without keys, and for an index out of range. */
+    fun key(item: Int): String = handle.use { Native.keys(it, intArrayOf(item))[0] }
+
+    /** The name for people; "" as [key]. */
+    fun name(item: Int): String = handle.use { Native.names(it, intArrayOf(item))[0] }
+
+    /** Waits for the thread that uses it. May be called again. */
+    override fun close() = handle.close()
+
+    internal fun <T> withHandle(work: (Long) -> T): T = handle.use(work)
+
+    companion object {
+        /** The alignment that the library wants of a model in memory. */
+        private const val ALIGNMENT = 64
+
+        /** Maps the file. It must not be changed in place while it is open; replacing it is fine. */
+        @JvmStatic
+        @JvmOverloads
+        fun open(file: File, options: OpenOptions = OpenOptions()): Recommender =
+            Recommender(Native.openFile(file.path, options), null)
+
+        /**
+         * Opens what is between the buffer's position and its limit. It is read where it lies if the buffer is direct and starts on 64
+         * bytes there, as a mapped file does, and must then stay as it is; otherwise it is copied. `name` is for sentences.
+         */
+        @JvmStatic
+        @JvmOverloads
+        fun open(buffer: ByteBuffer, name: String = "the model in memory", options: OpenOptions = OpenOptions()): Recommender {
+            val direct = if (startsWell(buffer)) buffer.duplicate() else copyOf(buffer)
+            val number = Native.openMemory(name, direct, direct.position().toLong(), direct.remaining().toLong(), options)
+            return Recommender(number, direct)
+        }
+
+        /** Opens [length] bytes from [offset] on of an open file, 0: to its end. The descriptor stays the caller's. */
+        @JvmStatic
+        @JvmOverloads
+        fun openDescriptor(name: String, descriptor: Int, offset: Long, length: Long, options: OpenOptions = OpenOptions()): Recommender =
+            Recommender(Native.openDescriptor(name, descriptor, offset, length, options), null)
+
+        /** Bytes that the model will hold beside its file. Reads the file's description only. */
+        @JvmStatic
+        @JvmOverloads
+        fun planMemory(file: File, options: OpenOptions = OpenOptions()): Long = Native.planMemory(file.path, options)
+
+        private fun startsWell(buffer: ByteBuffer): Boolean =
+            buffer.isDirect && (Native.address(buffer) + buffer.position()) % ALIGNMENT == 0L
+
+        private fun copyOf(buffer: ByteBuffer): ByteBuffer {
+            val size = buffer.remaining()
+            val copy = ByteBuffer.allocateDirect(size + ALIGNMENT)
+            val start = (ALIGNMENT - Native.address(copy) % ALIGNMENT).toInt() % ALIGNMENT
+            copy.position(start)
+            copy.put(buffer.duplicate())
+            copy.position(start)
+            copy.limit(start + size)
+            return copy
+        }
+    }
+}

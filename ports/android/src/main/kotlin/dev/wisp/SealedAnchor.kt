@@ -1,0 +1,114 @@
+package dev.wisp
+
+import java.io.File
+import java.io.FileOutputStream
+import java.io.IOException
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+import java.nio.file.Files
+import java.nio.file.StandardCopyOption
+import java.nio.file.StandardOpenOption
+import java.security.GeneralSecurityException
+import javax.crypto.Cipher
+import javax.crypto.SecretKey
+import javax.crypto.spec.GCMParameterSpec
+
+/** Keys by name, which no backup has and no copy of files brings back once they are deleted. */
+interface KeyRing {
+    fun create(alias: String): SecretKey
+
+    /** Null: there is none, or there is none any more. */
+    fun find(alias: String): SecretKey?
+
+    fun delete(alias: String)
+
+    fun aliases(): List<String>
+}
+
+/**
+ * An anchor in a file that is sealed (AES-GCM) by a key of the ring, and each time by a new one. The key before is deleted when the new
+ * file is on the disk. So a copy of the file from before a charge cannot be opened any more: that, not the secrecy, is what the keys are
+ * for.
+ *
+ * It does not help against who can bring back deleted keys together with the files, such as a rooted device whose whole storage is
+ * written back, nor where both are gone: an app whose data was cleared begins anew, without its log and its ledger too. `name` tells the
+ * anchors of several ledgers apart. One process uses it at a time.
+ */
+class SealedAnchor @JvmOverloads constructor(
+    private val file: File,
+    private val keys: KeyRing,
+    name: String = "ledger",
+    override val begin: Boolean = false
+) : Anchor {
+    private val prefix = "dev.wisp.anchor.$name."
+
+    @Synchronized
+    override fun read(): ByteArray {
+        if (!file.exists()) {
+            // A first write that did not come to its end leaves the first key alone.
+            if (generations().all { it == 1L }) return ByteArray(0)
+            throw IOException("the anchor '$file' is gone, but a key for it is there: somebody removed the file")
+        }
+        val generation = generationOf(content())
+        val key = keys.find(prefix + generation)
+            ?: throw IOException("the anchor '$file' was sealed by key $generation, which is deleted: an old copy of it was put back")
+        return opened(content(), key)
+    }
+
+    @Synchronized
+    override fun write(bytes: ByteArray) {
+        // The first time twice: then a file that is missing beside any key but the first was there once.
+        if (!file.exists() && generations().all { it == 1L }) seal(bytes)
+        seal(bytes)
+    }
+
+    private fun seal(bytes: ByteArray) {
+        val generation = generations().fold(0L) { most, it -> maxOf(most, it) } + 1
+        val header = ByteBuffer.allocate(HEADER).put(VERSION).putLong(generation).array()
+        val cipher = Cipher.getInstance(CIPHER)
+        cipher.init(Cipher.ENCRYPT_MODE, keys.create(prefix + generation))
+        cipher.updateAAD(header)
+        val sealed = cipher.doFinal(bytes)
+        replace(header + cipher.iv + sealed)
+        generations().filter { it != generation }.forEach { keys.delete(prefix + it) }
+    }
+
+    private fun opened(content: ByteArray, key: SecretKey): ByteArray = try {
+        val cipher = Cipher.getInstance(CIPHER)
+        cipher.init(Cipher.DECRYPT_MODE, key, GCMParameterSpec(TAG_BITS, content, HEADER, IV))
+        cipher.updateAAD(content, 0, HEADER)
+        cipher.doFinal(content, HEADER + IV, content.size - HEADER - IV)
+    } catch (broken: GeneralSecurityException) {
+        throw IOException("the anchor '$file' is damaged: its seal is broken", broken)
+    }
+
+    private fun content(): ByteArray = file.readBytes()
+
+    private fun generationOf(content: ByteArray): Long {
+        if (content.size < HEADER + IV + TAG_BITS / 8 || content[0] != VERSION)
+            throw IOException("the anchor '$file' is damaged: it has ${content.size} bytes, and is none of version $VERSION")
+        return ByteBuffer.wrap(content, 1, java.lang.Long.BYTES).long
+    }
+
+    private fun generations(): List<Long> =
+        keys.aliases().filter { it.startsWith(prefix) }.mapNotNull { it.removePrefix(prefix).toLongOrNull() }
+
+    /** Whole or not at all, and on the disk when it returns. */
+    private fun replace(content: ByteArray) {
+        val next = File(file.path + ".next")
+        FileOutputStream(next).use {
+            it.write(content)
+            it.fd.sync()
+        }
+        Files.move(next.toPath(), file.toPath(), StandardCopyOption.ATOMIC_MOVE)
+        FileChannel.open(file.absoluteFile.parentFile.toPath(), StandardOpenOption.READ).use { it.force(true) }
+    }
+
+    private companion object {
+        const val CIPHER = "AES/GCM/NoPadding"
+        const val VERSION: Byte = 1
+        const val HEADER = 1 + java.lang.Long.BYTES
+        const val IV = 12
+        const val TAG_BITS = 128
+    }
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# ports/android, as far as a desktop can hold it: the port and its example compiled, the JNI library driven by Java with its own checks on,
+# what the libraries import held against bionic, sources compiled for Android's triple, and the AAR.
+#   tests/android.sh BUILD_FOLDER     exits 77 where a JDK, Kotlin or coroutines are missing
+source "$(dirname "$0")/shell.sh"
+export PATH=/usr/bin:/bin:$PATH  # Debian's programs, as in tools/dev
+jars=/usr/share/java
+coroutines=$jars/kotlinx-coroutines-core.jar
+for needed in javac java kotlinc cmake clang++; do
+  command -v $needed >/dev/null || { echo "not checked: $needed is missing; tools/dev android installs what the port needs"; exit 77; }
+done
+for needed in $coroutines $jars/atomicfu.jar; do
+  [ -f $needed ] || { echo "not checked: $needed is missing; tools/dev android installs what the port needs"; exit 77; }
+done
+[ -e "$build/libwisp.so" ] && [ -x "$wisp" ] || { echo "not checked: $build has no libwisp.so or no program wisp"; exit 77; }
+port=$root/ports/android tests=$root/tests/android
+
+# The JNI library: by the CMake project that the NDK runs, over the library that is built.
+JAVA_HOME=$(dirname "$(dirname "$(readlink -f "$(command -v javac)")")")
+export JAVA_HOME CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+cmake -S "$port" -B jni -G Ninja -DCMAKE_BUILD_TYPE=Release -DWISP_LIBRARY="$build/libwisp.so" -DCMAKE_CXX_FLAGS=-Werror >out 2>&1 &&
+  ninja -j1 -C jni >out 2>&1 || { fail "the JNI library: $(tail -n 15 out)"; finish; }
+shown=$(nm -D --defined-only jni/libwisp-jni.so | awk '{ print $3 }' | paste -sd' ')
+[ "$shown" = JNI_OnLoad ] || fail "libwisp-jni.so shows: $shown"
+
+# The classes, with the example, against stand-ins of Android's classes. The library's own classes lie apart: they are what an AAR has.
+compile() {  # FOLDER CLASSPATH SOURCES...
+  mkdir -p "$1"
+  kotlinc -nowarn -jvm-target 1.8 -cp "$2" -d "$1" "${@:3}" >out 2>&1 || { fail "kotlinc: $(grep -v Xverify out | head -n 20)"; finish; }
+}
+mkdir stubs
+find "$tests/stubs" -name '*.java' -print0 | xargs -0 javac --release 8 -Xlint:-options -d stubs || fail "the stand-ins do not compile"
+compile classes "$coroutines:stubs" "$port/src/main/java/dev/wisp/Native.java" "$port"/src/main/kotlin/dev/wisp/*.kt
+javac --release 8 -Xlint:-options -cp classes -d classes "$port/src/main/java/dev/wisp/Native.java" || fail "Native.java does not compile"
+compile app "$coroutines:stubs:$work/classes" -Xfriend-paths="$work/classes" "$tests/stubs/androidx/work/Work.kt" \
+  "$port"/example/src/main/kotlin/dev/wisp/example/*.kt "$tests"/*.kt
+
+# Run by Java, which looks at every call of JNI. What it finds it prints, and goes on.
+model=$root/models/cafe.wisp history=tea-mint,bagel-lentil
+mkdir data
+"$wisp" synth --out data/log.db --population device --users 300 --seed 7 >/dev/null || fail "wisp synth"
+echo tea-mint >gone.txt
+"$wisp" catalogue retire --model "$model" --items gone.txt --out data/newer.wisp >/dev/null || fail "wisp catalogue retire"
+"$wisp" recommend --model "$model" --history $history --count 5 >expected || fail "wisp recommend"
+export LD_LIBRARY_PATH=$build
+drive() {  # OPTIONS... -- ARGUMENTS: the test program
+  local options=()
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  rm -rf cases && mkdir cases
+  java -Xcheck:jni "${options[@]}" --add-opens java.base/java.io=ALL-UNNAMED -Djava.library.path=jni \
+    -cp "classes:app:stubs:$jars/kotlin-stdlib.jar:$coroutines:$jars/atomicfu.jar" dev.wisp.MainKt "$model" data/log.db cases "${@:2}" >out 2>&1
+  local code=$?
+  grep -E 'WARNING|FATAL|exceeds capacity' out && fail "Java's checks of JNI found something"
+  [ $code -eq 0 ] || fail "the test program exited $code: $(head -c 4000 out)"
+  tail -n 1 out
+}
+drive -- $history expected
+(ulimit -v 6000000 && drive -Xmx128m -XX:ReservedCodeCacheSize=64m -XX:CompressedClassSpaceSize=64m -XX:MaxMetaspaceSize=128m -- && [ "$failures" -eq 0 ]) ||
+  fail "out of memory is not an error of Java"
+finish

@@ -1,0 +1,117 @@
+package dev.wisp
+
+import java.io.File
+import java.io.IOException
+import javax.crypto.KeyGenerator
+import javax.crypto.SecretKey
+
+/** Keys as the device's store has them: what is deleted is gone. */
+class MemoryKeys : KeyRing {
+    val keys = HashMap<String, SecretKey>()
+    var failing: String? = null // the call that fails, as a process that ends there
+
+    override fun create(alias: String): SecretKey {
+        if (failing == "create") throw IOException("no key")
+        return KeyGenerator.getInstance("AES").apply { init(256) }.generateKey().also { keys[alias] = it }
+    }
+
+    override fun find(alias: String): SecretKey? = keys[alias]
+
+    override fun delete(alias: String) {
+        if (failing == "delete") throw IOException("not deleted")
+        keys.remove(alias)
+    }
+
+    override fun aliases(): List<String> = keys.keys.toList()
+}
+
+fun anchorCases(t: Cases) {
+    val one = byteArrayOf(1, 2, 3)
+    val two = byteArrayOf(4)
+    fun text(anchor: Anchor) = anchor.read().joinToString()
+    t.case("an anchor gives what was written last, and one key is left") {
+        val ring = MemoryKeys()
+        val file = File(t.folder(), "a")
+        same(text(SealedAnchor(file, ring)), "")
+        SealedAnchor(file, ring).write(one)
+        same(text(SealedAnchor(file, ring)), "1, 2, 3")
+        SealedAnchor(file, ring).write(two)
+        same(text(SealedAnchor(file, ring)), "4")
+        same(ring.keys.size, 1)
+    }
+    t.case("an old copy of the file, another's, a changed and a removed one are refused") {
+        val ring = MemoryKeys()
+        val file = File(t.folder(), "a")
+        val anchor = SealedAnchor(file, ring).apply { write(one) }
+        val old = file.readBytes()
+        anchor.write(two)
+        val now = file.readBytes()
+        fun refusal(bytes: ByteArray?): String {
+            if (bytes == null) file.delete() else file.writeBytes(bytes)
+            return thrown<IOException> { anchor.read() }.message.orEmpty()
+        }
+        holds("old copy" in refusal(old)) { "an old copy is read" }
+        for (i in now.indices) holds("damaged" in refusal(now.clone().apply { this[i] = (this[i] + 1).toByte() }) || i in 1..8) { "byte $i" }
+        holds("damaged" in refusal(now.copyOf(now.size - 1))) { "a shorter one is read" }
+        holds("damaged" in refusal(ByteArray(0))) { "an empty one is read" }
+        holds("removed" in refusal(null)) { "a removed one is as none" }
+    }
+    t.case("a write that ends anywhere leaves the value before or the new one") {
+        for (failing in listOf("create", "delete", "move")) {
+            val ring = MemoryKeys()
+            val file = File(t.folder(), "a")
+            val anchor = SealedAnchor(file, ring)
+            fun fails(bytes: ByteArray) {
+                val blocker = File(file.path + ".next")
+                if (failing == "move") blocker.mkdir() else ring.failing = failing
+                thrown<IOException> { anchor.write(bytes) }
+                ring.failing = null
+                blocker.delete()
+            }
+            fails(one)
+            same(text(anchor), if (failing == "delete") "1, 2, 3" else "")
+            anchor.write(one)
+            fails(two)
+            same(text(anchor), if (failing == "delete") "4" else "1, 2, 3")
+            anchor.write(two)
+            same(text(anchor), "4")
+            same(ring.keys.size, 1)
+        }
+    }
+    t.case("a ledger that was put back is refused, alone and with its anchor's file") {
+        val folder = t.folder()
+        val options = t.options(folder).copy(epsilon = 1.0, epochs = 1.0)
+        val file = File(folder, "log.anchor")
+        val anchor = SealedAnchor(file, MemoryKeys())
+        personaliseBlocking(options, anchor)
+        val ledger = File(options.ledger)
+        val before = ledger.readBytes() to file.readBytes()
+        personaliseBlocking(options, anchor)
+        Life.statement(options.ledger, 1e-4, anchor)
+        ledger.writeBytes(before.first)
+        refused(WispException.Code.PRIVACY_REFUSED, "anchor") { personaliseBlocking(options, anchor) }
+        refused(WispException.Code.PRIVACY_REFUSED, "anchor") { Life.statement(options.ledger, 1e-4, anchor) }
+        file.writeBytes(before.second)
+        holds("old copy" in thrown<IOException> { personaliseBlocking(options, anchor) }.message.orEmpty()) { "both are taken" }
+    }
+    t.case("an anchor for a ledger that has charges begins only when it is told to") {
+        val options = t.options(t.folder()).copy(epsilon = 1.0, epochs = 1.0)
+        personaliseBlocking(options)
+        val ring = MemoryKeys()
+        val file = File(t.folder(), "a")
+        refused(WispException.Code.PRIVACY_REFUSED, "anchor") { personaliseBlocking(options, SealedAnchor(file, ring)) }
+        personaliseBlocking(options, SealedAnchor(file, ring, begin = true))
+        Life.budget(options.ledger, 1e-4, SealedAnchor(file, ring))
+    }
+    t.case("anchors that misbehave are exceptions") {
+        val options = t.options(t.folder())
+        fun anchor(read: () -> ByteArray, write: () -> Unit = {}) = object : Anchor {
+            override fun read(): ByteArray = read()
+            override fun write(bytes: ByteArray) = write()
+        }
+        same(thrown<IOException> { personaliseBlocking(options, anchor({ throw IOException("locked") })) }.message, "locked")
+        same(thrown<IOException> { personaliseBlocking(options, anchor({ ByteArray(0) }, { throw IOException("full") })) }.message, "full")
+        refused(WispException.Code.INVALID_DATA, "65 bytes") { personaliseBlocking(options, anchor({ ByteArray(65) })) }
+        refused(WispException.Code.INVALID_DATA, "anchor") { personaliseBlocking(options, anchor({ ByteArray(64) { 9 } })) }
+    }
+}

@@ -1,0 +1,98 @@
+package dev.wisp
+
+import android.content.res.AssetManager
+import java.io.File
+import java.io.RandomAccessFile
+import java.nio.ByteBuffer
+import java.nio.channels.FileChannel
+import java.util.concurrent.atomic.AtomicInteger
+import kotlin.concurrent.thread
+
+/** Lines of the program, "1. Mint Tea 7.022": what every way to open the model must give. */
+fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
+    fun lines(model: Recommender): List<String> =
+        model.recommend(history, expected.size).mapIndexed { i, r -> "${i + 1}. ${r.name} ${String.format("%.3f", r.score)}" }
+
+    t.case("a file gives the program's list") { Recommender.open(t.model).use { same(lines(it), expected) } }
+    t.case("a mapped buffer is read where it lies, and any other is copied") {
+        RandomAccessFile(t.model, "r").use { file ->
+            val mapped = file.channel.map(FileChannel.MapMode.READ_ONLY, 0, file.length())
+            Recommender.open(mapped).use { same(lines(it), expected) }
+        }
+        val bytes = t.model.readBytes()
+        Recommender.open(ByteBuffer.wrap(bytes)).use { same(lines(it), expected) }
+        for (shift in listOf(0, 1, 63)) {
+            val direct = ByteBuffer.allocateDirect(bytes.size + shift).apply { position(shift) }
+            direct.put(bytes).position(shift)
+            val model = Recommender.open(direct)
+            if (shift > 0) repeat(4) { System.gc() }
+            model.use { same(lines(it), expected) }
+            same(direct.position(), shift)
+        }
+    }
+    t.case("an asset is opened where it lies in the package") {
+        val folder = t.folder()
+        for (offset in listOf(0, 4, 4096)) {
+            val name = "cafe$offset.wisp"
+            File(folder, "$name.$offset").writeBytes(ByteArray(offset) { 7 } + t.model.readBytes())
+            Recommender.open(AssetManager(folder), name).use { same(lines(it), expected) }
+        }
+        refused(WispException.Code.IO, "noCompress") { Recommender.open(AssetManager(folder), "none.wisp") }
+    }
+    t.case("keys, names and indices agree") {
+        Recommender.open(t.model).use { model ->
+            val item = model.find("tea-mint")!!
+            same(model.key(item), "tea-mint")
+            same(model.name(-1) + model.key(Int.MAX_VALUE), "")
+            same(model.find("no such key"), null)
+            same(model.info.numItems, 480)
+        }
+    }
+    t.case("excluded, candidates, seen, a newcomer and a count above all") {
+        Recommender.open(t.model).use { model ->
+            val past = history.map { model.find(it)!! }.toIntArray()
+            val best = model.recommend(past, 3)
+            val others = model.recommend(past, 3, excluded = intArrayOf(best[0].item))
+            same(others[0], best[1])
+            same(model.recommend(past, 3, candidates = IntArray(0)).size, 0)
+            same(model.recommend(past, 3, candidates = intArrayOf(best[2].item)).single().item, best[2].item)
+            same(model.recommend(past, Int.MAX_VALUE).size, 480 - past.distinct().size)
+            same(model.recommend(past, Int.MAX_VALUE, allowSeen = true).size, 480)
+            same(model.recommend(IntArray(0), 5).size, 5)
+            same(model.recommend(past, 0).size, 0)
+        }
+    }
+    t.case("int8, threads and an exact ceiling on memory") {
+        Recommender.open(t.model, OpenOptions(backend = Backend.INT8)).use { same(lines(it).size, expected.size) }
+        Recommender.open(t.model, OpenOptions(threads = 2)).use { same(lines(it), expected) }
+        val needed = Recommender.planMemory(t.model)
+        Recommender.open(t.model, OpenOptions(maxBytes = needed)).close()
+        refused(WispException.Code.INVALID_ARGUMENT, "$needed") { Recommender.open(t.model, OpenOptions(maxBytes = needed - 1)) }
+    }
+    t.case("closing while other threads recommend is safe, and ends them with a sentence") {
+        repeat(30) {
+            val model = Recommender.open(t.model)
+            val lists = AtomicInteger()
+            val ends = List(3) {
+                val end = arrayOfNulls<Throwable>(1)
+                end to thread {
+                    end[0] = thrown<IllegalStateException> { while (true) same(lines(model), expected).also { lists.incrementAndGet() } }
+                }
+            }
+            while (lists.get() < 5) Thread.yield()
+            model.close()
+            ends.forEach { (end, thread) ->
+                thread.join()
+                holds("closed" in end[0]?.message.orEmpty()) { "a thread ended with ${end[0]}" }
+            }
+            model.close()
+        }
+    }
+    t.case("a thousand models one after the other, and lists of a hundred thousand names") {
+        repeat(1000) { Recommender.open(t.model, OpenOptions(verify = false)).use { model -> model.recommend(intArrayOf(1), 20) } }
+        Recommender.open(t.model).use { model ->
+            val many = IntArray(100_000) { it % 480 }
+            same(model.withHandle { Native.names(it, many) }.last(), model.name(many.last()))
+        }
+    }
+}

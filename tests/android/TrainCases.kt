@@ -1,0 +1,157 @@
+package dev.wisp
+
+import android.content.res.AssetManager
+import dev.wisp.example.Cafe
+import kotlinx.coroutines.CancellationException
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.GlobalScope
+import kotlinx.coroutines.async
+import kotlinx.coroutines.runBlocking
+import java.io.File
+import kotlin.concurrent.thread
+
+/** The shortest real run: two epochs over the log. */
+fun Cases.options(folder: File, checkpointed: Boolean = false) = PersonaliseOptions(
+    model = model.path,
+    log = log.path,
+    output = File(folder, "mine.wisp").path,
+    ledger = File(folder, "log.ledger").path,
+    epsilon = 3.0,
+    delta = 1e-4,
+    numUsersPublic = 300,
+    unit = PrivacyUnit.USER,
+    budgetEpsilon = 8.0,
+    epochs = 2.0,
+    threads = 1,
+    checkpoint = if (checkpointed) File(folder, "run.checkpoint").path else null,
+    checkpointEvery = if (checkpointed) 1 else 0
+)
+
+fun trainCases(t: Cases) {
+    t.case("a run writes a model, says what it cost, and calls back on the thread that works") {
+        val options = t.options(t.folder())
+        val seen = ArrayList<Progress>()
+        val threads = HashSet<Thread>()
+        val result = runBlocking { personalise(options) { seen += it; threads += Thread.currentThread() } }
+        same(seen.map { it.step }, (1..result.steps).toList())
+        same(threads.size, 1)
+        holds(result.epsilon > 2 && result.epsilon <= 3) { "epsilon is ${result.epsilon}" }
+        same(result.numRecords, 300L)
+        Recommender.open(File(options.output)).use { same(it.info.numProvenance > 0, true) }
+        holds(personaliseMemory(options) > 100_000) { "no memory" }
+        val budget = Life.budget(options.ledger, 1e-4)
+        same(budget.epsilonLimit, 8.0)
+        holds(budget.epsilonStated >= result.epsilon) { "the ledger has ${budget.epsilonStated}, the run ${result.epsilon}" }
+        holds("epsilon" in Life.statement(options.ledger, 1e-4)) { "no statement" }
+        holds(Life.statement(options.ledger, 1e-4, json = true).startsWith("{")) { "no JSON" }
+        holds(Life.evaluate(options.output, options.log).numUsers == 300L) { "no quality" }
+    }
+    t.case("a recommender answers on other threads while a run trains") {
+        val options = t.options(t.folder())
+        Recommender.open(t.model).use { model ->
+            val before = model.recommend(intArrayOf(12, 7, 31), 10)
+            var lists = 0
+            var running = true
+            val other = thread {
+                while (running) {
+                    same(model.recommend(intArrayOf(12, 7, 31), 10), before)
+                    ++lists
+                }
+            }
+            personaliseBlocking(options)
+            running = false
+            other.join()
+            holds(lists > 10) { "only $lists lists" }
+        }
+    }
+    cancelCases(t)
+    ledgerCases(t)
+    lifeCases(t)
+}
+
+private fun cancelCases(t: Cases) {
+    t.case("false of the callback stops the run, and the next call goes on from its checkpoint") {
+        val options = t.options(t.folder(), checkpointed = true)
+        refused(WispException.Code.CANCELLED, "") { personaliseBlocking(options) { it.step < 3 } }
+        holds(!File(options.output).exists()) { "a model was written" }
+        val result = personaliseBlocking(options)
+        same(result.resumedFrom, 3L)
+        holds(File(options.output).exists() && !File(options.checkpoint!!).exists()) { "no model, or a checkpoint that stayed" }
+    }
+    t.case("cancelling the coroutine stops the run after its step, and it goes on later") {
+        val options = t.options(t.folder(), checkpointed = true)
+        runBlocking {
+            lateinit var stop: () -> Unit
+            var last = 0L
+            val run = GlobalScope.async(Dispatchers.Default) { personalise(options) { last = it.step; if (it.step == 2L) stop() } }
+            stop = { run.cancel() }
+            thrown<CancellationException> { run.await() }
+            same(last, 2L)
+            same(personalise(options).resumedFrom, 2L)
+        }
+    }
+    t.case("what a callback throws ends the run, and comes out of it") {
+        val options = t.options(t.folder())
+        same(thrown<IllegalStateException> { personaliseBlocking(options) { throw IllegalStateException("mine") } }.message, "mine")
+        same(thrown<IllegalStateException> { runBlocking { personalise(options) { throw IllegalStateException("mine") } } }.message, "mine")
+        holds(!File(options.output).exists()) { "a model was written" }
+    }
+}
+
+private fun ledgerCases(t: Cases) {
+    t.case("a budget that is used up refuses the next run, with numbers") {
+        val options = t.options(t.folder()).copy(budgetEpsilon = 3.5)
+        personaliseBlocking(options)
+        refused(WispException.Code.PRIVACY_REFUSED, "3.5") { personaliseBlocking(options) }
+    }
+    t.case("options that the library refuses are exceptions with its sentence") {
+        val options = t.options(t.folder())
+        refused(WispException.Code.INVALID_ARGUMENT, "epsilon") { personaliseBlocking(options.copy(epsilon = 0.0)) }
+        refused(WispException.Code.INVALID_ARGUMENT, "session gap is 0") { personaliseBlocking(options.copy(unit = PrivacyUnit.SESSION)) }
+        refused(WispException.Code.INVALID_ARGUMENT, "numUsersPublic is -1") { personaliseBlocking(options.copy(numUsersPublic = -1)) }
+        refused(WispException.Code.IO, "none.db") { personaliseBlocking(options.copy(log = File(t.folder(), "none.db").path)) }
+        refused(WispException.Code.IO, "no.ledger") { Life.statement(File(t.folder(), "no.ledger").path, 1e-4) }
+        holds(!File(options.ledger).exists()) { "something was charged" }
+    }
+}
+
+private fun lifeCases(t: Cases) {
+    t.case("the example's app lives nights: planned, cancelled, gone on with, stated, with an anchor") {
+        val folder = t.folder()
+        val assets = t.folder()
+        File(assets, "cafe.wisp.64").writeBytes(ByteArray(64) + t.model.readBytes())
+        t.log.copyTo(File(folder, "log.db"))
+        val cafe = Cafe(AssetManager(assets), folder, SealedAnchor(File(folder, "log.anchor"), MemoryKeys()))
+        cafe.ordered("anna", "tea-mint", 1_795_000_000)
+        same(cafe.list("anna", 5).size, 5)
+        runBlocking {
+            val night = GlobalScope.async(Dispatchers.Default) {
+                cafe.night { if (it.step == 1L) throw CancellationException("the charger was pulled out") }
+            }
+            thrown<CancellationException> { night.await() }
+            val first = cafe.night()
+            holds(first.steps > 0 && first.runsLeft < 365) { "${first.steps} steps, ${first.runsLeft} nights left" }
+            same(first.served == Served.BASE || first.changed, true)
+        }
+        holds("epsilon" in cafe.statement()) { "no statement" }
+        same(cafe.list("anna", 5).size, 5)
+    }
+    t.case("a night that may not hold its memory is refused before it is charged, and says sentences") {
+        val folder = t.folder()
+        val options = NightOptions(t.model.path, t.log.path, File(folder, "mine.wisp").path, File(folder, "log.ledger").path)
+        val plan = PlanOptions(t.model.path, options.ledger, "a log", 4.0, 1e-4, 300, 10, PrivacyUnit.USER)
+        holds(Life.plan(plan.copy(dryRun = true)).bytes > 100_000 && !File(options.ledger).exists()) { "a dry run wrote" }
+        same(Life.plan(plan).runs, 10)
+        runBlocking {
+            refused(WispException.Code.INVALID_ARGUMENT, "bytes") { night(options.copy(maxBytes = 1000)) }
+            val sentences = ArrayList<String>()
+            Life.night(options, onSentence = { _, sentence -> sentences += sentence })
+            holds(sentences.isNotEmpty()) { "a night said nothing" }
+        }
+        val newer = File(t.log.absoluteFile.parentFile, "newer.wisp")
+        same(Life.rebase(t.model.path, newer.path, options.output).sharedItems, 480)
+        refused(WispException.Code.INVALID_ARGUMENT, "nothing is to be carried") { Life.rebase(newer.path, newer.path, options.output) }
+    }
+}
+
+private suspend fun night(options: NightOptions) = Life.night(options)

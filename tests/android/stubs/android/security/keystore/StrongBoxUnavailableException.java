@@ -1,0 +1,5 @@
+package android.security.keystore;
+
+import java.security.ProviderException;
+
+public class StrongBoxUnavailableException extends ProviderException {}

@@ -1,0 +1,7 @@
+package android.view;
+
+import android.content.Context;
+
+public class View {
+  public View(Context context) {}
+}

@@ -1,0 +1,3 @@
+package android.widget;
+
+public interface ListAdapter {}
