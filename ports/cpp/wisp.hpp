@@ -64,8 +64,7 @@ Struct Read(Function* function, Arguments... arguments) {  // what a function of
   return filled;
 }
 
-// A text for C, which would end at a zero within.
-inline const char* Terminated(const std::string& text) {
+inline const char* Terminated(const std::string& text) {  // a text for C, which would end at a zero within
   if (text.find('\0') != text.npos) throw Error(WISP_INVALID_ARGUMENT, "a text has a zero byte; none is allowed");
   return text.c_str();
 }
@@ -235,7 +234,7 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
 class Log : public internal::Handle<wisp_log, wisp_log_close> {  // what happens on the device
  public:
   using Handle::Handle;
-  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }  // makes it
+  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }  // or makes it
   void Append(std::span<const wisp_event> events) {  // all of them or none
     internal::Check(wisp_log_append_all, get(), events.data(), events.size());
   }
@@ -278,9 +277,11 @@ inline wisp_plan PlanLife(const wisp_plan_options& options) {  // a plan, once, 
 inline wisp_night_result PersonaliseNight(const wisp_night_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise_night, options, std::move(progress));
 }
-inline wisp_budget Budget(const std::string& ledger, double delta, const wisp_anchor* anchor = nullptr) {  // the rest
+// What is left of the ledger's limit and plan, at `delta` where it has no limit.
+inline wisp_budget Budget(const std::string& ledger, double delta, const wisp_anchor* anchor = nullptr) {
   return internal::Read<wisp_budget>(wisp_budget_read, internal::Terminated(ledger), anchor, delta);
 }
+// What everything in the ledger may cost, at `delta`, in words or as JSON.
 inline std::string Statement(const std::string& ledger, double delta, wisp_statement_format format = {},
                              const wisp_anchor* anchor = nullptr) {
   std::string text;

@@ -16,11 +16,13 @@ SECTION = re.compile(r"^(?:/\*|//) -{4} (.*?) -+(?: \*/)?$")
 RULE = re.compile(r"^ \* -{4} .* -+(?: \*/)?$")  # within the comment of a file
 EXAMPLE = re.compile(r"^( \*|//)   (?=[^ -])")  # within any comment
 NO_DOCUMENTATION = re.compile(r"^\s*#(?!define)|^}  // namespace|// NOLINT|^ \*")
+BODY = re.compile(r"\)(?: const)?(?: noexcept)? \{(?:\s*//.*)?$")  # opens that of a function
 # Lines that need no comment of their own, and openings of a struct or function with its comment behind the brace.
 RULES = (
     (re.compile(r"^(  size_t size;)$"), r"\1 /**< Set by #WISP_INIT. */"),
     (re.compile(r"^(  u?int\d+_t not_read\w*;)(?: /\*.*)?$"), r"\1 /**< Room, not read. */"),
     (re.compile(r"^(  void\* (?:user_|run_tasks_)?data;)$"), r"\1 /**< Given to the callback above. */"),
+    (re.compile(r"^(enum \{ \w+ = \w+) \}; /\* (.*) \*/$"), r"\1 /**< \2 */ };"),
     (re.compile(r"^(\s*\w[^;]*\{)\s+(?:/\*|//) (?!NOLINT)(.*?)(?: \*/)?$"), r"/** \2 */ \1"),
     (re.compile(r"^(\s*)/\* "), r"\1/** "),
     (re.compile(r"^(\s*)//(?= |$)"), r"\1///"),
@@ -60,7 +62,7 @@ def comment_text(line, before):
 
 def filtered(lines):
     head_ends = next((i for i, line in enumerate(lines) if line.startswith("#")), len(lines)) - 1
-    above = ""
+    above, open_braces = "", 0
     for number, line in enumerate(lines):
         line = EXAMPLE.sub(r"\1       ", line)
         section = SECTION.match(line)
@@ -68,7 +70,11 @@ def filtered(lines):
             line = f"/** @name {section[1]} */"
         elif RULE.match(line):
             line = " */" if line.endswith("*/") else " *"
+        elif open_braces > 0:
+            open_braces += line.count("{") - line.count("}")
         elif not NO_DOCUMENTATION.search(line):
+            if BODY.search(line):
+                open_braces = line.count("{") - line.count("}")
             line = re.sub(r"; NOLINT\(.*\)$", "", line)
             line, above = apart(line, above), comment_text(line, above)
         if number == head_ends:
