@@ -24,9 +24,3 @@ cpp_runs() {
   [ "$2" = wisp ] && arguments+=("$work/log.db" "$work/life")
   expect 0 "" "$1" "${arguments[@]}"
 }
-
-# snippets PAGE LANGUAGE NAME: each block of that language as NAME_1.cc, NAME_2.cc, ...
-snippets() {
-  awk -v language="$2" -v name="$3" '$0 == "```" language { on = 1; file = name "_" ++count ".cc"; next }
-    /^```$/ { on = 0 } on { print >file } END { exit count == 0 }' "$1" || fail "${1#"$root/"} has no $2"
-}

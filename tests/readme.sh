@@ -9,7 +9,8 @@
 mkdir -p checkout/build
 ln -s "$root/ports" "$root/models" checkout
 ln -s "$build" checkout/build/release
-awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/README.md" >checkout/main.c
+program() { "$root/tools/site/snippets.py" "$root/$1" c "${@:2}"; }
+program README.md >checkout/main.c || fail "the README has no program in C"
 cc -std=c11 -Wall -Wextra -Werror -I"$build/include" checkout/main.c -o readme -L"$build" -lwisp -Wl,-rpath,"$build" \
   2>err || fail "the README's example: $(head -c 300 err)"
 cp log.db checkout/log.db
@@ -26,7 +27,7 @@ cp -r "$root/models" a/models
 expect 0 "" sh -c 'cd a && ../checkout/main'
 
 # The guide's: 40 lines, from a folder with the shipped model alone; then with a log of many guests.
-awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$root/docs/guide.md" >guide.c
+program docs/guide.md "In C" >guide.c || fail "the guide has no program in C"
 [ "$(grep -c . guide.c)" -le 40 ] || fail "the guide's program has $(grep -c . guide.c) lines, not 40"
 cc -std=c11 -Wall -Wextra -Werror -I"$build/include" guide.c -o guide -L"$build" -lwisp -Wl,-rpath,"$build" 2>err ||
   fail "the guide's example: $(head -c 300 err)"

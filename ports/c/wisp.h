@@ -39,7 +39,7 @@ extern "C" {
 #if defined(_WIN32)
 #define WISP_API __declspec(dllexport)
 #else
-#define WISP_API __attribute__((visibility("default")))
+#define WISP_API __attribute__((visibility("default"))) /* what the library shows */
 #endif
 
 #ifdef __cplusplus
@@ -47,10 +47,11 @@ extern "C" {
 /* In C++ too any number may be passed, and is refused if not listed. Four bytes, as in C. */
 #define WISP_ENUM_TYPE : int32_t
 #else
-#define WISP_INIT(type) ((type){.size = sizeof(type)})
-#define WISP_ENUM_TYPE
+#define WISP_INIT(type) ((type){.size = sizeof(type)}) /* a struct with its size set; the rest is zero */
+#define WISP_ENUM_TYPE                                 /* the type of an enum; in C it needs none */
 #endif
 
+/* How a call ended. */
 typedef enum wisp_code WISP_ENUM_TYPE {
   WISP_OK = 0,
   WISP_INTERNAL = 1,         /* out of memory, or a defect of the library */
@@ -62,9 +63,9 @@ typedef enum wisp_code WISP_ENUM_TYPE {
   WISP_CANCELLED = 7         /* the progress callback asked to stop */
 } wisp_code;
 
-typedef struct wisp_error {
-  wisp_code code;
-  char message[1024]; /* cut at a character boundary if longer */
+typedef struct wisp_error { /* why a call failed */
+  wisp_code code;           /* what the call returned as well */
+  char message[1024];       /* cut at a character boundary if longer */
 } wisp_error;
 
 /* "0.1.0". Never NULL. */
@@ -72,13 +73,14 @@ WISP_API const char* wisp_version(void);
 
 /* ---- Model ------------------------------------------------------------------------------------------------------ */
 
-typedef struct wisp_model wisp_model;
+typedef struct wisp_model wisp_model; /* an open model */
 
 /* Maps the file read-only and checks it, its weights included: one reading of the file (wisp_verify has other choices).
  * The file must not be changed in place while open (replacing it is fine). */
 WISP_API wisp_code wisp_model_open(const char* path, wisp_model** model, wisp_error* error);
-WISP_API void wisp_model_close(wisp_model* model);
+WISP_API void wisp_model_close(wisp_model* model); /* what it gave is no longer valid */
 
+/* What computes on the processor. */
 typedef enum wisp_backend WISP_ENUM_TYPE {
   WISP_BACKEND_SIMD = 0,    /* our own kernels in float, the fastest set that the processor has; the default */
   WISP_BACKEND_XNNPACK = 1, /* linear layers through XNNPACK; not in every build, and not for wisp_recommend_batch */
@@ -101,7 +103,7 @@ typedef enum wisp_verify WISP_ENUM_TYPE {
  * place. Belongs to the app, which keeps it from one start to the next (with its settings, say); zeros at first.
  * Damage that leaves the file's time as it is stays unseen. */
 typedef struct wisp_verified {
-  uint64_t words[4];
+  uint64_t words[4]; /* for the library alone */
 } wisp_verified;
 
 /* One task of the library, for a thread of the app: task(task_data, i). */
@@ -116,18 +118,17 @@ typedef struct wisp_device {
   size_t size;
   const char* name;   /* "cuda": an NVIDIA GPU, the first that the driver shows; "cpu" */
   const char* module; /* file of its kernels; NULL: libwisp_cuda.so beside this library, or where the system looks */
-  /* of its memory that this process may take, in all calls together: the last number counts. 0: as before, at first all
-   * there is */
+  /* of its memory that this process may take, in all calls: the last number counts. 0: as before, at first all */
   uint64_t max_bytes;
   /* what its matrix products multiply; NULL: "float32". "tf32", and to recommend also "float16", "bfloat16" and
    * "int8", are faster and slightly off (docs/cuda.md, "arithmetic") */
   const char* arithmetic;
 } wisp_device;
 
-typedef struct wisp_open_options {
+typedef struct wisp_open_options { /* how a model is opened */
   size_t size;
-  wisp_backend backend;
-  wisp_verify verify;
+  wisp_backend backend; /* what computes */
+  wisp_verify verify;   /* whether weights are looked at */
   /* WISP_VERIFY_ONCE: required, read, and filled once the file was found whole; otherwise not read */
   wisp_verified* verified;
   /* an adapter that was trained beside the model (wisp_personalise with adapter_rank); NULL: none */
@@ -159,10 +160,10 @@ typedef struct wisp_model_memory {
   uint64_t file_bytes;           /* mapped: clean pages that the system shares and may drop */
   uint64_t activation_bytes;     /* one history, with its keys and values; and of each thread beside the caller's */
   uint64_t packed_weights_bytes; /* matrices and output table in the order in which products read them */
-  uint64_t score_bytes;
-  uint64_t name_bytes;     /* the items' keys and names */
-  uint64_t total_bytes;    /* of all but the file */
-  uint64_t device_bytes;   /* of these, in a device's memory, the file's weights among them; 0 without a device */
+  uint64_t score_bytes;          /* of lists of results */
+  uint64_t name_bytes;           /* the items' keys and names */
+  uint64_t total_bytes;          /* of all but the file */
+  uint64_t device_bytes;         /* of these, in a device's memory, the file's weights among them; 0 without a device */
   uint64_t newcomer_bytes; /* beside these, while a first history of none is answered; 4 bytes an item of it stay */
 } wisp_model_memory;
 
@@ -175,25 +176,25 @@ WISP_API wisp_code wisp_model_plan_memory_with(const char* path, const wisp_open
 
 /* 1: on wisp_open_options.device; 0: on the processor. */
 WISP_API int32_t wisp_model_on_device(const wisp_model* model);
-WISP_API size_t wisp_model_num_items(const wisp_model* model);
+WISP_API size_t wisp_model_num_items(const wisp_model* model); /* retired ones included */
 /* The item's index, or -1 if the model does not know the key. */
 WISP_API int32_t wisp_model_find_item(const wisp_model* model, const char* key);
 /* "" if the model carries none, or for an index out of range. Valid until the model is closed. */
 WISP_API const char* wisp_model_item_key(const wisp_model* model, int32_t item);
-WISP_API const char* wisp_model_item_name(const wisp_model* model, int32_t item);
+WISP_API const char* wisp_model_item_name(const wisp_model* model, int32_t item); /* the same, for people */
 
-typedef struct wisp_recommendation {
-  int32_t item;
-  float score; /* comparable within one call only */
+typedef struct wisp_recommendation { /* one line of a list */
+  int32_t item;                      /* its index */
+  float score;                       /* comparable within one call only */
 } wisp_recommendation;
 
-typedef struct wisp_recommend_options {
+typedef struct wisp_recommend_options { /* what may be recommended */
   size_t size;
-  const int32_t* excluded; /* never recommended */
-  size_t num_excluded;
+  const int32_t* excluded;   /* never recommended */
+  size_t num_excluded;       /* of `excluded` */
   const int32_t* candidates; /* if given, only these are considered: not NULL with num_candidates 0 is nothing at all */
-  size_t num_candidates;
-  int32_t allow_seen; /* 1: items of the history may come back */
+  size_t num_candidates;     /* of `candidates` */
+  int32_t allow_seen;        /* 1: items of the history may come back */
 } wisp_recommend_options;
 
 /* Writes the best `*count` items after `history` (oldest first) to `out`, best first, and their number, which may be
@@ -203,7 +204,7 @@ WISP_API wisp_code wisp_recommend(wisp_model* model, const int32_t* history, siz
                                   const wisp_recommend_options* options, wisp_recommendation* out, size_t* count,
                                   wisp_error* error);
 
-typedef struct wisp_batch_options {
+typedef struct wisp_batch_options { /* how a batch is computed */
   size_t size;
   uint32_t num_threads;     /* at most 1024, and no more are made than there are histories; 0: min(4, processors) */
   wisp_run_tasks run_tasks; /* if given, the library creates no thread */
@@ -229,7 +230,7 @@ WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const*
  * allowed. One anchor for each ledger. */
 enum { WISP_ANCHOR_BYTES = 64 }; /* the most that is kept */
 
-typedef struct wisp_anchor {
+typedef struct wisp_anchor { /* callbacks of the app that keep it */
   size_t size;
   /* Copies what was written last to `bytes`, which has room for `capacity`, and its length to `*length`: 0 where
    * nothing was. Called before each charge at least. Returns 0; anything else is WISP_IO. */
@@ -238,8 +239,7 @@ typedef struct wisp_anchor {
    * charge, limit and plan. Returns 0; anything else is WISP_IO, and what was charged stays charged. */
   int (*write)(void* user_data, const uint8_t* bytes, size_t length);
   void* user_data;
-  /* 1: there may be no anchor yet though something was charged, which is refused otherwise: for the first time, then
-   * 0 */
+  /* 1: there may be no anchor yet though something was charged, else refused: for the first time, then 0 */
   int32_t begin;
   int32_t not_read;
 } wisp_anchor;
@@ -247,8 +247,7 @@ typedef struct wisp_anchor {
 /* ---- Recommending privately (in libwisp alone) ------------------------------------------------------------------ */
 
 /* What is protected as a whole: one record is all events of one unit, and nothing of another. wisp_personalise makes
- * the records; a person's part in each is one clipped gradient. On one person's device read docs/one-person.md
- * first. */
+ * the records; a person's part in each is one clipped gradient. On one person's device: docs/one-person.md. */
 typedef enum wisp_unit WISP_ENUM_TYPE {
   WISP_UNIT_USER = 1, /* everything one user of the log did */
   /* events of one user without a pause longer than session_gap: one session, not the person */
@@ -265,22 +264,22 @@ typedef enum wisp_unit WISP_ENUM_TYPE {
  * charged and no ledger is needed. */
 typedef struct wisp_private_recommender wisp_private_recommender;
 
+/* How draws are made private. */
 typedef enum wisp_decoding WISP_ENUM_TYPE {
   WISP_DECODING_DEFAULT = 0, /* anchored if there is a base model, else mixed */
   WISP_DECODING_MIXED = 1,   /* the model with probability lambda, else uniform */
   WISP_DECODING_ANCHORED = 2 /* the base model, moved by the fine-tuned one by at most `clip` logits */
 } wisp_decoding;
 
-typedef struct wisp_private_options {
+typedef struct wisp_private_options { /* how items are drawn, and what that may cost */
   size_t size;
-  wisp_decoding decoding;
+  wisp_decoding decoding; /* mixed or anchored */
   /* of the data the model learned from, by name; required where draws are charged; made if absent */
   const char* ledger_path;
   wisp_model* base_model; /* the public model, as shipped, with the same items; must stay open; may be NULL if mixed */
-  /* Labels of data sets in the models' provenance that are public: the app's word. The base model must be free under
-   * it. */
+  /* Data sets of the models' provenance that are public, by label: the app's word. The base must be free under it. */
   const char* const* public_datasets;
-  size_t num_public_datasets;
+  size_t num_public_datasets; /* of `public_datasets` */
   /* Exactly one of the next four where draws are charged. */
   double lambda;           /* mixed: above 0 and below 1 */
   double clip;             /* anchored: above 0 */
@@ -318,7 +317,7 @@ typedef struct wisp_private_options {
  * or a base, that was not opened with the default backend. */
 WISP_API wisp_code wisp_private_recommender_open(wisp_model* model, const wisp_private_options* options,
                                                  wisp_private_recommender** recommender, wisp_error* error);
-WISP_API void wisp_private_recommender_close(wisp_private_recommender* recommender);
+WISP_API void wisp_private_recommender_close(wisp_private_recommender* recommender); /* before its models */
 /* 1: draws are free; 0: they are charged. */
 WISP_API int32_t wisp_private_recommender_is_free(const wisp_private_recommender* recommender);
 
@@ -330,19 +329,18 @@ WISP_API wisp_code wisp_private_recommend(wisp_private_recommender* recommender,
 
 /* ---- Log of events, one SQLite file (in libwisp alone) ---------------------------------------------------------- */
 
-typedef struct wisp_log wisp_log;
+typedef struct wisp_log wisp_log; /* an open log */
 
 /* Opens the file, or makes it. Table events(user TEXT, item TEXT, time INTEGER). `path` is a file's name: "",
  * ":memory:" and what begins with "file:" are refused ("./file:x" is a name). A table that is there already may have
  * more columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is asked,
  * and a view is refused (WISP_INVALID_DATA). */
 WISP_API wisp_code wisp_log_open(const char* path, wisp_log** log, wisp_error* error);
-WISP_API void wisp_log_close(wisp_log* log);
+WISP_API void wisp_log_close(wisp_log* log); /* nothing is lost: each append is on disk */
 /* Appends one event; on disk when the call returns. `time` in any unit that grows. */
 WISP_API wisp_code wisp_log_append(wisp_log* log, const char* user, const char* item_key, int64_t time,
                                    wisp_error* error);
-/* The user's items that `model` knows, oldest first: the newest *count of them to `items`, and their number to
- * *count. */
+/* The user's items that `model` knows, oldest first: the newest `*count` to `items`, their number to `*count`. */
 WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, const char* user, int32_t* items,
                                     size_t* count, wisp_error* error);
 
@@ -354,17 +352,17 @@ WISP_API wisp_code wisp_log_history(wisp_log* log, const wisp_model* model, cons
 WISP_API wisp_code wisp_device_describe(const wisp_device* device, char* text, size_t capacity, size_t* needed,
                                         wisp_error* error);
 
-typedef struct wisp_progress {
+typedef struct wisp_progress { /* where a run is */
   size_t size;
-  uint64_t step, num_steps;
-  double loss;    /* mean per position; local only: not private, do not send it anywhere */
-  double epsilon; /* spent by this run so far; NaN while not yet known */
+  uint64_t step, num_steps; /* taken so far; of the whole run */
+  double loss;              /* mean per position; local only: not private, do not send it anywhere */
+  double epsilon;           /* spent by this run so far; NaN while not yet known */
 } wisp_progress;
 
 /* Return 0 to go on, anything else to stop. Called on the caller's thread. */
 typedef int (*wisp_progress_callback)(const wisp_progress* progress, void* user_data);
 
-typedef struct wisp_personalise_options {
+typedef struct wisp_personalise_options { /* one private run */
   size_t size;
   const char* model_path;  /* the model to start from */
   const char* log_path;    /* SQLite file with events */
@@ -378,12 +376,12 @@ typedef struct wisp_personalise_options {
   uint32_t num_users_public;
   /* limit over everything ever done with this data; 0: the limit already in the ledger, or none */
   double budget_epsilon;
-  uint32_t expected_batch; /* 0: 64 */
-  double epochs;           /* 0: 20 */
-  double learning_rate;    /* 0: 0.003 */
-  double clipping_norm;    /* 0: 1 */
-  uint32_t num_threads;    /* at most 1024; 0: min(4, processors) */
-  wisp_progress_callback progress;
+  uint32_t expected_batch;         /* 0: 64 */
+  double epochs;                   /* 0: 20 */
+  double learning_rate;            /* 0: 0.003 */
+  double clipping_norm;            /* 0: 1 */
+  uint32_t num_threads;            /* at most 1024; 0: min(4, processors) */
+  wisp_progress_callback progress; /* called after each step; NULL: none */
   void* user_data;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread; the model's bits depend on num_threads alone */
   void* run_tasks_data;
@@ -417,13 +415,13 @@ typedef struct wisp_personalise_options {
   const wisp_device* device;
 } wisp_personalise_options;
 
-typedef struct wisp_personalise_result {
+typedef struct wisp_personalise_result { /* what a run did */
   size_t size;
-  uint64_t num_steps;
+  uint64_t num_steps; /* taken */
   /* What may be stated of this run, at `delta`: by itself where its steps were fixed when it began and all were taken;
    * of a run that was gone on with, or ended early, the ledger's figure, which is larger */
   double epsilon;
-  double noise_multiplier;
+  double noise_multiplier; /* standard deviation of the noise over clipping_norm */
   /* From here on counted on the log. Local only: not private, do not send it anywhere. */
   uint64_t num_records;       /* trained on */
   uint64_t records_too_short; /* left out: of fewer than two events that the model knows */
@@ -448,14 +446,14 @@ typedef struct wisp_personalise_result {
  * its grid (25 MB were seen, some 35 are the most), and gives them back. */
 typedef struct wisp_personalise_memory {
   size_t size;
-  uint64_t weight_bytes; /* beside the start, which is mapped; with it, widened, where its tables are f16 */
-  uint64_t packed_weights_bytes;
-  uint64_t optimizer_bytes;
-  uint64_t gradient_sum_bytes;
+  uint64_t weight_bytes;          /* beside the start, which is mapped; with it, widened, where its tables are f16 */
+  uint64_t packed_weights_bytes;  /* matrices in the order in which products read them */
+  uint64_t optimizer_bytes;       /* what it keeps of each weight */
+  uint64_t gradient_sum_bytes;    /* exact sums of a batch */
   uint64_t activation_bytes;      /* of one record for each thread */
   uint64_t record_gradient_bytes; /* of one record for each thread */
-  uint64_t list_bytes;
-  uint64_t total_bytes;
+  uint64_t list_bytes;            /* of records and batches */
+  uint64_t total_bytes;           /* of all these */
 } wisp_personalise_memory;
 
 /* Reads model_path, num_users_public, num_threads and device, of the model its description; spends nothing. On a
@@ -479,6 +477,7 @@ WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wis
 
 /* ---- Statement (in libwisp alone) ------------------------------------------------------------------------------- */
 
+/* For people, or for programs. */
 typedef enum wisp_statement_format WISP_ENUM_TYPE {
   WISP_STATEMENT_TEXT = 0,
   WISP_STATEMENT_JSON = 1

@@ -37,9 +37,9 @@ WISP_API wisp_code wisp_model_open_descriptor(const char* name, int descriptor, 
  * on the thread that opens, uses or closes the model. */
 typedef struct wisp_allocator {
   size_t size;
-  void* (*allocate)(void* data, size_t bytes, size_t alignment);
-  void (*release)(void* data, void* memory, size_t bytes);
-  void* data; /* must outlive the model */
+  void* (*allocate)(void* data, size_t bytes, size_t alignment); /* NULL: none left */
+  void (*release)(void* data, void* memory, size_t bytes);       /* what allocate gave, with its size */
+  void* data;                                                    /* must outlive the model */
 } wisp_allocator;
 
 /* Sentences about what a night does, for an app's own log. They follow from the plan, the ledger and the released
@@ -49,43 +49,44 @@ typedef enum wisp_log_level WISP_ENUM_TYPE {
   WISP_LOG_INFO = 0,
   WISP_LOG_WARNING = 1 /* something did not go as asked: no device, no room for a checkpoint, a budget at its end */
 } wisp_log_level;
-typedef struct wisp_logger {
+typedef struct wisp_logger { /* where a night's sentences go */
   size_t size;
   void (*write)(void* data, wisp_log_level level, const char* sentence); /* on the thread of the night */
-  void* data;
+  void* data;                                                            /* given to `write` */
 } wisp_logger;
 
 /* What an open model is. */
 typedef struct wisp_model_info {
   size_t size;
-  uint32_t num_items;
-  uint32_t max_length; /* of a history that is read: the newest events */
-  uint32_t width, num_blocks;
-  uint32_t num_retired;    /* items that are never recommended */
-  uint32_t num_provenance; /* runs that touched the weights: wisp_model_provenance */
-  uint32_t format;         /* of the file */
-  int32_t has_keys;
-  uint64_t content_hash; /* equal files have equal hashes; with an adapter of both */
-  uint64_t file_bytes;
+  uint32_t num_items;         /* retired ones included */
+  uint32_t max_length;        /* of a history that is read: the newest events */
+  uint32_t width, num_blocks; /* of its vectors; of the Transformer */
+  uint32_t num_retired;       /* items that are never recommended */
+  uint32_t num_provenance;    /* runs that touched the weights: wisp_model_provenance */
+  uint32_t format;            /* of the file */
+  int32_t has_keys;           /* 1: items carry the app's keys */
+  uint64_t content_hash;      /* equal files have equal hashes; with an adapter of both */
+  uint64_t file_bytes;        /* the file's size */
 } wisp_model_info;
+/* Fills `info`, whose size WISP_INIT has set. */
 WISP_API wisp_code wisp_model_info_read(const wisp_model* model, wisp_model_info* info, wisp_error* error);
 
 /* One run that touched the weights. Strings are valid until the model is closed, "" where nothing is known. */
 typedef struct wisp_provenance {
   size_t size;
-  const char* description;
-  const char* mechanisms; /* what was released, a sentence a line; "": no private mechanism */
-  double epsilon;         /* NaN: no guarantee */
-  double delta;
-  const char* accountant;
-  const char* privacy_unit;
-  const char* adjacency;
-  const char* sampling;
-  const char* dataset;
-  const char* date; /* ISO 8601 */
-  uint64_t steps;
-  uint64_t base_hash;   /* content hash of the model that the run began with; 0: none */
-  int32_t secure_noise; /* 1: from the secure generator; without it there is no guarantee */
+  const char* description;  /* what the run was */
+  const char* mechanisms;   /* what was released, a sentence a line; "": no private mechanism */
+  double epsilon;           /* NaN: no guarantee */
+  double delta;             /* of epsilon */
+  const char* accountant;   /* what computed epsilon */
+  const char* privacy_unit; /* what one record was */
+  const char* adjacency;    /* which data sets are neighbours */
+  const char* sampling;     /* how batches were drawn */
+  const char* dataset;      /* name of the data */
+  const char* date;         /* ISO 8601 */
+  uint64_t steps;           /* of the run */
+  uint64_t base_hash;       /* content hash of the model that the run began with; 0: none */
+  int32_t secure_noise;     /* 1: from the secure generator; without it there is no guarantee */
   int32_t not_read;
 } wisp_provenance;
 /* `index` from 0, the oldest, to num_provenance - 1. */

@@ -34,7 +34,7 @@ typedef enum wisp_judge WISP_ENUM_TYPE {
   WISP_JUDGE_NONE = 2 /* nobody: the newest model is served, better or not */
 } wisp_judge;
 
-typedef struct wisp_plan_options {
+typedef struct wisp_plan_options { /* what a life may cost, and how it is lived */
   size_t size;
   const char* model_path;  /* the base, as shipped */
   const char* ledger_path; /* made if absent; a plan is written before its first charge, or never */
@@ -47,32 +47,33 @@ typedef struct wisp_plan_options {
   wisp_unit unit;              /* required: what one record is, which is protected as a whole */
   uint32_t times_per_second;   /* of the log, for sessions and days; 0: 1 */
   int64_t session_gap;         /* seconds; WISP_UNIT_SESSION: required; otherwise 0 */
-  wisp_judge judge;
-  uint32_t judgings;         /* 0: every night, up to 12 times */
-  double judging_share;      /* of records that judge; 0: 0.2 */
-  uint64_t steps_per_run;    /* 0: 30 passes over the records in the whole life */
-  uint32_t expected_batch;   /* 0: a quarter of the records that train, 64 to 4096 */
-  uint32_t num_threads;      /* of what is measured; 0: min(4, processors) */
-  double learning_rate;      /* 0: it follows from the noise, 0.01 at most */
-  uint32_t typical_events;   /* of a record, for what is measured: a public guess; 0: as many as the model reads */
-  int32_t dry_run;           /* 1: write nothing */
-  int32_t measure;           /* 1: fill the seconds of the plan, which takes two seconds */
-  int32_t other_data;        /* 1: a data set of this name in the model's provenance is another one */
-  const wisp_anchor* anchor; /* of the ledger; NULL: none */
+  wisp_judge judge;            /* who decides what is served */
+  uint32_t judgings;           /* 0: every night, up to 12 times */
+  double judging_share;        /* of records that judge; 0: 0.2 */
+  uint64_t steps_per_run;      /* 0: 30 passes over the records in the whole life */
+  uint32_t expected_batch;     /* 0: a quarter of the records that train, 64 to 4096 */
+  uint32_t num_threads;        /* of what is measured; 0: min(4, processors) */
+  double learning_rate;        /* 0: it follows from the noise, 0.01 at most */
+  uint32_t typical_events;     /* of a record, for what is measured: a public guess; 0: as many as the model reads */
+  int32_t dry_run;             /* 1: write nothing */
+  int32_t measure;             /* 1: fill the seconds of the plan, which takes two seconds */
+  int32_t other_data;          /* 1: a data set of this name in the model's provenance is another one */
+  const wisp_anchor* anchor;   /* of the ledger; NULL: none */
 } wisp_plan_options;
 
+/* What may be hoped for. */
 typedef enum wisp_outlook WISP_ENUM_TYPE {
   WISP_OUTLOOK_GAIN = 0, /* at this noise a clear gain was measured */
   WISP_OUTLOOK_SOME_GAIN = 1,
   WISP_OUTLOOK_HOPELESS = 2 /* and at this one none: the base is the better model */
 } wisp_outlook;
 
-typedef struct wisp_plan {
+typedef struct wisp_plan { /* what follows from the options */
   size_t size;
-  uint32_t runs, judgings;
-  uint64_t steps_per_run;
-  uint32_t expected_batch, records_that_train, records_that_judge;
-  wisp_outlook outlook;
+  uint32_t runs, judgings;                                         /* nights; those that judge */
+  uint64_t steps_per_run;                                          /* of a night */
+  uint32_t expected_batch, records_that_train, records_that_judge; /* of the public number of records */
+  wisp_outlook outlook;                                            /* from `noise_to_signal` */
   double training_noise, judging_noise; /* multipliers; 0 of judging: nobody judges, or locally */
   double noise_to_signal;               /* what `outlook` follows from; docs/personalise.md */
   /* the smallest gain, in NDCG over all items, that is found in four lives of five; NaN: none is, so no decision is
@@ -114,18 +115,18 @@ WISP_API wisp_code wisp_budget_read(const char* ledger_path, const wisp_anchor* 
 
 /* ---- Nights (in libwisp alone) ---------------------------------------------------------------------------------- */
 
-typedef struct wisp_night_options {
+typedef struct wisp_night_options { /* one night */
   size_t size;
   const char* model_path; /* the base, as shipped */
   const char* log_path;   /* SQLite file with events */
   /* what people are served: the base at first. Beside it lie .candidate, .checkpoint, .start, .local and .lock,
    * private like the log */
   const char* output_path;
-  const char* ledger_path; /* with the plan */
-  const char* dataset;     /* NULL: that of the ledger */
-  uint32_t num_threads;    /* at most 1024; 0: min(4, processors); may differ from night to night */
-  int32_t other_data;      /* 1: a data set of this name in the model's provenance is another one */
-  wisp_progress_callback progress;
+  const char* ledger_path;         /* with the plan */
+  const char* dataset;             /* NULL: that of the ledger */
+  uint32_t num_threads;            /* at most 1024; 0: min(4, processors); may differ from night to night */
+  int32_t other_data;              /* 1: a data set of this name in the model's provenance is another one */
+  wisp_progress_callback progress; /* called after each step; NULL: none */
   void* user_data;
   wisp_run_tasks run_tasks; /* if given, the library creates no thread */
   void* run_tasks_data;
@@ -137,31 +138,33 @@ typedef struct wisp_night_options {
   const wisp_logger* logger; /* NULL: none */
 } wisp_night_options;
 
+/* Which model lies at output_path. */
 typedef enum wisp_served WISP_ENUM_TYPE {
   WISP_SERVED_BASE = 0,
   WISP_SERVED_EARLIER = 1, /* a candidate that was found better; a newer one trains on */
   WISP_SERVED_NEWEST = 2
 } wisp_served;
 
+/* Of the candidate beside the base. */
 typedef enum wisp_verdict WISP_ENUM_TYPE {
   WISP_VERDICT_UNDECIDED = 0,
   WISP_VERDICT_BETTER = 1,
   WISP_VERDICT_WORSE = 2
 } wisp_verdict;
 
-typedef struct wisp_night_result {
+typedef struct wisp_night_result { /* what a night did */
   size_t size;
-  wisp_served served;
+  wisp_served served;   /* after this night */
   int32_t changed;      /* 1: the file at output_path is another one than before */
   int32_t judged;       /* 1: this night */
   wisp_verdict verdict; /* after the newest judging; with WISP_JUDGE_LOCAL it is not private */
-  int32_t on_device;
+  int32_t on_device;    /* 1: on options.device; 0: on the processor */
   int32_t not_read;
-  uint64_t steps;          /* of this night; 0: the plan has none left */
-  uint64_t steps_of_model; /* of the candidate in all */
-  uint64_t runs_left, steps_left, judgings_left;
+  uint64_t steps;                                /* of this night; 0: the plan has none left */
+  uint64_t steps_of_model;                       /* of the candidate in all */
+  uint64_t runs_left, steps_left, judgings_left; /* of the plan */
   /* From here on counted on the log. Local only: not private, do not send it anywhere. */
-  uint64_t num_events, unknown_events, unknown_items, bad_rows, num_records;
+  uint64_t num_events, unknown_events, unknown_items, bad_rows, num_records; /* as wisp_personalise_result */
 } wisp_night_result;
 
 /* One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the file
@@ -178,15 +181,16 @@ WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wis
  * do not have. Local only: not private, do not send it anywhere. */
 typedef struct wisp_quality {
   size_t size;
-  double ndcg_at_10, hit_at_10;
-  uint64_t num_users; /* of three events or more that the model knows */
+  double ndcg_at_10, hit_at_10; /* means over users, from 0 to 1 */
+  uint64_t num_users;           /* of three events or more that the model knows */
 } wisp_quality;
+/* Reads both files and fills `quality`. `num_threads` as in wisp_batch_options. */
 WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t num_threads,
                                  wisp_quality* quality, wisp_error* error);
 
 /* ---- New bases and items (in libwisp alone) --------------------------------------------------------------------- */
 
-typedef struct wisp_rebase_result {
+typedef struct wisp_rebase_result { /* what was carried over */
   size_t size;
   /* 0: nothing was learned yet, or shapes differ in more than the number of items: training begins anew */
   int32_t carried;
@@ -207,9 +211,9 @@ WISP_API wisp_code wisp_rebase(const char* from_path, const char* to_path, const
 WISP_API wisp_code wisp_rebase_adapter(const char* from_path, const char* adapter_path, const char* to_path,
                                        const char* out_path, wisp_error* error);
 
-typedef struct wisp_new_item {
-  const char* key;
-  const char* name; /* for people; NULL: the key */
+typedef struct wisp_new_item { /* an item for a catalogue */
+  const char* key;             /* which no item has yet */
+  const char* name;            /* for people; NULL: the key */
   /* key of an item that it is like, whose row it gets; NULL: a row of items that share words of its name, or of all */
   const char* like;
 } wisp_new_item;
@@ -227,10 +231,10 @@ WISP_API wisp_code wisp_catalogue_retire(const char* model_path, const char* con
 
 /* ---- Keeping a log (in libwisp alone) --------------------------------------------------------------------------- */
 
-typedef struct wisp_event {
-  const char* user;
-  const char* item_key;
-  int64_t time;
+typedef struct wisp_event { /* one thing that happened */
+  const char* user;         /* who */
+  const char* item_key;     /* with what */
+  int64_t time;             /* in any unit that grows */
 } wisp_event;
 
 /* All of them or none, with one write to the disk. */
@@ -241,14 +245,14 @@ WISP_API wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, 
  * next night begins with the base, with what the plan has left, and is judged anew. */
 WISP_API wisp_code wisp_log_erase(wisp_log* log, const char* user, uint64_t* erased, wisp_error* error);
 
-typedef struct wisp_prune_options {
+typedef struct wisp_prune_options { /* what is forgotten */
   size_t size;
-  int32_t has_before;       /* 1: forget what is before `before` */
-  wisp_unit unit;           /* as in the plan; required */
-  int64_t before;           /* in the log's own times */
-  uint64_t newest_per_user; /* WISP_UNIT_USER: keep so many of each user; 0: all */
-  int64_t session_gap;
-  uint32_t times_per_second;
+  int32_t has_before;        /* 1: forget what is before `before` */
+  wisp_unit unit;            /* as in the plan; required */
+  int64_t before;            /* in the log's own times */
+  uint64_t newest_per_user;  /* WISP_UNIT_USER: keep so many of each user; 0: all */
+  int64_t session_gap;       /* as wisp_plan_options */
+  uint32_t times_per_second; /* as wisp_plan_options */
   int32_t not_read;
 } wisp_prune_options;
 
@@ -260,9 +264,10 @@ WISP_API wisp_code wisp_log_prune(wisp_log* log, const wisp_prune_options* optio
 /* Local only: not private. */
 typedef struct wisp_log_counts {
   size_t size;
-  uint64_t events, users, items;
-  int64_t oldest, newest; /* times; 0 in an empty log */
+  uint64_t events, users, items; /* how many */
+  int64_t oldest, newest;        /* times; 0 in an empty log */
 } wisp_log_counts;
+/* Counts what is in the log. */
 WISP_API wisp_code wisp_log_count(const wisp_log* log, wisp_log_counts* counts, wisp_error* error);
 
 /* At most `limit` users, by key, from the first behind `after` on ("": from the first), each on a line of its own. Text

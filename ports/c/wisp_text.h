@@ -20,7 +20,7 @@ extern "C" {
 
 /* ---- Texts (in libwisp and libwisp-text) ------------------------------------------------------------------------- */
 
-typedef struct wisp_text_model wisp_text_model;
+typedef struct wisp_text_model wisp_text_model; /* an open model of texts */
 
 /* An encoder, a classifier or a decoder. Of `options`, which may be NULL, are read: backend and half_cache (of a
  * decoder), verify, verified, adapter_path, num_threads, run_tasks and its data. Another that is set is
@@ -28,18 +28,19 @@ typedef struct wisp_text_model wisp_text_model;
  * WISP_INVALID_ARGUMENT where the model brings no tokenizer. */
 WISP_API wisp_code wisp_text_open(const char* path, const wisp_open_options* options, wisp_text_model** model,
                                   wisp_error* error);
-WISP_API void wisp_text_close(wisp_text_model* model);
+WISP_API void wisp_text_close(wisp_text_model* model); /* what it gave is no longer valid */
 
-typedef struct wisp_text_info {
+typedef struct wisp_text_info { /* what a model of texts is */
   size_t size;
   uint32_t width;       /* numbers of an embedding; 0: it is a decoder */
   uint32_t num_classes; /* 0: it is no classifier */
   uint32_t max_length;  /* tokens of a text, those that the tokenizer puts around it included */
-  uint32_t num_tokens;
-  int32_t is_decoder; /* 1: wisp_text_generate, else 0 */
+  uint32_t num_tokens;  /* that its tokenizer knows */
+  int32_t is_decoder;   /* 1: wisp_text_generate, else 0 */
   int32_t not_read;
   uint64_t bytes; /* held beside the mapped file */
 } wisp_text_info;
+/* Fills `info`, whose size WISP_INIT has set. */
 WISP_API wisp_code wisp_text_info_read(const wisp_text_model* model, wisp_text_info* info, wisp_error* error);
 /* "" if the model carries none, or for an index out of range. Valid until the model is closed. */
 WISP_API const char* wisp_text_class_name(const wisp_text_model* model, uint32_t index);
@@ -58,7 +59,7 @@ WISP_API wisp_code wisp_text_embed(wisp_text_model* model, const char* text, flo
 WISP_API wisp_code wisp_text_classify(wisp_text_model* model, const char* text, float* probabilities,
                                       size_t num_classes, wisp_error* error);
 
-typedef struct wisp_generate_options {
+typedef struct wisp_generate_options { /* how a text goes on */
   size_t size;
   uint32_t max_new_tokens;   /* 0: 128 */
   uint32_t top_k;            /* so many of the most likely tokens; 0: all */
@@ -66,13 +67,14 @@ typedef struct wisp_generate_options {
   double top_p;              /* the fewest tokens with so much probability together; 0: 1 */
   double min_p;              /* those with at least so much of the most likely one's probability */
   double repetition_penalty; /* 0: 1, none */
-  uint64_t seed;
-  const char* const* stop; /* the text ends before any of these */
-  size_t num_stop;
-  int32_t greedy; /* 1: always the most likely token */
+  uint64_t seed;             /* of the draws */
+  const char* const* stop;   /* the text ends before any of these */
+  size_t num_stop;           /* of `stop` */
+  int32_t greedy;            /* 1: always the most likely token */
   int32_t not_read;
 } wisp_generate_options;
 
+/* Why a text ended. */
 typedef enum wisp_ended WISP_ENUM_TYPE {
   WISP_ENDED_LENGTH = 0,  /* max_new_tokens */
   WISP_ENDED_TOKEN = 1,   /* the model's token for an end */
@@ -81,24 +83,29 @@ typedef enum wisp_ended WISP_ENUM_TYPE {
   WISP_ENDED_CALLER = 4   /* on_text returned 0 */
 } wisp_ended;
 
-typedef struct wisp_generated {
+typedef struct wisp_generated { /* a text that was made */
   size_t size;
-  const char* text; /* without the prompt; valid until the next call with this model */
-  size_t text_bytes;
+  const char* text;       /* without the prompt; valid until the next call with this model */
+  size_t text_bytes;      /* without the final zero */
   uint32_t num_tokens;    /* that were generated */
   uint32_t prompt_tokens; /* that were read */
-  wisp_ended ended;
+  wisp_ended ended;       /* why it ended */
   int32_t not_read;
 } wisp_generated;
+
+/* Told of a text as it is made, whole characters, not ended by a zero. Returns 0 to end the text. */
+typedef int32_t (*wisp_on_text)(void* user_data, const char* text, size_t num_bytes);
 
 /* Goes on with a prompt, token by token. `on_text`, which may be NULL, is given what is new, whole characters and no
  * NUL at the end, on the caller's thread; it returns 0 to end. `options` and `generated` may be NULL. A prompt that
  * begins as the last text did costs what is new. Draws are not private: nothing is charged, and weights that learned
  * without a guarantee may show what they learned from. For these: wisp_private_generate. */
-typedef int32_t (*wisp_on_text)(void* user_data, const char* text, size_t num_bytes);
 WISP_API wisp_code wisp_text_generate(wisp_text_model* model, const char* prompt, const wisp_generate_options* options,
                                       wisp_on_text on_text, void* user_data, wisp_generated* generated,
                                       wisp_error* error);
+
+/* The same of several texts: `prompt` is the index of the text's prompt. */
+typedef int32_t (*wisp_on_batch_text)(void* user_data, size_t prompt, const char* text, size_t num_bytes);
 
 /* Goes on with several prompts at once: each step reads the weights once for all that are being made, which are
  * `at_once` (1 to 256; 0: 16). Prompt i draws with options->seed + i, and its text is, to the bit, what
@@ -107,7 +114,6 @@ WISP_API wisp_code wisp_text_generate(wisp_text_model* model, const char* prompt
  * room for `num_prompts`, each with its size (WISP_INIT); the texts are valid until the next call of this function with
  * this model. An error names the prompt. On as many threads as the model was opened with. While the call runs, each of
  * `at_once` has keys and values for the longest prompt and max_new_tokens. */
-typedef int32_t (*wisp_on_batch_text)(void* user_data, size_t prompt, const char* text, size_t num_bytes);
 WISP_API wisp_code wisp_text_generate_batch(wisp_text_model* model, const char* const* prompts, size_t num_prompts,
                                             const wisp_generate_options* options, uint32_t at_once,
                                             wisp_on_batch_text on_text, void* user_data, wisp_generated* generated,
@@ -119,7 +125,7 @@ WISP_API wisp_code wisp_text_generate_batch(wisp_text_model* model, const char* 
  * or the `private_texts` in the prompt of public weights. The prompt is not. Weights with a guarantee cost nothing. */
 typedef struct wisp_private_generator wisp_private_generator;
 
-typedef struct wisp_private_text_options {
+typedef struct wisp_private_text_options { /* what is protected, and how tokens are drawn */
   size_t size;
   /* ledger, how far draws lean on the model, temperature, top_k, top_p, draws_per_charge; a draw is a token. Its
    * base_model must be NULL. Its unit, where a ledger is made: WISP_UNIT_INTERACTION unless it is given, as decoders
@@ -134,8 +140,8 @@ typedef struct wisp_private_text_options {
    * added up and divided by `contexts`, a public number: as many as there are texts, or so. The ledger's unit is
    * WISP_UNIT_INTERACTION, or what draws->unit says: WISP_UNIT_USER where each text is all that one user wrote. */
   const char* const* private_texts;
-  size_t num_private_texts;
-  uint32_t contexts; /* 0: there are no private texts */
+  size_t num_private_texts; /* of `private_texts` */
+  uint32_t contexts;        /* 0: there are no private texts */
   int32_t not_read;
   const char* context_before; /* public words before each text; NULL: none */
   const char* context_after;  /* and between it and the prompt; NULL: a new line */
@@ -148,7 +154,7 @@ typedef struct wisp_private_text_options {
  * written with the first text that wisp_private_generate does not refuse. */
 WISP_API wisp_code wisp_private_generator_open(wisp_text_model* model, const wisp_private_text_options* options,
                                                wisp_private_generator** generator, wisp_error* error);
-WISP_API void wisp_private_generator_close(wisp_private_generator* generator);
+WISP_API void wisp_private_generator_close(wisp_private_generator* generator); /* before its models */
 /* 1: tokens are free; 0: they are charged. */
 WISP_API int32_t wisp_private_generator_is_free(const wisp_private_generator* generator);
 
@@ -169,7 +175,7 @@ typedef enum wisp_text_record WISP_ENUM_TYPE {
   WISP_TEXT_CHUNK = 3      /* so many bytes of one long text: that protects no person */
 } wisp_text_record;
 
-typedef struct wisp_text_records {
+typedef struct wisp_text_records { /* how a file of texts is read */
   size_t size;
   wisp_text_record record; /* required */
   uint32_t chunk_bytes;    /* WISP_TEXT_CHUNK: required, 8 to 1048576; else 0 */

@@ -5,8 +5,9 @@
 //   session.Add(*model.Find("tea-mint"));
 //   for (const wisp_recommendation& r : session.Recommend(10)) std::cout << model.Name(r.item) << "\n";
 //
-// Everything is inline and calls wisp.h alone: what is not used asks for no symbol. Structs are those of wisp.h; Init
-// makes them. Threads: as there. What fails throws Error. What a callback throws ends the call and comes out of it.
+// Everything is inline and calls the C headers alone: what is not used asks for no symbol. Options and results are
+// their structs; Init makes them. Threads as there. What fails throws Error. What a callback throws ends the call and
+// comes out of it.
 #ifndef WISP_PORTS_CPP_WISP_HPP_
 #define WISP_PORTS_CPP_WISP_HPP_
 
@@ -33,15 +34,14 @@ static_assert(__cplusplus > 201703L, "wisp.hpp needs C++20 (-std=c++20); for C99
 
 // The library's sentence, and its code.
 struct Error : std::runtime_error {
-  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}
-  wisp_code code;
+  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}  // of a call
+  wisp_code code;  // what C would have returned
 };
 
-// Becomes any struct of options or results: its size is set, all else is zero, which is the default.
-//   wisp_open_options options = wisp::api::Init();
+// Becomes any struct, its size set and all else zero, the default: `wisp_open_options options = wisp::api::Init();`
 struct Init {
   template <class Struct>
-  operator Struct() const {  // NOLINT(google-explicit-constructor)
+  operator Struct() const {  // that struct; NOLINT(google-explicit-constructor)
     return WISP_INIT(Struct);
   }
 };
@@ -59,16 +59,14 @@ template <class Function, class... Arguments>
 void Check(Function* function, Arguments... arguments) {
   CheckThrown(nullptr, function, arguments...);
 }
-// What a function of wisp.h fills.
 template <class Struct, class Function, class... Arguments>
-Struct Read(Function* function, Arguments... arguments) {
+Struct Read(Function* function, Arguments... arguments) {  // what a function of wisp.h fills
   Struct filled = Init();
   Check(function, arguments..., &filled);
   return filled;
 }
 
-// A text for C, which would end at a zero within.
-inline const char* Terminated(const std::string& text) {
+inline const char* Terminated(const std::string& text) {  // a text for C, which would end at a zero within
   if (text.find('\0') != text.npos) throw Error(WISP_INVALID_ARGUMENT, "a text has a zero byte; none is allowed");
   return text.c_str();
 }
@@ -112,16 +110,16 @@ struct Callback {
 using History = std::span<const int32_t>;          // items, oldest first
 using Ranking = std::vector<wisp_recommendation>;  // best first
 
-struct RecommendOptions {
-  std::span<const int32_t> excluded = {};
+struct RecommendOptions {                                   // as wisp_recommend_options
+  std::span<const int32_t> excluded = {};                   // never recommended
   std::optional<std::span<const int32_t>> candidates = {};  // if given, only these; an empty span is nothing at all
-  bool allow_seen = false;
+  bool allow_seen = false;                                  // true: items of the history may come back
 };
 
-class Model : public internal::Handle<wisp_model, wisp_model_close> {
+class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a recommender; closes itself
  public:
   using Handle::Handle;
-  static Model Open(const std::string& path, const wisp_open_options& options = Init()) {
+  static Model Open(const std::string& path, const wisp_open_options& options = Init()) {  // as wisp_model_open_with
     return Model(wisp_model_open_with, internal::Terminated(path), &options);
   }
   // `bytes` start on 64 bytes and outlive the model; `name` is for sentences.
@@ -129,15 +127,15 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {
                           const wisp_open_options& options = Init()) {
     return Model(wisp_model_open_memory, internal::Terminated(name), bytes.data(), bytes.size(), &options);
   }
-  size_t NumItems() const { return wisp_model_num_items(get()); }
-  wisp_model_info Info() const { return internal::Read<wisp_model_info>(wisp_model_info_read, get()); }
-  std::optional<int32_t> Find(const std::string& key) const {
+  size_t NumItems() const { return wisp_model_num_items(get()); }  // retired ones included
+  wisp_model_info Info() const { return internal::Read<wisp_model_info>(wisp_model_info_read, get()); }  // what it is
+  std::optional<int32_t> Find(const std::string& key) const {  // the item's index; empty: no such key
     const int32_t item = wisp_model_find_item(get(), internal::Terminated(key));
     return item < 0 ? std::nullopt : std::optional(item);
   }
   // Empty where the model has none. Valid until the model is closed.
   std::string_view Key(int32_t item) const { return wisp_model_item_key(get(), item); }
-  std::string_view Name(int32_t item) const { return wisp_model_item_name(get(), item); }
+  std::string_view Name(int32_t item) const { return wisp_model_item_name(get(), item); }  // as Key
   // The best `count` items; fewer where there are not so many.
   Ranking Recommend(History history, size_t count, const RecommendOptions& how = {}) {
     const wisp_recommend_options options = OptionsOf(how);
@@ -184,29 +182,31 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {
 
 // A history that grows; one more event costs one position. The model must outlive it and stay where it is.
 struct Session {
-  explicit Session(Model& of) : model(&of) {}
-  void Add(int32_t item) { history.push_back(item); }
+  explicit Session(Model& of) : model(&of) {}          // begins with no event
+  void Add(int32_t item) { history.push_back(item); }  // the newest event
+  // The best after what was added.
   Ranking Recommend(size_t count, const RecommendOptions& how = {}) { return model->Recommend(history, count, how); }
-  Model* model;
-  std::vector<int32_t> history;
+  Model* model;                  // which answers
+  std::vector<int32_t> history;  // oldest first
 };
 
 // ---- Texts (in libwisp and libwisp-text) ----------------------------------------------------------------------------
 
-struct Generated {
-  std::string text;  // without the prompt
-  uint32_t num_tokens = 0, prompt_tokens = 0;
-  wisp_ended ended = WISP_ENDED_LENGTH;
+struct Generated {                             // as wisp_generated, and stays valid
+  std::string text;                            // without the prompt
+  uint32_t num_tokens = 0, prompt_tokens = 0;  // that were generated; that were read
+  wisp_ended ended = WISP_ENDED_LENGTH;        // why it ended
 };
 
-class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {
+class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  // an encoder, a classifier or a decoder
  public:
   using Handle::Handle;
-  static TextModel Open(const std::string& path, const wisp_open_options& options = Init()) {
+  static TextModel Open(const std::string& path, const wisp_open_options& options = Init()) {  // as wisp_text_open
     return TextModel(wisp_text_open, internal::Terminated(path), &options);
   }
-  wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }
-  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }
+  wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }  // what it is
+  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }     // empty: none
+  // The vector of a text.
   std::vector<float> Embed(const std::string& text) { return Numbers(wisp_text_embed, text, Info().width); }
   // The probability of each class.
   std::vector<float> Classify(const std::string& text) { return Numbers(wisp_text_classify, text, Info().num_classes); }
@@ -233,10 +233,10 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {
 
 // ---- The device's log, private training, and what it cost (in libwisp alone) ----------------------------------------
 
-class Log : public internal::Handle<wisp_log, wisp_log_close> {
+class Log : public internal::Handle<wisp_log, wisp_log_close> {  // what happens on the device
  public:
   using Handle::Handle;
-  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }
+  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }  // or makes it
   void Append(std::span<const wisp_event> events) {  // all of them or none
     internal::Check(wisp_log_append_all, get(), events.data(), events.size());
   }
@@ -272,16 +272,18 @@ Result WithProgress(wisp_code (*run)(const Options*, Result*, wisp_error*), Opti
 inline wisp_personalise_result Personalise(const wisp_personalise_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise, options, std::move(progress));
 }
-inline wisp_plan PlanLife(const wisp_plan_options& options) {
+inline wisp_plan PlanLife(const wisp_plan_options& options) {  // a plan, once, before the first night
   return internal::Read<wisp_plan>(wisp_plan_life, &options);
 }
 // A device's life, one call a night.
 inline wisp_night_result PersonaliseNight(const wisp_night_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise_night, options, std::move(progress));
 }
+// What is left of the ledger's limit and plan, at `delta` where it has no limit.
 inline wisp_budget Budget(const std::string& ledger, double delta, const wisp_anchor* anchor = nullptr) {
   return internal::Read<wisp_budget>(wisp_budget_read, internal::Terminated(ledger), anchor, delta);
 }
+// What everything in the ledger may cost, at `delta`, in words or as JSON.
 inline std::string Statement(const std::string& ledger, double delta, wisp_statement_format format = {},
                              const wisp_anchor* anchor = nullptr) {
   std::string text;

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Every sentence of docs/errors.md is one that the sources say.
+
+    errors.py ROOT     prints those that none does; exits 1 if there is one
+
+A sentence is the first cell of a row. Its parts between "..." stand in one source file, in literals that may be cut.
+"""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+SOURCES = ("runtime/*.cc", "runtime/*.h", "ports/*.cc", "ports/*.h", "ports/*.js", "ports/*.py", "tools/wisp/*.cc",
+           "tools/wisp/*.h", "tools/exchange/*.cc", "tools/exchange/*.h")
+CUT = re.compile(r"""(["`])\s*\+?\s*f?\1""")  # where a literal ends and goes on in the next line
+
+
+def texts(root):
+    names = subprocess.run(["git", "ls-files", *SOURCES], cwd=root, check=True, capture_output=True, text=True).stdout
+    return {name: CUT.sub("", (root / name).read_text(encoding="utf-8")).replace('\\"', '"') for name in names.split()}
+
+
+def sentences(page):
+    for number, line in enumerate(page.splitlines(), 1):
+        cell = re.match(r"^\| `([^`]*)` \|", line)
+        if cell:
+            yield number, cell[1]
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: errors.py ROOT")
+    root = Path(sys.argv[1]).resolve()
+    sources, count, missing = texts(root), 0, 0
+    for number, sentence in sentences((root / "docs/errors.md").read_text(encoding="utf-8")):
+        parts = [part for part in sentence.split("...") if re.search(r"[a-z]{2}", part)]
+        count += 1
+        if not any(all(part in text for part in parts) for text in sources.values()):
+            missing += 1
+            apart = [part for part in parts if not any(part in text for text in sources.values())]
+            print(f"docs/errors.md:{number}: no source says '{sentence}'" +
+                  (f"; in particular not '{apart[0]}'" if apart else ", all in one file"))
+    if count < 40:
+        sys.exit(f"docs/errors.md has {count} sentences; 40 and more are expected")
+    print(f"{count} sentences, {missing} of which no source says")
+    sys.exit(1 if missing else 0)
+
+
+if __name__ == "__main__":
+    main()

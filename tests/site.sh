@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# The site of the documents: built without a warning, every link leads somewhere, and a browser reads and searches it.
+#   tests/site.sh     exits 77 where mkdocs, Doxygen or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures
+set -uo pipefail
+export PATH=/usr/bin:/bin:$PATH
+root=$(cd "$(dirname "$0")/.." && pwd)
+for program in doxygen mkdocs chromium chromedriver; do
+  command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev site installs it"; exit 77; }
+done
+python3 -c 'import selenium, pymdownx' 2>/dev/null ||
+  { echo "skipped: python3-selenium or python3-pymdownx is missing; tools/dev site installs them"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+
+"$root/tools/site/build" "$work/site" >"$work/said" 2>&1 || { fail "the site is not built: $(tail -n 20 "$work/said")"; exit 1; }
+cat "$work/said"
+python3 "$root/tests/site/page.py" "$work/site" || fail "the browser found fault with the site"
+
+# What is wrong is seen: a link, a place within a page, and what would be loaded from elsewhere.
+wrong() {  # WHAT HTML
+  rm -rf "$work/broken"
+  cp -r "$work/site" "$work/broken"
+  sed -i "s|</article>|$2</article>|" "$work/broken/docs/guide/index.html"
+  python3 "$root/tools/site/links.py" "$work/broken" >"$work/said" 2>&1 && fail "$1 is not seen"
+  grep -q '^docs/guide/index.html ' "$work/said" || fail "$1: the page is not named: $(cat "$work/said")"
+}
+wrong "a link to nowhere" '<a href="../nowhere/">x</a>'
+wrong "a place that is not there" '<a href="../c/#nowhere">x</a>'
+wrong "a script from elsewhere" '<script src="https://elsewhere.example/x.js"></script>'
+wrong "a font from elsewhere" '<style>@import "//elsewhere.example/x.css";</style>'
+
+# So is a document that links to no file, and one that docs/README.md does not name.
+refused() {  # WORD
+  python3 "$root/tools/site/pages.py" "$work/tree" "$work/pages" "$work/mkdocs.yml" >"$work/said" 2>&1 && fail "$1: not refused"
+  grep -q -- "$1" "$work/said" || fail "$1: not said: $(cat "$work/said")"
+}
+git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf "$work/tree.tar" && mkdir "$work/tree" && tar -C "$work/tree" -xf "$work/tree.tar"
+git -C "$work/tree" init -q
+echo '[x](no/file.cc)' >>"$work/tree/docs/limits.md"
+git -C "$work/tree" add -A
+refused "docs/limits.md links to no/file.cc"
+sed -i '$d' "$work/tree/docs/limits.md"
+echo '# Forgotten' >"$work/tree/docs/forgotten.md"
+git -C "$work/tree" add -A
+refused "does not name docs/forgotten.md"
+
+[ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }
