@@ -5,9 +5,8 @@
 //   session.Add(*model.Find("tea-mint"));
 //   for (const wisp_recommendation& r : session.Recommend(10)) std::cout << model.Name(r.item) << "\n";
 //
-// Everything is inline and calls the C headers alone: what is not used asks for no symbol. Options and results are
-// their structs; Init makes them. Threads as there. What fails throws Error. What a callback throws ends the call and
-// comes out of it.
+// All is inline and calls the C headers alone: what is not used asks for no symbol. Options and results are their
+// structs; Init makes them. What fails throws Error. What a callback throws ends the call and comes out of it.
 #ifndef WISP_PORTS_CPP_WISP_HPP_
 #define WISP_PORTS_CPP_WISP_HPP_
 
@@ -65,7 +64,6 @@ Struct Read(Function* function, Arguments... arguments) {  // what a function of
   Check(function, arguments..., &filled);
   return filled;
 }
-
 inline const char* Terminated(const std::string& text) {  // a text for C, which would end at a zero within
   if (text.find('\0') != text.npos) throw Error(WISP_INVALID_ARGUMENT, "a text has a zero byte; none is allowed");
   return text.c_str();
@@ -287,8 +285,8 @@ inline wisp_budget Budget(const std::string& ledger, double delta, const wisp_an
 inline std::string Statement(const std::string& ledger, double delta, wisp_statement_format format = {},
                              const wisp_anchor* anchor = nullptr) {
   std::string text;
-  for (size_t needed = 1; text.size() != needed;) {  // once more where the ledger has changed since it was asked
-    text.resize(needed);
+  for (size_t needed = 1; text.size() != needed;) {
+    text.resize(needed);  // once more where the ledger has changed since it was asked
     internal::Check(wisp_privacy_statement_anchored, internal::Terminated(ledger), anchor, delta, format, text.data(),
                     text.size(), &needed);
   }

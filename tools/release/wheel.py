@@ -1,0 +1,57 @@
+"""Python's source distribution and wheel (docs/python.md)."""
+import os
+import re
+from pathlib import Path
+
+from context import ROOT, Refused, Skipped, folder_files, write_tar
+
+# What the extension is built from. The rest of the repository is in the source archive.
+FOLDERS = ("kernels", "runtime", "schema", "ports/c", "ports/cpp", "ports/cmake", "ports/python")
+FILES = ("CMakeLists.txt", "LICENSE", "NOTICE.md")
+
+
+def _replaced(text, old, new):
+    if text.count(old) != 1:
+        raise Refused(f"ports/python/pyproject.toml has '{old}' {text.count(old)} times; tools/release/wheel.py looks for one")
+    return text.replace(old, new)
+
+
+def project(tree):
+    """ports/python/pyproject.toml for a folder in which everything lies below it."""
+    text = (tree / "ports/python/pyproject.toml").read_text()
+    text = _replaced(text, 'input = "../../CMakeLists.txt"', 'input = "CMakeLists.txt"')
+    text = _replaced(text, 'wheel.packages = ["wisp"]', 'wheel.packages = ["ports/python/wisp"]\ncmake.source-dir = "ports/python"')
+    return _replaced(text, 'testpaths = ["tests"]', 'testpaths = ["ports/python/tests"]')
+
+
+def information(release, text):
+    """PKG-INFO: what an index or pip asks of a source distribution before it builds anything."""
+    value = {key: re.search(rf'^{key} = "(.*)"', text, re.M)[1] for key in ("name", "description", "requires-python")}
+    needs = re.search(r"^dependencies = \[(.*)\]", text, re.M)[1].replace('"', "").split(", ")
+    lines = ["Metadata-Version: 2.1", f"Name: {value['name']}", f"Version: {release.version}", f"Summary: {value['description']}",
+             "License: Apache-2.0", "License-File: LICENSE", "License-File: NOTICE.md", f"Requires-Python: {value['requires-python']}",
+             *(f"Requires-Dist: {need}" for need in needs)]
+    return "\n".join(lines).encode() + b"\n"
+
+
+def make(release):
+    environment = Path(os.environ.get("WISP_PYTHON") or ROOT / "build/python")
+    python = environment / "bin/python"
+    if not python.is_file():
+        raise Skipped(f"Python's packages need a virtual environment at {environment} (tools/dev python makes it)")
+    files = {name: release.tree / name for name in FILES}
+    for folder in FOLDERS:
+        files |= {f"{folder}/{name}": path for name, path in folder_files(release.tree / folder).items()}
+    text = project(release.tree)
+    files |= {"pyproject.toml": text.encode(), "PKG-INFO": information(release, text)}
+    name = f"wisp-{release.version}"
+    sources = release.files / f"{name}.tar.gz"
+    write_tar(sources, name, files, release.epoch)
+
+    # Out of what is shipped, and not out of the tree: what is forgotten there is missed here.
+    unpacked = release.work / "sdist"
+    unpacked.mkdir()
+    release.run("tar", "-xzf", sources, "-C", unpacked)
+    release.run(python, "-m", "pip", "wheel", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--config-settings",
+                f"build-dir={release.work / 'wheel-build'}", "-w", release.files, unpacked / name, folder=unpacked,
+                CCACHE_BASEDIR=str(unpacked / name))
