@@ -11,82 +11,53 @@ import os
 import shutil
 import statistics
 import subprocess
+import sys
 import tempfile
-import time
 from pathlib import Path
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "tests"))
+from browser import Browser  # noqa: E402  it lies beside the tests
 
 
-def opened(address, profile):
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium")
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"):
-        options.add_argument(flag)
-    driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
-    driver.set_script_timeout(60)
-    driver.get(address)
-    return driver
-
-
-def entry(driver, name, what):
-    """The number `what` of the last entry of the page's timeline that has this name."""
-    return driver.execute_async_script(
-        "const [name, what, done] = arguments; const look = () => { const found = performance.getEntriesByName(name);"
-        " found.length ? done(found[found.length - 1][what]) : setTimeout(look, 10); }; look();",
+def entry(browser, name, what):
+    """The number `what` of the last entry of the page's timeline that has this name, which is waited for."""
+    return browser.value(
+        "const [name, what] = args; for (;;) { const found = performance.getEntriesByName(name);"
+        " if (found.length) return found[found.length - 1][what]; await new Promise((go) => setTimeout(go, 10)); }",
         name,
         what,
     )
 
 
-def wait_for(driver, condition, seconds):
-    until = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > until:
-            raise SystemExit(f"measure.py: after {seconds} s the page says: {driver.find_element(By.ID, 'state').text}")
-        time.sleep(0.05)
-
-
-def press(driver, name):
-    button = driver.find_element(By.ID, name)
-    wait_for(driver, button.is_enabled, 60)
-    button.click()
-
-
 def starts(address, repeats):
     cold, cached, click = [], [], []
     for _ in range(repeats):
-        profile = tempfile.mkdtemp(prefix="wisp-measure.")
-        driver = opened(address, profile)
-        cold.append(entry(driver, "first-list", "startTime"))
-        entry(driver, "ready", "startTime")
-        for _ in range(3):
-            driver.find_element(By.CSS_SELECTOR, "#for-you button").click()
-            time.sleep(0.3)
-        click.append(entry(driver, "recommend", "duration"))
-        driver.get(address)
-        cached.append(entry(driver, "first-list", "startTime"))
-        driver.quit()
-        shutil.rmtree(profile, ignore_errors=True)
+        with tempfile.TemporaryDirectory(prefix="wisp-measure.", ignore_cleanup_errors=True) as profile:
+            browser = Browser(profile, address)
+            cold.append(entry(browser, "first-list", "startTime"))
+            browser.wait_ready()
+            browser.driver.find_element(By.CSS_SELECTOR, "#for-you button").click()
+            browser.wait_for(lambda: "Ordered" in browser.text("state"), "the order")
+            click.append(entry(browser, "recommend", "duration"))
+            browser.driver.get(address)
+            cached.append(entry(browser, "first-list", "startTime"))
+            browser.quit()
     return cold, cached, click
 
 
 def learning_in_page(address):
-    profile = tempfile.mkdtemp(prefix="wisp-measure.")
-    driver = opened(address, profile)
-    entry(driver, "ready", "startTime")
-    press(driver, "guests")
-    press(driver, "personalise")
-    state = driver.find_element(By.ID, "state")
-    wait_for(driver, lambda: state.text.startswith("Learned"), 600)
-    seconds = entry(driver, "learn", "duration") / 1000
-    driver.quit()
-    shutil.rmtree(profile, ignore_errors=True)
-    return seconds
+    with tempfile.TemporaryDirectory(prefix="wisp-measure.", ignore_cleanup_errors=True) as profile:
+        browser = Browser(profile, address)
+        browser.wait_ready()
+        browser.click("guests")
+        browser.click("personalise")
+        browser.wait_for(lambda: browser.text("state").startswith("Learned"), "the end of learning", 600)
+        seconds = entry(browser, "learn", "duration") / 1000
+        browser.quit()
+        return seconds
 
 
 def built(build, work):
