@@ -2,8 +2,8 @@
 # What one processor writes the other goes on with: models, killed runs, ledgers, a device's life, from x86-64 to 64-bit
 # Arm and back. What docs/performance.md promises to the bit is compared so, weights within its tolerance.
 #   tests/interchange.sh BUILD ARM64_BUILD      the program of the second runs under qemu; exit code 77 where it cannot
+arm64=$(realpath "${2:?the build folder for 64-bit Arm is missing}")
 source "$(dirname "$0")/shell.sh"
-arm64=$(cd "$(dirname "$1")" && cd "${2:?the build folder for 64-bit Arm is missing}" 2>/dev/null && pwd) || arm64=$2
 [ -x "$arm64/wisp" ] || { echo "not compared: $arm64 has no program wisp (tools/dev arm64 builds it)"; exit 77; }
 command -v qemu-aarch64 >/dev/null || { echo "not compared: qemu-aarch64 is missing (Debian: qemu-user)"; exit 77; }
 recipe=$root/models/recipes/cafe-device.json

@@ -60,7 +60,7 @@ def wrong_names(elf, entry, table, options):
     shown = [s for name in entry["shows"] for s in (functions_of(name[1:]) if name.startswith("@") else [name])]
     yield from differences(elf.shown, shown, "it does not show", "it shows, and the table does not have,")
     needs = expand(entry["needs"], table["groups"])
-    for option in options:
+    for option in [elf.machine, *options]:
         needs += entry.get("needs_with", {}).get(option, [])
     needed = [name for name in elf.needed if name not in LOADERS]
     yield from differences(needed, needs, "it does not need", "it needs, and the table does not have,")
