@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 # Programs of others, and files that the commands around them make.
-OTHERS = set("""apt-get awk c++ cat cc cd cmake cp ctest cut echo env export g++ gcc git head make mkdir ninja node npm nvpmodel
-jetson_clocks pip pkg-config python3 sed sqlite3 strip sudo tail tar time""".split())
+OTHERS = set("""adduser apt-get awk c++ cat cc cd cmake cp ctest cut echo env export g++ gcc git head make mkdir ninja node npm nvpmodel
+jetson_clocks pip pkg-config python3 sed sqlite3 strip sudo systemctl tail tar time""".split())
 MADE = re.compile(r"^(?:\./\w+|(?:\w+/)*bin/(?:python|pip)|VENV/bin/python|build/gemm_peers|ROOT/\S+)$")
 OPERATORS = {"&&", "||", ";", "|", "&", "(", ")", "\n"}
 
@@ -88,7 +88,7 @@ class Commands:
 
     def of_command(self, words):
         while words and (re.match(r"^\w+=", words[0]) or words[0] in ("sudo", "time", "/usr/bin/time", "-v", "env")):
-            words = words[1:]
+            words = words[3:] if words[:2] == ["sudo", "-u"] else words[1:]
         for redirection in (">", ">>", "<", "2>"):
             while redirection in words:
                 at = words.index(redirection)

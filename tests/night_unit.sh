@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The command of ports/linux-arm64/wisp-night.service lives a night as the page of the Raspberry Pi says: after a plan,
+# in the folder that the unit names, with nothing but relative paths and the installed program.
+#   tests/night_unit.sh BUILD_FOLDER
+source "$(dirname "$0")/shell.sh"
+unit=$root/ports/linux-arm64/wisp-night.service timer=$root/ports/linux-arm64/wisp-night.timer page=$root/docs/raspberry-pi.md
+said() { sed -n "s/^$1=//p" "$unit"; }
+read -ra command <<<"$(said ExecStart)"
+[ "${command[0]}" = /usr/local/bin/wisp ] || fail "ExecStart begins with ${command[0]}"
+[ "$(said ConditionPathExists)" = "$(said WorkingDirectory)/log.ledger" ] || fail "the condition names another ledger"
+[ "/var/lib/$(said StateDirectory)" = "$(said WorkingDirectory)" ] || fail "the unit works in another folder than its own"
+
+# The plan of the page, in fewer nights and for fewer guests.
+cp "$root/models/cafe.wisp" base.wisp
+"$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth"
+mapfile -t plan < <(python3 - "$page" <<'PYTHON'
+import re, shlex, sys
+command = re.search(r"wisp (plan --data (?:.*\\\n)*.*)", open(sys.argv[1]).read())[1]
+words = shlex.split(command.replace("\\\n", " "))
+words[words.index("--num-records-public") + 1] = "60"
+words[words.index("--for") + 1] = "2 days"
+print("\n".join(words))
+PYTHON
+)
+[[ " ${plan[*]} " == " plan --data log.db --model base.wisp --ledger log.ledger "* ]] || fail "plan and unit name other files: ${plan[*]}"
+expect 0 "" "$wisp" "${plan[@]}" --steps 4 --judgings 1
+for night in 1 2; do
+  expect 0 "" "$wisp" "${command[@]:1}" --json
+  json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night"
+done
+expect 0 "" "$wisp" recommend --model mine.wisp --history tea-mint
+if command -v systemd-analyze >/dev/null; then
+  mkdir units
+  sed "s|^ExecStart=[^ ]*|ExecStart=$wisp|; /^User=/d; /^Group=/d" "$unit" >units/wisp-night.service
+  cp "$timer" units
+  systemd-analyze verify units/wisp-night.service units/wisp-night.timer >out 2>&1 || fail "systemd-analyze: $(head -c 300 out)"
+  grep -F "$PWD/units" out && fail "systemd-analyze warns"
+else
+  echo "the units are not read by systemd: systemd-analyze is missing (Debian: systemd)"
+fi
+finish
