@@ -46,7 +46,8 @@ bool MayBeDatabase(const std::string& path) {
   return size < 0 || (size == static_cast<ssize_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0);
 }
 
-// posix_fallocate(3), which Apple's systems do not have: there the file keeps its size, and the room lies behind its end.
+// posix_fallocate(3), which Apple's systems do not have: there the file keeps its size, and the room lies behind its
+// end.
 int Preallocate(int fd, off_t size_bytes) {
 #if defined(__APPLE__)
   fstore_t room = {};

@@ -14,9 +14,9 @@
 
 namespace wisp {
 
-// As fsync(2), of files and folders. On Apple's systems fsync leaves data in the drive's cache and F_FULLFSYNC does not;
-// file systems that do not know it, of a network say, refuse it, and fsync is then all that they have. SQLite does the
-// same (PRAGMA fullfsync).
+// As fsync(2), of files and folders. On Apple's systems fsync leaves data in the drive's cache and F_FULLFSYNC does
+// not; file systems that do not know it, of a network say, refuse it, and fsync is then all that they have. SQLite does
+// the same (PRAGMA fullfsync).
 inline int SyncToDisk(int fd) {
 #if defined(__APPLE__)
   if (fcntl(fd, F_FULLFSYNC) == 0) return 0;

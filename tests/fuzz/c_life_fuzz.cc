@@ -259,17 +259,18 @@ class Machine : wisp::fuzz::Caller {
     o.options.model_path = Path(base_, input);
     o.options.ledger_path = Path(ledger_, input);
     o.options.dataset = choice == 255 ? nullptr : "events";
-    o.options.epsilon = sound ? 8 : input.Number<double>();
+    o.options.epsilon = sound ? 1 : input.Number<double>();
     o.options.delta = sound ? 1e-5 : input.Number<double>();
     o.options.num_records_public = sound ? 10 : input.Number<uint32_t>();
     o.options.runs = sound ? 2 : input.Number<uint16_t>();
     o.options.steps_per_run = sound ? 1 : input.Number<uint8_t>();
     Choose(o.options.unit, sound ? 1 : 4, input);
     Choose(o.options.judge, 2, input);
+    if (sound) o.options.judge = WISP_JUDGE_NONE;  // all train at each step: for which noise is found soonest
     o.options.judgings = input.Byte() % 3;
     o.options.session_gap = choice & 16 ? 0 : input.Number<int64_t>();
     o.options.times_per_second = choice & 32 ? 0 : input.Number<uint32_t>();
-    o.options.expected_batch = choice & 64 ? 0 : input.Number<uint16_t>();
+    o.options.expected_batch = sound ? 10 : choice & 64 ? 0 : input.Number<uint16_t>();
     o.options.learning_rate = choice & 128 ? 0 : input.Number<double>();
     o.options.num_threads = 1;
     o.options.anchor = AnchorOf(input);

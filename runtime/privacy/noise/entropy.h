@@ -11,8 +11,8 @@
 
 namespace wisp::privacy {
 
-// Fills `size` bytes, at most 256; 0 on success, like getentropy(3). On Apple's systems by CommonCrypto: getentropy is in
-// the headers of macOS alone, and the App Store refuses apps for iOS that call it.
+// Fills `size` bytes, at most 256; 0 on success, like getentropy(3). On Apple's systems by CommonCrypto: getentropy is
+// in the headers of macOS alone, and the App Store refuses apps for iOS that call it.
 inline int SystemEntropy(void* bytes, size_t size) {
 #if defined(__APPLE__)
   return CCRandomGenerateBytes(bytes, size) == kCCSuccess ? 0 : -1;

@@ -1,0 +1,72 @@
+// An app for iOS that learns at night, while the device charges: BGProcessingTask, an anchor in the keychain, and all
+// files in one folder that no backup holds. Info.plist needs the identifier below in BGTaskSchedulerPermittedIdentifiers,
+// and "processing" in UIBackgroundModes. Call NightlyLearning.register() before the app has finished launching.
+#if os(iOS)
+  import BackgroundTasks
+  import Foundation
+  import Wisp
+
+  enum NightlyLearning {
+    static let identifier = "com.example.cafe.learn"
+
+    static var folder: URL {
+      get throws {
+        var folder = try FileManager.default.url(
+          for: .applicationSupportDirectory, in: .userDomainMask, appropriateFor: nil, create: true)
+        folder.appendPathComponent("wisp", isDirectory: true)
+        try FileManager.default.createDirectory(
+          at: folder, withIntermediateDirectories: true,
+          // Nights run while the device is locked.
+          attributes: [.protectionKey: FileProtectionType.completeUntilFirstUserAuthentication])
+        try Ledger.exclude(fromBackups: folder)
+        return folder
+      }
+    }
+
+    static func life() throws -> Life {
+      let folder = try self.folder
+      var life = Life(
+        base: Bundle.main.url(forResource: "cafe", withExtension: "wisp")!,
+        log: folder.appendingPathComponent("log.db"), ledger: folder.appendingPathComponent("log.ledger"),
+        output: folder.appendingPathComponent("mine.wisp"), dataset: "orders")
+      life.anchor = KeychainAnchor(service: "com.example.cafe", account: "log.ledger")
+      return life
+    }
+
+    /// Once, at the first start: what a year of nights may cost.
+    static func plan() throws {
+      let life = try life()
+      guard !FileManager.default.fileExists(atPath: life.ledger.path) else { return }
+      try life.plan(epsilon: 8, delta: 1e-6, recordsPublic: 365, nights: 365, unit: .day)
+    }
+
+    static func register() {
+      BGTaskScheduler.shared.register(forTaskWithIdentifier: identifier, using: nil) { task in
+        guard let task = task as? BGProcessingTask else { return task.setTaskCompleted(success: false) }
+        schedule()  // the next night
+        let learning = Task {
+          do {
+            let night = try await life().night(threads: 2)
+            if night.changed { await MainActor.run { NotificationCenter.default.post(name: .modelChanged, object: nil) } }
+            task.setTaskCompleted(success: true)
+          } catch {
+            // CancellationError: the time was up. The next night goes on.
+            task.setTaskCompleted(success: false)
+          }
+        }
+        task.expirationHandler = { learning.cancel() }
+      }
+    }
+
+    static func schedule() {
+      let request = BGProcessingTaskRequest(identifier: identifier)
+      request.requiresExternalPower = true
+      request.requiresNetworkConnectivity = false
+      try? BGTaskScheduler.shared.submit(request)
+    }
+  }
+
+  extension Notification.Name {
+    static let modelChanged = Notification.Name("modelChanged")
+  }
+#endif

@@ -1,0 +1,62 @@
+#if canImport(Security)
+  import Foundation
+  import Security
+
+  /// An anchor in the keychain of this device. The item does not move to another device, and it stays when the app is
+  /// deleted. A backup of this same device holds it too: keep the ledger out of backups as well (Ledger.exclude).
+  public final class KeychainAnchor: Anchor {
+    private let service: String
+    private let account: String
+
+    /// - Parameters:
+    ///   - service: the app's own name for its anchors.
+    ///   - account: the name of the ledger: one anchor for each.
+    public init(service: String, account: String) {
+      self.service = service
+      self.account = account
+    }
+
+    private var query: [String: Any] {
+      [
+        kSecClass as String: kSecClassGenericPassword,
+        kSecAttrService as String: service,
+        kSecAttrAccount as String: account,
+        kSecAttrSynchronizable as String: false,
+      ]
+    }
+
+    public func read() throws -> Data? {
+      var wanted = query
+      wanted[kSecReturnData as String] = true
+      wanted[kSecMatchLimit as String] = kSecMatchLimitOne
+      var found: CFTypeRef?
+      let status = SecItemCopyMatching(wanted as CFDictionary, &found)
+      if status == errSecItemNotFound { return nil }
+      guard status == errSecSuccess, let bytes = found as? Data else { throw refused("cannot be read", status) }
+      return bytes
+    }
+
+    public func write(_ bytes: Data) throws {
+      let value = [kSecValueData as String: bytes]
+      var status = SecItemUpdate(query as CFDictionary, value as CFDictionary)
+      if status == errSecItemNotFound {
+        var item = query
+        item[kSecValueData as String] = bytes
+        // A night may run while the device is locked, but not before it was unlocked once.
+        item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
+        status = SecItemAdd(item as CFDictionary, nil)
+      }
+      guard status == errSecSuccess else { throw refused("cannot be written", status) }
+    }
+
+    /// Forgets the anchor: for an app that deletes a ledger with all that was learned under it.
+    public func remove() throws {
+      let status = SecItemDelete(query as CFDictionary)
+      guard status == errSecSuccess || status == errSecItemNotFound else { throw refused("cannot be removed", status) }
+    }
+
+    private func refused(_ what: String, _ status: OSStatus) -> WispError {
+      WispError(.io, "the anchor '\(account)' of '\(service)' in the keychain \(what): OSStatus \(status)")
+    }
+  }
+#endif

@@ -1,0 +1,103 @@
+import CWisp
+import Foundation
+
+/// A device's life: one plan, one night at a time, and never a worse model than the base.
+///
+///     var life = Life(base: shipped, log: log, ledger: ledger, output: mine, dataset: "my shop")
+///     try life.plan(epsilon: 8, delta: 1e-5, recordsPublic: 2000, nights: 365, unit: .user)   // once
+///     if try await life.night().changed { recommender = try Recommender.open(contentsOf: mine) }
+public struct Life: Sendable {
+  /// The base, as shipped.
+  public var base: URL
+  public var log: URL
+  public var ledger: URL
+  /// What people are served: the base at first.
+  public var output: URL
+  /// The name of the data set, the same each time.
+  public var dataset: String
+  public var anchor: Anchor?
+  public var anchorBegins = false
+
+  public init(base: URL, log: URL, ledger: URL, output: URL, dataset: String) {
+    self.base = base
+    self.log = log
+    self.ledger = ledger
+    self.output = output
+    self.dataset = dataset
+  }
+
+  public struct Plan: Sendable {
+    public let nights: UInt32
+    public let stepsPerNight: UInt64
+    /// At this noise the base is the better model.
+    public let isHopeless: Bool
+    /// Held by a night while it steps, beside the log.
+    public let bytes: UInt64
+  }
+
+  /// Finds the noise and writes the plan into the ledger, once, before the first night. Reads no event.
+  @discardableResult
+  public func plan(
+    epsilon: Double, delta: Double, recordsPublic: UInt32, nights: UInt32, unit: PrivacyUnit, stepsPerNight: UInt64 = 0,
+    dryRun: Bool = false
+  ) throws -> Plan {
+    let texts = Texts()
+    let bridge = AnchorBridge(anchor, begins: anchorBegins)
+    var options: wisp_plan_options = sized()
+    options.model_path = try texts.path(base)
+    options.ledger_path = try texts.path(ledger)
+    options.dataset = try texts.of(dataset)
+    options.epsilon = epsilon
+    options.delta = delta
+    options.num_records_public = recordsPublic
+    options.runs = nights
+    options.steps_per_run = stepsPerNight
+    options.unit = unit.number
+    options.session_gap = unit.gap
+    options.dry_run = dryRun ? 1 : 0
+    options.anchor = UnsafePointer(bridge.pointer)
+    var plan: wisp_plan = sized()
+    try withExtendedLifetime((texts, bridge)) {
+      try check { wisp_plan_life(&options, &plan, $0) }
+    }
+    return Plan(
+      nights: plan.runs, stepsPerNight: plan.steps_per_run, isHopeless: plan.outlook == WISP_OUTLOOK_HOPELESS,
+      bytes: plan.bytes)
+  }
+
+  public struct Night: Sendable {
+    /// The file at `output` is another one than before: open it anew.
+    public let changed: Bool
+    /// Of this night; 0: the plan has none left.
+    public let steps: UInt64
+    public let nightsLeft: UInt64
+  }
+
+  /// One night of the plan, on a thread of its own. Cancelling the task, or the system ending the app, loses no more than
+  /// what came after the last charge: the next call goes on.
+  public func night(threads: UInt32 = 0, maxBytes: UInt64 = 0, progress: TrainingCallback? = nil) async throws -> Night {
+    let life = self
+    return try await Steps.run(progress) { try life.night(threads, maxBytes, $0) }
+  }
+
+  private func night(_ threads: UInt32, _ maxBytes: UInt64, _ steps: Steps) throws -> Night {
+    let texts = Texts()
+    let bridge = AnchorBridge(anchor, begins: anchorBegins)
+    var options: wisp_night_options = sized()
+    options.model_path = try texts.path(base)
+    options.log_path = try texts.path(log)
+    options.output_path = try texts.path(output)
+    options.ledger_path = try texts.path(ledger)
+    options.dataset = try texts.of(dataset)
+    options.num_threads = threads
+    options.max_bytes = maxBytes
+    options.anchor = UnsafePointer(bridge.pointer)
+    options.progress = Steps.progress
+    options.user_data = steps.pointer
+    var result: wisp_night_result = sized()
+    try withExtendedLifetime((texts, bridge, steps)) {
+      try check { wisp_personalise_night(&options, &result, $0) }
+    }
+    return Night(changed: result.changed != 0, steps: result.steps, nightsLeft: result.runs_left)
+  }
+}

@@ -1,0 +1,109 @@
+import CWisp
+import Foundation
+
+/// One run of private fine-tuning on the log. For nights that go on for years see Life.
+///
+///     var run = Personaliser(model: shipped, log: log, ledger: ledger, output: mine)
+///     run.epsilon = 3
+///     run.delta = 1e-5
+///     run.usersPublic = 2000
+///     let result = try await run.personalise { print($0.step, $0.steps) }
+public struct Personaliser: Sendable {
+  /// The model to start from.
+  public var model: URL
+  /// The log of events.
+  public var log: URL
+  /// The data set's privacy ledger: made by the first charge if absent. Never delete it.
+  public var ledger: URL
+  /// The fine-tuned model. It may be `model`: replaced in one step at the end.
+  public var output: URL
+  /// Of this run. Required.
+  public var epsilon = 0.0
+  /// Required: below 1 over `usersPublic`.
+  public var delta = 0.0
+  /// A number of records that may be known to anybody. Required.
+  public var usersPublic: UInt32 = 0
+  /// Limit over everything ever done with this data; 0: the limit already in the ledger, or none.
+  public var budgetEpsilon = 0.0
+  public var unit = PrivacyUnit.user
+  /// 0: 20.
+  public var epochs = 0.0
+  /// 0: as many as the device has, at most 4.
+  public var threads: UInt32 = 0
+  /// The name of the data set, the same each time; nil: the log's file name.
+  public var dataset: String?
+  /// Where a run that is stopped goes on from; nil: it has to be paid for anew.
+  public var checkpoint: URL?
+  public var anchor: Anchor?
+  /// There may be no anchor yet though something was charged: for the first time.
+  public var anchorBegins = false
+
+  public init(model: URL, log: URL, ledger: URL, output: URL) {
+    self.model = model
+    self.log = log
+    self.ledger = ledger
+    self.output = output
+  }
+
+  public struct Result: Sendable {
+    public let steps: UInt64
+    /// What may be stated of this run, at its delta.
+    public let epsilon: Double
+    public let noiseMultiplier: Double
+    /// The step of the checkpoint that was gone on from; 0: there was none.
+    public let resumedFrom: UInt64
+  }
+
+  /// Trains on a thread of its own. Cancelling the task ends it at the next step with CancellationError: no model is
+  /// written, what was charged stays charged, and with `checkpoint` the next call goes on from there.
+  public func personalise(progress: TrainingCallback? = nil) async throws -> Result {
+    let run = self
+    return try await Steps.run(progress) { try run.personalise($0) }
+  }
+
+  /// The same as a stream of steps. It ends when the model is written; whoever stops reading stops the run.
+  public func steps() -> AsyncThrowingStream<TrainingProgress, Error> {
+    let run = self
+    return AsyncThrowingStream { stream in
+      let task = Task {
+        do {
+          _ = try await run.personalise { stream.yield($0) }
+          stream.finish()
+        } catch {
+          stream.finish(throwing: error)
+        }
+      }
+      stream.onTermination = { _ in task.cancel() }
+    }
+  }
+
+  private func personalise(_ steps: Steps) throws -> Result {
+    let texts = Texts()
+    let bridge = AnchorBridge(anchor, begins: anchorBegins)
+    var options: wisp_personalise_options = sized()
+    options.model_path = try texts.path(model)
+    options.log_path = try texts.path(log)
+    options.output_path = try texts.path(output)
+    options.ledger_path = try texts.path(ledger)
+    options.checkpoint_path = try texts.path(checkpoint)
+    options.dataset = try texts.of(dataset)
+    options.epsilon = epsilon
+    options.delta = delta
+    options.num_users_public = usersPublic
+    options.budget_epsilon = budgetEpsilon
+    options.unit = unit.number
+    options.session_gap = unit.gap
+    options.epochs = epochs
+    options.num_threads = threads
+    options.anchor = UnsafePointer(bridge.pointer)
+    options.progress = Steps.progress
+    options.user_data = steps.pointer
+    var result: wisp_personalise_result = sized()
+    try withExtendedLifetime((texts, bridge, steps)) {
+      try check { wisp_personalise(&options, &result, $0) }
+    }
+    return Result(
+      steps: result.num_steps, epsilon: result.epsilon, noiseMultiplier: result.noise_multiplier,
+      resumedFrom: result.resumed_from)
+  }
+}

@@ -1,0 +1,150 @@
+import CWisp
+import Foundation
+
+/// One item of a list, the best first.
+public struct Recommendation: Equatable, Sendable {
+  /// Its number in the model, from 0 on.
+  public let item: Int32
+  /// Its name in the app's own data; "" where the model carries none.
+  public let key: String
+  /// For people; "" where the model carries none.
+  public let name: String
+  /// Comparable within one list only.
+  public let score: Float
+}
+
+/// A model that recommends. Any thread may use it; one at a time does. It closes itself.
+///
+///     let wisp = try Recommender.open(contentsOf: Bundle.main.url(forResource: "cafe", withExtension: "wisp")!)
+///     for best in try wisp.recommend(keys: ["tea-mint", "bagel-lentil"], count: 5) { print(best.name) }
+public final class Recommender: @unchecked Sendable {
+  public struct Options: Sendable {
+    /// 8-bit integers in place of floats: faster, a quarter of the room, scores slightly off.
+    public var int8 = false
+    /// Threads that share one history, the caller's among them.
+    public var threads: UInt32 = 1
+    /// Opening fails where the model would hold more bytes beside its file; 0: no ceiling.
+    public var maxBytes: UInt64 = 0
+    /// An adapter that was trained beside the model.
+    public var adapter: URL?
+
+    public init() {}
+  }
+
+  private let lock = NSLock()
+  private let model: OpaquePointer
+  private let bytes: UnsafeMutableRawPointer?
+
+  private init(model: OpaquePointer, bytes: UnsafeMutableRawPointer?) {
+    self.model = model
+    self.bytes = bytes
+  }
+
+  deinit {
+    wisp_model_close(model)
+    bytes?.deallocate()
+  }
+
+  /// Maps the file and checks it, its weights included. It must not be changed in place while this lives; replacing it is
+  /// fine.
+  public static func open(contentsOf url: URL, options: Options = Options()) throws -> Recommender {
+    let texts = Texts()
+    var choice = try openOptions(options, texts)
+    var opened: OpaquePointer?
+    let path = try texts.path(url)
+    try check { wisp_model_open_with(path, &choice, &opened, $0) }
+    withExtendedLifetime(texts) {}
+    return Recommender(model: opened!, bytes: nil)
+  }
+
+  /// The same of a model in memory, which is copied. `name` is used in sentences.
+  public static func open(data: Data, name: String = "the model", options: Options = Options()) throws -> Recommender {
+    let texts = Texts()
+    var choice = try openOptions(options, texts)
+    let copy = UnsafeMutableRawPointer.allocate(byteCount: max(data.count, 1), alignment: 64)
+    data.withUnsafeBytes { from in
+      if let start = from.baseAddress { copy.copyMemory(from: start, byteCount: from.count) }
+    }
+    do {
+      var opened: OpaquePointer?
+      let cName = try texts.of(name)
+      try check { wisp_model_open_memory(cName, copy, data.count, &choice, &opened, $0) }
+      withExtendedLifetime(texts) {}
+      return Recommender(model: opened!, bytes: copy)
+    } catch {
+      copy.deallocate()
+      throw error
+    }
+  }
+
+  private static func openOptions(_ options: Options, _ texts: Texts) throws -> wisp_open_options {
+    var choice: wisp_open_options = sized()
+    choice.backend = options.int8 ? WISP_BACKEND_INT8 : WISP_BACKEND_SIMD
+    choice.num_threads = options.threads
+    choice.max_bytes = options.maxBytes
+    choice.adapter_path = try texts.path(options.adapter)
+    return choice
+  }
+
+  /// How many items the model knows.
+  public var itemCount: Int { locked { wisp_model_num_items(model) } }
+
+  /// The number of the item with that key, or nil where the model does not know it.
+  public func item(forKey key: String) -> Int32? {
+    let item = locked { wisp_model_find_item(model, key) }
+    return item < 0 ? nil : item
+  }
+
+  /// The best items after a history, oldest first: at most `count` of them. Without a history: what is popular.
+  /// - Parameters:
+  ///   - excluded: items that never come.
+  ///   - candidates: where given, only these come.
+  ///   - allowSeen: whether items of the history may come back.
+  public func recommend(
+    history: [Int32], count: Int, excluded: [Int32] = [], candidates: [Int32]? = nil, allowSeen: Bool = false
+  ) throws -> [Recommendation] {
+    guard count > 0, candidates.map({ !$0.isEmpty }) ?? true else { return [] }
+    var best = [wisp_recommendation](repeating: wisp_recommendation(), count: min(count, itemCount))
+    var found = best.count
+    return try locked {
+      try history.withUnsafeBufferPointer { history in
+        try excluded.withUnsafeBufferPointer { excluded in
+          try (candidates ?? []).withUnsafeBufferPointer { among in
+            var options: wisp_recommend_options = sized()
+            options.excluded = excluded.baseAddress
+            options.num_excluded = excluded.count
+            options.candidates = candidates == nil ? nil : among.baseAddress
+            options.num_candidates = among.count
+            options.allow_seen = allowSeen ? 1 : 0
+            try check {
+              wisp_recommend(model, history.baseAddress, history.count, &options, &best, &found, $0)
+            }
+          }
+        }
+      }
+      return best.prefix(found).map { recommendation($0) }
+    }
+  }
+
+  /// The same by the items' keys. Keys that the model does not know are left out.
+  public func recommend(keys: [String], count: Int) throws -> [Recommendation] {
+    try recommend(history: keys.compactMap { item(forKey: $0) }, count: count)
+  }
+
+  private func recommendation(_ best: wisp_recommendation) -> Recommendation {
+    Recommendation(
+      item: best.item, key: String(cString: wisp_model_item_key(model, best.item)),
+      name: String(cString: wisp_model_item_name(model, best.item)), score: best.score)
+  }
+
+  /// For who reads the model from the C interface: the handle, for the length of `body`.
+  func withModel<Result>(_ body: (OpaquePointer) throws -> Result) rethrows -> Result {
+    try locked { try body(model) }
+  }
+
+  private func locked<Result>(_ body: () throws -> Result) rethrows -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return try body()
+  }
+}

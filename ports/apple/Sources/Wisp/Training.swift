@@ -1,0 +1,92 @@
+import CWisp
+import Foundation
+
+/// After a step of training.
+public struct TrainingProgress: Equatable, Sendable {
+  public let step: UInt64
+  public let steps: UInt64
+  /// Spent by this run so far; nil while it is not yet known.
+  public let epsilon: Double?
+}
+
+/// Called after each step, on the thread that trains.
+public typealias TrainingCallback = @Sendable (TrainingProgress) -> Void
+
+/// What is protected as a whole.
+public enum PrivacyUnit: Equatable, Sendable {
+  /// Everything one user of the log did.
+  case user
+  /// Events of one user without a pause longer than so many seconds: a public constant, such as 1800.
+  case session(gap: Int64)
+  /// Events of one user on one day, by UTC.
+  case day
+
+  var number: wisp_unit {
+    switch self {
+    case .user: return WISP_UNIT_USER
+    case .session: return WISP_UNIT_SESSION
+    case .day: return WISP_UNIT_DAY
+    }
+  }
+  var gap: Int64 {
+    if case .session(let gap) = self { return gap }
+    return 0
+  }
+}
+
+/// Steps are counted for the app, and stop where its task was cancelled.
+final class Steps: @unchecked Sendable {
+  private let lock = NSLock()
+  private let callback: TrainingCallback?
+  private var cancelled = false
+
+  init(_ callback: TrainingCallback?) { self.callback = callback }
+
+  func cancel() {
+    lock.lock()
+    cancelled = true
+    lock.unlock()
+  }
+  var isCancelled: Bool {
+    lock.lock()
+    defer { lock.unlock() }
+    return cancelled
+  }
+
+  /// For `user_data`; this must outlive the call.
+  var pointer: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+  static let progress: wisp_progress_callback = { at, data in
+    guard let at = at, let data = data else { return 1 }
+    let steps = Unmanaged<Steps>.fromOpaque(data).takeUnretainedValue()
+    if steps.isCancelled { return 1 }
+    let now = at.pointee
+    steps.callback?(
+      TrainingProgress(step: now.step, steps: now.num_steps, epsilon: now.epsilon.isNaN ? nil : now.epsilon))
+    return 0
+  }
+
+  /// Runs what takes minutes on a thread of its own, and ends it at the next step where the caller's task is cancelled:
+  /// then CancellationError is thrown. What was paid for stays paid.
+  static func run<Result: Sendable>(
+    _ progress: TrainingCallback?, _ body: @escaping @Sendable (Steps) throws -> Result
+  ) async throws -> Result {
+    let steps = Steps(progress)
+    return try await withTaskCancellationHandler {
+      try Task.checkCancellation()
+      return try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Result, Error>) in
+        DispatchQueue.global(qos: .utility).async {
+          do {
+            continuation.resume(returning: try body(steps))
+          } catch let error as WispError where error.code == .cancelled {
+            continuation.resume(throwing: CancellationError())
+          } catch {
+            continuation.resume(throwing: error)
+          }
+        }
+      }
+    } onCancel: {
+      steps.cancel()
+    }
+  }
+}

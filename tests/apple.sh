@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# ports/apple, as far as it can be held without a Mac and without Swift: names, fields and arguments that the Swift
+# sources use, the module map, the layout of structs for Apple's processors, the privacy manifest against what the library
+# calls, the branches of the sources for Apple's systems, and the package itself. Where there is Swift, its tests too.
+#   tests/apple.sh BUILD_FOLDER         what needs no other library's sources
+#   tests/apple.sh BUILD_FOLDER --all   makes the package, compiles it with clang and libc++, and runs what it links
+. "$(dirname "$0")/shell.sh"
+grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
+export PATH=/usr/bin:$PATH                                       # Debian's Python, which has Debian's pycparser
+for program in clang clang++; do
+  command -v $program >/dev/null || { echo "skipped: $program is missing (Debian: clang)"; exit 77; }
+done
+python3 -c 'import pycparser' 2>/dev/null || { echo "skipped: pycparser is missing (Debian: python3-pycparser)"; exit 77; }
+port=$root/ports/apple here=$root/tests/apple
+
+# What Swift uses of the headers is in them.
+python3 "$root/tests/abi/interface.py" program "$root/ports/c" >layout.c && cc -std=c99 -I"$root/ports/c" layout.c -o layout &&
+  ./layout >layout.txt || fail "the headers were not read"
+awk '/^```swift$/ { on = 1; file = "page_" ++n ".swift"; next } /^```$/ { on = 0 } on { print >file }' "$root/docs/apple.md"
+mapfile -t swift < <(find "$port" "$work"/page_*.swift -name '*.swift' ! -name Package.swift)
+expect 0 "" python3 "$here/swift.py" layout.txt "${swift[@]}"
+[ "${#swift[@]}" -ge 10 ] || fail "only ${#swift[@]} Swift files were found"
+# planted NAME SENTENCE SED: a fault in a Swift source is seen.
+planted() {
+  sed "$3" "$port/Sources/Wisp/Personaliser.swift" >planted.swift
+  cmp -s planted.swift "$port/Sources/Wisp/Personaliser.swift" && fail "$1: nothing was changed"
+  python3 "$here/swift.py" layout.txt planted.swift >out && fail "$1 is not seen"
+  grep -q "$2" out || fail "$1: it is not said that '$2': $(cat out)"
+}
+planted "a field that is not there" "has no field num_users" 's/options\.num_users_public/options.num_users/'
+planted "a function that is not there" "wisp_personalize is not in the headers" 's/wisp_personalise(/wisp_personalize(/'
+planted "an argument too few" "has 3 arguments, 2 are given" 's/wisp_personalise(&options, /wisp_personalise(/'
+
+# The one header as a module, in C11 and for Apple's processors, where structs lie as tests/abi/lp64.txt says.
+"$root/tools/amalgamate/amalgamate" made >out 2>err || { fail "the amalgamation was not made: $(head -c 300 err)"; finish; }
+mkdir module && cp made/wisp.h "$port/Sources/CWisp/include/module.modulemap" module
+awk '$1 == "struct" { printf "_Static_assert(sizeof(%s) == %d && _Alignof(%s) == %d, \"%s\");\n", $2, $3, $2, $6, $2 }
+     $1 == "field" { split($2, name, "."); printf "_Static_assert(offsetof(%s, %s) == %d, \"%s\");\n", name[1], name[2], $4, $2 }
+     $1 == "constant" { printf "_Static_assert(%s == %d, \"%s\");\n", $2, $3, $2 }' "$root/tests/abi/lp64.txt" >asserts
+[ "$(wc -l <asserts)" -gt 300 ] || fail "the record of layouts was not read"
+{ echo '#include <stddef.h>'; echo '@import CWisp;'; cat asserts; echo 'wisp_code (*const opens)(const char*, wisp_model**, wisp_error*) = wisp_model_open;'; } >module.m
+compiles_module() {  # TARGET
+  clang --target="$1" -ffreestanding -std=c11 -Wall -Wextra -Wpedantic -Werror -fmodules -fmodules-cache-path="$work/cache" \
+    -fmodule-map-file=module/module.modulemap -fsyntax-only module.m 2>err
+}
+for target in arm64-apple-ios16.0 arm64-apple-ios16.0-simulator arm64-apple-macos13.0 x86_64-apple-macos13.0 x86_64-linux-gnu; do
+  compiles_module $target || fail "the module CWisp for $target: $(head -c 600 err)"
+done
+sed -i '0,/sizeof(wisp_device) == /s//sizeof(wisp_device) == 1/' module.m
+compiles_module arm64-apple-ios16.0 && fail "a struct of another size is not seen"
+
+# A unit with that pragma has no fused operation of the compiler's own, in templates neither.
+printf '%s\ntemplate <class T> T f(T a, T b, T c) { return a * b + c; }\nfloat g(float a, float b, float c) { return f(a, b, c); }\n' \
+  "$(grep '^#pragma' "$port/Sources/CWisp/unit.cc")" >contract.cc
+clang++ --target=arm64-apple-ios16.0 -Wno-stdlibcxx-not-found -O2 -S contract.cc -o with.s && sed 1d contract.cc >without.cc &&
+  clang++ --target=arm64-apple-ios16.0 -Wno-stdlibcxx-not-found -O2 -ffp-contract=on -S without.cc -o without.s || fail "the pragma was not tried"
+grep -q fmadd with.s && fail "unit.cc does not keep the compiler from fusing products and sums"
+grep -q fmadd without.s || fail "without the pragma nothing is fused: this test shows nothing"
+
+# What is different on Apple's systems compiles, over stand-ins for their headers: these are not here.
+for source in runtime/core/file.cc runtime/privacy/noise/random.cc runtime/privacy/ledger/ledger_rows.cc \
+  runtime/privacy/ledger/ledger_anchor.cc ports/c/wisp.cc; do
+  clang++ -std=c++20 -D__APPLE__ -Wall -Wextra -Wno-missing-field-initializers -Werror -DWISP_VERSION='"0"' -I"$here/stubs" \
+    -include apple.h -I"$root" -c "$root/$source" -o apple.o 2>err || fail "$source for Apple's systems: $(head -c 600 err)"
+  nm -u apple.o | grep -E ' (getentropy|getrandom|posix_fallocate|fallocate|renameat2|fdatasync|sync_file_range|memfd_create)$' &&
+    fail "$source calls these for Apple's systems, which do not have them, or refuse apps that call them"
+done
+
+# The privacy manifest is a property list, and says of the library what its symbols say.
+cat >manifest.py <<'PYTHON'
+import plistlib, re, subprocess, sys
+manifest = plistlib.load(open(sys.argv[1], "rb"))
+assert set(manifest) == {"NSPrivacyTracking", "NSPrivacyTrackingDomains", "NSPrivacyCollectedDataTypes", "NSPrivacyAccessedAPITypes"}
+assert manifest["NSPrivacyTracking"] is False and not manifest["NSPrivacyTrackingDomains"] and not manifest["NSPrivacyCollectedDataTypes"]
+declared = {t["NSPrivacyAccessedAPIType"]: t["NSPrivacyAccessedAPITypeReasons"] for t in manifest["NSPrivacyAccessedAPITypes"]}
+# Apple's list of functions that need a reason, and the reasons that it allows, as of 2025.
+needs = {"FileTimestamp": ({"stat", "fstat", "lstat", "fstatat", "getattrlist", "fgetattrlist", "getattrlistbulk", "getattrlistat"},
+                           {"DDA9.1", "C617.1", "3B52.1", "0A2A.1"}),
+         "DiskSpace": ({"statfs", "statvfs", "fstatfs", "fstatvfs"}, {"85F4.1", "E174.1", "7D9E.1", "B728.1"}),
+         "SystemBootTime": ({"mach_absolute_time"}, {"35F9.1", "8FFB.1", "3D61.1"})}
+called = set()
+for library in sys.argv[2:]:
+    for line in subprocess.run(["nm", "-u", library], capture_output=True, text=True).stdout.splitlines():
+        called.add(re.sub(r"(64)?(@.*)?$", "", line.split()[-1]))
+assert len(called) > 50, "the libraries were not read"
+for name, (functions, reasons) in needs.items():
+    category = "NSPrivacyAccessedAPICategory" + name
+    used = sorted(called & functions)
+    assert bool(used) == (category in declared), f"{name}: called are {used}, declared is {declared.get(category)}"
+    assert set(declared.get(category, [])) <= reasons, f"{name}: {declared[category]}"
+assert all(c[len("NSPrivacyAccessedAPICategory"):] in needs for c in declared), declared
+PYTHON
+manifest=$port/Sources/Wisp/PrivacyInfo.xcprivacy
+libraries=("$build/libwisp.so")
+holds_manifest() { python3 manifest.py "$1" "${libraries[@]}" >out 2>err; }
+holds_manifest "$manifest" || fail "PrivacyInfo.xcprivacy: $(tail -n 1 err)"
+sed 's/CategoryFileTimestamp/CategoryDiskSpace/' "$manifest" >wrong.xcprivacy
+holds_manifest wrong.xcprivacy && fail "a manifest that declares another category is not seen"
+# Swift's own sources have none of these either.
+grep -nE '\b(UserDefaults|systemUptime|volumeAvailableCapacity|activeInputModes|creationDate|contentModificationDate)' "${swift[@]}" &&
+  fail "these need a reason in the privacy manifest"
+
+expect 1 "runs on a Mac with Xcode" "$port/xcframework" package frameworks
+
+[ "${2:-}" = --all ] || { finish; exit; }
+
+# The package, twice: equal. What is listed is there, and nothing needs a flag.
+sources=${WISP_BUNDLE:-$root/build/bundle/sources}
+"$root/tools/bundle/sources" "$sources" >out 2>&1 || { echo "skipped: the libraries' sources cannot be had: $(tail -n 1 out)"; exit 77; }
+expect 0 "" "$port/package" package "$sources"
+expect 0 "" "$port/package" again "$sources"
+diff -r package again >out || fail "made twice, the packages differ: $(head -c 300 out)"
+grep -rlF -e "$root" -e "$work" package && fail "these files name folders of this machine"
+[ "$(find package -name sodium.h | wc -l)" = 1 ] && [ "$(find package -name '*.S' | wc -l)" = 0 ] || fail "libsodium is not in the package as it should be"
+mkdir full && touch full/file
+expect 1 "is no Swift package" "$port/package" full "$sources"
+expect 0 "" python3 "$here/package.py" check package
+listed() {  # NAME SENTENCE SED
+  sed "$3" "$port/Package.swift" >again/Package.swift
+  python3 "$here/package.py" check again >out && fail "$1 is not seen"
+  grep -q "$2" out || fail "$1: $(cat out)"
+}
+listed "a flag" "unsafeFlags occurs" 's/\.define("WISP_TRAINING")/.unsafeFlags(["-O3"])/'
+listed "a file that is not there" "'utf8.c' is listed and is not there" 's/utf8proc_data\.c/utf8.c/'
+listed "a source in no target" "CSodium is no target" 's/name: "CSodium"/name: "CNatrium"/'
+
+# Compiled as SwiftPM does, with the C++ library that Apple has, and linked with the system's SQLite. Without optimisation, as by `swift test`.
+echo '#include <version>' | clang++ -std=c++20 -stdlib=libc++ -x c++ -fsyntax-only - 2>/dev/null ||
+  { echo "without libc++: it is not installed (Debian: libc++-dev libc++abi-dev)"; finish; exit; }
+objects=()
+for target in CSodium CUtf8proc CWisp; do
+  mapfile -t flags < <(python3 "$here/package.py" flags package $target)
+  while read -r source; do
+    object=$target-${#objects[@]}.o compiler=(clang -w)
+    [[ $source == *.cc ]] && compiler=(clang++ -stdlib=libc++ -Werror)
+    "${compiler[@]}" -O0 "${flags[@]}" -c "$source" -o "$object" 2>err || fail "$target, ${source#package/}: $(head -c 600 err)"
+    objects+=("$object")
+  done < <(python3 "$here/package.py" sources package $target)
+done
+libraries=("${objects[@]}")
+holds_manifest "$manifest" || fail "PrivacyInfo.xcprivacy, of what the package compiles: $(tail -n 1 err)"
+
+# The README's program and the consumer of tests/abi, of these objects: what they recommend is what the library recommends.
+mkdir -p include/wisp && cp package/Sources/CWisp/include/wisp.h include/wisp
+for header in wisp_embed.h wisp_life.h wisp_text.h; do echo '#include "wisp.h"' >"include/wisp/$header"; done
+clang -std=c11 -DWITH_LIFE -DWITH_TEXT -Iinclude -c "$root/tests/abi/consumer.c" -o consumer.o &&
+  clang++ -stdlib=libc++ consumer.o "${objects[@]}" -pthread -lsqlite3 -o consumer 2>err || fail "linked: $(head -c 600 err)"
+cc -DWITH_LIFE -DWITH_TEXT -I"$build/include" "$root/tests/abi/consumer.c" -o wanted -L"$build" -lwisp -Wl,-rpath,"$build" ||
+  fail "the library's consumer is not built"
+expect 0 "" "$wisp" synth --out log.db --population device --users 100 --seed 7
+for app in wanted consumer; do
+  expect 0 "" ./$app "$root/models/cafe.wisp" "$work/log.db" "$work/$app.ledger" "$work/$app.wisp"
+  mv out "$app.txt"
+done
+[ "$(wc -l <wanted.txt)" = 6 ] && cmp -s wanted.txt consumer.txt || fail "the package recommends otherwise: $(diff wanted.txt consumer.txt | head -4)"
+
+if command -v swift >/dev/null; then
+  (cd package && swift test) >out 2>&1 || fail "swift test: $(tail -n 30 out)"
+else
+  echo "the Swift sources were not compiled: there is no Swift here"
+fi
+finish
