@@ -32,8 +32,11 @@ mkdir stubs
 find "$tests/stubs" -name '*.java' -print0 | xargs -0 javac --release 8 -Xlint:-options -d stubs || fail "the stand-ins do not compile"
 compile classes "$coroutines:stubs" "$port/src/main/java/dev/wisp/Native.java" "$port"/src/main/kotlin/dev/wisp/*.kt
 javac --release 8 -Xlint:-options -cp classes -d classes "$port/src/main/java/dev/wisp/Native.java" || fail "Native.java does not compile"
+# The guide's programs, each a file of its own. What they do the cases above do; that they compile is shown here.
+awk '/^```kotlin$/ { on = 1; n++; print "package guide" n > "guide" n ".kt"; next } /^```$/ { on = 0 } on { print > "guide" n ".kt" }' "$root/docs/android.md"
+[ "$(ls guide*.kt | wc -l)" = 2 ] || fail "docs/android.md has $(ls guide*.kt | wc -l) programs in Kotlin, not 2"
 compile app "$coroutines:stubs:$work/classes" -Xfriend-paths="$work/classes" "$tests/stubs/androidx/work/Work.kt" \
-  "$port"/example/src/main/kotlin/dev/wisp/example/*.kt "$tests"/*.kt
+  "$port"/example/src/main/kotlin/dev/wisp/example/*.kt "$tests"/*.kt guide*.kt
 
 # Run by Java, which looks at every call of JNI. What it finds it prints, and goes on.
 model=$root/models/cafe.wisp history=tea-mint,bagel-lentil
