@@ -53,7 +53,7 @@ drive() {  # OPTIONS... -- ARGUMENTS: the test program
   java -Xcheck:jni "${options[@]}" --add-opens java.base/java.io=ALL-UNNAMED -Djava.library.path=jni \
     -cp "classes:app:stubs:$jars/kotlin-stdlib.jar:$coroutines:$jars/atomicfu.jar" dev.wisp.MainKt "$model" data/log.db cases "${@:2}" >out 2>&1
   local code=$?
-  grep -E 'WARNING|FATAL|exceeds capacity' out && fail "Java's checks of JNI found something"
+  grep -m 3 -E 'WARNING|FATAL|exceeds capacity' out && fail "Java's checks of JNI found something"
   [ $code -eq 0 ] || fail "the test program exited $code: $(head -c 4000 out)"
   tail -n 1 out
 }

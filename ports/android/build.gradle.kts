@@ -6,6 +6,8 @@ plugins {
     `maven-publish`
 }
 
+group = "dev.wisp"
+
 val root = rootDir.resolve("../..")
 val wispVersion = Regex("""project\(wisp VERSION ([0-9.]+)""").find(root.resolve("CMakeLists.txt").readText())!!.groupValues[1]
 
@@ -20,7 +22,12 @@ android {
         ndk { abiFilters += listOf("arm64-v8a", "x86_64") }
         externalNativeBuild { cmake { arguments += "-DANDROID_STL=c++_static" } }
     }
-    externalNativeBuild { cmake { path = file("CMakeLists.txt") } }
+    externalNativeBuild {
+        cmake {
+            path = file("CMakeLists.txt")
+            version = "3.25.0+"
+        }
+    }
     compileOptions {
         sourceCompatibility = JavaVersion.VERSION_1_8
         targetCompatibility = JavaVersion.VERSION_1_8
@@ -44,7 +51,6 @@ dependencies { api("org.jetbrains.kotlinx:kotlinx-coroutines-core:1.9.0") }
 publishing {
     publications {
         register<MavenPublication>("release") {
-            groupId = "dev.wisp"
             artifactId = "wisp"
             version = wispVersion
             afterEvaluate { from(components["release"]) }
