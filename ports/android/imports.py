@@ -20,7 +20,12 @@ INSIDE = re.compile(
     r"|wisp_\w+|sqlite3_\w+|crypto_\w+|sodium_\w+|utf8proc_\w+|xnn_\w+"
 )
 # glibc's name -> bionic's.
-OTHERWISE = {"__errno_location": "__errno", "__register_atfork": "pthread_atfork", "__isoc99_sscanf": "sscanf", "__isoc99_fscanf": "fscanf"}
+OTHERWISE = {
+    "__errno_location": "__errno",
+    "__register_atfork": "pthread_atfork",
+    "fcntl64": "fcntl",
+    "bcmp": "memcmp",  # which clang makes of memcmp for glibc, and not for Android
+}
 CHECKED = re.compile(r"__(\w+)_chk")
 
 
