@@ -32,8 +32,11 @@ mkdir stubs
 find "$tests/stubs" -name '*.java' -print0 | xargs -0 javac --release 8 -Xlint:-options -d stubs || fail "the stand-ins do not compile"
 compile classes "$coroutines:stubs" "$port/src/main/java/dev/wisp/Native.java" "$port"/src/main/kotlin/dev/wisp/*.kt
 javac --release 8 -Xlint:-options -cp classes -d classes "$port/src/main/java/dev/wisp/Native.java" || fail "Native.java does not compile"
+# The guide's programs, each a file of its own. What they do the cases above do; that they compile is shown here.
+awk '/^```kotlin$/ { on = 1; n++; print "package guide" n > "guide" n ".kt"; next } /^```$/ { on = 0 } on { print > "guide" n ".kt" }' "$root/docs/android.md"
+[ "$(ls guide*.kt | wc -l)" = 2 ] || fail "docs/android.md has $(ls guide*.kt | wc -l) programs in Kotlin, not 2"
 compile app "$coroutines:stubs:$work/classes" -Xfriend-paths="$work/classes" "$tests/stubs/androidx/work/Work.kt" \
-  "$port"/example/src/main/kotlin/dev/wisp/example/*.kt "$tests"/*.kt
+  "$port"/example/src/main/kotlin/dev/wisp/example/*.kt "$tests"/*.kt guide*.kt
 
 # Run by Java, which looks at every call of JNI. What it finds it prints, and goes on.
 model=$root/models/cafe.wisp history=tea-mint,bagel-lentil
@@ -50,7 +53,7 @@ drive() {  # OPTIONS... -- ARGUMENTS: the test program
   java -Xcheck:jni "${options[@]}" --add-opens java.base/java.io=ALL-UNNAMED -Djava.library.path=jni \
     -cp "classes:app:stubs:$jars/kotlin-stdlib.jar:$coroutines:$jars/atomicfu.jar" dev.wisp.MainKt "$model" data/log.db cases "${@:2}" >out 2>&1
   local code=$?
-  grep -E 'WARNING|FATAL|exceeds capacity' out && fail "Java's checks of JNI found something"
+  grep -m 3 -E 'WARNING|FATAL|exceeds capacity' out && fail "Java's checks of JNI found something"
   [ $code -eq 0 ] || fail "the test program exited $code: $(head -c 4000 out)"
   tail -n 1 out
 }

@@ -47,6 +47,7 @@ check_arrows tools/tokenizers 'tools/exchange/|runtime/(text|core)/'
 check_arrows ports/c 'ports/c/|runtime/'
 check_arrows ports/python 'ports/python/'
 check_arrows ports/wasm 'ports/c/'
+check_arrows ports/android 'ports/android/'
 
 # The library prints nothing, ends no process, throws nothing. The emulator of a GPU serves tests alone.
 while read -r hit; do breach "in the library: $hit"; done < <(

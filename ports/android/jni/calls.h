@@ -84,8 +84,8 @@ Handle* PointerOf(jlong number) {
   return reinterpret_cast<Handle*>(static_cast<intptr_t>(number));
 }
 
-// ---- Texts. Java's own UTF-8 is none: characters beyond 16 bits and zeros are written otherwise there. So texts pass as
-// UTF-16.
+// ---- Texts. Java's own UTF-8 is none: characters beyond 16 bits and zeros are written otherwise there. So texts pass
+// as UTF-16.
 
 // Refused are null, a zero, and half of a pair of surrogates; `name` is what the sentence says.
 std::string TextOf(JNIEnv* env, jstring text, const char* name);

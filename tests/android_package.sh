@@ -1,0 +1,158 @@
+#!/usr/bin/env bash
+# What ports/android makes for a device, as far as it can be held without an NDK: the AAR's layout, libraries that are refused, what our
+# libraries import held against bionic, rules for R8, and sources compiled for Android's triple.
+#   tests/android_package.sh BUILD_FOLDER     exits 77 where a compiler for 64-bit Arm or clang is missing
+source "$(dirname "$0")/shell.sh"
+export PATH=/usr/bin:/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+arm=aarch64-linux-gnu-gcc
+for needed in $arm gcc clang++ readelf python3; do
+  command -v $needed >/dev/null || { echo "not checked: $needed is missing; tools/dev android installs what the port needs"; exit 77; }
+done
+[ -e "$build/libwisp.so" ] || { echo "not checked: $build has no libwisp.so"; exit 77; }
+port=$root/ports/android
+flags=(-shared -fPIC -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack)
+aligned=-Wl,-z,max-page-size=16384
+
+# libraries DIR [FLAGS]: small ones that look as the NDK's would, for both ABIs. What is wrong on purpose comes by FLAGS, of libwisp.so.
+echo 'int getpid(void) { return 1; }' >libc.c
+echo 'int getpid(void); int wisp_version(void) { return getpid(); }' >wisp.c
+echo 'int getpid(void); int wisp_version(void); int JNI_OnLoad(void) { return wisp_version() + getpid(); }' >jni.c
+libraries() {
+  local abi cc
+  for abi in arm64-v8a x86_64; do
+    mkdir -p "$1/$abi" "system/$abi"
+    cc=gcc
+    [ $abi = x86_64 ] || cc=$arm
+    $cc "${flags[@]}" -Wl,-soname,libc.so libc.c -o system/$abi/libc.so
+    $cc "${flags[@]}" $aligned -Wl,-soname,libwisp.so "${@:2}" wisp.c system/$abi/libc.so -o "$1/$abi/libwisp.so"
+    $cc "${flags[@]}" $aligned -Wl,-soname,libwisp-jni.so jni.c "$1/$abi/libwisp.so" system/$abi/libc.so -o "$1/$abi/libwisp-jni.so"
+  done
+  echo "licences" >"$1/NOTICE"
+}
+mkdir -p classes/dev/wisp classes/META-INF
+for class in Native 'Native$Progress' Recommender SealedAnchor KeyStoreAnchor; do echo "$class" >"classes/dev/wisp/$class.class"; done
+echo module >classes/META-INF/main.kotlin_module
+aar() { python3 "$port/aar" "$@" --classes classes; }
+refuses() {  # WORD DIR: an AAR of these libraries is not made
+  rm -f bad.aar
+  expect 1 "$1" aar bad.aar --libraries "$2"
+  [ ! -e bad.aar ] || fail "an AAR was made of libraries where '$1'"
+}
+
+# The layout, the same bytes twice, and at another time.
+libraries good
+aar one.aar --libraries good || fail "no AAR of good libraries"
+touch -d 2001-01-01 good/*/*.so classes/dev/wisp/*
+aar two.aar --libraries good && cmp one.aar two.aar || fail "two AARs of the same files differ"
+python3 - one.aar >seen <<'END'
+import io, json, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+print(*archive.namelist(), sep="\n")
+print(*zipfile.ZipFile(io.BytesIO(archive.read("classes.jar"))).namelist(), sep="\n")
+print(archive.read("prefab/modules/wisp/libs/android.x86_64/abi.json").decode().split())
+print(json.loads(archive.read("prefab/prefab.json"))["version"])
+END
+version=$(sed -n 's/^project(wisp VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
+cat >wanted <<END
+AndroidManifest.xml
+R.txt
+classes.jar
+jni/arm64-v8a/libwisp-jni.so
+jni/arm64-v8a/libwisp.so
+jni/x86_64/libwisp-jni.so
+jni/x86_64/libwisp.so
+prefab/modules/wisp/include/wisp/wisp.h
+prefab/modules/wisp/include/wisp/wisp.hpp
+prefab/modules/wisp/include/wisp/wisp_embed.h
+prefab/modules/wisp/include/wisp/wisp_life.h
+prefab/modules/wisp/include/wisp/wisp_text.h
+prefab/modules/wisp/libs/android.arm64-v8a/abi.json
+prefab/modules/wisp/libs/android.arm64-v8a/libwisp.so
+prefab/modules/wisp/libs/android.x86_64/abi.json
+prefab/modules/wisp/libs/android.x86_64/libwisp.so
+prefab/modules/wisp/module.json
+prefab/prefab.json
+proguard.txt
+META-INF/main.kotlin_module
+META-INF/wisp/LICENSE
+META-INF/wisp/NOTICE
+dev/wisp/KeyStoreAnchor.class
+dev/wisp/Native\$Progress.class
+dev/wisp/Native.class
+dev/wisp/Recommender.class
+dev/wisp/SealedAnchor.class
+['{', '"abi":', '"x86_64",', '"api":', '28,', '"ndk":', '27,', '"static":', 'false,', '"stl":', '"none"', '}']
+$version
+END
+diff wanted seen || fail "the AAR holds other things"
+
+# What is not for Android is refused, with the reason.
+expect 1 "needs an NDK" aar bad.aar
+expect 1 "android.toolchain.cmake" env ANDROID_NDK_HOME=/nowhere "$port/libraries" "$work/none"
+libraries small -Wl,-z,max-page-size=4096
+refuses "aligned to 4096" small
+libraries showing -Dwisp_version=other_version
+refuses "shows the symbol other_version" showing
+libraries named -Wl,-soname,libwisp.so.0
+refuses "calls itself 'libwisp.so.0'" named
+libraries glibc -Wl,--no-as-needed,-l:libc.so.6
+refuses "needs libc.so.6" glibc
+libraries searching -Wl,-rpath,/somewhere
+refuses "looks for libraries in /somewhere" searching
+libraries stack -Wl,-z,execstack
+refuses "stack can be run" stack
+libraries tables -Wl,-z,norelro
+refuses "tables stay writable" tables
+cp -r good swapped
+cp good/x86_64/libwisp.so swapped/arm64-v8a/
+refuses "arm64-v8a is AArch64" swapped
+cp -r good desktop
+cp -L "$build/libwisp.so" desktop/x86_64/libwisp.so
+refuses "needs libc.so.6" desktop
+cp -r good text
+echo text >text/x86_64/libwisp.so
+refuses "no shared library in ELF" text
+cp -r good half
+rm half/x86_64/libwisp-jni.so
+refuses "libwisp-jni.so' is missing" half
+rm half/NOTICE && cp good/x86_64/libwisp-jni.so half/x86_64/
+refuses "NOTICE' is missing" half
+mkdir -p classes/androidx && echo stub >classes/androidx/Work.class
+refuses "is not of the library" good
+rm -r classes/androidx
+
+# What our libraries ask of the C library: in bionic's, at the level that apps must have. A newer or an unknown symbol is named.
+expect 0 "" python3 "$port/imports.py" "$build/libwisp.so"
+[ ! -s out ] || fail "$(cat out)"
+echo 'int timespec_get(void); int quick_exit_of_mine(void); int f(void) { return timespec_get() + quick_exit_of_mine(); }' >new.c
+gcc "${flags[@]}" new.c -o new.so
+python3 "$port/imports.py" new.so >out && fail "imports.py takes what bionic has not"
+grep -q "timespec_get is in bionic from level 29 on, and minSdk is 28" out || fail "no word of timespec_get"
+grep -q "quick_exit_of_mine is not in bionic.txt" out || fail "no word of quick_exit_of_mine"
+
+# R8 keeps every class that the JNI layer names, and the example asks for the same level as the library.
+rules=$port/consumer-rules.pro
+named=$( (grep -ohE 'dev/wisp/[A-Za-z$]+' "$port"/jni/*.cc | sed 's:dev/wisp/::'
+  grep -ohE 'Choice<[a-z_]+>\("[a-zA-Z]+", "[A-Za-z]+"' "$port"/jni/*.cc | sed 's/.*"\(.*\)"/\1/') | sort -u)
+[ "$(echo "$named" | wc -l)" -gt 15 ] || fail "the JNI layer names only: $named"
+while read -r class; do
+  grep -qE "dev\.wisp\.${class//\$/\\\$}[ ,]" "$rules" || fail "consumer-rules.pro does not keep dev.wisp.$class, which the JNI layer names"
+done <<<"$named"
+levels=$(sed -n 's/.*minSdk = //p' "$port/build.gradle.kts" "$port/example/build.gradle.kts" | sort -u)
+[ "$(echo "$levels" | wc -l)" = 1 ] || fail "minSdk is $levels"
+
+# For Android's triple, with glibc's headers and LLVM's C++ library: what is written for other systems only would show. Bionic's headers
+# may still lack what these have; bionic.txt is for that.
+libcxx=$(ls -d /usr/lib/llvm-*/include/c++/v1 2>/dev/null | tail -n 1)
+resource=$(clang++ -print-resource-dir)/include
+jdk=$(dirname "$(dirname "$(readlink -f "$(command -v javac)" 2>/dev/null)")" 2>/dev/null)/include
+if [ -z "$libcxx" ] || [ ! -f "$jdk/jni.h" ]; then
+  echo "not compiled for Android's triple: LLVM's C++ library (libc++-dev) or a JDK's jni.h is missing"
+else
+  for source in "$port"/jni/*.cc "$root"/runtime/privacy/{noise,ledger}/*.cc "$root"/kernels/host_memory.cc "$root"/runtime/core/*.cc; do
+    clang++ --target=aarch64-linux-android28 -std=c++20 -fsyntax-only -Wall -Wextra -Wno-missing-field-initializers -Werror -nostdinc -isystem "$libcxx" -isystem "$resource" \
+      -isystem /usr/aarch64-linux-gnu/include -isystem "$jdk" -isystem "$jdk/linux" -I"$root" -I"$build/include" -idirafter /usr/include \
+      "$source" >out 2>&1 || fail "for Android: $(head -n 5 out)"
+  done
+fi
+finish
