@@ -33,14 +33,14 @@ static_assert(__cplusplus > 201703L, "wisp.hpp needs C++20 (-std=c++20); for C99
 
 // The library's sentence, and its code.
 struct Error : std::runtime_error {
-  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}  // of a call
+  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}  // a call's
   wisp_code code;  // what C would have returned
 };
 
 // Becomes any struct, its size set and all else zero, the default: `wisp_open_options options = wisp::api::Init();`
 struct Init {
   template <class Struct>
-  operator Struct() const {  // that struct; NOLINT(google-explicit-constructor)
+  operator Struct() const {  // the struct that is asked for; NOLINT(google-explicit-constructor)
     return WISP_INIT(Struct);
   }
 };

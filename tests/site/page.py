@@ -87,7 +87,7 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address, work, browser = f"http://localhost:{server.server_address[1]}", tempfile.mkdtemp(), None
     try:
-        for name, width, dark in (("wide", 1200, False), ("dark", 1200, True), ("360", 360, False), ("360-dark", 360, True)):
+        for name, width, dark in (("wide", 1280, False), ("dark", 1280, True), ("360", 360, False), ("360-dark", 360, True)):
             browser = Browser(f"{work}/{name}", address, width, dark)
             scheme = browser.driver.find_element(By.TAG_NAME, "body").get_attribute("data-md-color-scheme")
             check(scheme == ("slate" if dark else "default"), f"the page is {scheme} where the system is {name}")

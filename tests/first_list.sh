@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# tools/bench/first_list: the guide's first lists come about as it says, and are the same list in each language.
+#   [WISP_WASM=FOLDER] tests/first_list.sh     default: build/wasm; without it, or a browser, JavaScript is left out
+set -uo pipefail
+export PATH=/usr/bin:/bin:$PATH CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-1} PYTHONDONTWRITEBYTECODE=1
+root=$(cd "$(dirname "$0")/.." && pwd)
+wasm=${WISP_WASM:-$root/build/wasm}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
+languages=(c)
+if [ -f "$wasm/package/wisp.wasm" ] && command -v chromedriver >/dev/null && python3 -c 'import selenium' 2>/dev/null; then
+  languages+=(javascript)
+else
+  echo "without JavaScript: $wasm has no package, or there is no browser (tools/dev wasm makes and installs both)"
+fi
+if python3 -c 'import venv, ensurepip' 2>/dev/null && python3 -m venv "$work/env" && "$work/env/bin/pip" download -q -d "$work" nanobind 2>/dev/null; then
+  languages+=(python)
+else
+  echo "without Python: pip finds no nanobind here, or python3-venv is missing"
+fi
+"$root/tools/bench/first_list" "${languages[@]}" --wasm "$wasm" --json "$work/seen.json" ||
+  fail "a first list does not come about as the guide says"
+[ "$(grep -c '"language"' "$work/seen.json")" = ${#languages[@]} ] || fail "not every language was run: $(cat "$work/seen.json")"
+
+# A guide whose program fails, is too long, or recommends something else is seen; of C, with a library that is there already.
+git -C "$root" ls-files -z docs tools/bench tools/site tests/browser.py models/cafe.wisp | tar -C "$root" --null -T - -cf - | tar -C "$work" -xf -
+guide=$work/docs/guide.md
+sed -i '/^    ROOT\/tools\/amalgamate\/amalgamate/d; /^    c++ .*-c wisp.cc$/d; /^    cc -c app.c/c\    cat app.c >all.c; grep -c . all.c; seq 4' "$guide"
+cp "$guide" "$work/guide.md"
+wrong() {  # SENTENCE SED
+  sed "$2" "$work/guide.md" >"$guide"
+  "$work/tools/bench/first_list" c >"$work/said" 2>&1 && fail "not seen: $1"
+  grep -q "$1" "$work/said" || fail "not said: $1: $(cat "$work/said")"
+}
+"$work/tools/bench/first_list" c >"$work/said" 2>&1 || fail "the shortened guide does not run: $(cat "$work/said")"
+wrong "exits 7" 's/; seq 4$/; exit 7/'
+wrong "4 items are listed, not 5" 's/; seq 4$/; seq 3/'
+wrong "lines; 30 are allowed" '/^  wisp_error error;$/{p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p;p}'
+
+[ "$failures" -eq 0 ] && echo "all held" || { echo "$failures failures"; exit 1; }
