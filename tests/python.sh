@@ -42,7 +42,7 @@ readelf -dW "$extension" | grep -E 'RPATH|RUNPATH' && fail "the extension looks 
 needed=$(readelf -dW "$extension" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | sort | paste -sd' ')
 for library in $needed; do
   case $library in
-    libhwy.so.* | libsodium.so.* | libsqlite3.so.* | libutf8proc.so.*) ;;
+    libsodium.so.* | libsqlite3.so.* | libutf8proc.so.*) ;;
     libstdc++.so.* | libm.so.* | libgcc_s.so.* | libc.so.* | ld-linux-*) ;;
     *) fail "the extension needs $library" ;;
   esac
