@@ -85,7 +85,7 @@ for component in runtime text training; do
   read -ra flags < <(PKG_CONFIG_PATH=$pkgconfig pkg-config --define-prefix --cflags --libs $name)
   cc -std=c11 -Wall -Wextra -Werror "${define[@]}" "$root/tests/consumer/app.c" -o app "${flags[@]}" -Wl,-rpath,"$(realpath "$pkgconfig/..")" 2>err &&
     expect 0 "" ./app installed/usr/share/wisp/models/cafe.wisp app.db || fail "an app with $name: $(head -c 600 err)"
-  ldd app | grep -q "$work/installed/.*lib$name\.so\.0" || fail "an app with $name runs with another library: $(ldd app | grep wisp)"
+  [[ "$(ldd app)" == *"=> $work/installed/"*"/lib$name.so.0 "* ]] || fail "an app with $name runs with another library: $(ldd app)"
   rm -f app app.db
 done
 [ "$(installed/usr/bin/wisp --version)" = "wisp $version" ] || fail "the packaged program is $(installed/usr/bin/wisp --version)"
