@@ -87,7 +87,7 @@ cat >targets.cc <<'CC'
 int main() { std::printf("%llx\n", static_cast<long long>(hwy::SupportedTargets() & (HWY_AVX3 | HWY_AVX2 | HWY_SSE4))); }
 CC
 c++ -std=c++20 "${strict[@]}" -I"$root" targets.cc -lhwy -o targets_highway &&
-  c++ -std=c++20 "${strict[@]}" -I"$root" targets.cc "$root/tools/amalgamate/supported_targets.cc" -o targets_own ||
+  c++ -std=c++20 "${strict[@]}" -I"$root" targets.cc "$root/kernels/stand_in/supported_targets.cc" -o targets_own ||
   fail "the instruction sets are not asked for"
 [ "$(./targets_highway)" = "$(./targets_own)" ] || fail "Highway finds $(./targets_highway), its stand-in $(./targets_own)"
 if command -v qemu-x86_64 >/dev/null; then

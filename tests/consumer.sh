@@ -93,6 +93,9 @@ for component in "${components[@]}"; do
       fail "embedded, the header is not found: $(tail -n 5 out)"
   done
 done
+cmake -S embed -B fetched -G Ninja -DWISP="$root" -DFETCH=ON -DCOMPONENT=runtime >out 2>&1 &&
+  ninja -C fetched CMakeFiles/app.dir/app.c.o >out 2>&1 || fail "by FetchContent: $(tail -n 15 out)"
+(cd "$root" && cmake --list-presets=all) >out 2>&1 || fail "CMakePresets.json: $(tail -n 3 out)"
 ninja -C embedded -t targets all >targets
 grep -E '_(test|fuzz):|^(wisp/)?wisp(_tool|_example)?:|gate_runs|fast_tests' targets &&
   fail "a project that embeds wisp has its tests or programs"

@@ -28,7 +28,7 @@ install(CODE [[
 file(RELATIVE_PATH wisp_prefix_of_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" wisp_prefix_of_pc "${wisp_prefix_of_pc}")
 # What an archive needs, by names of libraries: pkg-config would ask for packages where the shared library is linked too.
-set(wisp_libraries -lhwy -lstdc++ -lm -lpthread)
+set(wisp_libraries -lstdc++ -lm -lpthread)
 if(WISP_CUDA)
   list(APPEND wisp_libraries -ldl)
 endif()

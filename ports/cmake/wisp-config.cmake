@@ -8,7 +8,7 @@
 #   target_link_libraries(app PRIVATE wisp::training)
 #
 # set(wisp_USE_STATIC_LIBS ON) before find_package: the archives instead of the shared libraries. Only then are the
-# libraries looked for that wisp itself needs, by pkg-config. Without COMPONENTS there is whatever was installed.
+# libraries looked for that texts and training need, by pkg-config. Without COMPONENTS there is whatever was installed.
 set(wisp_FOUND TRUE)
 
 # Not a macro of CMake's: a reason has to be a sentence.
@@ -45,11 +45,10 @@ if(wisp_FOUND AND wisp_USE_STATIC_LIBS)
   include(CMakeFindDependencyMacro)
   find_dependency(Threads)
   find_dependency(PkgConfig)
-  set(wisp_needed_HWY libhwy)
   set(wisp_needed_UTF8PROC libutf8proc)
   set(wisp_needed_SODIUM libsodium)
   set(wisp_needed_SQLITE "sqlite3>=3.37")
-  set(wisp_needed HWY)
+  set(wisp_needed)
   if(wisp_text_FOUND OR wisp_training_FOUND)
     list(APPEND wisp_needed UTF8PROC)
   endif()

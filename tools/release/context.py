@@ -1,4 +1,4 @@
-"""What the parts of a release share: the commit, its archive unpacked, how programs are run, how archives are written."""
+"""What the parts of a release share: the commit, its archive unpacked, how programs run, how archives are written."""
 import gzip
 import io
 import os
@@ -29,7 +29,6 @@ def version_of(tree):
 
 
 def git(*arguments):
-    # A file of another owner's checkout is git's to refuse; what it says is passed on.
     done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, check=False)
     if done.returncode:
         raise Refused(f"git {arguments[0]}: {done.stderr.decode().strip().splitlines()[-1:] or ['failed']}"

@@ -15,8 +15,8 @@ TEXT = """ wisp loads small Transformers from one mapped file, runs them, and
  .
  %s
 """
-# name: (files below usr/, where LIB is the folder of libraries; section; the first line; what it is, in full). In this order: the
-# first package that names a file has it.
+# name: (files below usr/, where LIB is the folder of libraries; section; the first line; what it is, in full). A file
+# goes to the first package that names it.
 PACKAGES = {
     "libwisp-runtime0": (r"LIB/libwisp-runtime\.so\..*", "libs", LIBRARY % "library that recommends",
                          "This package has the library that recommends, and does nothing else."),
@@ -31,7 +31,7 @@ PACKAGES = {
 }
 INLINED = ("libhwy-dev", "libflatbuffers-dev", "libxxhash-dev", "libeigen3-dev")  # compiled into every product
 INLINED_IN_PROGRAM = ("nlohmann-json3-dev", "libcli11-dev")
-SUGGESTED = "libhwy-dev, libutf8proc-dev, libsodium-dev, libsqlite3-dev"  # for who links the archives
+SUGGESTED = "libutf8proc-dev, libsodium-dev, libsqlite3-dev"  # for who links the archives
 
 
 def cached(build, name):
@@ -55,7 +55,7 @@ def built(release):
         return release.build
     build = release.tree / "build/release"  # as in a checkout: the compiler's cache sees the same paths
     release.run("cmake", "-S", ".", "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_INSTALL_PREFIX=/usr",
-                "-DWISP_XNNPACK=ON", "-DWISP_TESTS=OFF")
+                "-DWISP_TESTS=OFF")
     release.run("cmake", "--build", build)
     return build
 

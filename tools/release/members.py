@@ -1,4 +1,4 @@
-"""What lies in an archive, and where two of them differ: tar, zip, ar, and what gzip or xz packed; one within another too."""
+"""What lies in an archive, and where two of them differ: tar, zip, ar, packed by gzip or xz, one within another too."""
 import gzip
 import io
 import lzma
@@ -22,7 +22,7 @@ def _zip(data):
 
 
 def _ar(data):
-    """The common format of System V and GNU: names beyond 15 characters lie in a member of their own, '//'."""
+    """As System V and GNU have it: names beyond 15 characters lie in a member of their own, '//'."""
     names, at = b"", 8
     while at + 60 <= len(data):
         name, time, owner, group, mode, size = (data[at + a : at + b].strip() for a, b in

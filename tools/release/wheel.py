@@ -53,5 +53,5 @@ def make(release):
     unpacked.mkdir()
     release.run("tar", "-xzf", sources, "-C", unpacked)
     release.run(python, "-m", "pip", "wheel", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--config-settings",
-                f"build-dir={release.work / 'wheel-build'}", "-w", release.files, unpacked / name, folder=unpacked,
+                f"build-dir={unpacked / name / 'build/release'}", "-w", release.files, unpacked / name, folder=unpacked,
                 CCACHE_BASEDIR=str(unpacked / name))
