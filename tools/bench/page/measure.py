@@ -7,6 +7,7 @@ Needs what `tools/dev build` and `tools/dev wasm` make, Chromium and python3-sel
 """
 
 import argparse
+import json
 import os
 import shutil
 import statistics
@@ -60,36 +61,59 @@ def learning_in_page(address):
         return seconds
 
 
-def built(build, work):
-    """A program that learns as the page does, and what limits the instruction sets that it finds."""
-    learn, target = work / "learn", work / "target.so"
-    subprocess.run(
-        ["gcc", "-std=c11", f"-I{build}/include", Path(__file__).parent / "learn.c", f"-L{build}", "-lwisp"]
-        + [f"-Wl,-rpath,{build}", "-o", learn],
-        check=True,
-    )
-    subprocess.run(
-        ["g++", "-std=c++17", "-shared", "-fPIC", ROOT / "tests/bits/target.cc", "-lhwy", "-o", target], check=True
-    )
-    return learn, target
+# What ports/wasm/demo/demo.js asks for.
+RECIPE = {
+    "name": "page",
+    "training": {
+        "method": "phantom",
+        "sampling": "poisson",
+        "loss": "record_mean",
+        "epochs": 3,
+        "expected_batch": 128,
+        "num_records_public": 2000,
+        "optimizer": {"kind": "adam", "learning_rate": 0.003},
+    },
+    "privacy": {"epsilon": 4, "delta": 1e-5, "clipping_norm": 1, "unit": "user"},
+}
 
 
-def learning_natively(build, work, only, repeats):
-    learn, target = built(build, work)
-    log = work / "guests.db"
+def limit_of_instruction_sets(work):
+    """A library that, loaded before the program, limits what it finds to WISP_TARGETS."""
+    library = work / "target.so"
+    source = ROOT / "tests/bits/target.cc"
+    subprocess.run(["g++", "-std=c++17", "-shared", "-fPIC", source, "-lhwy", "-o", library], check=True)
+    return library
+
+
+def learning_natively(wisp, work, only, repeats):
+    log, recipe = work / "guests.db", work / "page.json"
+    recipe.write_text(json.dumps(RECIPE))
     # As ports/wasm/demo/build makes the guests of the page.
     if not log.exists():
-        synth = [build / "wisp", "synth", "--out", log, "--population", "device", "--users", "2000", "--seed", "11"]
+        synth = [wisp, "synth", "--out", log, "--population", "device", "--users", "2000", "--seed", "11"]
         subprocess.run(synth, check=True, stdout=subprocess.DEVNULL)
+    environment = dict(os.environ)
+    if only:
+        environment |= {"LD_PRELOAD": str(limit_of_instruction_sets(work)), "WISP_TARGETS": only}
     seconds = []
     for i in range(repeats):
-        folder = work / f"{only or 'widest'}-{i}"
-        folder.mkdir()
-        environment = {**os.environ, **({"LD_PRELOAD": str(target), "WISP_TARGETS": only} if only else {})}
-        answer = subprocess.run(
-            [learn, ROOT / "models/cafe.wisp", log, folder], check=True, capture_output=True, text=True, env=environment
-        )
-        seconds.append(float(answer.stdout.split()[1]))
+        out = work / f"{only or 'widest'}-{i}"
+        train = [
+            wisp,
+            "train",
+            "--recipe",
+            recipe,
+            "--model",
+            ROOT / "models/cafe.wisp",
+            "--data",
+            log,
+            "--threads",
+            "1",
+        ]
+        files = ["--out", f"{out}.wisp", "--ledger", f"{out}.ledger", "--json"]
+        public = ["--dataset", "guests", "--public-dataset", "synthetic public cafe guests"]
+        answer = subprocess.run(train + files + public, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+        seconds.append(json.loads(answer.stdout)["seconds"])
     return seconds
 
 
@@ -103,7 +127,7 @@ def main():
     parser.add_argument("--wasm", type=Path, default=ROOT / "build/wasm")
     parser.add_argument("--repeats", type=int, default=5)
     a = parser.parse_args()
-    build = a.build.resolve()
+    wisp = a.build.resolve() / "wisp"
     server = subprocess.Popen([ROOT / "ports/wasm/demo/serve", a.wasm / "demo", "0"], stdout=subprocess.PIPE, text=True)
     work = Path(tempfile.mkdtemp(prefix="wisp-measure."))
     try:
@@ -114,9 +138,9 @@ def main():
         show("one more click", click, "ms")
         page = [learning_in_page(address) for _ in range(3)]
         show("learning in the page", page, "s")
-        held = learning_natively(build, work, "SSE4", 3)
+        held = learning_natively(wisp, work, "SSE4", 3)
         show("learning natively, held to SSE4", held, "s")
-        show("learning natively, the widest set", learning_natively(build, work, None, 3), "s")
+        show("learning natively, the widest set", learning_natively(wisp, work, None, 3), "s")
         print(f"the page over SSE4: {statistics.median(page) / statistics.median(held):.2f}")
     finally:
         server.terminate()
