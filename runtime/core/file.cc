@@ -54,7 +54,9 @@ int Preallocate(int fd, off_t size_bytes) {
   room.fst_flags = F_ALLOCATEALL;
   room.fst_posmode = F_PEOFPOSMODE;
   room.fst_length = size_bytes;
-  return fcntl(fd, F_PREALLOCATE, &room) == 0 ? 0 : errno;
+  if (fcntl(fd, F_PREALLOCATE, &room) == 0) return 0;
+  if (errno == ENOTSUP) errno = EOPNOTSUPP;  // two numbers there
+  return errno;
 #else
   return posix_fallocate(fd, 0, size_bytes);
 #endif
@@ -231,8 +233,8 @@ Status FileReplacement::Reserve(uint64_t size_bytes) {
   do error = size_bytes == 0 ? 0 : Preallocate(fd_, static_cast<off_t>(size_bytes));
   while (error == EINTR);
   reserved_ = size_bytes;
-  // The last ones: nothing can be promised here.
-  if (error == 0 || error == EINVAL || error == EOPNOTSUPP || error == ENOTSUP) return OkStatus();
+  // The last two: nothing can be promised here.
+  if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return OkStatus();
   errno = error;
   return Error(("the disk has no room for its " + std::to_string(size_bytes) + " bytes").c_str());
 }

@@ -35,7 +35,7 @@
 
     /// Once, at the first start: what a year of nights may cost.
     static func plan() throws {
-      let life = try life()
+      let life = try Self.life()
       guard !FileManager.default.fileExists(atPath: life.ledger.path) else { return }
       try life.plan(epsilon: 8, delta: 1e-6, recordsPublic: 365, nights: 365, unit: .day)
     }
@@ -46,7 +46,7 @@
         schedule()  // the next night
         let learning = Task {
           do {
-            let night = try await life().night(threads: 2)
+            let night = try await Self.life().night(threads: 2)
             if night.changed { await MainActor.run { NotificationCenter.default.post(name: .modelChanged, object: nil) } }
             task.setTaskCompleted(success: true)
           } catch {

@@ -132,7 +132,7 @@ final class WispTests: XCTestCase {
   func testACancelledTaskStopsAtAStepAndGoesOn() async throws {
     _ = try makeLog()
     var personaliser = run()
-    personaliser.epochs = 40
+    personaliser.epochs = 100
     personaliser.checkpoint = file("run.checkpoint")
     let running = personaliser
     let (seen, saw) = AsyncStream<UInt64>.makeStream()
@@ -152,7 +152,7 @@ final class WispTests: XCTestCase {
   func testWhoStopsReadingStepsStopsTheRun() async throws {
     _ = try makeLog()
     var personaliser = run()
-    personaliser.epochs = 40
+    personaliser.epochs = 100
     for try await progress in personaliser.steps() where progress.step >= 1 { break }
     XCTAssertFalse(FileManager.default.fileExists(atPath: file("mine.wisp").path))
   }
@@ -167,7 +167,7 @@ final class WispTests: XCTestCase {
     XCTAssertTrue(night.changed)
     XCTAssertEqual(night.nightsLeft, 2)
     XCTAssertEqual(try Ledger(file("log.ledger")).budget(delta: 1e-4).nightsLeft, 2)
-    refused(.privacyRefused, "") {
+    refused(.privacyRefused, "has charges") {
       try life.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user)
     }
   }
