@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # tools/bench/first_list: the guide's first lists come about as it says, and are the same list in each language.
-#   [WISP_WASM=FOLDER] tests/first_list.sh     default: build/wasm; without it, or a browser, JavaScript is left out
+#   [WISP_WASM=FOLDER] [WISP_WHEEL=FILE] tests/first_list.sh
+# WISP_WASM is build/wasm by default. Without it or a browser JavaScript is left out, without a wheel Python.
 set -uo pipefail
-export PATH=/usr/bin:/bin:$PATH CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-1} PYTHONDONTWRITEBYTECODE=1
+export PATH=/usr/bin:/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 root=$(cd "$(dirname "$0")/.." && pwd)
 wasm=${WISP_WASM:-$root/build/wasm}
 work=$(mktemp -d)
@@ -15,12 +16,14 @@ if [ -f "$wasm/package/wisp.wasm" ] && command -v chromedriver >/dev/null && pyt
 else
   echo "without JavaScript: $wasm has no package, or there is no browser (tools/dev wasm makes and installs both)"
 fi
-if python3 -c 'import venv, ensurepip' 2>/dev/null && python3 -m venv "$work/env" && "$work/env/bin/pip" download -q -d "$work" nanobind 2>/dev/null; then
+wheel=()
+if [ -f "${WISP_WHEEL:-}" ]; then
   languages+=(python)
+  wheel=(--wheel "$WISP_WHEEL")
 else
-  echo "without Python: pip finds no nanobind here, or python3-venv is missing"
+  echo "without Python: WISP_WHEEL names no wheel of ports/python; tests/python.sh builds one of the sources, which takes minutes"
 fi
-"$root/tools/bench/first_list" "${languages[@]}" --wasm "$wasm" --json "$work/seen.json" ||
+"$root/tools/bench/first_list" "${languages[@]}" --wasm "$wasm" "${wheel[@]}" --json "$work/seen.json" ||
   fail "a first list does not come about as the guide says"
 [ "$(grep -c '"language"' "$work/seen.json")" = ${#languages[@]} ] || fail "not every language was run: $(cat "$work/seen.json")"
 
