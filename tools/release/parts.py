@@ -1,5 +1,6 @@
 """The parts of a release that are archives of files: each writes into release.files, or raises Skipped."""
-import shutil
+import os
+from pathlib import Path
 
 import debian
 import wheel
@@ -33,25 +34,33 @@ def wasm(release):
     write_tar(release.files / f"wisp-{release.version}-npm.tgz", "package", files, release.epoch)
 
 
-def _port(release, script, what):
-    """A port with a script of its own, which writes files of a release into a folder."""
+def _script(release, script, what):
     if not (release.tree / script).is_file():
         raise Skipped(f"{what} is not made: there is no {script} in this commit")
     release.bundle()
-    made = release.work / script.replace("/", "-")
-    made.mkdir()
-    release.run(script, made)
-    for file in sorted(made.iterdir()):
-        if file.is_file():
-            shutil.copyfile(file, release.files / file.name)
+    return script
 
 
 def android(release):
-    _port(release, "ports/android/aar", "the archive for Android")
+    """The AAR, of libraries by an NDK and of classes that a Kotlin compiler has made (docs/release.md)."""
+    script = _script(release, "ports/android/aar", "the archive for Android")
+    ndk, classes = os.environ.get("ANDROID_NDK_HOME", ""), os.environ.get("WISP_ANDROID_CLASSES", "")
+    if not Path(ndk, "build/cmake/android.toolchain.cmake").is_file() or not classes:
+        raise Skipped(f"the archive for Android needs an NDK and compiled classes: ANDROID_NDK_HOME is '{ndk}', "
+                      f"WISP_ANDROID_CLASSES is '{classes}'; allowed are the folders of these")
+    libraries = release.work / "android"
+    release.run("tools/bundle/sources", "build/bundle/sources")
+    release.run("ports/android/libraries", libraries)
+    release.run(script, release.files / f"wisp-{release.version}.aar", "--classes", Path(classes).absolute(), "--libraries", libraries)
 
 
 def apple(release):
-    _port(release, "ports/apple/package", "the package for Swift")
+    """The Swift package, with the sources that Apple's systems lack."""
+    script = _script(release, "ports/apple/package", "the package for Swift")
+    name = f"wisp-{release.version}-swift"
+    release.run(script, release.work / name)
+    files = folder_files(release.work / name)
+    write_tar(release.files / f"{name}.tar.gz", name, files, release.epoch)
 
 
 PARTS = {"source": source, "amalgamation": amalgamation, "deb": debian.make, "python": wheel.make, "wasm": wasm,
