@@ -130,6 +130,8 @@ bool SameButForItems(const Architecture& one, const Architecture& other) {
 }
 
 Result<RebaseResult> Rebase(const RebaseOptions& o) {
+  if (o.from.empty() || o.to.empty() || o.output.empty())
+    return InvalidArgument("a rebase needs an old base, a new one and an output");
   const NightFiles files(o.output);
   WISP_RETURN_IF_ERROR(CheckOutput({"the output", o.output}, {{"the old base", o.from}, {"the new base", o.to}}));
   WISP_ASSIGN_OR_RETURN(

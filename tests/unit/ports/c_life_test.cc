@@ -1,6 +1,8 @@
 // A device's life through the C interface: every line of the header, and what must not be believed.
 #include "ports/c/wisp_life.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -214,6 +216,13 @@ TEST_F(CLifeTest, ANewBaseWithMoreItemsTakesOver) {
   ASSERT_EQ(wisp_catalogue_retire(grown.c_str(), gone, 2, 0, fewer.c_str(), &error_), WISP_OK) << error_.message;
   EXPECT_EQ(ModelFile::Open(fewer)->retired().size(), 2u);
   EXPECT_EQ(wisp_rebase(nullptr, grown.c_str(), out_.c_str(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+}
+
+TEST_F(CLifeTest, AnOutputWithoutANameLeavesNoFile) {
+  WriteTiny(folder_ / "n.wisp", 2);
+  EXPECT_EQ(wisp_rebase(base_.c_str(), (folder_ / "n.wisp").c_str(), "", nullptr, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_STREQ(error_.message, "a rebase needs an old base, a new one and an output");
+  EXPECT_NE(access(".lock", F_OK), 0) << "in the folder of work";
 }
 
 TEST_F(CLifeTest, SaysHowGoodAModelIs) {
