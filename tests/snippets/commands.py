@@ -10,6 +10,7 @@ OTHERS = set("""adduser apt-get awk c++ cat cc cd cmake cp ctest cut echo env ex
 jetson_clocks pip pkg-config python3 sed sqlite3 strip sudo systemctl tail tar time""".split())
 MADE = re.compile(r"^(?:\./\w+|(?:\w+/)*bin/(?:python|pip)|VENV/bin/python|build/gemm_peers|ROOT/\S+)$")
 OPERATORS = {"&&", "||", ";", "|", "&", "(", ")", "\n"}
+OTHERS |= {"sha256sum", "swift"}
 
 
 def joined(text):
@@ -120,6 +121,6 @@ class Commands:
     @staticmethod
     def looks_like(text):
         """Whether an indented block is of commands."""
-        first = re.split(r"[\s]", text.strip())[0]
+        first = re.sub(r"^(?:\w+=\S*\s+)*", "", text.strip()).split()[0]
         return bool(first in OTHERS or first == "wisp" or MADE.match(first) or
                     re.match(r"^(?:build/release/wisp|(?:ROOT/)?(?:tools|tests|ports|build)/\S+)$", first))

@@ -107,7 +107,7 @@ class Programs:
                 yield f"it exits {result.returncode}: {said(result) or 'nothing is printed'}"
 
     def cmake(self, text, _):
-        """Configured in a project with an app, against what the build installs."""
+        """Configured in a project with an app, against what the build installs, or with these sources in an archive's place."""
         prefix, project = self.work / "prefix", self.work / "project"
         if not prefix.is_dir():
             result = ran(["cmake", "--install", self.build, "--prefix", prefix])
@@ -118,7 +118,8 @@ class Programs:
         (project / "app.c").write_text("int main(void) { return 0; }\n")
         (project / "CMakeLists.txt").write_text(
             "cmake_minimum_required(VERSION 3.25)\nproject(app C CXX)\nadd_executable(app app.c)\n" + text)
-        result = ran(["cmake", "-S", project, "-B", self.work / "configured", f"-DCMAKE_PREFIX_PATH={prefix}"])
+        result = ran(["cmake", "-S", project, "-B", self.work / "configured", f"-DCMAKE_PREFIX_PATH={prefix}",
+                      f"-DFETCHCONTENT_SOURCE_DIR_WISP={self.root}"])
         if result.returncode != 0:
             yield f"cmake says: {said(result)}"
 
