@@ -23,6 +23,7 @@ INSIDE = re.compile(
 OTHERWISE = {
     "__errno_location": "__errno",
     "__register_atfork": "pthread_atfork",
+    "__ctype_b_loc": "isalpha",  # the table behind glibc's macros of ctype.h
     "fcntl64": "fcntl",
     "bcmp": "memcmp",  # which clang makes of memcmp for glibc, and not for Android
 }
