@@ -89,7 +89,7 @@ class Commands:
 
     def of_command(self, words):
         while words and (re.match(r"^\w+=", words[0]) or words[0] in ("sudo", "time", "/usr/bin/time", "-v", "env")):
-            words = words[3:] if words[:2] == ["sudo", "-u"] else words[1:]
+            words = words[3:] if words[:2] in (["sudo", "-u"], ["env", "-C"]) else words[1:]
         for redirection in (">", ">>", "<", "2>"):
             while redirection in words:
                 at = words.index(redirection)
