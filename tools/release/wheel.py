@@ -29,7 +29,7 @@ def information(release, text):
     value = {key: re.search(rf'^{key} = "(.*)"', text, re.M)[1] for key in ("name", "description", "requires-python")}
     needs = re.search(r"^dependencies = \[(.*)\]", text, re.M)[1].replace('"', "").split(", ")
     lines = ["Metadata-Version: 2.1", f"Name: {value['name']}", f"Version: {release.version}", f"Summary: {value['description']}",
-             "License: Apache-2.0", "License-File: LICENSE", "License-File: NOTICE.md", f"Requires-Python: {value['requires-python']}",
+             "License: Apache-2.0", f"Requires-Python: {value['requires-python']}",
              *(f"Requires-Dist: {need}" for need in needs)]
     return "\n".join(lines).encode() + b"\n"
 
