@@ -36,7 +36,9 @@ grep -rlF -e "$root" -e "$build" -e "$work" -e /usr/lib/ prefix && fail "these f
 [ ! -e "$build/libwisp_cuda.so" ] || cmp -s "$build/libwisp_cuda.so" "$lib/libwisp_cuda.so" ||
   fail "$lib/libwisp_cuda.so is not the module that was built"
 
-grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && program=OFF  # built for another processor
+# Built for another processor it is not run.
+machine_of() { od -An -tx1 -j18 -N2 "$1"; }
+[ "$program" != ON ] || [ "$(machine_of prefix/bin/wisp)" = "$(machine_of /bin/sh)" ] || program=OFF
 if [ "$program" = ON ]; then
   expect 0 "" prefix/bin/wisp --help
   expect 0 "" prefix/bin/wisp recommend --model prefix/share/wisp/models/cafe.wisp --history tea-mint
