@@ -18,7 +18,7 @@ if [ "${2:-}" = --all ]; then
   "$release" --allow-dirty --check --out made >out 2>err || fail "made twice: $(grep -v '^==' err | head -n 20) $(head -n 30 out)"
   cat out
 else
-  "$release" --allow-dirty --check --only source,amalgamation,deb,android,apple --build "$build" --out made >out 2>err ||
+  "$release" --allow-dirty --check --only source,amalgamation,deb --build "$build" --out made >out 2>err ||
     fail "made twice: $(grep -v '^==' err | head -c 900) $(head -n 20 out)"
   grep -q 'equal bytes' out || fail "nothing says that the bytes are equal: $(tail -n 3 out)"
   grep -E '^not made|made twice' out | sort -u
@@ -138,7 +138,8 @@ refused "is no earlier release" copy/tools/release/release --only source --out f
 refused "names of folders may have letters" copy/tools/release/release --only source --out "with space"
 refused "there is no CMakeCache.txt" copy/tools/release/release --only deb --build foreign --out clean
 WISP_PYTHON=$work/nowhere refused "need a virtual environment at $work/nowhere.*--all asks for it" copy/tools/release/release --only python --all --out clean
-WISP_PYTHON=$work/nowhere expect 0 "" copy/tools/release/release --only source,python --out clean
+WISP_PYTHON=$work/nowhere ANDROID_NDK_HOME='' expect 0 "" copy/tools/release/release --only source,python,android --out clean
+grep -qE "^not made: the archive for Android (needs an NDK|is not made: there is no)" out || fail "nothing says that there is no AAR: $(cat out)"
 grep -q "^not made: .*virtual environment" out || fail "nothing says that Python's packages were not made: $(cat out)"
 [ "$(cd clean && ls)" = "$(printf 'SHA256SUMS\nwisp-%s-source.tar.gz' "$version")" ] || fail "the folder has $(ls clean)"
 sed -i "s/^NOTICES = .*/NOTICES = (\"LICENSE\",)/" copy/tools/release/parts.py

@@ -37,7 +37,6 @@ def wasm(release):
 def _script(release, script, what):
     if not (release.tree / script).is_file():
         raise Skipped(f"{what} is not made: there is no {script} in this commit")
-    release.bundle()
     return script
 
 
@@ -49,6 +48,7 @@ def android(release):
         raise Skipped(f"the archive for Android needs an NDK and compiled classes: ANDROID_NDK_HOME is '{ndk}', "
                       f"WISP_ANDROID_CLASSES is '{classes}'; allowed are the folders of these")
     libraries = release.work / "android"
+    release.bundle()
     release.run("tools/bundle/sources", "build/bundle/sources")
     release.run("ports/android/libraries", libraries)
     release.run(script, release.files / f"wisp-{release.version}.aar", "--classes", Path(classes).absolute(), "--libraries", libraries)
@@ -58,6 +58,7 @@ def apple(release):
     """The Swift package, with the sources that Apple's systems lack."""
     script = _script(release, "ports/apple/package", "the package for Swift")
     name = f"wisp-{release.version}-swift"
+    release.bundle()
     release.run(script, release.work / name)
     files = folder_files(release.work / name)
     write_tar(release.files / f"{name}.tar.gz", name, files, release.epoch)
