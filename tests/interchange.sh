@@ -169,7 +169,7 @@ plan=(plan --data log.db --model base.wisp --epsilon 4 --num-records-public 60 -
 for from in x86 arm whole; do
   on=${from/whole/x86}
   expect 0 "" ./"$on" "${plan[@]}" --ledger life-$from.ledger
-  python3 -c 'import json, sys; j = json.load(open("out")); json.dump({k: v for k, v in j.items() if "seconds" not in k and k != "ledger"}, sys.stdout)' >plan.$from
+  python3 -c 'import json, sys; j = json.load(open("out")); json.dump({k: v for k, v in j.items() if "seconds" not in k and k not in ("ledger", "bytes")}, sys.stdout)' >plan.$from
   life=(--data log.db --model base.wisp --ledger life-$from.ledger)
   for night in 1 2 3 4; do
     expect 0 "" ./"$on" personalise "${life[@]}" --out life-$from.wisp --json
