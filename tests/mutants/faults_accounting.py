@@ -104,6 +104,9 @@ def accountants():
 
 def ledger():
     return table("runtime/privacy/ledger/ledger.cc", [
+        ("anchor-kept-without-the-lock", "Keep",
+         "WISP_ASSIGN_OR_RETURN(const Transaction nothing_else, Transaction::Begin(database));", "",
+         ANCHOR + "OfTwoWriters_NoneTakesTheAnchorBack"),
         ("limit-not-checked", "Charge", "if (budget.limit()) {", "if (false) {",
          LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
         ("charges-of-others-not-read", "Charge", "WISP_RETURN_IF_ERROR(Refresh());", "",

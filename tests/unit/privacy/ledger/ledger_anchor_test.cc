@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <chrono>
+#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -184,6 +187,52 @@ TEST_F(LedgerAnchorTest, ATemporaryFileLeftBehind_IsUsedByTheNextWriter) {
 }
 
 // Several writers: none is refused because another was between its charge and its anchor.
+// Waits in the write of the first row for another write, which would overtake it.
+class SlowValue final : public LedgerAnchor {
+ public:
+  Result<std::optional<AnchorValue>> Read() override {
+    std::lock_guard lock(mutex_);
+    return value_;
+  }
+  Status Write(const AnchorValue& next) override {
+    std::unique_lock lock(mutex_);
+    if (next.seq == 1) {
+      first_row_ = true;
+      changed_.notify_all();
+      changed_.wait_for(lock, std::chrono::milliseconds(300), [&] { return written_.back() > 1; });
+    }
+    value_ = next;
+    written_.push_back(next.seq);
+    changed_.notify_all();
+    return OkStatus();
+  }
+  void WaitForTheFirstRow() {
+    std::unique_lock lock(mutex_);
+    changed_.wait_for(lock, std::chrono::seconds(30), [&] { return first_row_; });
+  }
+  std::vector<uint64_t> written() const { return written_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<AnchorValue> value_;
+  std::vector<uint64_t> written_;
+  bool first_row_ = false;
+};
+
+// Otherwise a process that ends there leaves an anchor to which an old copy agrees.
+TEST_F(LedgerAnchorTest, OfTwoWriters_NoneTakesTheAnchorBack) {
+  auto anchor = std::make_shared<SlowValue>();
+  options_.anchor = anchor;
+  std::thread other([&] {
+    anchor->WaitForTheFirstRow();
+    MustCharge(options_, 1, "b");
+  });
+  MustCharge(options_);
+  other.join();
+  EXPECT_EQ(anchor->written(), (std::vector<uint64_t>{0, 1, 2}));
+}
+
 TEST_F(LedgerAnchorTest, WritersAtOnce_AgreeOnOneAnchor) {
   MustCharge(options_);
   std::vector<std::thread> writers;
