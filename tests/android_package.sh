@@ -5,7 +5,7 @@
 source "$(dirname "$0")/shell.sh"
 export PATH=/usr/bin:/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 arm=aarch64-linux-gnu-gcc
-for needed in $arm gcc clang++ readelf python3; do
+for needed in $arm gcc clang++ python3; do
   command -v $needed >/dev/null || { echo "not checked: $needed is missing; tools/dev android installs what the port needs"; exit 77; }
 done
 [ -e "$build/libwisp.so" ] || { echo "not checked: $build has no libwisp.so"; exit 77; }
@@ -105,7 +105,7 @@ libraries tables -Wl,-z,norelro
 refuses "tables stay writable" tables
 cp -r good swapped
 cp good/x86_64/libwisp.so swapped/arm64-v8a/
-refuses "arm64-v8a is AArch64" swapped
+refuses "it is for x86-64, and arm64-v8a is arm64" swapped
 cp -r good desktop
 cp -L "$build/libwisp.so" desktop/x86_64/libwisp.so
 refuses "needs libc.so.6" desktop
@@ -113,6 +113,8 @@ cp -r good text
 echo text >text/x86_64/libwisp.so
 refuses "no shared library in ELF" text
 cp -r good half
+head -c 600 good/x86_64/libwisp-jni.so >half/x86_64/libwisp-jni.so
+refuses "libwisp-jni.so' is no shared library in ELF: it is cut short" half
 rm half/x86_64/libwisp-jni.so
 refuses "libwisp-jni.so' is missing" half
 rm half/NOTICE && cp good/x86_64/libwisp-jni.so half/x86_64/

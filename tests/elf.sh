@@ -2,7 +2,7 @@
 # Every program and library of a build, as it is installed, against tests/elf.json: symbols, libraries, pages, protection,
 # size. Before that the reader itself is tested (tests/elf/crafted.sh).
 #   tests/elf.sh BUILD_FOLDER      of this or another processor; what the build lacks is named
-# Files of the table that are not installed are held where they are made: tests/python.sh, tests/cuda/module.
+# Files of the table that are not installed are held where they are made: tests/python.sh, tests/python_arm64.sh, tests/cuda/module.
 source "$(dirname "$0")/shell.sh"
 hold() { python3 "$root/tests/elf/hold.py" "$@"; }
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }

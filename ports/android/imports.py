@@ -48,7 +48,7 @@ def name_in_bionic(symbol):
 
 
 def missing(file, levels, level):
-    for symbol in elf.Elf(file).imports:
+    for symbol in elf.read(file).imported:
         if INSIDE.fullmatch(symbol):
             continue
         name = name_in_bionic(symbol)

@@ -105,6 +105,7 @@ PYTHON
 patch 'header(1, 5) + 4' 07 && wrong "both written and run"
 patch 'header(0x6474e551)' 00 && wrong "does not say that its stack cannot be"
 patch 'header(1, 6) + 16' 08 && wrong "lies elsewhere in its page"
+patch 'header(1, 6) + 48' 03 && wrong "is no power of two"
 patch 18 08 && wrong "it is for machine 8; known are x86-64 (62), arm64 (183)"
 patch 4 01 && wrong "it is not of 64 bits"
 patch 'header(2)' 00 && wrong "it has no dynamic section"
@@ -114,7 +115,7 @@ rm crafted/unknown.so
 wrong "there is no ELF file in crafted"
 # Cut anywhere, and with any byte changed, it is refused with a sentence or read: nothing else.
 library
-python3 - "$root/tests/elf" <<'PYTHON' || fail "a damaged file is not refused with a sentence"
+python3 - "$root/tools/elf" <<'PYTHON' || fail "a damaged file is not refused with a sentence"
 import random, sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, sys.argv[1])

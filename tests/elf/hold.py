@@ -14,11 +14,11 @@ import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/elf"))
 sys.dont_write_bytecode = True
 import elf_file  # noqa: E402
 
-ROOT = Path(__file__).parent.parent.parent
 LOADERS = ("ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1")
 FORTIFIED = re.compile(r"__(?!stack_)\w+_chk$")
 

@@ -64,5 +64,5 @@ def apple(release):
     write_tar(release.files / f"{name}.tar.gz", name, files, release.epoch)
 
 
-PARTS = {"source": source, "amalgamation": amalgamation, "deb": debian.make, "python": wheel.make, "wasm": wasm,
-         "android": android, "apple": apple}
+PARTS = {"source": source, "amalgamation": amalgamation, "deb": debian.make, "python": wheel.make,
+         "python-arm64": wheel.make_arm64, "wasm": wasm, "android": android, "apple": apple}

@@ -1,4 +1,4 @@
-"""Python's source distribution and wheel (docs/python.md)."""
+"""Python's source distribution and wheels (docs/python.md)."""
 import os
 import re
 from pathlib import Path
@@ -34,11 +34,26 @@ def information(release, text):
     return "\n".join(lines).encode() + b"\n"
 
 
-def make(release):
-    environment = Path(os.environ.get("WISP_PYTHON") or ROOT / "build/python")
-    python = environment / "bin/python"
-    if not python.is_file():
+def _environment():
+    environment = Path(os.environ.get("WISP_PYTHON") or ROOT / "build/python").absolute()
+    if not (environment / "bin/python").is_file():
         raise Skipped(f"Python's packages need a virtual environment at {environment} (tools/dev python makes it)")
+    return environment
+
+
+def make_arm64(release):
+    """The wheel for 64-bit Arm Linux, cross-built."""
+    environment = _environment()
+    release.needs("Python's wheel for 64-bit Arm", "g++-aarch64-linux-gnu qemu-user", "aarch64-linux-gnu-g++", "qemu-aarch64")
+    libraries = Path(os.environ.get("WISP_ARM64_LIBRARIES") or ROOT / "build/arm64-libraries").absolute()
+    if not (libraries / "usr/bin/python3.11").is_file():
+        raise Skipped(f"Python's wheel for 64-bit Arm needs Debian's packages at {libraries} (tools/dev python --arm64 fetches them)")
+    release.run("ports/python/arm64", release.files, release.work / "python-arm64", WISP_PYTHON=str(environment),
+                WISP_ARM64_LIBRARIES=str(libraries))
+
+
+def make(release):
+    python = _environment() / "bin/python"
     files = {name: release.tree / name for name in FILES}
     for folder in FOLDERS:
         files |= {f"{folder}/{name}": path for name, path in folder_files(release.tree / folder).items()}

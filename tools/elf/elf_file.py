@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """What the loader of Linux or Android is told by an ELF file of 64 bits, read without other programs.
 
-    tests/elf/elf_file.py FILE...       # its facts, as JSON
+    tools/elf/elf_file.py FILE...       # its facts, as JSON
 
-What it cannot read is a NotElf with a sentence: a file that is cut short, of another class, or without sections.
+What it cannot read is a NotElf with a sentence: a file that is cut short, of another class, or without sections. What a file must be
+is said elsewhere: tests/elf/hold.py, ports/android/elf.py.
 """
 import json
 import struct
@@ -83,6 +84,8 @@ def segments_of(data, offset, size, count):
             "IIQQQQQQ", data, offset + index * size, f"segment {index}")
         if at + in_file > len(data):
             raise NotElf(f"it is cut short: segment {index} ends at byte {at + in_file} of {len(data)}")
+        if kind == LOAD and alignment & (alignment - 1):
+            raise NotElf(f"segment {index} is aligned to {alignment}, which is no power of two")
         yield Segment(kind, flags, at, address, in_file, alignment)
 
 
