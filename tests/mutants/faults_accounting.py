@@ -104,9 +104,6 @@ def accountants():
 
 def ledger():
     return table("runtime/privacy/ledger/ledger.cc", [
-        ("anchor-kept-without-the-lock", "Keep",
-         "WISP_ASSIGN_OR_RETURN(const Transaction nothing_else, Transaction::Begin(database));", "",
-         ANCHOR + "OfTwoWriters_NoneTakesTheAnchorBack"),
         ("limit-not-checked", "Charge", "if (budget.limit()) {", "if (false) {",
          LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
         ("charges-of-others-not-read", "Charge", "WISP_RETURN_IF_ERROR(Refresh());", "",
@@ -216,6 +213,9 @@ def ledger_file():
          "return !CheckWholeLedger(path, bytes).ok();",
          "ledger_file_test:LedgerTest.AJournalThatWasLeftTakesNoChargeBack"),
     ]) + table("runtime/privacy/ledger/ledger_anchored.cc", [
+        ("anchor-kept-without-the-lock", "Anchored::Keep",
+         "WISP_ASSIGN_OR_RETURN(const Transaction writers_lock, Transaction::Begin(database));", "",
+         ANCHOR + "OfTwoWriters_NoneTakesTheAnchorBack"),
         ("anchor-goes-by-number", "Anchored::Check", "if (chain == known->chain) return OkStatus();",
          "return OkStatus();", ANCHOR + "AnOldCopyPutBack_IsRefused"),
         ("anchor-of-any-ledger", "Anchored::Check", "known->ledger_id != random_id", "false",

@@ -124,13 +124,6 @@ struct Ledger::Impl {
     (take(rows), ...);
     WISP_RETURN_IF_ERROR(status);
     position = after;
-    return Keep();
-  }
-
-  // Under the writers' lock again: of two that added rows, the later row is what the anchor knows in the end.
-  Status Keep() {
-    if (!anchored.is_on()) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const Transaction nothing_else, Transaction::Begin(database));
     return anchored.Keep(database, random_id, position);
   }
 

@@ -45,8 +45,9 @@ Status Anchored::Check(const std::optional<AnchorValue>& known, Database& databa
                         " here; what was spent since would be forgotten");
 }
 
-Status Anchored::Keep(const Database& database, const std::string& random_id, const LedgerPosition& position) const {
+Status Anchored::Keep(Database& database, const std::string& random_id, const LedgerPosition& position) const {
   if (anchor_ == nullptr) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const Transaction writers_lock, Transaction::Begin(database));
   WISP_ASSIGN_OR_RETURN(const auto known, anchor_->Read());
   if (known && known->ledger_id != random_id)
     return PrivacyRefused("the anchor of ledger '", database.path(), "' is now that of another ledger");

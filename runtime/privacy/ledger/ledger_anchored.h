@@ -5,7 +5,7 @@
 //   WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());
 //   ... read the ledger up to `position` ...
 //   WISP_RETURN_IF_ERROR(anchored.Check(known, database, random_id, position));
-//   ... add a row, commit, begin a transaction that adds none ...
+//   ... add a row, commit ...
 //   WISP_RETURN_IF_ERROR(anchored.Keep(database, random_id, position));
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ANCHORED_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ANCHORED_H_
@@ -27,15 +27,14 @@ class Anchored {
   // `begin`: there may be no anchor yet though the ledger has rows.
   Anchored(std::shared_ptr<LedgerAnchor> anchor, bool begin) : anchor_(std::move(anchor)), begin_(begin) {}
 
-  bool is_on() const { return anchor_ != nullptr; }
   Result<std::optional<AnchorValue>> Read() const;
   // kPrivacyRefused where something is missing that `known` is of, or where nothing is known though the ledger has
   // rows.
   Status Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id,
                const LedgerPosition& position) const;
   // The anchor knows what is up to `position` from now on. Never takes it back: who wrote later may have come first.
-  // Within a transaction, which keeps others from doing the same between the look and the write.
-  Status Keep(const Database& database, const std::string& random_id, const LedgerPosition& position) const;
+  // Takes the writers' lock again for it: of two that added rows, the later row is what the anchor knows in the end.
+  Status Keep(Database& database, const std::string& random_id, const LedgerPosition& position) const;
 
  private:
   Status Begin(const Database& database, const std::string& random_id, const LedgerPosition& position) const;
