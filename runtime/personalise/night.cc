@@ -397,7 +397,9 @@ Result<NightResult> RunNight(const NightOptions& o) {
   WISP_RETURN_IF_ERROR(CheckWritable(o.output));
   Result<Ledger> opened = Ledger::OpenExisting(o.ledger.path, o.ledger.anchor, o.ledger.begin_anchor);
   if (!opened.ok())
-    return Advised(opened.status(), "put its newest copy back, and count what was charged since as spent");
+    return Advised(opened.status(),
+                   "put its newest copy back, and count what was charged since as spent; where no life was planned "
+                   "yet, `wisp plan` comes first");
   Ledger ledger = *std::move(opened);
   WISP_ASSIGN_OR_RETURN(const std::optional<LifetimeSettings> settings, SettingsOf(ledger));
   if (!settings)

@@ -24,7 +24,7 @@ from snippets import block as block_of, blocks  # noqa: E402  of the tree that i
 RUN_ELSEWHERE = {
     ("README.md", "The main job in C"): "tests/readme.sh",
     ("docs/guide.md", "In C"): "tests/readme.sh",
-    ("docs/python.md", "From nothing to a list, in ten minutes"): "ports/python/tests/test_guide.py",
+    ("docs/python.md", "From nothing to a list"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "How it behaves"): "ports/python/tests/test_guide.py",
     ("docs/convert.md", None): "tools/bench/peers/parity.py, which needs PyTorch",
 }
