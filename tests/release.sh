@@ -135,6 +135,14 @@ refused "there is no part 'teleport' of a release" copy/tools/release/release --
 mkdir foreign && echo mine >foreign/file
 refused "is no earlier release" copy/tools/release/release --only source --out foreign
 [ -s foreign/file ] || fail "a folder that is no release was removed"
+(cd foreign && sha256sum file >SHA256SUMS)
+refused "file is no file of wisp that its SHA256SUMS lists" copy/tools/release/release --only source --out foreign
+[ -s foreign/file ] || fail "another project's release was removed"
+echo mine >clean/wisp-notes.txt
+refused "wisp-notes.txt is no file of wisp that its SHA256SUMS lists" copy/tools/release/release --only source --out clean
+[ -s clean/wisp-notes.txt ] || fail "a file that is no part of the release was removed"
+rm clean/wisp-notes.txt
+expect 0 "" copy/tools/release/release --only source --out clean
 refused "names of folders may have letters" copy/tools/release/release --only source --out "with space"
 refused "there is no CMakeCache.txt" copy/tools/release/release --only deb --build foreign --out clean
 WISP_PYTHON=$work/nowhere refused "need a virtual environment at $work/nowhere.*--all asks for it" copy/tools/release/release --only python --all --out clean
