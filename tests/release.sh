@@ -69,6 +69,8 @@ for need in libsodium23 libsqlite3-0 libutf8proc2; do
   [[ "$(said libwisp-runtime0 Depends)" == *"$need"* ]] && fail "libwisp-runtime0, which only recommends, depends on $need"
 done
 for library in libwisp-runtime0 libwisp-text0 libwisp0; do
+  shlibs=$(dpkg-deb -I "made/${library}_$version-1_$(dpkg --print-architecture).deb" shlibs)
+  [ "$shlibs" = "${library%0} 0 $library (>= $version)" ] || fail "programs built with $library ask for '$shlibs'"
   [[ "$(said libwisp-dev Depends)" == *"$library (= $version-1)"* ]] || fail "libwisp-dev does not depend on $library of its version"
 done
 if command -v lintian >/dev/null; then
