@@ -81,13 +81,13 @@ command -v clang++ >/dev/null && compiles clang++ '-c wisp\.cc$' nothing -fsynta
 
 # What stands in for Highway's library finds the same instruction sets, on this processor and on those that qemu shows.
 cat >targets.cc <<'CC'
-#include "kernels/simd/targets.h"
+#include "kernels/simd/processor.h"
 #include "hwy/targets.h"
 #include <cstdio>
-int main() { std::printf("%llx\n", static_cast<long long>(hwy::SupportedTargets() & (HWY_AVX3 | HWY_AVX2 | HWY_SSE4))); }
+int main() { std::printf("%llx\n", static_cast<long long>(wisp::kernels::FoundTargets() & (HWY_AVX3 | HWY_AVX2 | HWY_SSE4))); }
 CC
-c++ -std=c++20 "${strict[@]}" -I"$root" targets.cc -lhwy -o targets_highway &&
-  c++ -std=c++20 "${strict[@]}" -I"$root" targets.cc "$root/kernels/stand_in/supported_targets.cc" -o targets_own ||
+c++ -std=c++20 "${strict[@]}" -I"$root" targets.cc "$root/kernels/highway/found_targets.cc" -lhwy -o targets_highway &&
+  c++ -std=c++20 "${strict[@]}" -I"$root" targets.cc "$root/kernels/stand_in/found_targets.cc" -o targets_own ||
   fail "the instruction sets are not asked for"
 [ "$(./targets_highway)" = "$(./targets_own)" ] || fail "Highway finds $(./targets_highway), its stand-in $(./targets_own)"
 if command -v qemu-x86_64 >/dev/null; then

@@ -102,6 +102,21 @@ grep -nE '\b(UserDefaults|systemUptime|volumeAvailableCapacity|activeInputModes|
 
 expect 1 "runs on a Mac with Xcode" "$port/xcframework" package frameworks
 
+# Only a package that the script made is replaced. What it refuses, it refuses before it asks for sources, and leaves.
+stays() {  # FOLDER SENTENCE, of a folder that has a file
+  expect 1 "$2" "$port/package" "$1" no_sources
+  [ -f "$1/file" ] || fail "ports/apple/package removed '$1', which it did not make"
+}
+mkdir foreign cloned && touch foreign/file foreign/Package.swift cloned/file cloned/.git
+stays foreign "has files, and none that says that ports/apple/package made it"
+echo ports/apple/package | tee foreign/.made-by >cloned/.made-by
+stays cloned "is a checkout of git"
+mkdir -p outer/ports/apple outer/tools && cp "$port/package" outer/ports/apple && cp "$root/tools/made_folder.sh" outer/tools
+cp foreign/.made-by outer && touch outer/file file
+expect 1 "contains the sources" outer/ports/apple/package outer no_sources
+[ -f outer/file ] || fail "ports/apple/package removed the checkout that it lies in"
+expect 1 "is no folder" "$port/package" file no_sources
+
 [ "${2:-}" = --all ] || { finish; exit; }
 
 # The package, twice: equal. What is listed is there, and nothing needs a flag.
@@ -112,8 +127,9 @@ expect 0 "" "$port/package" again "$sources"
 diff -r package again >out || fail "made twice, the packages differ: $(head -c 300 out)"
 grep -rlF -e "$root" -e "$work" package && fail "these files name folders of this machine"
 [ "$(find package -name sodium.h | wc -l)" = 1 ] && [ "$(find package -name '*.S' | wc -l)" = 0 ] || fail "libsodium is not in the package as it should be"
-mkdir full && touch full/file
-expect 1 "is no Swift package" "$port/package" full "$sources"
+touch again/old
+expect 0 "" "$port/package" again "$sources"
+[ ! -e again/old ] || fail "a package that the script made is not replaced"
 expect 0 "" python3 "$here/package.py" check package
 listed() {  # NAME SENTENCE SED
   sed "$3" "$port/Package.swift" >again/Package.swift

@@ -83,6 +83,23 @@ for component in "${components[@]}"; do
   done
 done
 
+# An app that links the archive and Highway's shared library as well keeps Highway's own answers.
+cat >highway.cc <<'CC'
+#include <hwy/targets.h>
+#include <wisp/wisp.h>
+int main(int, char** argv) {
+  hwy::SetSupportedTargetsForTest(HWY_STATIC_TARGET);
+  wisp_model* model = nullptr;
+  wisp_error error;
+  if (wisp_model_open(argv[1], &model, &error) != WISP_OK) return 2;
+  wisp_model_close(model);
+  return hwy::SupportedTargets() == HWY_STATIC_TARGET ? 0 : 1;
+}
+CC
+read -ra static < <(pkg-config --cflags --libs --static wisp-runtime | sed "s/-lwisp-runtime /-l:libwisp-runtime.a /")
+c++ -std=c++17 highway.cc -o highway "${static[@]}" -lhwy 2>err || fail "an app with Highway: $(head -c 600 err)"
+expect 0 "" ./highway "$root/models/cafe.wisp"
+
 # Embedded: no tests, no program, no rules to install, nothing built that is not linked, no flags for the project around.
 for component in "${components[@]}"; do
   for static in OFF ON; do

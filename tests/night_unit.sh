@@ -10,8 +10,12 @@ read -ra command <<<"$(said ExecStart)"
 [ "$(said ConditionPathExists)" = "$(said WorkingDirectory)/log.ledger" ] || fail "the condition names another ledger"
 [ "/var/lib/$(said StateDirectory)" = "$(said WorkingDirectory)" ] || fail "the unit works in another folder than its own"
 
+[ "$(said CPUSchedulingPolicy)" = idle ] && ! grep -q ^Nice= "$unit" || fail "the unit does not leave the processor to everybody else"
+
 # The plan of the page, in fewer nights and for fewer guests.
 cp "$root/models/cafe.wisp" base.wisp
+mkdir anchor
+[ "$(said RequiresMountsFor)" = "$(said WorkingDirectory)/anchor" ] || fail "the unit does not wait for the folder of the anchor"
 "$wisp" synth --out log.db --population device --users 60 --seed 3 >out 2>err || fail "synth"
 mapfile -t plan < <(python3 - "$page" <<'PYTHON'
 import re, shlex, sys
@@ -23,11 +27,18 @@ print("\n".join(words))
 PYTHON
 )
 [[ " ${plan[*]} " == " plan --data log.db --model base.wisp --ledger log.ledger "* ]] || fail "plan and unit name other files: ${plan[*]}"
+[[ " ${plan[*]} " == *" --anchor anchor/log.anchor "* ]] || fail "the plan of the page has no anchor, or another: ${plan[*]}"
+[[ " ${command[*]} " == *" --anchor anchor/log.anchor "* ]] || fail "the unit has no anchor, or another: ${command[*]}"
 expect 0 "" "$wisp" "${plan[@]}" --steps 4 --judgings 1
+cp log.ledger old.ledger
 for night in 1 2; do
   expect 0 "" "$wisp" "${command[@]:1}" --json
   json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night"
 done
+# An old card: the ledger is the plan's again, the anchor is not.
+cp log.ledger newest.ledger && cp old.ledger log.ledger
+expect 4 "its anchor knows row" "$wisp" "${command[@]:1}" --json
+cp newest.ledger log.ledger
 expect 0 "" "$wisp" recommend --model mine.wisp --history tea-mint
 if command -v systemd-analyze >/dev/null; then
   mkdir units

@@ -69,6 +69,8 @@ for need in libsodium23 libsqlite3-0 libutf8proc2; do
   [[ "$(said libwisp-runtime0 Depends)" == *"$need"* ]] && fail "libwisp-runtime0, which only recommends, depends on $need"
 done
 for library in libwisp-runtime0 libwisp-text0 libwisp0; do
+  shlibs=$(dpkg-deb -I "made/${library}_$version-1_$(dpkg --print-architecture).deb" shlibs)
+  [ "$shlibs" = "${library%0} 0 $library (>= $version)" ] || fail "programs built with $library ask for '$shlibs'"
   [[ "$(said libwisp-dev Depends)" == *"$library (= $version-1)"* ]] || fail "libwisp-dev does not depend on $library of its version"
 done
 if command -v lintian >/dev/null; then
@@ -135,6 +137,14 @@ refused "there is no part 'teleport' of a release" copy/tools/release/release --
 mkdir foreign && echo mine >foreign/file
 refused "is no earlier release" copy/tools/release/release --only source --out foreign
 [ -s foreign/file ] || fail "a folder that is no release was removed"
+(cd foreign && sha256sum file >SHA256SUMS)
+refused "file is no file of wisp that its SHA256SUMS lists" copy/tools/release/release --only source --out foreign
+[ -s foreign/file ] || fail "another project's release was removed"
+echo mine >clean/wisp-notes.txt
+refused "wisp-notes.txt is no file of wisp that its SHA256SUMS lists" copy/tools/release/release --only source --out clean
+[ -s clean/wisp-notes.txt ] || fail "a file that is no part of the release was removed"
+rm clean/wisp-notes.txt
+expect 0 "" copy/tools/release/release --only source --out clean
 refused "names of folders may have letters" copy/tools/release/release --only source --out "with space"
 refused "there is no CMakeCache.txt" copy/tools/release/release --only deb --build foreign --out clean
 WISP_PYTHON=$work/nowhere refused "need a virtual environment at $work/nowhere.*--all asks for it" copy/tools/release/release --only python --all --out clean

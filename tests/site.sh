@@ -16,6 +16,10 @@ fail() { echo "FAILED: $*"; failures=$((failures + 1)); }
 
 "$root/tools/site/build" "$work/site" >"$work/said" 2>&1 || { fail "the site is not built: $(tail -n 20 "$work/said")"; exit 1; }
 cat "$work/said"
+mkdir -p "$work/foreign/docs"
+"$root/tools/site/build" "$work/foreign" >"$work/said" 2>&1 && fail "a folder with docs of its own is replaced"
+grep -q "none that says that tools/site/build made it" "$work/said" || fail "a foreign folder: $(cat "$work/said")"
+[ -d "$work/foreign/docs" ] || fail "tools/site/build removed a folder that it did not make"
 python3 "$root/tests/site/page.py" "$work/site" || fail "the browser found fault with the site"
 
 # What is wrong is seen: a link, a place within a page, and what would be loaded from elsewhere.

@@ -5,7 +5,7 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-#include "kernels/simd/targets.h"
+#include "kernels/simd/processor.h"
 #include "hwy/targets.h"
 
 #define WISP_INT8_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,f16c,fma")))
@@ -91,7 +91,7 @@ constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI",
 const Kernel* Avx512VnniKernel() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   const bool runs =
-      (hwy::SupportedTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
+      (FoundTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
   return runs ? &kKernel : nullptr;
 }
 

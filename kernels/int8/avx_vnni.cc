@@ -5,7 +5,7 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-#include "kernels/simd/targets.h"
+#include "kernels/simd/processor.h"
 #include "hwy/targets.h"
 
 #define WISP_INT8_TARGET __attribute__((target("avx2,avxvnni,f16c,fma")))
@@ -91,7 +91,7 @@ constexpr Kernel kKernel = {
 const Kernel* AvxVnniKernel() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   const bool runs =
-      (hwy::SupportedTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
+      (FoundTargets() & HWY_AVX2) != 0 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;
   return runs ? &kKernel : nullptr;
 }
 

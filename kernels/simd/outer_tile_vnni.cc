@@ -5,7 +5,7 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-#include "kernels/simd/targets.h"
+#include "kernels/simd/processor.h"
 #include "hwy/targets.h"
 
 namespace wisp::kernels {
@@ -43,8 +43,7 @@ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))) void Mu
 // As of kernels/int8/avx512_vnni.cc.
 bool HasVnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
-  return (hwy::SupportedTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 &&
-         (c >> 11 & 1) != 0;
+  return (FoundTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;
 }
 
 }  // namespace

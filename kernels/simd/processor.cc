@@ -9,9 +9,11 @@ int64_t ProcessorTargets() {
   // Every 64-bit Arm has NEON. Highway would call it supported only where there is AES too, which a Raspberry Pi 4's
   // Cortex-A72 lacks and nothing here uses, and would complain on standard error.
   return HWY_NEON & (HWY_TARGETS);
+#elif ((HWY_TARGETS) & ((HWY_TARGETS)-1)) == 0
+  // Where one set alone is compiled, nobody is asked: Highway's library may be built for less (WebAssembly).
+  return HWY_TARGETS;
 #else
-  // Where one set alone is compiled, Highway is not asked: its library may be built for less (WebAssembly).
-  return HWY_SUPPORTED_TARGETS & (HWY_TARGETS);
+  return FoundTargets() & (HWY_TARGETS);
 #endif
 }
 

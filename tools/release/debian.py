@@ -145,7 +145,8 @@ def metadata(release, package, folder, architecture, multiarch):
     (debian / "control").write_text(text)
     (debian / "md5sums").write_text(sums)
     if package.endswith("0"):
-        (debian / "shlibs").write_text(f"{package[:-1]} 0 {package}\n")
+        # A program that calls what this version added does not run with an older one.
+        (debian / "shlibs").write_text(f"{package[:-1]} 0 {package} (>= {release.version})\n")
         (debian / "triggers").write_text("activate-noawait ldconfig\n")
 
 

@@ -1,9 +1,9 @@
-// What wisp calls of Highway's library, for products that are linked without it: which instruction sets the processor
-// has and the system keeps the registers of. Other processors than x86 have what the compiler was told.
+// What products have in the place of Highway's library: which instruction sets the processor has and the system keeps
+// the registers of. Other processors than x86 have what the compiler was told.
 //
 // The library itself would measure a timer whenever a program starts, which takes longer than all the rest of a start
-// (docs/performance.md). Weak: an app that has Highway's own archive gets Highway's own answer.
-#include "kernels/simd/targets.h"
+// (docs/performance.md). An app that links Highway keeps Highway's answers, as nothing here has a name of Highway's.
+#include "kernels/simd/processor.h"
 
 #include "hwy/targets.h"
 
@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-namespace hwy {
+namespace wisp::kernels {
 #if HWY_ARCH_X86
 namespace {
 
@@ -44,7 +44,7 @@ unsigned SavedRegisters() {
 }  // namespace
 
 // Bits as in Intel's manual, volume 2, CPUID.
-__attribute__((weak)) int64_t SupportedTargets() {
+int64_t FoundTargets() {
   const Leaf basic = Ask(1), more = Ask(7), extended = Ask(0x80000001u);
   // SSE3, PCLMULQDQ, SSSE3, SSE4.1, SSE4.2, AES: Highway's SSE4.
   if (!basic.HasAll(&Leaf::c, {0, 1, 9, 19, 20, 25})) return HWY_SCALAR;
@@ -59,6 +59,6 @@ __attribute__((weak)) int64_t SupportedTargets() {
   return targets;
 }
 #else
-__attribute__((weak)) int64_t SupportedTargets() { return HWY_STATIC_TARGET; }
+int64_t FoundTargets() { return HWY_STATIC_TARGET; }
 #endif
-}  // namespace hwy
+}  // namespace wisp::kernels
