@@ -35,6 +35,7 @@ final class Native {
   /** Where a direct buffer begins; 0: it is none. */
   static native long address(ByteBuffer buffer);
 
+  /** The library keeps the buffer until the model is closed. */
   static native long openMemory(String name, ByteBuffer buffer, long start, long size, OpenOptions options);
 
   static native void closeModel(long model);

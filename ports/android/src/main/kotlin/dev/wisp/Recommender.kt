@@ -56,10 +56,15 @@ data class ModelInfo(
  * Items have an index from 0 on, and a key: the name they carry in the app's own data. Threads may share a recommender: they take
  * turns. Open it twice to answer two threads at once. A model that is open goes on as it is while its file is replaced.
  */
-class Recommender private constructor(number: Long, private val memory: ByteBuffer?) : Closeable {
+class Recommender private constructor(number: Long) : Closeable {
     private val handle = Handle("the recommender", number) { Native.closeModel(it) }
 
-    val info: ModelInfo = handle.use { Native.info(it) }
+    val info: ModelInfo = try {
+        handle.use { Native.info(it) }
+    } catch (failed: Throwable) { // nobody else could close it
+        close()
+        throw failed
+    }
 
     /**
      * At most [count] items after [history] (oldest first), best first. Without any history: what is popular, for a newcomer. Items of
@@ -112,7 +117,7 @@ class Recommender private constructor(number: Long, private val memory: ByteBuff
         @JvmStatic
         @JvmOverloads
         fun open(file: File, options: OpenOptions = OpenOptions()): Recommender =
-            Recommender(Native.openFile(file.path, options), null)
+            Recommender(Native.openFile(file.path, options))
 
         /**
          * Opens what is between the buffer's position and its limit. It is read where it lies if the buffer is direct and starts on 64
@@ -123,14 +128,14 @@ class Recommender private constructor(number: Long, private val memory: ByteBuff
         fun open(buffer: ByteBuffer, name: String = "the model in memory", options: OpenOptions = OpenOptions()): Recommender {
             val direct = if (startsWell(buffer)) buffer.duplicate() else copyOf(buffer)
             val number = Native.openMemory(name, direct, direct.position().toLong(), direct.remaining().toLong(), options)
-            return Recommender(number, direct)
+            return Recommender(number)
         }
 
         /** Opens [length] bytes from [offset] on of an open file, 0: to its end. The descriptor stays the caller's. */
         @JvmStatic
         @JvmOverloads
         fun openDescriptor(name: String, descriptor: Int, offset: Long, length: Long, options: OpenOptions = OpenOptions()): Recommender =
-            Recommender(Native.openDescriptor(name, descriptor, offset, length, options), null)
+            Recommender(Native.openDescriptor(name, descriptor, offset, length, options))
 
         /** Bytes that the model will hold beside its file. Reads the file's description only. */
         @JvmStatic
