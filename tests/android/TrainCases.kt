@@ -5,7 +5,9 @@ import dev.wisp.example.Cafe
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.GlobalScope
+import kotlinx.coroutines.Job
 import kotlinx.coroutines.async
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import java.io.File
 import kotlin.concurrent.thread
@@ -70,6 +72,19 @@ fun trainCases(t: Cases) {
 }
 
 private fun cancelCases(t: Cases) {
+    t.case("what was done whole before a cancellation is returned, and what was cancelled before does not begin") {
+        var seen = 0
+        var begun = false
+        runBlocking {
+            GlobalScope.launch(Dispatchers.Default) {
+                val job = coroutineContext[Job]!!
+                seen = whileActive({}) { job.cancel(); 7 }
+                whileActive({}) { begun = true }
+            }.join()
+        }
+        same(seen, 7)
+        same(begun, false)
+    }
     t.case("false of the callback stops the run, and the next call goes on from its checkpoint") {
         val options = t.options(t.folder(), checkpointed = true)
         refused(WispException.Code.CANCELLED, "") { personaliseBlocking(options) { it.step < 3 } }
