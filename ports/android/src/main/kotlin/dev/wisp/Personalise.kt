@@ -7,7 +7,10 @@ import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.withContext
 import kotlin.coroutines.coroutineContext
 
-/** What is protected as a whole: one record is all events of one unit. On one person's device read docs/one-person.md first. */
+/**
+ * What is protected as a whole: one record is all events of one unit. On one person's device read docs/one-person.md
+ * first.
+ */
 enum class PrivacyUnit(internal val number: Int) {
     /** Everything one user of the log did. */
     USER(1),
@@ -95,9 +98,9 @@ data class PersonaliseResult(
  *
  * Cancelling the coroutine stops the run after the step it is in: no model is written, what was charged stays charged,
  * and with [PersonaliseOptions.checkpoint] the next call with the same options goes on from there. Cancelling after the
- * last step stops nothing: the model is written, and this call returns its result in the cancelled coroutine, which ends
- * where it next waits. [onProgress] is called after each step, on the thread that works; what it throws ends the run and
- * comes out of this call.
+ * last step stops nothing: the model is written, and this call returns its result in the cancelled coroutine, which
+ * ends where it next waits. [onProgress] is called after each step, on the thread that works; what it throws ends the
+ * run and comes out of this call.
  */
 suspend fun personalise(
     options: PersonaliseOptions,
@@ -115,14 +118,17 @@ fun personaliseBlocking(
     anchor: Anchor? = null,
     onProgress: (Progress) -> Boolean = { true }
 ): PersonaliseResult =
-    Native.personalise(options, anchor) { step, steps, loss, epsilon -> onProgress(Progress(step, steps, loss, epsilon)) }
+    Native.personalise(options, anchor) { step, steps, loss, epsilon ->
+        onProgress(Progress(step, steps, loss, epsilon))
+    }
 
 /** Bytes that a run will hold while it steps. Spends nothing. */
 fun personaliseMemory(options: PersonaliseOptions): Long = Native.personaliseMemory(options)
 
 /**
- * Runs work that takes long on a thread for it, and stops it when the coroutine is cancelled. What was done whole by then
- * is returned: withContext alone would lose it where it changes the thread, so it stands in one that cannot be cancelled.
+ * Runs work that takes long on a thread for it, and stops it when the coroutine is cancelled. What was done whole by
+ * then is returned: withContext alone would lose it where it changes the thread, so it stands in one that cannot be
+ * cancelled.
  */
 internal suspend fun <T> whileActive(onProgress: (Progress) -> Unit, work: (Native.Progress) -> T): T {
     val job = coroutineContext[Job]

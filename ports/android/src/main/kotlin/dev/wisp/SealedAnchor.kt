@@ -62,7 +62,10 @@ class SealedAnchor @JvmOverloads constructor(
         seal(bytes)
     }
 
-    /** Nobody else reads or writes the file meanwhile. The system's lock is the process's: threads need one of their own. */
+    /**
+     * Nobody else reads or writes the file meanwhile. The system's lock is the process's: threads need one of their
+     * own.
+     */
     private fun <T> alone(work: () -> T): T =
         threads.getOrPut(file.canonicalPath) { ReentrantLock() }.withLock {
             val lock = File(file.path + ".lock").toPath()
