@@ -30,8 +30,9 @@ compile() {  # FOLDER CLASSPATH SOURCES...
 }
 mkdir stubs
 find "$tests/stubs" -name '*.java' -print0 | xargs -0 javac --release 8 -Xlint:-options -d stubs || fail "the stand-ins do not compile"
-compile classes "$coroutines:stubs" "$port/src/main/java/dev/wisp/Native.java" "$port"/src/main/kotlin/dev/wisp/*.kt
-javac --release 8 -Xlint:-options -cp classes -d classes "$port/src/main/java/dev/wisp/Native.java" || fail "Native.java does not compile"
+ANDROID=stubs "$port/classes" classes >out 2>&1 || { fail "$(cat out)"; finish; }
+expect 1 "must be a new folder" "$port/classes" classes
+expect 1 "must be the SDK's android.jar" env ANDROID=none.jar "$port/classes" other
 # The guide's programs, each a file of its own. What they do the cases above do; that they compile is shown here.
 awk '/^```kotlin$/ { on = 1; n++; print "package guide" n > "guide" n ".kt"; next } /^```$/ { on = 0 } on { print > "guide" n ".kt" }' "$root/docs/android.md"
 [ "$(ls guide*.kt | wc -l)" = 2 ] || fail "docs/android.md has $(ls guide*.kt | wc -l) programs in Kotlin, not 2"

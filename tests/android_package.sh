@@ -143,6 +143,17 @@ done <<<"$named"
 levels=$(sed -n 's/.*minSdk = //p' "$port/build.gradle.kts" "$port/example/build.gradle.kts" | sort -u)
 [ "$(echo "$levels" | wc -l)" = 1 ] || fail "minSdk is $levels"
 
+# The example's files go into no backup and to no other device.
+example=$port/example/src/main
+rules=$example/res/xml/$(sed -n 's:.*dataExtractionRules="@xml/\([a-z_]*\)".*:\1:p' "$example/AndroidManifest.xml").xml
+grep -q 'allowBackup="false"' "$example/AndroidManifest.xml" || fail "the example's files go into backups"
+python3 - "$rules" <<'END' || fail "'$rules' does not exclude all from backups and transfers"
+import sys, xml.etree.ElementTree as tree
+wanted = {(domain, ".") for domain in ("root", "file", "database", "sharedpref", "external")}
+found = {part.tag: {(e.get("domain"), e.get("path")) for e in part if e.tag == "exclude"} for part in tree.parse(sys.argv[1]).getroot()}
+sys.exit(0 if found == {"cloud-backup": wanted, "device-transfer": wanted} else 1)
+END
+
 # For Android's triple, with glibc's headers and LLVM's C++ library: what is written for other systems only would show. Bionic's headers
 # may still lack what these have; bionic.txt is for that.
 libcxx=$(ls -d /usr/lib/llvm-*/include/c++/v1 2>/dev/null | tail -n 1)

@@ -2,12 +2,15 @@ package dev.wisp
 
 import java.io.File
 import java.io.IOException
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.ConcurrentLinkedQueue
 import javax.crypto.KeyGenerator
 import javax.crypto.SecretKey
+import kotlin.concurrent.thread
 
 /** Keys as the device's store has them: what is deleted is gone. */
 class MemoryKeys : KeyRing {
-    val keys = HashMap<String, SecretKey>()
+    val keys = ConcurrentHashMap<String, SecretKey>()
     var failing: String? = null // the call that fails, as a process that ends there
 
     override fun create(alias: String): SecretKey {
@@ -78,6 +81,7 @@ fun anchorCases(t: Cases) {
             same(ring.keys.size, 1)
         }
     }
+    turnCases(t)
     t.case("a ledger that was put back is refused, alone and with its anchor's file") {
         val folder = t.folder()
         val options = t.options(folder).copy(epsilon = 1.0, epochs = 1.0)
@@ -113,5 +117,48 @@ fun anchorCases(t: Cases) {
         same(thrown<IOException> { personaliseBlocking(options, anchor({ ByteArray(0) }, { throw IOException("full") })) }.message, "full")
         refused(WispException.Code.INVALID_DATA, "65 bytes") { personaliseBlocking(options, anchor({ ByteArray(65) })) }
         refused(WispException.Code.INVALID_DATA, "anchor") { personaliseBlocking(options, anchor({ ByteArray(64) { 9 } })) }
+    }
+}
+
+private fun turnCases(t: Cases) {
+    t.case("anchors of one file take turns: whoever reads sees one that was written, and one key is left") {
+        val ring = MemoryKeys()
+        val folder = t.folder()
+        fun anchor(i: Int) = SealedAnchor(File(folder, if (i % 2 == 0) "a" else "../${folder.name}/a"), ring)
+        anchor(0).write(byteArrayOf(0, 0))
+        val faults = ConcurrentLinkedQueue<Throwable>()
+        (1..4).map { writer ->
+            thread {
+                try {
+                    for (i in 1..25) {
+                        anchor(i).write(byteArrayOf(writer.toByte(), writer.toByte()))
+                        val seen = anchor(writer).read()
+                        holds(seen.size == 2 && seen[0] == seen[1]) { "seen ${seen.joinToString()}" }
+                    }
+                } catch (fault: Throwable) {
+                    faults += fault
+                }
+            }
+        }.forEach { it.join() }
+        holds(faults.isEmpty()) { "${faults.size} threads ended, one with ${faults.first()}" }
+        same(anchor(0).read().size, 2)
+        same(ring.keys.size, 1)
+    }
+    t.case("an anchor waits for another process") {
+        val file = File(t.folder(), "a")
+        val anchor = SealedAnchor(file, MemoryKeys()).apply { write(byteArrayOf(5)) }
+        val hold = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); input()"
+        val other = ProcessBuilder("python3", "-c", hold, file.path + ".lock").start()
+        try {
+            same(other.inputStream.read(), '\n'.toInt())
+            val reader = thread { anchor.read() }
+            reader.join(300)
+            holds(reader.isAlive) { "it was read while another process held it" }
+            other.outputStream.close()
+            reader.join(20_000)
+            holds(!reader.isAlive) { "it waits for ever" }
+        } finally {
+            other.destroy()
+        }
     }
 }

@@ -2,9 +2,12 @@ package dev.wisp
 
 import android.content.res.AssetManager
 import java.io.File
+import java.io.IOException
 import java.io.RandomAccessFile
+import java.lang.ref.WeakReference
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
+import java.nio.file.Files
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
@@ -29,6 +32,35 @@ fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
             model.use { same(lines(it), expected) }
             same(direct.position(), shift)
         }
+    }
+    t.case("the library's own side keeps a buffer as long as its model is open, and no longer") {
+        val bytes = t.model.readBytes()
+        val (model, buffer) = ByteBuffer.allocateDirect(bytes.size + 64).let {
+            val start = ((64 - Native.address(it) % 64) % 64).toInt()
+            it.position(start)
+            it.put(bytes)
+            Native.openMemory("m", it, start.toLong(), bytes.size.toLong(), OpenOptions()) to WeakReference(it)
+        }
+        repeat(4) { System.gc() }
+        holds(buffer.get() != null) { "the buffer of an open model is gone" }
+        Native.closeModel(model)
+        repeat(4) { System.gc() }
+        holds(buffer.get() == null) { "the buffer of a closed model stays" }
+    }
+    t.case("logs that nobody closed are closed when another is opened") {
+        val path = File(t.folder(), "log.db").absolutePath
+        fun files() = File("/proc/self/fd").listFiles()!!.count {
+            try { Files.readSymbolicLink(it.toPath()).toString() == path } catch (gone: IOException) { false }
+        }
+        repeat(40) { EventLog.open(File(path)).append("a", "x", 1) }
+        val many = files()
+        for (i in 1..100) {
+            System.gc()
+            EventLog.open(File(path)).close()
+            if (files() <= 1) break
+            Thread.sleep(20)
+        }
+        holds(files() <= 1) { "of $many files ${files()} stay open" }
     }
     t.case("an asset is opened where it lies in the package") {
         val folder = t.folder()

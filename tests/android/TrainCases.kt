@@ -5,9 +5,12 @@ import dev.wisp.example.Cafe
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.GlobalScope
+import kotlinx.coroutines.Job
 import kotlinx.coroutines.async
+import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import java.io.File
+import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
 /** The shortest real run: two epochs over the log. */
@@ -70,6 +73,19 @@ fun trainCases(t: Cases) {
 }
 
 private fun cancelCases(t: Cases) {
+    t.case("what was done whole before a cancellation is returned, and what was cancelled before does not begin") {
+        var seen = 0
+        var begun = false
+        runBlocking {
+            GlobalScope.launch(Dispatchers.Default) {
+                val job = coroutineContext[Job]!!
+                seen = whileActive({}) { job.cancel(); 7 }
+                whileActive({}) { begun = true }
+            }.join()
+        }
+        same(seen, 7)
+        same(begun, false)
+    }
     t.case("false of the callback stops the run, and the next call goes on from its checkpoint") {
         val options = t.options(t.folder(), checkpointed = true)
         refused(WispException.Code.CANCELLED, "") { personaliseBlocking(options) { it.step < 3 } }
@@ -135,6 +151,26 @@ private fun lifeCases(t: Cases) {
         }
         holds("epsilon" in cafe.statement()) { "no statement" }
         same(cafe.list("anna", 5).size, 5)
+    }
+    t.case("the example's app unpacks its base once though several begin, and another when an update brings it") {
+        val folder = t.folder()
+        val assets = t.folder()
+        val base = File(folder, "cafe.wisp")
+        val ring = MemoryKeys()
+        fun cafe() = Cafe(AssetManager(assets), folder, SealedAnchor(File(folder, "log.anchor"), ring))
+        File(assets, "cafe.wisp.0").writeBytes(t.model.readBytes())
+        val lists = AtomicInteger()
+        List(8) { thread { if (cafe().list("anna", 5).size == 5) lists.incrementAndGet() } }.forEach { it.join() }
+        same(lists.get(), 8)
+        val newer = File(t.log.absoluteFile.parentFile, "newer.wisp").readBytes()
+        t.log.copyTo(File(folder, "log.db"), overwrite = true)
+        runBlocking { cafe().night() }
+        File(assets, "cafe.wisp.0").writeBytes(newer)
+        val after = runBlocking { cafe().night() }
+        holds(base.readBytes().contentEquals(newer)) { "the base is not the update's" }
+        holds(after.steps > 0) { "no step on the new base" }
+        same(cafe().list("anna", 5).size, 5)
+        same(folder.list()!!.filter { it.startsWith("base") }, emptyList<String>())
     }
     t.case("a night that may not hold its memory is refused before it is charged, and says sentences") {
         val folder = t.folder()

@@ -38,8 +38,7 @@ jintArray History(JNIEnv* env, jclass, jlong handle, jlong model, jstring user, 
     if (most < 0) Refuse("a history of " + std::to_string(most) + " items; allowed is a number from 0 on");
     std::vector<jint> items(static_cast<size_t>(most));
     size_t count = items.size();
-    Check(env, wisp_log_history, log, PointerOf<const wisp_model>(model), TextOf(env, user, "user").c_str(),
-          items.data(), &count);
+    Check(env, wisp_log_history, log, ModelOf(model), TextOf(env, user, "user").c_str(), items.data(), &count);
     jintArray result = env->NewIntArray(static_cast<jsize>(count));
     CheckPending(env);
     env->SetIntArrayRegion(result, 0, static_cast<jsize>(count), items.data());

@@ -1,5 +1,6 @@
 // dev.wisp.Native: models. Java's side holds a lock while it uses a handle.
 #include <algorithm>
+#include <memory>
 
 #include "calls.h"
 
@@ -18,6 +19,20 @@ wisp_open_options OpenOptionsOf(Fields& fields) {
   return options;
 }
 
+// Calls `open`(&model), which throws where it fails. `memory` may be null.
+template <class Open>
+jlong Opened(JNIEnv* env, jobject memory, Open&& open) {
+  auto opened = std::make_unique<OpenModel>();
+  if (memory != nullptr && (opened->memory = env->NewGlobalRef(memory)) == nullptr) throw std::bad_alloc();
+  try {
+    open(&opened->model);
+  } catch (...) {
+    env->DeleteGlobalRef(opened->memory);
+    throw;
+  }
+  return HandleOf(opened.release());
+}
+
 jstring Version(JNIEnv* env, jclass) {
   return Guarded(env, [&] { return JavaText(env, wisp_version()); });
 }
@@ -26,9 +41,9 @@ jlong OpenFile(JNIEnv* env, jclass, jstring path, jobject given) {
   return Guarded(env, [&] {
     Fields fields(env, given, "OpenOptions");
     const wisp_open_options options = OpenOptionsOf(fields);
-    wisp_model* model = nullptr;
-    Check(env, wisp_model_open_with, TextOf(env, path, "path").c_str(), &options, &model);
-    return HandleOf(model);
+    const std::string file = TextOf(env, path, "path");
+    return Opened(env, nullptr,
+                  [&](wisp_model** model) { Check(env, wisp_model_open_with, file.c_str(), &options, model); });
   });
 }
 
@@ -39,10 +54,11 @@ jlong OpenDescriptor(JNIEnv* env, jclass, jstring name, jint descriptor, jlong o
              " bytes: both are at least 0");
     Fields fields(env, given, "OpenOptions");
     const wisp_open_options options = OpenOptionsOf(fields);
-    wisp_model* model = nullptr;
-    Check(env, wisp_model_open_descriptor, TextOf(env, name, "name").c_str(), descriptor, static_cast<uint64_t>(offset),
-          static_cast<uint64_t>(length), &options, &model);
-    return HandleOf(model);
+    const std::string file = TextOf(env, name, "name");
+    return Opened(env, nullptr, [&](wisp_model** model) {
+      Check(env, wisp_model_open_descriptor, file.c_str(), descriptor, static_cast<uint64_t>(offset),
+            static_cast<uint64_t>(length), &options, model);
+    });
   });
 }
 
@@ -51,7 +67,7 @@ jlong Address(JNIEnv* env, jclass, jobject buffer) {
   return buffer == nullptr ? 0 : HandleOf(env->GetDirectBufferAddress(buffer));
 }
 
-// Java's side keeps the buffer, and has found out that `start` and `size` lie within it.
+// The buffer is kept until the model is closed. Java's side must not change it.
 jlong OpenMemory(JNIEnv* env, jclass, jstring name, jobject buffer, jlong start, jlong size, jobject given) {
   return Guarded(env, [&] {
     if (buffer == nullptr) Refuse("buffer must not be null");
@@ -62,15 +78,19 @@ jlong OpenMemory(JNIEnv* env, jclass, jstring name, jobject buffer, jlong start,
              std::to_string(start) + " on");
     Fields fields(env, given, "OpenOptions");
     const wisp_open_options options = OpenOptionsOf(fields);
-    wisp_model* model = nullptr;
-    Check(env, wisp_model_open_memory, TextOf(env, name, "name").c_str(), static_cast<const void*>(bytes + start),
-          static_cast<size_t>(size), &options, &model);
-    return HandleOf(model);
+    const std::string file = TextOf(env, name, "name");
+    return Opened(env, buffer, [&](wisp_model** model) {
+      Check(env, wisp_model_open_memory, file.c_str(), static_cast<const void*>(bytes + start),
+            static_cast<size_t>(size), &options, model);
+    });
   });
 }
 
-void CloseModel(JNIEnv*, jclass, jlong model) {
-  wisp_model_close(reinterpret_cast<wisp_model*>(static_cast<intptr_t>(model)));
+void CloseModel(JNIEnv* env, jclass, jlong handle) {
+  if (handle == 0) return;
+  const std::unique_ptr<OpenModel> opened(PointerOf<OpenModel>(handle));
+  wisp_model_close(opened->model);
+  env->DeleteGlobalRef(opened->memory);
 }
 
 jlong PlanMemory(JNIEnv* env, jclass, jstring path, jobject given) {
@@ -86,7 +106,7 @@ jlong PlanMemory(JNIEnv* env, jclass, jstring path, jobject given) {
 jobject Info(JNIEnv* env, jclass, jlong handle) {
   return Guarded(env, [&] {
     wisp_model_info info = WISP_INIT(wisp_model_info);
-    Check(env, wisp_model_info_read, PointerOf<const wisp_model>(handle), &info);
+    Check(env, wisp_model_info_read, ModelOf(handle), &info);
     jobject result =
         New(env, Made::kModelInfo, static_cast<jint>(info.num_items), static_cast<jint>(info.max_length),
             static_cast<jint>(info.width), static_cast<jint>(info.num_blocks), static_cast<jint>(info.num_retired),
@@ -98,15 +118,13 @@ jobject Info(JNIEnv* env, jclass, jlong handle) {
 }
 
 jint FindItem(JNIEnv* env, jclass, jlong handle, jstring key) {
-  return Guarded(env, [&]() -> jint {
-    return wisp_model_find_item(PointerOf<const wisp_model>(handle), TextOf(env, key, "key").c_str());
-  });
+  return Guarded(env, [&]() -> jint { return wisp_model_find_item(ModelOf(handle), TextOf(env, key, "key").c_str()); });
 }
 
 jobjectArray TextsOfItems(JNIEnv* env, jlong handle, jintArray items,
                           const char* (*text_of)(const wisp_model*, int32_t)) {
   return Guarded(env, [&] {
-    const auto* model = PointerOf<const wisp_model>(handle);
+    const auto* model = ModelOf(handle);
     const std::vector<jint> wanted = ItemsOf(env, items, "items");
     jobjectArray result = env->NewObjectArray(static_cast<jsize>(wanted.size()), Known().string, nullptr);
     CheckPending(env);
@@ -132,7 +150,7 @@ jobjectArray Names(JNIEnv* env, jclass, jlong model, jintArray items) {
 jintArray Recommend(JNIEnv* env, jclass, jlong handle, jintArray history, jintArray excluded, jintArray candidates,
                     jboolean allow_seen, jfloatArray scores) {
   return Guarded(env, [&] {
-    auto* model = PointerOf<wisp_model>(handle);
+    auto* model = ModelOf(handle);
     if (scores == nullptr) Refuse("scores must not be null");
     const std::vector<jint> past = ItemsOf(env, history, "history");
     std::vector<jint> without, among;

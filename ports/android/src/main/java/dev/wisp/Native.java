@@ -3,11 +3,12 @@ package dev.wisp;
 import java.nio.ByteBuffer;
 
 /**
- * The functions of {@code libwisp-jni.so} (ports/android/jni). Nothing else calls it, and nobody but this package sees it.
+ * The functions of {@code libwisp-jni.so} (ports/android/jni). Nothing else calls it, and nobody but this package sees
+ * it.
  *
- * <p>It is Java, not Kotlin, so that its names and signatures are what is written here: the library registers its functions by
- * them. A handle is a number that one of {@code open...} gave. {@link Handle} sees to it that it is used by one thread at a time and
- * not after it was closed: the library cannot know.
+ * <p>It is Java, not Kotlin, so that its names and signatures are what is written here: the library registers its
+ * functions by them. A handle is a number that one of {@code open...} gave. {@link Handle} sees to it that it is used
+ * by one thread at a time and not after it was closed: the library cannot know.
  */
 final class Native {
   static {
@@ -35,6 +36,7 @@ final class Native {
   /** Where a direct buffer begins; 0: it is none. */
   static native long address(ByteBuffer buffer);
 
+  /** The library keeps the buffer until the model is closed. */
   static native long openMemory(String name, ByteBuffer buffer, long start, long size, OpenOptions options);
 
   static native void closeModel(long model);
@@ -50,7 +52,8 @@ final class Native {
   static native String[] names(long model, int[] items);
 
   /** The items, best first; their scores go to {@code scores}, whose length is how many are wanted at most. */
-  static native int[] recommend(long model, int[] history, int[] excluded, int[] candidates, boolean allowSeen, float[] scores);
+  static native int[] recommend(
+      long model, int[] history, int[] excluded, int[] candidates, boolean allowSeen, float[] scores);
 
   static native long openLog(String path);
 

@@ -1,9 +1,9 @@
 package dev.wisp
 
 /**
- * How far the ledger has got, kept where nobody who restores files restores it too. With it an old copy of a ledger that was put back
- * is noticed, and refused. Always give it, or never; one for each ledger. What it throws ends the call and comes out of it.
- * `KeyStoreAnchor` is one for devices.
+ * How far the ledger has got, kept where nobody who restores files restores it too. With it an old copy of a ledger
+ * that was put back is noticed, and refused. Always give it, or never; one for each ledger. What it throws ends the
+ * call and comes out of it. `KeyStoreAnchor` is one for devices.
  */
 interface Anchor {
     /** What was written last; empty where nothing was. */

@@ -25,8 +25,8 @@ data class PruneOptions @JvmOverloads constructor(
 }
 
 /**
- * The log of events: one SQLite file, which nights and [personalise] read. Keep it in the app's own storage. Threads may share it: they
- * take turns.
+ * The log of events: one SQLite file, which nights and [personalise] read. Keep it in the app's own storage. Threads
+ * may share it: they take turns.
  */
 class EventLog private constructor(number: Long) : Closeable {
     private val handle = Handle("the log", number) { Native.closeLog(it) }
@@ -46,7 +46,9 @@ class EventLog private constructor(number: Long) : Closeable {
     fun history(model: Recommender, user: String): IntArray =
         handle.use { log -> model.withHandle { Native.history(log, it, user, model.info.maxLength) } }
 
-    /** Takes all events of the user away; how many. What models learned from them stays in these, under their guarantee. */
+    /**
+     * Takes all events of the user away; how many. What models learned from them stays in these, under their guarantee.
+     */
     fun erase(user: String): Long = handle.use { Native.erase(it, user) }
 
     /** Forgets what is old; how many events. */

@@ -145,8 +145,9 @@ object Life {
     fun plan(options: PlanOptions, anchor: Anchor? = null): Plan = Native.plan(options, anchor)
 
     /**
-     * One night of the plan. Cancelling stops it after the step it is in: what was paid for is kept, and the next call goes on. [onSentence]
-     * gets what the night says of itself; true is a warning. Callbacks come on the thread that works.
+     * One night of the plan. Cancelling stops it after the step it is in: what was paid for is kept, and the next call
+     * goes on. Where all was done by then, the result is returned, as [personalise] does. [onSentence] gets what the
+     * night says of itself; true is a warning. Callbacks come on the thread that works.
      */
     suspend fun night(
         options: NightOptions,
@@ -154,7 +155,7 @@ object Life {
         onSentence: ((warning: Boolean, sentence: String) -> Unit)? = null,
         onProgress: (Progress) -> Unit = {}
     ): NightResult {
-        val logger = if (onSentence == null) null else Native.Logger { warning, sentence -> onSentence(warning, sentence) }
+        val logger = onSentence?.let { Native.Logger { warning, sentence -> it(warning, sentence) } }
         return whileActive(onProgress) { Native.night(options, anchor, it, logger) }
     }
 

@@ -3,9 +3,14 @@ package dev.wisp
 import kotlinx.coroutines.CancellationException
 import kotlinx.coroutines.Dispatchers
 import kotlinx.coroutines.Job
+import kotlinx.coroutines.NonCancellable
 import kotlinx.coroutines.withContext
+import kotlin.coroutines.coroutineContext
 
-/** What is protected as a whole: one record is all events of one unit. On one person's device read docs/one-person.md first. */
+/**
+ * What is protected as a whole: one record is all events of one unit. On one person's device read docs/one-person.md
+ * first.
+ */
 enum class PrivacyUnit(internal val number: Int) {
     /** Everything one user of the log did. */
     USER(1),
@@ -88,12 +93,14 @@ data class PersonaliseResult(
 )
 
 /**
- * Fine-tunes the model privately on the log, and returns when the new model is written. Every step is charged to the ledger before its
- * noise is drawn.
+ * Fine-tunes the model privately on the log, and returns when the new model is written. Every step is charged to the
+ * ledger before its noise is drawn.
  *
- * Cancelling the coroutine stops the run after the step it is in: no model is written, what was charged stays charged, and with
- * [PersonaliseOptions.checkpoint] the next call with the same options goes on from there. [onProgress] is called after each step, on the
- * thread that works; what it throws ends the run and comes out of this call.
+ * Cancelling the coroutine stops the run after the step it is in: no model is written, what was charged stays charged,
+ * and with [PersonaliseOptions.checkpoint] the next call with the same options goes on from there. Cancelling after the
+ * last step stops nothing: the model is written, and this call returns its result in the cancelled coroutine, which
+ * ends where it next waits. [onProgress] is called after each step, on the thread that works; what it throws ends the
+ * run and comes out of this call.
  */
 suspend fun personalise(
     options: PersonaliseOptions,
@@ -101,30 +108,44 @@ suspend fun personalise(
     onProgress: (Progress) -> Unit = {}
 ): PersonaliseResult = whileActive(onProgress) { Native.personalise(options, anchor, it) }
 
-/** The same on the caller's thread, for Java and for tests. [onProgress] returns false to stop: [WispException.Code.CANCELLED]. */
+/**
+ * The same on the caller's thread, for Java and for tests. [onProgress] returns false to stop:
+ * [WispException.Code.CANCELLED].
+ */
 @JvmOverloads
 fun personaliseBlocking(
     options: PersonaliseOptions,
     anchor: Anchor? = null,
     onProgress: (Progress) -> Boolean = { true }
 ): PersonaliseResult =
-    Native.personalise(options, anchor) { step, steps, loss, epsilon -> onProgress(Progress(step, steps, loss, epsilon)) }
+    Native.personalise(options, anchor) { step, steps, loss, epsilon ->
+        onProgress(Progress(step, steps, loss, epsilon))
+    }
 
 /** Bytes that a run will hold while it steps. Spends nothing. */
 fun personaliseMemory(options: PersonaliseOptions): Long = Native.personaliseMemory(options)
 
-/** Runs work that takes long on a thread for it, and stops it when the coroutine is cancelled. */
-internal suspend fun <T> whileActive(onProgress: (Progress) -> Unit, work: (Native.Progress) -> T): T =
-    withContext(Dispatchers.IO) {
-        val job = coroutineContext[Job]
-        val progress = Native.Progress { step, steps, loss, epsilon ->
-            onProgress(Progress(step, steps, loss, epsilon))
-            job == null || job.isActive
-        }
-        try {
-            work(progress)
-        } catch (stopped: WispException) {
-            if (stopped.code == WispException.Code.CANCELLED) throw CancellationException(stopped.message)
-            throw stopped
+/**
+ * Runs work that takes long on a thread for it, and stops it when the coroutine is cancelled. What was done whole by
+ * then is returned: withContext alone would lose it where it changes the thread, so it stands in one that cannot be
+ * cancelled.
+ */
+internal suspend fun <T> whileActive(onProgress: (Progress) -> Unit, work: (Native.Progress) -> T): T {
+    val job = coroutineContext[Job]
+    val isActive = { job == null || job.isActive }
+    val progress = Native.Progress { step, steps, loss, epsilon ->
+        onProgress(Progress(step, steps, loss, epsilon))
+        isActive()
+    }
+    return withContext(NonCancellable) {
+        withContext(Dispatchers.IO) {
+            if (!isActive()) throw CancellationException("cancelled before it began: nothing was charged")
+            try {
+                work(progress)
+            } catch (stopped: WispException) {
+                if (stopped.code == WispException.Code.CANCELLED) throw CancellationException(stopped.message)
+                throw stopped
+            }
         }
     }
+}

@@ -53,18 +53,24 @@ data class ModelInfo(
  *         for (r in model.recommend(listOf("tea-mint", "bagel-lentil"), count = 5)) println("${r.name}: ${r.score}")
  *     }
  *
- * Items have an index from 0 on, and a key: the name they carry in the app's own data. Threads may share a recommender: they take
- * turns. Open it twice to answer two threads at once. A model that is open goes on as it is while its file is replaced.
+ * Items have an index from 0 on, and a key: the name they carry in the app's own data. Threads may share a recommender:
+ * they take turns. Open it twice to answer two threads at once. A model that is open goes on as it is while its file is
+ * replaced.
  */
-class Recommender private constructor(number: Long, private val memory: ByteBuffer?) : Closeable {
+class Recommender private constructor(number: Long) : Closeable {
     private val handle = Handle("the recommender", number) { Native.closeModel(it) }
 
-    val info: ModelInfo = handle.use { Native.info(it) }
+    val info: ModelInfo = try {
+        handle.use { Native.info(it) }
+    } catch (failed: Throwable) { // nobody else could close it
+        close()
+        throw failed
+    }
 
     /**
-     * At most [count] items after [history] (oldest first), best first. Without any history: what is popular, for a newcomer. Items of
-     * [excluded] never come, nor those of the history, unless [allowSeen]. With [candidates] only these are considered, and none if
-     * there are none.
+     * At most [count] items after [history] (oldest first), best first. Without any history: what is popular, for a
+     * newcomer. Items of [excluded] never come, nor those of the history, unless [allowSeen]. With [candidates] only
+     * these are considered, and none if there are none.
      */
     @JvmOverloads
     fun recommend(
@@ -84,7 +90,9 @@ class Recommender private constructor(number: Long, private val memory: ByteBuff
         }
     }
 
-    /** The same by keys. Keys that the model does not know are left out of the history, as its training leaves them out. */
+    /**
+     * The same by keys. Keys that the model does not know are left out of the history, as its training leaves them out.
+     */
     fun recommend(history: List<String>, count: Int = 10, excluded: List<String> = emptyList()): List<Recommendation> =
         recommend(known(history), count, known(excluded))
 
@@ -112,25 +120,35 @@ class Recommender private constructor(number: Long, private val memory: ByteBuff
         @JvmStatic
         @JvmOverloads
         fun open(file: File, options: OpenOptions = OpenOptions()): Recommender =
-            Recommender(Native.openFile(file.path, options), null)
+            Recommender(Native.openFile(file.path, options))
 
         /**
-         * Opens what is between the buffer's position and its limit. It is read where it lies if the buffer is direct and starts on 64
-         * bytes there, as a mapped file does, and must then stay as it is; otherwise it is copied. `name` is for sentences.
+         * Opens what is between the buffer's position and its limit. It is read where it lies if the buffer is direct
+         * and starts on 64 bytes there, as a mapped file does, and must then stay as it is; otherwise it is copied.
+         * `name` is for sentences.
          */
         @JvmStatic
         @JvmOverloads
-        fun open(buffer: ByteBuffer, name: String = "the model in memory", options: OpenOptions = OpenOptions()): Recommender {
+        fun open(
+            buffer: ByteBuffer,
+            name: String = "the model in memory",
+            options: OpenOptions = OpenOptions()
+        ): Recommender {
             val direct = if (startsWell(buffer)) buffer.duplicate() else copyOf(buffer)
-            val number = Native.openMemory(name, direct, direct.position().toLong(), direct.remaining().toLong(), options)
-            return Recommender(number, direct)
+            val start = direct.position().toLong()
+            return Recommender(Native.openMemory(name, direct, start, direct.remaining().toLong(), options))
         }
 
         /** Opens [length] bytes from [offset] on of an open file, 0: to its end. The descriptor stays the caller's. */
         @JvmStatic
         @JvmOverloads
-        fun openDescriptor(name: String, descriptor: Int, offset: Long, length: Long, options: OpenOptions = OpenOptions()): Recommender =
-            Recommender(Native.openDescriptor(name, descriptor, offset, length, options), null)
+        fun openDescriptor(
+            name: String,
+            descriptor: Int,
+            offset: Long,
+            length: Long,
+            options: OpenOptions = OpenOptions()
+        ): Recommender = Recommender(Native.openDescriptor(name, descriptor, offset, length, options))
 
         /** Bytes that the model will hold beside its file. Reads the file's description only. */
         @JvmStatic

@@ -9,9 +9,12 @@ import java.nio.file.Files
 import java.nio.file.StandardCopyOption
 import java.nio.file.StandardOpenOption
 import java.security.GeneralSecurityException
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.locks.ReentrantLock
 import javax.crypto.Cipher
 import javax.crypto.SecretKey
 import javax.crypto.spec.GCMParameterSpec
+import kotlin.concurrent.withLock
 
 /** Keys by name, which no backup has and no copy of files brings back once they are deleted. */
 interface KeyRing {
@@ -26,13 +29,16 @@ interface KeyRing {
 }
 
 /**
- * An anchor in a file that is sealed (AES-GCM) by a key of the ring, and each time by a new one. The key before is deleted when the new
- * file is on the disk. So a copy of the file from before a charge cannot be opened any more: that, not the secrecy, is what the keys are
- * for.
+ * An anchor in a file that is sealed (AES-GCM) by a key of the ring, and each time by a new one. The key before is
+ * deleted when the new file is on the disk. So a copy of the file from before a charge cannot be opened any more: that,
+ * not the secrecy, is what the keys are for.
  *
- * It does not help against who can bring back deleted keys together with the files, such as a rooted device whose whole storage is
- * written back, nor where both are gone: an app whose data was cleared begins anew, without its log and its ledger too. `name` tells the
- * anchors of several ledgers apart. One process uses it at a time.
+ * It does not help against who can bring back deleted keys together with the files, such as a rooted device whose whole
+ * storage is written back, nor where both are gone: an app whose data was cleared begins anew, without its log and its
+ * ledger too. `name` tells the anchors of several ledgers apart, and belongs to one file.
+ *
+ * There may be any number of these objects for one file: threads take turns, and so do processes, by a lock on an empty
+ * file beside it, whose name ends in `.lock`.
  */
 class SealedAnchor @JvmOverloads constructor(
     private val file: File,
@@ -42,25 +48,32 @@ class SealedAnchor @JvmOverloads constructor(
 ) : Anchor {
     private val prefix = "dev.wisp.anchor.$name."
 
-    @Synchronized
-    override fun read(): ByteArray {
-        if (!file.exists()) {
-            // A first write that did not come to its end leaves the first key alone.
-            if (generations().all { it == 1L }) return ByteArray(0)
+    override fun read(): ByteArray = alone {
+        if (file.exists()) return@alone opened(file.readBytes())
+        // A first write that did not come to its end leaves the first key alone.
+        if (generations().any { it != 1L })
             throw IOException("the anchor '$file' is gone, but a key for it is there: somebody removed the file")
-        }
-        val generation = generationOf(content())
-        val key = keys.find(prefix + generation)
-            ?: throw IOException("the anchor '$file' was sealed by key $generation, which is deleted: an old copy of it was put back")
-        return opened(content(), key)
+        ByteArray(0)
     }
 
-    @Synchronized
-    override fun write(bytes: ByteArray) {
+    override fun write(bytes: ByteArray) = alone {
         // The first time twice: then a file that is missing beside any key but the first was there once.
         if (!file.exists() && generations().all { it == 1L }) seal(bytes)
         seal(bytes)
     }
+
+    /**
+     * Nobody else reads or writes the file meanwhile. The system's lock is the process's: threads need one of their
+     * own.
+     */
+    private fun <T> alone(work: () -> T): T =
+        threads.getOrPut(file.canonicalPath) { ReentrantLock() }.withLock {
+            val lock = File(file.path + ".lock").toPath()
+            FileChannel.open(lock, StandardOpenOption.CREATE, StandardOpenOption.WRITE).use {
+                it.lock()
+                work()
+            }
+        }
 
     private fun seal(bytes: ByteArray) {
         val generation = generations().fold(0L) { most, it -> maxOf(most, it) } + 1
@@ -73,20 +86,26 @@ class SealedAnchor @JvmOverloads constructor(
         generations().filter { it != generation }.forEach { keys.delete(prefix + it) }
     }
 
-    private fun opened(content: ByteArray, key: SecretKey): ByteArray = try {
-        val cipher = Cipher.getInstance(CIPHER)
-        cipher.init(Cipher.DECRYPT_MODE, key, GCMParameterSpec(TAG_BITS, content, HEADER, IV))
-        cipher.updateAAD(content, 0, HEADER)
-        cipher.doFinal(content, HEADER + IV, content.size - HEADER - IV)
-    } catch (broken: GeneralSecurityException) {
-        throw IOException("the anchor '$file' is damaged: its seal is broken", broken)
+    private fun opened(content: ByteArray): ByteArray {
+        val generation = generationOf(content)
+        val key = keys.find(prefix + generation) ?: throw IOException(
+            "the anchor '$file' was sealed by key $generation, which is deleted: an old copy of it was put back"
+        )
+        try {
+            val cipher = Cipher.getInstance(CIPHER)
+            cipher.init(Cipher.DECRYPT_MODE, key, GCMParameterSpec(TAG_BITS, content, HEADER, IV))
+            cipher.updateAAD(content, 0, HEADER)
+            return cipher.doFinal(content, HEADER + IV, content.size - HEADER - IV)
+        } catch (broken: GeneralSecurityException) {
+            throw IOException("the anchor '$file' is damaged: its seal is broken", broken)
+        }
     }
-
-    private fun content(): ByteArray = file.readBytes()
 
     private fun generationOf(content: ByteArray): Long {
         if (content.size < HEADER + IV + TAG_BITS / 8 || content[0] != VERSION)
-            throw IOException("the anchor '$file' is damaged: it has ${content.size} bytes, and is none of version $VERSION")
+            throw IOException(
+                "the anchor '$file' is damaged: it has ${content.size} bytes, and is none of version $VERSION"
+            )
         return ByteBuffer.wrap(content, 1, java.lang.Long.BYTES).long
     }
 
@@ -105,6 +124,8 @@ class SealedAnchor @JvmOverloads constructor(
     }
 
     private companion object {
+        /** By canonical path, of every anchor in this process. */
+        val threads = ConcurrentHashMap<String, ReentrantLock>()
         const val CIPHER = "AES/GCM/NoPadding"
         const val VERSION: Byte = 1
         const val HEADER = 1 + java.lang.Long.BYTES

@@ -6,22 +6,28 @@ import dev.wisp.EventLog
 import dev.wisp.Life
 import dev.wisp.NightOptions
 import dev.wisp.NightResult
+import dev.wisp.OpenOptions
 import dev.wisp.PlanOptions
 import dev.wisp.PrivacyUnit
 import dev.wisp.Progress
 import dev.wisp.Recommendation
 import dev.wisp.Recommender
+import dev.wisp.open
 import java.io.File
 
 /**
- * What the app does with wisp: it keeps a log, plans a year on the first night, lives one night of it when the device charges, and
- * recommends with what is served. All files lie in `folder`, the app's own.
+ * What the app does with wisp: it keeps a log, plans a year on the first night, lives one night of it when the device
+ * charges, and recommends with what is served. All files lie in `folder`, the app's own.
+ *
+ * A device is one person's, so a record is a day of it: what is protected is each day, not the person as a whole
+ * (docs/one-person.md).
  */
 class Cafe(private val assets: AssetManager, folder: File, private val anchor: Anchor) {
     private val base = File(folder, "cafe.wisp")
     private val served = File(folder, "mine.wisp")
     private val log = File(folder, "log.db")
     private val ledger = File(folder, "log.ledger")
+    private var isCurrent = false
 
     /** Something happened. */
     fun ordered(guest: String, item: String, time: Long = System.currentTimeMillis() / 1000) =
@@ -44,11 +50,11 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
                     model = model,
                     ledger = ledger.path,
                     dataset = "the cafe's log",
-                    epsilon = 4.0,
+                    epsilon = 8.0,
                     delta = DELTA,
-                    numRecordsPublic = 2000, // guests in a year: a number that anybody may know
+                    numRecordsPublic = 365, // days of a year: a number that anybody may know
                     runs = 365,
-                    unit = PrivacyUnit.USER
+                    unit = PrivacyUnit.DAY
                 ),
                 anchor
             )
@@ -60,17 +66,38 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
     /** What all nights have cost so far, in words. */
     fun statement(): String = Life.statement(ledger.path, DELTA, anchor)
 
-    /** Nights read the base from a file of its own: its asset is copied out once. */
-    private fun unpacked(): File {
-        if (!base.exists()) {
-            val next = File(base.path + ".next")
-            assets.open(base.name).use { from -> next.outputStream().use { from.copyTo(it) } }
-            check(next.renameTo(base)) { "'$next' cannot be renamed to '$base'" }
+    /** Nights read the base from a file of its own: a copy of the asset, made anew when an update brings another. */
+    private fun unpacked(): File = synchronized(unpacking) {
+        if (!isCurrent) {
+            val shipped = Recommender.open(assets, base.name, QUICK).use { it.info.contentHash }
+            val had = if (base.exists()) Recommender.open(base, QUICK).use { it.info.contentHash } else null
+            if (had != shipped) renew()
+            isCurrent = true
         }
-        return base
+        base
+    }
+
+    /**
+     * Carries what was learned over to the new base first. Where the app ends before the file is renamed, both are done
+     * again.
+     */
+    private fun renew() {
+        val next = File.createTempFile("base", ".wisp", base.parentFile)
+        try {
+            assets.open(base.name).use { from -> next.outputStream().use { from.copyTo(it) } }
+            if (base.exists()) Life.rebase(base.path, next.path, served.path)
+            check(next.renameTo(base)) { "'$next' cannot be renamed to '$base'" }
+        } finally {
+            next.delete()
+        }
     }
 
     private companion object {
-        const val DELTA = 1e-5
+        /** For a hash, which is in the file's description. */
+        val QUICK = OpenOptions(verify = false)
+        const val DELTA = 1e-6
+
+        /** The app makes several of this class, and a night may begin while a list is made. */
+        val unpacking = Any()
     }
 }

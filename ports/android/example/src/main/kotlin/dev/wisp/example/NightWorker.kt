@@ -17,15 +17,18 @@ class NightWorker(context: Context, parameters: WorkerParameters) : CoroutineWor
         cafe(applicationContext).night()
         Result.success()
     } catch (refused: WispException) {
-        // What the disk refused may be allowed tomorrow. A plan, a budget or a file that is refused stays so: failing is seen.
+        // What the disk refused may be allowed tomorrow. A plan, a budget or a file that is refused stays so: failing
+        // is seen.
         if (refused.code == WispException.Code.IO) Result.retry() else Result.failure()
     }
 
     companion object {
         fun schedule(context: Context) {
             val quiet = Constraints.Builder().setRequiresCharging(true).setRequiresDeviceIdle(true).build()
-            val nightly = PeriodicWorkRequest.Builder(NightWorker::class.java, 1, TimeUnit.DAYS).setConstraints(quiet).build()
-            WorkManager.getInstance(context).enqueueUniquePeriodicWork("wisp night", ExistingPeriodicWorkPolicy.KEEP, nightly)
+            val nightly = PeriodicWorkRequest.Builder(NightWorker::class.java, 1, TimeUnit.DAYS)
+            WorkManager.getInstance(context).enqueueUniquePeriodicWork(
+                "wisp night", ExistingPeriodicWorkPolicy.KEEP, nightly.setConstraints(quiet).build()
+            )
         }
     }
 }
