@@ -53,6 +53,8 @@ wrong() {  # SENTENCE [ARGUMENT...]
 right() { hold --table table.json "$@" crafted >out 2>&1 || fail "what is right is refused: $(head -c 600 out)"; }
 library && right
 grep -qx 'not read: program is not there' out || fail "what is not there is not named: $(cat out)"
+right --must lib.so
+wrong "gone.so is not in crafted" --must gone.so
 bad() {  # SENTENCE OPTION...
   local sentence=$1
   shift
