@@ -60,7 +60,7 @@ class ElfFile:
 def unpack(form, data, offset, what):
     try:
         return struct.unpack_from("<" + form, data, offset)
-    except struct.error:
+    except (struct.error, OverflowError):
         raise NotElf(f"it is cut short: {what} would lie at byte {offset} of {len(data)}") from None
 
 
