@@ -69,6 +69,8 @@ final class WispTests: XCTestCase {
     XCTAssertFalse(best[0].name.isEmpty)
     XCTAssertEqual(best, try fromMemory.recommend(history: [12, 7, 31], count: 5))
     XCTAssertEqual(best, try fromFile.recommend(keys: [12, 7, 31].map { try key(of: $0, in: fromFile) }, count: 5))
+    XCTAssertEqual(fromFile.item(forKey: best[0].key), best[0].item)
+    XCTAssertNil(fromFile.item(forKey: best[0].key + "\0more"))
     XCTAssertEqual(try fromFile.recommend(history: [], count: 0), [])
     XCTAssertEqual(try fromFile.recommend(history: [1], count: 5, candidates: []), [])
     let without = try fromFile.recommend(history: [12, 7, 31], count: 5, excluded: [best[0].item])
