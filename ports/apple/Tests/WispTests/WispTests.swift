@@ -117,7 +117,7 @@ final class WispTests: XCTestCase {
     refused(.privacyRefused, "anchor") { _ = try ledger.statement(delta: 1e-4) }
   }
 
-  func testAnAnchorThatFailsIsAnError() async throws {
+  func testTheErrorOfAnAnchorIsWhatIsThrown() async throws {
     _ = try makeLog()
     let anchor = MemoryAnchor()
     anchor.fails = true
@@ -127,7 +127,7 @@ final class WispTests: XCTestCase {
       _ = try await personaliser.personalise()
       XCTFail("an anchor that cannot be read was passed over")
     } catch let error as WispError {
-      XCTAssertEqual(error.code, .io)
+      XCTAssertEqual(error, WispError(.io, "the anchor is out of reach"))
     }
   }
 
