@@ -96,6 +96,8 @@ holds_manifest() { python3 manifest.py "$1" "${libraries[@]}" >out 2>err; }
 holds_manifest "$manifest" || fail "PrivacyInfo.xcprivacy: $(tail -n 1 err)"
 sed 's/CategoryFileTimestamp/CategoryDiskSpace/' "$manifest" >wrong.xcprivacy
 holds_manifest wrong.xcprivacy && fail "a manifest that declares another category is not seen"
+grep -q 'kSecUseDataProtectionKeychain as String: true' "$port/Sources/Wisp/KeychainAnchor.swift" ||
+  fail "on macOS the anchor goes to the login keychain, which is copied to other devices"
 # Swift's own sources have none of these either.
 grep -nE '\b(UserDefaults|systemUptime|volumeAvailableCapacity|activeInputModes|creationDate|contentModificationDate)' "${swift[@]}" &&
   fail "these need a reason in the privacy manifest"

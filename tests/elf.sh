@@ -14,5 +14,10 @@ for option in WISP_XNNPACK WISP_CUDA; do [ "$(cached $option)" = ON ] && options
 cmake --install "$build" --prefix "$work/prefix" >log 2>err || { fail "cmake --install: $(head -c 300 err)"; finish; }
 shipped=("$work/prefix")
 [ -e "$build/wisp_example" ] && shipped+=("$build/wisp_example")
-hold "${options[@]}" "${shipped[@]}" || fail "files of $build are not as tests/elf.json says"
+# What is not there cannot be wrong: these are there, or the build is not whole.
+version=$(cached CMAKE_PROJECT_VERSION)
+must=(--must "libwisp-runtime.so.$version" --must "libwisp-text.so.$version")
+[ "$(cached WISP_TRAINING)" = ON ] && must+=(--must "libwisp.so.$version")
+[ "$(cached WISP_TRAINING)$(cached WISP_TOOLS)" = ONON ] && must+=(--must wisp)
+hold "${options[@]}" "${must[@]}" "${shipped[@]}" || fail "files of $build are not as tests/elf.json says"
 finish

@@ -53,6 +53,8 @@ wrong() {  # SENTENCE [ARGUMENT...]
 right() { hold --table table.json "$@" crafted >out 2>&1 || fail "what is right is refused: $(head -c 600 out)"; }
 library && right
 grep -qx 'not read: program is not there' out || fail "what is not there is not named: $(cat out)"
+right --must lib.so
+wrong "gone.so is not in crafted" --must gone.so
 bad() {  # SENTENCE OPTION...
   local sentence=$1
   shift
@@ -108,6 +110,7 @@ patch 'header(1, 6) + 16' 08 && wrong "lies elsewhere in its page"
 patch 'header(1, 6) + 48' 03 && wrong "is no power of two"
 patch 18 08 && wrong "it is for machine 8; known are x86-64 (62), arm64 (183)"
 patch 4 01 && wrong "it is not of 64 bits"
+patch 32 ffffffffffffffff && wrong "it is cut short"
 patch 'header(2)' 00 && wrong "it has no dynamic section"
 patch 60 0000 && wrong "it has no section of dynamic symbols"
 library && mv crafted/lib.so crafted/unknown.so && wrong "the table does not know it"

@@ -4,6 +4,7 @@
     tests/elf/hold.py [OPTION...] FILE_OR_FOLDER...    of a folder every program and library, at any depth
       --table FILE    default: tests/elf.json, which says what its words mean
       --with NAME     an option of the build that brings a library (`needs_with` of the table); more than once
+      --must FILE     a file that must be among them; more than once
       --plain         a build without WISP_HARDENING: what hardening adds is not asked for
 
 A line for each file, and one for each thing that is wrong; exit code 1 if there is any.
@@ -141,6 +142,7 @@ def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--table", default=ROOT / "tests/elf.json")
     parser.add_argument("--with", dest="options", action="append", default=[])
+    parser.add_argument("--must", action="append", default=[])
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("paths", nargs="+")
     arguments = parser.parse_args()
@@ -159,6 +161,9 @@ def main():
     if not seen:
         print(f"FAILED: there is no ELF file in {' '.join(map(str, arguments.paths))}")
         failed = 1
+    for name in sorted(set(arguments.must) - set(seen)):
+        print(f"FAILED: {name} is not in {' '.join(map(str, arguments.paths))}; this build must have it")
+        failed += 1
     if any(Path(p).is_dir() for p in arguments.paths):
         for entry in table["files"]:
             if not any(re.fullmatch(entry["name"], name) for name in seen):

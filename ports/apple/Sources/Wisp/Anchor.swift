@@ -4,7 +4,8 @@ import Foundation
 /// How far a ledger has got, kept where nobody who restores files restores it too. With it an old copy of the ledger that
 /// was put back is refused. Always give it, or never; one for each ledger.
 public protocol Anchor: AnyObject, Sendable {
-  /// What was written last, or nil where nothing was. Called before each charge at least.
+  /// What was written last, or nil where nothing was. Called before each charge at least. What this or `write`
+  /// throws is what the call throws that needed the anchor.
   func read() throws -> Data?
   /// Keeps these bytes, 64 at most, in the place of those before. They last when this returns.
   func write(_ bytes: Data) throws
@@ -14,6 +15,7 @@ public protocol Anchor: AnyObject, Sendable {
 final class AnchorBridge {
   let pointer: UnsafeMutablePointer<wisp_anchor>?
   private let anchor: Anchor?
+  private var failure: Error?
 
   /// - Parameter begins: there may be no anchor yet though something was charged.
   init(_ anchor: Anchor?, begins: Bool) {
@@ -35,15 +37,34 @@ final class AnchorBridge {
 
   deinit { pointer?.deallocate() }
 
+  /// As the free function `check`. Where the anchor threw, its own error comes in the place of the library's, which
+  /// only knows that the anchor failed.
+  func checked(_ call: (UnsafeMutablePointer<wisp_error>) -> wisp_code) throws {
+    failure = nil
+    do {
+      try check(call)
+    } catch {
+      throw failure ?? error
+    }
+  }
+
   private static func of(_ data: UnsafeMutableRawPointer) -> AnchorBridge {
     Unmanaged<AnchorBridge>.fromOpaque(data).takeUnretainedValue()
   }
 
   private func read(into bytes: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ length: UnsafeMutablePointer<Int>) -> Int32 {
-    guard let kept = try? anchor?.read() ?? Data(), kept.count <= capacity else { return 1 }
-    kept.copyBytes(to: bytes, count: kept.count)
-    length.pointee = kept.count
-    return 0
+    do {
+      let kept = try anchor?.read() ?? Data()
+      guard kept.count <= capacity else {
+        throw WispError(.invalidData, "the anchor has \(kept.count) bytes; allowed are \(capacity)")
+      }
+      kept.copyBytes(to: bytes, count: kept.count)
+      length.pointee = kept.count
+      return 0
+    } catch {
+      failure = error
+      return 1
+    }
   }
 
   private func write(_ bytes: Data) -> Int32 {
@@ -51,6 +72,7 @@ final class AnchorBridge {
       try anchor?.write(bytes)
       return 0
     } catch {
+      failure = error
       return 1
     }
   }

@@ -29,7 +29,7 @@ public struct Ledger: Sendable {
     let path = try texts.path(file)
     var budget: wisp_budget = sized()
     try withExtendedLifetime((texts, bridge)) {
-      try check { wisp_budget_read(path, bridge.pointer, delta, &budget, $0) }
+      try bridge.checked { wisp_budget_read(path, bridge.pointer, delta, &budget, $0) }
     }
     return Budget(
       epsilonStated: budget.epsilon_stated, delta: budget.delta,
@@ -44,7 +44,7 @@ public struct Ledger: Sendable {
     let path = try texts.path(file)
     return try withExtendedLifetime((texts, bridge)) {
       try readText { text, capacity, needed in
-        try check {
+        try bridge.checked {
           wisp_privacy_statement_anchored(
             path, bridge.pointer, delta, asJSON ? WISP_STATEMENT_JSON : WISP_STATEMENT_TEXT, text, capacity, needed, $0)
         }

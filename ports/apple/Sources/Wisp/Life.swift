@@ -58,7 +58,7 @@ public struct Life: Sendable {
     options.anchor = UnsafePointer(bridge.pointer)
     var plan: wisp_plan = sized()
     try withExtendedLifetime((texts, bridge)) {
-      try check { wisp_plan_life(&options, &plan, $0) }
+      try bridge.checked { wisp_plan_life(&options, &plan, $0) }
     }
     return Plan(
       nights: plan.runs, stepsPerNight: plan.steps_per_run, isHopeless: plan.outlook == WISP_OUTLOOK_HOPELESS,
@@ -96,7 +96,7 @@ public struct Life: Sendable {
     options.user_data = steps.pointer
     var result: wisp_night_result = sized()
     try withExtendedLifetime((texts, bridge, steps)) {
-      try check { wisp_personalise_night(&options, &result, $0) }
+      try bridge.checked { wisp_personalise_night(&options, &result, $0) }
     }
     return Night(changed: result.changed != 0, steps: result.steps, nightsLeft: result.runs_left)
   }

@@ -100,7 +100,7 @@ public struct Personaliser: Sendable {
     options.user_data = steps.pointer
     var result: wisp_personalise_result = sized()
     try withExtendedLifetime((texts, bridge, steps)) {
-      try check { wisp_personalise(&options, &result, $0) }
+      try bridge.checked { wisp_personalise(&options, &result, $0) }
     }
     return Result(
       steps: result.num_steps, epsilon: result.epsilon, noiseMultiplier: result.noise_multiplier,

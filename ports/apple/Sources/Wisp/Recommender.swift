@@ -91,6 +91,7 @@ public final class Recommender: @unchecked Sendable {
 
   /// The number of the item with that key, or nil where the model does not know it.
   public func item(forKey key: String) -> Int32? {
+    if key.utf8.contains(0) { return nil }  // C would look for what comes before it
     let item = locked { wisp_model_find_item(model, key) }
     return item < 0 ? nil : item
   }

@@ -69,6 +69,8 @@ final class WispTests: XCTestCase {
     XCTAssertFalse(best[0].name.isEmpty)
     XCTAssertEqual(best, try fromMemory.recommend(history: [12, 7, 31], count: 5))
     XCTAssertEqual(best, try fromFile.recommend(keys: [12, 7, 31].map { try key(of: $0, in: fromFile) }, count: 5))
+    XCTAssertEqual(fromFile.item(forKey: best[0].key), best[0].item)
+    XCTAssertNil(fromFile.item(forKey: best[0].key + "\0more"))
     XCTAssertEqual(try fromFile.recommend(history: [], count: 0), [])
     XCTAssertEqual(try fromFile.recommend(history: [1], count: 5, candidates: []), [])
     let without = try fromFile.recommend(history: [12, 7, 31], count: 5, excluded: [best[0].item])
@@ -115,7 +117,7 @@ final class WispTests: XCTestCase {
     refused(.privacyRefused, "anchor") { _ = try ledger.statement(delta: 1e-4) }
   }
 
-  func testAnAnchorThatFailsIsAnError() async throws {
+  func testTheErrorOfAnAnchorIsWhatIsThrown() async throws {
     _ = try makeLog()
     let anchor = MemoryAnchor()
     anchor.fails = true
@@ -125,7 +127,7 @@ final class WispTests: XCTestCase {
       _ = try await personaliser.personalise()
       XCTFail("an anchor that cannot be read was passed over")
     } catch let error as WispError {
-      XCTAssertEqual(error.code, .io)
+      XCTAssertEqual(error, WispError(.io, "the anchor is out of reach"))
     }
   }
 
