@@ -10,6 +10,7 @@ import kotlinx.coroutines.async
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.runBlocking
 import java.io.File
+import java.util.concurrent.CyclicBarrier
 import java.util.concurrent.atomic.AtomicInteger
 import kotlin.concurrent.thread
 
@@ -160,7 +161,13 @@ private fun lifeCases(t: Cases) {
         fun cafe() = Cafe(AssetManager(assets), folder, SealedAnchor(File(folder, "log.anchor"), ring))
         File(assets, "cafe.wisp.0").writeBytes(t.model.readBytes())
         val lists = AtomicInteger()
-        List(8) { thread { if (cafe().list("anna", 5).size == 5) lists.incrementAndGet() } }.forEach { it.join() }
+        val start = CyclicBarrier(8)
+        List(8) {
+            thread {
+                val cafe = cafe().also { start.await() }
+                if (cafe.list("anna", 5).size == 5) lists.incrementAndGet()
+            }
+        }.forEach { it.join() }
         same(lists.get(), 8)
         val newer = File(t.log.absoluteFile.parentFile, "newer.wisp").readBytes()
         t.log.copyTo(File(folder, "log.db"), overwrite = true)

@@ -84,8 +84,8 @@ Handle* PointerOf(jlong number) {
   return reinterpret_cast<Handle*>(static_cast<intptr_t>(number));
 }
 
-// What the handle of a recommender points to. The bytes that a model was opened from lie in a buffer of Java's, which is
-// kept from here: a field of Java's side that nobody reads may be removed, and the buffer with it.
+// What the handle of a recommender points to. The bytes that a model was opened from lie in a buffer of Java's, which
+// is kept from here: a field of Java's side that nobody reads may be removed, and the buffer with it.
 struct OpenModel {
   wisp_model* model = nullptr;
   jobject memory = nullptr;  // a global reference; null for a file
