@@ -4,8 +4,8 @@
 
   /// An anchor in the keychain of this device. The item does not move to another device, and it stays when the app is
   /// deleted. A backup of this same device holds it too: keep the ledger out of backups as well (Ledger.exclude).
-  /// On macOS it needs an app that is signed with a keychain access group or an application identifier; in others, such as
-  /// programs of the command line, each call throws (errSecMissingEntitlement, -34018).
+  /// On macOS it needs an app that is signed with a keychain access group or an application identifier. In others, as
+  /// in programs of the command line, each call throws (errSecMissingEntitlement, -34018).
   public final class KeychainAnchor: Anchor {
     private let service: String
     private let account: String
