@@ -6,7 +6,8 @@ cp "$root/models/cafe.wisp" base.wisp
 "$wisp" synth --out log.db --population device --users 300 --seed 3 >out 2>err || fail "synth"
 plan=("$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --unit user --typical-events 26)
 
-expect 2 "wisp plan needs --epsilon, --unit, --num-records-public and --for" "${plan[@]}"
+expect 2 "wisp plan needs --epsilon, --unit, --num-records-public and --for; missing is --for;" "${plan[@]}"
+expect 2 "missing is --epsilon, --num-records-public;" "$wisp" plan --data log.db --model base.wisp --unit user --for "1 year"
 # Errors name the option and what is allowed.
 expect 2 "wisp plan needs --unit" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --for "1 year"
 for wrong in "--batch 5000|--batch is 5000, allowed are 1 to 240" "--learning-rate 2|--learning-rate is 2, allowed is above 0, up to 1" \

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "runtime/core/file.h"
 #include "runtime/personalise/forecast.h"
@@ -36,9 +37,16 @@ Result<uint32_t> RunsOf(const PlanArguments& a) {
 }
 
 Result<LifeRequest> RequestOf(const PlanArguments& a) {
-  if (a.duration.empty() || a.num_records_public == 0 || a.epsilon == 0)
-    return InvalidArgument(
-        "wisp plan needs --epsilon, --unit, --num-records-public and --for; or --left, for the plan that there is");
+  std::string missing;
+  const auto need = [&](bool given, const char* option) {
+    if (!given) missing += (missing.empty() ? "" : ", ") + std::string(option);
+  };
+  need(a.epsilon != 0, "--epsilon");
+  need(a.num_records_public != 0, "--num-records-public");
+  need(!a.duration.empty(), "--for");
+  if (!missing.empty())
+    return InvalidArgument("wisp plan needs --epsilon, --unit, --num-records-public and --for; missing is ", missing,
+                           "; or give --left, for the plan that there is");
   LifeRequest r{.num_records_public = a.num_records_public, .epsilon = a.epsilon};
   r.delta = a.delta.value_or(std::min(1e-5, 0.1 / a.num_records_public));
   WISP_ASSIGN_OR_RETURN(r.runs, RunsOf(a));
