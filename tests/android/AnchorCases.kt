@@ -54,7 +54,10 @@ fun anchorCases(t: Cases) {
             return thrown<IOException> { anchor.read() }.message.orEmpty()
         }
         holds("old copy" in refusal(old)) { "an old copy is read" }
-        for (i in now.indices) holds("damaged" in refusal(now.clone().apply { this[i] = (this[i] + 1).toByte() }) || i in 1..8) { "byte $i" }
+        for (i in now.indices) {
+            val changed = now.clone().apply { this[i] = (this[i] + 1).toByte() }
+            holds("damaged" in refusal(changed) || i in 1..8) { "byte $i" }
+        }
         holds("damaged" in refusal(now.copyOf(now.size - 1))) { "a shorter one is read" }
         holds("damaged" in refusal(ByteArray(0))) { "an empty one is read" }
         holds("removed" in refusal(null)) { "a removed one is as none" }
@@ -96,7 +99,9 @@ fun anchorCases(t: Cases) {
         refused(WispException.Code.PRIVACY_REFUSED, "anchor") { personaliseBlocking(options, anchor) }
         refused(WispException.Code.PRIVACY_REFUSED, "anchor") { Life.statement(options.ledger, 1e-4, anchor) }
         file.writeBytes(before.second)
-        holds("old copy" in thrown<IOException> { personaliseBlocking(options, anchor) }.message.orEmpty()) { "both are taken" }
+        holds("old copy" in thrown<IOException> { personaliseBlocking(options, anchor) }.message.orEmpty()) {
+            "both are taken"
+        }
     }
     t.case("an anchor for a ledger that has charges begins only when it is told to") {
         val options = t.options(t.folder()).copy(epsilon = 1.0, epochs = 1.0)
@@ -113,10 +118,14 @@ fun anchorCases(t: Cases) {
             override fun read(): ByteArray = read()
             override fun write(bytes: ByteArray) = write()
         }
-        same(thrown<IOException> { personaliseBlocking(options, anchor({ throw IOException("locked") })) }.message, "locked")
-        same(thrown<IOException> { personaliseBlocking(options, anchor({ ByteArray(0) }, { throw IOException("full") })) }.message, "full")
+        val locked = anchor({ throw IOException("locked") })
+        val full = anchor({ ByteArray(0) }, { throw IOException("full") })
+        same(thrown<IOException> { personaliseBlocking(options, locked) }.message, "locked")
+        same(thrown<IOException> { personaliseBlocking(options, full) }.message, "full")
         refused(WispException.Code.INVALID_DATA, "65 bytes") { personaliseBlocking(options, anchor({ ByteArray(65) })) }
-        refused(WispException.Code.INVALID_DATA, "anchor") { personaliseBlocking(options, anchor({ ByteArray(64) { 9 } })) }
+        refused(WispException.Code.INVALID_DATA, "anchor") {
+            personaliseBlocking(options, anchor({ ByteArray(64) { 9 } }))
+        }
     }
 }
 
@@ -147,7 +156,8 @@ private fun turnCases(t: Cases) {
     t.case("an anchor waits for another process") {
         val file = File(t.folder(), "a")
         val anchor = SealedAnchor(file, MemoryKeys()).apply { write(byteArrayOf(5)) }
-        val hold = "import fcntl, sys; f = open(sys.argv[1], 'a'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); input()"
+        val hold = "import fcntl, sys; f = open(sys.argv[1], 'a'); " +
+            "fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); input()"
         val other = ProcessBuilder("python3", "-c", hold, file.path + ".lock").start()
         try {
             same(other.inputStream.read(), '\n'.toInt())

@@ -2,7 +2,7 @@ package dev.wisp
 
 import java.io.File
 
-/** The smallest of test programs: each case has a name that says what holds, and the first that does not hold is printed. */
+/** The smallest of test programs. Each case has a name that says what holds; what does not hold is printed. */
 class Cases(val model: File, val log: File, private val work: File) {
     private var failures = 0
     private var passed = 0

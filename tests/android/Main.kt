@@ -10,7 +10,9 @@ fun main(args: Array<String>) {
         memoryCase(t)
     } else {
         val expected = File(args[4]).readLines().map { it.trim().replace(Regex(" +"), " ") }
-        t.case("the version is the project's") { holds(Regex("[0-9]+\\.[0-9]+\\.[0-9]+").matches(wispVersion())) { wispVersion() } }
+        t.case("the version is the project's") {
+            holds(Regex("[0-9]+\\.[0-9]+\\.[0-9]+").matches(wispVersion())) { wispVersion() }
+        }
         recommendCases(t, args[3].split(","), expected)
         misuseCases(t)
         trainCases(t)

@@ -25,8 +25,12 @@ fun misuseCases(t: Cases) {
         refused(invalid, "NightOptions must not be null") { Native.night(null, null, null, null) }
         refused(invalid, "ledger must not be null") { Native.statement(null, null, 1e-5, false) }
         Recommender.open(t.model).use { model ->
-            refused(invalid, "history must not be null") { model.withHandle { Native.recommend(it, null, null, null, false, FloatArray(1)) } }
-            refused(invalid, "scores must not be null") { model.withHandle { Native.recommend(it, IntArray(0), null, null, false, null) } }
+            refused(invalid, "history must not be null") {
+                model.withHandle { Native.recommend(it, null, null, null, false, FloatArray(1)) }
+            }
+            refused(invalid, "scores must not be null") {
+                model.withHandle { Native.recommend(it, IntArray(0), null, null, false, null) }
+            }
             refused(invalid, "items must not be null") { model.withHandle { Native.keys(it, null) } }
         }
     }
@@ -47,8 +51,11 @@ fun misuseCases(t: Cases) {
     t.case("after closing every use is an exception") {
         val model = Recommender.open(t.model).apply { close() }
         val log = EventLog.open(File(t.folder(), "log.db")).apply { close() }
-        for (use in listOf<() -> Unit>({ model.recommend(IntArray(0)) }, { model.find("tea-mint") }, { model.name(0) }, { log.counts() },
-            { log.append("a", "b", 1) })) {
+        val uses = listOf<() -> Unit>(
+            { model.recommend(IntArray(0)) }, { model.find("tea-mint") }, { model.name(0) },
+            { log.counts() }, { log.append("a", "b", 1) }
+        )
+        for (use in uses) {
             holds("closed" in thrown<IllegalStateException> { use() }.message.orEmpty()) { "no sentence" }
         }
     }
@@ -62,8 +69,12 @@ fun misuseCases(t: Cases) {
             refused(invalid, "zero at character 1") { log.append("a\u0000b", "x", 4) }
             refused(invalid, "surrogates at character 2") { log.append("ab\uD83C", "x", 4) }
             refused(invalid, "surrogates at character 0") { log.append("a", "\uDF75\uD83C", 4) }
-            refused(invalid, "events: 1 users, 1 items and 0 times") { log.withHandle { Native.append(it, arrayOf("a"), arrayOf("x"), LongArray(0)) } }
-            refused(invalid, "users must not be null") { log.withHandle { Native.append(it, arrayOfNulls(1), arrayOf("x"), LongArray(1)) } }
+            refused(invalid, "events: 1 users, 1 items and 0 times") {
+                log.withHandle { Native.append(it, arrayOf("a"), arrayOf("x"), LongArray(0)) }
+            }
+            refused(invalid, "users must not be null") {
+                log.withHandle { Native.append(it, arrayOfNulls(1), arrayOf("x"), LongArray(1)) }
+            }
             same(log.counts(), LogCounts(3, 2, 3, 1, 3))
             same(log.prune(PruneOptions(PrivacyUnit.USER, before = 3)), 2L)
             same(log.erase(strange), 0L)
@@ -77,7 +88,9 @@ fun memoryCase(t: Cases) {
     t.case("out of memory is an error of Java") {
         Recommender.open(t.model).use { model ->
             EventLog.open(t.log).use { log ->
-                model.withHandle { m -> log.withHandle { thrown<OutOfMemoryError> { Native.history(it, m, "u00003", Int.MAX_VALUE) } } }
+                model.withHandle { m ->
+                    log.withHandle { thrown<OutOfMemoryError> { Native.history(it, m, "u00003", Int.MAX_VALUE) } }
+                }
             }
             same(model.recommend(IntArray(0), 3).size, 3)
         }

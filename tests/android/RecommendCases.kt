@@ -14,7 +14,9 @@ import kotlin.concurrent.thread
 /** Lines of the program, "1. Mint Tea 7.022": what every way to open the model must give. */
 fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
     fun lines(model: Recommender): List<String> =
-        model.recommend(history, expected.size).mapIndexed { i, r -> "${i + 1}. ${r.name} ${String.format("%.3f", r.score)}" }
+        model.recommend(history, expected.size).mapIndexed {
+            i, r -> "${i + 1}. ${r.name} ${String.format("%.3f", r.score)}"
+        }
 
     t.case("a file gives the program's list") { Recommender.open(t.model).use { same(lines(it), expected) } }
     t.case("a mapped buffer is read where it lies, and any other is copied") {
@@ -99,7 +101,9 @@ fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
         Recommender.open(t.model, OpenOptions(threads = 2)).use { same(lines(it), expected) }
         val needed = Recommender.planMemory(t.model)
         Recommender.open(t.model, OpenOptions(maxBytes = needed)).close()
-        refused(WispException.Code.INVALID_ARGUMENT, "$needed") { Recommender.open(t.model, OpenOptions(maxBytes = needed - 1)) }
+        refused(WispException.Code.INVALID_ARGUMENT, "$needed") {
+            Recommender.open(t.model, OpenOptions(maxBytes = needed - 1))
+        }
     }
     t.case("closing while other threads recommend is safe, and ends them with a sentence") {
         repeat(30) {
@@ -108,7 +112,9 @@ fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
             val ends = List(3) {
                 val end = arrayOfNulls<Throwable>(1)
                 end to thread {
-                    end[0] = thrown<IllegalStateException> { while (true) same(lines(model), expected).also { lists.incrementAndGet() } }
+                    end[0] = thrown<IllegalStateException> {
+                        while (true) same(lines(model), expected).also { lists.incrementAndGet() }
+                    }
                 }
             }
             while (lists.get() < 5) Thread.yield()
@@ -121,7 +127,9 @@ fun recommendCases(t: Cases, history: List<String>, expected: List<String>) {
         }
     }
     t.case("a thousand models one after the other, and lists of a hundred thousand names") {
-        repeat(1000) { Recommender.open(t.model, OpenOptions(verify = false)).use { model -> model.recommend(intArrayOf(1), 20) } }
+        repeat(1000) {
+            Recommender.open(t.model, OpenOptions(verify = false)).use { model -> model.recommend(intArrayOf(1), 20) }
+        }
         Recommender.open(t.model).use { model ->
             val many = IntArray(100_000) { it % 480 }
             same(model.withHandle { Native.names(it, many) }.last(), model.name(many.last()))

@@ -45,7 +45,9 @@ fun trainCases(t: Cases) {
         holds(personaliseMemory(options) > 100_000) { "no memory" }
         val budget = Life.budget(options.ledger, 1e-4)
         same(budget.epsilonLimit, 8.0)
-        holds(budget.epsilonStated >= result.epsilon) { "the ledger has ${budget.epsilonStated}, the run ${result.epsilon}" }
+        holds(budget.epsilonStated >= result.epsilon) {
+            "the ledger has ${budget.epsilonStated}, the run ${result.epsilon}"
+        }
         holds("epsilon" in Life.statement(options.ledger, 1e-4)) { "no statement" }
         holds(Life.statement(options.ledger, 1e-4, json = true).startsWith("{")) { "no JSON" }
         holds(Life.evaluate(options.output, options.log).numUsers == 300L) { "no quality" }
@@ -93,14 +95,18 @@ private fun cancelCases(t: Cases) {
         holds(!File(options.output).exists()) { "a model was written" }
         val result = personaliseBlocking(options)
         same(result.resumedFrom, 3L)
-        holds(File(options.output).exists() && !File(options.checkpoint!!).exists()) { "no model, or a checkpoint that stayed" }
+        holds(File(options.output).exists() && !File(options.checkpoint!!).exists()) {
+            "no model, or a checkpoint that stayed"
+        }
     }
     t.case("cancelling the coroutine stops the run after its step, and it goes on later") {
         val options = t.options(t.folder(), checkpointed = true)
         runBlocking {
             lateinit var stop: () -> Unit
             var last = 0L
-            val run = GlobalScope.async(Dispatchers.Default) { personalise(options) { last = it.step; if (it.step == 2L) stop() } }
+            val run = GlobalScope.async(Dispatchers.Default) {
+                personalise(options) { last = it.step; if (it.step == 2L) stop() }
+            }
             stop = { run.cancel() }
             thrown<CancellationException> { run.await() }
             same(last, 2L)
@@ -109,8 +115,9 @@ private fun cancelCases(t: Cases) {
     }
     t.case("what a callback throws ends the run, and comes out of it") {
         val options = t.options(t.folder())
-        same(thrown<IllegalStateException> { personaliseBlocking(options) { throw IllegalStateException("mine") } }.message, "mine")
-        same(thrown<IllegalStateException> { runBlocking { personalise(options) { throw IllegalStateException("mine") } } }.message, "mine")
+        val failing: (Progress) -> Nothing = { throw IllegalStateException("mine") }
+        same(thrown<IllegalStateException> { personaliseBlocking(options, onProgress = failing) }.message, "mine")
+        same(thrown<IllegalStateException> { runBlocking { personalise(options, onProgress = failing) } }.message, "mine")
         holds(!File(options.output).exists()) { "a model was written" }
     }
 }
@@ -124,9 +131,15 @@ private fun ledgerCases(t: Cases) {
     t.case("options that the library refuses are exceptions with its sentence") {
         val options = t.options(t.folder())
         refused(WispException.Code.INVALID_ARGUMENT, "epsilon") { personaliseBlocking(options.copy(epsilon = 0.0)) }
-        refused(WispException.Code.INVALID_ARGUMENT, "session gap is 0") { personaliseBlocking(options.copy(unit = PrivacyUnit.SESSION)) }
-        refused(WispException.Code.INVALID_ARGUMENT, "numUsersPublic is -1") { personaliseBlocking(options.copy(numUsersPublic = -1)) }
-        refused(WispException.Code.IO, "none.db") { personaliseBlocking(options.copy(log = File(t.folder(), "none.db").path)) }
+        refused(WispException.Code.INVALID_ARGUMENT, "session gap is 0") {
+            personaliseBlocking(options.copy(unit = PrivacyUnit.SESSION))
+        }
+        refused(WispException.Code.INVALID_ARGUMENT, "numUsersPublic is -1") {
+            personaliseBlocking(options.copy(numUsersPublic = -1))
+        }
+        refused(WispException.Code.IO, "none.db") {
+            personaliseBlocking(options.copy(log = File(t.folder(), "none.db").path))
+        }
         refused(WispException.Code.IO, "no.ledger") { Life.statement(File(t.folder(), "no.ledger").path, 1e-4) }
         holds(!File(options.ledger).exists()) { "something was charged" }
     }
@@ -181,9 +194,12 @@ private fun lifeCases(t: Cases) {
     }
     t.case("a night that may not hold its memory is refused before it is charged, and says sentences") {
         val folder = t.folder()
-        val options = NightOptions(t.model.path, t.log.path, File(folder, "mine.wisp").path, File(folder, "log.ledger").path)
+        val mine = File(folder, "mine.wisp").path
+        val options = NightOptions(t.model.path, t.log.path, mine, File(folder, "log.ledger").path)
         val plan = PlanOptions(t.model.path, options.ledger, "a log", 4.0, 1e-4, 300, 10, PrivacyUnit.USER)
-        holds(Life.plan(plan.copy(dryRun = true)).bytes > 100_000 && !File(options.ledger).exists()) { "a dry run wrote" }
+        holds(Life.plan(plan.copy(dryRun = true)).bytes > 100_000 && !File(options.ledger).exists()) {
+            "a dry run wrote"
+        }
         same(Life.plan(plan).runs, 10)
         runBlocking {
             refused(WispException.Code.INVALID_ARGUMENT, "bytes") { night(options.copy(maxBytes = 1000)) }
@@ -193,7 +209,9 @@ private fun lifeCases(t: Cases) {
         }
         val newer = File(t.log.absoluteFile.parentFile, "newer.wisp")
         same(Life.rebase(t.model.path, newer.path, options.output).sharedItems, 480)
-        refused(WispException.Code.INVALID_ARGUMENT, "nothing is to be carried") { Life.rebase(newer.path, newer.path, options.output) }
+        refused(WispException.Code.INVALID_ARGUMENT, "nothing is to be carried") {
+            Life.rebase(newer.path, newer.path, options.output)
+        }
     }
 }
 

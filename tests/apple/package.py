@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """What Package.swift says, held to the folder that it lies in, and as the commands that SwiftPM would run.
 
-    package.py check FOLDER                 every path that is listed is there, every source is in a target; no flags
-    package.py flags FOLDER TARGET          the options that a target's sources are compiled with, one a line
-    package.py sources FOLDER TARGET        its sources of C and C++, one a line
+package.py check FOLDER                 every path that is listed is there, every source is in a target; no flags
+package.py flags FOLDER TARGET          the options that a target's sources are compiled with, one a line
+package.py sources FOLDER TARGET        its sources of C and C++, one a line
 """
+
 import re
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ def block(text, at):
     for i in range(at, len(text)):
         depth += {"(": 1, ")": -1}.get(text[i], 0)
         if depth == 0:
-            return text[at + 1:i]
+            return text[at + 1 : i]
     sys.exit("Package.swift: a parenthesis is not closed")
 
 
@@ -36,11 +37,15 @@ def targets_of(folder):
         public = re.search(r'publicHeadersPath: "([^"]*)"', body)
         targets[name] = {
             "folder": folder / ("Tests" if found[1] == "testTarget" else "Sources") / name,
-            "depends": strings(body, "dependencies"), "exclude": strings(body, "exclude"),
-            "sources": strings(body, "sources"), "public": public[1] if public else None,
+            "depends": strings(body, "dependencies"),
+            "exclude": strings(body, "exclude"),
+            "sources": strings(body, "sources"),
+            "public": public[1] if public else None,
             "resources": re.findall(r'\.(?:copy|process)\("([^"]*)"\)', body),
             "search": re.findall(r'\.headerSearchPath\("([^"]*)"\)', body),
-            "defines": [n + (f"={v}" if v else "") for n, v in re.findall(r'\.define\("(\w+)"(?:, to: "([^"]*)")?\)', body)],
+            "defines": [
+                n + (f"={v}" if v else "") for n, v in re.findall(r'\.define\("(\w+)"(?:, to: "([^"]*)")?\)', body)
+            ],
         }
     standard = re.search(r"cxxLanguageStandard: \.cxx(\d+)", text)
     return text, targets, standard[1] if standard else None
@@ -62,13 +67,20 @@ def check(folder):
         wrong.append("unsafeFlags occurs: no other package may then depend on this one")
     if standard is None:
         wrong.append("cxxLanguageStandard is not given")
-    if not text.lstrip().startswith("import") or "swift-tools-version" not in (folder / "Package.swift").read_text().splitlines()[0]:
+    if (
+        not text.lstrip().startswith("import")
+        or "swift-tools-version" not in (folder / "Package.swift").read_text().splitlines()[0]
+    ):
         wrong.append("the first line is not the version of the tools")
     for name, t in targets.items():
         listed = t["exclude"] + t["sources"] + t["resources"] + t["search"] + ([t["public"]] if t["public"] else [])
         wrong += [f"target {name}: '{p}' is listed and is not there" for p in listed if not (t["folder"] / p).exists()]
         wrong += [f"target {name}: depends on '{d}', which is no target" for d in t["depends"] if d not in targets]
-        wrong += [f"target {name}: '{p}' leads out of the package" for p in listed if ".." in Path(p).parts or p.startswith("/")]
+        wrong += [
+            f"target {name}: '{p}' leads out of the package"
+            for p in listed
+            if ".." in Path(p).parts or p.startswith("/")
+        ]
         kinds = {f.suffix for f in files_of(t)}
         if ".swift" in kinds and kinds & COMPILED:
             wrong.append(f"target {name}: Swift and C are in one target, which SwiftPM refuses")

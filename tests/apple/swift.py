@@ -7,6 +7,7 @@ Every name wisp_* and WISP_* must be one of the headers. A field of a variable t
 be one of the struct. A call has as many arguments as the function. Where tree-sitter's grammar of Swift is installed,
 each file must also be Swift.
 """
+
 import re
 import sys
 from pathlib import Path
@@ -23,7 +24,7 @@ def layout(path):
             fields.setdefault(struct, set()).add(field)
         elif kind == "function":
             name = re.search(r"(\w+)\(", rest)[1]
-            inside = rest[rest.index("(") + 1:rest.rindex(")")]
+            inside = rest[rest.index("(") + 1 : rest.rindex(")")]
             arguments[name] = 0 if inside == "void" else inside.count(",") + 1
         elif kind == "callback":
             names.add(re.search(r"\(\*(\w+)\)", rest)[1])
@@ -66,8 +67,10 @@ def check(file, names, fields, arguments):
         if found[1] in arguments and given != arguments[found[1]]:
             yield f"{file.name}:{line(found.start())}: {found[1]} has {arguments[found[1]]} arguments, {given} are given"
     # A variable's type holds until the next declaration of its name.
-    declared = [(m.start(), m[1], m[2] or m[3]) for m in re.finditer(
-        r"\b(?:var|let) (\w+)(?:: (wisp_\w+)\b|(?:: [^=\n]+)? = (?:(wisp_\w+)\(\)|[^\n]))", text)]
+    declared = [
+        (m.start(), m[1], m[2] or m[3])
+        for m in re.finditer(r"\b(?:var|let) (\w+)(?:: (wisp_\w+)\b|(?:: [^=\n]+)? = (?:(wisp_\w+)\(\)|[^\n]))", text)
+    ]
     declared += [(m.start(), m[1], None) for m in re.finditer(r"\b(\w+) in\b", text)]
     for found in re.finditer(r"(?<![\w.])(\w+)\.(\w+)", text):
         before = [d for d in declared if d[0] < found.start() and d[1] == found[1]]
@@ -90,6 +93,7 @@ def is_swift(files):
             yield node
         for child in node.children:
             yield from errors(child)
+
     for file in files:
         for node in errors(parser.parse(file.read_bytes()).root_node):
             yield f"{file.name}:{node.start_point[0] + 1}: this is no Swift: {node.text[:60].decode(errors='replace')}"

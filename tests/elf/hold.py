@@ -9,6 +9,7 @@
 
 A line for each file, and one for each thing that is wrong; exit code 1 if there is any.
 """
+
 import argparse
 import json
 import re
@@ -34,15 +35,23 @@ def functions_of(library):
         part = "libwisp-runtime"
         for line in header.read_text().splitlines():
             if line.startswith("/* ---- "):
-                part = ("libwisp" if "(in libwisp alone)" in line else
-                        "libwisp-text" if "(in libwisp and libwisp-text)" in line else "libwisp-runtime")
+                part = (
+                    "libwisp"
+                    if "(in libwisp alone)" in line
+                    else "libwisp-text" if "(in libwisp and libwisp-text)" in line else "libwisp-runtime"
+                )
             for name in re.findall(r"^WISP_API .*?\b(wisp_\w+)\(", line):
                 parts[name] = part
     if set(parts) != recorded:
-        sys.exit("the functions of the headers are not those of tests/abi/lp64.txt (tests/abi.sh): "
-                 + ", ".join(sorted(set(parts) ^ recorded)))
-    within = {"libwisp-runtime": ("libwisp-runtime",), "libwisp-text": ("libwisp-runtime", "libwisp-text"),
-              "libwisp": ("libwisp-runtime", "libwisp-text", "libwisp")}[library]
+        sys.exit(
+            "the functions of the headers are not those of tests/abi/lp64.txt (tests/abi.sh): "
+            + ", ".join(sorted(set(parts) ^ recorded))
+        )
+    within = {
+        "libwisp-runtime": ("libwisp-runtime",),
+        "libwisp-text": ("libwisp-runtime", "libwisp-text"),
+        "libwisp": ("libwisp-runtime", "libwisp-text", "libwisp"),
+    }[library]
     return [name for name, part in parts.items() if part in within]
 
 
@@ -120,11 +129,16 @@ def hold(path, table, options, hardened):
         elf = elf_file.read(path)
     except elf_file.NotElf as error:
         return [f"FAILED: {path}: {error}"], False
-    wrong = [*wrong_names(elf, entry, table, options), *wrong_protection(elf, hardened),
-             *wrong_layout(elf, entry, table)]
+    wrong = [
+        *wrong_names(elf, entry, table, options),
+        *wrong_protection(elf, hardened),
+        *wrong_layout(elf, entry, table),
+    ]
     lines = [f"FAILED: {path}: {sentence}" for sentence in wrong]
-    lines.append(f"{path.name}: {elf.machine}, {elf.size_bytes:,} bytes, pages of {elf.page}, shows {len(elf.shown)} "
-                 f"symbols, needs {' '.join(elf.needed)}")
+    lines.append(
+        f"{path.name}: {elf.machine}, {elf.size_bytes:,} bytes, pages of {elf.page}, shows {len(elf.shown)} "
+        f"symbols, needs {' '.join(elf.needed)}"
+    )
     return lines, not wrong
 
 
@@ -167,7 +181,9 @@ def main():
     if any(Path(p).is_dir() for p in arguments.paths):
         for entry in table["files"]:
             if not any(re.fullmatch(entry["name"], name) for name in seen):
-                print(f"not read: {entry['name']} is not there" + (f"; {entry['by']} reads it" if "by" in entry else ""))
+                print(
+                    f"not read: {entry['name']} is not there" + (f"; {entry['by']} reads it" if "by" in entry else "")
+                )
     print(f"{held} files held, {failed} failed")
     return 1 if failed else 0
 

@@ -5,261 +5,415 @@
 
 Seeds are called seed-*; what a fuzzer found and what was mended since is kept beside them under other names, and stays.
 """
+
 import json, pathlib, sqlite3, struct, subprocess, sys, tempfile, time
 
 build = pathlib.Path(sys.argv[1]).resolve()
-corpus = pathlib.Path(__file__).resolve().parent / 'corpus'
-recipes = pathlib.Path(__file__).resolve().parents[2] / 'models' / 'recipes'
+corpus = pathlib.Path(__file__).resolve().parent / "corpus"
+recipes = pathlib.Path(__file__).resolve().parents[2] / "models" / "recipes"
 
 
 def wisp(*arguments):
-    subprocess.run([build / 'wisp', *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([build / "wisp", *map(str, arguments)], check=True, stdout=subprocess.DEVNULL)
 
 
 def seed(target, name, data):
     folder = corpus / target
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / f'seed-{name}').write_bytes(data)
+    (folder / f"seed-{name}").write_bytes(data)
 
 
-def container(path, choice=b''):
+def container(path, choice=b""):
     """tests/fuzz/container_input.h: how, offset and value of an odd byte, size of the metadata, metadata, numbers."""
     data = path.read_bytes()
-    size = struct.unpack_from('<Q', data, 32)[0]
-    metadata, start = data[64:64 + size], (64 + size + 16383) // 16384 * 16384
-    return choice + bytes([2, 0, 0]) + struct.pack('<H', size) + metadata + data[start:]
+    size = struct.unpack_from("<Q", data, 32)[0]
+    metadata, start = data[64 : 64 + size], (64 + size + 16383) // 16384 * 16384
+    return choice + bytes([2, 0, 0]) + struct.pack("<H", size) + metadata + data[start:]
 
 
 def small_database(path, script):
     """An SQLite file with small pages: a fuzzer gets further with few bytes."""
     path.unlink(missing_ok=True)
     with sqlite3.connect(path) as database:
-        database.execute('PRAGMA page_size = 512')
+        database.execute("PRAGMA page_size = 512")
         database.executescript(script)
     return path.read_bytes()
 
 
 def endless_schema(application_id, version):
     """Pages above the schema that all lead to the next one, sixty times each: 10^10 tables, all of one name."""
+
     def inner(children, child, header=0):
         page = bytearray(512)
-        struct.pack_into('>BHHHBI', page, header, 5, 0, children, 512 - 5 * children, 0, child)
+        struct.pack_into(">BHHHBI", page, header, 5, 0, children, 512 - 5 * children, 0, child)
         for i in range(children):
-            struct.pack_into('>H', page, header + 12 + 2 * i, 512 - 5 * (i + 1))
-            struct.pack_into('>IB', page, 512 - 5 * (i + 1), child, i + 1)
+            struct.pack_into(">H", page, header + 12 + 2 * i, 512 - 5 * (i + 1))
+            struct.pack_into(">IB", page, 512 - 5 * (i + 1), child, i + 1)
         return page
 
     def text(value):
         return 13 + 2 * len(value), value.encode()
 
-    levels, sql = 6, text('CREATE TABLE IF NOT EXISTS x(a)')
-    fields = [text('table'), text('x'), text('x'), (1, bytes([levels + 3])), sql]
-    row = bytes([len(fields) + 1]) + bytes(kind for kind, _ in fields) + b''.join(value for _, value in fields)
+    levels, sql = 6, text("CREATE TABLE IF NOT EXISTS x(a)")
+    fields = [text("table"), text("x"), text("x"), (1, bytes([levels + 3])), sql]
+    row = bytes([len(fields) + 1]) + bytes(kind for kind, _ in fields) + b"".join(value for _, value in fields)
     cell = bytes([len(row), 1]) + row
     leaf, table = bytearray(512), bytearray(512)
-    struct.pack_into('>BHHHBH', leaf, 0, 13, 0, 1, 512 - len(cell), 0, 512 - len(cell))
-    leaf[-len(cell):] = cell
-    struct.pack_into('>BHHH', table, 0, 13, 0, 0, 512)
+    struct.pack_into(">BHHHBH", leaf, 0, 13, 0, 1, 512 - len(cell), 0, 512 - len(cell))
+    leaf[-len(cell) :] = cell
+    struct.pack_into(">BHHH", table, 0, 13, 0, 0, 512)
     pages = [inner(40, 2, 100)] + [inner(60, level + 3) for level in range(levels)] + [leaf, table]
-    struct.pack_into('>16sHBBBBBBIIIIIIIIIIII20xII', pages[0], 0, b'SQLite format 3\0', 512, 1, 1, 0, 64, 32, 32, 1,
-    len(pages), 0, 0, 1, 4, 0, 0, 1,
-                     version, 0, application_id, 1, 3040001)
-    return b''.join(map(bytes, pages))
+    struct.pack_into(
+        ">16sHBBBBBBIIIIIIIIIIII20xII",
+        pages[0],
+        0,
+        b"SQLite format 3\0",
+        512,
+        1,
+        1,
+        0,
+        64,
+        32,
+        32,
+        1,
+        len(pages),
+        0,
+        0,
+        1,
+        4,
+        0,
+        0,
+        1,
+        version,
+        0,
+        application_id,
+        1,
+        3040001,
+    )
+    return b"".join(map(bytes, pages))
 
 
 def binary_seeds(work):
-    architecture = {'max_length': 4, 'width': 4, 'num_heads': 2, 'num_blocks': 1, 'inner_width': 3}
-    training = {'method': 'ordinary', 'sampling': 'shuffled', 'epochs': 1, 'expected_batch': 2, 'seed': 1,
-    'optimizer': {'kind': 'adam'}}
-    (work / 'r.json').write_text(json.dumps({'name': 'small', 'architecture': architecture, 'training': training,
-     'data': {'hold_out': 'nothing'}}))
-    events = 'user,item,time\n' + ''.join(f'{u},{i},{t}\n' for t, (u, i) in enumerate([('anna', 'tea'), ('anna',
-    'espresso'), ('ben', 'cake'), ('ben', 'tea'), ('anna', 'cake')]))
-    (work / 'log.csv').write_text(events)
-    train = ['train', '--recipe', work / 'r.json', '--data', work / 'log.csv', '--dataset', 'small', '--threads', '1',
-    '--out', work / 'm.wisp']
+    architecture = {"max_length": 4, "width": 4, "num_heads": 2, "num_blocks": 1, "inner_width": 3}
+    training = {
+        "method": "ordinary",
+        "sampling": "shuffled",
+        "epochs": 1,
+        "expected_batch": 2,
+        "seed": 1,
+        "optimizer": {"kind": "adam"},
+    }
+    (work / "r.json").write_text(
+        json.dumps(
+            {"name": "small", "architecture": architecture, "training": training, "data": {"hold_out": "nothing"}}
+        )
+    )
+    events = "user,item,time\n" + "".join(
+        f"{u},{i},{t}\n"
+        for t, (u, i) in enumerate(
+            [("anna", "tea"), ("anna", "espresso"), ("ben", "cake"), ("ben", "tea"), ("anna", "cake")]
+        )
+    )
+    (work / "log.csv").write_text(events)
+    train = [
+        "train",
+        "--recipe",
+        work / "r.json",
+        "--data",
+        work / "log.csv",
+        "--dataset",
+        "small",
+        "--threads",
+        "1",
+        "--out",
+        work / "m.wisp",
+    ]
     wisp(*train)
     # A run that goes on for ever is stopped once it has saved: the file is gone when a run ends well.
-    run = subprocess.Popen([build / 'wisp', *train, '--epochs', '1000000', '--checkpoint', work / 'run.ckpt'],
-    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    while not (work / 'run.ckpt').exists() and run.poll() is None:
+    run = subprocess.Popen(
+        [build / "wisp", *train, "--epochs", "1000000", "--checkpoint", work / "run.ckpt"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while not (work / "run.ckpt").exists() and run.poll() is None:
         time.sleep(0.01)
     run.kill()
     run.wait()
-    wisp('compress', work / 'm.wisp', '--out', work / 'h.wisp')
-    wisp('export', work / 'm.wisp', '--out', work / 'm.safetensors')
+    wisp("compress", work / "m.wisp", "--out", work / "h.wisp")
+    wisp("export", work / "m.wisp", "--out", work / "m.safetensors")
     for choice in range(4):
-        seed('model', f'floats-{choice}', container(work / 'm.wisp', bytes([choice])))
-    seed('model', 'halves', container(work / 'h.wisp', b'\0'))
-    for bits in ['int8', 'int4']:
-        wisp('compress', work / 'm.wisp', f'--{bits}', '--out', work / f'{bits}.wisp')
-        seed('model', bits, container(work / f'{bits}.wisp', b'\0'))
-    seed('checkpoint', 'ordinary', container(work / 'run.ckpt'))
-    whole = (work / 'm.safetensors').read_bytes()
-    length = struct.unpack_from('<Q', whole)[0]
-    seed('safetensors', 'exported', b'\1' + struct.pack('<H', length) + whole[8:])
-    header = json.dumps({'__metadata__': {'format': 'pt'}, 'a': {'dtype': 'F16', 'shape': [2, 1], 'data_offsets': [0,
-    4]},
-                         'b': {'dtype': 'BF16', 'shape': [], 'data_offsets': [4, 6]}}).encode()
-    seed('safetensors', 'halves', b'\1' + struct.pack('<H', len(header)) + header + b'\0\x3c\1\0\x80\x3f')
-    seed('safetensors', 'as-it-is', b'\0' + struct.pack('<Q', len(header)) + header + b'\0' * 6)
+        seed("model", f"floats-{choice}", container(work / "m.wisp", bytes([choice])))
+    seed("model", "halves", container(work / "h.wisp", b"\0"))
+    for bits in ["int8", "int4"]:
+        wisp("compress", work / "m.wisp", f"--{bits}", "--out", work / f"{bits}.wisp")
+        seed("model", bits, container(work / f"{bits}.wisp", b"\0"))
+    seed("checkpoint", "ordinary", container(work / "run.ckpt"))
+    whole = (work / "m.safetensors").read_bytes()
+    length = struct.unpack_from("<Q", whole)[0]
+    seed("safetensors", "exported", b"\1" + struct.pack("<H", length) + whole[8:])
+    header = json.dumps(
+        {
+            "__metadata__": {"format": "pt"},
+            "a": {"dtype": "F16", "shape": [2, 1], "data_offsets": [0, 4]},
+            "b": {"dtype": "BF16", "shape": [], "data_offsets": [4, 6]},
+        }
+    ).encode()
+    seed("safetensors", "halves", b"\1" + struct.pack("<H", len(header)) + header + b"\0\x3c\1\0\x80\x3f")
+    seed("safetensors", "as-it-is", b"\0" + struct.pack("<Q", len(header)) + header + b"\0" * 6)
 
 
 def database_seeds(work):
-    table = 'CREATE TABLE events(user TEXT, item TEXT, time INTEGER);'
-    rows = ("INSERT INTO events VALUES ('anna', 'tea', 1), ('anna', 'cake', 2), ('ben', 'tea', -3), "
-            "('ben', 'cake', 4.5);")
-    seed('sqlite', 'table', b'\0' + small_database(work / 'a.db', table + rows))
-    seed('sqlite', 'view', b'\2' + small_database(work / 'a.db',
-    "CREATE VIEW events AS SELECT 'anna' AS user, 'tea' AS item, 7 AS time;"))
-    seed('sqlite', 'recursive', b'\0' + small_database(
-        work / 'a.db',
-        "CREATE VIEW events AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'u' AS user, "
-        "'tea' AS item, i AS time FROM n;"))
-    seed('sqlite', 'index', b'\4' + small_database(work / 'a.db',
-    table + 'CREATE INDEX by_user ON events(user);' + rows))
-    forever = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n'
-    seed('sqlite', 'trigger', b'\0' + small_database(work / 'a.db',
-    table + rows + f'CREATE TRIGGER t AFTER INSERT ON events BEGIN {forever}; END;'))
-    seed('sqlite', 'computed', b'\0' + small_database(work / 'a.db', table.replace(')',
-    ", more DEFAULT (hex(zeroblob(9))), CHECK (item <> 'tea'))")))
-    seed('sqlite', 'endless-schema', b'\0' + endless_schema(0, 0))
-    seed('sqlite', 'other-table', b'\1' + small_database(work / 'a.db', table.replace('events',
-    '"other ""table"""') + rows.replace('events', '"other ""table"""')))
+    table = "CREATE TABLE events(user TEXT, item TEXT, time INTEGER);"
+    rows = (
+        "INSERT INTO events VALUES ('anna', 'tea', 1), ('anna', 'cake', 2), ('ben', 'tea', -3), "
+        "('ben', 'cake', 4.5);"
+    )
+    seed("sqlite", "table", b"\0" + small_database(work / "a.db", table + rows))
+    seed(
+        "sqlite",
+        "view",
+        b"\2" + small_database(work / "a.db", "CREATE VIEW events AS SELECT 'anna' AS user, 'tea' AS item, 7 AS time;"),
+    )
+    seed(
+        "sqlite",
+        "recursive",
+        b"\0"
+        + small_database(
+            work / "a.db",
+            "CREATE VIEW events AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT 'u' AS user, "
+            "'tea' AS item, i AS time FROM n;",
+        ),
+    )
+    seed(
+        "sqlite", "index", b"\4" + small_database(work / "a.db", table + "CREATE INDEX by_user ON events(user);" + rows)
+    )
+    forever = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    seed(
+        "sqlite",
+        "trigger",
+        b"\0"
+        + small_database(
+            work / "a.db", table + rows + f"CREATE TRIGGER t AFTER INSERT ON events BEGIN {forever}; END;"
+        ),
+    )
+    seed(
+        "sqlite",
+        "computed",
+        b"\0"
+        + small_database(
+            work / "a.db", table.replace(")", ", more DEFAULT (hex(zeroblob(9))), CHECK (item <> 'tea'))")
+        ),
+    )
+    seed("sqlite", "endless-schema", b"\0" + endless_schema(0, 0))
+    seed(
+        "sqlite",
+        "other-table",
+        b"\1"
+        + small_database(
+            work / "a.db", table.replace("events", '"other ""table"""') + rows.replace("events", '"other ""table"""')
+        ),
+    )
 
 
 def version1_seeds(work):
-    made = (corpus.parents[1] / 'unit' / 'ledger_version1.h').read_text().split('R"sql(')[1].split(')sql"')[0]
-    entry = "'now', 'r', '', 'secure', '%s', 0.25" % 'gaussian noise_multiplier=5 steps=1 adjacency=add_remove'
-    rows = ("INSERT INTO limits (time, epsilon, delta) VALUES ('now', 8, 1e-6); "
-            f"INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ({entry});")
-    whole = small_database(work / 'a.db', made + rows)
-    seed('ledger', 'version-1', bytes([1]) + whole)
-    seed('ledger', 'version-1-shown', bytes([1 | 16]) + whole)
-    view = ("CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
-            "SELECT 'a' AS name, 'user' AS unit, '' AS adjacency, '' AS created FROM n WHERE i < 0;")
-    seed('ledger', 'version-1-view', bytes([1 | 16]) + small_database(work / 'a.db',
-    made + rows + 'DROP TABLE dataset;' + view))
+    made = (corpus.parents[1] / "unit" / "ledger_version1.h").read_text().split('R"sql(')[1].split(')sql"')[0]
+    entry = "'now', 'r', '', 'secure', '%s', 0.25" % "gaussian noise_multiplier=5 steps=1 adjacency=add_remove"
+    rows = (
+        "INSERT INTO limits (time, epsilon, delta) VALUES ('now', 8, 1e-6); "
+        f"INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ({entry});"
+    )
+    whole = small_database(work / "a.db", made + rows)
+    seed("ledger", "version-1", bytes([1]) + whole)
+    seed("ledger", "version-1-shown", bytes([1 | 16]) + whole)
+    view = (
+        "CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "SELECT 'a' AS name, 'user' AS unit, '' AS adjacency, '' AS created FROM n WHERE i < 0;"
+    )
+    seed(
+        "ledger",
+        "version-1-view",
+        bytes([1 | 16]) + small_database(work / "a.db", made + rows + "DROP TABLE dataset;" + view),
+    )
     for version in (1, 2):
-        seed('ledger', f'endless-schema-{version}', bytes([1]) + endless_schema(0x77697370, version))
+        seed("ledger", f"endless-schema-{version}", bytes([1]) + endless_schema(0x77697370, version))
 
 
 def ledger_seeds():
-    gaussian = bytes([0]) + struct.pack('<dd', 5, 0) + bytes([1])
-    sampled = bytes([1]) + struct.pack('<dd', 1.1, 0.05) + bytes([10])
-    response = bytes([2]) + struct.pack('<dd', 0, 0.1) + bytes([3]) + struct.pack('<H', 50)
-    drawn = bytes([4]) + struct.pack('<dd', 0.1, 0) + bytes([2])
-    limit = bytes([1]) + struct.pack('<d', 8)
-    charges = b''.join(b'\0' + m + b'\1r\0' for m in (gaussian, sampled, response, drawn))
-    seed('ledger', 'charges', bytes([0]) + charges)
-    seed('ledger', 'limit', bytes([2]) + limit + b'\0' + gaussian + b'\1r\0' + b'\2\1')
-    seed('ledger', 'spent', bytes([6]) + b'\0' + gaussian + b'\1r\0')
+    gaussian = bytes([0]) + struct.pack("<dd", 5, 0) + bytes([1])
+    sampled = bytes([1]) + struct.pack("<dd", 1.1, 0.05) + bytes([10])
+    response = bytes([2]) + struct.pack("<dd", 0, 0.1) + bytes([3]) + struct.pack("<H", 50)
+    drawn = bytes([4]) + struct.pack("<dd", 0.1, 0) + bytes([2])
+    limit = bytes([1]) + struct.pack("<d", 8)
+    charges = b"".join(b"\0" + m + b"\1r\0" for m in (gaussian, sampled, response, drawn))
+    seed("ledger", "charges", bytes([0]) + charges)
+    seed("ledger", "limit", bytes([2]) + limit + b"\0" + gaussian + b"\1r\0" + b"\2\1")
+    seed("ledger", "spent", bytes([6]) + b"\0" + gaussian + b"\1r\0")
     for column in range(12):
-        seed('ledger', f'edit-{column}',
-        bytes([8 | 16]) + b'\0' + gaussian + b'\1r\0' + limit + b'\3' * 10 + bytes([column, 4 * 7]) + b'gausian')
-        seed('ledger', f'edit-version-1-{column}', bytes([64 | 8 | 16]) + bytes([column, 4 * 7]) + b'gausian')
-    seed('ledger', 'no-database', bytes([1]) + b'SQLite format 3\0' + bytes(100))
+        seed(
+            "ledger",
+            f"edit-{column}",
+            bytes([8 | 16]) + b"\0" + gaussian + b"\1r\0" + limit + b"\3" * 10 + bytes([column, 4 * 7]) + b"gausian",
+        )
+        seed("ledger", f"edit-version-1-{column}", bytes([64 | 8 | 16]) + bytes([column, 4 * 7]) + b"gausian")
+    seed("ledger", "no-database", bytes([1]) + b"SQLite format 3\0" + bytes(100))
 
 
 def text_seeds():
     for choice, name, text in [
-            (0, 'user-item', '1 32\n1 7\n2 32\n'), (1, 'ratings', '1::1193::5::978300760\n1::661::3::978302109\n'),
-            (2, 'csv', 'user,item,time\nanna,"tea, green",1\nben,"a ""b""",-2.5\n'), (3, 'tsv',
-             'user_id\titem_id\ttimestamp\n1\t2\t3\n'),
-            (4, 'inter', 'user_id:token\titem_id:token\ttimestamp:float\n196\t242\t881250949\n')]:
+        (0, "user-item", "1 32\n1 7\n2 32\n"),
+        (1, "ratings", "1::1193::5::978300760\n1::661::3::978302109\n"),
+        (2, "csv", 'user,item,time\nanna,"tea, green",1\nben,"a ""b""",-2.5\n'),
+        (3, "tsv", "user_id\titem_id\ttimestamp\n1\t2\t3\n"),
+        (4, "inter", "user_id:token\titem_id:token\ttimestamp:float\n196\t242\t881250949\n"),
+    ]:
         for how in (0, 1, 16):
-            seed('readers', f'{name}-{how}', bytes([choice, how]) + text.encode())
-    seed('readers', 'lines', bytes([0x81, 0]) + b'1\ta good film\r\n0\tbad\n')
-    seed('readers', 'labelled-tsv', bytes([0x80, 4]) + b'sentence\tlabel\nA good film\tpositive\nbad\tnegative\n')
-    seed('readers', 'labelled-csv', bytes([0x83, 2]) + b'label,text\npositive,"a, b"\n0,"c\nd"\n')
-    for path in sorted(recipes.glob('*.json')):
-        seed('recipe', path.stem, path.read_bytes())
-    seed('recipe', 'deep', b'{"name":' + b'[' * 40 + b']' * 40 + b'}')
+            seed("readers", f"{name}-{how}", bytes([choice, how]) + text.encode())
+    seed("readers", "lines", bytes([0x81, 0]) + b"1\ta good film\r\n0\tbad\n")
+    seed("readers", "labelled-tsv", bytes([0x80, 4]) + b"sentence\tlabel\nA good film\tpositive\nbad\tnegative\n")
+    seed("readers", "labelled-csv", bytes([0x83, 2]) + b'label,text\npositive,"a, b"\n0,"c\nd"\n')
+    for path in sorted(recipes.glob("*.json")):
+        seed("recipe", path.stem, path.read_bytes())
+    seed("recipe", "deep", b'{"name":' + b"[" * 40 + b"]" * 40 + b"}")
 
 
 def tokenizer_seeds(work):
     """A byte that says what comes, its size, the image (0) or the tokenizer.json (1), the text. Needs encode_lines."""
-    special = [{'id': i, 'content': text, 'special': True} for i, text in enumerate(['<u>', '<s>'])]
-    template = {'type': 'TemplateProcessing', 'single': [{'SpecialToken': {'id': '<s>', 'type_id': 0}},
-    {'Sequence': {'id': 'A', 'type_id': 0}}],
-                'pair': [{'Sequence': {'id': 'A', 'type_id': 0}}, {'Sequence': {'id': 'B', 'type_id': 1}}],
-                'special_tokens': {'<s>': {'id': '<s>', 'ids': [1], 'tokens': ['<s>']}}}
-    split = {'type': 'Sequence', 'pretokenizers': [{'type': 'Digits', 'individual_digits': True}, {'type': 'ByteLevel',
-    'add_prefix_space': True}]}
-    metaspace = {'type': 'Metaspace', 'replacement': '\u2581', 'prepend_scheme': 'first'}
-    wordpiece = {'added_tokens': special, 'normalizer': {'type': 'BertNormalizer'},
-    'pre_tokenizer': {'type': 'BertPreTokenizer'}, 'decoder': {'type': 'WordPiece'}, 'post_processor': template,
-                 'model': {'type': 'WordPiece', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'un': 2, '##able': 3,
-                 'a': 4, '.': 5}}}
-    bpe = {'added_tokens': special + [{'id': 7, 'content': 'New', 'lstrip': True, 'rstrip': True, 'single_word': True}],
-    'normalizer': {'type': 'NFKC'}, 'pre_tokenizer': split, 'decoder': {'type': 'ByteLevel'},
-           'model': {'type': 'BPE', 'unk_token': '<u>', 'vocab': {'<u>': 0, '<s>': 1, 'a': 2, 'b': 3, '\u0120': 4,
-           'ab': 5, '\u0120ab': 6}, 'merges': ['a b', '\u0120 ab']}}
-    unigram = {'normalizer': {'type': 'Sequence', 'normalizers': [{'type': 'Nmt'}, {'type': 'Replace',
-    'pattern': {'String': 'x'}, 'content': 'ab'}]}, 'pre_tokenizer': metaspace, 'decoder': metaspace,
-               'model': {'type': 'Unigram', 'unk_id': 0, 'byte_fallback': True, 'vocab': [['<u>', 0], ['a', -1.5],
-               ['ab', -2], ['\u2581', -3], ['<0xC3>', -9], ['<0xA9>', -9]]}}
-    for name, parts in [('wordpiece', wordpiece), ('bpe', bpe), ('unigram', unigram)]:
-        text = 'Un unable. ab abab New 12 \u00e9e\u0301 <s>'.encode()
-        (work / 't.json').write_text(json.dumps(parts))
-        image = subprocess.run([build / 'encode_lines', work / 't.json', 'image'], check=True,
-        stdout=subprocess.PIPE).stdout
-        seed('tokenizer', f'{name}-json', b'\1' + struct.pack('<H',
-        (work / 't.json').stat().st_size) + (work / 't.json').read_bytes() + text)
-        seed('tokenizer', f'{name}-image', b'\0' + struct.pack('<H', len(image)) + image + text)
+    special = [{"id": i, "content": text, "special": True} for i, text in enumerate(["<u>", "<s>"])]
+    template = {
+        "type": "TemplateProcessing",
+        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+        "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}},
+    }
+    split = {
+        "type": "Sequence",
+        "pretokenizers": [
+            {"type": "Digits", "individual_digits": True},
+            {"type": "ByteLevel", "add_prefix_space": True},
+        ],
+    }
+    metaspace = {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "first"}
+    wordpiece = {
+        "added_tokens": special,
+        "normalizer": {"type": "BertNormalizer"},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "decoder": {"type": "WordPiece"},
+        "post_processor": template,
+        "model": {
+            "type": "WordPiece",
+            "unk_token": "<u>",
+            "vocab": {"<u>": 0, "<s>": 1, "un": 2, "##able": 3, "a": 4, ".": 5},
+        },
+    }
+    bpe = {
+        "added_tokens": special + [{"id": 7, "content": "New", "lstrip": True, "rstrip": True, "single_word": True}],
+        "normalizer": {"type": "NFKC"},
+        "pre_tokenizer": split,
+        "decoder": {"type": "ByteLevel"},
+        "model": {
+            "type": "BPE",
+            "unk_token": "<u>",
+            "vocab": {"<u>": 0, "<s>": 1, "a": 2, "b": 3, "\u0120": 4, "ab": 5, "\u0120ab": 6},
+            "merges": ["a b", "\u0120 ab"],
+        },
+    }
+    unigram = {
+        "normalizer": {
+            "type": "Sequence",
+            "normalizers": [{"type": "Nmt"}, {"type": "Replace", "pattern": {"String": "x"}, "content": "ab"}],
+        },
+        "pre_tokenizer": metaspace,
+        "decoder": metaspace,
+        "model": {
+            "type": "Unigram",
+            "unk_id": 0,
+            "byte_fallback": True,
+            "vocab": [["<u>", 0], ["a", -1.5], ["ab", -2], ["\u2581", -3], ["<0xC3>", -9], ["<0xA9>", -9]],
+        },
+    }
+    for name, parts in [("wordpiece", wordpiece), ("bpe", bpe), ("unigram", unigram)]:
+        text = "Un unable. ab abab New 12 \u00e9e\u0301 <s>".encode()
+        (work / "t.json").write_text(json.dumps(parts))
+        image = subprocess.run(
+            [build / "encode_lines", work / "t.json", "image"], check=True, stdout=subprocess.PIPE
+        ).stdout
+        seed(
+            "tokenizer",
+            f"{name}-json",
+            b"\1" + struct.pack("<H", (work / "t.json").stat().st_size) + (work / "t.json").read_bytes() + text,
+        )
+        seed("tokenizer", f"{name}-image", b"\0" + struct.pack("<H", len(image)) + image + text)
 
 
 def c_interface_seeds():
     """Calls by number and the bytes they take, as in c_interface_fuzz.cc."""
-    open_model = bytes([0, 0, 0, 0, 0])             # open: choice, size, model, path
+    open_model = bytes([0, 0, 0, 0, 0])  # open: choice, size, model, path
     open_tuned = bytes([0, 0, 0, 1, 2])
     history = bytes([3, 0, 1, 2])
     recommend = bytes([4, 0, 0, 0]) + history + bytes([5, 1])
     batch = bytes([5, 0, 0, 0, 2]) + history + history + bytes([112 + 2, 0, 3])
-    log = bytes([8, 0]) + b''.join(bytes([9, user * 2 + 1, item]) + struct.pack('<q',
-    item) for user in range(3) for item in range(4))
-    ask = bytes([3, 0, 2]) + b'10' + struct.pack('<i', 2)
-    plan = bytes([2, 0, 0, 0, 0]) + struct.pack('<IHI', 100, 2, 0) + bytes([0, 0])
-    ledgerless = bytes([6, 0, 0, 0, 0, 1]) + struct.pack('<d', 0.01) + struct.pack('<d', 1e-6) + struct.pack('<I',
-    100) + bytes([0, 1, 0])
-    drawing = bytes([6, 0, 0, 0, 0, 8 | 16 | 1]) + struct.pack('<d', 0.01) + bytes([0, 1, 0])
+    log = bytes([8, 0]) + b"".join(
+        bytes([9, user * 2 + 1, item]) + struct.pack("<q", item) for user in range(3) for item in range(4)
+    )
+    ask = bytes([3, 0, 2]) + b"10" + struct.pack("<i", 2)
+    plan = bytes([2, 0, 0, 0, 0]) + struct.pack("<IHI", 100, 2, 0) + bytes([0, 0])
+    ledgerless = (
+        bytes([6, 0, 0, 0, 0, 1])
+        + struct.pack("<d", 0.01)
+        + struct.pack("<d", 1e-6)
+        + struct.pack("<I", 100)
+        + bytes([0, 1, 0])
+    )
+    drawing = bytes([6, 0, 0, 0, 0, 8 | 16 | 1]) + struct.pack("<d", 0.01) + bytes([0, 1, 0])
     draw = bytes([7, 0, 0]) + history + bytes([2, 1])
     state = bytes([12, 0, 100])
-    seed('c_interface', 'recommend', open_model + ask + recommend + batch + recommend + bytes([1, 0]))
-    seed('c_interface', 'plan', plan)
-    seed('c_interface', 'log', open_model + log + bytes([10, 4, 0, 1]))
-    seed('c_interface', 'draw-free', open_model + ledgerless + draw + draw + state)
-    seed('c_interface', 'draw', open_tuned + bytes([6, 0, 1, 0, 0, 8 | 16 | 1]) + struct.pack('<d', 0.01) + bytes([0, 1,
-    0]) + bytes([7, 0, 0]) + history + bytes([2, 1]) + bytes([12, 2, 100]))
-    seed('c_interface', 'draw-shut', drawing + draw)
-    seed('c_interface', 'personalise', log + bytes([11, 0x94, 0, 0, 255, 0, 0]) + state)
-    seed('c_interface', 'refused', log + bytes([11, 0x88]) + struct.pack('<ddI', 8, 1e-3, 100) + bytes([0, 0, 0, 0]))
+    seed("c_interface", "recommend", open_model + ask + recommend + batch + recommend + bytes([1, 0]))
+    seed("c_interface", "plan", plan)
+    seed("c_interface", "log", open_model + log + bytes([10, 4, 0, 1]))
+    seed("c_interface", "draw-free", open_model + ledgerless + draw + draw + state)
+    seed(
+        "c_interface",
+        "draw",
+        open_tuned
+        + bytes([6, 0, 1, 0, 0, 8 | 16 | 1])
+        + struct.pack("<d", 0.01)
+        + bytes([0, 1, 0])
+        + bytes([7, 0, 0])
+        + history
+        + bytes([2, 1])
+        + bytes([12, 2, 100]),
+    )
+    seed("c_interface", "draw-shut", drawing + draw)
+    seed("c_interface", "personalise", log + bytes([11, 0x94, 0, 0, 255, 0, 0]) + state)
+    seed("c_interface", "refused", log + bytes([11, 0x88]) + struct.pack("<ddI", 8, 1e-3, 100) + bytes([0, 0, 0, 0]))
 
 
 def c_life_seeds():
     """The same of c_life_fuzz.cc. A result's struct takes two bytes, its size and whether it is NULL."""
-    result, whole = bytes(2), bytes([0, 0, 0, 0, 0, 0])  # how a model is opened: choice, backend, verify, threads, cache, size
+    result, whole = bytes(2), bytes(
+        [0, 0, 0, 0, 0, 0]
+    )  # how a model is opened: choice, backend, verify, threads, cache, size
     memory = bytes([0, 0, 0, 0, 0]) + whole + bytes([0])
     within = bytes([1, 0]) + whole + bytes(2)
     tell = bytes([2]) + result + result + bytes([0]) + result + whole + bytes([0]) + bytes([3, 0, 1, 2])
     events = bytes([3, 15]) + bytes((i * 37 + i // 3) % 200 // 7 * 7 + 1 for i in range(15)) + bytes(1)
     count = bytes([5]) + result + bytes([0, 100, 0, 0, 4])
     erase, prune = bytes([4, 3]), bytes([4, 192, 1, 1]) + bytes(8) + bytes(3)
-    plan = lambda anchor: bytes([6, 0xf0, 0, 0, 1, 2, 0]) + anchor + bytes([0]) + result + bytes([0])
+    plan = lambda anchor: bytes([6, 0xF0, 0, 0, 1, 2, 0]) + anchor + bytes([0]) + result + bytes([0])
     night = lambda anchor: bytes([7, 3, 0, 0, 0, 0, 3]) + anchor + bytes([0]) + result + bytes([0])
     budget = lambda anchor: bytes([8, 0]) + result + bytes([0]) + anchor + bytes([200, 0])
     none, kept = bytes([0]), bytes([200, 0, 0])
-    add = bytes([10, 1, 0, 0, 2, 0, 1]) + b'x'
+    add = bytes([10, 1, 0, 0, 2, 0, 1]) + b"x"
     retire = bytes([10, 0, 0, 0, 1, 2])
     rebase = bytes([9, 0, 0, 3, 0]) + result
     evaluate = bytes([11, 0, 0]) + result + bytes([1])
     describe = bytes([12, 1, 0, 0, 100, 0])
-    seed('c_life', 'memory', memory + tell)
-    seed('c_life', 'descriptor', within + tell + describe)
-    seed('c_life', 'log', events + count + erase + count + prune + count + evaluate)
-    seed('c_life', 'catalogue', add + retire + rebase)
-    seed('c_life', 'life', events + plan(none) + night(none) + night(none) + budget(none))
-    seed('c_life', 'anchored', events + plan(kept) + night(kept) + budget(kept))
+    seed("c_life", "memory", memory + tell)
+    seed("c_life", "descriptor", within + tell + describe)
+    seed("c_life", "log", events + count + erase + count + prune + count + evaluate)
+    seed("c_life", "catalogue", add + retire + rebase)
+    seed("c_life", "life", events + plan(none) + night(none) + night(none) + budget(none))
+    seed("c_life", "anchored", events + plan(kept) + night(kept) + budget(kept))
 
 
 def c_text_seeds():
@@ -274,25 +428,26 @@ def c_text_seeds():
     tell = lambda number: bytes([2, number, 0, 0]) + bytes(4)
     ending = bytes([1, 0, 0, 0]) + text + bytes(4)  # of a generator: draws a charge, size, model, texts
     free = bytes([6, 1 | 2, 16 | 32 | 64, 0]) + ending
-    mixed = bytes([6, 0, 1 | 16 | 32 | 64, 1]) + struct.pack('<d', 0.01) + ending
+    mixed = bytes([6, 0, 1 | 16 | 32 | 64, 1]) + struct.pack("<d", 0.01) + ending
     draw = bytes([7]) + options + text + bytes([0, 0, 1])
     train = bytes([8, 0, 0, 4, 0, 1, 0, 0, 0, 0, 0, 0])
-    seed('c_text', 'decoder', opened(0, 0) + tell(0) + tokenize(0) + generate(0) + generate(0) + together)
-    seed('c_text', 'encoder', opened(1, 2) + tell(1) + tokenize(1) + understand(1))
-    seed('c_text', 'classes', opened(2, 3) + tell(2) + understand(2))
-    seed('c_text', 'free', opened(0, 0) + free + draw)
-    seed('c_text', 'mixed', opened(0, 4) + mixed + draw + draw)
-    seed('c_text', 'train', train)
+    seed("c_text", "decoder", opened(0, 0) + tell(0) + tokenize(0) + generate(0) + generate(0) + together)
+    seed("c_text", "encoder", opened(1, 2) + tell(1) + tokenize(1) + understand(1))
+    seed("c_text", "classes", opened(2, 3) + tell(2) + understand(2))
+    seed("c_text", "free", opened(0, 0) + free + draw)
+    seed("c_text", "mixed", opened(0, 4) + mixed + draw + draw)
+    seed("c_text", "train", train)
 
 
 def folder_seeds():
     """Folders of Hugging Face: a config.json alone, and whole folders of models as small as can be."""
-    golden = pathlib.Path(__file__).resolve().parents[1] / 'golden' / 'hugging_face'
-    for path in sorted(golden.glob('*/config.json')):
+    golden = pathlib.Path(__file__).resolve().parents[1] / "golden" / "hugging_face"
+    for path in sorted(golden.glob("*/config.json")):
         config = json.loads(path.read_text())
-        seed('hugging_face', 'config-' + path.parent.name, b'\0\0\0' + json.dumps(config, separators=(',',
-        ':')).encode())
-    piece = lambda text: struct.pack('<H', len(text)) + text.encode()
+        seed(
+            "hugging_face", "config-" + path.parent.name, b"\0\0\0" + json.dumps(config, separators=(",", ":")).encode()
+        )
+    piece = lambda text: struct.pack("<H", len(text)) + text.encode()
 
     def tensors(shapes):
         header, at = {}, 0
@@ -300,40 +455,98 @@ def folder_seeds():
             size = 2
             for n in shape:
                 size *= n
-            header[name] = {'dtype': 'F16', 'shape': shape, 'data_offsets': [at, at + size]}
+            header[name] = {"dtype": "F16", "shape": shape, "data_offsets": [at, at + size]}
             at += size
-        return piece(json.dumps(header, separators=(',', ':'))) + bytes(at)
+        return piece(json.dumps(header, separators=(",", ":"))) + bytes(at)
 
     def folder(name, choice, config, shapes, beside):
-        files = [json.dumps(config, separators=(',', ':'))] + [beside.get(n, '') for n in (
-            'modules.json', '1_Pooling/config.json', 'tokenizer.json', 'special_tokens_map.json', 'vocab.txt', 'index')]
-        seed('hugging_face', name, bytes([choice]) + b''.join(map(piece, files)) + tensors(shapes))
+        files = [json.dumps(config, separators=(",", ":"))] + [
+            beside.get(n, "")
+            for n in (
+                "modules.json",
+                "1_Pooling/config.json",
+                "tokenizer.json",
+                "special_tokens_map.json",
+                "vocab.txt",
+                "index",
+            )
+        ]
+        seed("hugging_face", name, bytes([choice]) + b"".join(map(piece, files)) + tensors(shapes))
 
-    norm = lambda name: {name + '.weight': [2], name + '.bias': [2]}
-    linear = lambda name, n, k: {name + '.weight': [n, k], name + '.bias': [n]}
-    layer = 'encoder.layer.0.'
-    bert = {'embeddings.word_embeddings.weight': [4, 2], 'embeddings.position_embeddings.weight': [3, 2],
-            'embeddings.token_type_embeddings.weight': [2, 2], **norm('embeddings.LayerNorm'),
-            **linear(layer + 'attention.self.query', 2, 2), **linear(layer + 'attention.self.key', 2, 2),
-            **linear(layer + 'attention.self.value', 2, 2), **linear(layer + 'attention.output.dense', 2, 2),
-            **norm(layer + 'attention.output.LayerNorm'), **linear(layer + 'intermediate.dense', 3, 2),
-            **linear(layer + 'output.dense', 2, 3), **norm(layer + 'output.LayerNorm'), 'cls.bias': [1]}
-    config = {'model_type': 'bert', 'vocab_size': 4, 'hidden_size': 2, 'num_attention_heads': 1, 'num_hidden_layers': 1,
-              'intermediate_size': 3, 'max_position_embeddings': 3}
-    modules = json.dumps([{'type': 'Transformer', 'path': ''}, {'type': 'Pooling', 'path': '1_Pooling'},
-    {'type': 'Normalize'}])
-    folder('sentence', 1, config, bert, {'modules.json': modules,
-    '1_Pooling/config.json': '{"pooling_mode_mean_tokens":true}',
-                                         'vocab.txt': 'a\n[SEP]\n'})
-    folder('shard', 3, config, bert, {'index': '{"weight_map":{"cls.bias":"a.safetensors"}}',
-                                      'tokenizer.json': '{"added_tokens":[{"id":1,"content":"<s>"}]}',
-                                      'special_tokens_map.json': '{"sep_token":{"content":"<s>"}}'})
-    gpt2 = {'wte.weight': [4, 2], 'wpe.weight': [3, 2], **norm('h.0.ln_1'), 'h.0.attn.c_attn.weight': [2, 6],
-            'h.0.attn.c_attn.bias': [6], **linear('h.0.attn.c_proj', 2, 2), **norm('h.0.ln_2'),
-            'h.0.mlp.c_fc.weight': [2, 3], 'h.0.mlp.c_fc.bias': [3], 'h.0.mlp.c_proj.weight': [3, 2],
-            'h.0.mlp.c_proj.bias': [2], **norm('ln_f'), 'lm_head.weight': [4, 2]}
-    folder('gpt2', 1, {'model_type': 'gpt2', 'vocab_size': 4, 'n_embd': 2, 'n_head': 1, 'n_layer': 1, 'n_inner': 3,
-                       'n_positions': 3}, gpt2, {})
+    norm = lambda name: {name + ".weight": [2], name + ".bias": [2]}
+    linear = lambda name, n, k: {name + ".weight": [n, k], name + ".bias": [n]}
+    layer = "encoder.layer.0."
+    bert = {
+        "embeddings.word_embeddings.weight": [4, 2],
+        "embeddings.position_embeddings.weight": [3, 2],
+        "embeddings.token_type_embeddings.weight": [2, 2],
+        **norm("embeddings.LayerNorm"),
+        **linear(layer + "attention.self.query", 2, 2),
+        **linear(layer + "attention.self.key", 2, 2),
+        **linear(layer + "attention.self.value", 2, 2),
+        **linear(layer + "attention.output.dense", 2, 2),
+        **norm(layer + "attention.output.LayerNorm"),
+        **linear(layer + "intermediate.dense", 3, 2),
+        **linear(layer + "output.dense", 2, 3),
+        **norm(layer + "output.LayerNorm"),
+        "cls.bias": [1],
+    }
+    config = {
+        "model_type": "bert",
+        "vocab_size": 4,
+        "hidden_size": 2,
+        "num_attention_heads": 1,
+        "num_hidden_layers": 1,
+        "intermediate_size": 3,
+        "max_position_embeddings": 3,
+    }
+    modules = json.dumps(
+        [{"type": "Transformer", "path": ""}, {"type": "Pooling", "path": "1_Pooling"}, {"type": "Normalize"}]
+    )
+    folder(
+        "sentence",
+        1,
+        config,
+        bert,
+        {
+            "modules.json": modules,
+            "1_Pooling/config.json": '{"pooling_mode_mean_tokens":true}',
+            "vocab.txt": "a\n[SEP]\n",
+        },
+    )
+    folder(
+        "shard",
+        3,
+        config,
+        bert,
+        {
+            "index": '{"weight_map":{"cls.bias":"a.safetensors"}}',
+            "tokenizer.json": '{"added_tokens":[{"id":1,"content":"<s>"}]}',
+            "special_tokens_map.json": '{"sep_token":{"content":"<s>"}}',
+        },
+    )
+    gpt2 = {
+        "wte.weight": [4, 2],
+        "wpe.weight": [3, 2],
+        **norm("h.0.ln_1"),
+        "h.0.attn.c_attn.weight": [2, 6],
+        "h.0.attn.c_attn.bias": [6],
+        **linear("h.0.attn.c_proj", 2, 2),
+        **norm("h.0.ln_2"),
+        "h.0.mlp.c_fc.weight": [2, 3],
+        "h.0.mlp.c_fc.bias": [3],
+        "h.0.mlp.c_proj.weight": [3, 2],
+        "h.0.mlp.c_proj.bias": [2],
+        **norm("ln_f"),
+        "lm_head.weight": [4, 2],
+    }
+    folder(
+        "gpt2",
+        1,
+        {"model_type": "gpt2", "vocab_size": 4, "n_embd": 2, "n_head": 1, "n_layer": 1, "n_inner": 3, "n_positions": 3},
+        gpt2,
+        {},
+    )
 
 
 with tempfile.TemporaryDirectory() as folder:
@@ -347,4 +560,4 @@ folder_seeds()
 c_interface_seeds()
 c_life_seeds()
 c_text_seeds()
-print(sum(1 for _ in corpus.glob('*/seed-*')), 'seeds,', sum(p.stat().st_size for p in corpus.glob('*/*')), 'bytes')
+print(sum(1 for _ in corpus.glob("*/seed-*")), "seeds,", sum(p.stat().st_size for p in corpus.glob("*/*")), "bytes")

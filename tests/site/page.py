@@ -18,18 +18,33 @@ from selenium.webdriver.common.by import By
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from browser import Browser, check  # noqa: E402  it lies beside the tests
 
-PAGES = ("", "docs/", "docs/guide/", "docs/program/", "docs/personalise/", "docs/measured/", "reference/wisp.h/",
-         "reference/wisp.hpp/", "source/ports/wasm/source/store.js/")
-SEARCHES = (("what privacy means on one person's device", "one-person"), ("wisp_model_open_descriptor", "wisp_embed.h"),
-            ("PRIVACY_REFUSED ledger", ""))
+PAGES = (
+    "",
+    "docs/",
+    "docs/guide/",
+    "docs/program/",
+    "docs/personalise/",
+    "docs/measured/",
+    "reference/wisp.h/",
+    "reference/wisp.hpp/",
+    "source/ports/wasm/source/store.js/",
+)
+SEARCHES = (
+    ("what privacy means on one person's device", "one-person"),
+    ("wisp_model_open_descriptor", "wisp_embed.h"),
+    ("PRIVACY_REFUSED ledger", ""),
+)
 
 
 class Handler(SimpleHTTPRequestHandler):
     """Serves the site with a policy that lets it load nothing from elsewhere: the console would say so."""
 
     def end_headers(self):
-        self.send_header("Content-Security-Policy", "default-src 'self'; script-src 'self' 'unsafe-inline'; "
-                         "style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src 'self'")
+        self.send_header(
+            "Content-Security-Policy",
+            "default-src 'self'; script-src 'self' 'unsafe-inline'; "
+            "style-src 'self' 'unsafe-inline'; img-src 'self' data:; worker-src 'self'",
+        )
         super().end_headers()
 
     def log_message(self, *arguments):
@@ -37,8 +52,10 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 def loaded_from_elsewhere(browser):
-    return browser.value("return performance.getEntriesByType('resource').map((e) => e.name)"
-                         ".filter((name) => !name.startsWith(location.origin) && !name.startsWith('data:'))")
+    return browser.value(
+        "return performance.getEntriesByType('resource').map((e) => e.name)"
+        ".filter((name) => !name.startsWith(location.origin) && !name.startsWith('data:'))"
+    )
 
 
 def read(browser, address):
@@ -47,8 +64,10 @@ def read(browser, address):
         check(browser.driver.find_element(By.TAG_NAME, "h1").text, f"{page or 'the first page'} has no heading")
         elsewhere = loaded_from_elsewhere(browser)
         check(not elsewhere, f"{page} loads {elsewhere}")
-        check(browser.value("return [...document.images].every((i) => i.complete && i.naturalWidth > 0)"),
-              f"{page} has a figure that is not shown")
+        check(
+            browser.value("return [...document.images].every((i) => i.complete && i.naturalWidth > 0)"),
+            f"{page} has a figure that is not shown",
+        )
         browser.check_console()
     browser.driver.get(address)
     browser.picture("site-first")
@@ -61,14 +80,20 @@ def search(browser, address):
         results = lambda: browser.driver.find_elements(By.CSS_SELECTOR, "a.md-search-result__link")
         browser.wait_for(lambda: len(results()) > 0, f"something found for '{words}'", 30)
         found = [result.get_attribute("href") for result in results()]
-        check(any(expected in place for place in found[:5]), f"the first five found for '{words}' lack {expected}: {found[:5]}")
+        check(
+            any(expected in place for place in found[:5]),
+            f"the first five found for '{words}' lack {expected}: {found[:5]}",
+        )
         browser.picture(f"site-search-{expected or 'error'}")
         browser.driver.get(found[0])
         browser.check_console()
     browser.driver.get(address)
     browser.driver.find_element(By.CSS_SELECTOR, "input.md-search__input").send_keys("xqzwvk")
-    browser.wait_for(lambda: "No matching" in browser.driver.find_element(By.CSS_SELECTOR, ".md-search-result").text,
-                     "the word that nothing was found", 30)
+    browser.wait_for(
+        lambda: "No matching" in browser.driver.find_element(By.CSS_SELECTOR, ".md-search-result").text,
+        "the word that nothing was found",
+        30,
+    )
 
 
 def fit(browser, address, name):
@@ -87,7 +112,12 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address, work, browser = f"http://localhost:{server.server_address[1]}", tempfile.mkdtemp(), None
     try:
-        for name, width, dark in (("wide", 1280, False), ("dark", 1280, True), ("360", 360, False), ("360-dark", 360, True)):
+        for name, width, dark in (
+            ("wide", 1280, False),
+            ("dark", 1280, True),
+            ("360", 360, False),
+            ("360-dark", 360, True),
+        ):
             browser = Browser(f"{work}/{name}", address, width, dark)
             scheme = browser.driver.find_element(By.TAG_NAME, "body").get_attribute("data-md-color-scheme")
             check(scheme == ("slate" if dark else "default"), f"the page is {scheme} where the system is {name}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every block of code in the documents: compiled, run, or read, or named below with the reason why not.
 
-    check.py ROOT BUILD WORK     ROOT: the documents, and what they speak of; WORK: a folder with the shipped model
+check.py ROOT BUILD WORK     ROOT: the documents, and what they speak of; WORK: a folder with the shipped model
 """
 
 import os
@@ -91,15 +91,21 @@ class Check:
         if kind in NO_READER or self.excuse(document, text):
             return self.count("named with a reason")
         if not kind:
-            kind = ("sh" if self.commands.looks_like(text) else "cmake" if is_cmake(text) else
-                    "python" if re.match(r"(?:with|import|from) ", text) else "")
+            kind = (
+                "sh"
+                if self.commands.looks_like(text)
+                else "cmake" if is_cmake(text) else "python" if re.match(r"(?:with|import|from) ", text) else ""
+            )
         if kind == "sh":
             found = self.commands.faults(text)
         elif kind and hasattr(self.programs, kind):
             found = getattr(self.programs, kind)(text, block.language and self.runs(document, block))
         else:
-            return self.fault(document, block.line, f"a block of '{kind}', which no reader takes; name it in "
-                              "tests/snippets/check.py with a reason")
+            return self.fault(
+                document,
+                block.line,
+                f"a block of '{kind}', which no reader takes; name it in " "tests/snippets/check.py with a reason",
+            )
         for sentence in found:
             self.fault(document, block.line, sentence)
         return self.count({"sh": "commands"}.get(kind, kind))
@@ -113,12 +119,14 @@ class Check:
                 self.count("commands within a line")
                 for words in [command.split()]:
                     for sentence in self.commands.wisp.faults(words[1:]):
-                        self.fault(document, prose[:match.start()].count("\n") + 1, f"`{command}`: {sentence}")
+                        self.fault(document, prose[: match.start()].count("\n") + 1, f"`{command}`: {sentence}")
 
     def end(self):
         for entry in NOT_CODE:
             if entry not in self.excused and (ROOT / entry[0]).is_file():
-                self.fault(entry[0], 1, f"no block begins with '{entry[1]}' any more: take it from tests/snippets/check.py")
+                self.fault(
+                    entry[0], 1, f"no block begins with '{entry[1]}' any more: take it from tests/snippets/check.py"
+                )
         print(*self.skipped, sep="\n", end="\n" if self.skipped else "")
         print(", ".join(f"{count} {what}" for what, count in sorted(self.counts.items())))
         sys.exit(f"{self.faults} faults" if self.faults else 0)

@@ -6,8 +6,10 @@ import subprocess
 from pathlib import Path
 
 # Programs of others, and files that the commands around them make.
-OTHERS = set("""adduser apt-get awk c++ cat cc cd chown cmake cp ctest cut echo env export g++ gcc git head make mkdir mount ninja node
-npm nvpmodel jetson_clocks pip pkg-config python3 sed sqlite3 strip sudo systemctl tail tar tee time""".split())
+OTHERS = set(
+    """adduser apt-get awk c++ cat cc cd chown cmake cp ctest cut echo env export g++ gcc git head make mkdir mount ninja node
+npm nvpmodel jetson_clocks pip pkg-config python3 sed sqlite3 strip sudo systemctl tail tar tee time""".split()
+)
 MADE = re.compile(r"^(?:\./\w+|(?:\w+/)*bin/(?:python|pip)|VENV/bin/python|build/gemm_peers|ROOT/\S+)$")
 OPERATORS = {"&&", "||", ";", "|", "&", "(", ")", "\n"}
 OTHERS |= {"sha256sum", "swift"}
@@ -93,7 +95,7 @@ class Commands:
         for redirection in (">", ">>", "<", "2>"):
             while redirection in words:
                 at = words.index(redirection)
-                words = words[:at] + words[at + 2:]
+                words = words[:at] + words[at + 2 :]
         if not words:
             return
         program, rest = words[0], words[1:]
@@ -122,5 +124,9 @@ class Commands:
     def looks_like(text):
         """Whether an indented block is of commands."""
         first = re.sub(r"^(?:\w+=\S*\s+)*", "", text.strip()).split()[0]
-        return bool(first in OTHERS or first == "wisp" or MADE.match(first) or
-                    re.match(r"^(?:build/release/wisp|(?:ROOT/)?(?:tools|tests|ports|build)/\S+)$", first))
+        return bool(
+            first in OTHERS
+            or first == "wisp"
+            or MADE.match(first)
+            or re.match(r"^(?:build/release/wisp|(?:ROOT/)?(?:tools|tests|ports|build)/\S+)$", first)
+        )

@@ -26,6 +26,7 @@ class Pages:
 
     def faults(self, program):
         from browser import Browser
+
         self.told = []
         with tempfile.TemporaryDirectory() as work:
             site = Path(work) / "site"
@@ -33,10 +34,14 @@ class Pages:
             shutil.copy(self.root / "models/cafe.wisp", site)
             (site / "index.html").write_text(self.page, encoding="utf-8")
             (site / "app.js").write_text(f"{program}\ndocument.title = 'done';\n", encoding="utf-8")
-            server = subprocess.Popen([self.root / "ports/wasm/demo/serve", site, "0"], stdout=subprocess.PIPE, text=True)
+            server = subprocess.Popen(
+                [self.root / "ports/wasm/demo/serve", site, "0"], stdout=subprocess.PIPE, text=True
+            )
             browser = Browser(f"{work}/profile", server.stdout.readline().strip())
             try:
-                browser.wait_for(lambda: browser.driver.title == "done" or self.severe(browser), "the program's end", 120)
+                browser.wait_for(
+                    lambda: browser.driver.title == "done" or self.severe(browser), "the program's end", 120
+                )
                 yield from (f"the browser says: {sentence}" for sentence in self.told)
                 if "list" in program and not browser.driver.find_elements("css selector", "#list li"):
                     yield "the page shows no list"
@@ -47,6 +52,9 @@ class Pages:
 
     def severe(self, browser):
         """Reading the log empties it. A page without an icon is none of these programs' faults."""
-        self.told += [entry["message"] for entry in browser.driver.get_log("browser")
-                      if entry["level"] == "SEVERE" and "favicon.ico" not in entry["message"]]
+        self.told += [
+            entry["message"]
+            for entry in browser.driver.get_log("browser")
+            if entry["level"] == "SEVERE" and "favicon.ico" not in entry["message"]
+        ]
         return self.told

@@ -62,7 +62,9 @@ class Programs:
     def within_a_function(text):
         """Lines of C as the inside of a function; functions that stand before them stay outside."""
         outside = re.match(r"(?:static [^\n]*\{[^\n]*\}\n+)*", text)[0]
-        model = "  wisp_text_model* model = text_model; (void)model;\n" if "text_" in text and "* model" not in text else ""
+        model = (
+            "  wisp_text_model* model = text_model; (void)model;\n" if "text_" in text and "* model" not in text else ""
+        )
         return f"{AROUND}{outside}void block(void);\nvoid block(void) {{\n{model}{{\n{text[len(outside):]}}}\n}}\n"
 
     def cpp(self, text, runs):
@@ -117,9 +119,19 @@ class Programs:
         project.mkdir(exist_ok=True)
         (project / "app.c").write_text("int main(void) { return 0; }\n")
         (project / "CMakeLists.txt").write_text(
-            "cmake_minimum_required(VERSION 3.25)\nproject(app C CXX)\nadd_executable(app app.c)\n" + text)
-        result = ran(["cmake", "-S", project, "-B", self.work / "configured", f"-DCMAKE_PREFIX_PATH={prefix}",
-                      f"-DFETCHCONTENT_SOURCE_DIR_WISP={self.root}"])
+            "cmake_minimum_required(VERSION 3.25)\nproject(app C CXX)\nadd_executable(app app.c)\n" + text
+        )
+        result = ran(
+            [
+                "cmake",
+                "-S",
+                project,
+                "-B",
+                self.work / "configured",
+                f"-DCMAKE_PREFIX_PATH={prefix}",
+                f"-DFETCHCONTENT_SOURCE_DIR_WISP={self.root}",
+            ]
+        )
         if result.returncode != 0:
             yield f"cmake says: {said(result)}"
 

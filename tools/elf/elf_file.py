@@ -6,6 +6,7 @@
 What it cannot read is a NotElf with a sentence: a file that is cut short, of another class, or without sections. What a file must be
 is said elsewhere: tests/elf/hold.py, ports/android/elf.py.
 """
+
 import json
 import struct
 import sys
@@ -20,7 +21,18 @@ LOAD, DYNAMIC, INTERP, STACK, RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
 EXECUTE, WRITE = 1, 2
 SYMTAB, DYNSYM = 2, 11
 NEEDED, STRTAB, RELA, RELASZ, SONAME, RPATH, TEXTREL, BIND_NOW, RUNPATH, FLAGS, FLAGS_1 = (
-    1, 5, 7, 8, 14, 15, 22, 24, 29, 30, 0x6FFFFFFB)
+    1,
+    5,
+    7,
+    8,
+    14,
+    15,
+    22,
+    24,
+    29,
+    30,
+    0x6FFFFFFB,
+)
 
 
 class NotElf(Exception):
@@ -81,7 +93,8 @@ def is_elf(path):
 def segments_of(data, offset, size, count):
     for index in range(count):
         kind, flags, at, address, _, in_file, _, alignment = unpack(
-            "IIQQQQQQ", data, offset + index * size, f"segment {index}")
+            "IIQQQQQQ", data, offset + index * size, f"segment {index}"
+        )
         if at + in_file > len(data):
             raise NotElf(f"it is cut short: segment {index} ends at byte {at + in_file} of {len(data)}")
         if kind == LOAD and alignment & (alignment - 1):
@@ -154,8 +167,21 @@ def read(path):
         raise NotElf("it is no ELF file")
     if data[4:6] != b"\2\1":
         raise NotElf("it is not of 64 bits with the low byte first")
-    type_, machine, _, entry, segments_at, sections_at, _, _, segment_size, num_segments, section_size, num_sections, _ = unpack(
-        "HHIQQQIHHHHHH", data, 16, "the header")
+    (
+        type_,
+        machine,
+        _,
+        entry,
+        segments_at,
+        sections_at,
+        _,
+        _,
+        segment_size,
+        num_segments,
+        section_size,
+        num_sections,
+        _,
+    ) = unpack("HHIQQQIHHHHHH", data, 16, "the header")
     if machine not in MACHINES:
         raise NotElf(f"it is for machine {machine}; known are " + ", ".join(f"{n} ({m})" for m, n in MACHINES.items()))
     segments = list(segments_of(data, segments_at, segment_size, num_segments))
@@ -170,7 +196,7 @@ def read(path):
     elf.executable_stack = not stack or bool(stack[0].flags & EXECUTE)  # no word: the kernel takes it as one that runs
     elf.relro = any(s.kind == RELRO for s in segments)
     elf.stripped = not any(s[1] == SYMTAB for s in sections)
-    code = b"".join(data[s.offset:s.offset + s.size] for s in loaded if s.flags & EXECUTE)
+    code = b"".join(data[s.offset : s.offset + s.size] for s in loaded if s.flags & EXECUTE)
     elf.landings = sum(code.count(mark) for mark in LANDINGS[elf.machine])
     names, copies = read_dynamic(elf, data, segments)
     read_symbols(elf, data, sections, names, copies)

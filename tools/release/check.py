@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """tools/dev release --check: the same commit made twice, at different times, in different folders, under other settings.
 
-    tools/release/check.py FOLDER FOLDER     only compares two folders, byte for byte
+tools/release/check.py FOLDER FOLDER     only compares two folders, byte for byte
 """
+
 import os
 import subprocess
 import sys
@@ -15,7 +16,10 @@ from members import differences  # noqa: E402
 
 SHOWN = 20  # sentences; who has more reads these first
 # The second compiles everything anew: what the compiler's cache knows of the first would be taken for it.
-SETTINGS = ({"TZ": "UTC"}, {"TZ": "Asia/Kathmandu", "LANG": "C", "CFLAGS": "-O1", "SOURCE_DATE_EPOCH": "1", "CCACHE_DISABLE": "1"})
+SETTINGS = (
+    {"TZ": "UTC"},
+    {"TZ": "Asia/Kathmandu", "LANG": "C", "CFLAGS": "-O1", "SOURCE_DATE_EPOCH": "1", "CCACHE_DISABLE": "1"},
+)
 UMASKS = (0o022, 0o077)
 
 
@@ -37,7 +41,15 @@ def compare(first, second):
 
 
 def make_once(chosen, out, settings, umask):
-    command = [sys.executable, Path(__file__).with_name("release"), "--out", out, "--only", ",".join(chosen.only), "--allow-dirty"]
+    command = [
+        sys.executable,
+        Path(__file__).with_name("release"),
+        "--out",
+        out,
+        "--only",
+        ",".join(chosen.only),
+        "--allow-dirty",
+    ]
     command += (["--all"] if chosen.all else []) + (["--build", chosen.build] if chosen.build else [])
     if subprocess.run(command, env={**os.environ, **settings}, umask=umask, check=False).returncode:
         raise Refused("--check: the release was not made, as said above")

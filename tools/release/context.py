@@ -1,4 +1,5 @@
 """What the parts of a release share: the commit, its archive unpacked, how programs run, how archives are written."""
+
 import gzip
 import io
 import os
@@ -31,8 +32,10 @@ def version_of(tree):
 def git(*arguments):
     done = subprocess.run(["git", "-C", ROOT, *arguments], capture_output=True, check=False)
     if done.returncode:
-        raise Refused(f"git {arguments[0]}: {done.stderr.decode().strip().splitlines()[-1:] or ['failed']}"
-                      f"; a release is made from a checkout of git")
+        raise Refused(
+            f"git {arguments[0]}: {done.stderr.decode().strip().splitlines()[-1:] or ['failed']}"
+            f"; a release is made from a checkout of git"
+        )
     return done.stdout
 
 
@@ -75,30 +78,57 @@ class Release:
         shutil.rmtree(self.work, ignore_errors=True)
         self.files.mkdir(parents=True)
         archive = self.work / "source.tar"
-        archive.write_bytes(git("-c", "tar.umask=0022", "archive", "--format=tar", f"--prefix={self.tree.name}/", self.commit))
+        archive.write_bytes(
+            git("-c", "tar.umask=0022", "archive", "--format=tar", f"--prefix={self.tree.name}/", self.commit)
+        )
         subprocess.run(["tar", "-xf", archive, "-C", self.work], check=True)
         if version_of(self.tree) != self.version:
-            raise Refused(f"CMakeLists.txt says version {self.version}, HEAD says {version_of(self.tree)}: commit the change")
+            raise Refused(
+                f"CMakeLists.txt says version {self.version}, HEAD says {version_of(self.tree)}: commit the change"
+            )
         return archive
 
     def environment(self, **more):
         """One for all machines, but for where programs lie. The compiler is told to forget where the sources are."""
-        kept = {k: v for k, v in os.environ.items()
-                if not re.fullmatch(r"(C|CXX|CPP|LD)FLAGS|LC_.*|LANG|LANGUAGE|TZ|PKG_CONFIG.*|PYTHON.*|DESTDIR", k)}
+        kept = {
+            k: v
+            for k, v in os.environ.items()
+            if not re.fullmatch(r"(C|CXX|CPP|LD)FLAGS|LC_.*|LANG|LANGUAGE|TZ|PKG_CONFIG.*|PYTHON.*|DESTDIR", k)
+        }
         flags = f"-ffile-prefix-map={self.work}=."
         # ccache shares what it knows with other folders: with the checkout's own build too.
-        return {**kept, "PATH": "/usr/bin:/bin:" + kept.get("PATH", ""), "LC_ALL": "C.UTF-8", "TZ": "UTC", "CFLAGS": flags,
-                "CXXFLAGS": flags, "SOURCE_DATE_EPOCH": str(self.epoch), "CCACHE_BASEDIR": str(self.tree),
-                "CCACHE_NOHASHDIR": "1", "PYTHONDONTWRITEBYTECODE": "1", **more}
+        return {
+            **kept,
+            "PATH": "/usr/bin:/bin:" + kept.get("PATH", ""),
+            "LC_ALL": "C.UTF-8",
+            "TZ": "UTC",
+            "CFLAGS": flags,
+            "CXXFLAGS": flags,
+            "SOURCE_DATE_EPOCH": str(self.epoch),
+            "CCACHE_BASEDIR": str(self.tree),
+            "CCACHE_NOHASHDIR": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            **more,
+        }
 
     def run(self, *command, folder=None, **environment):
         """Runs a program in the unpacked tree; its output is shown only if it fails."""
-        done = subprocess.run([str(c) for c in command], cwd=folder or self.tree, env=self.environment(**environment),
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False)
+        done = subprocess.run(
+            [str(c) for c in command],
+            cwd=folder or self.tree,
+            env=self.environment(**environment),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
         if done.returncode:
             line = shlex.join(str(c) for c in command)
-            raise Refused(f"{line} ended with {done.returncode}. Its last lines:\n" +
-                          "\n".join("  " + line for line in done.stdout.splitlines()[-30:]))
+            raise Refused(
+                f"{line} ended with {done.returncode}. Its last lines:\n"
+                + "\n".join("  " + line for line in done.stdout.splitlines()[-30:])
+            )
         return done.stdout
 
     def needs(self, part, packages, *programs):

@@ -1,4 +1,5 @@
 """Packages of Debian: what cmake --install puts down, divided among five packages (docs/release.md)."""
+
 import os
 import re
 import shutil
@@ -18,16 +19,36 @@ TEXT = """ wisp loads small Transformers from one mapped file, runs them, and
 # name: (files below usr/, where LIB is the folder of libraries; section; the first line; what it is, in full). A file
 # goes to the first package that names it.
 PACKAGES = {
-    "libwisp-runtime0": (r"LIB/libwisp-runtime\.so\..*", "libs", LIBRARY % "library that recommends",
-                         "This package has the library that recommends, and does nothing else."),
-    "libwisp-text0": (r"LIB/libwisp-text\.so\..*", "libs", LIBRARY % "library for texts",
-                      "This package has the library that recommends, and embeds, classifies and\n generates texts."),
-    "libwisp0": (r"LIB/libwisp\.so\..*", "libs", LIBRARY % "whole library",
-                 "This package has the whole library, with private training."),
-    "libwisp-dev": (r"include/.*|LIB/libwisp[a-z-]*\.(so|a)|LIB/(cmake|pkgconfig)/.*|share/doc/wisp/example\.c", "libdevel",
-                    LIBRARY % "for building apps", "This package has headers, archives, and files for CMake and pkg-config."),
-    "wisp-tools": (r"bin/wisp|share/wisp/.*", "science", LIBRARY % "the program wisp",
-                   "This package has the program that trains, converts, audits and recommends,\n with recipes and a small model."),
+    "libwisp-runtime0": (
+        r"LIB/libwisp-runtime\.so\..*",
+        "libs",
+        LIBRARY % "library that recommends",
+        "This package has the library that recommends, and does nothing else.",
+    ),
+    "libwisp-text0": (
+        r"LIB/libwisp-text\.so\..*",
+        "libs",
+        LIBRARY % "library for texts",
+        "This package has the library that recommends, and embeds, classifies and\n generates texts.",
+    ),
+    "libwisp0": (
+        r"LIB/libwisp\.so\..*",
+        "libs",
+        LIBRARY % "whole library",
+        "This package has the whole library, with private training.",
+    ),
+    "libwisp-dev": (
+        r"include/.*|LIB/libwisp[a-z-]*\.(so|a)|LIB/(cmake|pkgconfig)/.*|share/doc/wisp/example\.c",
+        "libdevel",
+        LIBRARY % "for building apps",
+        "This package has headers, archives, and files for CMake and pkg-config.",
+    ),
+    "wisp-tools": (
+        r"bin/wisp|share/wisp/.*",
+        "science",
+        LIBRARY % "the program wisp",
+        "This package has the program that trains, converts, audits and recommends,\n with recipes and a small model.",
+    ),
 }
 INLINED = ("libhwy-dev", "libflatbuffers-dev", "libxxhash-dev", "libeigen3-dev")  # compiled into every product
 INLINED_IN_PROGRAM = ("nlohmann-json3-dev", "libcli11-dev")
@@ -50,12 +71,24 @@ def built(release):
         if cached(release.build, "CMAKE_SYSTEM_NAME"):
             raise Refused(f"--build {release.build} is for another processor; packages are made for this one alone")
         if cached(release.build, "CMAKE_PROJECT_VERSION") != release.version:
-            raise Refused(f"--build {release.build} is of version {cached(release.build, 'CMAKE_PROJECT_VERSION')}, "
-                          f"the release of {release.version}")
+            raise Refused(
+                f"--build {release.build} is of version {cached(release.build, 'CMAKE_PROJECT_VERSION')}, "
+                f"the release of {release.version}"
+            )
         return release.build
     build = release.tree / "build/release"  # as in a checkout: the compiler's cache sees the same paths
-    release.run("cmake", "-S", ".", "-B", build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_INSTALL_PREFIX=/usr",
-                "-DWISP_TESTS=OFF")
+    release.run(
+        "cmake",
+        "-S",
+        ".",
+        "-B",
+        build,
+        "-G",
+        "Ninja",
+        "-DCMAKE_BUILD_TYPE=Release",
+        "-DCMAKE_INSTALL_PREFIX=/usr",
+        "-DWISP_TESTS=OFF",
+    )
     release.run("cmake", "--build", build)
     return build
 
@@ -80,8 +113,10 @@ def divide(staged, lib):
 
 def copyright_text(release, package):
     """Ours, and the notices of what is compiled in, as Debian's packages of it have them."""
-    text = ("wisp is under the Apache License 2.0, which is in /usr/share/common-licenses/Apache-2.0.\n\n" +
-            (release.tree / "NOTICE.md").read_text())
+    text = (
+        "wisp is under the Apache License 2.0, which is in /usr/share/common-licenses/Apache-2.0.\n\n"
+        + (release.tree / "NOTICE.md").read_text()
+    )
     for name in INLINED + (INLINED_IN_PROGRAM if package == "wisp-tools" else ()):
         notice = Path("/usr/share/doc") / name / "copyright"
         if not notice.is_file():
@@ -92,8 +127,10 @@ def copyright_text(release, package):
 
 def changelog(release, package):
     date = formatdate(release.epoch)
-    return (f"wisp ({release.version}-1) stable; urgency=medium\n\n  * {package} of commit {release.commit}.\n"
-            f"  * What is new: changelog.gz.\n\n -- {MAINTAINER}  {date}\n")
+    return (
+        f"wisp ({release.version}-1) stable; urgency=medium\n\n  * {package} of commit {release.commit}.\n"
+        f"  * What is new: changelog.gz.\n\n -- {MAINTAINER}  {date}\n"
+    )
 
 
 def documents(release, package, folder):
@@ -121,11 +158,17 @@ def depends(release, folder, package):
 
 def control(release, package, folder, architecture, multiarch):
     _, section, first, text = PACKAGES[package]
-    fields = {"Package": package, "Source": "wisp", "Version": f"{release.version}-1", "Architecture": architecture,
-              "Maintainer": MAINTAINER}
+    fields = {
+        "Package": package,
+        "Source": "wisp",
+        "Version": f"{release.version}-1",
+        "Architecture": architecture,
+        "Maintainer": MAINTAINER,
+    }
     # As dpkg-gencontrol counts: a file in whole KiB, everything else one.
-    fields["Installed-Size"] = sum(-(-p.stat().st_size // 1024) if p.is_file() and not p.is_symlink() else 1
-                                   for p in folder.rglob("*"))
+    fields["Installed-Size"] = sum(
+        -(-p.stat().st_size // 1024) if p.is_file() and not p.is_symlink() else 1 for p in folder.rglob("*")
+    )
     fields["Depends"] = depends(release, folder, package)
     if package == "libwisp-dev":
         fields["Depends"] = ", ".join(f"{name} (= {release.version}-1)" for name in PACKAGES if name.endswith("0"))
@@ -137,8 +180,13 @@ def control(release, package, folder, architecture, multiarch):
 
 
 def metadata(release, package, folder, architecture, multiarch):
-    sums = "".join(release.run("md5sum", *sorted(str(f.relative_to(folder)) for f in folder.rglob("*")
-                                                 if f.is_file() and not f.is_symlink()), folder=folder))
+    sums = "".join(
+        release.run(
+            "md5sum",
+            *sorted(str(f.relative_to(folder)) for f in folder.rglob("*") if f.is_file() and not f.is_symlink()),
+            folder=folder,
+        )
+    )
     text = control(release, package, folder, architecture, multiarch)
     debian = folder / "DEBIAN"
     debian.mkdir()
@@ -166,7 +214,9 @@ def make(release):
         raise Refused(f"{build} has WISP_CUDA=ON, which no package has; packages need OFF")
     staged = release.work / "staged"
     release.run("cmake", "--install", build, "--prefix", staged)
-    architecture = subprocess.run(["dpkg", "--print-architecture"], capture_output=True, text=True, check=True).stdout.strip()
+    architecture = subprocess.run(
+        ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
+    ).stdout.strip()
     for package, files in divide(staged, lib).items():
         folder = release.work / "packages" / package
         for file in files:

@@ -1,4 +1,5 @@
 """What lies in an archive, and where two of them differ: tar, zip, ar, packed by gzip or xz, one within another too."""
+
 import gzip
 import io
 import lzma
@@ -9,7 +10,9 @@ import zipfile
 def _tar(data):
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
         for entry in archive:
-            about = f"kind {entry.type.decode()}, mode {entry.mode:o}, owner {entry.uid}:{entry.gid}, time {entry.mtime}"
+            about = (
+                f"kind {entry.type.decode()}, mode {entry.mode:o}, owner {entry.uid}:{entry.gid}, time {entry.mtime}"
+            )
             about += f", link to {entry.linkname}" if entry.linkname else ""
             file = archive.extractfile(entry) if entry.isreg() else None
             yield entry.name, about, file.read() if file else b""
@@ -25,8 +28,9 @@ def _ar(data):
     """As System V and GNU have it: names beyond 15 characters lie in a member of their own, '//'."""
     names, at = b"", 8
     while at + 60 <= len(data):
-        name, time, owner, group, mode, size = (data[at + a : at + b].strip() for a, b in
-                                                ((0, 16), (16, 28), (28, 34), (34, 40), (40, 48), (48, 58)))
+        name, time, owner, group, mode, size = (
+            data[at + a : at + b].strip() for a, b in ((0, 16), (16, 28), (28, 34), (34, 40), (40, 48), (48, 58))
+        )
         body = data[at + 60 : at + 60 + int(size)]
         at += 60 + int(size) + int(size) % 2
         if name == b"//":
@@ -92,5 +96,8 @@ def differences(name, a, b):
         yield f"{name}: only the second has {entry}"
     if not found and not by_name and len(in_a) == len(in_b):
         order = next((x[0] for x, y in zip(in_a, in_b) if x[0] != y[0]), None)
-        yield f"{name}: the members are equal, their order is not, from {order} on" if order else \
-            f"{name}: the members are equal, packed otherwise"
+        yield (
+            f"{name}: the members are equal, their order is not, from {order} on"
+            if order
+            else f"{name}: the members are equal, packed otherwise"
+        )

@@ -1,4 +1,5 @@
 """The parts of a release that are archives of files: each writes into release.files, or raises Skipped."""
+
 import os
 from pathlib import Path
 
@@ -45,13 +46,22 @@ def android(release):
     script = _script(release, "ports/android/aar", "the archive for Android")
     ndk, classes = os.environ.get("ANDROID_NDK_HOME", ""), os.environ.get("WISP_ANDROID_CLASSES", "")
     if not Path(ndk, "build/cmake/android.toolchain.cmake").is_file() or not classes:
-        raise Skipped(f"the archive for Android needs an NDK and compiled classes: ANDROID_NDK_HOME is '{ndk}', "
-                      f"WISP_ANDROID_CLASSES is '{classes}'; allowed are the folders of these")
+        raise Skipped(
+            f"the archive for Android needs an NDK and compiled classes: ANDROID_NDK_HOME is '{ndk}', "
+            f"WISP_ANDROID_CLASSES is '{classes}'; allowed are the folders of these"
+        )
     libraries = release.work / "android"
     release.bundle()
     release.run("tools/bundle/sources", "build/bundle/sources")
     release.run("ports/android/libraries", libraries)
-    release.run(script, release.files / f"wisp-{release.version}.aar", "--classes", Path(classes).absolute(), "--libraries", libraries)
+    release.run(
+        script,
+        release.files / f"wisp-{release.version}.aar",
+        "--classes",
+        Path(classes).absolute(),
+        "--libraries",
+        libraries,
+    )
 
 
 def apple(release):
@@ -64,5 +74,13 @@ def apple(release):
     write_tar(release.files / f"{name}.tar.gz", name, files, release.epoch)
 
 
-PARTS = {"source": source, "amalgamation": amalgamation, "deb": debian.make, "python": wheel.make,
-         "python-arm64": wheel.make_arm64, "wasm": wasm, "android": android, "apple": apple}
+PARTS = {
+    "source": source,
+    "amalgamation": amalgamation,
+    "deb": debian.make,
+    "python": wheel.make,
+    "python-arm64": wheel.make_arm64,
+    "wasm": wasm,
+    "android": android,
+    "apple": apple,
+}

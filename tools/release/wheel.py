@@ -1,4 +1,5 @@
 """Python's source distribution and wheels (docs/python.md)."""
+
 import os
 import re
 from pathlib import Path
@@ -12,7 +13,9 @@ FILES = ("CMakeLists.txt", "LICENSE", "NOTICE.md")
 
 def _replaced(text, old, new):
     if text.count(old) != 1:
-        raise Refused(f"ports/python/pyproject.toml has '{old}' {text.count(old)} times; tools/release/wheel.py looks for one")
+        raise Refused(
+            f"ports/python/pyproject.toml has '{old}' {text.count(old)} times; tools/release/wheel.py looks for one"
+        )
     return text.replace(old, new)
 
 
@@ -20,7 +23,9 @@ def project(tree):
     """ports/python/pyproject.toml for a folder in which everything lies below it."""
     text = (tree / "ports/python/pyproject.toml").read_text()
     text = _replaced(text, 'input = "../../CMakeLists.txt"', 'input = "CMakeLists.txt"')
-    text = _replaced(text, 'wheel.packages = ["wisp"]', 'wheel.packages = ["ports/python/wisp"]\ncmake.source-dir = "ports/python"')
+    text = _replaced(
+        text, 'wheel.packages = ["wisp"]', 'wheel.packages = ["ports/python/wisp"]\ncmake.source-dir = "ports/python"'
+    )
     return _replaced(text, 'testpaths = ["tests"]', 'testpaths = ["ports/python/tests"]')
 
 
@@ -28,9 +33,15 @@ def information(release, text):
     """PKG-INFO: what an index or pip asks of a source distribution before it builds anything."""
     value = {key: re.search(rf'^{key} = "(.*)"', text, re.M)[1] for key in ("name", "description", "requires-python")}
     needs = re.search(r"^dependencies = \[(.*)\]", text, re.M)[1].replace('"', "").split(", ")
-    lines = ["Metadata-Version: 2.1", f"Name: {value['name']}", f"Version: {release.version}", f"Summary: {value['description']}",
-             "License: Apache-2.0", f"Requires-Python: {value['requires-python']}",
-             *(f"Requires-Dist: {need}" for need in needs)]
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {value['name']}",
+        f"Version: {release.version}",
+        f"Summary: {value['description']}",
+        "License: Apache-2.0",
+        f"Requires-Python: {value['requires-python']}",
+        *(f"Requires-Dist: {need}" for need in needs),
+    ]
     return "\n".join(lines).encode() + b"\n"
 
 
@@ -44,12 +55,21 @@ def _environment():
 def make_arm64(release):
     """The wheel for 64-bit Arm Linux, cross-built."""
     environment = _environment()
-    release.needs("Python's wheel for 64-bit Arm", "g++-aarch64-linux-gnu qemu-user", "aarch64-linux-gnu-g++", "qemu-aarch64")
+    release.needs(
+        "Python's wheel for 64-bit Arm", "g++-aarch64-linux-gnu qemu-user", "aarch64-linux-gnu-g++", "qemu-aarch64"
+    )
     libraries = Path(os.environ.get("WISP_ARM64_LIBRARIES") or ROOT / "build/arm64-libraries").absolute()
     if not (libraries / "usr/bin/python3.11").is_file():
-        raise Skipped(f"Python's wheel for 64-bit Arm needs Debian's packages at {libraries} (tools/dev python --arm64 fetches them)")
-    release.run("ports/python/arm64", release.files, release.work / "python-arm64", WISP_PYTHON=str(environment),
-                WISP_ARM64_LIBRARIES=str(libraries))
+        raise Skipped(
+            f"Python's wheel for 64-bit Arm needs Debian's packages at {libraries} (tools/dev python --arm64 fetches them)"
+        )
+    release.run(
+        "ports/python/arm64",
+        release.files,
+        release.work / "python-arm64",
+        WISP_PYTHON=str(environment),
+        WISP_ARM64_LIBRARIES=str(libraries),
+    )
 
 
 def make(release):
@@ -67,6 +87,20 @@ def make(release):
     unpacked = release.work / "sdist"
     unpacked.mkdir()
     release.run("tar", "-xzf", sources, "-C", unpacked)
-    release.run(python, "-m", "pip", "wheel", "-q", "--no-index", "--no-deps", "--no-build-isolation", "--config-settings",
-                f"build-dir={unpacked / name / 'build/release'}", "-w", release.files, unpacked / name, folder=unpacked,
-                CCACHE_BASEDIR=str(unpacked / name))
+    release.run(
+        python,
+        "-m",
+        "pip",
+        "wheel",
+        "-q",
+        "--no-index",
+        "--no-deps",
+        "--no-build-isolation",
+        "--config-settings",
+        f"build-dir={unpacked / name / 'build/release'}",
+        "-w",
+        release.files,
+        unpacked / name,
+        folder=unpacked,
+        CCACHE_BASEDIR=str(unpacked / name),
+    )

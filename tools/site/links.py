@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Holds a built site to its links: every page, file and place within a page exists, and nothing is loaded from elsewhere.
 
-    links.py SITE     prints what is wrong; exits 1 if something is
+links.py SITE     prints what is wrong; exits 1 if something is
 """
 
 import re
@@ -10,7 +10,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADS = {"script": "src", "img": "src", "source": "src", "iframe": "src", "embed": "src", "object": "data", "link": "href"}
+LOADS = {
+    "script": "src",
+    "img": "src",
+    "source": "src",
+    "iframe": "src",
+    "embed": "src",
+    "object": "data",
+    "link": "href",
+}
 NO_LOADS = {"canonical", "prev", "next"}  # of <link rel>
 IN_STYLES = re.compile(r"(?:url\(\s*[\"']?|@import\s+[\"'])((?:https?:)?//[^\"')]+)")
 
@@ -67,7 +75,9 @@ def main():
     pages = {path: Page(path) for path in sorted(site.rglob("*.html"))}
     faults = [f"{path.relative_to(site)} {fault}" for path in pages for fault in faults_of(site, path, pages)]
     for path in sorted(site.rglob("*.css")):
-        faults += [f"{path.relative_to(site)} loads {url}" for url in IN_STYLES.findall(path.read_text(encoding="utf-8"))]
+        faults += [
+            f"{path.relative_to(site)} loads {url}" for url in IN_STYLES.findall(path.read_text(encoding="utf-8"))
+        ]
     print(*faults, sep="\n", end="\n" if faults else "")
     if faults:
         sys.exit(f"{len(faults)} faults")

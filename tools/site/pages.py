@@ -16,10 +16,23 @@ from pathlib import Path
 
 LINK = re.compile(r"(?<!!)\[([^\]]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
-LANGUAGES = {".py": "python", ".js": "js", ".cmake": "cmake", ".sh": "sh", ".h": "c", ".hpp": "cpp", ".cc": "cpp", ".c": "c"}
-REFERENCE = (("wisp.h", "reference/wisp.h.md"), ("wisp_embed.h", "reference/wisp_embed.h.md"),
-             ("wisp_life.h", "reference/wisp_life.h.md"), ("wisp_text.h", "reference/wisp_text.h.md"),
-             ("wisp.hpp", "reference/wisp.hpp.md"))
+LANGUAGES = {
+    ".py": "python",
+    ".js": "js",
+    ".cmake": "cmake",
+    ".sh": "sh",
+    ".h": "c",
+    ".hpp": "cpp",
+    ".cc": "cpp",
+    ".c": "c",
+}
+REFERENCE = (
+    ("wisp.h", "reference/wisp.h.md"),
+    ("wisp_embed.h", "reference/wisp_embed.h.md"),
+    ("wisp_life.h", "reference/wisp_life.h.md"),
+    ("wisp_text.h", "reference/wisp_text.h.md"),
+    ("wisp.hpp", "reference/wisp.hpp.md"),
+)
 
 
 def fail(sentence):
@@ -29,8 +42,11 @@ def fail(sentence):
 class Pages:
     def __init__(self, root, out):
         self.root, self.out = root, out
-        self.files = set(subprocess.run(["git", "ls-files"], cwd=root, check=True, capture_output=True, text=True)
-                         .stdout.splitlines())
+        self.files = set(
+            subprocess.run(
+                ["git", "ls-files"], cwd=root, check=True, capture_output=True, text=True
+            ).stdout.splitlines()
+        )
         self.documents = sorted(name for name in self.files if name.endswith(".md"))
         self.sources = set()
 

@@ -26,8 +26,11 @@ def escaped(text):
 class Reference:
     def __init__(self, folder, root):
         self.root = root
-        self.compounds = [ElementTree.parse(path).getroot()[0] for path in sorted(folder.glob("*.xml"))
-                          if path.stem not in ("index", "Doxyfile") and not path.stem.startswith("dir_")]
+        self.compounds = [
+            ElementTree.parse(path).getroot()[0]
+            for path in sorted(folder.glob("*.xml"))
+            if path.stem not in ("index", "Doxyfile") and not path.stem.startswith("dir_")
+        ]
         self.entries = {Path(header).name: [] for header in HEADERS}
         self.places = {}  # of a name: its page and place
         for compound in self.compounds:
@@ -58,18 +61,21 @@ class Reference:
 
     def linked(self, text, page, own=None):
         """Plain words as Markdown, with names that the reference has as links."""
+
         def word(match):
             found = self.places.get(match[0])
             if not found or match[0] == own or not match[0].lower().startswith("wisp_"):
                 return escaped(match[0])
             return f"[`{match[0]}`]({'' if found[0] == page else found[0] + '.md'}#{found[1]})"
+
         def file(match):
             if match[0] in self.entries:
                 return match[0] if match[0] == page else f"[{escaped(match[0])}]({match[0]}.md)"
             return f"[{match[0]}](../{match[0]})"
+
         out, end = "", 0
         for match in re.finditer(r"(?P<file>\bwisp\w*\.hp?p?\b|\bdocs/[\w-]+\.md\b)|(?P<word>\w+)", text):
-            out += escaped(text[end:match.start()]) + (file(match) if match["file"] else word(match))
+            out += escaped(text[end : match.start()]) + (file(match) if match["file"] else word(match))
             end = match.end()
         return out + escaped(text[end:])
 
@@ -96,13 +102,22 @@ class Reference:
             for space in node.iter("sp"):
                 space.text = " "
             lines = ["".join(line.itertext()) for line in node] if len(node) else lines
-            return "\n\n```" + ("cpp" if page == SHARED else "c") + "\n" + textwrap.dedent("\n".join(lines)).strip("\n") + "\n```\n\n"
+            return (
+                "\n\n```"
+                + ("cpp" if page == SHARED else "c")
+                + "\n"
+                + textwrap.dedent("\n".join(lines)).strip("\n")
+                + "\n```\n\n"
+            )
         return self.inline(node, page, own).strip()
 
     def said(self, node, page, own=None):
         """What is said of a node, as paragraphs."""
-        paragraphs = [self.inline(para, page, own).strip() for part in ("briefdescription", "detaileddescription")
-                      for para in (node.find(part) if node.find(part) is not None else ())]
+        paragraphs = [
+            self.inline(para, page, own).strip()
+            for part in ("briefdescription", "detaileddescription")
+            for para in (node.find(part) if node.find(part) is not None else ())
+        ]
         return "\n\n".join(filter(None, paragraphs))
 
     def sentence(self, node, page, own=None):
@@ -116,7 +131,7 @@ class Reference:
         """A function, type or macro as the header writes it, without its body and without the comment behind it."""
         source = (self.root / header).read_text(encoding="utf-8").splitlines()
         text = ""
-        for part in source[line - 1:]:
+        for part in source[line - 1 :]:
             text += re.sub(r"\s+(?:/\*.*\*/|// .*)$", "", part) + "\n"
             if part.startswith("#"):
                 return re.match(r"#define \w+(?:\([^)]*\))?", part)[0]
@@ -140,7 +155,9 @@ class Reference:
         for member in compound.iter("memberdef"):
             if member.get("kind") == "function" and member.get("prot") == "public":
                 line = int(member.find("location").get("line"))
-                out += f"\n```cpp\n{self.declaration(header, line)}\n```\n\n{self.sentence(member, Path(header).name)}\n"
+                out += (
+                    f"\n```cpp\n{self.declaration(header, line)}\n```\n\n{self.sentence(member, Path(header).name)}\n"
+                )
         return out
 
     def values(self, enum, page):
@@ -165,9 +182,11 @@ class Reference:
 
     def page(self, header):
         name = Path(header).name
-        sections = [(number, match[1]) for number, line in
-                    enumerate((self.root / header).read_text(encoding="utf-8").splitlines(), 1)
-                    if (match := SECTION.match(line))]
+        sections = [
+            (number, match[1])
+            for number, line in enumerate((self.root / header).read_text(encoding="utf-8").splitlines(), 1)
+            if (match := SECTION.match(line))
+        ]
         about = next(c for c in self.compounds if c.get("kind") == "file" and c.findtext("compoundname") == name)
         out = f"# {name}\n\n{self.said(about, name)}\n\n## In all parts\n" if self.entries[name] else ""
         if sections and not any(line < sections[0][0] for line, _, _ in self.entries[name]):

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The blocks of code in documents.
 
-    snippets.py DOCUMENT LANGUAGE [HEADING]     prints the one block of that language, below that heading if one is given
+snippets.py DOCUMENT LANGUAGE [HEADING]     prints the one block of that language, below that heading if one is given
 """
 
 import re
@@ -41,7 +41,7 @@ def blocks(text):
         line = lines[i]
         if line.startswith("```"):
             end = fenced(lines, i)
-            found.append(Block(i + 2, line[3:].strip(), heading, "\n".join(lines[i + 1:end]) + "\n"))
+            found.append(Block(i + 2, line[3:].strip(), heading, "\n".join(lines[i + 1 : end]) + "\n"))
             i = end
         elif match := HEADING.match(line):
             heading, in_item = match[1], False
@@ -58,8 +58,11 @@ def blocks(text):
 
 
 def block(path, language, heading=None):
-    matching = [b for b in blocks(Path(path).read_text(encoding="utf-8"))
-                if b.language == language and heading in (None, b.heading)]
+    matching = [
+        b
+        for b in blocks(Path(path).read_text(encoding="utf-8"))
+        if b.language == language and heading in (None, b.heading)
+    ]
     if len(matching) != 1:
         below = f" below '{heading}'" if heading else ""
         sys.exit(f"snippets.py: {path} has {len(matching)} blocks of {language or 'commands'}{below}; one is needed")

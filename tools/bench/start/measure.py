@@ -7,6 +7,7 @@ Warm: everything is in the page cache. Cold: the library and all that it needs b
 out of copies that nobody else has open. Medians, quartiles and the least, in microseconds. Instructions are valgrind's,
 from the loader's first on, less those of the program without the library.
 """
+
 import argparse
 import os
 import re
@@ -25,8 +26,17 @@ OF_THE_SYSTEM = r"(ld-linux|libc\.so|linux-vdso)"  # mapped by every process: ne
 
 def build(folder, out):
     """Programs: one without the library, one linked with each."""
-    common = ["cc", "-std=c99", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", f"-I{folder / 'include'}",
-              str(Path(__file__).with_name("start.c"))]
+    common = [
+        "cc",
+        "-std=c99",
+        "-D_GNU_SOURCE",
+        "-O2",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{folder / 'include'}",
+        str(Path(__file__).with_name("start.c")),
+    ]
     subprocess.run([*common, "-o", out / "without", "-ldl"], check=True)
     for library in LIBRARIES:
         subprocess.run([*common, "-DLINKED", "-o", out / library, f"-L{folder}", f"-l{library}", "-ldl"], check=True)
@@ -49,9 +59,13 @@ def forget(folder):
         os.fsync(descriptor)
         os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         os.close(descriptor)
-    held = subprocess.run(["fincore", "-nbo", "RES", *folder.iterdir()], capture_output=True, text=True, check=True).stdout.split()
+    held = subprocess.run(
+        ["fincore", "-nbo", "RES", *folder.iterdir()], capture_output=True, text=True, check=True
+    ).stdout.split()
     if any(int(n) for n in held):
-        sys.exit(f"measure.py: {sum(map(int, held))} bytes of {folder} stay in the page cache: nothing cold is measured here")
+        sys.exit(
+            f"measure.py: {sum(map(int, held))} bytes of {folder} stay in the page cache: nothing cold is measured here"
+        )
 
 
 def environment(folder):
@@ -72,13 +86,20 @@ def started(program, folder):
 
 
 def loaded(program, library, model, folder):
-    done = subprocess.run([program, library, model], env=environment(folder), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [program, library, model], env=environment(folder), capture_output=True, text=True, check=True
+    )
     return [int(n) / 1000 for n in done.stdout.split()]
 
 
 def instructions(command, folder):
-    done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command], env=environment(folder),
-                          capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *command],
+        env=environment(folder),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return int(re.search(r"Collected : (\d+)", done.stderr)[1])
 
 
@@ -123,7 +144,9 @@ def main():
         build(options.build.resolve(), out)
         print("microseconds: median (quartiles, least)")
         for name in LIBRARIES:
-            measure(name, out, copied(str(options.build.resolve() / f"lib{name}.so"), out / f"{name}-libraries"), options)
+            measure(
+                name, out, copied(str(options.build.resolve() / f"lib{name}.so"), out / f"{name}-libraries"), options
+            )
 
 
 main()
