@@ -197,6 +197,9 @@ expect 2 "wisp log prune needs --before, or --newest-per-user" "$wisp" log prune
 expect 2 "--session-gap: the session gap is 0 seconds" "$wisp" log prune log.db --before 5 --unit session
 expect 0 "" "$wisp" log prune log.db --before 1971-01-01 --unit user
 grep -q "^nothing matched: every event of log.db is to be kept" out || fail "a pruning of nothing says $(cat out)"
+# A log of seconds that is taken for one of milliseconds would lose everything.
+expect 2 "no day between 1990 and 2223 with 1000 to the second" \
+  "$wisp" log prune log.db --before 1971-01-01 --unit user --times-per-second 1000
 expect 0 "" "$wisp" log prune log.db --newest-per-user 5 --unit user --json
 expect 0 "" "$wisp" log count log.db --json
 json 'j["events"] == 5 * 299'

@@ -33,11 +33,12 @@ cp out texts.json
 expect 0 "" "$wisp" embed e.wisp --ids 2,7,8,3 --json
 cmp -s out texts.json || fail "a text and its ids have other embeddings"
 expect 2 "exactly one of --text, --input and --ids is needed" "$wisp" embed e.wisp
-printf 'Word7 word8\nword9 word9 word9\n' >lines.txt
+printf 'Word7 word8\n\nword9 word9 word9\n' >lines.txt
 printf 'good\n\377\n' >bad-line.txt
-expect 3 "bad-line.txt, text 2: .*byte 0 of the text (value 255) is not UTF-8" "$wisp" embed e.wisp --input bad-line.txt
+expect 3 "bad-line.txt, line 2: .*byte 0 of the text (value 255) is not UTF-8" "$wisp" embed e.wisp --input bad-line.txt
 expect 0 "" "$wisp" embed e.wisp --input lines.txt --json
 json 'j["embeddings"][0] == __import__("json").load(open("texts.json"))["embeddings"][0] and len(j["embeddings"]) == 2'
+json 'j["lines"] == [1, 3]'
 expect 0 "" "$wisp" embed e.wisp --text "Word7 word8 word9 word9" --max-length 4 --json
 cmp -s out texts.json || fail "a text that is cut is not the one that is left of it"
 expect 2 "--max-length is 2, allowed are 3 to 20" "$wisp" embed e.wisp --text a --max-length 2
@@ -71,6 +72,10 @@ for model in ("e.wisp", "c.wisp"):
 assert len(tables[0]) == 3 and tables[0] == tables[1], tables
 PY
 done
+expect 3 "bad-line.txt, line 2: .*byte 0 of the text (value 255) is not UTF-8" \
+  "$wisp" classify predict --model c.wisp --input bad-line.txt
+expect 0 "" "$wisp" classify predict --model c.wisp --input lines.txt --json
+json '[r["line"] for r in j] == [1, 3]'
 expect 0 "" "$wisp" classify predict --model c.wisp --text "word5 word31 word6" --json
 json 'j[0]["class"] == "good" and j[0]["probability"] > 0.5'
 cp out uncut.json

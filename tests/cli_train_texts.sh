@@ -51,6 +51,15 @@ json 'j["text"][:1] == " " and len(j["text"]) == 15 and j["ended"] == "end"'
 expect 0 "" "$wisp" inspect m.wisp --json
 json '"one record: one line of text" in j["provenance"][-1]["description"] and j["tokenizer"]["tokens"] == 257'
 
+# A warm-up that is the whole run is warned of, a shorter one is not.
+grep -q "warm-up" err && fail "a run without a warm-up is warned of one"
+sed 's/"kind": "adam",/"kind": "adam", "warmup_steps": 5,/' r.json >warm.json
+expect 0 "warning: the run has 5 steps and a warm-up of 5: the learning rate rises to its end, towards 0.01" \
+  "$wisp" train --recipe warm.json --texts train.txt --out warm.wisp --num-records-public 300 --epochs 0.5 --method phantom \
+  --ledger warm.db --noise-multiplier 1 --delta 0.001
+expect 0 "" "$wisp" train --recipe warm.json --texts train.txt --out warm.wisp --epochs 1
+grep -q "warm-up" err && fail "a warm-up of a part of the run is warned of"
+
 # Fine-tuned by every method, with no recipe; without a method it is not known what is to be done.
 tune=("$wisp" train --model m.wisp --texts train.txt --other-data --threads 1)
 for method in phantom rgp; do

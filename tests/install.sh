@@ -23,6 +23,9 @@ if [ "$program" = ON ]; then
   diff -r "$root/models/recipes" prefix/share/wisp/recipes >out || fail "the recipes differ: $(head -c 300 out)"
   cmp -s "$root/models/cafe.wisp" prefix/share/wisp/models/cafe.wisp ||
     fail "share/wisp/models/cafe.wisp is not the shipped model"
+  for unit in wisp-night.service wisp-night.timer; do
+    cmp -s "$root/ports/linux-arm64/$unit" "prefix/share/wisp/systemd/$unit" || fail "share/wisp/systemd/$unit is not the unit of the port"
+  done
 fi
 if [ "$training" != ON ]; then
   find prefix -type f | grep -E '/libwisp\.|/wisp\.pc|wisp-training|example' &&

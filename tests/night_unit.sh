@@ -6,7 +6,8 @@ source "$(dirname "$0")/shell.sh"
 unit=$root/ports/linux-arm64/wisp-night.service timer=$root/ports/linux-arm64/wisp-night.timer page=$root/docs/raspberry-pi.md
 said() { sed -n "s/^$1=//p" "$unit"; }
 read -ra command <<<"$(said ExecStart)"
-[ "${command[0]}" = /usr/local/bin/wisp ] || fail "ExecStart begins with ${command[0]}"
+# systemd looks for it in /usr/local/bin and /usr/bin, where it may be installed.
+[ "${command[0]}" = wisp ] || fail "ExecStart begins with ${command[0]}"
 [ "$(said ConditionPathExists)" = "$(said WorkingDirectory)/log.ledger" ] || fail "the condition names another ledger"
 [ "/var/lib/$(said StateDirectory)" = "$(said WorkingDirectory)" ] || fail "the unit works in another folder than its own"
 

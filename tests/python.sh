@@ -30,8 +30,9 @@ for file in LICENSE NOTICE.md; do
   find installed -path "*dist-info*" -name "$file" | grep -q . || fail "the wheel lacks $file"
 done
 
-# The extension: what it shows and needs, how it is protected, its size.
-python3 "$root/tests/elf/hold.py" installed/wisp/_core.*.so || fail "the extension is not as tests/elf.json says"
+# The extension and the program: what they show and need, how they are protected, their size.
+python3 "$root/tests/elf/hold.py" installed/wisp/_core.*.so installed/wisp/bin/wisp ||
+  fail "the extension and the program are not as tests/elf.json says"
 
 # Types, and the tests; from elsewhere, so that they find what is installed.
 export PYTHONPATH=$work/installed WISP_BUILD=$build PYTHONDONTWRITEBYTECODE=1

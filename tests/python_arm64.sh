@@ -31,10 +31,11 @@ wheel=$(echo wheels/*)
 python3 -m zipfile -e "$wheel" installed || { fail "$wheel is no zip"; finish; }
 grep -qx "Tag: cp311-cp311-linux_aarch64" installed/*.dist-info/WHEEL || fail "the wheel's tag is $(grep Tag installed/*.dist-info/WHEEL)"
 extension=installed/wisp/_core.cpython-311-aarch64-linux-gnu.so
-for file in "$extension" installed/wisp/{__init__.py,py.typed,_core.pyi} installed/*.dist-info/licenses/{LICENSE,NOTICE.md}; do
+program=installed/wisp/bin/wisp
+for file in "$extension" "$program" installed/wisp/{__init__.py,py.typed,_core.pyi} installed/*.dist-info/licenses/{LICENSE,NOTICE.md}; do
   [ -f "$file" ] || fail "the wheel lacks $file"
 done
-python3 "$root/tests/elf/hold.py" "$extension" || fail "the extension is not as tests/elf.json says"
+python3 "$root/tests/elf/hold.py" "$extension" "$program" || fail "the extension and the program are not as tests/elf.json says"
 export PYTHONPATH=$work/installed
 "$WISP_PYTHON/bin/python" -m mypy --strict --cache-dir=mypy -p wisp >out 2>&1 || fail "mypy --strict: $(head -n 20 out)"
 

@@ -73,6 +73,10 @@ if(TARGET wisp_tool)
   install(TARGETS wisp_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT wisp_program)
   install(DIRECTORY models/recipes DESTINATION ${wisp_data} COMPONENT wisp_program FILES_MATCHING PATTERN "*.json")
   install(FILES models/cafe.wisp DESTINATION ${wisp_data}/models COMPONENT wisp_program)
+  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
+    install(FILES ports/linux-arm64/wisp-night.service ports/linux-arm64/wisp-night.timer
+      DESTINATION ${wisp_data}/systemd COMPONENT wisp_program)
+  endif()
   install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT wisp_program)
 endif()
 # The module lies with the libraries, where libwisp.so is beside it; the program is told the way. It is built when it is

@@ -74,6 +74,8 @@ def resumed_runs():
         ("histogram-of-another-noise", "CheckHistogram",
          "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
          INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
+        ("what-was-spent-is-stated-once", "Show", "trainer_->num_charged() != shown_charged_ || ", "",
+         "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
     ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
         ("nobody-chose-of-version-1", "ReadSubjectOfVersion1", "*unit != PrivacyUnit::kUser && ", "", "golden.sh"),
         ("limits-of-one-second-come-last", "WasBefore",

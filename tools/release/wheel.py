@@ -6,8 +6,18 @@ from pathlib import Path
 
 from context import ROOT, Refused, Skipped, folder_files, write_tar
 
-# What the extension is built from. The rest of the repository is in the source archive.
-FOLDERS = ("kernels", "runtime", "schema", "ports/c", "ports/cpp", "ports/cmake", "ports/python")
+# What the extension and the program are built from. The rest of the repository is in the source archive.
+FOLDERS = (
+    "kernels",
+    "runtime",
+    "schema",
+    "ports/c",
+    "ports/cpp",
+    "ports/cmake",
+    "ports/python",
+    "tools/exchange",
+    "tools/wisp",
+)
 FILES = ("CMakeLists.txt", "LICENSE", "NOTICE.md")
 
 

@@ -78,7 +78,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
 
 Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Opened opened, OpenClassifier(a.model, a.adapter));
-  WISP_ASSIGN_OR_RETURN(const std::vector<std::string> texts, TextsGiven(a.texts, a.input));
+  WISP_ASSIGN_OR_RETURN(const GivenTexts given, TextsGiven(a.texts, a.input));
   const Architecture& architecture = opened.file.architecture();
   WISP_ASSIGN_OR_RETURN(const uint32_t max_length, opened.tokens.MostOf(a.max_length, architecture));
   const std::vector<std::string>& class_names = opened.file.classifier().class_names;
@@ -92,9 +92,11 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
   std::vector<float> z(architecture.head.num_classes);
   Json list = Json::array();
   std::vector<int32_t> tokens;
-  for (const std::string& text : texts) {
+  for (size_t i = 0; i < given.texts.size(); ++i) {
+    const std::string& text = given.texts[i];
     tokens.clear();
-    WISP_RETURN_IF_ERROR(opened.tokens.Append(text, max_length, tokens).status());
+    const Status read = opened.tokens.Append(text, max_length, tokens).status();
+    if (!read.ok()) return Status(read.code(), given.Where(a.input, i) + read.message());
     WISP_RETURN_IF_ERROR(session->Logits(tokens, z));
     const auto best = std::max_element(z.begin(), z.end());
     double sum = 0;
@@ -102,7 +104,9 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     const auto k = static_cast<size_t>(best - z.begin());
     const std::string name = class_names.empty() ? std::to_string(k) : class_names[k];
     if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());
-    list.push_back({{"text", text}, {"class", name}, {"probability", 1 / sum}});
+    Json result = {{"text", text}, {"class", name}, {"probability", 1 / sum}};
+    if (!given.lines.empty()) result["line"] = given.lines[i];
+    list.push_back(std::move(result));
   }
   if (format == OutputFormat::kJson)
     std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());

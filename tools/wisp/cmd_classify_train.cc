@@ -143,6 +143,7 @@ class ClassifyTrainCommand {
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);
     job.planned_runs = a_.planned_runs.value_or(1);
+    SayIfAllWarmup(job);
     Progress progress("classify train");
     const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
     SavesShown saves("every " + std::to_string(a_.checkpoint_every.value_or(
@@ -409,7 +410,7 @@ class ClassifyTrainCommand {
   void WarnOfOneClass(uint32_t named) const {
     std::fprintf(
         stderr,
-        "warning: the head names '%s' even at the mean of every other class, as these were released: the class "
+        "wisp: warning: the head names '%s' even at the mean of every other class, as these were released: the class "
         "prior decides, not what texts say. A recipe's effective_dimensions, here %s, is how many directions "
         "of the %u the vectors of texts vary in; pre-trained encoders need some tens or more\n",
         OneLine(recipe_.classes[named]).c_str(), privacy::ShortText(recipe_.options.dp_fp.effective_dimensions).c_str(),

@@ -14,7 +14,10 @@
 namespace wisp::tools {
 namespace {
 
-using Texts = std::vector<std::vector<int32_t>>;
+struct Texts {
+  std::vector<std::vector<int32_t>> tokens;
+  std::vector<uint64_t> lines;  // as GivenTexts has them
+};
 
 Result<std::vector<int32_t>> TokensOf(const std::string& ids) {
   std::vector<int32_t> tokens;
@@ -37,29 +40,29 @@ Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
     return InvalidArgument("exactly one of --text, --input and --ids is needed");
   Texts texts;
   if (a.ids.empty()) {
-    WISP_ASSIGN_OR_RETURN(const std::vector<std::string> given, TextsGiven(a.texts, a.input));
+    WISP_ASSIGN_OR_RETURN(const GivenTexts given, TextsGiven(a.texts, a.input));
     WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(model));
     WISP_ASSIGN_OR_RETURN(const uint32_t max_length, tokens.MostOf(a.max_length, model.architecture()));
-    for (const std::string& text : given) {
-      const Status read = tokens.Append(text, max_length, texts.emplace_back()).status();
-      if (!read.ok()) {
-        const std::string of_file = a.input.empty() ? "" : a.input + ", ";
-        return Status(read.code(), of_file + "text " + std::to_string(texts.size()) + ": " + read.message());
-      }
+    for (size_t i = 0; i < given.texts.size(); ++i) {
+      const Status read = tokens.Append(given.texts[i], max_length, texts.tokens.emplace_back()).status();
+      if (!read.ok()) return Status(read.code(), given.Where(a.input, i) + read.message());
     }
-    if (texts.empty()) return InvalidArgument(a.input, ": it has no text, a line for each is needed");
+    texts.lines = given.lines;
+    if (texts.tokens.empty()) return InvalidArgument(a.input, ": it has no text, a line for each is needed");
   }
   for (const std::string& ids : a.ids) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, TokensOf(ids));
-    texts.push_back(std::move(tokens));
+    texts.tokens.push_back(std::move(tokens));
   }
   return texts;
 }
 
-void Print(const EmbedArguments& a, const std::vector<std::vector<float>>& embeddings, OutputFormat format) {
+using Embeddings = std::vector<std::vector<float>>;
+
+void Print(const EmbedArguments& a, const Texts& texts, const Embeddings& embeddings, OutputFormat format) {
   if (format == OutputFormat::kJson) {
-    const nlohmann::ordered_json result = {
-        {"model", a.model}, {"width", embeddings[0].size()}, {"embeddings", embeddings}};
+    nlohmann::ordered_json result = {{"model", a.model}, {"width", embeddings[0].size()}, {"embeddings", embeddings}};
+    if (!texts.lines.empty()) result["lines"] = texts.lines;
     std::printf("%s\n", result.dump().c_str());
     return;
   }
@@ -80,12 +83,12 @@ Status Embed(const EmbedArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto session,
                         ClassifierSession::Create(model.architecture(), model.tensors(),
                                                   {.device = device.device, .num_threads = threads, .name = a.model}));
-  std::vector<std::vector<float>> embeddings;
-  for (const std::vector<int32_t>& tokens : texts) {
+  Embeddings embeddings;
+  for (const std::vector<int32_t>& tokens : texts.tokens) {
     embeddings.emplace_back(model.architecture().width);
     WISP_RETURN_IF_ERROR(session->Represent(tokens, embeddings.back()));
   }
-  Print(a, embeddings, format);
+  Print(a, texts, embeddings, format);
   return OkStatus();
 }
 

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
+#include "runtime/privacy/json.h"
+#include "runtime/train/run/records.h"
 
 namespace wisp::tools {
 
@@ -113,6 +115,20 @@ void SayTextsLeftOut(uint64_t number, const std::string& first) {
 std::string LossInWords(const JobProgress& p) {
   if (p.batch == 0) return "an empty batch";
   return p.mean_loss == 0 ? "" : "loss " + Fixed(p.mean_loss, 3);
+}
+
+void SayIfAllWarmup(const TrainingJob& job) {
+  const TrainingOptions& o = job.training;
+  const double records = o.num_records_public > 0 ? o.num_records_public : static_cast<double>(job.records.size());
+  const Result<uint64_t> of_epochs = StepsOfEpochs(job.epochs, records, o.expected_batch);
+  const uint64_t steps = o.num_steps > 0 || !of_epochs.ok() ? o.num_steps : *of_epochs;
+  if (o.method == Method::kDpFp || steps == 0 || o.optimizer.warmup_steps < steps) return;
+  std::fprintf(
+      stderr,
+      "wisp: warning: the run has %s and a warm-up of %llu: the learning rate rises to its end, towards %s; take "
+      "fewer warmup_steps, or more epochs\n",
+      Counted(steps, "step").c_str(), static_cast<unsigned long long>(o.optimizer.warmup_steps),
+      privacy::ShortText(o.optimizer.learning_rate).c_str());
 }
 
 void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {

@@ -27,14 +27,22 @@ Result<TextTokens> TextTokens::Of(const ModelFile& file) {
   return TextTokens(std::move(vocabulary), LettersOf(words));
 }
 
-Result<std::vector<std::string>> TextsGiven(const std::vector<std::string>& given, const std::string& input) {
-  if (given.empty() == input.empty()) return InvalidArgument("either --text or --input is needed");
-  if (!given.empty()) return given;
+std::string GivenTexts::Where(const std::string& input, size_t i) const {
+  if (!lines.empty()) return input + ", line " + std::to_string(lines[i]) + ": ";
+  return texts.size() > 1 ? "text " + std::to_string(i + 1) + ": " : "";
+}
+
+Result<GivenTexts> TextsGiven(const std::vector<std::string>& texts, const std::string& input) {
+  if (texts.empty() == input.empty()) return InvalidArgument("either --text or --input is needed");
+  if (!texts.empty()) return GivenTexts{.texts = texts};
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(input));
-  std::vector<std::string> texts;
+  GivenTexts given;
   data::Lines lines({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
-  while (lines.Next()) texts.emplace_back(lines.line());
-  return texts;
+  while (lines.Next()) {
+    given.texts.emplace_back(lines.line());
+    given.lines.push_back(lines.number());
+  }
+  return given;
 }
 
 Result<uint32_t> TextTokens::MostOf(const std::optional<uint32_t>& max_length, const Architecture& architecture) const {

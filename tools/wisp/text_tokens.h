@@ -19,8 +19,15 @@ namespace wisp::tools {
 data::LetterCase LettersOf(Tokenizer tokenizer);
 Tokenizer TokenizerOf(data::LetterCase letters);
 
-// Those of --text, or each line of the file of --input. kInvalidArgument: both are given, or neither.
-Result<std::vector<std::string>> TextsGiven(const std::vector<std::string>& texts, const std::string& input);
+// Those of --text, or each line of the file of --input that is not blank.
+struct GivenTexts {
+  std::vector<std::string> texts;
+  std::vector<uint64_t> lines;  // of --input: the number of each text's line, from 1; else empty
+  // "in.txt, line 3: " of what is said of text `i`; "text 2: " of one of several that were given, else nothing.
+  std::string Where(const std::string& input, size_t i) const;
+};
+// kInvalidArgument: both are given, or neither.
+Result<GivenTexts> TextsGiven(const std::vector<std::string>& texts, const std::string& input);
 
 class TextTokens {
  public:

@@ -426,6 +426,7 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   job.goal = recipe_.goal;
   job.checkpoint_path = a_.checkpoint;
   job.checkpoint_every = a_.checkpoint_every.value_or(0);
+  SayIfAllWarmup(job);
   if (!is_private()) return job;
   job.planned_runs = a_.planned_runs.value_or(1);
   SayIfOneRecord(recipe_.training.num_records_public, recipe_.unit);

@@ -1,6 +1,24 @@
 #include "runtime/privacy/ledger/ledger_anchored.h"
 
+#include <utility>
+
 namespace wisp::privacy {
+namespace {
+
+bool IsWritten(const Database& database) { return !database.is_pending() && !database.display_only(); }
+
+// None where the caller has it, and where nothing can be written.
+Result<std::optional<Transaction>> WritersLock(Database& database) {
+  std::optional<Transaction> lock;
+  if (database.in_transaction() || !IsWritten(database)) return lock;
+  WISP_ASSIGN_OR_RETURN(Transaction begun, Transaction::Begin(database));
+  lock.emplace(std::move(begun));
+  return lock;
+}
+
+std::string Named(const Database& database) { return "ledger '" + database.path() + "'"; }
+
+}  // namespace
 
 Result<std::optional<AnchorValue>> Anchored::Read() const {
   if (anchor_ == nullptr) return std::optional<AnchorValue>();
@@ -8,19 +26,21 @@ Result<std::optional<AnchorValue>> Anchored::Read() const {
 }
 
 // A new ledger gets its anchor before its first row: after a crash in between it is not one that has rows and no
-// anchor.
-Status Anchored::Begin(const Database& database, const std::string& random_id, const LedgerPosition& position) const {
-  const std::string name = "ledger '" + database.path() + "'";
+// anchor. Another process may have begun it since it was asked for, and charged.
+Status Anchored::Begin(Database& database, const std::string& random_id, const LedgerPosition& position) const {
+  if (!IsWritten(database) && position.seq == 0) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const auto writers_lock, WritersLock(database));
+  WISP_ASSIGN_OR_RETURN(const auto known, anchor_->Read());
+  if (known && known->ledger_id == random_id && known->seq > position.seq) return OkStatus();  // of rows not read yet
+  if (known) return Check(known, database, random_id, position);
   if (position.seq > 0 && !begin_) {
     return PrivacyRefused(
-        name, " has ", position.seq,
+        Named(database), " has ", position.seq,
         " rows and its anchor knows none, so it cannot be told whether it is an old copy; ",
         "if it is not, say once that the anchor begins now (--begin-anchor, or `begin` of wisp_anchor)");
   }
-  if (!database.is_pending() && !database.display_only())
-    return anchor_->Write({random_id, position.seq, position.chain});
-  if (position.seq == 0) return OkStatus();
-  return PrivacyRefused(name,
+  if (IsWritten(database)) return anchor_->Write({random_id, position.seq, position.chain});
+  return PrivacyRefused(Named(database),
                         " is only read: its anchor can begin where it can be written, in the version of this build");
 }
 
@@ -28,7 +48,7 @@ Status Anchored::Check(const std::optional<AnchorValue>& known, Database& databa
                        const LedgerPosition& position) const {
   if (anchor_ == nullptr) return OkStatus();
   if (!known) return Begin(database, random_id, position);
-  const std::string name = "ledger '" + database.path() + "'";
+  const std::string name = Named(database);
   if (database.is_pending()) {
     return PrivacyRefused(name, " is not there, and its anchor knows ", known->seq,
                           " rows of it: put the newest copy back; without it what was spent on the data is forgotten");
@@ -47,7 +67,7 @@ Status Anchored::Check(const std::optional<AnchorValue>& known, Database& databa
 
 Status Anchored::Keep(Database& database, const std::string& random_id, const LedgerPosition& position) const {
   if (anchor_ == nullptr) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const Transaction writers_lock, Transaction::Begin(database));
+  WISP_ASSIGN_OR_RETURN(const auto writers_lock, WritersLock(database));
   WISP_ASSIGN_OR_RETURN(const auto known, anchor_->Read());
   if (known && known->ledger_id != random_id)
     return PrivacyRefused("the anchor of ledger '", database.path(), "' is now that of another ledger");

@@ -33,11 +33,12 @@ class Anchored {
   Status Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id,
                const LedgerPosition& position) const;
   // The anchor knows what is up to `position` from now on. Never takes it back: who wrote later may have come first.
-  // Takes the writers' lock again for it: of two that added rows, the later row is what the anchor knows in the end.
+  // Under the writers' lock, which it takes where the caller has none: of two that added rows, the later row is what the
+  // anchor knows in the end.
   Status Keep(Database& database, const std::string& random_id, const LedgerPosition& position) const;
 
  private:
-  Status Begin(const Database& database, const std::string& random_id, const LedgerPosition& position) const;
+  Status Begin(Database& database, const std::string& random_id, const LedgerPosition& position) const;
 
   std::shared_ptr<LedgerAnchor> anchor_;
   bool begin_;

@@ -33,8 +33,23 @@ void Show(const Json& j, OutputFormat format, const std::string& sentence) {
   }
 }
 
+// A day is turned into the log's times, which cannot be told from those of another unit. In a wrong one every event would
+// be older than the day, or none.
+Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
+  constexpr int64_t kEarliest = 631152000, kLatest = 8000000000;  // 1990 and 2223, in seconds
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
+  if (!count.newest) return OkStatus();
+  const int64_t second = *count.newest / a.times_per_second;
+  if (second >= kEarliest && second <= kLatest) return OkStatus();
+  return InvalidArgument(
+      a.path, ": its newest time is ", *count.newest, ", which is no day between 1990 and 2223 with ",
+      a.times_per_second, " to the second, so '", OneLine(a.before),
+      "' would not mean what it says; allowed is the log's own unit (--times-per-second), or --before "
+      "as a number in the log's own times");
+}
+
 // The beginning of a day, or a number in the log's own times.
-Result<int64_t> TimeOf(const LogArguments& a) {
+Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
   const char* end = a.before.data() + a.before.size();
   int64_t number = 0;
   if (const auto read = std::from_chars(a.before.data(), end, number); read.ec == std::errc() && read.ptr == end)
@@ -44,6 +59,7 @@ Result<int64_t> TimeOf(const LogArguments& a) {
   if (rest == nullptr || *rest != '\0')
     return InvalidArgument("--before is '", OneLine(a.before),
                            "', allowed is a day such as 2026-01-01, or a number in the log's own times");
+  WISP_RETURN_IF_ERROR(CheckTimes(a, log));
   return static_cast<int64_t>(timegm(&day)) * a.times_per_second;
 }
 
@@ -96,12 +112,12 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckPrune(a, unit.unit));
   data::PruneOptions options{.newest_per_user = a.newest_per_user};
   WISP_ASSIGN_OR_RETURN(options.units, CheckedUnits(unit.unit, a.session_gap, a.times_per_second));
+  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
   if (!a.before.empty()) {
-    WISP_ASSIGN_OR_RETURN(options.before, TimeOf(a));
+    WISP_ASSIGN_OR_RETURN(options.before, TimeOf(a, log));
     if (*options.before < 0)
       return InvalidArgument("--before is '", OneLine(a.before), "', allowed is from 1970-01-01 on, or 0 and more");
   }
-  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
   Show({{"log", a.path}, {"pruned", pruned}}, format,
        pruned == 0 ? "nothing matched: every event of " + a.path + " is to be kept, and it stays as it is"

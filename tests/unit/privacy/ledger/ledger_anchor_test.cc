@@ -6,11 +6,13 @@
 #include <condition_variable>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/privacy/ledger/ledger.h"
@@ -133,6 +135,38 @@ TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
   anchor->fails = false;
   MustCharge(options_);
   EXPECT_EQ(anchor->value->seq, 1u);
+}
+
+// Nothing is known when a reader asks; before it begins the anchor, another process has begun it and charged.
+class OvertakenValue final : public LedgerAnchor {
+ public:
+  OvertakenValue(std::shared_ptr<KeptValue> kept, std::function<void()> other)
+      : kept_(std::move(kept)), other_(std::move(other)) {}
+  Result<std::optional<AnchorValue>> Read() override {
+    const auto known = kept_->Read();
+    if (other_) std::exchange(other_, nullptr)();
+    return known;
+  }
+  Status Write(const AnchorValue& next) override { return kept_->Write(next); }
+
+ private:
+  std::shared_ptr<KeptValue> kept_;
+  std::function<void()> other_;
+};
+
+TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_DoesNotTakeItBack) {
+  auto kept = std::make_shared<KeptValue>();
+  options_.anchor = kept;
+  kept->fails = true;
+  EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);  // leaves a ledger without rows
+  kept->fails = false;
+  LedgerOptions reader = options_;
+  reader.anchor = std::make_shared<OvertakenValue>(kept, [&] { MustCharge(options_, 2); });
+  const auto opened = Ledger::Open(Path(), reader);
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  ASSERT_TRUE(kept->value);
+  EXPECT_EQ(kept->value->seq, 2u);
+  EXPECT_EQ(opened->Entries()->size(), 2u);
 }
 
 TEST_F(LedgerAnchorTest, ALedgerWithRowsAndNoAnchor_IsRefusedUnlessItBegins) {

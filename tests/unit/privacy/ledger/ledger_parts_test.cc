@@ -100,6 +100,34 @@ TEST_F(LedgerPartsTest, ALimitHoldsForEachPart) {
   EXPECT_EQ(ledger.CheckLimit(LimitOf(0.2)).code(), StatusCode::kPrivacyRefused);
 }
 
+// The first charge of either part makes a limit late: it promises nothing for the other part either. It is enforced for
+// both, and a part that is beyond it already gets nothing more.
+TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
+  Ledger ledger = Divided();
+  ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(2))).ok());
+  const double spent = *ledger.Spent(AtDelta());
+  ASSERT_GT(spent, 1);
+  ASSERT_TRUE(ledger.SetLimit(LimitOf(1)).ok());
+  const auto is_late = [&](const LedgerFigures& f) { return f.limit_is_late && !f.held_limit && !f.limit_was_raised; };
+  EXPECT_TRUE(is_late(*ledger.Figures(AtDelta())));
+  EXPECT_EQ(ledger.Charge(Of(kTraining, Gaussian(1000))).status().code(), StatusCode::kPrivacyRefused);
+  ASSERT_TRUE(ledger.Charge(Of(kJudging, Gaussian(8))).ok()) << "the records that judge are below the limit";
+  EXPECT_FALSE(ledger.Charge(Of(kJudging, Gaussian(1))).ok());
+  EXPECT_FALSE(ledger.Charge(Of(kAll, Gaussian(1000))).ok());
+  const LedgerFigures figures = *ledger.Figures(AtDelta());
+  EXPECT_TRUE(is_late(figures));
+  EXPECT_EQ(figures.stated.epsilon, spent) << "what is refused costs nothing";
+  EXPECT_LT(figures.parts[1].stated.epsilon, 1);
+  // Late too where the part that was charged first is not the dearest.
+  Ledger cheap = Divided("cheap");
+  ASSERT_TRUE(cheap.Charge(Of(kTraining, Gaussian(50))).ok());
+  ASSERT_TRUE(cheap.SetLimit(LimitOf(5)).ok());
+  ASSERT_TRUE(cheap.Charge(Of(kJudging, Gaussian(5))).ok());
+  const LedgerFigures dearest = *cheap.Figures(AtDelta());
+  ASSERT_EQ(dearest.stated.epsilon, dearest.parts[1].stated.epsilon);
+  EXPECT_TRUE(is_late(dearest));
+}
+
 TEST_F(LedgerPartsTest, APlanOfAPartIsFixedBeforeItsFirstLook) {
   Ledger ledger = Divided();
   ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(20))).ok());

@@ -1,0 +1,175 @@
+"""What the program of the wheel does for Python: models of other programs, training from nothing, audits."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pytest
+import wisp
+from conftest import CAFE, GOLDEN, ROOT
+
+BERT = GOLDEN / "hugging_face" / "bert_classes"
+RECIPE = {
+    "name": "tiny",
+    "architecture": {"max_length": 10, "width": 16, "num_heads": 2, "num_blocks": 1, "inner_width": 16},
+    "training": {"method": "ordinary", "epochs": 1, "expected_batch": 20, "seed": 1, "optimizer": {"kind": "adam"}},
+}
+PRIVATE = {
+    **RECIPE,
+    "training": {**RECIPE["training"], "method": "phantom", "sampling": "poisson", "num_records_public": 60},
+    "privacy": {"noise_multiplier": 2, "delta": 0.001, "unit": "user"},
+}
+
+
+def test_converts_what_the_program_converts(tmp_path, classifier):
+    made = wisp.convert(BERT, tmp_path / "c.wisp", dataset="public texts")
+    assert made["family"] == "bert" and made["dataset"] == "public texts"
+    with wisp.TextModel.open(tmp_path / "c.wisp") as ours, wisp.TextModel.open(classifier) as theirs:
+        assert numpy.array_equal(ours.embed(["word5 word7"]), theirs.embed(["word5 word7"]))
+    wisp.export(tmp_path / "c.wisp", tmp_path / "folder", family="bert")
+    wisp.convert(tmp_path / "folder", tmp_path / "again.wisp")
+    assert (tmp_path / "folder" / "config.json").exists()
+
+
+@pytest.mark.parametrize("weights", ["f16", "int8", "int4"])
+def test_compresses(tmp_path, encoder, weights):
+    made = wisp.compress(encoder, tmp_path / "small.wisp", weights)
+    assert made["bytes"] == (tmp_path / "small.wisp").stat().st_size < encoder.stat().st_size
+    with wisp.TextModel.open(encoder) as large, wisp.TextModel.open(tmp_path / "small.wisp") as small:
+        a, b = large.embed(["word5 word7"])[0], small.embed(["word5 word7"])[0]
+        assert a @ b > 0.97 * numpy.linalg.norm(a) * numpy.linalg.norm(b)
+
+
+def test_trains_from_nothing(tmp_path, guests):
+    made = wisp.train(RECIPE, guests, tmp_path / "m.wisp", threads=1)
+    assert made["steps"] > 0 and "test" in made["not_private"]
+    with wisp.Recommender.open(tmp_path / "m.wisp") as model:
+        assert len(model.recommend([1, 2], k=3)[0]) == 3
+
+
+def test_private_training_needs_a_ledger_and_charges_it(tmp_path, guests):
+    with pytest.raises(wisp.PrivacyRefused, match="ledger"):
+        wisp.train(PRIVATE, guests, tmp_path / "m.wisp", model=CAFE, other_data=True)
+    assert not (tmp_path / "m.wisp").exists()
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(PRIVATE))
+    made = wisp.train(path, guests, tmp_path / "m.wisp", model=CAFE, ledger=tmp_path / "l.db", other_data=True)
+    assert made["epsilon"] == pytest.approx(wisp.budget(tmp_path / "l.db", delta=1e-3).epsilon_stated)
+
+
+def test_trains_a_classifier(tmp_path, encoder):
+    data = tmp_path / "train.tsv"
+    data.write_text("sentence\tlabel\n" + "word5 word7\t0\nword8 word9\t1\n" * 50)
+    recipe = {
+        "name": "c",
+        "training": {"method": "ordinary", "epochs": 2, "expected_batch": 20, "optimizer": {"kind": "adamw"}},
+        "data": {"classes": ["bad", "good"], "text_column": "sentence", "label_column": "label"},
+    }
+    wisp.train_classifier(recipe, data, tmp_path / "c.wisp", base=encoder, trains="head")
+    with wisp.TextModel.open(tmp_path / "c.wisp") as model:
+        assert model.info.num_classes == 2
+
+
+def test_a_decoder_learns_texts_without_a_recipe(tmp_path, decoder):
+    texts = tmp_path / "t.txt"
+    texts.write_text("some line\n" * 20)
+    made = wisp.train(None, texts, tmp_path / "t.wisp", model=decoder, method="ordinary", epochs=1, lora=2, batch=10)
+    assert made["steps"] > 0
+
+
+def test_audits_what_is_claimed():
+    found = wisp.audit("step", method="phantom", noise_multiplier=1, observations=400)
+    assert found["refuted"] is False and 0 < found["mu"]["bound"] < 1
+    refuted = wisp.audit("decoding", mode="anchored", clip=1, claim=0.01)
+    assert refuted["refuted"] is True and refuted["exact"] > 1
+    with pytest.raises(wisp.InvalidArgument, match="wisp audit step has no option '--methods'"):
+        wisp.audit("step", methods="phantom")
+
+
+def test_plans_without_a_ledger():
+    epsilon = wisp.run_program("privacy", "epsilon", sigma=1, q=0.01, steps=1000, delta=1e-5)
+    assert epsilon["stated"] == pytest.approx(1.828, abs=1e-3)
+    assert wisp.run_program("--version", json_result=False) == f"wisp {wisp.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda: wisp.convert("nowhere", "m.wisp"), wisp.InvalidData, "nowhere"),
+        (lambda: wisp.convert("nowhere", "m.wisp", shape="round"), wisp.InvalidArgument, "--shape"),
+        (lambda: wisp.convert("a\0b", "m.wisp"), wisp.InvalidArgument, "zero byte"),
+        (lambda: wisp.convert("a", "m.wisp", dataset={}), TypeError, r"dataset is {} \(dict\)"),
+        (lambda: wisp.convert("a", "m.wisp", progress=3), TypeError, "progress is 3"),
+        (lambda: wisp.compress("m.wisp", "n.wisp", "int2"), wisp.InvalidArgument, "weights is 'int2'"),
+        (lambda: wisp.run_program("conjure"), wisp.InvalidArgument, "conjure"),
+    ],
+)
+def test_refuses_with_the_programs_sentence(call, error, sentence):
+    with pytest.raises(error, match=sentence):
+        call()
+
+
+def test_a_program_that_is_not_there(monkeypatch):
+    monkeypatch.setattr("wisp._program.PROGRAM", pathlib.Path("/nowhere/wisp"))
+    with pytest.raises(wisp.Unsupported, match="/nowhere/wisp"):
+        wisp.run_program("privacy")
+
+
+def test_progress_is_told_and_stops(tmp_path, guests):
+    lines = []
+    wisp.train(RECIPE, guests, tmp_path / "m.wisp", progress=lines.append, threads=1)
+    assert any("loss" in line for line in lines)
+    long = {**RECIPE, "training": {**RECIPE["training"], "epochs": 1e5}}
+    with pytest.raises(wisp.Cancelled, match="cancelled after step"):
+        wisp.train(long, guests, tmp_path / "n.wisp", progress=lambda line: "loss" not in line)
+    assert not (tmp_path / "n.wisp").exists()
+    with pytest.raises(ZeroDivisionError) as raised:
+        wisp.train(long, guests, tmp_path / "n.wisp", progress=lambda line: 1 // 0)
+    assert "cancelled after step" in raised.value.__notes__[0]
+
+
+def test_warnings_are_logged(tmp_path, guests, caplog):
+    training = {"method": "ordinary", "steps": 2, "expected_batch": 20}
+    warm = {**RECIPE, "training": {**training, "optimizer": {"kind": "adam", "warmup_steps": 50}}}
+    wisp.train(warm, guests, tmp_path / "m.wisp", threads=1)
+    assert [r.levelname for r in caplog.records if "the run has 2 steps and a warm-up of 50" in r.message] == [
+        "WARNING"
+    ]
+
+
+def test_progress_is_shown(tmp_path, guests, capsys):
+    wisp.train(RECIPE, guests, tmp_path / "m.wisp", progress=True, threads=1)
+    assert "loss" in capsys.readouterr().err
+
+
+def test_ctrl_c_ends_the_program_too(tmp_path, guests):
+    """In a process of its own, which interrupts itself from another thread, as a notebook does."""
+    code = (
+        "import os, signal, sys, threading, wisp, json\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs this beside itself\n"
+        "recipe, data, out, ledger, base = sys.argv[1:]\n"
+        "started = threading.Event()\n"
+        "threading.Thread(target=lambda: (started.wait(), os.kill(os.getpid(), signal.SIGINT)),\n"
+        "                 daemon=True).start()\n"
+        "wisp.train(json.loads(recipe), data, out, model=base, ledger=ledger, other_data=True,\n"
+        "           progress=lambda line: started.set() if 'loss' in line else None)\n"
+    )
+    long = {**PRIVATE, "training": {**PRIVATE["training"], "epochs": 5000}}
+    words = [json.dumps(long), guests, tmp_path / "m.wisp", tmp_path / "l.db", CAFE]
+    run = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, text=True, timeout=120)
+    assert "KeyboardInterrupt" in run.stderr and "cancelled after step" in run.stderr, run.stderr
+    assert not (tmp_path / "m.wisp").exists()
+    assert wisp.budget(tmp_path / "l.db", delta=1e-3).epsilon_stated > 0
+    # Nothing goes on behind it: the ledger is not charged any more.
+    assert subprocess.run(["pgrep", "-f", str(tmp_path / "m.wisp")], capture_output=True).returncode == 1
+
+
+def test_the_command_of_the_environment():
+    code = "import sys; from wisp._program import main; sys.argv = ['wisp', '--version']; main()"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ})
+    assert run.stdout == f"wisp {wisp.__version__}\n" and run.returncode == 0, run.stderr
+    scripts = (ROOT / "ports" / "python" / "pyproject.toml").read_text()
+    assert 'wisp = "wisp._program:main"' in scripts
