@@ -26,7 +26,7 @@ RUN_ELSEWHERE = {
     ("docs/guide.md", "In C"): "tests/readme.sh",
     ("docs/python.md", "From nothing to a list"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "How it behaves"): "ports/python/tests/test_guide.py",
-    ("docs/python.md", "Preparing models"): "ports/python/tests/test_program.py, with models and texts of its own",
+    ("docs/python.md", "Preparing models"): "ports/python/tests/test_guide.py",
     ("docs/convert.md", None): "tools/bench/peers/parity.py, which needs PyTorch",
 }
 # Blocks without a reader: document, how the block begins, and what it is.

@@ -71,18 +71,19 @@ void SayIfUnlimited(const privacy::Ledger& ledger, double delta) {
                                [&](const privacy::LedgerEntry& e) { return e.run == entries->front().run; });
   const std::string spent = one ? "" : SpentInWords(ledger, delta);
   if (spent.empty()) return;
-  std::fprintf(stderr,
-               "wisp: warning: all runs on this data cost %s together, and its ledger %s has no limit: each run adds to it, "
-               "and nothing ends that; --budget sets a limit\n",
-               spent.c_str(), ledger.path().c_str());
+  std::fprintf(
+      stderr,
+      "wisp: warning: all runs on this data cost %s together, and its ledger %s has no limit: each run adds to "
+      "it, and nothing ends that; --budget sets a limit\n",
+      spent.c_str(), ledger.path().c_str());
 }
 
 void SayIfAboveTarget(const JobResult& run, const PrivacyGoal& goal) {
   // An epsilon is calibrated to within 1e-6 of its target.
   if (run.resumed_from == 0 || !run.epsilon || !goal.epsilon || *run.epsilon <= *goal.epsilon + 1e-6) return;
   std::fprintf(stderr,
-               "wisp: warning: the run cost epsilon %s, and its target was %s: it was interrupted and paid for some steps "
-               "twice, which the target does not cover; a limit (--budget) does\n",
+               "wisp: warning: the run cost epsilon %s, and its target was %s: it was interrupted and paid for some "
+               "steps twice, which the target does not cover; a limit (--budget) does\n",
                privacy::EpsilonText(*run.epsilon).c_str(), privacy::DoubleText(*goal.epsilon).c_str());
 }
 

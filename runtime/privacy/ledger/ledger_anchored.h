@@ -33,8 +33,8 @@ class Anchored {
   Status Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id,
                const LedgerPosition& position) const;
   // The anchor knows what is up to `position` from now on. Never takes it back: who wrote later may have come first.
-  // Under the writers' lock, which it takes where the caller has none: of two that added rows, the later row is what the
-  // anchor knows in the end.
+  // Under the writers' lock, which it takes where the caller has none: of two that added rows, the later row is what
+  // the anchor knows in the end.
   Status Keep(Database& database, const std::string& random_id, const LedgerPosition& position) const;
 
  private:

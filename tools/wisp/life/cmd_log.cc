@@ -33,8 +33,8 @@ void Show(const Json& j, OutputFormat format, const std::string& sentence) {
   }
 }
 
-// A day is turned into the log's times, which cannot be told from those of another unit. In a wrong one every event would
-// be older than the day, or none.
+// A day is turned into the log's times, which cannot be told from those of another unit. In a wrong one every event
+// would be older than the day, or none.
 Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
   constexpr int64_t kEarliest = 631152000, kLatest = 8000000000;  // 1990 and 2223, in seconds
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
