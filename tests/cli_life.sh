@@ -198,8 +198,14 @@ expect 2 "--session-gap: the session gap is 0 seconds" "$wisp" log prune log.db 
 expect 0 "" "$wisp" log prune log.db --before 1971-01-01 --unit user
 grep -q "^nothing matched: every event of log.db is to be kept" out || fail "a pruning of nothing says $(cat out)"
 # A log of seconds that is taken for one of milliseconds would lose everything.
-expect 2 "no day between 1990 and 2223 with 1000 to the second" \
+expect 2 "no time between 1990 and 2223 where a second has 1000 of them" \
   "$wisp" log prune log.db --before 1971-01-01 --unit user --times-per-second 1000
+cp log.db other.db
+for time in 5 9000000000; do  # one event is enough
+  sqlite3 other.db "insert into events (user, item, time) select user, item, $time from events limit 1"
+  expect 2 "the time of an event is $time" "$wisp" log prune other.db --before 1999-01-01 --unit user
+  sqlite3 other.db "delete from events where time = $time"
+done
 expect 0 "" "$wisp" log prune log.db --newest-per-user 5 --unit user --json
 expect 0 "" "$wisp" log count log.db --json
 json 'j["events"] == 5 * 299'

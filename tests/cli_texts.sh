@@ -35,6 +35,8 @@ cmp -s out texts.json || fail "a text and its ids have other embeddings"
 expect 2 "exactly one of --text, --input and --ids is needed" "$wisp" embed e.wisp
 printf 'Word7 word8\n\nword9 word9 word9\n' >lines.txt
 printf 'good\n\377\n' >bad-line.txt
+printf '\n \n' >blank.txt
+expect 2 "blank.txt: it has no text" "$wisp" embed e.wisp --input blank.txt
 expect 3 "bad-line.txt, line 2: .*byte 0 of the text (value 255) is not UTF-8" "$wisp" embed e.wisp --input bad-line.txt
 expect 0 "" "$wisp" embed e.wisp --input lines.txt --json
 json 'j["embeddings"][0] == __import__("json").load(open("texts.json"))["embeddings"][0] and len(j["embeddings"]) == 2'

@@ -59,6 +59,12 @@ expect 0 "warning: the run has 5 steps and a warm-up of 5: the learning rate ris
   --ledger warm.db --noise-multiplier 1 --delta 0.001
 expect 0 "" "$wisp" train --recipe warm.json --texts train.txt --out warm.wisp --epochs 1
 grep -q "warm-up" err && fail "a warm-up of a part of the run is warned of"
+expect 0 "the run has .* and a warm-up of 5: .*(local only)" \
+  "$wisp" train --recipe warm.json --texts train.txt --out warm.wisp --epochs 0.1
+# Of a private run without a public number of records nothing is counted.
+expect 4 "needs the number of records" "$wisp" train --recipe warm.json --texts train.txt --out no.wisp --epochs 0.1 \
+  --method phantom --ledger no.db --noise-multiplier 1 --delta 0.001
+grep -q "warm-up" err && fail "the number of private records is shown"
 
 # Fine-tuned by every method, with no recipe; without a method it is not known what is to be done.
 tune=("$wisp" train --model m.wisp --texts train.txt --other-data --threads 1)

@@ -217,8 +217,10 @@ def ledger_file():
     ]) + table("runtime/privacy/ledger/ledger_anchored.cc", [
         ("anchor-kept-without-the-lock", "WritersLock", "if (database.in_transaction() || !IsWritten(database))", "if (true)",
          ANCHOR + "OfTwoWriters_NoneTakesTheAnchorBack"),
-        ("anchor-taken-back-by-who-begins", "Anchored::Begin", "if (known) return Check(known, database, random_id, position);", "",
-         ANCHOR + "WhoBeginsTheAnchor_DoesNotTakeItBack"),
+        ("anchor-begun-by-two", "Anchored::Begin", "if (known) {", "if (false) {",
+         ANCHOR + "WhoBeginsTheAnchor_TakesWhatAnotherBegan"),
+        ("anchor-of-rows-that-are-not-there", "Anchored::Begin", "ReadChainAt(database, known->seq).ok()", "true",
+         ANCHOR + "WhoBeginsTheAnchor_IsHeldToWhatAnotherBegan"),
         ("anchor-goes-by-number", "Anchored::Check", "if (chain == known->chain) return OkStatus();",
          "return OkStatus();", ANCHOR + "AnOldCopyPutBack_IsRefused"),
         ("anchor-of-any-ledger", "Anchored::Check", "known->ledger_id != random_id", "false",

@@ -48,7 +48,6 @@ Result<Texts> ReadTexts(const EmbedArguments& a, const ModelFile& model) {
       if (!read.ok()) return Status(read.code(), given.Where(a.input, i) + read.message());
     }
     texts.lines = given.lines;
-    if (texts.tokens.empty()) return InvalidArgument(a.input, ": it has no text, a line for each is needed");
   }
   for (const std::string& ids : a.ids) {
     WISP_ASSIGN_OR_RETURN(std::vector<int32_t> tokens, TokensOf(ids));

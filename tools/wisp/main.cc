@@ -1,5 +1,12 @@
 // The command line of `wisp`: options, help, exit codes. Options of single commands are in options_*.cc.
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 
@@ -459,10 +466,22 @@ class CommandLine {
   ReproduceArguments reproduce_;
 };
 
+// A process that starts the program for itself, as Python's package does, names its id here. When it ends, by whatever,
+// the program is asked to stop: nobody waits for what it would go on to spend.
+void EndWithStarter() {
+#ifdef __linux__
+  const char* starter = std::getenv("WISP_ENDS_WITH");
+  if (starter == nullptr) return;
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (std::to_string(getppid()) != starter) std::exit(1);  // it has ended already
+#endif
+}
+
 }  // namespace
 }  // namespace wisp::tools
 
 int main(int argc, char** argv) {
+  wisp::tools::EndWithStarter();
   try {
     return wisp::tools::CommandLine().Run(argc, argv);
   } catch (const std::bad_alloc&) {

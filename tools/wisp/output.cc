@@ -119,16 +119,18 @@ std::string LossInWords(const JobProgress& p) {
 
 void SayIfAllWarmup(const TrainingJob& job) {
   const TrainingOptions& o = job.training;
-  const double records = o.num_records_public > 0 ? o.num_records_public : static_cast<double>(job.records.size());
+  const bool is_private = IsPrivate(o);
+  // Records of a private run are not counted: it is refused without a public number.
+  const size_t counted = job.sequences != nullptr ? job.sequences->num_users() : job.records.size();
+  const double records = is_private ? o.num_records_public : static_cast<double>(counted);
   const Result<uint64_t> of_epochs = StepsOfEpochs(job.epochs, records, o.expected_batch);
   const uint64_t steps = o.num_steps > 0 || !of_epochs.ok() ? o.num_steps : *of_epochs;
   if (o.method == Method::kDpFp || steps == 0 || o.optimizer.warmup_steps < steps) return;
-  std::fprintf(
-      stderr,
-      "wisp: warning: the run has %s and a warm-up of %llu: the learning rate rises to its end, towards %s; take "
-      "fewer warmup_steps, or more epochs\n",
-      Counted(steps, "step").c_str(), static_cast<unsigned long long>(o.optimizer.warmup_steps),
-      privacy::ShortText(o.optimizer.learning_rate).c_str());
+  std::fprintf(stderr,
+               "wisp: warning: the run has %s and a warm-up of %llu: the learning rate rises to its end, towards %s; "
+               "take fewer warmup_steps, or more epochs%s\n",
+               Counted(steps, "step").c_str(), static_cast<unsigned long long>(o.optimizer.warmup_steps),
+               privacy::ShortText(o.optimizer.learning_rate).c_str(), is_private ? "" : " (local only)");
 }
 
 void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {

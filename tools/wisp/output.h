@@ -76,8 +76,7 @@ std::string ShellWord(const std::string& text);
 // How an adapter that a run wrote is used beside its base, for people. `use`: a command with what it needs besides.
 std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter);
 
-// Says on standard error, before anything is spent, that a run ends before its learning rate has risen. Says nothing
-// where the number of steps is known only after the records were counted.
+// Says on standard error, before anything is spent, that a run ends before its learning rate has risen.
 void SayIfAllWarmup(const TrainingJob& job);
 
 // Says on standard error what a run on one record is worth; nothing where there may be more.

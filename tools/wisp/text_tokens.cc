@@ -42,6 +42,7 @@ Result<GivenTexts> TextsGiven(const std::vector<std::string>& texts, const std::
     given.texts.emplace_back(lines.line());
     given.lines.push_back(lines.number());
   }
+  if (given.texts.empty()) return InvalidArgument(input, ": it has no text, a line for each is needed");
   return given;
 }
 

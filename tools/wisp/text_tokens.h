@@ -26,7 +26,7 @@ struct GivenTexts {
   // "in.txt, line 3: " of what is said of text `i`; "text 2: " of one of several that were given, else nothing.
   std::string Where(const std::string& input, size_t i) const;
 };
-// kInvalidArgument: both are given, or neither.
+// kInvalidArgument: both are given, or neither, or the file has no text.
 Result<GivenTexts> TextsGiven(const std::vector<std::string>& texts, const std::string& input);
 
 class TextTokens {

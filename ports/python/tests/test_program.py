@@ -3,8 +3,10 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 import numpy
 import pytest
@@ -90,7 +92,8 @@ def test_audits_what_is_claimed():
 
 
 def test_plans_without_a_ledger():
-    epsilon = wisp.run_program("privacy", "epsilon", sigma=1, q=0.01, steps=1000, delta=1e-5)
+    steps = numpy.int64(1000)
+    epsilon = wisp.run_program("privacy", "epsilon", sigma=numpy.float32(1), q=0.01, steps=steps, delta=1e-5)
     assert epsilon["stated"] == pytest.approx(1.828, abs=1e-3)
     assert wisp.run_program("--version", json_result=False) == f"wisp {wisp.__version__}\n"
 
@@ -104,6 +107,12 @@ def test_plans_without_a_ledger():
         (lambda: wisp.convert("a", "m.wisp", dataset={}), TypeError, r"dataset is {} \(dict\)"),
         (lambda: wisp.convert("a", "m.wisp", progress=3), TypeError, "progress is 3"),
         (lambda: wisp.compress("m.wisp", "n.wisp", "int2"), wisp.InvalidArgument, "weights is 'int2'"),
+        (lambda: wisp.convert("a", "m.wisp", max_length=[True]), TypeError, "max_length is True"),
+        (lambda: wisp.export("m.wisp", "a.st", out="b.st"), wisp.InvalidArgument, "out is given, which"),
+        (lambda: wisp.train([1], "log.db", "m.wisp"), TypeError, r"recipe is \[1\] \(list\)"),
+        (lambda: wisp.train({"a": float("nan")}, "log.db", "m.wisp"), wisp.InvalidArgument, "the recipe is no JSON"),
+        (lambda: wisp.train({"colour": 1}, "log.db", "m.wisp"), wisp.InvalidData, "the recipe: .*colour"),
+        (lambda: wisp.run_program("privacy", help=True), wisp.InternalError, "printed no JSON"),
         (lambda: wisp.run_program("conjure"), wisp.InvalidArgument, "conjure"),
     ],
 )
@@ -113,7 +122,7 @@ def test_refuses_with_the_programs_sentence(call, error, sentence):
 
 
 def test_a_program_that_is_not_there(monkeypatch):
-    monkeypatch.setattr("wisp._program.PROGRAM", pathlib.Path("/nowhere/wisp"))
+    monkeypatch.setattr("wisp._process.PROGRAM", pathlib.Path("/nowhere/wisp"))
     with pytest.raises(wisp.Unsupported, match="/nowhere/wisp"):
         wisp.run_program("privacy")
 
@@ -163,8 +172,77 @@ def test_ctrl_c_ends_the_program_too(tmp_path, guests):
     assert "KeyboardInterrupt" in run.stderr and "cancelled after step" in run.stderr, run.stderr
     assert not (tmp_path / "m.wisp").exists()
     assert wisp.budget(tmp_path / "l.db", delta=1e-3).epsilon_stated > 0
-    # Nothing goes on behind it: the ledger is not charged any more.
-    assert subprocess.run(["pgrep", "-f", str(tmp_path / "m.wisp")], capture_output=True).returncode == 1
+    assert not is_running(tmp_path / "m.wisp")
+
+
+def is_running(word: object) -> bool:
+    return subprocess.run(["pgrep", "-f", str(word)], capture_output=True).returncode == 0
+
+
+def test_the_program_ends_with_the_process_that_started_it(tmp_path, guests):
+    code = (
+        "import os, signal, sys, wisp, json\n"
+        "recipe, data, out, ledger, base = sys.argv[1:]\n"
+        "kill = lambda line: os.kill(os.getpid(), signal.SIGKILL) if 'loss' in line else None\n"
+        "wisp.train(json.loads(recipe), data, out, model=base, ledger=ledger, other_data=True, progress=kill)\n"
+    )
+    long = {**PRIVATE, "training": {**PRIVATE["training"], "epochs": 1e5}}
+    out = tmp_path / "killed.wisp"
+    words = [json.dumps(long), guests, out, tmp_path / "l.db", CAFE]
+    run = subprocess.run([sys.executable, "-c", code, *map(str, words)], capture_output=True, timeout=120)
+    assert run.returncode == -signal.SIGKILL
+    for _ in range(100):
+        if not is_running(out):
+            break
+        time.sleep(0.1)
+    assert not is_running(out) and not out.exists()
+
+
+def test_ctrl_c_while_the_program_starts_leaves_nothing_running():
+    mark = f"2000.{os.getpid()}"
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    interrupted = 0
+    try:
+        for round_ in range(40):
+            signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.0005 * round_)
+            try:
+                wisp.audit("step", method="phantom", noise_multiplier=mark, observations=20000)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt as raised:
+                interrupted += 1
+                assert "\n".join(getattr(raised, "__notes__", ["not begun"]))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupted > 20 and not is_running(f"noise-multiplier={mark}")
+
+
+def test_what_ends_the_program_is_told_apart(tmp_path, guests, monkeypatch):
+    script = tmp_path / "wisp"
+    monkeypatch.setattr("wisp._process.PROGRAM", script)
+
+    def says(lines: str) -> None:
+        script.write_text("#!/bin/sh\n" + lines)
+        script.chmod(0o755)
+
+    says("echo 'wisp: a remark' >&2; kill -9 $$")
+    with pytest.raises(wisp.InternalError, match="ended by signal 9; what was charged stays charged\nwisp: a remark"):
+        wisp.run_program("train")
+    says("echo 'libsqlite3.so.0: cannot open' >&2; exit 127")
+    with pytest.raises(wisp.InternalError, match="ended with 127.*\nlibsqlite3.so.0: cannot open"):
+        wisp.run_program("train")
+    says("echo 'wisp: no room' >&2; echo 'wisp: warning: late' >&2; exit 3")
+    with pytest.raises(wisp.InvalidData, match="^no room$"):
+        wisp.run_program("train")
+    says("printf 'a\\r\\377' ")
+    assert wisp.run_program("train", json_result=False) == "a\r\ufffd"
+    script.chmod(0o644)
+    with pytest.raises(wisp.IoError, match="cannot be run: Permission denied"):
+        wisp.run_program("train")
 
 
 def test_the_command_of_the_environment():

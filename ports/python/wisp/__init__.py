@@ -55,14 +55,7 @@ from ._results import (
     TrainingReport,
 )
 from ._texts import GenerateOptions, TextModel
-from ._training import (
-    Anchor,
-    personalise,
-    plan_training_memory,
-    privacy_statement,
-    privacy_statement_json,
-    train_texts,
-)
+from ._training import Anchor, personalise, plan_training_memory, privacy_statement, privacy_statement_json, train_texts
 
 __version__ = version()
 

@@ -31,8 +31,12 @@ Status Anchored::Begin(Database& database, const std::string& random_id, const L
   if (!IsWritten(database) && position.seq == 0) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto writers_lock, WritersLock(database));
   WISP_ASSIGN_OR_RETURN(const auto known, anchor_->Read());
-  if (known && known->ledger_id == random_id && known->seq > position.seq) return OkStatus();  // of rows not read yet
-  if (known) return Check(known, database, random_id, position);
+  if (known) {
+    // It may be of rows that were added after ours were read: then they are in the file.
+    LedgerPosition there = position;
+    if (known->seq > there.seq && ReadChainAt(database, known->seq).ok()) there.seq = known->seq;
+    return Check(known, database, random_id, there);
+  }
   if (position.seq > 0 && !begin_) {
     return PrivacyRefused(
         Named(database), " has ", position.seq,

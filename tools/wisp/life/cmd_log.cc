@@ -38,14 +38,17 @@ void Show(const Json& j, OutputFormat format, const std::string& sentence) {
 Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
   constexpr int64_t kEarliest = 631152000, kLatest = 8000000000;  // 1990 and 2223, in seconds
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
-  if (!count.newest) return OkStatus();
-  const int64_t second = *count.newest / a.times_per_second;
-  if (second >= kEarliest && second <= kLatest) return OkStatus();
-  return InvalidArgument(
-      a.path, ": its newest time is ", *count.newest, ", which is no day between 1990 and 2223 with ",
-      a.times_per_second, " to the second, so '", OneLine(a.before),
-      "' would not mean what it says; allowed is the log's own unit (--times-per-second), or --before "
-      "as a number in the log's own times");
+  for (const std::optional<int64_t>& time : {count.oldest, count.newest}) {
+    if (!time) continue;
+    const int64_t second = *time / a.times_per_second;
+    if (second >= kEarliest && second <= kLatest) continue;
+    return InvalidArgument(a.path, ": the time of an event is ", *time,
+                           ", which is no time between 1990 and 2223 where a second has ", a.times_per_second,
+                           " of them, so '", OneLine(a.before),
+                           "' would not mean what it says; allowed is the log's own unit (--times-per-second), or "
+                           "--before as a number in the log's own times");
+  }
+  return OkStatus();
 }
 
 // The beginning of a day, or a number in the log's own times.
@@ -60,7 +63,10 @@ Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
     return InvalidArgument("--before is '", OneLine(a.before),
                            "', allowed is a day such as 2026-01-01, or a number in the log's own times");
   WISP_RETURN_IF_ERROR(CheckTimes(a, log));
-  return static_cast<int64_t>(timegm(&day)) * a.times_per_second;
+  int64_t time = 0;
+  if (__builtin_mul_overflow(static_cast<int64_t>(timegm(&day)), static_cast<int64_t>(a.times_per_second), &time))
+    return InvalidArgument("--before is '", OneLine(a.before), "', which is beyond what times of the log can be");
+  return time;
 }
 
 }  // namespace

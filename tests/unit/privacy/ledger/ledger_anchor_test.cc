@@ -137,10 +137,11 @@ TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
   EXPECT_EQ(anchor->value->seq, 1u);
 }
 
-// Nothing is known when a reader asks; before it begins the anchor, another process has begun it and charged.
-class OvertakenValue final : public LedgerAnchor {
+// Nothing is known when a ledger is read for the first time; another process has begun the anchor when it is asked again.
+class BegunByAnother final : public LedgerAnchor {
  public:
-  OvertakenValue(std::shared_ptr<KeptValue> kept, std::function<void()> other)
+  // `other`: what that process does after the first question.
+  BegunByAnother(std::shared_ptr<KeptValue> kept, std::function<void()> other)
       : kept_(std::move(kept)), other_(std::move(other)) {}
   Result<std::optional<AnchorValue>> Read() override {
     const auto known = kept_->Read();
@@ -154,19 +155,43 @@ class OvertakenValue final : public LedgerAnchor {
   std::function<void()> other_;
 };
 
-TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_DoesNotTakeItBack) {
+TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_TakesWhatAnotherBegan) {
   auto kept = std::make_shared<KeptValue>();
   options_.anchor = kept;
   kept->fails = true;
   EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);  // leaves a ledger without rows
   kept->fails = false;
   LedgerOptions reader = options_;
-  reader.anchor = std::make_shared<OvertakenValue>(kept, [&] { MustCharge(options_, 2); });
+  reader.anchor = std::make_shared<BegunByAnother>(kept, [&] { MustCharge(options_, 2); });
   const auto opened = Ledger::Open(Path(), reader);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
-  ASSERT_TRUE(kept->value);
   EXPECT_EQ(kept->value->seq, 2u);
   EXPECT_EQ(opened->Entries()->size(), 2u);
+}
+
+// Of a row that the file has, though it was not read yet, and of one that it lacks: an old copy.
+TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_IsHeldToWhatAnotherBegan) {
+  auto kept = std::make_shared<KeptValue>();
+  options_.anchor = kept;
+  MustCharge(options_, 2);
+  fs::copy_file(Path(), Path("copy"));
+  MustCharge(options_);
+  const AnchorValue newest = *kept->value;
+  const auto begun_at = [&](const AnchorValue& later) {
+    kept->value.reset();
+    LedgerOptions reader = options_;
+    reader.anchor = std::make_shared<BegunByAnother>(kept, [&] { kept->value = later; });
+    return Ledger::Open(Path(), reader).status();
+  };
+  EXPECT_TRUE(begun_at(newest).ok());
+  AnchorValue another = newest;
+  another.chain[0] ^= 1;
+  EXPECT_EQ(begun_at(another).code(), StatusCode::kPrivacyRefused);
+  fs::rename(Path("copy"), Path());
+  const Status old = begun_at(newest);
+  EXPECT_EQ(old.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(old.message().find("its anchor knows row 3, which is missing here"), std::string::npos) << old.message();
+  EXPECT_EQ(kept->value->seq, 3u);
 }
 
 TEST_F(LedgerAnchorTest, ALedgerWithRowsAndNoAnchor_IsRefusedUnlessItBegins) {

@@ -1,0 +1,214 @@
+"""One run of the program: its arguments, its lines as they come, how it is stopped, and its errors."""
+
+from __future__ import annotations
+
+import collections
+import logging
+import numbers
+import os
+import pathlib
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import NoReturn
+
+from ._errors import Cancelled, Error, InternalError, InvalidArgument, InvalidData, IoError, PrivacyRefused, Unsupported
+
+PROGRAM = pathlib.Path(__file__).parent / "bin" / "wisp"
+
+#: True: the program's lines on standard error. A function: is given each line; False from it stops the run.
+Lines = bool | Callable[[str], object] | None
+
+#: By the program's exit code (`wisp --help`). What it refuses of data and files is InvalidData.
+_ERRORS: dict[int, type[Error]] = {
+    1: InternalError,
+    2: InvalidArgument,
+    3: InvalidData,
+    4: PrivacyRefused,
+    130: Cancelled,
+}
+_LINES_KEPT = 5
+_SECONDS_BETWEEN_LOOKS = 0.2
+
+_log = logging.getLogger("wisp")
+
+
+def program() -> str:
+    """Its path; Unsupported where there is none."""
+    if not PROGRAM.is_file():
+        raise Unsupported(f"this installation of wisp has no program {PROGRAM}: it was built with WISP_TOOLS=OFF")
+    return str(PROGRAM)
+
+
+def _text(name: str, value: object) -> str:
+    """A value as the program reads it."""
+    if isinstance(value, bool) or not isinstance(value, (str, numbers.Real, os.PathLike)):
+        raise TypeError(
+            f"{name} is {value!r} ({type(value).__name__}); allowed are texts, numbers, paths and lists of them"
+        )
+    text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+    if not isinstance(text, str) or "\0" in text:
+        raise InvalidArgument(f"{name} is {value!r}; allowed are texts without a zero byte")
+    return text
+
+
+def arguments_of(words: tuple[object, ...], options: Mapping[str, object]) -> list[str]:
+    """("audit", "step") and {"noise_multiplier": 1} as the program has them."""
+    arguments = [_text("a word", word) for word in words]
+    for name, value in options.items():
+        option = "--" + name.rstrip("_").replace("_", "-")
+        if value is True:
+            arguments.append(option)
+        elif value is not None and value is not False:
+            several = value if isinstance(value, (list, tuple)) else (value,)
+            arguments += [f"{option}={_text(name, one)}" for one in several]
+    return arguments
+
+
+def _show(line: str) -> None:
+    if sys.stderr is not None:
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
+
+
+def _log_line(line: str) -> None:
+    """Nobody reads the lines: warnings are logged as such. What is local only stays below what is usually kept."""
+    said = line.removeprefix("wisp: ")
+    if said.startswith("warning: "):
+        _log.warning(said.removeprefix("warning: "))
+    else:
+        _log.debug(said)
+
+
+class Process:
+    """Runs the program to its end. A thread starts it and reads its lines, as only the main thread hears Ctrl-C: so no
+    program goes on that nobody knows of. It also asks to be stopped when this process ends (WISP_ENDS_WITH)."""
+
+    code: int
+    printed: str
+
+    def __init__(self, arguments: list[str], progress: Lines) -> None:
+        if progress is not None and not isinstance(progress, bool) and not callable(progress):
+            raise TypeError(f"progress is {progress!r}; allowed are True, False and a function of a line")
+        if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+            raise Unsupported("SIGCHLD is ignored in this process, so it is not told how the program ends")
+        self._command = [program(), *arguments]
+        self._told: Callable[[str], object] = (
+            _show if progress is True else progress if callable(progress) else _log_line
+        )
+        self._last: collections.deque[str] = collections.deque(maxlen=_LINES_KEPT)
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._asked: signal.Signals | None = None  # what it was told to end by
+        self._process: subprocess.Popen[bytes] | None = None
+        self._failure: OSError | None = None
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        try:
+            interrupt = self._follow()
+        finally:
+            self._ask(signal.SIGKILL)
+        if interrupt is not None:
+            interrupt.add_note(self._ended())
+            raise interrupt
+        if self._failure is not None:
+            raise IoError(f"{PROGRAM} cannot be run: {self._failure.strerror}")
+
+    def _serve(self) -> None:
+        try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+            with self._lock:
+                if self._asked is not None:
+                    return
+                self._process = subprocess.Popen(
+                    self._command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    env={**os.environ, "WISP_ENDS_WITH": str(os.getpid())},
+                    process_group=0,  # it is this process that hears Ctrl-C, in a notebook too, and hands it on
+                )
+            self._read(self._process)
+        except OSError as error:
+            self._failure = error
+        finally:
+            self._lines.put(None)
+
+    def _read(self, process: subprocess.Popen[bytes]) -> None:
+        printed: list[bytes] = []
+        if process.stdout is None or process.stderr is None:
+            return
+        with process.stdout as out, process.stderr as err:
+            reader = threading.Thread(target=lambda: printed.append(out.read()), daemon=True)
+            reader.start()
+            for line in err:
+                self._lines.put(line.decode("utf-8", "replace").rstrip("\r\n"))
+            reader.join()
+        self.printed = b"".join(printed).decode("utf-8", "replace")
+        self.code = process.wait()
+
+    def _follow(self) -> BaseException | None:
+        """Until the program has ended. What it gives is Ctrl-C, or what the caller's function raised."""
+        interrupt: BaseException | None = None
+        started = False
+        while True:
+            try:
+                if not started:
+                    started = True
+                    self._thread.start()
+                line = self._next_line()
+                if line is None:
+                    return interrupt
+                self._last.append(line)
+                if self._told(line) is False:
+                    self._ask(signal.SIGTERM)
+                    self._told = _log_line
+            except BaseException as raised:  # the program stops as after Ctrl-C, and at the second at once
+                self._ask(signal.SIGKILL if interrupt is not None else signal.SIGTERM)
+                interrupt = interrupt or raised
+                self._told = _log_line
+                if self._thread.ident is None:  # it never began
+                    return interrupt
+
+    def _next_line(self) -> str | None:
+        """None at the end. A line that was taken when Ctrl-C came is lost, and so the end may be too."""
+        while True:
+            try:
+                return self._lines.get(timeout=_SECONDS_BETWEEN_LOOKS)
+            except queue.Empty:
+                if not self._thread.is_alive():
+                    return None if self._lines.empty() else self._lines.get()
+
+    def _ask(self, how: signal.Signals) -> None:
+        """Nothing where it has ended. Where it has not begun it does not begin."""
+        with self._lock:
+            if self._process is None:
+                self._asked = how
+            elif self._process.poll() is None:
+                self._asked = how
+                self._process.send_signal(how)
+
+    def _sentence(self) -> str:
+        """What the program said last: by itself, and no warning."""
+        if self._failure is None and getattr(self, "code", -1) in _ERRORS:
+            for line in reversed(self._last):
+                if line.startswith("wisp: ") and not line.startswith("wisp: warning: "):
+                    return line.removeprefix("wisp: ")
+        return ""
+
+    def _ended(self) -> str:
+        code = getattr(self, "code", None)
+        if code is None:
+            return "the program was not started"
+        if self._sentence():
+            return self._sentence()
+        how = f"the program ended with {code}" if code >= 0 else f"the program was ended by signal {-code}"
+        return how + "; what was charged stays charged" + "".join(f"\n{line}" for line in self._last)
+
+    def fail(self) -> NoReturn:
+        """Raises the error of a program that did not end with 0."""
+        stopped = self.code < 0 and self._asked is not None
+        kind = Cancelled if stopped else _ERRORS.get(self.code, InternalError)
+        raise kind(self._ended())
