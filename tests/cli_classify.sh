@@ -34,7 +34,7 @@ expect 2 "choose one" "${classify[@]}" --epsilon 4 --noise-multiplier 1 --ledger
 # Texts of which none becomes a record: a private run spends all the same, and the owner is told; one is enough.
 sed 's/^/un/' train.txt >unknown.txt
 (cat unknown.txt; printf 'good\tthe film is great\n') >one.txt
-none="wisp: no line of .* became a record, .* The run goes on and spends what was asked for.*(local only)"
+none="wisp: warning: no line of .* became a record, .* The run goes on and spends what was asked for.*(local only)"
 expect 0 "$none" "${from[@]}" tiny.json --data unknown.txt --out none.wisp --ledger none.db --threads 1 --json
 grep -q "of unknown.txt became a record.*one of data.classes of tiny.json" err || fail "whose lines they are: $(cat err)"
 json 'j["records"] == 0 and j["records_dropped"] == 400 and j["steps"] == 12 and j["epsilon"] > 0'

@@ -22,6 +22,12 @@
 namespace wisp::tools {
 namespace {
 
+std::string Listed(const std::vector<std::string>& names) {
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + OneLine(name) + "'";
+  return list.empty() ? "numbers" : list;
+}
+
 using Json = nlohmann::ordered_json;
 
 // Labels that name no class while texts do, or that are long or all different, are texts.
@@ -302,7 +308,9 @@ class ClassifyTrainCommand {
     base_.emplace(std::move(file));
     if (base_->is_classifier()) {
       if (base_->classifier().class_names != recipe_.classes)
-        return InvalidData(a_.base, ": its classes are not those of the recipe");
+        return InvalidData(a_.base, ": its classes are ", Listed(base_->classifier().class_names),
+                           ", those of the recipe (data.classes) are ", Listed(recipe_.classes),
+                           "; a classifier keeps its classes, an encoder as --base takes any");
       recipe_.letters = LettersOf(base_->classifier().tokenizer);
     }
     if (!brings_tokenizer() && !base()->has_item_keys())
@@ -399,11 +407,12 @@ class ClassifyTrainCommand {
   std::string Caveat() const { return StartInWords(base(), Dataset(), a_.public_datasets); }
 
   void WarnOfNoRecord() const {
-    std::fprintf(stderr,
-                 "wisp: no line of %s became a record, a text with a label that is one of data.classes of %s. The run "
-                 "goes on and spends what was asked for: a refusal would tell of the data. Ctrl-C ends it (local "
-                 "only)\n",
-                 a_.data.c_str(), a_.recipe.c_str());
+    std::fprintf(
+        stderr,
+        "wisp: warning: no line of %s became a record, a text with a label that is one of data.classes of %s. The run "
+        "goes on and spends what was asked for: a refusal would tell of the data. Ctrl-C ends it (local "
+        "only)\n",
+        a_.data.c_str(), a_.recipe.c_str());
   }
 
   // Seen from what was released, so it may be said.

@@ -212,10 +212,11 @@ Status TrainingRun::Read() {
   WISP_RETURN_IF_ERROR(is_text() ? ReadTexts() : ReadEvents());
   WISP_RETURN_IF_ERROR(CheckSize());
   if (is_private() && NumRecords() == 0) {
-    std::fprintf(stderr,
-                 "wisp: %s has %s to train on. The run goes on and spends what was asked for: a refusal would "
-                 "tell of the data. Ctrl-C ends it (local only)\n",
-                 DataPath().c_str(), is_text() ? "no text" : "no user");
+    std::fprintf(
+        stderr,
+        "wisp: warning: %s has %s to train on. The run goes on and spends what was asked for: a refusal would tell "
+        "of the data. Ctrl-C ends it (local only)\n",
+        DataPath().c_str(), is_text() ? "no text" : "no user");
   }
   return ChooseModel();
 }

@@ -112,7 +112,8 @@ def test_plans_without_a_ledger():
         (lambda: wisp.train([1], "log.db", "m.wisp"), TypeError, r"recipe is \[1\] \(list\)"),
         (lambda: wisp.train({"a": float("nan")}, "log.db", "m.wisp"), wisp.InvalidArgument, "the recipe is no JSON"),
         (lambda: wisp.train({"colour": 1}, "log.db", "m.wisp"), wisp.InvalidData, "the recipe: .*colour"),
-        (lambda: wisp.run_program("privacy", help=True), wisp.InternalError, "printed no JSON"),
+        (lambda: wisp.run_program("privacy", help=True), wisp.InternalError, "printed no JSON, which json_result"),
+        (lambda: wisp.run_program(), wisp.InvalidArgument, "no command is given"),
         (lambda: wisp.run_program("conjure"), wisp.InvalidArgument, "conjure"),
     ],
 )

@@ -233,3 +233,11 @@ def test_a_missing_ledger_is_a_sentence(tmp_path):
     ):
         with pytest.raises(wisp.Error, match="none.ledger"):
             ask()
+
+
+def test_a_run_on_nothing_is_warned_of(files, tmp_path, caplog):
+    with wisp.Log.open(tmp_path / "other.db") as log:
+        log.append_all((f"u{user}", f"SKU-{item}", 1795000000 + item) for user in range(60) for item in range(3))
+    assert wisp.evaluate(CAFE, tmp_path / "other.db").num_users == 0
+    report = wisp.personalise(**{**files, "log": tmp_path / "other.db"})
+    assert report.num_records == 0 and "had nothing to train on" in caplog.text

@@ -71,7 +71,11 @@ def change_plan(
 
 
 def budget(ledger: Path, *, delta: float = 0, anchor: Anchor | None = None) -> Budget:
-    """What is spent and what is left. delta: for a ledger without a limit."""
+    """What is spent and what is left. delta: for a ledger without a limit.
+
+    epsilon_stated is an upper bound, and with a plan that of the whole plan. It may reach the limit before the last
+    charge that still fits.
+    """
     return Budget(**_core.budget(dict(locals())))
 
 

@@ -8,6 +8,7 @@ import numbers
 import os
 import pathlib
 import queue
+import re
 import signal
 import subprocess
 import sys
@@ -30,6 +31,8 @@ _ERRORS: dict[int, type[Error]] = {
     4: PrivacyRefused,
     130: Cancelled,
 }
+# How the program names a recipe that is in memory alone (_program.py).
+_RECIPE_IN_MEMORY = re.compile(r"/proc/\d+/fd/\d+")
 _LINES_KEPT = 5
 _SECONDS_BETWEEN_LOOKS = 0.2
 
@@ -144,7 +147,8 @@ class Process:
             reader = threading.Thread(target=lambda: printed.append(out.read()), daemon=True)
             reader.start()
             for line in err:
-                self._lines.put(line.decode("utf-8", "replace").rstrip("\r\n"))
+                text = line.decode("utf-8", "replace").rstrip("\r\n")
+                self._lines.put(_RECIPE_IN_MEMORY.sub("the recipe", text))
             reader.join()
         self.printed = b"".join(printed).decode("utf-8", "replace")
         self.code = process.wait()

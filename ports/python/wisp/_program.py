@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NoReturn
 
-from ._errors import Error, InternalError, InvalidArgument, Unsupported
+from ._errors import InternalError, InvalidArgument, Unsupported
 from ._process import Lines, Process, arguments_of, program
 from ._recommender import Path
 
@@ -28,7 +28,9 @@ def _parsed(run: Process) -> Any:
     try:
         return json.loads(run.printed)
     except json.JSONDecodeError:
-        raise InternalError(f"the program printed no JSON but {run.printed[:100]!r}") from None
+        raise InternalError(
+            f"the program printed no JSON, which json_result=False allows: {run.printed[:60]!r}"
+        ) from None
 
 
 def _made(
@@ -58,6 +60,8 @@ def run_program(*words: object, json_result: bool = True, progress: Lines = None
     Errors have the program's sentence: InvalidArgument, InvalidData (data and files), PrivacyRefused, Cancelled. After
     Ctrl-C, and when this process ends, the program is stopped. What was charged stays charged: `wisp.budget` tells.
     """
+    if not words and not options:
+        raise InvalidArgument("no command is given; run_program('--help', json_result=False) lists them")
     run = _run(words, {**options, "json": json_result}, progress)
     if run.code != 0:
         run.fail()
@@ -115,11 +119,7 @@ def _recipe_file(recipe: Recipe | None) -> Iterator[Path | None]:
     try:
         with open(memory, "w", encoding="utf-8", closefd=False) as file:
             file.write(text)
-        path = pathlib.Path(f"/proc/{os.getpid()}/fd/{memory}")
-        try:
-            yield path
-        except Error as error:
-            raise type(error)(str(error).replace(str(path), "the recipe")) from None
+        yield pathlib.Path(f"/proc/{os.getpid()}/fd/{memory}")
     finally:
         os.close(memory)
 

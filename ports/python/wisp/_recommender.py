@@ -102,8 +102,8 @@ class Recommender(_core.Recommender):
         return [Provenance(**run) for run in self._provenance()]
 
     def names(self, items: Iterable[int]) -> list[str]:
-        """The items' names for people."""
-        return [self.item_name(item) for item in items]
+        """The items' names for people; the key of an item that has none."""
+        return [self.item_name(item) or self.item_key(item) for item in items]
 
     def keys(self, items: Iterable[int] | None = None) -> list[str]:
         """The items' keys; None: of all items."""

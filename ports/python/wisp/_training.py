@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from typing import Any, Literal, Protocol
 
 from . import _core
@@ -10,6 +11,19 @@ from ._log import Unit
 from ._progress import Progress, run
 from ._recommender import Path
 from ._results import TrainingMemory, TrainingReport
+
+_log = logging.getLogger("wisp")
+
+
+def _told(report: TrainingReport, log: Path) -> TrainingReport:
+    """A run on nothing is not refused, as a refusal would tell of the data; who started it is told, here on the device."""
+    if report.num_records == 0:
+        _log.warning(
+            "%s had nothing to train on, and epsilon %.4g is spent: see that its items are those of the model (local only)",
+            log,
+            report.epsilon,
+        )
+    return report
 
 
 class Anchor(Protocol):
@@ -78,7 +92,7 @@ def personalise(
     """
     options = dict(locals())
     del options["progress"]
-    return TrainingReport(**run(_core.personalise, options, progress))
+    return _told(TrainingReport(**run(_core.personalise, options, progress)), log)
 
 
 def train_texts(
@@ -104,7 +118,7 @@ def train_texts(
     Other options as those of `personalise`; another name raises TypeError.
     """
     given = {key: value for key, value in locals().items() if key not in ("progress", "options")}
-    return TrainingReport(**run(_core.train_texts, {**given, **options}, progress))
+    return _told(TrainingReport(**run(_core.train_texts, {**given, **options}, progress)), log)
 
 
 def plan_training_memory(
