@@ -87,9 +87,9 @@ class Collector {
 
   Status Row(uint64_t line, const std::vector<std::string_view>& fields) {
     if (fields.size() == width_) return Add(line, fields[columns_.label], fields[columns_.text]);
-    return Bad(ErrorAt(texts_.name, line,
-                       std::to_string(fields.size()) + " fields; allowed are " + std::to_string(width_) +
-                           ", as in the header"));
+    return Bad(
+        ErrorAt(texts_.name, line,
+                Counted(fields.size(), "field") + "; allowed are " + std::to_string(width_) + ", as in the header"));
   }
 
   // What comes of a record that is none.
@@ -147,7 +147,7 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
     } else if (fields.size() != 2) {
       WISP_RETURN_IF_ERROR(collector.Bad(
           ErrorAt(name, lines.number(),
-                  std::to_string(fields.size()) + " fields between tabs; allowed is label<TAB>token token ...")));
+                  Counted(fields.size(), "field") + "; allowed is a label, a tab and a text without a tab")));
     } else {
       WISP_RETURN_IF_ERROR(collector.Add(lines.number(), fields[0], fields[1]));
     }

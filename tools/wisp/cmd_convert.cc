@@ -254,6 +254,9 @@ Status CheckHasOwnNames(const std::string& path, const ModelFile& model) {
 
 Status Convert(const ConvertArguments& a, OutputFormat format) {
   std::error_code none;
+  if (!std::filesystem::exists(a.in, none))
+    return IoError(a.in, ": there is no such folder or file, and nothing is downloaded; allowed are a folder with ",
+                   "config.json and model.safetensors, and a safetensors file");
   if (std::filesystem::is_directory(a.in, none)) return ConvertFolder(a, format);
   if (!a.report.empty() || a.max_length > 0 || a.pooling != "folder")
     return InvalidArgument("--report, --max-length and --pooling are of folders of Hugging Face, ", a.in,

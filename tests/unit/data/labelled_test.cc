@@ -42,10 +42,10 @@ TEST(Labelled, FaultsNameFileAndLine) {
     LabelledFormat format = LabelledFormat::kAuto;
   };
   const Case cases[] = {
-      {"f.txt", "1\ta\nno tab here\n", "f.txt, line 2: 1 fields between tabs; allowed is label<TAB>token"},
+      {"f.txt", "1\ta\nno tab here\n", "f.txt, line 2: 1 field; allowed is a label, a tab and a text without a tab"},
       {"f.txt", "1\ta\tb\n", "f.txt, line 1: 3 fields"},
       {"f.txt", "\n \n", "f.txt: it has no labelled text"},
-      {"f.tsv", "sentence\tlabel\nonly text\n", "f.tsv, line 2: 1 fields; allowed are 2, as in the header"},
+      {"f.tsv", "sentence\tlabel\nonly text\n", "f.tsv, line 2: 1 field; allowed are 2, as in the header"},
       {"f.tsv", "sentence\tstars\n", "f.tsv, line 1: the header does not name one column label", LabelledFormat::kTsv},
       {"f.tsv", "1\ta good film\n", "f.tsv, line 1: the header does not name one column label"},
       {"f.tsv", "text\tlabel\tlabel\n", "f.tsv, line 1: the header", LabelledFormat::kTsv},
@@ -141,9 +141,9 @@ TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
     std::string text;
     uint64_t dropped;
     const char* first;
-  } const cases[] = {{"f.txt", "1\ta\nno tab\nugly\tb\n0\tb\n" + longest + "\n", 3, "line 2: 1 fields"},
+  } const cases[] = {{"f.txt", "1\ta\nno tab\nugly\tb\n0\tb\n" + longest + "\n", 3, "line 2: 1 field;"},
                      {"f.tsv", "label\ttext\n1\ta\n1\ta\tb\n0\tb\n", 1, "line 3: 3 fields"},
-                     {"f.csv", "label,text\n1,a\n7,\"b\"\n0,b\n0\n", 2, "line 5: 1 fields"}};
+                     {"f.csv", "label,text\n1,a\n7,\"b\"\n0,b\n0\n", 2, "line 5: 1 field;"}};
   for (const auto& c : cases) {
     const auto texts = ParseLabelled(c.name, c.text, drop);
     ASSERT_TRUE(texts.ok()) << texts.status().message();

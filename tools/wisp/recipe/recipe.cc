@@ -1,5 +1,7 @@
 #include "tools/wisp/recipe/recipe.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -177,7 +179,7 @@ constexpr size_t kMaxDepth = 32;  // of objects and lists in each other; a recip
 
 Result<nlohmann::json> ReadJson(const std::string& path) {
   std::ifstream file(path);
-  if (!file) return IoError(path, ": cannot be opened");
+  if (!file) return IoError(path, ": cannot be opened: ", std::strerror(errno));
   std::stringstream text;
   text << file.rdbuf();
   try {
