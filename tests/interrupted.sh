@@ -108,11 +108,11 @@ expect_private base.safetensors small.wisp new.wisp
 
 # A text that is malformed, or of a class that there is not, is left out; a refusal would tell that it is there. So would one for want of texts.
 { printf 'ugly\tthe film\n'; head -n 40 texts.txt; printf 'no tab\n'; } >odd.txt
-expect 0 "2 texts left out, the first: odd.txt, line 42: 1 fields" "$wisp" classify train --recipe tiny.json --data odd.txt --epochs 1 --out c.wisp --ledger odd.ledger --json
+expect 0 "2 texts left out, the first: odd.txt, line 42: 1 field;" "$wisp" classify train --recipe tiny.json --data odd.txt --epochs 1 --out c.wisp --ledger odd.ledger --json
 python3 -c 'import json; j = json.load(open("out")); assert j["records_dropped"] == 2 and "records_dropped" in j["not_private"] and j["steps"] == 2, j' || fail "texts left out: $(head -c 300 out)"
 : >none.txt
 printf 'dull\ngreat\n' >words.txt
 expect 0 "" "$wisp" classify train --recipe tiny.json --data none.txt --vocabulary words.txt --epochs 1 --out c.wisp --ledger none.ledger
 [ "$(sqlite3 none.ledger 'select count(*) from entries')" = 1 ] || fail "a run on no texts was not charged like any other"
-expect 3 "odd.txt, line 42: 1 fields" "$wisp" classify train --recipe tiny.json --mode paper --data odd.txt --epochs 1 --out c.wisp
+expect 3 "odd.txt, line 42: 1 field;" "$wisp" classify train --recipe tiny.json --mode paper --data odd.txt --epochs 1 --out c.wisp
 finish
