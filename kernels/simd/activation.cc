@@ -60,10 +60,20 @@ constexpr Bump kGeluTanhBump = {5.2f,
                                 {0.917006314f, -0.0914860666f, -0.0318183042f, -0.000765041041f, 0.001630996f,
                                  9.97463285e-5f, -0.000178891714f, 4.20676697e-5f, -3.27613475e-6f}};
 
+// The smaller of both, and a NaN where x is one. What stands behind Min gives its second argument then on x86, and the
+// number on Arm.
+HWY_INLINE V MinOrNaN(V limit, V x) {
+#if HWY_ARCH_X86
+  return hn::Min(limit, x);
+#else
+  return hn::IfThenElse(hn::Gt(x, limit), limit, x);
+#endif
+}
+
 // relu(x) - bump: a power of a polynomial in place of an exponential and a division, 14 operations for 30. It serves
 // where the slope is not wanted too.
 HWY_INLINE V ReluWithoutBump(D d, V x, const Bump& bump) {
-  const V a = hn::Min(hn::Set(d, bump.end), hn::Abs(x));
+  const V a = MinOrNaN(hn::Set(d, bump.end), hn::Abs(x));
   V p = hn::Set(d, bump.c[8]);
   for (int i = 7; i >= 0; --i) p = hn::MulAdd(p, a, hn::Set(d, bump.c[i]));
   p = hn::Mul(p, p);
