@@ -137,7 +137,8 @@ TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
   EXPECT_EQ(anchor->value->seq, 1u);
 }
 
-// Nothing is known when a ledger is read for the first time; another process has begun the anchor when it is asked again.
+// Nothing is known when a ledger is read for the first time; another process has begun the anchor when it is asked
+// again.
 class BegunByAnother final : public LedgerAnchor {
  public:
   // `other`: what that process does after the first question.
