@@ -78,7 +78,7 @@ def _show(line: str) -> None:
 
 
 def _log_line(line: str) -> None:
-    """Nobody reads the lines: warnings are logged as such. What is local only stays below what is usually kept."""
+    """Nobody reads the lines: warnings are logged as such, the others below what is usually kept."""
     said = line.removeprefix("wisp: ")
     if said.startswith("warning: "):
         _log.warning(said.removeprefix("warning: "))
