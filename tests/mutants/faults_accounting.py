@@ -215,7 +215,8 @@ def ledger_file():
          "return !CheckWholeLedger(path, bytes).ok();",
          "ledger_file_test:LedgerTest.AJournalThatWasLeftTakesNoChargeBack"),
     ]) + table("runtime/privacy/ledger/ledger_anchored.cc", [
-        ("anchor-kept-without-the-lock", "WritersLock", "if (database.in_transaction() || !IsWritten(database))", "if (true)",
+        ("anchor-kept-without-the-lock", "WritersLock",
+         "if (database.in_transaction() || !IsWritten(database))", "if (true)",
          ANCHOR + "OfTwoWriters_NoneTakesTheAnchorBack"),
         ("anchor-begun-by-two", "Anchored::Begin", "if (known) {", "if (false) {",
          ANCHOR + "WhoBeginsTheAnchor_TakesWhatAnotherBegan"),

@@ -71,7 +71,8 @@ def make_arm64(release):
     libraries = Path(os.environ.get("WISP_ARM64_LIBRARIES") or ROOT / "build/arm64-libraries").absolute()
     if not (libraries / "usr/bin/python3.11").is_file():
         raise Skipped(
-            f"Python's wheel for 64-bit Arm needs Debian's packages at {libraries} (tools/dev python --arm64 fetches them)"
+            f"Python's wheel for 64-bit Arm needs Debian's packages at {libraries} "
+            "(tools/dev python --arm64 fetches them)"
         )
     release.run(
         "ports/python/arm64",

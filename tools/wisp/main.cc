@@ -466,8 +466,8 @@ class CommandLine {
   ReproduceArguments reproduce_;
 };
 
-// A process that starts the program for itself, as Python's package does, names its id here. When it ends, by whatever,
-// the program is asked to stop: nobody waits for what it would go on to spend.
+// A process that starts the program for itself, as Python's package does, gives its id in WISP_ENDS_WITH. When that
+// process ends, the program is asked to stop: nobody waits for what it would go on to spend.
 void EndWithStarter() {
 #ifdef __linux__
   const char* starter = std::getenv("WISP_ENDS_WITH");

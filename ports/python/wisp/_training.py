@@ -16,10 +16,10 @@ _log = logging.getLogger("wisp")
 
 
 def _told(report: TrainingReport, log: Path) -> TrainingReport:
-    """A run on nothing is not refused, as a refusal would tell of the data; who started it is told, here on the device."""
+    """A run on nothing is not refused: a refusal would tell of the data. Who started it is told, here on the device."""
     if report.num_records == 0:
         _log.warning(
-            "%s had nothing to train on, and epsilon %.4g is spent: see that its items are those of the model (local only)",
+            "%s had nothing to train on, and epsilon %.4g is spent; its items must be those of the model (local only)",
             log,
             report.epsilon,
         )
