@@ -122,7 +122,8 @@ void SayIfAllWarmup(const TrainingJob& job) {
   const bool is_private = IsPrivate(o);
   // Records of a private run are not counted: it is refused without a public number.
   const size_t counted = job.sequences != nullptr ? job.sequences->num_users() : job.records.size();
-  const double records = is_private ? o.num_records_public : static_cast<double>(counted);
+  const bool declared = is_private || (o.sampling == Sampling::kPoisson && o.num_records_public > 0);
+  const double records = declared ? o.num_records_public : static_cast<double>(counted);
   const Result<uint64_t> of_epochs = StepsOfEpochs(job.epochs, records, o.expected_batch);
   const uint64_t steps = o.num_steps > 0 || !of_epochs.ok() ? o.num_steps : *of_epochs;
   if (o.method == Method::kDpFp || steps == 0 || o.optimizer.warmup_steps < steps) return;
