@@ -1,14 +1,17 @@
-// Matrices of small integers, in blocks with a scale each: how large models are stored (docs/quantised.md).
+// Matrices in panels of rows, as they are multiplied: how large models are stored (docs/quantised.md). They hold small
+// integers, in blocks with a scale each, or floats.
 //
-// A row of W is cut in blocks of 32 neighbouring columns. A block has a scale, a half, and 32 integers: of 8 bits from
-// -127 to 127, or of 4 bits from -8 to 7. A weight is scale * integer.
+// Integers: a row of W is cut in blocks of 32 neighbouring columns. A block has a scale, a half, and 32 integers: of 8
+// bits from -127 to 127, or of 4 bits from -8 to 7. A weight is scale * integer.
 //
-// The layout is one for all processors, and is read where the file is mapped. A panel is 16 rows:
+// The layout is one for all processors, and is read where the file is mapped. A panel of integers is 16 rows:
 //   scales     for each block 16 halves, one of each row; zeros up to a multiple of 64 bytes
 //   integers   for each block, for each group of 4 columns (8 bits) or of 8 (4 bits), for each row 4 bytes
 // A byte holds an integer plus 128, or two integers plus 8: column i of the group below, column 4 + i above.
 // The last panel and the last block are filled up with rows of scale 0 and columns of integers 0. What a reader
 // computes depends on neither.
+//
+// A panel of floats is 32 rows: column after column, each the 32 floats of these rows. Rows of zeros fill up the last.
 //
 // A part of the op table's contract: kernels/kernels.h, which includes this, says what holds for all ops.
 #ifndef WISP_KERNELS_BLOCKS_H_
@@ -23,14 +26,15 @@
 
 namespace wisp::kernels {
 
-enum class BlockBits : uint8_t { kEight, kFour };
+enum class BlockBits : uint8_t { kEight, kFour, kThirtyTwo };  // the last: floats
 
 inline constexpr size_t kBlockColumns = 32;  // of a block
-inline constexpr size_t kPanelRows = 16;     // of a panel
+inline constexpr size_t kPanelRows = 16;     // of a panel of integers
+inline constexpr size_t kFloatPanelRows = 32;
 
 constexpr size_t NumBlocks(size_t k) { return (k + kBlockColumns - 1) / kBlockColumns; }
 constexpr size_t NumPanels(size_t n) { return (n + kPanelRows - 1) / kPanelRows; }
-// Of a panel's scales; of the integers of one of its blocks; of the whole panel; of the matrix. Bytes.
+// Of a panel of integers: its scales; the integers of one of its blocks; all of it. Bytes.
 constexpr size_t PanelScaleBytes(size_t k) { return (NumBlocks(k) * kPanelRows * sizeof(Half) + 63) / 64 * 64; }
 constexpr size_t PanelBlockBytes(BlockBits bits) {
   return kPanelRows * kBlockColumns / (bits == BlockBits::kEight ? 1 : 2);
@@ -38,7 +42,11 @@ constexpr size_t PanelBlockBytes(BlockBits bits) {
 constexpr size_t PanelBytes(BlockBits bits, size_t k) {
   return PanelScaleBytes(k) + NumBlocks(k) * PanelBlockBytes(bits);
 }
-constexpr size_t BlockMatrixBytes(BlockBits bits, size_t n, size_t k) { return NumPanels(n) * PanelBytes(bits, k); }
+constexpr size_t PanelRows(BlockBits bits) { return bits == BlockBits::kThirtyTwo ? kFloatPanelRows : kPanelRows; }
+constexpr size_t BlockMatrixBytes(BlockBits bits, size_t n, size_t k) {
+  if (bits != BlockBits::kThirtyTwo) return NumPanels(n) * PanelBytes(bits, k);
+  return (n + kFloatPanelRows - 1) / kFloatPanelRows * kFloatPanelRows * k * sizeof(float);
+}
 // What is added to an integer before it is stored.
 constexpr int32_t BlockOffset(BlockBits bits) { return bits == BlockBits::kEight ? 128 : 8; }
 
@@ -48,10 +56,10 @@ struct BlockMatrix {
   BlockBits bits = BlockBits::kEight;
 };
 
-// y (=|+=) x W^T + bias for rows [first, first + n) of W, which has k columns. `bias_N` may be null; it and y begin at
-// row `first`. x may be rounded to 8 bits as it comes, symmetrically, each block of it on its own: it is off by up to
-// max |x of the block| / 254. Beside that the max error is that of products. A row of y does not depend on the rows of
-// x beside it, nor an element on `first` and `n`. A row of x that holds a NaN or an infinity gives NaNs.
+// y (=|+=) x W^T + bias for rows [first, first + n) of W, of k columns. `bias_N` may be null; it and y begin at row
+// `first`. Beside integers x may be rounded to 8 bits as it comes, symmetrically, each block of it on its own: off by
+// up to max |x of the block| / 254. Beside that the max error is that of products. A row of y does not depend on the
+// rows of x beside it, nor an element on `first` and `n`. A row of x that holds a NaN or an infinity gives NaNs.
 struct MultiplyBlocksArgs {
   BlockMatrix w;
   size_t first;
@@ -65,7 +73,8 @@ struct MultiplyBlocksArgs {
 };
 
 // embed_forward where the table is such a matrix, of d columns; positions are floats, halves or none. The product with
-// `scale` is rounded before the position is added.
+// `scale` is rounded before the position is added, but for a table of floats beside positions that are none of halves:
+// then y is that of the same op table's embed_forward, to the bit.
 struct EmbedBlocksArgs {
   BlockMatrix table;
   const float* positions_TD;  // the row for t = 0, as in embed_forward
@@ -81,11 +90,11 @@ void WidenBlocks(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK);
 
 // The nearest such matrix of n rows of k floats: `to` has BlockMatrixBytes. Each block's scale is the half nearest to
 // its largest magnitude / 127, or of 4 bits its largest number / -8, and its integers are the nearest to w / scale.
-// Returns false where a scale is beyond what halves hold; then the bytes mean nothing.
+// Floats stay as they are. Returns false where a scale is beyond what halves hold; then the bytes mean nothing.
 bool PackBlocks(BlockBits bits, const float* w_NK, size_t n, size_t k, std::byte* to);
 
-// Any bytes with finite scales are such a matrix.
-bool HasFiniteScales(BlockMatrix w, size_t n, size_t k);
+// Whether all scales are finite, or all floats. Any bytes of which that is true are such a matrix.
+bool HasFiniteNumbers(BlockMatrix w, size_t n, size_t k);
 
 }  // namespace wisp::kernels
 

@@ -47,6 +47,28 @@ expect 0 "" "$wisp" audit step --model small.wisp --recipe "$recipe" --method ph
 expect 0 "" "$wisp" export small.wisp --out small.safetensors
 expect 0 "" "$wisp" bench --what score --model small.wisp --repeats 1 --json
 
+# The same floats in the order in which they are multiplied: the same scores, and no copy of them.
+expect 0 "" "$wisp" compress o.wisp --panels --out panels.wisp --json
+json 'j["weights"] == "f32 in panels" and j["largest_rounding"] == 0'
+expect 2 "panels.wisp: its weights are f32 in panels already" "$wisp" compress panels.wisp --panels --out again.wisp
+expect 2 "small.wisp: its tables are f16; allowed for --panels is a model that is f32" "$wisp" compress small.wisp \
+  --panels --out again.wisp
+expect 2 "two of --int8, --int4 and --panels are given" "$wisp" compress o.wisp --panels --int8 --out again.wisp
+expect 0 "" "$wisp" evaluate --model o.wisp --data log.db --json
+grep -v '"model"' out >whole.json
+expect 0 "" "$wisp" evaluate --model panels.wisp --data log.db --json
+grep -v '"model"' out | cmp - whole.json || fail "panels change what an evaluation says"
+expect 0 "" "$wisp" inspect panels.wisp --memory --json
+cp out panels.json
+expect 0 "" "$wisp" inspect o.wisp --memory --json
+json 'json.load(open("panels.json"))["inference"]["packed_weights"] < j["inference"]["packed_weights"] / 4'
+expect 0 "" "$wisp" compress panels.wisp --int8 --out from-panels.wisp
+expect 0 "" "$wisp" compress o.wisp --int8 --out from-floats.wisp
+for model in from-panels from-floats; do
+  "$wisp" export $model.wisp --out $model.safetensors >out 2>&1 || fail "$(cat out)"
+done
+cmp from-panels.safetensors from-floats.safetensors || fail "panels are rounded to other integers than their floats"
+
 # Blocks of small integers: fewer bytes still, and much the same scores.
 for bits in int8 int4; do
   expect 0 "" "$wisp" compress o.wisp --$bits --out $bits.wisp --json

@@ -98,8 +98,6 @@ QuantiseBlocksFunction BestQuantiser() {
   return nullptr;
 }
 
-void MultiplyOnBest(const MultiplyBlocksArgs& a) { MultiplyBlocks(*Kernels()[0], a); }
-
 }  // namespace
 
 void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a) {
@@ -123,8 +121,9 @@ void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a) {
   }
 }
 
-void FillBlocks(OpTable& table) {
-  if (!Kernels().empty()) table.multiply_blocks = MultiplyOnBest;
+void MultiplyBlocksOnBest(const MultiplyBlocksArgs& a) {
+  if (Kernels().empty()) return ReferenceOps().multiply_blocks(a);
+  MultiplyBlocks(*Kernels()[0], a);
 }
 
 }  // namespace int8

@@ -132,8 +132,8 @@ void PackWeights(const Kernel& kernel, const PackWeightsArgs<>& a);
 void LinearForward(const Kernel& kernel, const LinearForwardArgs<>& a);
 void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a);  // blocks.cc
 
-// Replaces what kernels/blocks.h declares, where a kernel runs here.
-void FillBlocks(OpTable& table);
+// By the fastest kernel that runs here, or else the reference.
+void MultiplyBlocksOnBest(const MultiplyBlocksArgs& a);
 
 }  // namespace wisp::kernels::int8
 

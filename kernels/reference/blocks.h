@@ -21,7 +21,12 @@ inline int32_t BlockInteger(const BlockMatrix& w, size_t n, size_t column, size_
   return static_cast<int32_t>(c % 8 < 4 ? pair & 15 : pair >> 4) - BlockOffset(w.bits);
 }
 
+inline const float* FloatPanel(const BlockMatrix& w, size_t n, size_t k) {
+  return reinterpret_cast<const float*>(w.data) + n / kFloatPanelRows * kFloatPanelRows * k;
+}
+
 inline float BlockWeight(const BlockMatrix& w, size_t n, size_t column, size_t k) {
+  if (w.bits == BlockBits::kThirtyTwo) return FloatPanel(w, n, k)[column * kFloatPanelRows + n % kFloatPanelRows];
   return BlockScale(w, n, column, k) * static_cast<float>(BlockInteger(w, n, column, k));
 }
 

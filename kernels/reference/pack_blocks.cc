@@ -38,11 +38,33 @@ bool PackBlock(BlockBits bits, std::span<const float> w, Half& scale, std::byte*
   return true;
 }
 
+// A row of a panel of floats, which is zeros so far.
+void PackFloats(const float* w_K, size_t n, size_t k, std::byte* to) {
+  float* at = reinterpret_cast<float*>(to) + n / kFloatPanelRows * kFloatPanelRows * k + n % kFloatPanelRows;
+  for (size_t i = 0; i < k; ++i) at[i * kFloatPanelRows] = w_K[i];
+}
+
+// A few columns of all rows at a time: neighbouring rows share the lines of a panel.
+void WidenFloats(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
+  for (size_t begin = 0; begin < k; begin += kBlockColumns) {
+    const size_t end = std::min(k, begin + kBlockColumns);
+    for (size_t row = 0; row < n; ++row) {
+      const float* from = reference::FloatPanel(w, first + row, k) + (first + row) % kFloatPanelRows;
+      for (size_t i = begin; i < end; ++i) y_NK[row * k + i] = from[i * kFloatPanelRows];
+    }
+  }
+}
+
 std::byte FilledUp(BlockBits bits) { return bits == BlockBits::kEight ? std::byte{0x80} : std::byte{0x88}; }
 
 }  // namespace
 
 bool PackBlocks(BlockBits bits, const float* w_NK, size_t n, size_t k, std::byte* to) {
+  if (bits == BlockBits::kThirtyTwo) {
+    std::fill(to, to + BlockMatrixBytes(bits, n, k), std::byte{0});
+    for (size_t row = 0; row < n; ++row) PackFloats(w_NK + row * k, row, k, to);
+    return true;
+  }
   for (size_t p = 0; p < NumPanels(n); ++p) {
     std::byte* panel = to + p * PanelBytes(bits, k);
     auto* scales = reinterpret_cast<Half*>(panel);
@@ -61,6 +83,7 @@ bool PackBlocks(BlockBits bits, const float* w_NK, size_t n, size_t k, std::byte
 }
 
 void WidenBlocks(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
+  if (w.bits == BlockBits::kThirtyTwo) return WidenFloats(w, first, n, k, y_NK);
   for (size_t row = first; row < first + n; ++row) {
     for (size_t i = 0; i < k; i += kBlockColumns) {
       const float scale = reference::BlockScale(w, row, i, k);
@@ -70,7 +93,12 @@ void WidenBlocks(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
   }
 }
 
-bool HasFiniteScales(BlockMatrix w, size_t n, size_t k) {
+bool HasFiniteNumbers(BlockMatrix w, size_t n, size_t k) {
+  if (w.bits == BlockBits::kThirtyTwo) {
+    const auto* floats = reinterpret_cast<const float*>(w.data);
+    return std::all_of(floats, floats + BlockMatrixBytes(w.bits, n, k) / sizeof(float),
+                       [](float x) { return std::isfinite(x); });
+  }
   for (size_t p = 0; p < NumPanels(n); ++p) {
     const auto* scales = reinterpret_cast<const Half*>(w.data + p * PanelBytes(w.bits, k));
     if (!std::all_of(scales, scales + NumBlocks(k) * kPanelRows, IsFinite)) return false;

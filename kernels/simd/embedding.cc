@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/reference/blocks.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
@@ -18,7 +20,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-// y <- scale * x + z; z null counts as zero. y may be z.
+// y <- scale * x + z; z null counts as zero. y may be x or z.
 HWY_INLINE void ScaleAddRow(const float* x, const float* z, float* y, size_t n, float scale) {
   const D d;
   const V factor = hn::Set(d, scale);
@@ -45,6 +47,20 @@ void EmbedForward(const EmbedForwardArgs<>& a) {
   }
 }
 
+// Rows of panels of floats give the numbers of EmbedForward.
+void EmbedBlocks(const EmbedBlocksArgs& a) {
+  if (a.table.bits != BlockBits::kThirtyTwo || a.half_positions_TD != nullptr) return reference::EmbedBlocks(a);
+  for (size_t t = 0; t < a.rows; ++t) {
+    float* y = a.y_TD + t * a.d;
+    if (a.ids_T[t] < 0) {
+      std::fill(y, y + a.d, 0.0f);
+      continue;
+    }
+    WidenBlocks(a.table, static_cast<size_t>(a.ids_T[t]), 1, a.d, y);
+    ScaleAddRow(y, a.positions_TD != nullptr ? a.positions_TD + t * a.d : nullptr, y, a.d, a.scale);
+  }
+}
+
 void ScatterAdd(const ScatterAddArgs<>& a) {
   for (size_t t = 0; t < a.rows; ++t) {
     if (a.ids_T[t] < 0) continue;
@@ -57,6 +73,7 @@ void ScatterAdd(const ScatterAddArgs<>& a) {
 
 void FillEmbedding(OpTable& table) {
   table.embed_forward = EmbedForward;
+  table.embed_blocks = EmbedBlocks;
   table.scatter_add = ForTraining(ScatterAdd);
 }
 

@@ -33,7 +33,7 @@
 namespace wisp::kernels {
 
 // `target` is one Highway target bit, supported by this processor. Unknown targets leave the table as it is.
-void FillGemm(int64_t target, OpTable& table);       // products, column_sum
+void FillGemm(int64_t target, OpTable& table);       // products, of blocks too; column_sum
 void FillSoftmax(int64_t target, OpTable& table);    // softmax_stats, cross_entropy_gradient
 void FillKeptKeys(int64_t target, OpTable& table);   // keep_keys
 void FillAttention(int64_t target, OpTable& table);  // attention_forward

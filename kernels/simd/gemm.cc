@@ -1,8 +1,9 @@
 // Products for SIMD tables: packing, blocking and edges around the register tile of gemm_tile-inl.h.
 //
 // All three orientations are one loop nest over C = A B. Forward reads B = W^T from packed panels, K-major and
-// kPanelWidth columns wide; the two backward products read B's rows (of W, of x) where they lie, and A either by rows
-// (dy) or by columns (dy^T). Ragged columns go through a tile on the stack, so that nothing outside is touched.
+// kPanelWidth columns wide, or from those of a model file, kFloatPanelRows wide. The two backward products read B's
+// rows (of W, of x) where they lie, and A either by rows (dy) or by columns (dy^T). Ragged columns go through a tile on
+// the stack, so that nothing outside is touched.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "kernels/int8/kernel.h"
 #include "kernels/reference/by_record.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -35,6 +37,10 @@ constexpr size_t kCopyRowBlocks = 3;
 // Both lie on the stack, 60 KB in all, as threads may have 128 KB of it (musl).
 constexpr size_t kCopiedFloats = kInnerBlock * kPanelWidth;
 
+// Panels of ours that lie side by side in a panel of a model file.
+constexpr size_t kSubPanels = kFloatPanelRows / kPanelWidth;
+static_assert(kFloatPanelRows % kPanelWidth == 0);
+
 // Only the gradient of weights reads A by its columns.
 #ifdef WISP_INFERENCE_ONLY
 constexpr bool kTransposes = false;
@@ -49,6 +55,7 @@ struct Product {
   const float* b;  // packed panels, or rows
   size_t ldb;      // of rows; not used when packed
   bool packed_b;
+  bool stored_b;  // packed_b too, in the panels of a model file
   float* c;
   size_t ldc;
   const float* bias;
@@ -63,6 +70,10 @@ struct Block {
   bool add;
   const float* bias;
 };
+
+// Of B's packed panels. Where there is one of ours in a stored one, all is as if we had packed it.
+size_t PanelStride(const Product& p) { return p.stored_b ? kFloatPanelRows : kPanelWidth; }
+bool IsDivided(const Product& p) { return kSubPanels > 1 && p.stored_b; }
 
 // C's ragged right edge: `cols` < kPanelWidth columns from a whole tile of products; `t` says where and how.
 void MergeEdge(const float* tile, size_t rows, size_t cols, const GemmTileArgs& t) {
@@ -109,11 +120,22 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   const auto move_to = [&](size_t panel) {
     const size_t col = panel * kPanelWidth;
     const bool copied = !p.packed_b && panel >= strip.first_copied;
-    t.ldb = p.packed_b || copied ? kPanelWidth : p.ldb;
-    t.b_panel = p.packed_b ? p.inner * kPanelWidth : copied ? block.size * kPanelWidth : kPanelWidth;
-    t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth
-          : copied   ? strip.copied_b + (panel - strip.first_copied) * t.b_panel
-                     : p.b + block.first * p.ldb + col;
+    if (IsDivided(p)) {
+      const size_t part = panel % kSubPanels;
+      t.ldb = kFloatPanelRows;
+      t.b_panel = kPanelWidth;
+      t.b_pair = kSubPanels == 2 ? p.inner * kFloatPanelRows : 2 * kPanelWidth;
+      t.b = p.b + (panel - part) * p.inner * kPanelWidth + block.first * kFloatPanelRows + part * kPanelWidth;
+      // Each part asks for its share of the panels ahead.
+      t.prefetch.ahead = strip.prefetch.ahead + static_cast<ptrdiff_t>(part * (block.size - 1) * kPanelWidth);
+    } else {
+      t.ldb = p.packed_b || copied ? kPanelWidth : p.ldb;
+      t.b_panel = p.packed_b ? p.inner * kPanelWidth : copied ? block.size * kPanelWidth : kPanelWidth;
+      t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth
+            : copied   ? strip.copied_b + (panel - strip.first_copied) * t.b_panel
+                       : p.b + block.first * p.ldb + col;
+      t.b_pair = 2 * t.b_panel;
+    }
     t.c = p.c + strip.row * p.ldc + col;
     t.bias = block.bias != nullptr ? block.bias + col : nullptr;
   };
@@ -121,12 +143,15 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   while (panel < whole) {
     move_to(panel);
     const size_t left = whole - panel;
+    // How many lie as one tile reads them: a pair of halves of stored panels, then the next pair.
+    const size_t beside = IsDivided(p) ? kSubPanels - panel % kSubPanels : left;
+    const bool four = left >= 4 && (beside >= 4 || (kSubPanels == 2 && beside == 2));
     // Few rows: several panels at once, or the additions of one accumulator would wait for each other. Three that
     // prefetch take one, as they wait for memory alone.
-    if (rows == 1 && left >= 4 && !p.transposed_a) {
+    if (rows == 1 && four && !p.transposed_a) {
       MultiplyTile<1, 4, false>(t);
       panel += 4;
-    } else if (rows <= (asks ? kLowestPrefetching - 1 : 3) && left >= 2 && !p.transposed_a) {
+    } else if (rows <= (asks ? kLowestPrefetching - 1 : 3) && std::min(left, beside) >= 2 && !p.transposed_a) {
       constexpr TileFunction kWide[] = {MultiplyTile<1, 2, false>, MultiplyTile<2, 2, false>,
                                         MultiplyTile<3, 2, false>};
       kWide[rows - 1](t);
@@ -191,7 +216,7 @@ Prefetch PrefetchOf(const Product& p, const Block& block, size_t first, size_t c
   if (first + count < panels) return {.ahead = static_cast<ptrdiff_t>(count * panel + share), .step = step};
   if (block.first + block.size >= p.inner) return {};
   // Back to panel 0.
-  const auto to_end = static_cast<ptrdiff_t>(block.size * kPanelWidth + share);
+  const auto to_end = static_cast<ptrdiff_t>(block.size * PanelStride(p) + share);
   return {.ahead = to_end - static_cast<ptrdiff_t>(first * panel), .step = step};
 }
 
@@ -202,8 +227,9 @@ void MultiplyBlock(const Product& p, const Block& block) {
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth;
   const size_t row_blocks = (p.rows + kTileRows - 1) / kTileRows;
   const bool copies = !p.packed_b && p.ldb >= kCopyStride && row_blocks >= kCopyRowBlocks;
-  const size_t group =
-      std::max<size_t>(1, (copies ? kCopiedFloats : kBlockFloats) / (std::max<size_t>(1, block.size) * kPanelWidth));
+  const size_t at_once = IsDivided(p) ? kSubPanels : 1;
+  const size_t fit = (copies ? kCopiedFloats : kBlockFloats) / (std::max<size_t>(1, block.size) * kPanelWidth);
+  const size_t group = std::max(at_once, fit / at_once * at_once);
   for (size_t first = 0; first < panels; first += group) {
     const size_t count = std::min(group, panels - first);
     const size_t first_copied = std::max(first, copies ? 0 : p.cols / kPanelWidth);  // the ragged one always
@@ -304,6 +330,7 @@ void LinearForward(const LinearForwardArgs<>& a) {
             .b = a.packed,
             .ldb = kPanelWidth,
             .packed_b = true,
+            .stored_b = false,
             .c = a.y_RN,
             .ldc = a.ldy,
             .bias = a.bias_N,
@@ -314,6 +341,60 @@ void LinearForward(const LinearForwardArgs<>& a) {
             .store = a.store});
 }
 
+// Of panels of floats, from the first row of one on.
+void MultiplyWholePanels(const MultiplyBlocksArgs& a) {
+  Multiply({.a = a.x_RK,
+            .lda = a.ldx,
+            .transposed_a = false,
+            .b = reinterpret_cast<const float*>(a.w.data) + a.first * a.k,
+            .ldb = kFloatPanelRows,
+            .packed_b = true,
+            .stored_b = true,
+            .c = a.y_RN,
+            .ldc = a.ldy,
+            .bias = a.bias_N,
+            .scale = 1,
+            .rows = a.rows,
+            .cols = a.n,
+            .inner = a.k,
+            .store = a.store});
+}
+
+// Rows that lie in one panel of floats and do not begin it. The product of the whole panel goes to the stack, so that
+// each number is made as it is where the panel is asked for as a whole.
+void MultiplyPartOfPanel(const MultiplyBlocksArgs& a) {
+  const size_t skipped = a.first % kFloatPanelRows;
+  HWY_ALIGN float bias[kFloatPanelRows] = {};
+  HWY_ALIGN float y[kTileRows * kFloatPanelRows] = {};
+  if (a.bias_N != nullptr) std::copy_n(a.bias_N, a.n, bias + skipped);
+  for (size_t row = 0; row < a.rows; row += kTileRows) {
+    MultiplyBlocksArgs whole = a;
+    whole.first = a.first - skipped;
+    whole.x_RK = a.x_RK + row * a.ldx;
+    whole.bias_N = a.bias_N == nullptr ? nullptr : bias;
+    whole.y_RN = y;
+    whole.ldy = whole.n = kFloatPanelRows;
+    whole.rows = std::min(kTileRows, a.rows - row);
+    for (size_t r = 0; a.store == Store::kAdd && r < whole.rows; ++r)
+      std::copy_n(a.y_RN + (row + r) * a.ldy, a.n, y + r * kFloatPanelRows + skipped);
+    MultiplyWholePanels(whole);
+    for (size_t r = 0; r < whole.rows; ++r)
+      std::copy_n(y + r * kFloatPanelRows + skipped, a.n, a.y_RN + (row + r) * a.ldy);
+  }
+}
+
+void MultiplyBlocks(const MultiplyBlocksArgs& a) {
+  if (a.w.bits != BlockBits::kThirtyTwo) return int8::MultiplyBlocksOnBest(a);
+  MultiplyBlocksArgs begin = a, rest = a;
+  begin.n = std::min(a.n, (kFloatPanelRows - a.first % kFloatPanelRows) % kFloatPanelRows);
+  if (begin.n > 0) MultiplyPartOfPanel(begin);
+  rest.first += begin.n;
+  rest.n -= begin.n;
+  rest.y_RN += begin.n;
+  if (rest.bias_N != nullptr) rest.bias_N += begin.n;
+  if (rest.n > 0) MultiplyWholePanels(rest);
+}
+
 void LinearBackwardInput(const LinearBackwardInputArgs<>& a) {
   Multiply({.a = a.dy_RN,
             .lda = a.lddy,
@@ -321,6 +402,7 @@ void LinearBackwardInput(const LinearBackwardInputArgs<>& a) {
             .b = a.w_NK,
             .ldb = a.ldw,
             .packed_b = false,
+            .stored_b = false,
             .c = a.dx_RK,
             .ldc = a.lddx,
             .bias = nullptr,
@@ -338,6 +420,7 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
             .b = a.x_RK,
             .ldb = a.ldx,
             .packed_b = false,
+            .stored_b = false,
             .c = a.dw_NK,
             .ldc = a.lddw,
             .bias = nullptr,
@@ -382,6 +465,7 @@ void FillGemm(OpTable& table) {
   table.packed_size = PackedSize;
   table.pack_weights = PackWeights;
   table.linear_forward = LinearForward;
+  table.multiply_blocks = MultiplyBlocks;
   table.linear_backward_input = LinearBackwardInput;
   table.linear_backward_weight = ForTraining(LinearBackwardWeight);
   table.column_sum = ForTraining(ColumnSum);

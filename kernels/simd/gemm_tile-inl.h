@@ -54,12 +54,13 @@ constexpr bool AlwaysPrefetches(size_t rows) {
   return kPrefetches && rows >= kLowestPrefetching && rows + kTallestBoth <= kTileRows;
 }
 
-// One call: kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is b[p * b_panel + k * ldb + j].
+// One call: kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is
+// b[p / 2 * b_pair + p % 2 * b_panel + k * ldb + j].
 struct GemmTileArgs {
   const float* a;
   size_t lda;
   const float* b;
-  size_t ldb, b_panel;
+  size_t ldb, b_panel, b_pair;
   float* c;
   size_t ldc;
   const float* bias;  // kPanels * kPanelWidth of them, or null
@@ -96,6 +97,7 @@ HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
   const float* HWY_RESTRICT b = t.b;
   const size_t ldb = t.ldb;
   const size_t b_panel = t.b_panel;
+  [[maybe_unused]] const size_t b_pair = t.b_pair;
   [[maybe_unused]] const float* next = kAsks ? b + t.prefetch.ahead : nullptr;
   [[maybe_unused]] const size_t next_step = t.prefetch.step;
   // Multiplies by what lies `ahead` steps of the inner index from the pointers.
@@ -109,7 +111,8 @@ HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
     V bv[kVectors];
 #pragma GCC unroll 8
     for (size_t v = 0; v < kVectors; ++v) {
-      bv[v] = hn::LoadU(d, b + ahead * ldb + (v / kTileVectors) * b_panel + (v % kTileVectors) * kTileLanes);
+      const size_t panel = v / kTileVectors;
+      bv[v] = hn::LoadU(d, b + ahead * ldb + panel / 2 * b_pair + panel % 2 * b_panel + v % kTileVectors * kTileLanes);
     }
 #pragma GCC unroll 16
     for (size_t r = 0; r < kRows; ++r) {

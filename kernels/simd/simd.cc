@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/int8/kernel.h"
 #include "kernels/kernels.h"
 #include "kernels/simd/fill.h"
 #include "kernels/simd/processor.h"
@@ -43,7 +42,6 @@ struct Tables {
       FillReduce(target, table);
       FillIntegers(target, table);
       FillOptimizer(target, table);
-      int8::FillBlocks(table);
       FillKeptKeys(target, table);
       FillAttention(target, table);  // last: made of the others' entries
       FillAttentionBackward(target, table);

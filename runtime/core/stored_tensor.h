@@ -1,5 +1,5 @@
-// Where one parameter of a model lies, as it is stored: floats; halves, which are widened as they are read; or blocks
-// of small integers, which are multiplied as they lie.
+// Where one parameter of a model lies, as it is stored: floats; halves, which are widened as they are read; or panels
+// of small integers or of floats, which are multiplied as they lie.
 #ifndef WISP_RUNTIME_CORE_STORED_TENSOR_H_
 #define WISP_RUNTIME_CORE_STORED_TENSOR_H_
 
@@ -12,7 +12,7 @@
 
 namespace wisp {
 
-// Row-major, on 64 bytes; blocks in their own order (kernels/blocks.h). One of the three is there. Halves are of tables
+// Row-major, on 64 bytes; panels in their own order (kernels/blocks.h). One of the three is there. Halves are of tables
 // only.
 struct StoredTensor {
   const float* floats = nullptr;

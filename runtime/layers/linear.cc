@@ -49,13 +49,14 @@ void Linear::Forward(const RecordContext& context, const float* x, float* y, siz
 void Linear::Multiply(const RecordContext& context, const Part& part, const float* x, const Output& out,
                       size_t rows) const {
   const Weights& weights = context.weights;
-  if (weights.plan->widened() && weights.blocks_at(which_.weight).data != nullptr)
+  const kernels::BlockMatrix blocks = weights.blocks_at(which_.weight);
+  const bool packed = blocks.data == nullptr;
+  // Products with floats are exact where they lie.
+  if (weights.plan->widened() && !packed && blocks.bits != kernels::BlockBits::kThirtyTwo)
     return MultiplyWidened(context, part, x, out, rows);
   const float* all_bias = weights.at(which_.bias);
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
-  const kernels::BlockMatrix blocks = weights.blocks_at(which_.weight);
-  const bool packed = blocks.data == nullptr;
-  const size_t step = packed ? kPackedRows : kernels::kPanelRows;
+  const size_t step = packed ? kPackedRows : kernels::PanelRows(blocks.bits);
   const double adds = static_cast<double>(rows * step * k_) * (rows == 1 ? kAddsOfLoneOne : 1);
   // Where rows are shared among threads each comes without helpers. Here it is the columns of a few rows.
   ForEachRange(context.helpers, (part.n + step - 1) / step, adds, [&](size_t begin, size_t end) {
@@ -88,7 +89,7 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
   });
 }
 
-// Of blocks in training: the product of floats whose gradient Backward takes.
+// Of blocks of integers in training: the product of floats whose gradient Backward takes.
 void Linear::MultiplyWidened(const RecordContext& context, const Part& part, const float* x, const Output& out,
                              size_t rows) const {
   const Weights& weights = context.weights;

@@ -19,7 +19,7 @@
 namespace wisp {
 
 // 2: attention_slope; 3: num_classes, head_releases; 4: blocks that differ, adapters, moments of what is trained only
-inline constexpr uint32_t kCheckpointFormatVersion = 9;
+inline constexpr uint32_t kCheckpointFormatVersion = 10;
 
 enum class RandomSource : uint8_t {
   kReproducible = 0,

@@ -26,6 +26,8 @@ const char* TypeName(schema::ElementType type) {
       return "int8";
     case schema::ElementType::I4Blocks:
       return "int4";
+    case schema::ElementType::F32Panels:
+      return "f32 in panels";
   }
   return nullptr;
 }

@@ -44,7 +44,7 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
 }
 
 bool IsFinite(const ParameterSpec& p, const StoredTensor& tensor) {
-  if (tensor.blocks.data != nullptr) return kernels::HasFiniteScales(tensor.blocks, p.rows, p.cols);
+  if (tensor.blocks.data != nullptr) return kernels::HasFiniteNumbers(tensor.blocks, p.rows, p.cols);
   if (tensor.halves != nullptr) return std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite);
   return metadata::AllFinite({tensor.floats, p.size()});
 }
@@ -218,10 +218,25 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
   return room;
 }
 
+namespace {
+
+WeightStorage StorageOf(kernels::BlockBits bits) {
+  switch (bits) {
+    case kernels::BlockBits::kEight:
+      return WeightStorage::kInt8;
+    case kernels::BlockBits::kFour:
+      return WeightStorage::kInt4;
+    case kernels::BlockBits::kThirtyTwo:
+      break;
+  }
+  return WeightStorage::kPanels;
+}
+
+}  // namespace
+
 WeightStorage ModelFile::storage() const {
   const auto of = [](const StoredTensor& t) {
-    if (t.blocks.data != nullptr)
-      return t.blocks.bits == kernels::BlockBits::kFour ? WeightStorage::kInt4 : WeightStorage::kInt8;
+    if (t.blocks.data != nullptr) return StorageOf(t.blocks.bits);
     return t.halves != nullptr ? WeightStorage::kHalf : WeightStorage::kFloat;
   };
   WeightStorage storage = WeightStorage::kFloat;

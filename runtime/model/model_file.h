@@ -38,7 +38,7 @@ struct ModelMetadata;
 }
 
 // schema/README.md says what is new in each.
-inline constexpr uint32_t kModelFormatVersion = 9;
+inline constexpr uint32_t kModelFormatVersion = 10;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
@@ -76,15 +76,17 @@ struct ProvenanceEntry {
   bool operator==(const ProvenanceEntry&) const = default;
 };
 
-// How weights are stored; all that is not named is floats. kHalf: the tables (ParameterShape::kTable: items, positions,
-// an output table) rounded to the nearest half (kernels/half.h) on writing. kInt8, kInt4: the matrices that MayBeBlocks
-// in blocks of integers of 8 or 4 bits with a scale each (kernels/blocks.h), the tables that may be in blocks of 8 bits
-// in both, other tables as halves.
-enum class WeightStorage : uint8_t { kFloat, kHalf, kInt8, kInt4 };
+// How weights are stored; all that is not named is floats.
+//   kPanels       the matrices that MayBeBlocks as floats in panels (kernels/blocks.h), which no session copies
+//   kHalf         the tables (ParameterShape::kTable: items, positions, an output table) rounded to the nearest half
+//                 (kernels/half.h) on writing
+//   kInt8, kInt4  the matrices that MayBeBlocks in blocks of integers of 8 or 4 bits with a scale each, the tables that
+//                 may be in blocks of 8 bits in both, other tables as halves
+enum class WeightStorage : uint8_t { kFloat, kPanels, kHalf, kInt8, kInt4 };
 
-// Whether a parameter may be stored in blocks: weights of layers' linear maps, the item table, an output table. Not of
-// models with Re-Attention, which needs squares of floats, nor the table of a cosine head, which makes its rows of unit
-// length.
+// Whether a parameter may be stored in blocks or panels: weights of layers' linear maps, the item table, an output
+// table. Not of models with Re-Attention, which needs squares of floats, nor the table of a cosine head, which makes
+// its rows of unit length.
 bool MayBeBlocks(const Architecture& architecture, const ParameterSpec& p);
 
 // How a text becomes items of a classifier; the tokens are its item keys. kWhitespaceLower makes A-Z small before it

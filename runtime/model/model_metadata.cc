@@ -25,6 +25,7 @@ std::string Short(std::string_view text) {
 std::optional<kernels::BlockBits> BitsOf(schema::ElementType type) {
   if (type == schema::ElementType::I8Blocks) return kernels::BlockBits::kEight;
   if (type == schema::ElementType::I4Blocks) return kernels::BlockBits::kFour;
+  if (type == schema::ElementType::F32Panels) return kernels::BlockBits::kThirtyTwo;
   return std::nullopt;
 }
 

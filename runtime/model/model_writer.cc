@@ -98,6 +98,8 @@ schema::ElementType TypeOf(const ModelContents& contents, const ParameterSpec& p
   switch (contents.storage) {
     case WeightStorage::kFloat:
       return schema::ElementType::F32;
+    case WeightStorage::kPanels:
+      return MayBeBlocks(contents.architecture, p) ? schema::ElementType::F32Panels : schema::ElementType::F32;
     case WeightStorage::kInt8:
     case WeightStorage::kInt4:
       if (!MayBeBlocks(contents.architecture, p)) break;
@@ -251,6 +253,7 @@ container::Format FormatOf(const ModelContents& contents) {
   if (!contents.retired.empty()) format.oldest_reader = std::max(format.oldest_reader, 6u);
   if (!contents.tokenizer.empty()) format.oldest_reader = std::max(format.oldest_reader, 7u);
   if (contents.storage >= WeightStorage::kInt8) format.oldest_reader = std::max(format.oldest_reader, 8u);
+  if (contents.storage == WeightStorage::kPanels) format.oldest_reader = 10;
   return format;
 }
 

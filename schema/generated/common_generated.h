@@ -444,37 +444,40 @@ enum class ElementType : uint8_t {
   I8 = 3,
   I8Blocks = 4,
   I4Blocks = 5,
+  F32Panels = 6,
   MIN = F32,
-  MAX = I4Blocks
+  MAX = F32Panels
 };
 
-inline const ElementType (&EnumValuesElementType())[6] {
+inline const ElementType (&EnumValuesElementType())[7] {
   static const ElementType values[] = {
     ElementType::F32,
     ElementType::U32,
     ElementType::F16,
     ElementType::I8,
     ElementType::I8Blocks,
-    ElementType::I4Blocks
+    ElementType::I4Blocks,
+    ElementType::F32Panels
   };
   return values;
 }
 
 inline const char * const *EnumNamesElementType() {
-  static const char * const names[7] = {
+  static const char * const names[8] = {
     "F32",
     "U32",
     "F16",
     "I8",
     "I8Blocks",
     "I4Blocks",
+    "F32Panels",
     nullptr
   };
   return names;
 }
 
 inline const char *EnumNameElementType(ElementType e) {
-  if (flatbuffers::IsOutRange(e, ElementType::F32, ElementType::I4Blocks)) return "";
+  if (flatbuffers::IsOutRange(e, ElementType::F32, ElementType::F32Panels)) return "";
   const size_t index = static_cast<size_t>(e);
   return EnumNamesElementType()[index];
 }

@@ -84,7 +84,7 @@ def texts():
          "cli_train_texts.sh"),
     ]) + table("tools/wisp/cmd_merge.cc", [
         ("a-merged-adapter-rounded-away", "Merge",
-         "file.storage() == WeightStorage::kHalf ? WeightStorage::kHalf : WeightStorage::kFloat", "file.storage()",
+         "file.storage() <= WeightStorage::kHalf ? file.storage() : WeightStorage::kFloat", "file.storage()",
          "cli_train_texts.sh"),
     ])
 

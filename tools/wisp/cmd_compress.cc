@@ -1,5 +1,5 @@
 // wisp compress: the same model in fewer bytes: its tables as halves (docs/f16.md), or its matrices in blocks of small
-// integers (docs/quantised.md).
+// integers; or its matrices as they are, in panels that are not copied (docs/quantised.md).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,10 +21,12 @@ struct Target {
 };
 
 Result<Target> TargetOf(const CompressArguments& a) {
-  if (a.int8 && a.int4) return InvalidArgument("--int8 and --int4 are both given; allowed is one of them");
+  if (a.int8 + a.int4 + a.panels > 1)
+    return InvalidArgument("two of --int8, --int4 and --panels are given; allowed is one of them");
   if (a.tables != "f16") return InvalidArgument("--tables is '", a.tables, "', allowed is f16");
   if (a.int8) return Target{WeightStorage::kInt8, "weights in blocks of 8-bit integers"};
   if (a.int4) return Target{WeightStorage::kInt4, "weights in blocks of 4-bit integers, tables of 8-bit ones"};
+  if (a.panels) return Target{WeightStorage::kPanels, "weights in panels"};
   return Target{WeightStorage::kHalf, "tables rounded to f16"};
 }
 
@@ -32,6 +34,8 @@ const char* NameOf(WeightStorage storage) {
   switch (storage) {
     case WeightStorage::kFloat:
       return "f32";
+    case WeightStorage::kPanels:
+      return "f32 in panels";
     case WeightStorage::kHalf:
       return "f16";
     case WeightStorage::kInt8:
@@ -43,6 +47,10 @@ const char* NameOf(WeightStorage storage) {
 }
 
 Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
+  if (storage == WeightStorage::kPanels && model.storage() > storage)
+    return InvalidArgument(a.model, ": its ",
+                           (model.storage() == WeightStorage::kHalf ? "tables are " : "weights are "),
+                           NameOf(model.storage()), "; allowed for --panels is a model that is f32 throughout");
   if (model.storage() >= storage)
     return InvalidArgument(a.model, ": its ", (storage == WeightStorage::kHalf ? "tables are " : "weights are "),
                            NameOf(model.storage()), " already");

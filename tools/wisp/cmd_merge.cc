@@ -23,7 +23,7 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   contents.base_hash = 0;
   // In blocks of integers what an adapter changes may be less than a step, and would be rounded away. The tables of
   // such a base are no 16-bit numbers either.
-  contents.storage = file.storage() == WeightStorage::kHalf ? WeightStorage::kHalf : WeightStorage::kFloat;
+  contents.storage = file.storage() <= WeightStorage::kHalf ? file.storage() : WeightStorage::kFloat;
   contents.description += (contents.description.empty() ? "" : "; ") + ("adapter merged by wisp " + Version());
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (format == OutputFormat::kJson) {

@@ -57,7 +57,8 @@ Json ProvenanceJson(const ProvenanceEntry& p) {
 
 const char* TypeOf(const ModelFile& m, size_t parameter) {
   const StoredTensor& t = m.tensors()[parameter];
-  if (t.blocks.data != nullptr) return t.blocks.bits == kernels::BlockBits::kEight ? "int8" : "int4";
+  constexpr const char* kOfBits[] = {"int8", "int4", "f32 in panels"};  // by BlockBits
+  if (t.blocks.data != nullptr) return kOfBits[static_cast<size_t>(t.blocks.bits)];
   return t.halves != nullptr ? "f16" : "f32";
 }
 

@@ -124,7 +124,7 @@ struct EmbedArguments {
 
 struct CompressArguments {
   std::string model, out, tables = "f16";
-  bool int8 = false, int4 = false;
+  bool int8 = false, int4 = false, panels = false;
 };
 
 struct InspectArguments {

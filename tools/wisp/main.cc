@@ -293,7 +293,8 @@ class CommandLine {
     chosen_.OnCall(m, Merge, merge_);
     CLI::App* s = app_.add_subcommand("compress",
                                       "Write a model in fewer bytes: its tables as 16-bit numbers (docs/f16.md), or "
-                                      "its weights as 8-bit or 4-bit integers in blocks (docs/quantised.md).\n"
+                                      "its weights as 8-bit or 4-bit integers in blocks (docs/quantised.md). Or in as "
+                                      "many bytes, but opened without a copy: --panels.\n"
                                       "Everything else stays as it is, a guarantee too.\n"
                                       "  wisp compress m.wisp --out small.wisp\n"
                                       "  wisp compress gpt2.wisp --int8 --out gpt2-int8.wisp");
@@ -303,6 +304,9 @@ class CommandLine {
         ->capture_default_str();
     s->add_flag("--int8", compress_.int8, "Weights of layers and of items in blocks of 8-bit integers");
     s->add_flag("--int4", compress_.int4, "Weights of layers in blocks of 4-bit integers, of items of 8-bit ones");
+    s->add_flag("--panels", compress_.panels,
+                "Weights of layers and of items as they are, in the order in which they are multiplied: no session "
+                "makes a copy of them");
     chosen_.OnCall(s, Compress, compress_);
   }
 

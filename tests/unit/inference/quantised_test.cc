@@ -1,4 +1,5 @@
-// Model files whose matrices are blocks of small integers: what is written, and what sessions make of them.
+// Model files whose matrices are panels of small integers, in blocks, or of floats: what is written, and what sessions
+// make of them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,6 +18,7 @@ namespace wisp {
 namespace {
 
 constexpr WeightStorage kBoth[] = {WeightStorage::kInt8, WeightStorage::kInt4};
+constexpr WeightStorage kAllThree[] = {WeightStorage::kInt8, WeightStorage::kInt4, WeightStorage::kPanels};
 
 // Widths that fill blocks and such that do not; a decoder as Llama has it; a table apart from the items'.
 std::vector<Architecture> Architectures() {
@@ -76,23 +78,25 @@ class Quantised : public ::testing::Test {
   std::vector<float> room_;
 };
 
-TEST_F(Quantised, MatricesAreBlocksAndWritingThemAgainChangesNothing) {
-  for (const WeightStorage storage : kBoth) {
+TEST_F(Quantised, MatricesArePanelsAndWritingThemAgainChangesNothing) {
+  constexpr kernels::BlockBits kBits[] = {kernels::BlockBits::kEight, kernels::BlockBits::kFour,
+                                          kernels::BlockBits::kThirtyTwo};
+  for (size_t kind = 0; kind < std::size(kAllThree); ++kind) {
+    const WeightStorage storage = kAllThree[kind];
+    const bool panels = storage == WeightStorage::kPanels;
     test::SmallModel model;
     model.storage = storage;
     Write(model.contents());
-    EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 8u);
+    EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), panels ? 10u : 8u);
     const ModelFile file = Open();
     EXPECT_EQ(file.storage(), storage);
     for (size_t i = 0; i < file.parameters().size(); ++i) {
       const ParameterSpec& p = file.parameters()[i];
       const StoredTensor& t = file.tensors()[i];
       EXPECT_EQ(t.blocks.data != nullptr, MayBeBlocks(file.architecture(), p)) << p.name;
-      if (p.role == ParameterRole::kPositionTable) EXPECT_NE(t.halves, nullptr);
+      if (p.role == ParameterRole::kPositionTable) EXPECT_EQ(t.halves == nullptr, panels);
       if (p.shape == ParameterShape::kVector) EXPECT_NE(t.floats, nullptr);
-      if (p.shape == ParameterShape::kMatrix)
-        EXPECT_EQ(t.blocks.bits,
-                  storage == WeightStorage::kInt8 ? kernels::BlockBits::kEight : kernels::BlockBits::kFour);
+      if (p.shape == ParameterShape::kMatrix) EXPECT_EQ(t.blocks.bits, kBits[kind]);
     }
     const std::vector<float> once(room_);
     std::vector<float> room;
@@ -140,25 +144,44 @@ TEST_F(Quantised, ScoresAreThoseOfTheFloats) {
   }
 }
 
+TEST_F(Quantised, PanelsOfFloatsGiveTheBitsOfTheFloatsAndAreNotCopied) {
+  uint32_t seed = 400;
+  for (const Architecture& a : Architectures()) {
+    Write(a, WeightStorage::kPanels, ++seed);
+    const auto floats = Session::Open(floats_), panels = Session::Open(blocks_);
+    ASSERT_TRUE(floats.ok() && panels.ok());
+    EXPECT_EQ((*panels)->memory().packed_weights, Session::PlanMemory(Open())->packed_weights);
+    if (a.head.temperature == 0)
+      EXPECT_LT((*panels)->memory().packed_weights, (*floats)->memory().packed_weights / 4) << seed;
+    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, seed).inputs;
+    for (size_t n = 1; n <= history.size(); n += 3) {
+      const std::span<const int32_t> some = std::span(history).first(n);
+      EXPECT_EQ(ScoresOf(**panels, some), ScoresOf(**floats, some)) << seed << ", " << n;
+    }
+  }
+}
+
 TEST_F(Quantised, SeveralThreadsGiveTheBitsOfOne) {
   const Architecture a = Architectures().back();
-  Write(a, WeightStorage::kInt8, 60);
-  const auto alone = Session::Open(blocks_);
-  ASSERT_TRUE(alone.ok());
-  const ModelFile file = Open();
-  const Recommender graph(a, kernels::BestOps(), InferenceOf(kernels::Device(kernels::BestOps()), a, file.tensors()));
-  const PackedWeights weights(graph, ParameterSource(file.tensors()));
-  const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, 61).inputs;
-  for (const size_t threads : {2, 3}) {
-    Buffers buffers = graph.AllocateForInference();
-    KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
-    const auto helpers = graph.AllocateHelpers(threads);
-    helpers->least_of_part = 1;  // the smallest work is shared
-    for (const size_t n : {1, 2, 30}) {
-      std::vector<float> scores(a.num_items);
-      RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .helpers = helpers.get()};
-      graph.Score(context, std::span(history).first(n), scores.data());
-      EXPECT_EQ(scores, ScoresOf(**alone, std::span(history).first(n))) << threads << ", " << n;
+  for (const WeightStorage storage : {WeightStorage::kInt8, WeightStorage::kPanels}) {
+    Write(a, storage, 60);
+    const auto alone = Session::Open(blocks_);
+    ASSERT_TRUE(alone.ok());
+    const ModelFile file = Open();
+    const Recommender graph(a, kernels::BestOps(), InferenceOf(kernels::Device(kernels::BestOps()), a, file.tensors()));
+    const PackedWeights weights(graph, ParameterSource(file.tensors()));
+    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, 61).inputs;
+    for (const size_t threads : {2, 3}) {
+      Buffers buffers = graph.AllocateForInference();
+      KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
+      const auto helpers = graph.AllocateHelpers(threads);
+      helpers->least_of_part = 1;  // the smallest work is shared
+      for (const size_t n : {1, 2, 30}) {
+        std::vector<float> scores(a.num_items);
+        RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .helpers = helpers.get()};
+        graph.Score(context, std::span(history).first(n), scores.data());
+        EXPECT_EQ(scores, ScoresOf(**alone, std::span(history).first(n))) << threads << ", " << n;
+      }
     }
   }
 }

@@ -92,8 +92,8 @@ TEST_F(TextBatches, EveryStorageOnAnyNumberOfThreads) {
     block.feed_forward.gated = true;
   }
   for (const Architecture& a : {Wide(), llama}) {
-    for (const WeightStorage storage :
-         {WeightStorage::kFloat, WeightStorage::kHalf, WeightStorage::kInt8, WeightStorage::kInt4}) {
+    for (const WeightStorage storage : {WeightStorage::kFloat, WeightStorage::kPanels, WeightStorage::kHalf,
+                                        WeightStorage::kInt8, WeightStorage::kInt4}) {
       Write(a, ++seed, storage);
       for (const size_t threads : {1, 3}) {
         ExpectTheSameScores({.places = 6, .num_threads = threads});

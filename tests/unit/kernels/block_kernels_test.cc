@@ -51,7 +51,7 @@ TEST(BlockKernels, EveryKernelEqualsPlainLoops) {
                           {13, 33, 96, 15}, {26, 16, 65},       {1, 50, 2080}, {4, 20, 4100},   {12, 64, 100, 1},
                           {7, 129, 160},    {1, 300, 768, 256}, {0, 5, 32},    {3, 0, 32}};
   for (const int8::Kernel* kernel : int8::Kernels()) {
-    for (const BlockBits bits : kAllBits) {
+    for (const BlockBits bits : kIntegerBits) {
       for (const Shape& s : shapes) {
         CheckKernel(*kernel, bits, s, Store::kAssign, random);
         CheckKernel(*kernel, bits, s, Store::kAdd, random);
@@ -63,7 +63,7 @@ TEST(BlockKernels, EveryKernelEqualsPlainLoops) {
 // Every integer that a block can hold, against the largest of x: sums reach what they can reach.
 TEST(BlockKernels, ExtremesAreExact) {
   for (const int8::Kernel* kernel : int8::Kernels()) {
-    for (const BlockBits bits : kAllBits) {
+    for (const BlockBits bits : kIntegerBits) {
       for (const float sign : {-1.0f, 1.0f}) {
         const size_t k = 96;
         std::vector<float> w(16 * k, sign * 127), x(k, 127.0f);
@@ -92,7 +92,7 @@ TEST(BlockKernels, ExtremesAreExact) {
 TEST(BlockKernels, ARowDependsOnNothingBesideIt) {
   std::mt19937_64 random(TestSeed(91));
   for (const int8::Kernel* kernel : int8::Kernels()) {
-    for (const BlockBits bits : kAllBits) {
+    for (const BlockBits bits : kIntegerBits) {
       const Shape all{.rows = 29, .n = 70, .k = 200};
       const Blocks w(bits, all.n, all.k, random);
       Product together(all, Store::kAssign, random);

@@ -39,6 +39,10 @@ TEST(Blocks, WeightsAreTheNearestAndWideningGivesThem) {
     std::vector<float> y(3 * k, kNan);
     WidenBlocks(w.matrix(), 15, 3, k, y.data());
     for (size_t i = 0; i < 3 * k; ++i) ASSERT_EQ(y[i], static_cast<float>(w.Weight(15 + i / k, i % k)));
+    if (bits == BlockBits::kThirtyTwo) {
+      ASSERT_TRUE(std::equal(y.begin(), y.end(), w.floats().begin() + 15 * k));
+      continue;
+    }
     for (size_t j = 0; j < n; ++j) {
       for (size_t i = 0; i < k; ++i) {
         // Half a step, and what the scale is off by: 2^-11 of up to 127 or 8 steps. 7 is the last of 4 bits.
@@ -47,6 +51,60 @@ TEST(Blocks, WeightsAreTheNearestAndWideningGivesThem) {
         ASSERT_LE(error, step * (bits == BlockBits::kEight ? 0.6 : 1.01)) << j << ", " << i;
       }
     }
+  }
+}
+
+// A model of floats answers the same whether its weights are packed on opening or multiplied where they lie.
+void CheckAsIfPacked(const OpTable& ops, const Shape& s, Store store, bool biased, std::mt19937_64& random) {
+  SCOPED_TRACE(testing::Message() << ops.name << ", rows " << s.rows << ", n " << s.n << ", k " << s.k << ", first "
+                                  << s.first << ", biased " << biased);
+  const Blocks w(BlockBits::kThirtyTwo, s.first + s.n + 3, s.k, random);
+  Product p(s, store, random);
+  std::vector<float> packed(ops.packed_size(s.n, s.k)), expected(s.rows * s.n);
+  for (size_t i = 0; i < expected.size() && store == Store::kAdd; ++i) expected[i] = p.before[i];
+  ops.pack_weights(
+      {.w_NK = w.floats().data() + s.first * s.k, .ldw = s.k, .packed = packed.data(), .n = s.n, .k = s.k});
+  ops.linear_forward({.x_RK = p.x.data(),
+                      .ldx = p.x.ld(),
+                      .packed = packed.data(),
+                      .bias_N = biased ? p.bias.data() : nullptr,
+                      .y_RN = expected.data(),
+                      .ldy = s.n,
+                      .rows = s.rows,
+                      .n = s.n,
+                      .k = s.k,
+                      .store = store});
+  ops.multiply_blocks(p.Args(s, w, store, biased));
+  ASSERT_TRUE(p.y.GuardsIntact());
+  for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(*p.y.at(i / s.n, i % s.n), expected[i]) << i;
+}
+
+TEST(Blocks, FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked) {
+  std::mt19937_64 random(TestSeed(96));
+  const Shape shapes[] = {{1, 32, 32},       {1, 1, 1},      {1, 768, 100},    {2, 200, 33},  {3, 40, 64, 16},
+                          {5, 7, 31, 3},     {9, 20, 5, 30}, {13, 33, 96, 15}, {26, 96, 300}, {29, 70, 513, 40},
+                          {60, 90, 260, 31}, {4, 64, 1, 1},  {0, 5, 32},       {3, 0, 32, 5}, {14, 300, 260}};
+  for (const OpTable* ops : AllOps()) {
+    if (ops == &ReferenceOps()) continue;  // plain loops, in another order
+    for (const Shape& s : shapes) {
+      for (const bool biased : {false, true}) {
+        CheckAsIfPacked(*ops, s, Store::kAssign, biased, random);
+        CheckAsIfPacked(*ops, s, Store::kAdd, biased, random);
+      }
+    }
+  }
+}
+
+TEST(Blocks, FloatsThatAreNoneAreFound) {
+  const size_t n = 33, k = 5;
+  std::vector<float> w(n * k, 1.0f);
+  std::vector<float> room(BlockMatrixBytes(BlockBits::kThirtyTwo, n, k) / sizeof(float));
+  auto* bytes = reinterpret_cast<std::byte*>(room.data());
+  for (const float bad : {kNan, std::numeric_limits<float>::infinity()}) {
+    ASSERT_TRUE(PackBlocks(BlockBits::kThirtyTwo, w.data(), n, k, bytes));
+    EXPECT_TRUE(HasFiniteNumbers({bytes, BlockBits::kThirtyTwo}, n, k));
+    room[32 * k] = bad;  // of row 32
+    EXPECT_FALSE(HasFiniteNumbers({bytes, BlockBits::kThirtyTwo}, n, k));
   }
 }
 
@@ -70,6 +128,18 @@ TEST(Blocks, EmbeddingEqualsItsFormulaToTheBit) {
                            .rows = ids.size(),
                            .d = d,
                            .scale = 1.7f});
+        if (bits == BlockBits::kThirtyTwo && kind < 2 && ops != &ReferenceOps()) {
+          std::vector<float> expected(y.size());
+          ops->embed_forward({.table_MD = w.floats().data(),
+                              .positions_TD = kind == 1 ? positions.data() : nullptr,
+                              .ids_T = ids.data(),
+                              .y_TD = expected.data(),
+                              .rows = ids.size(),
+                              .d = d,
+                              .scale = 1.7f});
+          ASSERT_EQ(y, expected) << ops->name;
+          continue;
+        }
         for (size_t i = 0; i < y.size(); ++i) {
           const int32_t id = ids[i / d];
           float expected = id < 0 ? 0.0f : 1.7f * static_cast<float>(w.Weight(static_cast<size_t>(id), i % d));
@@ -88,9 +158,9 @@ TEST(Blocks, ScalesBeyondHalvesAreRefused) {
   EXPECT_FALSE(PackBlocks(BlockBits::kEight, w.data(), 1, 32, bytes));
   w[5] = 127 * 65000.0f;
   EXPECT_TRUE(PackBlocks(BlockBits::kEight, w.data(), 1, 32, bytes));
-  EXPECT_TRUE(HasFiniteScales({bytes, BlockBits::kEight}, 1, 32));
+  EXPECT_TRUE(HasFiniteNumbers({bytes, BlockBits::kEight}, 1, 32));
   reinterpret_cast<Half*>(bytes)[3] = {0x7c00};
-  EXPECT_FALSE(HasFiniteScales({bytes, BlockBits::kEight}, 1, 32));
+  EXPECT_FALSE(HasFiniteNumbers({bytes, BlockBits::kEight}, 1, 32));
 }
 
 }  // namespace

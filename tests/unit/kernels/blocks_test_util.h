@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "gtest/gtest.h"
@@ -13,7 +14,8 @@
 namespace wisp::kernels {
 
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-inline constexpr BlockBits kAllBits[] = {BlockBits::kEight, BlockBits::kFour};
+inline constexpr BlockBits kIntegerBits[] = {BlockBits::kEight, BlockBits::kFour};
+inline constexpr BlockBits kAllBits[] = {BlockBits::kEight, BlockBits::kFour, BlockBits::kThirtyTwo};
 
 struct Shape {
   size_t rows, n, k;

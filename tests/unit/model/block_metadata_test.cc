@@ -27,6 +27,28 @@ TEST(BlockMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
             std::string::npos);
 }
 
+TEST(BlockMetadata, FloatsInPanelsThatAreNotFiniteAreFoundByFullVerificationOnly) {
+  std::string bytes = SmallModel{.storage = WeightStorage::kPanels}.Bytes();
+  test::Set(bytes, 16384, std::numeric_limits<float>::infinity());
+  const size_t table = kernels::BlockMatrixBytes(kernels::BlockBits::kThirtyTwo, 6, 4);
+  bytes = Changed<schema::Model>(
+      bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
+  EXPECT_TRUE(OpenBytes(bytes).ok());
+  EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
+            std::string::npos);
+}
+
+TEST(BlockMetadata, PanelsAreHeldToTheirMatricesAndBytes) {
+  ExpectAllRefused(
+      {
+          {"tensor item_embedding has 512 bytes, its shape needs 96",
+           [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F32; }},
+          {"tensor position_embedding has elements of type f32 in panels, this build reads it as f32 or f16",
+           [](ModelT& m) { m.tensors[1]->type = schema::ElementType::F32Panels; }, kUnsupported},
+      },
+      {.storage = WeightStorage::kPanels});
+}
+
 TEST(BlockMetadata, BlocksAreHeldToTheirMatricesAndBytes) {
   ExpectAllRefused(
       {

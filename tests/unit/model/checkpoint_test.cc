@@ -217,12 +217,12 @@ TEST_F(CheckpointFile, ModelsAndNewerCheckpointsHaveTheirOwnMessages) {
   EXPECT_EQ(static_cast<int>(ReadCheckpoint(folder_ / "absent").status().code()), static_cast<int>(StatusCode::kIo));
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   std::string bytes = test::ReadBytes(path_);
-  test::Set<uint32_t>(bytes, test::kVersionAt, 10);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 10);
+  test::Set<uint32_t>(bytes, test::kVersionAt, 11);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 11);
   test::WriteBytes(path_, test::Reseal(bytes));
   const Status status = ReadCheckpoint(path_).status();
   EXPECT_EQ(static_cast<int>(status.code()), static_cast<int>(StatusCode::kUnsupported));
-  EXPECT_NE(status.message().find("written by format 10 for readers of format 10 or newer, this build reads up to 9"),
+  EXPECT_NE(status.message().find("written by format 11 for readers of format 11 or newer, this build reads up to 10"),
             std::string::npos);
 }
 

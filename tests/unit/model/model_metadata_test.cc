@@ -150,7 +150,7 @@ TEST(ModelMetadata, TensorsThatContradictTheArchitectureAreRefused) {
        [](ModelT& m) {
          m.tensors[0]->shape = {(uint64_t{1} << 32) + 6, 4};
        }},
-      {"has element type 9, allowed are 0 to 5", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
+      {"has element type 9, allowed are 0 to 6", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
       {"tensor item_embedding has 96 bytes, its shape needs 48",
        [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F16; }},
       {"has elements of type i8, this build reads it as f32, f16, int8 or int4",
@@ -172,7 +172,7 @@ TEST(ModelMetadata, TablesOfHalvesAreHeldToTheirTypeAndPlace) {
           {"has elements of type u32, this build reads it as f32, f16, int8 or int4",
            [](ModelT& m) { m.tensors[0]->type = schema::ElementType::U32; }, kUnsupported},
           {"has elements of type i8", [](ModelT& m) { m.tensors[1]->type = schema::ElementType::I8; }, kUnsupported},
-          {"has element type 9, allowed are 0 to 5", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
+          {"has element type 9, allowed are 0 to 6", [](ModelT& m) { m.tensors[0]->type = schema::ElementType(9); }},
           {"tensor item_embedding has 46 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 46; }},
           {"tensor item_embedding has 96 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 96; }},
           {"tensor position_embedding has shape [4, 4], the architecture needs [5, 4]",

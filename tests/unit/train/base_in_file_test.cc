@@ -18,8 +18,8 @@ namespace wisp {
 namespace {
 
 constexpr uint32_t kRecords = 24;
-constexpr WeightStorage kStorages[] = {WeightStorage::kFloat, WeightStorage::kHalf, WeightStorage::kInt8,
-                                       WeightStorage::kInt4};
+constexpr WeightStorage kStorages[] = {WeightStorage::kFloat, WeightStorage::kPanels, WeightStorage::kHalf,
+                                       WeightStorage::kInt8, WeightStorage::kInt4};
 
 // More than one tile of rows in a matrix and in the table, and a ragged last one.
 UniformArchitecture Decoder() {

@@ -28,7 +28,8 @@ OpCost CostOf(const kernels::EmbedHalfArgs& a) {
 
 OpCost CostOf(const kernels::EmbedBlocksArgs& a) {
   const double n = Product(a.rows, a.d);
-  const double read = kernels::PanelBytes(a.table.bits, a.d) / static_cast<double>(kernels::kPanelRows * a.d);
+  const size_t rows = kernels::PanelRows(a.table.bits);  // of a panel
+  const double read = kernels::BlockMatrixBytes(a.table.bits, rows, a.d) / static_cast<double>(rows * a.d);
   const double positions = a.positions_TD != nullptr ? 4 : a.half_positions_TD != nullptr ? 2 : 0;
   return {.bytes = (4 + read + positions) * n + Floats(static_cast<double>(a.rows)), .operations = 2 * n};
 }
