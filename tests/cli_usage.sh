@@ -21,6 +21,31 @@ expect 2 "wisp train has no option '--epsilom'.*--epsilon?" "$wisp" train --reci
 expect 2 "wisp privacy epsilon has no option '-sigma'.*--sigma?" "$wisp" privacy epsilon -sigma 3
 expect 2 "wisp has no option '--zzz'; wisp --help lists all$" "$wisp" --zzz
 expect 2 "there is no command 'foo'; the commands of wisp privacy are" "$wisp" privacy --json foo
+# What is wrong with a value: the option, the value, and what is allowed.
+while IFS='|' read -r sentence words; do
+  # shellcheck disable=SC2086
+  expect 2 "^wisp: $sentence; see wisp ${words%% -*} --help$" "$wisp" $words
+done <<'CASES'
+--epochs is 'x', allowed is a number|train --epochs x
+--count is -5, allowed is a whole number from 0 on|recommend --count=-5
+--count is 4294967296, allowed is a whole number up to 4294967295|recommend --count 4294967296
+--steps is 2.5, allowed is a whole number from 0 on|privacy epsilon --steps 2.5
+--threads is 5000, allowed are 0 to 1024|train --threads 5000
+--threads is 'x', allowed are 0 to 1024|train --threads x
+--temperature is 0, allowed are 0.001 to 1000|privacy perplexity --temperature 0
+--device is 'gpu', allowed are cpu and cuda|train --device gpu
+--allow-large-delta is 'no', allowed is yes|train --allow-large-delta no
+--re-attention is 'maybe', allowed is --re-attention alone, without a value|train --re-attention=maybe
+--recipe needs a value behind it|train --recipe
+--recipe is given 2 times, allowed is once|train --recipe r --recipe s
+CASES
+expect 2 "^wisp: 'b' is more than wisp inspect takes; see wisp inspect --help$" "$wisp" inspect a b
+expect 2 "^wisp: a command is needed; the commands of wisp catalogue are add, .*; see wisp catalogue --help$" \
+  "$wisp" catalogue
+# A starter may have files that are not there, and what this build lacks, told apart from wrong data.
+expect 3 "nowhere.wisp: cannot be opened" "$wisp" inspect nowhere.wisp
+expect 5 "nowhere.wisp: cannot be opened" env WISP_EXIT_CODES=c "$wisp" inspect nowhere.wisp
+expect 3 "its first bytes are others" env WISP_EXIT_CODES=c "$wisp" inspect "$root/README.md"
 expect 3 "nowhere.wisp" "$wisp" classify predict --model nowhere.wisp --text --looks-like-an-option
 expect 2 "the name of a table is needed: .*phantom-table-2" sh -c 'cd "$1" && "$2" reproduce' sh "$root" "$wisp"
 expect 2 "population" "$wisp" synth --out x.db --population martian

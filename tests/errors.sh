@@ -34,6 +34,8 @@ quoted "${train[@]}" --delta 0.001 --ledger log.ledger --budget 0.01
 quoted "${train[@]}" --delta 0.001 --ledger log.db
 quoted "${train[@]}" --delta 0.001 --ledger nowhere/log.ledger
 quoted "$wisp" train --epoch 1
+quoted "$wisp" train --epochs x
+quoted "$wisp" log count nothing.db
 
 # A row that no source says is seen.
 git -C "$root" ls-files -z | tar -C "$root" --null -T - -cf tree.tar && mkdir tree && tar -C tree -xf tree.tar && git -C tree init -q

@@ -35,8 +35,7 @@ Incidence MakeIncidence(const std::vector<Event>& events, uint32_t num_users, ui
   return incidence;
 }
 
-// Until the year 2223: milliseconds, say, that are taken for seconds lie beyond.
-constexpr int64_t kLatestSecond = 8000000000, kSecondsOfDay = 86400;
+constexpr int64_t kSecondsOfDay = 86400;
 
 // By user in the order of first arrival, then time; equal times keep the file's order.
 template <class Event>

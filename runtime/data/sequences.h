@@ -39,6 +39,9 @@ struct Units {
   uint32_t times_per_second = 1;  // of the log's times: 1000 where they are milliseconds; 1 to 1e9
 };
 inline constexpr int64_t kMaxSessionGap = 366 * 86400;
+// The latest time of an event, in seconds since 1970: in the year 2223. Milliseconds that are taken for seconds lie
+// beyond.
+inline constexpr int64_t kLatestSecond = 8000000000;
 // kInvalidArgument: a gap out of range, or one of a unit that has none.
 Status CheckUnits(const Units& units);
 

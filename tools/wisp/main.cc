@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "runtime/core/text.h"
 #include "tools/wisp/options.h"
@@ -18,16 +19,22 @@
 namespace wisp::tools {
 namespace {
 
+// With WISP_EXIT_CODES=c, as Python's package has it, what is 3 otherwise is as in the C interface: 3 of data alone, 5
+// where the system refused, as of a file that is not there, and 6 for what this build cannot do.
 int ExitCode(const Status& status) {
+  const char* codes = std::getenv("WISP_EXIT_CODES");
+  const bool as_in_c = codes != nullptr && std::string_view(codes) == "c";
   switch (status.code()) {
     case StatusCode::kOk:
       return 0;
     case StatusCode::kInvalidArgument:
       return 2;
     case StatusCode::kInvalidData:
-    case StatusCode::kIo:
-    case StatusCode::kUnsupported:
       return 3;
+    case StatusCode::kIo:
+      return as_in_c ? 5 : 3;
+    case StatusCode::kUnsupported:
+      return as_in_c ? 6 : 3;
     case StatusCode::kPrivacyRefused:
       return 4;
     case StatusCode::kCancelled:
@@ -71,11 +78,10 @@ class CommandLine {
     }
     try {
       app_.parse(argc, argv);
-    } catch (const CLI::RequiredError& error) {
-      return SayMissing(error);
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return app_.exit(error);
-      return SeeHelp(error);
+      std::fprintf(stderr, "wisp: %s\n", UsageFault(app_, error).c_str());
+      return 2;
     }
     const Status status = chosen_.action();
     if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", Printable(status.message()).c_str());
@@ -83,35 +89,6 @@ class CommandLine {
   }
 
  private:
-  const CLI::App* LastNamed() const {
-    const CLI::App* command = &app_;
-    while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
-    return command;
-  }
-
-  // CLI11 names a positional by its option alone, which no help line shows first.
-  int SayMissing(const CLI::RequiredError& error) {
-    const CLI::App* command = LastNamed();
-    for (const CLI::Option* o : command->get_options(
-             [](const CLI::Option* o) { return o->get_required() && o->get_positional() && o->empty(); })) {
-      if (o->get_lnames().empty()) continue;
-      std::fprintf(
-          stderr, "wisp: wisp %s: '%s' is required, by its place or as --%s\nRun with --help for more information.\n",
-          command->get_name().c_str(), o->get_name(/*positional=*/true).c_str(), o->get_lnames().front().c_str());
-      return 2;
-    }
-    return SeeHelp(error);
-  }
-
-  // With the help of the command that was named last, by its whole name: "wisp privacy decoding --help".
-  int SeeHelp(const CLI::ParseError& error) const {
-    std::string name;
-    for (const CLI::App* c = LastNamed(); c != &app_ && c != nullptr; c = c->get_parent())
-      name = c->get_name() + " " + name;
-    std::fprintf(stderr, "wisp: %s; see wisp %s--help\n", Printable(error.what()).c_str(), name.c_str());
-    return 2;
-  }
-
   void AddSynth() {
     CLI::App* c = app_.add_subcommand("synth",
                                       "Make a synthetic log of events with readable items.\n"
@@ -139,7 +116,7 @@ class CommandLine {
     c->add_option("--num-items", new_.num_items, "Size of the catalogue, when no data is given");
     c->add_option("--catalogue", new_.catalogue,
                   "public: which items the data has may be known to anybody; in place of the recipe's data.catalogue")
-        ->check(CLI::IsMember({"public"}));
+        ->check(OneOf({"public"}));
     c->add_option("--item-names", new_.item_names, "Lines of key<TAB>name for people to read");
     AddData(c, new_.data, false);
     chosen_.OnCall(c, New, new_);
@@ -203,7 +180,7 @@ class CommandLine {
                   "What was chosen by looking at the same data without a charge, in words for the statement");
     c->add_option("--allow-large-delta", train_.allow_large_delta,
                   "yes: accept a delta up to 1 / records, as papers have it; not with ten or fewer")
-        ->check(CLI::IsMember({"yes"}));
+        ->check(OneOf({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
     AddDevice(c, train_.device);
     AddData(c, train_.data, false);
@@ -250,7 +227,7 @@ class CommandLine {
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
     AddOptional(c, "--lora", inspect_.lora, "An adapter of this rank trains beside the model")
         ->needs(memory)
-        ->check(CLI::Range(1, 8192));
+        ->check(Within(1, 8192));
     c->add_option("--adapter", inspect_.adapter, "An adapter that was trained beside the model, and trains further")
         ->needs(memory);
     c->add_option("--trains", inspect_.trains, "What of the model trains: all, blocks, or of a classifier head")
@@ -352,7 +329,7 @@ class CommandLine {
     c->add_option("--clip", privacy_.clip, "Anchored: how far a logit may move from the base's");
     c->add_option("--temperature", privacy_.temperature, "Anchored")->capture_default_str();
     c->add_option("--contexts", privacy_.contexts, "Aggregate: the declared number of private texts in the prompt")
-        ->check(CLI::Range(1u, 1u << 20));
+        ->check(Within(1u, 1u << 20));
     c->add_option("--mixing-floor", privacy_.mixing_floor,
                   "Mixed with a public distribution that has so much of the uniform over --support");
     c->add_flag("--calibrate", privacy_.calibrate, "Find lambda (with --support) or clip (without) for --epsilon");
@@ -375,11 +352,11 @@ class CommandLine {
     c->add_option("--max-length", perplexity_.max_length, "Tokens that are read of each; 0: the positions of both");
     c->add_option("--epsilon", perplexity_.epsilons, "One or several")->capture_default_str();
     c->add_option("--draws", perplexity_.draws, "Tokens that each epsilon is for")
-        ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40))
+        ->check(Within(uint64_t{1}, uint64_t{1} << 40))
         ->capture_default_str();
     c->add_option("--delta", perplexity_.delta, "Of composition by PLD")->capture_default_str();
     c->add_option("--temperature", perplexity_.temperature, "Of all laws")
-        ->check(CLI::Range(1e-3, 1e3))
+        ->check(Within(1e-3, 1e3))
         ->capture_default_str();
     chosen_.OnCall(c, PrivacyPerplexity, perplexity_);
   }
@@ -410,11 +387,11 @@ class CommandLine {
     add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     add("--length", bench_.length, "Positions of a record or a text; sparse has its own")->capture_default_str();
     add("--inner-width", bench_.inner_width, "Of a feed-forward; encoder and sparse have their own")
-        ->check(CLI::Range(1, 65536))
+        ->check(Within(1, 65536))
         ->capture_default_str();
     add("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
     add("--cache", bench_.cache, "decoder: keys and values in f32 or f16")
-        ->check(CLI::IsMember({"f32", "f16"}))
+        ->check(OneOf({"f32", "f16"}))
         ->capture_default_str();
     AddDevice(c, bench_.device);
     chosen_.OnCall(c, Bench, bench_);

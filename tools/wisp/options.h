@@ -1,5 +1,5 @@
 // What the units of the command line share: helpers that declare options, and what was chosen. Together with
-// known_words.h and main.cc all that knows CLI11.
+// known_words.h, option_faults.h and main.cc all that knows CLI11.
 //
 //   chosen.OnCall(app.add_subcommand("synth", "Make a log."), Synth, arguments);     // after parsing: chosen.action()
 #ifndef WISP_TOOLS_WISP_OPTIONS_H_
@@ -13,6 +13,7 @@
 
 #include "runtime/core/threads.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/option_faults.h"
 
 namespace wisp::tools {
 
@@ -53,18 +54,18 @@ inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
 // `needs`: an option without which these make no sense; may be null.
 inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs = nullptr) {
   CLI::Option* name = app->add_option("--device", device.name, "cpu, or cuda: an NVIDIA GPU (docs/cuda.md)")
-                          ->check(CLI::IsMember({"cpu", "cuda"}))
+                          ->check(OneOf({"cpu", "cuda"}))
                           ->capture_default_str();
   if (needs != nullptr) name->needs(needs);
   app->add_option("--device-arithmetic", device.arithmetic,
                   "What the device's matrix products multiply: float32, tf32; to recommend and classify also float16,\n"
                   "bfloat16 and int8, faster and slightly off (docs/cuda.md)")
-      ->check(CLI::IsMember({"float32", "tf32", "float16", "bfloat16", "int8"}))
+      ->check(OneOf({"float32", "tf32", "float16", "bfloat16", "int8"}))
       ->capture_default_str()
       ->needs(name);
   app->add_option("--device-memory", device.megabytes,
                   "Most of the device's memory to take, in MB of 10^6 bytes; 0: all there is")
-      ->check(CLI::Range(uint64_t{0}, uint64_t{1} << 40))
+      ->check(Within(uint64_t{0}, uint64_t{1} << 40))
       ->needs(name);
   app->add_option("--device-module", device.module,
                   "File of the device's kernels; default: libwisp_cuda.so beside the program, in the lib beside its\n"
@@ -78,7 +79,7 @@ inline void AddPlannedRuns(CLI::App* app, std::optional<uint32_t>& planned_runs)
               "them together. Give it with each of them. Default: 1");
 }
 
-inline CLI::Range ThreadsRange() { return CLI::Range(0, static_cast<int>(kMaxThreads)); }
+inline CLI::Validator ThreadsRange() { return Within(0, static_cast<int>(kMaxThreads)); }
 
 inline void AddData(CLI::App* app, DataArguments& data, bool required) {
   auto* path = app->add_option("--data", data.path,

@@ -20,7 +20,7 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--mode", a.mode, "Of dp-fp: aggregate, clipped or paper, in place of the recipe's");
   c->add_option("--trains", a.trains, "all, blocks (no tables) or head, in place of the recipe's");
   AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which stays as it is")
-      ->check(CLI::Range(1, 8192));
+      ->check(Within(1, 8192));
   AddOptional(c, "--max-length", a.max_length,
               "Tokens of a text that are read in training, at most; default: as many as the model reads");
   c->add_flag(

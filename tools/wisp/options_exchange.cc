@@ -23,7 +23,7 @@ void AddConvert(CLI::App& app, Chosen& chosen, ConvertArguments& a) {
   c->add_option("--pooling", a.pooling,
                 "Of a folder with an encoder, what stands for a text: first (the first position), mean, pooler, or\n"
                 "folder: as the folder says, else its pooler, else first")
-      ->check(CLI::IsMember({"folder", "first", "mean", "pooler"}))
+      ->check(OneOf({"folder", "first", "mean", "pooler"}))
       ->capture_default_str();
   c->add_flag("--no-tokenizer", a.no_tokenizer, "Of a folder: leave its tokenizer out; texts then come as ids");
   c->add_option("--config", a.config, "A recipe, or the object of its \"architecture\", in place of the file's own");

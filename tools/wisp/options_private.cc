@@ -28,7 +28,7 @@ CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* h
       "Number of records that may be known to anybody; delta must be below 1 over it");
   add("--allow-large-delta", p.allow_large_delta,
       "yes: accept a delta up to 1 / --num-records-public; not with ten records or fewer")
-      ->check(CLI::IsMember({"yes"}));
+      ->check(OneOf({"yes"}));
   add("--support", p.support, "all, or base:K, the public base's K best; model:K is refused")->capture_default_str();
   add("--select", p.select, "sample; best is refused")->capture_default_str();
   add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();

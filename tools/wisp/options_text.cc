@@ -21,7 +21,7 @@ void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
   add("--mixing-floor", a.mixing_floor, "mixed-with-base: the uniform's share of what is mixed in")
       ->capture_default_str();
   add("--block", a.priv.block, "Tokens charged at a time; what is not drawn is lost")
-      ->check(CLI::Range(1u, 1u << 20))
+      ->check(Within(1u, 1u << 20))
       ->capture_default_str();
   CLI::Option* texts =
       add("--private-texts", a.private_texts,
@@ -32,7 +32,7 @@ void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
       add("--contexts", a.contexts,
           "Of --private-texts: by how many the sum of what they say is divided; a public number, as "
           "many as there are texts or so")
-          ->check(CLI::Range(1u, 1u << 20))
+          ->check(Within(1u, 1u << 20))
           ->needs(texts);
   texts->needs(contexts);
   add("--context-before", a.context_before, "Public words before each private text")->needs(texts);
@@ -55,7 +55,7 @@ void AddTrainTexts(CLI::App* c, TrainArguments& a) {
   c->add_option("--trains", a.trains, "Of a decoder all, or blocks: all but the tables of tokens and positions");
   AddOptional(c, "--lora", a.lora,
               "Train an adapter of this rank beside --model, in a file of its own, in place of the recipe's")
-      ->check(CLI::Range(1, 8192));
+      ->check(Within(1, 8192));
   c->add_flag(
       "--recompute-blocks", a.recompute_blocks,
       "Keep of each block its input alone and compute it again: less memory for long texts, more time. Short texts,\n"
@@ -89,10 +89,10 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   c->add_option("--at-once", a.at_once,
                 "Prompts that grow beside each other: a token of all of them reads the weights once")
       ->needs(prompts)
-      ->check(CLI::Range(size_t{1}, TextBatch::kMostPlaces))
+      ->check(Within(size_t{1}, TextBatch::kMostPlaces))
       ->capture_default_str();
   c->add_option("--max-tokens,--max-new-tokens", a.max_new_tokens, "Tokens that are generated, at most")
-      ->check(CLI::Range(1u, 1u << 20))
+      ->check(Within(1u, 1u << 20))
       ->capture_default_str();
   c->add_option("--temperature", a.temperature, "Scores are divided by it; 0: always the most likely token")
       ->capture_default_str();
@@ -105,10 +105,10 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
   c->add_option("--stop", a.stop, "The text ends before this one; may be given several times");
   AddOptional(c, "--seed", a.seed, "The same seed gives the same text; default: 1. Not for --private");
   c->add_option("--backend", a.backend, "simd, xnnpack or int8 (docs/int8.md)")
-      ->check(CLI::IsMember({"simd", "xnnpack", "int8"}))
+      ->check(OneOf({"simd", "xnnpack", "int8"}))
       ->capture_default_str();
   c->add_option("--cache", a.cache, "Keys and values of the text: f32, or f16: half the memory, scores slightly off")
-      ->check(CLI::IsMember({"f32", "f16"}))
+      ->check(OneOf({"f32", "f16"}))
       ->capture_default_str();
   c->add_option("--threads", a.threads,
                 "That share the prompt's positions, and the columns and heads of one token; 0: up to 4")

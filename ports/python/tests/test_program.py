@@ -45,6 +45,13 @@ def test_compresses(tmp_path, encoder, weights):
         assert a @ b > 0.97 * numpy.linalg.norm(a) * numpy.linalg.norm(b)
 
 
+def test_lays_weights_out_in_panels(tmp_path, encoder):
+    made = wisp.compress(encoder, tmp_path / "panels.wisp", "panels")
+    assert made["largest_rounding"] == 0 and made["weights"] == "f32 in panels"
+    with wisp.TextModel.open(encoder) as before, wisp.TextModel.open(tmp_path / "panels.wisp") as after:
+        assert (before.embed(["word5 word7"])[0] == after.embed(["word5 word7"])[0]).all()
+
+
 def test_trains_from_nothing(tmp_path, guests):
     made = wisp.train(RECIPE, guests, tmp_path / "m.wisp", threads=1)
     assert made["steps"] > 0 and "test" in made["not_private"]
@@ -53,7 +60,7 @@ def test_trains_from_nothing(tmp_path, guests):
 
 
 def test_private_training_needs_a_ledger_and_charges_it(tmp_path, guests):
-    with pytest.raises(wisp.PrivacyRefused, match="ledger"):
+    with pytest.raises(wisp.PrivacyRefused, match="^private training needs ledger: the file that remembers"):
         wisp.train(PRIVATE, guests, tmp_path / "m.wisp", model=CAFE, other_data=True)
     assert not (tmp_path / "m.wisp").exists()
     path = tmp_path / "r.json"
@@ -101,7 +108,7 @@ def test_plans_without_a_ledger():
 @pytest.mark.parametrize(
     ("call", "error", "sentence"),
     [
-        (lambda: wisp.convert("nowhere", "m.wisp"), wisp.InvalidData, "nowhere"),
+        (lambda: wisp.convert("nowhere", "m.wisp"), wisp.IoError, "nowhere: there is no such folder or file"),
         (lambda: wisp.convert("nowhere", "m.wisp", shape="round"), wisp.InvalidArgument, "--shape"),
         (lambda: wisp.convert("a\0b", "m.wisp"), wisp.InvalidArgument, "zero byte"),
         (lambda: wisp.convert("a", "m.wisp", dataset={}), TypeError, r"dataset is {} \(dict\)"),
@@ -120,6 +127,31 @@ def test_plans_without_a_ledger():
 def test_refuses_with_the_programs_sentence(call, error, sentence):
     with pytest.raises(error, match=sentence):
         call()
+
+
+def test_a_missing_file_is_the_error_that_it_is_elsewhere(tmp_path, guests):
+    none, out = tmp_path / "none.wisp", tmp_path / "m.wisp"
+    calls = [
+        lambda: wisp.Recommender.open(none),
+        lambda: wisp.evaluate(none, guests),
+        lambda: wisp.evaluate(CAFE, none),
+        lambda: wisp.budget(none),
+        lambda: wisp.export(none, out),
+        lambda: wisp.compress(none, out, "int8"),
+        lambda: wisp.train(none, guests, out),
+        lambda: wisp.train(RECIPE, none, out),
+        lambda: wisp.train(RECIPE, guests, out, model=none),
+        lambda: wisp.train(RECIPE, guests, tmp_path / "none.wisp" / "m.wisp"),
+        lambda: wisp.audit("membership", model=none, data=guests),
+        lambda: wisp.run_program("log", "count", none),
+        lambda: wisp.run_program("privacy", ledger=none),
+    ]
+    for call in calls:
+        with pytest.raises(wisp.IoError, match="none.wisp") as raised:
+            call()
+        assert isinstance(raised.value, OSError)
+    with pytest.raises(wisp.InvalidData, match="its first bytes are others"):
+        wisp.run_program("inspect", guests)
 
 
 def test_a_program_that_is_not_there(monkeypatch):

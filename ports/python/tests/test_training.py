@@ -37,6 +37,27 @@ def test_the_statement_is_the_programs(files, program):
     )
 
 
+def test_states_what_all_runs_cost_together(files, program):
+    first = wisp.personalise(**files)
+    assert first.epsilon_together == first.epsilon and first.delta_together == 1e-3
+    second = wisp.personalise(**files)
+    assert second.epsilon_together == wisp.budget(files["ledger"], delta=1e-3).epsilon_stated > second.epsilon
+    told = program("privacy", "--ledger", files["ledger"], "--delta", "1e-3", "--json")
+    assert json.loads(told)["accounting"]["ledger_epsilon"] == second.epsilon_together
+    limited = wisp.personalise(**{**files, "delta": 1e-4}, budget_epsilon=9)
+    assert limited.delta_together == 1e-4 and limited.epsilon_together > second.epsilon_together
+
+
+def test_what_all_runs_cost_may_be_out_of_reach(files, caplog, monkeypatch):
+    def locked(options: dict) -> None:
+        raise RuntimeError("the key store is locked")
+
+    monkeypatch.setattr("wisp._core.budget", locked)
+    report = wisp.personalise(**files)
+    assert math.isnan(report.epsilon_together) and report.num_steps > 0 and files["output"].exists()
+    assert "could not be read: the key store is locked" in caplog.text
+
+
 def test_a_spent_budget_refuses(files):
     wisp.personalise(**files, budget_epsilon=0.6)
     spent = wisp.budget(files["ledger"]).epsilon_stated
@@ -118,7 +139,6 @@ def test_trains_an_adapter(files):
         ({"num_threads": 5000}, wisp.InvalidArgument, "1024"),
         ({"model": "none.wisp"}, wisp.IoError, "none.wisp"),
         ({"log": "no folder/none.db"}, wisp.Error, "none.db"),
-        ({"model": None}, wisp.InvalidArgument, "model_path"),
         ({"progress": 5}, TypeError, "progress is 5; allowed are True, False and a function"),
         ({"anchor": 5}, TypeError, r"anchor is 5 \(int\); allowed is an object with read"),
         ({"other_data": 1}, TypeError, "other_data is 1 .*allowed are True and False"),
@@ -190,7 +210,9 @@ def test_texts_are_learned(decoder, tmp_path):
         assert model.generate("note", max_new_tokens=3).num_tokens <= 3
     with pytest.raises(wisp.InvalidArgument, match="record is 'page'"):
         wisp.train_texts(**given, record="page")
-    with pytest.raises(TypeError, match="has no argument 'epoch'"):
+    with pytest.raises(
+        TypeError, match="^train_texts has no argument 'epoch'; allowed are model, .*; did you mean epochs"
+    ):
         wisp.train_texts(**given, record="line", epoch=3)
 
 

@@ -10,6 +10,9 @@ Errors are wisp.Error; the text is a sentence that names the file, the value and
 that can be no value is a TypeError. A guide: docs/python.md.
 """
 
+import inspect as _inspect
+
+from . import _calls
 from ._core import version
 from ._errors import (
     Cancelled,
@@ -69,3 +72,10 @@ __all__ = [
     "plan_memory", "plan_training_memory", "privacy_statement", "privacy_statement_json", "rebase", "rebase_adapter",
     "run_program", "train", "train_classifier", "train_texts",
 ]  # fmt: skip
+
+for _object in (Log, PrivateGenerator, PrivateRecommender, Recommender, Session, TextModel):
+    _calls.explain_methods(_object)
+for _name in __all__:
+    if _inspect.isfunction(globals()[_name]):
+        globals()[_name] = _calls.explain_function(globals()[_name])
+del _name, _object

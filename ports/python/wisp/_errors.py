@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import ClassVar
 
 from . import _core
+
+# What sentences call by the names of the C interface, and of the program, and what that is here.
+_FILES = {"out": "output", "from": "from_model", "to": "to_model"}
+
+
+def _argument(found: re.Match[str]) -> str:
+    """dataset='log.db' of "--dataset 'log.db' (in the C interface: dataset)"."""
+    value, before, name = found.groups()
+    argument = {"ledger_path": "ledger", "other_data": "other_data=True"}.get(name, name)
+    if value:
+        argument += f"=[{value}]" if name == "public_datasets" else f"={value}"
+    return argument if before == " (" else argument + ")"
+
+
+_WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (re.compile(r"--[a-z-]+(?: ('.*?'))?(?:, [a-z._]+ in a recipe)?( \(|[,;] )in the C interface: (\w+)\)"), _argument),
+    (re.compile(r"--begin-anchor, or `begin` of wisp_anchor"), "`begin` of the anchor"),
+    (
+        re.compile(r"(?<![\w./'-])(model|log|output|ledger|checkpoint|adapter|out|from|to)_path(?![\w./'-])"),
+        lambda found: _FILES.get(found[1], found[1]),
+    ),
+    (re.compile(r"^wisp_[a-z_]+: (?!cannot)|\bwisp_open_options\.(?=max_bytes)|\bwisp_(?=plan_life makes)"), ""),
+    (re.compile(r"\bWISP_(?:UNIT|TEXT|VERIFY)_([A-Z]+)\b"), lambda found: f"'{found[1].lower()}'"),
+    (re.compile(r"\bmust not be NULL\b"), "must not be None"),
+)
+
+
+def in_python(sentence: str) -> str:
+    """The sentence with Python's names of arguments."""
+    for words, here in _WORDS:
+        sentence = words.sub(here, sentence)
+    return sentence
 
 
 class Error(Exception):
     """Every error of the library; `code` is the number of the C interface's wisp_code."""
 
     code: ClassVar[int] = 0
+
+    def __init__(self, *values: object) -> None:
+        super().__init__(*(in_python(value) if isinstance(value, str) else value for value in values))
 
 
 class InternalError(Error):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
 from . import _core
+from ._errors import InvalidArgument
 from ._log import Unit
 from ._progress import Progress, run
 from ._recommender import Path
@@ -76,7 +78,14 @@ def budget(ledger: Path, *, delta: float = 0, anchor: Anchor | None = None) -> B
     epsilon_stated is an upper bound, and with a plan that of the whole plan. It may reach the limit before the last
     charge that still fits.
     """
-    return Budget(**_core.budget(dict(locals())))
+    try:
+        return Budget(**_core.budget(dict(locals())))
+    except InvalidArgument as error:
+        if not str(error).startswith("delta is 0,"):
+            raise
+    raise InvalidArgument(
+        f"ledger '{os.fspath(ledger)}' has no limit, so budget needs delta: a number between 0 and 1 for its epsilon"
+    )
 
 
 def night(

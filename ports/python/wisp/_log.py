@@ -15,6 +15,9 @@ Unit = Literal["user", "session", "day", "interaction"]
 class Log(_core.Log):
     """Events (user, item key, time) in one SQLite file, which is made where there is none. Private to the device."""
 
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+
     @classmethod
     def open(cls, path: Path) -> Log:
         """Opens the file, or makes it. Raises IoError, InvalidData, InvalidArgument with a sentence."""

@@ -23,14 +23,17 @@ PROGRAM = pathlib.Path(__file__).parent / "bin" / "wisp"
 #: True: the program's lines on standard error. A function: is given each line; False from it stops the run.
 Lines = bool | Callable[[str], object] | None
 
-#: By the program's exit code (`wisp --help`). What it refuses of data and files is InvalidData.
+#: By the program's exit code (`wisp --help`), 5 and 6 with _CODES.
 _ERRORS: dict[int, type[Error]] = {
     1: InternalError,
     2: InvalidArgument,
     3: InvalidData,
     4: PrivacyRefused,
+    5: IoError,
+    6: Unsupported,
     130: Cancelled,
 }
+_CODES = {"WISP_EXIT_CODES": "c"}  # files that are not there are told apart from data, as in the C interface
 # How the program names a recipe that is in memory alone (_program.py).
 _RECIPE_IN_MEMORY = re.compile(r"/proc/\d+/fd/\d+")
 _LINES_KEPT = 5
@@ -130,7 +133,7 @@ class Process:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    env={**os.environ, "WISP_ENDS_WITH": str(os.getpid())},
+                    env={**os.environ, **_CODES, "WISP_ENDS_WITH": str(os.getpid())},
                     process_group=0,  # it is this process that hears Ctrl-C, in a notebook too, and hands it on
                 )
             self._read(self._process)

@@ -57,8 +57,9 @@ def run_program(*words: object, json_result: bool = True, progress: Lines = None
     progress: True, the program's lines on standard error; or a function of a line, of which False stops the run.
     Without it warnings go to the log "wisp".
 
-    Errors have the program's sentence: InvalidArgument, InvalidData (data and files), PrivacyRefused, Cancelled. After
-    Ctrl-C, and when this process ends, the program is stopped. What was charged stays charged: `wisp.budget` tells.
+    Errors have the program's sentence: InvalidArgument, InvalidData, IoError (a file that is not there),
+    PrivacyRefused, Cancelled. After Ctrl-C, and when this process ends, the program is stopped. What was charged stays
+    charged: `wisp.budget` tells.
     """
     if not words and not options:
         raise InvalidArgument("no command is given; run_program('--help', json_result=False) lists them")
@@ -85,11 +86,14 @@ def export(model: Path, output: Path, *, progress: Lines = None, **options: obje
 
 
 def compress(
-    model: Path, output: Path, weights: Literal["f16", "int8", "int4"], *, progress: Lines = None
+    model: Path, output: Path, weights: Literal["f16", "int8", "int4", "panels"], *, progress: Lines = None
 ) -> dict[str, Any]:
-    """Writes a model in fewer bytes: tables as 16-bit numbers, or weights as 8-bit or 4-bit integers in blocks."""
-    if weights not in ("f16", "int8", "int4"):
-        raise InvalidArgument(f"weights is {weights!r}; allowed are 'f16', 'int8' and 'int4'")
+    """Writes a model in fewer bytes: tables as 16-bit numbers, or weights as 8-bit or 4-bit integers in blocks.
+
+    "panels" keeps the bytes, in an order that no session needs to copy: a large model opens at once.
+    """
+    if weights not in ("f16", "int8", "int4", "panels"):
+        raise InvalidArgument(f"weights is {weights!r}; allowed are 'f16', 'int8', 'int4' and 'panels'")
     chosen: dict[str, object] = {"tables": "f16"} if weights == "f16" else {weights: True}
     return _made(("compress",), {"model": model, "out": output, **chosen}, {}, progress)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import logging
+import math
+from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
 from . import _core
+from ._calls import no_argument
 from ._log import Unit
 from ._progress import Progress, run
 from ._recommender import Path
@@ -15,12 +19,20 @@ from ._results import TrainingMemory, TrainingReport
 _log = logging.getLogger("wisp")
 
 
-def _told(report: TrainingReport, log: Path) -> TrainingReport:
-    """A run on nothing is not refused: a refusal would tell of the data. Who started it is told, here on the device."""
+def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> TrainingReport:
+    made = run(call, options, progress)
+    try:
+        together = _core.budget({name: options.get(name) for name in ("ledger", "delta", "anchor")})
+        epsilon, delta = together["epsilon_stated"], together["delta"]
+    except Exception as error:  # an anchor may raise anything; the run is over all the same
+        _log.warning("what all runs on %s cost together could not be read: %s", options["ledger"], error)
+        epsilon = delta = math.nan
+    report = TrainingReport(**made, epsilon_together=epsilon, delta_together=delta)
+    # A run on nothing is not refused: a refusal would tell of the data. Who started it is told, here on the device.
     if report.num_records == 0:
         _log.warning(
             "%s had nothing to train on, and epsilon %.4g is spent; its items must be those of the model (local only)",
-            log,
+            options["log"],
             report.epsilon,
         )
     return report
@@ -87,12 +99,13 @@ def personalise(
     adapter_rank, adapter: train two small matrices beside each of the model's; `output` is then the adapter.
     planned_runs: so many runs share `epsilon`. uncharged_tuning: what was chosen by looking at the data, in words.
 
+    `epsilon` of the result is of this run, `epsilon_together` of everything ever charged to the ledger.
     Ctrl-C stops after the step: KeyboardInterrupt, with a note that says what is spent. What was charged stays
     charged, also where the run fails or is cancelled (Cancelled). PrivacyRefused: before anything is spent.
     """
     options = dict(locals())
     del options["progress"]
-    return _told(TrainingReport(**run(_core.personalise, options, progress)), log)
+    return _trained(_core.personalise, options, progress)
 
 
 def train_texts(
@@ -118,7 +131,11 @@ def train_texts(
     Other options as those of `personalise`; another name raises TypeError.
     """
     given = {key: value for key, value in locals().items() if key not in ("progress", "options")}
-    return _told(TrainingReport(**run(_core.train_texts, {**given, **options}, progress)), log)
+    names = [*given, *(name for name in inspect.signature(personalise).parameters if name not in given)]
+    for name in options:
+        if name not in names:
+            raise no_argument("train_texts", name, names)
+    return _trained(_core.train_texts, {**given, **options}, progress)
 
 
 def plan_training_memory(

@@ -101,6 +101,14 @@ TEST(Units, Times_AreReadInTheirUnit) {
   EXPECT_TRUE(Told(events, {.units = units}).starts_with("error: log: the time of an event is -1,"));
 }
 
+TEST(Units, Times_AreUntilTheLatestSecond) {
+  const int64_t latest = data::kLatestSecond * 1000 + 999;
+  const Units units = {.unit = RecordUnit::kDay, .times_per_second = 1000};
+  EXPECT_EQ(Told({{"anna", "a", latest}}, {.units = units}), "anna: a");
+  EXPECT_TRUE(Told({{"anna", "a", latest + 1}}, {.units = units})
+                  .starts_with("error: log: the time of an event is 8000000001000, which is none between"));
+}
+
 // A session is what the user did, whether or not the model knows the items: else an event nobody trains on could split
 // a record in two.
 TEST(Units, UnknownItems_AreDroppedOnceSessionsAreMade) {

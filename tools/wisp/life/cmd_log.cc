@@ -1,11 +1,14 @@
 // wisp log
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
+#include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
+#include "runtime/data/sequences.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/life/check_options.h"
@@ -20,7 +23,10 @@ using Json = nlohmann::ordered_json;
 // One that is there: a misspelt name must not make an empty log.
 Result<data::EventLog> OpenLog(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return IoError(path, ": the log cannot be opened");
+  if (file == nullptr) {
+    return IoError(path, ": the log cannot be opened: ", std::strerror(errno),
+                   "; give the SQLite file that the app writes its events to, by its whole path if need be");
+  }
   std::fclose(file);
   return data::EventLog::Open(path);
 }
@@ -36,12 +42,12 @@ void Show(const Json& j, OutputFormat format, const std::string& sentence) {
 // A day is turned into the log's times, which cannot be told from those of another unit. In a wrong one every event
 // would be older than the day, or none.
 Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
-  constexpr int64_t kEarliest = 631152000, kLatest = 8000000000;  // 1990 and 2223, in seconds
+  constexpr int64_t kEarliestSecond = 631152000;  // 1990
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
   for (const std::optional<int64_t>& time : {count.oldest, count.newest}) {
     if (!time) continue;
     const int64_t second = *time / a.times_per_second;
-    if (second >= kEarliest && second <= kLatest) continue;
+    if (second >= kEarliestSecond && second <= data::kLatestSecond) continue;
     return InvalidArgument(a.path, ": the time of an event is ", *time,
                            ", which is no time between 1990 and 2223 where a second has ", a.times_per_second,
                            " of them, so '", OneLine(a.before),

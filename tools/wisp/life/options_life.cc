@@ -16,7 +16,7 @@ void AddLifeOf(CLI::App* c, LifeArguments& life) {
 
 void AddUnit(CLI::App* c, std::optional<std::string>& unit, int64_t& session_gap, uint32_t& times_per_second) {
   AddOptional(c, "--unit", unit, "What one record is, which is protected as a whole: user, session or day")
-      ->check(CLI::IsMember({"user", "session", "day"}));
+      ->check(OneOf({"user", "session", "day"}));
   c->add_option("--session-gap", session_gap, "Of sessions: seconds without an event that end one, such as 1800");
   c->add_option("--times-per-second", times_per_second, "Of the log's times, for sessions and days: 1000 for ms")
       ->capture_default_str();
@@ -53,7 +53,7 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
                     "private (a share of the records decides, with noise, whether a personalised model is better),\n"
                     "local (the same without noise and without a charge, for models that never leave the device), or\n"
                     "none (the newest model is served, better or not)")
-          ->check(CLI::IsMember({"private", "local", "none"}))
+          ->check(OneOf({"private", "local", "none"}))
           ->capture_default_str());
   fixed(AddOptional(c, "--judgings", a.judgings, "How often it is judged. Default: every night, up to 12 times"));
   fixed(AddOptional(c, "--judging-share", a.judging_share, "Of records that judge and do not train. Default: 0.2"));

@@ -1,5 +1,5 @@
 // What the parser of options says badly or late: commands and options that do not exist, each with what may have been
-// meant. What is wrong with those that exist is the parser's business.
+// meant. What is wrong with those that exist: option_faults.h.
 //
 //   // "there is no command 'trian'; ..."
 //   if (const std::string fault = UnknownWord(app, argc, argv); !fault.empty()) ...
@@ -17,11 +17,10 @@
 
 namespace wisp::tools {
 
-inline std::string UnknownCommand(const std::string& path, const std::vector<const CLI::App*>& commands,
-                                  std::string_view word) {
+inline std::string CommandsOf(const std::string& path, const std::vector<const CLI::App*>& commands) {
   std::string names;
   for (const CLI::App* c : commands) names += (names.empty() ? "" : ", ") + c->get_name();
-  return "there is no command '" + std::string(word) + "'; the commands of " + path + " are " + names;
+  return "the commands of " + path + " are " + names;
 }
 
 inline std::string UnknownOption(const std::string& path, const CLI::App& app, const std::string& name) {
@@ -53,7 +52,7 @@ inline std::string UnknownWord(const CLI::App& whole, int argc, const char* cons
     if (commands.empty() || word.empty()) continue;
     const auto next =
         std::find_if(commands.begin(), commands.end(), [&](const CLI::App* c) { return c->get_name() == word; });
-    if (next == commands.end()) return UnknownCommand(path, commands, word);
+    if (next == commands.end()) return "there is no command '" + word + "'; " + CommandsOf(path, commands);
     app = *next;
     path += " " + app->get_name();
   }

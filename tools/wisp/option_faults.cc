@@ -1,0 +1,128 @@
+#include "tools/wisp/option_faults.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "runtime/core/text.h"
+#include "tools/wisp/recipe/known_words.h"
+
+namespace wisp::tools {
+namespace {
+
+constexpr std::string_view kNotConverted = "Could not convert: ";  // begins CLI11's sentence
+
+const CLI::App* LastNamed(const CLI::App& app) {
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().back();
+  return command;
+}
+
+// "wisp privacy decoding"
+std::string WholeName(const CLI::App* command) {
+  const CLI::App* parent = command->get_parent();
+  return (parent == nullptr ? "" : WholeName(parent) + " ") + command->get_name();
+}
+
+// The option of the command, or of those above it, whose name begins the text; null if there is none.
+const CLI::Option* OptionAt(const CLI::App* command, std::string_view text) {
+  const CLI::Option* found = nullptr;
+  for (; command != nullptr; command = command->get_parent()) {
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string name = option->get_name();
+      if (text.starts_with(name) && (found == nullptr || name.size() > found->get_name().size())) found = option;
+    }
+  }
+  return found;
+}
+
+// A number as it is, a text in quotes.
+std::string Quoted(const std::string& value) {
+  char* end = nullptr;
+  std::strtod(value.c_str(), &end);
+  return !value.empty() && *end == '\0' ? value : "'" + value + "'";
+}
+
+// What an option takes that could not read `value`.
+std::string AllowedFor(const CLI::Option& option, const std::string& value) {
+  if (option.get_items_expected_max() == 0) return option.get_name() + " alone, without a value";
+  std::string described = option.get_type_name();
+  const std::string type = described.substr(0, described.find(':'));
+  if (type == "FLOAT") return "a number";
+  if (type == "INT") return "a whole number";
+  if (type != "UINT") return described;
+  // 64 bits take all digits.
+  return value.find_first_not_of("0123456789") == std::string::npos ? "a whole number up to 4294967295"
+                                                                    : "a whole number from 0 on";
+}
+
+std::string NotConverted(const CLI::App* command, const std::string& told) {
+  const std::string rest = told.substr(kNotConverted.size());  // "--epochs = x"
+  const CLI::Option* option = OptionAt(command, rest);
+  if (option == nullptr) return told;
+  const std::string between = option->get_name() + " = ";
+  if (!rest.starts_with(between)) return told;
+  const std::string value = rest.substr(between.size());
+  return option->get_name() + " is " + Quoted(value) + ", allowed is " + AllowedFor(*option, value);
+}
+
+// Too many values, or none.
+std::string WrongCount(const CLI::App* command, const std::string& told) {
+  const CLI::Option* option = OptionAt(command, told);
+  if (option == nullptr || option->get_items_expected_max() != 1) return told;
+  if (option->count() < 2) return option->get_name() + " needs a value behind it";
+  return option->get_name() + " is given " + std::to_string(option->count()) + " times, allowed is once";
+}
+
+// CLI11 names a positional by its option alone, which no help line shows first.
+std::string Missing(const CLI::App* command, const std::string& told) {
+  const auto is_missing = [](const CLI::Option* o) { return o->get_required() && o->get_positional() && o->empty(); };
+  for (const CLI::Option* option : command->get_options(is_missing)) {
+    if (option->get_lnames().empty()) continue;
+    return WholeName(command) + ": '" + option->get_name(/*positional=*/true) + "' is required, by its place or as --" +
+           option->get_lnames().front();
+  }
+  if (told != "A subcommand is required") return told;
+  return "a command is needed; " +
+         CommandsOf(WholeName(command), command->get_subcommands([](const CLI::App*) { return true; }));
+}
+
+template <class Kind>
+bool Is(const CLI::ParseError& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
+}
+
+std::string Fault(const CLI::App* command, const CLI::ParseError& error) {
+  std::string told = error.what();
+  if (told.starts_with(kNotConverted)) return NotConverted(command, told);
+  if (Is<CLI::ArgumentMismatch>(error)) return WrongCount(command, told);
+  if (Is<CLI::RequiredError>(error)) return Missing(command, told);
+  const size_t colon = told.find(": ");
+  if (colon == std::string::npos) return told;
+  const std::string before = told.substr(0, colon), behind = told.substr(colon + 2);
+  if (Is<CLI::ValidationError>(error) && behind.starts_with("is ")) return before + " " + behind;  // by Saying
+  if (Is<CLI::ExtrasError>(error)) return "'" + behind + "' is more than " + WholeName(command) + " takes";
+  return told;
+}
+
+}  // namespace
+
+CLI::Validator Saying(const CLI::Validator& check, const std::string& allowed) {
+  CLI::Validator saying = check;
+  return saying.operation([check, allowed](std::string& value) {
+    return check(value).empty() ? std::string() : "is " + Quoted(value) + ", " + allowed;
+  });
+}
+
+CLI::Validator OneOf(const std::vector<std::string>& words) {
+  std::string allowed;
+  for (size_t i = 0; i < words.size(); ++i)
+    allowed += (i == 0 ? "" : i + 1 == words.size() ? " and " : ", ") + words[i];
+  return Saying(CLI::IsMember(words), (words.size() == 1 ? "allowed is " : "allowed are ") + allowed);
+}
+
+std::string UsageFault(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App* command = LastNamed(app);
+  return Printable(Fault(command, error)) + "; see " + WholeName(command) + " --help";
+}
+
+}  // namespace wisp::tools
