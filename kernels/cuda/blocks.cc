@@ -1,5 +1,5 @@
-// Matrices of blocks, an element of the result after the other. Sessions on a device widen such weights as they are
-// copied there (runtime/inference/device_weights.h); these serve who has them there as they are stored.
+// Matrices of blocks or panels, an element of the result after the other. Sessions on a device widen such weights as
+// they are copied there (runtime/inference/device_weights.h); these serve who has them there as they are stored.
 #include "kernels/blocks.h"
 
 #include "kernels/cuda/fill.h"
@@ -9,7 +9,7 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-// One row of a matrix of k columns.
+// One row of a matrix of integers of k columns.
 struct BlockRow {
   const std::byte* panel;
   BlockBits bits;
@@ -30,7 +30,22 @@ struct BlockRow {
   }
 };
 
+// An element of a matrix of floats of k columns.
+__device__ float FloatAt(const BlockMatrix& w, size_t n, size_t column, size_t k) {
+  const auto* panel = reinterpret_cast<const float*>(w.data) + n / kFloatPanelRows * kFloatPanelRows * k;
+  return panel[column * kFloatPanelRows + n % kFloatPanelRows];
+}
+
+void MultiplyPanels(const MultiplyBlocksArgs& a) {
+  ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
+    float y = a.bias_N != nullptr ? a.bias_N[j] : 0.0f;
+    for (size_t i = 0; i < a.k; ++i) y += FloatAt(a.w, a.first + j, i, a.k) * a.x_RK[r * a.ldx + i];
+    Put(a.y_RN[r * a.ldy + j], y, a.store);
+  });
+}
+
 void MultiplyBlocks(const MultiplyBlocksArgs& a) {
+  if (a.w.bits == BlockBits::kThirtyTwo) return MultiplyPanels(a);
   ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
     const BlockRow w(a.w, a.first + j, a.k);
     const float* x = a.x_RK + r * a.ldx;
@@ -45,7 +60,21 @@ void MultiplyBlocks(const MultiplyBlocksArgs& a) {
   });
 }
 
+// As EmbedStage has it.
+void EmbedPanels(const EmbedBlocksArgs& a) {
+  ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
+    float y = 0;
+    if (a.ids_T[t] >= 0) {
+      y = a.scale * FloatAt(a.table, static_cast<size_t>(a.ids_T[t]), i, a.d);
+      if (a.positions_TD != nullptr) y += a.positions_TD[t * a.d + i];
+      if (a.half_positions_TD != nullptr) y += FloatOf(a.half_positions_TD[t * a.d + i]);
+    }
+    a.y_TD[t * a.d + i] = y;
+  });
+}
+
 void EmbedBlocks(const EmbedBlocksArgs& a) {
+  if (a.table.bits == BlockBits::kThirtyTwo) return EmbedPanels(a);
   ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
     float y = 0;
     if (a.ids_T[t] >= 0) {
