@@ -59,7 +59,7 @@ struct BlockMatrix {
 // y (=|+=) x W^T + bias for rows [first, first + n) of W, of k columns. `bias_N` may be null; it and y begin at row
 // `first`. Beside integers x may be rounded to 8 bits as it comes, symmetrically, each block of it on its own: off by
 // up to max |x of the block| / 254. Beside that the max error is that of products. A row of y does not depend on the
-// rows of x beside it, nor an element on `first` and `n`. A row of x that holds a NaN or an infinity gives NaNs.
+// rows of x beside it, nor an element on `first` and `n`. Beside integers a NaN or infinity in a row of x gives NaNs.
 struct MultiplyBlocksArgs {
   BlockMatrix w;
   size_t first;
@@ -73,8 +73,8 @@ struct MultiplyBlocksArgs {
 };
 
 // embed_forward where the table is such a matrix, of d columns; positions are floats, halves or none. The product with
-// `scale` is rounded before the position is added, but for a table of floats beside positions that are none of halves:
-// then y is that of the same op table's embed_forward, to the bit.
+// `scale` is rounded before the position is added. Of a table of floats whose positions are no halves y is instead what
+// embed_forward of the same op table gives, to the bit.
 struct EmbedBlocksArgs {
   BlockMatrix table;
   const float* positions_TD;  // the row for t = 0, as in embed_forward

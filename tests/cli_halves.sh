@@ -49,8 +49,8 @@ expect 0 "" "$wisp" bench --what score --model small.wisp --repeats 1 --json
 
 # The same floats in the order in which they are multiplied: the same scores, and no copy of them.
 expect 0 "" "$wisp" compress o.wisp --panels --out panels.wisp --json
-json 'j["weights"] == "f32 in panels" and j["largest_rounding"] == 0'
-expect 2 "panels.wisp: its weights are f32 in panels already" "$wisp" compress panels.wisp --panels --out again.wisp
+json 'j["weights"] == "f32 panels" and j["largest_rounding"] == 0'
+expect 2 "panels.wisp: its weights are f32 panels already" "$wisp" compress panels.wisp --panels --out again.wisp
 expect 2 "small.wisp: its tables are f16; allowed for --panels is a model that is f32" "$wisp" compress small.wisp \
   --panels --out again.wisp
 expect 2 "two of --int8, --int4 and --panels are given" "$wisp" compress o.wisp --panels --int8 --out again.wisp

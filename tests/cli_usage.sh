@@ -40,6 +40,8 @@ done <<'CASES'
 --recipe is given 2 times, allowed is once|train --recipe r --recipe s
 CASES
 expect 2 "^wisp: 'b' is more than wisp inspect takes; see wisp inspect --help$" "$wisp" inspect a b
+expect 2 "^wisp: 'b c' is more than wisp inspect takes; see wisp inspect --help$" "$wisp" inspect a b c
+expect 2 "^wisp: --stop needs a value behind it; see wisp generate --help$" "$wisp" generate m.wisp --prompt a --stop
 expect 2 "^wisp: a command is needed; the commands of wisp catalogue are add, .*; see wisp catalogue --help$" \
   "$wisp" catalogue
 # A starter may have files that are not there, and what this build lacks, told apart from wrong data.

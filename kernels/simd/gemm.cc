@@ -40,6 +40,8 @@ constexpr size_t kCopiedFloats = kInnerBlock * kPanelWidth;
 // Panels of ours that lie side by side in a panel of a model file.
 constexpr size_t kSubPanels = kFloatPanelRows / kPanelWidth;
 static_assert(kFloatPanelRows % kPanelWidth == 0);
+// Where there are four of them, a few rows would wait for the lines of a panel, which come one by one.
+constexpr bool kAsksOfStored = kSubPanels == 4 && !kFewTiles;
 
 // Only the gradient of weights reads A by its columns.
 #ifdef WISP_INFERENCE_ONLY
@@ -90,6 +92,11 @@ void MergeEdge(const float* tile, size_t rows, size_t cols, const GemmTileArgs& 
   }
 }
 
+// Two panels of a few rows.
+template <bool kAsks>
+constexpr std::array<TileFunction, 3> kWideTiles = {MultiplyTile<1, 2, false, kAsks>, MultiplyTile<2, 2, false, kAsks>,
+                                                    MultiplyTile<3, 2, false, kAsks>};
+
 // A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it. Of an unpacked B the
 // panels from `first_copied` on lie in `copied_b`, one after the other.
 struct Strip {
@@ -110,7 +117,6 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   t.scale = p.scale;
   t.inner = block.size;
   t.add = block.add;
-  t.prefetch = strip.prefetch;
   const size_t rows = strip.rows;
   const size_t from_tallest = kTileRows - rows;
   const bool asks = strip.prefetch.step != 0;
@@ -120,6 +126,7 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   const auto move_to = [&](size_t panel) {
     const size_t col = panel * kPanelWidth;
     const bool copied = !p.packed_b && panel >= strip.first_copied;
+    t.prefetch = strip.prefetch;
     if (IsDivided(p)) {
       const size_t part = panel % kSubPanels;
       t.ldb = kFloatPanelRows;
@@ -127,7 +134,7 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
       t.b_pair = kSubPanels == 2 ? p.inner * kFloatPanelRows : 2 * kPanelWidth;
       t.b = p.b + (panel - part) * p.inner * kPanelWidth + block.first * kFloatPanelRows + part * kPanelWidth;
       // Each part asks for its share of the panels ahead.
-      t.prefetch.ahead = strip.prefetch.ahead + static_cast<ptrdiff_t>(part * (block.size - 1) * kPanelWidth);
+      t.prefetch.ahead += static_cast<ptrdiff_t>(part * (block.size - 1) * kPanelWidth);
     } else {
       t.ldb = p.packed_b || copied ? kPanelWidth : p.ldb;
       t.b_panel = p.packed_b ? p.inner * kPanelWidth : copied ? block.size * kPanelWidth : kPanelWidth;
@@ -143,18 +150,19 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   while (panel < whole) {
     move_to(panel);
     const size_t left = whole - panel;
-    // How many lie as one tile reads them: a pair of halves of stored panels, then the next pair.
+    // How many lie one after the other. Where two make a stored panel, a tile of four reads two stored ones.
     const size_t beside = IsDivided(p) ? kSubPanels - panel % kSubPanels : left;
     const bool four = left >= 4 && (beside >= 4 || (kSubPanels == 2 && beside == 2));
     // Few rows: several panels at once, or the additions of one accumulator would wait for each other. Three that
     // prefetch take one, as they wait for memory alone.
     if (rows == 1 && four && !p.transposed_a) {
-      MultiplyTile<1, 4, false>(t);
+      t.prefetch.step = 4 * strip.prefetch.step;
+      asks ? MultiplyTile<1, 4, false, kAsksOfStored>(t) : MultiplyTile<1, 4, false>(t);
       panel += 4;
-    } else if (rows <= (asks ? kLowestPrefetching - 1 : 3) && std::min(left, beside) >= 2 && !p.transposed_a) {
-      constexpr TileFunction kWide[] = {MultiplyTile<1, 2, false>, MultiplyTile<2, 2, false>,
-                                        MultiplyTile<3, 2, false>};
-      kWide[rows - 1](t);
+    } else if (rows <= (asks && kPrefetches ? kLowestPrefetching - 1 : 3) && std::min(left, beside) >= 2 &&
+               !p.transposed_a) {
+      t.prefetch.step = 2 * strip.prefetch.step;
+      (asks ? kWideTiles<kAsksOfStored> : kWideTiles<false>)[rows - 1](t);
       panel += 2;
     } else {
       tile(t);
@@ -209,7 +217,7 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
 constexpr size_t kLeastAsked = 4;
 Prefetch PrefetchOf(const Product& p, const Block& block, size_t first, size_t count, size_t i, size_t row_blocks) {
   const size_t shares = std::min(row_blocks, kPanelWidth / kLeastAsked);
-  if (!kPrefetches || !p.packed_b || i >= shares) return {};
+  if (!(kPrefetches || (kAsksOfStored && p.stored_b)) || !p.packed_b || i >= shares) return {};
   const size_t panels = (p.cols + kPanelWidth - 1) / kPanelWidth, panel = p.inner * kPanelWidth;
   const size_t step = (kPanelWidth / kLeastAsked + shares - 1) / shares * kLeastAsked;
   const size_t share = i * block.size * step;

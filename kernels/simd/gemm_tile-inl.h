@@ -103,10 +103,10 @@ HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
   // Multiplies by what lies `ahead` steps of the inner index from the pointers.
   const auto step = [&](size_t ahead) HWY_ATTR __attribute__((always_inline)) {
     if constexpr (kAsks) {
-      // A step asks for two lines at most, which are those of a panel.
+      // A step asks for two lines at most, which are those of its panels.
       const float* line = next + ahead * next_step;
       __builtin_prefetch(line, /*read*/ 0, /*second level*/ 2);
-      if constexpr (kPanelWidth * sizeof(float) > 64) __builtin_prefetch(line + next_step / 2, 0, 2);
+      if constexpr (kPanels * kPanelWidth * sizeof(float) > 64) __builtin_prefetch(line + next_step / 2, 0, 2);
     }
     V bv[kVectors];
 #pragma GCC unroll 8

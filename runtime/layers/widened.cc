@@ -10,7 +10,10 @@ WidenedRoom ReserveWidened(const kernels::OpTable& ops, const std::vector<Parame
     if (stored[i].floats != nullptr || p.shape == ParameterShape::kVector) continue;
     const size_t rows = std::min<size_t>(kWidenedRows, p.rows);
     floats = std::max(floats, rows * p.cols);
-    packed = std::max(packed, ops.packed_size(rows, p.cols));
+    const kernels::BlockMatrix blocks = stored[i].blocks;
+    const bool is_multiplied = blocks.data != nullptr && blocks.bits == kernels::BlockBits::kThirtyTwo &&
+                               p.shape == ParameterShape::kMatrix;  // where it lies
+    if (!is_multiplied) packed = std::max(packed, ops.packed_size(rows, p.cols));
   }
   return {.rows = plan.forward.Reserve<float>(floats), .packed = plan.forward.Reserve<float>(packed)};
 }

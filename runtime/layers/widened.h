@@ -1,8 +1,9 @@
-// Training beside frozen matrices that are stored as blocks of integers or as halves: rows of them as floats, a tile at
-// a time, in a worker's buffers. No matrix of floats is made.
+// Training beside frozen matrices that are stored as blocks of integers, as panels of floats or as halves: rows of them
+// as floats, a tile at a time, in a worker's buffers. No matrix of floats is made.
 //
-// Training multiplies these floats, forward and backward. So its gradients are exactly those of the function that the
-// floats define; products of inference also round what they multiply by (multiply_blocks).
+// Training multiplies these floats, forward and backward; those of panels forward where they lie. So its gradients are
+// exactly those of the function that the floats define. Products of inference also round what they multiply by
+// (multiply_blocks).
 #ifndef WISP_RUNTIME_LAYERS_WIDENED_H_
 #define WISP_RUNTIME_LAYERS_WIDENED_H_
 
@@ -19,7 +20,8 @@ namespace wisp {
 // the whole matrix. The head's tiles are of so many too.
 inline constexpr size_t kWidenedRows = kHeadTile;
 
-// Reserves room for a tile of the widest matrix or table that is not floats. `stored`: of the first parameters.
+// Reserves room for a tile of the widest matrix or table that is not floats; packed too, where it is multiplied so.
+// `stored`: of the first parameters.
 WidenedRoom ReserveWidened(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
                            std::span<const StoredTensor> stored, BufferPlan& plan);
 

@@ -27,7 +27,7 @@ const char* TypeName(schema::ElementType type) {
     case schema::ElementType::I4Blocks:
       return "int4";
     case schema::ElementType::F32Panels:
-      return "f32 in panels";
+      return "f32 panels";
   }
   return nullptr;
 }

@@ -77,7 +77,7 @@ struct ProvenanceEntry {
 };
 
 // How weights are stored; all that is not named is floats.
-//   kPanels       the matrices that MayBeBlocks as floats in panels (kernels/blocks.h), which no session copies
+//   kPanels       the matrices that MayBeBlocks as floats in panels (kernels/blocks.h): a processor copies none of them
 //   kHalf         the tables (ParameterShape::kTable: items, positions, an output table) rounded to the nearest half
 //                 (kernels/half.h) on writing
 //   kInt8, kInt4  the matrices that MayBeBlocks in blocks of integers of 8 or 4 bits with a scale each, the tables that

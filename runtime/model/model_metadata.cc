@@ -64,8 +64,9 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
          .bytes = bits && may_be_blocks
                       ? kernels::BlockMatrixBytes(*bits, p.rows, p.cols)
                       : p.size() * (type == schema::ElementType::F16 ? sizeof(kernels::Half) : sizeof(float)),
-         .readable = may_be_blocks ? (may_be_half ? "f32, f16, int8 or int4" : "f32, int8 or int4")
-                                   : (may_be_half ? "f32 or f16" : "f32")}));
+         .readable = may_be_blocks
+                         ? (may_be_half ? "f32, f32 panels, f16, int8 or int4" : "f32, f32 panels, int8 or int4")
+                         : (may_be_half ? "f32 or f16" : "f32")}));
     model.array_of_parameter[found->second] = i;
     model.arrays.push_back(ArrayOf(tensor));
   }

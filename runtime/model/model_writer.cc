@@ -253,7 +253,7 @@ container::Format FormatOf(const ModelContents& contents) {
   if (!contents.retired.empty()) format.oldest_reader = std::max(format.oldest_reader, 6u);
   if (!contents.tokenizer.empty()) format.oldest_reader = std::max(format.oldest_reader, 7u);
   if (contents.storage >= WeightStorage::kInt8) format.oldest_reader = std::max(format.oldest_reader, 8u);
-  if (contents.storage == WeightStorage::kPanels) format.oldest_reader = 10;
+  if (contents.storage == WeightStorage::kPanels) format.oldest_reader = std::max(format.oldest_reader, 10u);
   return format;
 }
 

@@ -144,7 +144,7 @@ def binary_seeds(work):
     for choice in range(4):
         seed("model", f"floats-{choice}", container(work / "m.wisp", bytes([choice])))
     seed("model", "halves", container(work / "h.wisp", b"\0"))
-    for bits in ["int8", "int4"]:
+    for bits in ["int8", "int4", "panels"]:
         wisp("compress", work / "m.wisp", f"--{bits}", "--out", work / f"{bits}.wisp")
         seed("model", bits, container(work / f"{bits}.wisp", b"\0"))
     seed("checkpoint", "ordinary", container(work / "run.ckpt"))

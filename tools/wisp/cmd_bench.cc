@@ -45,6 +45,7 @@ const std::map<std::string, std::vector<std::string>> kReads = {
     {"ops", {"--items", "--length", "--inner-width", "--repeats"}},
     {"clipping", {"--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"sparse", {"--threads", "--batch", "--repeats"}},
+    {"panels", {"--repeats"}},
     {"roof", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}}};
 
 Status CheckGiven(const BenchArguments& a) {
@@ -172,10 +173,11 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
 
 Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what != "all" && a.what != "train" && a.what != "score" && a.what != "encoder" && a.what != "decoder" &&
-      a.what != "ops" && a.what != "sparse" && a.what != "clipping" && a.what != "products" && a.what != "roof") {
+      a.what != "ops" && a.what != "sparse" && a.what != "clipping" && a.what != "products" && a.what != "panels" &&
+      a.what != "roof") {
     return InvalidArgument(
         "--what is '", a.what,
-        "', allowed are all, train, score, encoder, decoder, ops, sparse, clipping, products and roof");
+        "', allowed are all, train, score, encoder, decoder, ops, sparse, clipping, products, panels and roof");
   }
   WISP_RETURN_IF_ERROR(CheckGiven(a));
   const bool on_devices =
@@ -199,6 +201,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what == "all" || a.what == "train") WISP_RETURN_IF_ERROR(BenchTraining(a, result));
   if (a.what == "all" || a.what == "score") WISP_RETURN_IF_ERROR(BenchScoring(a, result));
   if (a.what == "products") WISP_RETURN_IF_ERROR(BenchProducts(a, result));
+  if (a.what == "panels") WISP_RETURN_IF_ERROR(BenchPanels(a, result));
   if (a.what == "encoder") WISP_RETURN_IF_ERROR(BenchEncoder(a, result));
   if (a.what == "decoder") WISP_RETURN_IF_ERROR(BenchDecoder(a, result));
   if (a.what == "clipping") WISP_RETURN_IF_ERROR(BenchClipping(a, result));

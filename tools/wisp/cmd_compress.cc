@@ -35,7 +35,7 @@ const char* NameOf(WeightStorage storage) {
     case WeightStorage::kFloat:
       return "f32";
     case WeightStorage::kPanels:
-      return "f32 in panels";
+      return "f32 panels";
     case WeightStorage::kHalf:
       return "f16";
     case WeightStorage::kInt8:

@@ -57,7 +57,7 @@ Json ProvenanceJson(const ProvenanceEntry& p) {
 
 const char* TypeOf(const ModelFile& m, size_t parameter) {
   const StoredTensor& t = m.tensors()[parameter];
-  constexpr const char* kOfBits[] = {"int8", "int4", "f32 in panels"};  // by BlockBits
+  constexpr const char* kOfBits[] = {"int8", "int4", "f32 panels"};  // by BlockBits
   if (t.blocks.data != nullptr) return kOfBits[static_cast<size_t>(t.blocks.bits)];
   return t.halves != nullptr ? "f16" : "f32";
 }

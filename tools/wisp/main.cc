@@ -282,8 +282,8 @@ class CommandLine {
     s->add_flag("--int8", compress_.int8, "Weights of layers and of items in blocks of 8-bit integers");
     s->add_flag("--int4", compress_.int4, "Weights of layers in blocks of 4-bit integers, of items of 8-bit ones");
     s->add_flag("--panels", compress_.panels,
-                "Weights of layers and of items as they are, in the order in which they are multiplied: no session "
-                "makes a copy of them");
+                "Weights of layers and of items as they are, in the order in which they are multiplied: a processor "
+                "makes no copy of them");
     chosen_.OnCall(s, Compress, compress_);
   }
 
@@ -372,8 +372,9 @@ class CommandLine {
          "prompt of\n--length tokens, else 512, then one token at a time), ops (each kernel; to measure memory it\n"
          "takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the "
          "embedding would add to\n"
-         "a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, by shape) "
-         "or roof (bytes\nand operations of each op)")
+         "a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, by shape), "
+         "panels (weights in panels beside packed ones, on each instruction set) or roof (bytes\nand operations of "
+         "each op)")
         ->capture_default_str();
     const auto add = [&](const std::string& name, auto& value, const char* help) {
       return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });

@@ -68,7 +68,9 @@ std::string NotConverted(const CLI::App* command, const std::string& told) {
 // Too many values, or none.
 std::string WrongCount(const CLI::App* command, const std::string& told) {
   const CLI::Option* option = OptionAt(command, told);
-  if (option == nullptr || option->get_items_expected_max() != 1) return told;
+  if (option == nullptr) return told;
+  if (option->count() == 0) return option->get_name() + " needs a value behind it";
+  if (option->get_items_expected_max() != 1) return told;
   if (option->count() < 2) return option->get_name() + " needs a value behind it";
   return option->get_name() + " is given " + std::to_string(option->count()) + " times, allowed is once";
 }
@@ -86,6 +88,13 @@ std::string Missing(const CLI::App* command, const std::string& told) {
          CommandsOf(WholeName(command), command->get_subcommands([](const CLI::App*) { return true; }));
 }
 
+// What stands behind all that the command takes, in the order of the command line.
+std::string More(const CLI::App* command) {
+  std::string more;
+  for (const std::string& word : command->remaining()) more += (more.empty() ? "" : " ") + word;
+  return "'" + more + "' is more than " + WholeName(command) + " takes";
+}
+
 template <class Kind>
 bool Is(const CLI::ParseError& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
@@ -100,7 +109,7 @@ std::string Fault(const CLI::App* command, const CLI::ParseError& error) {
   if (colon == std::string::npos) return told;
   const std::string before = told.substr(0, colon), behind = told.substr(colon + 2);
   if (Is<CLI::ValidationError>(error) && behind.starts_with("is ")) return before + " " + behind;  // by Saying
-  if (Is<CLI::ExtrasError>(error)) return "'" + behind + "' is more than " + WholeName(command) + " takes";
+  if (Is<CLI::ExtrasError>(error)) return More(command);
   return told;
 }
 

@@ -59,9 +59,7 @@ class Pair:
         self.rows = list(self.histories)
 
     def c(self, name: str, count: int) -> float:
-        seconds = getattr(self.loop, name)(
-            self.handle, self.histories.ctypes.data, self.histories.shape[1], count, K
-        )
+        seconds = getattr(self.loop, name)(self.handle, self.histories.ctypes.data, self.histories.shape[1], count, K)
         assert seconds >= 0
         return seconds / count
 

@@ -47,7 +47,7 @@ def test_compresses(tmp_path, encoder, weights):
 
 def test_lays_weights_out_in_panels(tmp_path, encoder):
     made = wisp.compress(encoder, tmp_path / "panels.wisp", "panels")
-    assert made["largest_rounding"] == 0 and made["weights"] == "f32 in panels"
+    assert made["largest_rounding"] == 0 and made["weights"] == "f32 panels"
     with wisp.TextModel.open(encoder) as before, wisp.TextModel.open(tmp_path / "panels.wisp") as after:
         assert (before.embed(["word5 word7"])[0] == after.embed(["word5 word7"])[0]).all()
 

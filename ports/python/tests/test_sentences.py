@@ -73,13 +73,15 @@ def test_what_is_required_is_named(files, name):
     assert not files["output"].exists()
 
 
-def test_what_is_required_of_others_is_named():
+def test_what_is_required_of_others_is_named(cafe):
     for call, sentence in (
         (lambda: wisp.budget(None), "budget: ledger"),
         (lambda: wisp.privacy_statement(None, 1e-3), "privacy_statement: ledger"),
         (lambda: wisp.night(CAFE, "log.db", "mine.wisp", None), "night: ledger"),
         (lambda: wisp.rebase(CAFE, None, "mine.wisp"), "rebase: to_model"),
         (lambda: wisp.Recommender.open(None), "Recommender.open: path"),
+        (lambda: cafe.recommend(None), "Recommender.recommend: history"),
+        (lambda: cafe.find(None), "Recommender.find: key"),
         (lambda: wisp.Log.open(None), "Log.open: path"),
         (lambda: wisp.convert(None, "m.wisp"), "convert: source"),
     ):
@@ -108,6 +110,14 @@ def test_sentences_have_pythons_names(files, cafe, tmp_path):
     wisp.personalise(**files)
     with pytest.raises(wisp.PrivacyRefused, match="give it that name: dataset='log.db'; only"):
         wisp.personalise(**files, dataset="another")
+
+
+@pytest.mark.parametrize("name", ["wisp_model", "log_path", "output_path"])
+def test_files_keep_their_names(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("no model")
+    with pytest.raises(wisp.InvalidData, match=f"^{name}: is not a wisp model"):
+        wisp.Recommender.open(name)
 
 
 def literals(path):

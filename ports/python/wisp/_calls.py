@@ -85,7 +85,9 @@ def _explained(function: Callable[..., Any], called: str) -> Callable[..., Any]:
             raise
         except (TypeError, InvalidArgument) as error:
             fault = known.fault(args, given)
-            if fault is None or (isinstance(fault, InvalidArgument) and isinstance(error, TypeError)):
+            # A TypeError of a function of Python may be of somebody's own code, that the call came to.
+            is_own = inspect.isfunction(function) and isinstance(error, TypeError)
+            if fault is None or (isinstance(fault, InvalidArgument) and is_own):
                 raise
         raise fault
 

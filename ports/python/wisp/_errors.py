@@ -9,6 +9,13 @@ from typing import ClassVar
 from . import _core
 
 # What sentences call by the names of the C interface, and of the program, and what that is here.
+# What begins such a sentence. Not any name: a file may be called wisp_model.
+_CALLED = (
+    "allocator|budget_read|catalogue_(?:add|retire)|device_describe|evaluate|generate_options|generated|"
+    "log_(?:append|append_all|count|erase|history|open|prune|users)|logger|model_(?:info_read|open|provenance)\\w*|"
+    "open_options|personalise|personalise_\\w+|plan_\\w+|privacy_statement|private_\\w+|rebase|rebase_adapter|"
+    "recommend|recommend_batch|text_(?:classify|embed|generate|generate_batch|info_read|open|tokenize|train)"
+)
 _FILES = {"out": "output", "from": "from_model", "to": "to_model"}
 
 
@@ -25,10 +32,10 @@ _WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
     (re.compile(r"--[a-z-]+(?: ('.*?'))?(?:, [a-z._]+ in a recipe)?( \(|[,;] )in the C interface: (\w+)\)"), _argument),
     (re.compile(r"--begin-anchor, or `begin` of wisp_anchor"), "`begin` of the anchor"),
     (
-        re.compile(r"(?<![\w./'-])(model|log|output|ledger|checkpoint|adapter|out|from|to)_path(?![\w./'-])"),
+        re.compile(r"(?<![\w./'-])(model|log|output|ledger|checkpoint|adapter|out|from|to)_path(?![\w./':-])"),
         lambda found: _FILES.get(found[1], found[1]),
     ),
-    (re.compile(r"^wisp_[a-z_]+: (?!cannot)|\bwisp_open_options\.(?=max_bytes)|\bwisp_(?=plan_life makes)"), ""),
+    (re.compile(rf"^wisp_(?:{_CALLED}): (?!cannot)|\bwisp_open_options\.(?=max_bytes)|\bwisp_(?=plan_life makes)"), ""),
     (re.compile(r"\bWISP_(?:UNIT|TEXT|VERIFY)_([A-Z]+)\b"), lambda found: f"'{found[1].lower()}'"),
     (re.compile(r"\bmust not be NULL\b"), "must not be None"),
 )

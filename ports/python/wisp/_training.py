@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 import logging
-import math
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
@@ -21,12 +20,13 @@ _log = logging.getLogger("wisp")
 
 def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> TrainingReport:
     made = run(call, options, progress)
+    epsilon: float | None = None
+    delta: float | None = None
     try:
         together = _core.budget({name: options.get(name) for name in ("ledger", "delta", "anchor")})
         epsilon, delta = together["epsilon_stated"], together["delta"]
     except Exception as error:  # an anchor may raise anything; the run is over all the same
         _log.warning("what all runs on %s cost together could not be read: %s", options["ledger"], error)
-        epsilon = delta = math.nan
     report = TrainingReport(**made, epsilon_together=epsilon, delta_together=delta)
     # A run on nothing is not refused: a refusal would tell of the data. Who started it is told, here on the device.
     if report.num_records == 0:
@@ -99,7 +99,8 @@ def personalise(
     adapter_rank, adapter: train two small matrices beside each of the model's; `output` is then the adapter.
     planned_runs: so many runs share `epsilon`. uncharged_tuning: what was chosen by looking at the data, in words.
 
-    `epsilon` of the result is of this run, `epsilon_together` of everything ever charged to the ledger.
+    `epsilon` of the result is of this run, `epsilon_together` of all that was ever charged to the ledger, and of what a
+    plan of life keeps for later.
     Ctrl-C stops after the step: KeyboardInterrupt, with a note that says what is spent. What was charged stays
     charged, also where the run fails or is cancelled (Cancelled). PrivacyRefused: before anything is spent.
     """

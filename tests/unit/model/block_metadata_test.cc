@@ -43,7 +43,7 @@ TEST(BlockMetadata, PanelsAreHeldToTheirMatricesAndBytes) {
       {
           {"tensor item_embedding has 512 bytes, its shape needs 96",
            [](ModelT& m) { m.tensors[0]->type = schema::ElementType::F32; }},
-          {"tensor position_embedding has elements of type f32 in panels, this build reads it as f32 or f16",
+          {"tensor position_embedding has elements of type f32 panels, this build reads it as f32 or f16",
            [](ModelT& m) { m.tensors[1]->type = schema::ElementType::F32Panels; }, kUnsupported},
       },
       {.storage = WeightStorage::kPanels});

@@ -117,6 +117,7 @@ Status BenchDecoder(const BenchArguments& arguments, Json& result);
 
 // The matrix products of a step, shape by shape, with the time of each (bench_products.cc).
 Status BenchProducts(const BenchArguments& arguments, Json& result);
+Status BenchPanels(const BenchArguments& arguments, Json& result);
 
 // What each op has to do, and how long that takes at least (bench_roof.cc). Prints.
 Status BenchRoof(const BenchArguments& arguments, OutputFormat format);
