@@ -73,15 +73,13 @@ def test_what_is_required_is_named(files, name):
     assert not files["output"].exists()
 
 
-def test_what_is_required_of_others_is_named(cafe):
+def test_what_is_required_of_others_is_named():
     for call, sentence in (
         (lambda: wisp.budget(None), "budget: ledger"),
         (lambda: wisp.privacy_statement(None, 1e-3), "privacy_statement: ledger"),
         (lambda: wisp.night(CAFE, "log.db", "mine.wisp", None), "night: ledger"),
         (lambda: wisp.rebase(CAFE, None, "mine.wisp"), "rebase: to_model"),
         (lambda: wisp.Recommender.open(None), "Recommender.open: path"),
-        (lambda: cafe.recommend(None), "Recommender.recommend: history"),
-        (lambda: cafe.find(None), "Recommender.find: key"),
         (lambda: wisp.Log.open(None), "Log.open: path"),
         (lambda: wisp.convert(None, "m.wisp"), "convert: source"),
     ):
@@ -110,6 +108,13 @@ def test_sentences_have_pythons_names(files, cafe, tmp_path):
     wisp.personalise(**files)
     with pytest.raises(wisp.PrivacyRefused, match="give it that name: dataset='log.db'; only"):
         wisp.personalise(**files, dataset="another")
+
+
+def test_none_for_a_list_or_a_text_is_a_type_error(cafe):
+    with pytest.raises(TypeError, match="^Recommender.recommend: history is None, and is required$"):
+        cafe.recommend(None)
+    with pytest.raises(TypeError, match="^Recommender.find: key is None, and is required$"):
+        cafe.find(None)
 
 
 @pytest.mark.parametrize("name", ["wisp_model", "log_path", "output_path"])

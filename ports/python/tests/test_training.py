@@ -37,10 +37,13 @@ def test_the_statement_is_the_programs(files, program):
     )
 
 
-def test_states_what_all_runs_cost_together(files, program):
+def test_states_what_all_runs_cost_together(files, program, caplog):
     first = wisp.personalise(**files)
+    assert f"ledger {files['ledger']} was not there and was made" in caplog.text
+    caplog.clear()
     assert first.epsilon_together == first.epsilon and first.delta_together == 1e-3
     second = wisp.personalise(**files)
+    assert not caplog.records
     assert second.epsilon_together == wisp.budget(files["ledger"], delta=1e-3).epsilon_stated > second.epsilon
     told = program("privacy", "--ledger", files["ledger"], "--delta", "1e-3", "--json")
     assert json.loads(told)["accounting"]["ledger_epsilon"] == second.epsilon_together

@@ -85,9 +85,10 @@ def _explained(function: Callable[..., Any], called: str) -> Callable[..., Any]:
             raise
         except (TypeError, InvalidArgument) as error:
             fault = known.fault(args, given)
-            # A TypeError of a function of Python may be of somebody's own code, that the call came to.
-            is_own = inspect.isfunction(function) and isinstance(error, TypeError)
-            if fault is None or (isinstance(fault, InvalidArgument) and is_own):
+            if isinstance(fault, InvalidArgument) and isinstance(error, TypeError):
+                # Of a function of Python it may be of somebody's own code, that the call came to.
+                fault = None if inspect.isfunction(function) else TypeError(str(fault))
+            if fault is None:
                 raise
         raise fault
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+import os
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
@@ -19,7 +20,11 @@ _log = logging.getLogger("wisp")
 
 
 def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> TrainingReport:
+    ledger = options["ledger"]
+    is_new = isinstance(ledger, (str, os.PathLike)) and not os.path.exists(ledger)
     made = run(call, options, progress)
+    if is_new:  # a mistyped path does it too
+        _log.warning("ledger %s was not there and was made: it counts from this run on", ledger)
     epsilon: float | None = None
     delta: float | None = None
     try:
