@@ -288,7 +288,7 @@ Status Write(const std::string& path, const ModelContents& contents) {
       CheckSizes(path, contents, FlatSize(ParametersOf(contents.architecture)) - contents.first_weight));
   const std::vector<ParameterSpec> parameters = StoredParameters(contents.architecture);
   const size_t before =
-      parameters.size() == 0 || parameters.front().offset >= contents.first_weight
+      parameters.empty() || parameters.front().offset >= contents.first_weight
           ? 0
           : static_cast<size_t>(std::count_if(parameters.begin(), parameters.end(),
                                               [&](const auto& p) { return p.offset < contents.first_weight; }));
