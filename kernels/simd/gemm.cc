@@ -117,6 +117,13 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   t.scale = p.scale;
   t.inner = block.size;
   t.add = block.add;
+  t.prefetch = strip.prefetch;
+  const bool divided = IsDivided(p);
+  if (p.packed_b) {
+    t.ldb = PanelStride(p);
+    t.b_panel = divided ? kPanelWidth : p.inner * kPanelWidth;
+    t.b_pair = divided && kSubPanels == 2 ? p.inner * kFloatPanelRows : 2 * t.b_panel;
+  }
   const size_t rows = strip.rows;
   const size_t from_tallest = kTileRows - rows;
   const bool asks = strip.prefetch.step != 0;
@@ -125,23 +132,19 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   const size_t whole = std::min(end, p.cols / kPanelWidth);
   const auto move_to = [&](size_t panel) {
     const size_t col = panel * kPanelWidth;
-    const bool copied = !p.packed_b && panel >= strip.first_copied;
-    t.prefetch = strip.prefetch;
-    if (IsDivided(p)) {
+    if (divided) {
       const size_t part = panel % kSubPanels;
-      t.ldb = kFloatPanelRows;
-      t.b_panel = kPanelWidth;
-      t.b_pair = kSubPanels == 2 ? p.inner * kFloatPanelRows : 2 * kPanelWidth;
       t.b = p.b + (panel - part) * p.inner * kPanelWidth + block.first * kFloatPanelRows + part * kPanelWidth;
       // Each part asks for its share of the panels ahead.
-      t.prefetch.ahead += static_cast<ptrdiff_t>(part * (block.size - 1) * kPanelWidth);
+      t.prefetch.ahead = strip.prefetch.ahead + static_cast<ptrdiff_t>(part * (block.size - 1) * kPanelWidth);
+    } else if (p.packed_b) {
+      t.b = p.b + panel * t.b_panel + block.first * kPanelWidth;
     } else {
-      t.ldb = p.packed_b || copied ? kPanelWidth : p.ldb;
-      t.b_panel = p.packed_b ? p.inner * kPanelWidth : copied ? block.size * kPanelWidth : kPanelWidth;
-      t.b = p.packed_b ? p.b + panel * t.b_panel + block.first * kPanelWidth
-            : copied   ? strip.copied_b + (panel - strip.first_copied) * t.b_panel
-                       : p.b + block.first * p.ldb + col;
+      const bool copied = panel >= strip.first_copied;
+      t.ldb = copied ? kPanelWidth : p.ldb;
+      t.b_panel = copied ? block.size * kPanelWidth : kPanelWidth;
       t.b_pair = 2 * t.b_panel;
+      t.b = copied ? strip.copied_b + (panel - strip.first_copied) * t.b_panel : p.b + block.first * p.ldb + col;
     }
     t.c = p.c + strip.row * p.ldc + col;
     t.bias = block.bias != nullptr ? block.bias + col : nullptr;
@@ -151,17 +154,16 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
     move_to(panel);
     const size_t left = whole - panel;
     // How many lie one after the other. Where two make a stored panel, a tile of four reads two stored ones.
-    const size_t beside = IsDivided(p) ? kSubPanels - panel % kSubPanels : left;
-    const bool four = left >= 4 && (beside >= 4 || (kSubPanels == 2 && beside == 2));
+    const size_t beside = divided ? std::min(left, kSubPanels - panel % kSubPanels) : left;
+    const size_t together = divided && kSubPanels == 2 && beside == 2 ? left : beside;
     // Few rows: several panels at once, or the additions of one accumulator would wait for each other. Three that
     // prefetch take one, as they wait for memory alone.
-    if (rows == 1 && four && !p.transposed_a) {
-      t.prefetch.step = 4 * strip.prefetch.step;
+    if (rows == 1 && together >= 4 && !p.transposed_a) {
+      if constexpr (kAsksOfStored) t.prefetch.step = 4 * strip.prefetch.step;
       asks ? MultiplyTile<1, 4, false, kAsksOfStored>(t) : MultiplyTile<1, 4, false>(t);
       panel += 4;
-    } else if (rows <= (asks && kPrefetches ? kLowestPrefetching - 1 : 3) && std::min(left, beside) >= 2 &&
-               !p.transposed_a) {
-      t.prefetch.step = 2 * strip.prefetch.step;
+    } else if (rows <= (asks && kPrefetches ? kLowestPrefetching - 1 : 3) && beside >= 2 && !p.transposed_a) {
+      if constexpr (kAsksOfStored) t.prefetch.step = 2 * strip.prefetch.step;
       (asks ? kWideTiles<kAsksOfStored> : kWideTiles<false>)[rows - 1](t);
       panel += 2;
     } else {

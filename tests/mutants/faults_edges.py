@@ -184,7 +184,7 @@ def weights_and_scores():
         ("parts-of-a-panel-are-one", "MultiplyStrip", "block.first * kFloatPanelRows + part * kPanelWidth",
          "block.first * kFloatPanelRows", "blocks_test:Blocks.FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked"),
         ("tiles-run-over-their-panel", "MultiplyStrip",
-         "IsDivided(p) ? kSubPanels - panel % kSubPanels : left", "left",
+         "divided ? std::min(left, kSubPanels - panel % kSubPanels) : left", "left",
          "blocks_test:Blocks.FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked"),
     ]) + table("kernels/simd/embedding.cc", [
         ("rows-of-panels-are-rounded-twice", "EmbedBlocks",
