@@ -153,16 +153,14 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   while (panel < whole) {
     move_to(panel);
     const size_t left = whole - panel;
-    // How many lie one after the other. Where two make a stored panel, a tile of four reads two stored ones.
-    const size_t beside = divided ? std::min(left, kSubPanels - panel % kSubPanels) : left;
-    const size_t together = divided && kSubPanels == 2 && beside == 2 ? left : beside;
     // Few rows: several panels at once, or the additions of one accumulator would wait for each other. Three that
-    // prefetch take one, as they wait for memory alone.
-    if (rows == 1 && together >= 4 && !p.transposed_a) {
+    // prefetch take one, as they wait for memory alone. A strip begins with a whole stored panel, so that two or four
+    // are parts of one or, where it has two parts, both parts of two.
+    if (rows == 1 && left >= 4 && !p.transposed_a) {
       if constexpr (kAsksOfStored) t.prefetch.step = 4 * strip.prefetch.step;
       asks ? MultiplyTile<1, 4, false, kAsksOfStored>(t) : MultiplyTile<1, 4, false>(t);
       panel += 4;
-    } else if (rows <= (asks && kPrefetches ? kLowestPrefetching - 1 : 3) && beside >= 2 && !p.transposed_a) {
+    } else if (rows <= (asks && kPrefetches ? kLowestPrefetching - 1 : 3) && left >= 2 && !p.transposed_a) {
       if constexpr (kAsksOfStored) t.prefetch.step = 2 * strip.prefetch.step;
       (asks ? kWideTiles<kAsksOfStored> : kWideTiles<false>)[rows - 1](t);
       panel += 2;

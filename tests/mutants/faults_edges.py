@@ -183,8 +183,7 @@ def weights_and_scores():
          "blocks_test:Blocks.FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked"),
         ("parts-of-a-panel-are-one", "MultiplyStrip", "block.first * kFloatPanelRows + part * kPanelWidth",
          "block.first * kFloatPanelRows", "blocks_test:Blocks.FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked"),
-        ("tiles-run-over-their-panel", "MultiplyStrip",
-         "divided ? std::min(left, kSubPanels - panel % kSubPanels) : left", "left",
+        ("strips-begin-within-a-panel", "MultiplyBlock", "IsDivided(p) ? kSubPanels : 1", "1",
          "blocks_test:Blocks.FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked"),
     ]) + table("kernels/simd/embedding.cc", [
         ("rows-of-panels-are-rounded-twice", "EmbedBlocks",

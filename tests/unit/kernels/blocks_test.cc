@@ -83,7 +83,8 @@ TEST(Blocks, FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked) {
   std::mt19937_64 random(TestSeed(96));
   const Shape shapes[] = {{1, 32, 32},       {1, 1, 1},      {1, 768, 100},    {2, 200, 33},  {3, 40, 64, 16},
                           {5, 7, 31, 3},     {9, 20, 5, 30}, {13, 33, 96, 15}, {26, 96, 300}, {29, 70, 513, 40},
-                          {60, 90, 260, 31}, {4, 64, 1, 1},  {0, 5, 32},       {3, 0, 32, 5}, {14, 300, 260}};
+                          {60, 90, 260, 31}, {4, 64, 1, 1},  {0, 5, 32},       {3, 0, 32, 5}, {14, 300, 260},
+                          {1, 400, 200},     {2, 400, 200}};
   for (const OpTable* ops : AllOps()) {
     if (ops == &ReferenceOps()) continue;  // plain loops, in another order
     for (const Shape& s : shapes) {
