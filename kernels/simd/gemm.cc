@@ -331,41 +331,31 @@ void PackWeights(const PackWeightsArgs<>& a) {
   }
 }
 
-void LinearForward(const LinearForwardArgs<>& a) {
-  Multiply({.a = a.x_RK,
-            .lda = a.ldx,
-            .transposed_a = false,
-            .b = a.packed,
-            .ldb = kPanelWidth,
-            .packed_b = true,
-            .stored_b = false,
-            .c = a.y_RN,
-            .ldc = a.ldy,
-            .bias = a.bias_N,
-            .scale = 1,
-            .rows = a.rows,
-            .cols = a.n,
-            .inner = a.k,
-            .store = a.store});
+// Of LinearForwardArgs or MultiplyBlocksArgs; `panels`: of the first row that is asked for.
+template <class Args>
+Product ForwardProduct(const Args& a, const float* panels, bool stored) {
+  return {.a = a.x_RK,
+          .lda = a.ldx,
+          .transposed_a = false,
+          .b = panels,
+          .ldb = 0,
+          .packed_b = true,
+          .stored_b = stored,
+          .c = a.y_RN,
+          .ldc = a.ldy,
+          .bias = a.bias_N,
+          .scale = 1,
+          .rows = a.rows,
+          .cols = a.n,
+          .inner = a.k,
+          .store = a.store};
 }
+
+void LinearForward(const LinearForwardArgs<>& a) { Multiply(ForwardProduct(a, a.packed, /*stored=*/false)); }
 
 // Of panels of floats, from the first row of one on.
 void MultiplyWholePanels(const MultiplyBlocksArgs& a) {
-  Multiply({.a = a.x_RK,
-            .lda = a.ldx,
-            .transposed_a = false,
-            .b = reinterpret_cast<const float*>(a.w.data) + a.first * a.k,
-            .ldb = kFloatPanelRows,
-            .packed_b = true,
-            .stored_b = true,
-            .c = a.y_RN,
-            .ldc = a.ldy,
-            .bias = a.bias_N,
-            .scale = 1,
-            .rows = a.rows,
-            .cols = a.n,
-            .inner = a.k,
-            .store = a.store});
+  Multiply(ForwardProduct(a, reinterpret_cast<const float*>(a.w.data) + a.first * a.k, /*stored=*/true));
 }
 
 // Rows that lie in one panel of floats and do not begin it. The product of the whole panel goes to the stack, so that

@@ -171,7 +171,8 @@ def weights_and_scores():
         ("blocks-for-old-readers", "FormatOf", "std::max(format.oldest_reader, 8u)",
          "std::max(format.oldest_reader, 7u)",
          "quantised_test:Quantised.MatricesArePanelsAndWritingThemAgainChangesNothing"),
-        ("panels-for-old-readers", "FormatOf", "std::max(format.oldest_reader, 10u)", "std::max(format.oldest_reader, 8u)",
+        ("panels-for-old-readers", "FormatOf", "std::max(format.oldest_reader, 10u)",
+         "std::max(format.oldest_reader, 8u)",
          "quantised_test:Quantised.MatricesArePanelsAndWritingThemAgainChangesNothing"),
     ]) + table("kernels/reference/pack_blocks.cc", [
         ("scales-beyond-halves", "PackBlock", "if (!IsFinite(scale)) return false;", "",

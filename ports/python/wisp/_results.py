@@ -124,7 +124,8 @@ class TrainingReport:
     planned_steps: int  #: above num_steps: the ledger's limit allowed no more
     resumed_from: int  #: the step of the checkpoint that was gone on from; 0: there was none
     epsilon: float  #: what may be stated of this run, at its delta
-    #: of all that was ever charged to the ledger, and of what a plan of life keeps for later; None: it could not be read
+    #: of all that was ever charged to the ledger, and of what a plan of life keeps for later;
+    #: None: it could not be read
     epsilon_together: float | None
     delta_together: float | None  #: of that: the limit's, or that of this run
     noise_multiplier: float

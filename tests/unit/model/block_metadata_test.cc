@@ -16,10 +16,12 @@ using test::SmallModel;
 
 constexpr auto kUnsupported = StatusCode::kUnsupported;
 
-TEST(BlockMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
-  std::string bytes = SmallModel{.storage = WeightStorage::kInt8}.Bytes();
-  test::Set(bytes, 16384, uint16_t{0x7c00});  // of the first block of the item table, which has one panel
-  const size_t table = kernels::BlockMatrixBytes(kernels::BlockBits::kEight, 6, 4);
+// `bad` stands first in the item table, which has one panel.
+template <class Number>
+void ExpectFoundByFullVerificationOnly(WeightStorage storage, kernels::BlockBits bits, Number bad) {
+  std::string bytes = SmallModel{.storage = storage}.Bytes();
+  test::Set(bytes, 16384, bad);
+  const size_t table = kernels::BlockMatrixBytes(bits, 6, 4);
   bytes = Changed<schema::Model>(
       bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
   EXPECT_TRUE(OpenBytes(bytes).ok());
@@ -27,15 +29,13 @@ TEST(BlockMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
             std::string::npos);
 }
 
+TEST(BlockMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
+  ExpectFoundByFullVerificationOnly(WeightStorage::kInt8, kernels::BlockBits::kEight, uint16_t{0x7c00});
+}
+
 TEST(BlockMetadata, FloatsInPanelsThatAreNotFiniteAreFoundByFullVerificationOnly) {
-  std::string bytes = SmallModel{.storage = WeightStorage::kPanels}.Bytes();
-  test::Set(bytes, 16384, std::numeric_limits<float>::infinity());
-  const size_t table = kernels::BlockMatrixBytes(kernels::BlockBits::kThirtyTwo, 6, 4);
-  bytes = Changed<schema::Model>(
-      bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
-  EXPECT_TRUE(OpenBytes(bytes).ok());
-  EXPECT_NE(OpenBytes(bytes, Verify::kFull).message().find("tensor item_embedding holds a number that is not finite"),
-            std::string::npos);
+  ExpectFoundByFullVerificationOnly(WeightStorage::kPanels, kernels::BlockBits::kThirtyTwo,
+                                    std::numeric_limits<float>::infinity());
 }
 
 TEST(BlockMetadata, PanelsAreHeldToTheirMatricesAndBytes) {
