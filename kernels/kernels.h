@@ -15,7 +15,7 @@
 //   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product   P pairs of a rotation
 // `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
 // Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
-// Arguments of attention are in attention.h, of matrices in blocks in blocks.h, of heads in heads.h, of ops that look
+// Arguments of attention are in attention.h, of matrices in panels in panels.h, of heads in heads.h, of ops that look
 // rows up or move them in rows.h, of those that write out each record's gradient in formed.h, those that finish a step
 // in step.h.
 //
@@ -30,7 +30,7 @@
 #include <string_view>
 
 #include "kernels/attention.h"
-#include "kernels/blocks.h"
+#include "kernels/panels.h"
 #include "kernels/formed.h"
 #include "kernels/half.h"
 #include "kernels/heads.h"
@@ -408,8 +408,8 @@ struct OpTable {
   void (*scale_half)(const ScaleHalfArgs&);
   void (*multiply_half)(const MultiplyHalfArgs&);
 
-  void (*multiply_blocks)(const MultiplyBlocksArgs&);
-  void (*embed_blocks)(const EmbedBlocksArgs&);
+  void (*multiply_panels)(const MultiplyPanelsArgs&);
+  void (*embed_panels)(const EmbedPanelsArgs&);
 
   void (*softmax_start)(const SoftmaxStartArgs<>&);
   void (*softmax_stats)(const SoftmaxStatsArgs<>&);

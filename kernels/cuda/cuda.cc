@@ -16,7 +16,7 @@ OpTable FloatTable() {
   FillFormed(table);
   FillGemm(table);
   FillHalf(table);
-  FillBlocks(table);
+  FillPanels(table);
   FillHeads(table);
   FillNorm(table);
   FillOptimizer(table);

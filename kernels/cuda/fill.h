@@ -8,7 +8,7 @@ namespace wisp::kernels::cuda {
 
 void FillActivation(OpTable& table);
 void FillAttention(OpTable& table);
-void FillBlocks(OpTable& table);
+void FillPanels(OpTable& table);
 void FillElementwise(OpTable& table);
 void FillEmbedding(OpTable& table);
 void FillExpDouble(OpTable& table);

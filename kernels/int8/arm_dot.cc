@@ -55,15 +55,15 @@ constexpr Format kBlockFormat = Format::kSigned;
 // Of 8 bits without the offset: the instruction multiplies signed numbers.
 using OffsetWeights = int8x16_t;
 
-template <BlockBits kBits, bool kHigh>
+template <PanelBits kBits, bool kHigh>
 WISP_INT8_INLINE OffsetWeights Offset(const uint8_t* p) {
   const uint8x16_t bytes = vld1q_u8(p);
-  if constexpr (kBits == BlockBits::kEight) return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(128)));
+  if constexpr (kBits == PanelBits::kEight) return vreinterpretq_s8_u8(veorq_u8(bytes, vdupq_n_u8(128)));
   return vreinterpretq_s8_u8(kHigh ? vshrq_n_u8(bytes, 4) : vandq_u8(bytes, vdupq_n_u8(15)));
 }
-template <BlockBits kBits>
+template <PanelBits kBits>
 WISP_INT8_INLINE Sums StartAt(int32_t start) {
-  return vdupq_n_s32(kBits == BlockBits::kEight ? 0 : start);
+  return vdupq_n_s32(kBits == PanelBits::kEight ? 0 : start);
 }
 WISP_INT8_INLINE Totals TotalFrom(Sums s, int32_t) { return s; }
 WISP_INT8_INLINE Sums DotOffset(Sums s, Inputs x, OffsetWeights w) { return vdotq_s32(s, x, w); }
@@ -74,7 +74,7 @@ WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return vfmaq_f32(c,
 
 #include "kernels/int8/blocks-inl.h"
 
-template <BlockBits kBits>
+template <PanelBits kBits>
 constexpr BlockTile kBlockTiles[] = {{4, MultiplyBlockTile<kBits, 4, 2>}, {1, MultiplyBlockTile<kBits, 1, 4>}};
 
 constexpr Tile kTiles[] = {{8, 1, MultiplyTile<8, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
@@ -84,7 +84,7 @@ constexpr Kernel kKernel = {
     .format = kFormat,
     .panel_width = kPanelWidth,
     .tiles = kTiles,
-    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
+    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<PanelBits::kEight>, kBlockTiles<PanelBits::kFour>}}};
 
 // Built for processors that all have it, or asked of the system.
 bool HasDotProduct() {

@@ -44,13 +44,13 @@ constexpr Format kBlockFormat = Format::kSigned;
 
 using OffsetWeights = __m512i;
 
-template <BlockBits kBits, bool kHigh>
+template <PanelBits kBits, bool kHigh>
 WISP_INT8_INLINE OffsetWeights Offset(const uint8_t* p) {
   const __m512i bytes = _mm512_loadu_si512(p);
-  if constexpr (kBits == BlockBits::kEight) return bytes;
+  if constexpr (kBits == PanelBits::kEight) return bytes;
   return _mm512_and_si512(kHigh ? _mm512_srli_epi16(bytes, 4) : bytes, _mm512_set1_epi8(15));
 }
-template <BlockBits>
+template <PanelBits>
 WISP_INT8_INLINE Sums StartAt(int32_t start) {
   return _mm512_set1_epi32(start);
 }
@@ -65,7 +65,7 @@ WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return _mm512_fmadd
 #include "kernels/int8/lone_row-inl.h"
 
 // 12 x 1 sums and as many of y, a vector of weights and one of scales fill 26 of 32 registers.
-template <BlockBits kBits>
+template <PanelBits kBits>
 constexpr BlockTile kBlockTiles[] = {{12, MultiplyBlockTile<kBits, 12, 1>},
                                      {6, MultiplyBlockTile<kBits, 6, 1>},
                                      {3, MultiplyBlockTile<kBits, 3, 1>},
@@ -79,10 +79,10 @@ constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI",
                             .panel_width = kPanelWidth,
                             .tiles = kTiles,
                             .blocks = {.format = kBlockFormat,
-                                       .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>},
+                                       .of_bits = {kBlockTiles<PanelBits::kEight>, kBlockTiles<PanelBits::kFour>},
                                        .lone_panels = kMostLonePanels,
-                                       .multiply_lone = {MultiplyLoneRow<BlockBits::kEight, kMostLonePanels>,
-                                                         MultiplyLoneRow<BlockBits::kFour, kMostLonePanels>}}};
+                                       .multiply_lone = {MultiplyLoneRow<PanelBits::kEight, kMostLonePanels>,
+                                                         MultiplyLoneRow<PanelBits::kFour, kMostLonePanels>}}};
 
 }  // namespace
 

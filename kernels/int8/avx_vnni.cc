@@ -53,13 +53,13 @@ constexpr Format kBlockFormat = Format::kSigned;
 
 using OffsetWeights = __m256i;
 
-template <BlockBits kBits, bool kHigh>
+template <PanelBits kBits, bool kHigh>
 WISP_INT8_INLINE OffsetWeights Offset(const uint8_t* p) {
   const __m256i bytes = Load(p);
-  if constexpr (kBits == BlockBits::kEight) return bytes;
+  if constexpr (kBits == PanelBits::kEight) return bytes;
   return _mm256_and_si256(kHigh ? _mm256_srli_epi16(bytes, 4) : bytes, _mm256_set1_epi8(15));
 }
-template <BlockBits>
+template <PanelBits>
 WISP_INT8_INLINE Sums StartAt(int32_t start) {
   return _mm256_set1_epi32(start);
 }
@@ -72,7 +72,7 @@ WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return _mm256_fmadd
 
 #include "kernels/int8/blocks-inl.h"
 
-template <BlockBits kBits>
+template <PanelBits kBits>
 constexpr BlockTile kBlockTiles[] = {
     {6, MultiplyBlockTile<kBits, 6, 1>}, {3, MultiplyBlockTile<kBits, 3, 1>}, {1, MultiplyBlockTile<kBits, 1, 2>}};
 
@@ -83,7 +83,7 @@ constexpr Kernel kKernel = {
     .format = kFormat,
     .panel_width = kPanelWidth,
     .tiles = kTiles,
-    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
+    .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<PanelBits::kEight>, kBlockTiles<PanelBits::kFour>}}};
 
 }  // namespace
 

@@ -21,9 +21,9 @@ inline constexpr size_t kPrefetchedAhead = 4096;
 template <size_t kRows>
 inline constexpr bool kPrefetches = kRows == 1 || kRows >= 6;
 
-template <BlockBits kBits, size_t kRows, size_t kVectors>
+template <PanelBits kBits, size_t kRows, size_t kVectors>
 WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(const BlockTileArgs& t, size_t vector) {
-  constexpr size_t kGroupBytes = kPanelRows * kGroup, kHalves = kBits == BlockBits::kFour ? 2 : 1;
+  constexpr size_t kGroupBytes = kPanelRows * kGroup, kHalves = kBits == PanelBits::kFour ? 2 : 1;
   const uint8_t* w = t.panel + vector * kLanes * kGroup;
   const Half* scales = t.scales + vector * kLanes;
   Floats y[kRows][kVectors];
@@ -79,7 +79,7 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(cons
 }
 
 // kVectors at a time: all of a panel's where registers allow, as that reads memory in one stream.
-template <BlockBits kBits, size_t kRows, size_t kVectors>
+template <PanelBits kBits, size_t kRows, size_t kVectors>
 WISP_INT8_TARGET __attribute__((noinline)) void MultiplyBlockTile(const BlockTileArgs& t) {
   for (size_t vector = 0; vector < kPanelRows / kLanes; vector += kVectors)
     MultiplyVectors<kBits, kRows, kVectors>(t, vector);

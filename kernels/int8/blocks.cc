@@ -34,7 +34,7 @@ struct Columns {
 }
 
 // Of the rows of one panel those that are asked for, from [rows, kPanelRows] of sums.
-void StoreSums(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel, size_t row, size_t rows,
+void StoreSums(const MultiplyPanelsArgs& a, const Columns& columns, size_t panel, size_t row, size_t rows,
                const float* sums) {
   const size_t begin = std::max(panel * kPanelRows, a.first), end = std::min((panel + 1) * kPanelRows, a.first + a.n);
   const bool adds = a.store == kernels::Store::kAdd || !columns.is_first;
@@ -49,9 +49,9 @@ void StoreSums(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel
 }
 
 // Sums of these columns, from a panel on.
-BlockTileArgs TileAt(const MultiplyBlocksArgs& a, const Columns& columns, size_t panel, const BlockRow* x,
+BlockTileArgs TileAt(const MultiplyPanelsArgs& a, const Columns& columns, size_t panel, const BlockRow* x,
                      float* sums) {
-  const size_t bytes = PanelBytes(a.w.bits, a.k);
+  const size_t bytes = IntegerPanelBytes(a.w.bits, a.k);
   const std::byte* data = a.w.data + panel * bytes;
   return {.x = x,
           .scales = reinterpret_cast<const Half*>(data) + columns.first_block * kPanelRows,
@@ -62,7 +62,7 @@ BlockTileArgs TileAt(const MultiplyBlocksArgs& a, const Columns& columns, size_t
           .panel_bytes = bytes};
 }
 
-void MultiplyPanel(const Kernel& kernel, const MultiplyBlocksArgs& a, const Columns& columns, size_t panel,
+void MultiplyPanel(const Kernel& kernel, const MultiplyPanelsArgs& a, const Columns& columns, size_t panel,
                    const BlockRow* x, size_t row, size_t rows) {
   alignas(64) float sums[kMostBlockRows * kPanelRows];
   BlockTileArgs t = TileAt(a, columns, panel, x, sums);
@@ -79,7 +79,7 @@ void MultiplyPanel(const Kernel& kernel, const MultiplyBlocksArgs& a, const Colu
 
 // Of one row: as many of the panels [panel, end) as the kernel takes at once, again and again. Returns the first one
 // that is left.
-size_t MultiplyLoneRow(const Kernel& kernel, const MultiplyBlocksArgs& a, const Columns& columns, size_t panel,
+size_t MultiplyLoneRow(const Kernel& kernel, const MultiplyPanelsArgs& a, const Columns& columns, size_t panel,
                        size_t end, const BlockRow* x, size_t row) {
   const size_t at_once = kernel.blocks.lone_panels;
   alignas(64) float sums[kMostLonePanels * kPanelRows];
@@ -100,7 +100,7 @@ QuantiseBlocksFunction BestQuantiser() {
 
 }  // namespace
 
-void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a) {
+void MultiplyBlocks(const Kernel& kernel, const MultiplyPanelsArgs& a) {
   static const QuantiseBlocksFunction quantise = BestQuantiser();
   if (a.n == 0) return;
   BlockRow x[kMostBlockRows];
@@ -121,8 +121,8 @@ void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a) {
   }
 }
 
-void MultiplyBlocksOnBest(const MultiplyBlocksArgs& a) {
-  if (Kernels().empty()) return ReferenceOps().multiply_blocks(a);
+void MultiplyBlocksOnBest(const MultiplyPanelsArgs& a) {
+  if (Kernels().empty()) return ReferenceOps().multiply_panels(a);
   MultiplyBlocks(*Kernels()[0], a);
 }
 

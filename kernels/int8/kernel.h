@@ -1,5 +1,5 @@
 // What an int8 kernel is: one instruction set's register tiles over the layout that int8.cc packs. Internal to
-// kernels/int8/ and its tests; the runtime sees Int8Ops() and OpTable::multiply_blocks of kernels/kernels.h only.
+// kernels/int8/ and its tests; the runtime sees Int8Ops() and OpTable::multiply_panels of kernels/kernels.h only.
 //
 // A product is y = scale of the row * scale of the channel * sum_k qx qw + bias, with qx and qw whole numbers from -127
 // to 127. Every kernel forms the same sums, exactly, in 32 bits (127 * 127 * 4096 < 2^26; with the shift 255 * 127 *
@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-#include "kernels/blocks.h"
+#include "kernels/panels.h"
 #include "kernels/kernels.h"
 
 namespace wisp::kernels::int8 {
@@ -54,7 +54,7 @@ struct Tile {
   void (*multiply)(const TileArgs&);
 };
 
-// ---- Matrices of blocks (kernels/blocks.h). -------------------------------------------------------------------------
+// ---- Matrices of blocks (kernels/panels.h). -------------------------------------------------------------------------
 // The sums of a block are exact. A tile turns each into a float, multiplies it by the weights' scale and adds that
 // times the scale of x to y's sum, block after block: a fused multiply-add where the processor has one.
 inline constexpr size_t kMostLonePanels = 4;   // that a lone row of x is multiplied by at once
@@ -64,7 +64,7 @@ inline constexpr size_t kMostTileBlocks = 64;  // of a row in one go; longer one
 struct BlockRow {
   alignas(64) int8_t q[kMostTileBlocks * kBlockColumns * 2];
   float scale[kMostTileBlocks];
-  int32_t start[kMostTileBlocks];  // of a sum: minus BlockOffset times the sum of the block's integers
+  int32_t start[kMostTileBlocks];  // of a sum: minus IntegerOffset times the sum of the block's integers
 };
 
 struct BlockTileArgs {
@@ -83,8 +83,8 @@ struct BlockTile {
 
 struct BlockTiles {
   Format format;
-  std::span<const BlockTile> of_bits[2];  // by BlockBits; tallest first, the last has height 1
-  // By BlockBits, of one row: so many panels at once, at most kMostLonePanels; 0 where that does not pay.
+  std::span<const BlockTile> of_bits[2];  // by PanelBits; tallest first, the last has height 1
+  // By PanelBits, of one row: so many panels at once, at most kMostLonePanels; 0 where that does not pay.
   size_t lone_panels = 0;
   void (*multiply_lone[2])(const BlockTileArgs&) = {};
 };
@@ -113,7 +113,7 @@ QuantiseFunction Quantiser(int64_t target);
 
 // Quantises k columns of a row, block by block: q_i = nearest integer (ties to even) to x_i * 127 / max |x|. A block
 // below 2^-100 becomes zeros, one that holds a NaN or an infinity zeros with scale NaN.
-using QuantiseBlocksFunction = void (*)(const float* x, size_t k, Format format, BlockBits weights, BlockRow& row);
+using QuantiseBlocksFunction = void (*)(const float* x, size_t k, Format format, PanelBits weights, BlockRow& row);
 QuantiseBlocksFunction BlockQuantiser(int64_t target);
 
 // kGroup inputs of 8 bits at p, as one number to broadcast.
@@ -130,10 +130,10 @@ std::span<const Kernel* const> Kernels();
 size_t PackedSize(const Kernel& kernel, size_t n, size_t k);
 void PackWeights(const Kernel& kernel, const PackWeightsArgs<>& a);
 void LinearForward(const Kernel& kernel, const LinearForwardArgs<>& a);
-void MultiplyBlocks(const Kernel& kernel, const MultiplyBlocksArgs& a);  // blocks.cc
+void MultiplyBlocks(const Kernel& kernel, const MultiplyPanelsArgs& a);  // blocks.cc
 
 // By the fastest kernel that runs here, or else the reference.
-void MultiplyBlocksOnBest(const MultiplyBlocksArgs& a);
+void MultiplyBlocksOnBest(const MultiplyPanelsArgs& a);
 
 }  // namespace wisp::kernels::int8
 

@@ -18,9 +18,9 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void AskForNext(const Blo
   }
 }
 
-template <BlockBits kBits, size_t kPanels>
+template <PanelBits kBits, size_t kPanels>
 WISP_INT8_TARGET __attribute__((noinline)) void MultiplyLoneRow(const BlockTileArgs& t) {
-  constexpr size_t kGroupBytes = kPanelRows * kGroup, kHalves = kBits == BlockBits::kFour ? 2 : 1;
+  constexpr size_t kGroupBytes = kPanelRows * kGroup, kHalves = kBits == PanelBits::kFour ? 2 : 1;
   const BlockRow& x = *t.x;
   const uint8_t* w = t.panel;
   const auto* scales = reinterpret_cast<const uint8_t*>(t.scales);

@@ -94,14 +94,14 @@ constexpr Format kBlockFormat = Format::kWide;
 using OffsetWeights = Weights;
 using DU8 = hn::Rebind<uint8_t, D16>;
 
-template <BlockBits kBits, bool kHigh>
+template <PanelBits kBits, bool kHigh>
 HWY_INLINE hn::Vec<D16> Widen(const uint8_t* p) {
   const auto bytes = hn::LoadU(DU8(), p);
-  if constexpr (kBits == BlockBits::kEight) return hn::PromoteTo(D16(), bytes);
+  if constexpr (kBits == PanelBits::kEight) return hn::PromoteTo(D16(), bytes);
   const auto pairs = hn::PromoteTo(D16(), bytes);
   return hn::And(kHigh ? hn::ShiftRight<4>(pairs) : pairs, hn::Set(D16(), 15));
 }
-template <BlockBits kBits, bool kHigh>
+template <PanelBits kBits, bool kHigh>
 HWY_INLINE OffsetWeights Offset(const uint8_t* p) {
   Weights weights;
   weights.low = Widen<kBits, kHigh>(p);
@@ -109,7 +109,7 @@ HWY_INLINE OffsetWeights Offset(const uint8_t* p) {
   return weights;
 }
 // A channel's sum is spread over lanes, so that the start comes last.
-template <BlockBits>
+template <PanelBits>
 HWY_INLINE Sums StartAt(int32_t) {
   return Start(nullptr);
 }
@@ -120,7 +120,7 @@ HWY_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return hn::MulAdd(a, b, c
 
 #include "kernels/int8/blocks-inl.h"
 
-template <BlockBits kBits>
+template <PanelBits kBits>
 constexpr BlockTile kBlockTiles[] = {{2, MultiplyBlockTile<kBits, 2, 1>}, {1, MultiplyBlockTile<kBits, 1, 1>}};
 
 constexpr Tile kTiles[] = {{6, 1, MultiplyTile<6, 1>}, {4, 1, MultiplyTile<4, 1>}, {2, 2, MultiplyTile<2, 2>},
@@ -137,7 +137,7 @@ const int8::Kernel* Portable() {
       .format = kFormat,
       .panel_width = kPanelWidth,
       .tiles = kTiles,
-      .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<BlockBits::kEight>, kBlockTiles<BlockBits::kFour>}}};
+      .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<PanelBits::kEight>, kBlockTiles<PanelBits::kFour>}}};
   return &kKernel;
 }
 

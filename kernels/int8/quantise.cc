@@ -113,7 +113,7 @@ int32_t StoreBlock(const float* x, size_t count, float inverse, uint8_t* q) {
 
 }  // namespace
 
-void QuantiseBlocks(const float* x, size_t k, Format format, BlockBits weights, int8::BlockRow& row) {
+void QuantiseBlocks(const float* x, size_t k, Format format, PanelBits weights, int8::BlockRow& row) {
   constexpr float kSmallest = 0x1p-100f;
   auto* q = reinterpret_cast<uint8_t*>(row.q);
   for (size_t block = 0, i = 0; i < k; ++block, i += kBlockColumns) {
@@ -127,7 +127,7 @@ void QuantiseBlocks(const float* x, size_t k, Format format, BlockBits weights, 
     const int32_t sum = format == Format::kWide ? StoreBlock<Format::kWide>(x + i, of_block, inverse, q)
                                                 : StoreBlock<Format::kSigned>(x + i, of_block, inverse, q);
     row.scale[block] = counts ? largest / 127.0f : finite ? 0.0f : std::numeric_limits<float>::quiet_NaN();
-    row.start[block] = -BlockOffset(weights) * sum;
+    row.start[block] = -IntegerOffset(weights) * sum;
     q += kBlockColumns * int8::BytesOf(format);
   }
 }

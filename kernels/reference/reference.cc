@@ -1,5 +1,5 @@
 // The reference as a table: the specification, in float.
-#include "kernels/reference/blocks.h"
+#include "kernels/reference/panels.h"
 #include "kernels/reference/reference.h"
 
 namespace wisp::kernels {
@@ -52,8 +52,8 @@ const OpTable& ReferenceOps() {
       .gather_columns = ForTraining(reference::GatherColumns<float>),
       .scale_half = reference::ScaleHalf,
       .multiply_half = reference::MultiplyHalf,
-      .multiply_blocks = reference::MultiplyBlocks,
-      .embed_blocks = reference::EmbedBlocks,
+      .multiply_panels = reference::MultiplyPanels,
+      .embed_panels = reference::EmbedPanels,
       .softmax_start = ForTraining(reference::SoftmaxStart<float>),
       .softmax_stats = ForTraining(reference::SoftmaxStats<float>),
       .cross_entropy_loss = ForTraining(reference::CrossEntropyLoss<float>),

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "kernels/reference/blocks.h"
+#include "kernels/reference/panels.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
@@ -48,15 +48,15 @@ void EmbedForward(const EmbedForwardArgs<>& a) {
 }
 
 // Rows of panels of floats give the numbers of EmbedForward.
-void EmbedBlocks(const EmbedBlocksArgs& a) {
-  if (a.table.bits != BlockBits::kThirtyTwo || a.half_positions_TD != nullptr) return reference::EmbedBlocks(a);
+void EmbedPanels(const EmbedPanelsArgs& a) {
+  if (a.table.bits != PanelBits::kThirtyTwo || a.half_positions_TD != nullptr) return reference::EmbedPanels(a);
   for (size_t t = 0; t < a.rows; ++t) {
     float* y = a.y_TD + t * a.d;
     if (a.ids_T[t] < 0) {
       std::fill(y, y + a.d, 0.0f);
       continue;
     }
-    WidenBlocks(a.table, static_cast<size_t>(a.ids_T[t]), 1, a.d, y);
+    WidenPanels(a.table, static_cast<size_t>(a.ids_T[t]), 1, a.d, y);
     ScaleAddRow(y, a.positions_TD != nullptr ? a.positions_TD + t * a.d : nullptr, y, a.d, a.scale);
   }
 }
@@ -73,7 +73,7 @@ void ScatterAdd(const ScatterAddArgs<>& a) {
 
 void FillEmbedding(OpTable& table) {
   table.embed_forward = EmbedForward;
-  table.embed_blocks = EmbedBlocks;
+  table.embed_panels = EmbedPanels;
   table.scatter_add = ForTraining(ScatterAdd);
 }
 

@@ -331,7 +331,7 @@ void PackWeights(const PackWeightsArgs<>& a) {
   }
 }
 
-// Of LinearForwardArgs or MultiplyBlocksArgs; `panels`: of the first row that is asked for.
+// Of LinearForwardArgs or MultiplyPanelsArgs; `panels`: of the first row that is asked for.
 template <class Args>
 Product ForwardProduct(const Args& a, const float* panels, bool stored) {
   return {.a = a.x_RK,
@@ -354,19 +354,19 @@ Product ForwardProduct(const Args& a, const float* panels, bool stored) {
 void LinearForward(const LinearForwardArgs<>& a) { Multiply(ForwardProduct(a, a.packed, /*stored=*/false)); }
 
 // Of panels of floats, from the first row of one on.
-void MultiplyWholePanels(const MultiplyBlocksArgs& a) {
+void MultiplyWholePanels(const MultiplyPanelsArgs& a) {
   Multiply(ForwardProduct(a, reinterpret_cast<const float*>(a.w.data) + a.first * a.k, /*stored=*/true));
 }
 
 // Rows that lie in one panel of floats and do not begin it. The product of the whole panel goes to the stack, so that
 // each number is made as it is where the panel is asked for as a whole.
-void MultiplyPartOfPanel(const MultiplyBlocksArgs& a) {
+void MultiplyPartOfPanel(const MultiplyPanelsArgs& a) {
   const size_t skipped = a.first % kFloatPanelRows;
   HWY_ALIGN float bias[kFloatPanelRows] = {};
   HWY_ALIGN float y[kTileRows * kFloatPanelRows] = {};
   if (a.bias_N != nullptr) std::copy_n(a.bias_N, a.n, bias + skipped);
   for (size_t row = 0; row < a.rows; row += kTileRows) {
-    MultiplyBlocksArgs whole = a;
+    MultiplyPanelsArgs whole = a;
     whole.first = a.first - skipped;
     whole.x_RK = a.x_RK + row * a.ldx;
     whole.bias_N = a.bias_N == nullptr ? nullptr : bias;
@@ -381,9 +381,9 @@ void MultiplyPartOfPanel(const MultiplyBlocksArgs& a) {
   }
 }
 
-void MultiplyBlocks(const MultiplyBlocksArgs& a) {
-  if (a.w.bits != BlockBits::kThirtyTwo) return int8::MultiplyBlocksOnBest(a);
-  MultiplyBlocksArgs begin = a, rest = a;
+void MultiplyPanels(const MultiplyPanelsArgs& a) {
+  if (a.w.bits != PanelBits::kThirtyTwo) return int8::MultiplyBlocksOnBest(a);
+  MultiplyPanelsArgs begin = a, rest = a;
   begin.n = std::min(a.n, (kFloatPanelRows - a.first % kFloatPanelRows) % kFloatPanelRows);
   if (begin.n > 0) MultiplyPartOfPanel(begin);
   rest.first += begin.n;
@@ -463,7 +463,7 @@ void FillGemm(OpTable& table) {
   table.packed_size = PackedSize;
   table.pack_weights = PackWeights;
   table.linear_forward = LinearForward;
-  table.multiply_blocks = MultiplyBlocks;
+  table.multiply_panels = MultiplyPanels;
   table.linear_backward_input = LinearBackwardInput;
   table.linear_backward_weight = ForTraining(LinearBackwardWeight);
   table.column_sum = ForTraining(ColumnSum);

@@ -12,25 +12,25 @@
 
 namespace wisp {
 
-// Row-major, on 64 bytes; panels in their own order (kernels/blocks.h). One of the three is there. Halves are of tables
+// Row-major, on 64 bytes; panels in their own order (kernels/panels.h). One of the three is there. Halves are of tables
 // only.
 struct StoredTensor {
   const float* floats = nullptr;
   const kernels::Half* halves = nullptr;
-  kernels::BlockMatrix blocks = {};
+  kernels::PanelMatrix panels = {};
 };
 
 inline std::span<const std::byte> BytesOf(const ParameterSpec& p, const StoredTensor& tensor) {
-  if (tensor.blocks.data != nullptr)
-    return {tensor.blocks.data, kernels::BlockMatrixBytes(tensor.blocks.bits, p.rows, p.cols)};
+  if (tensor.panels.data != nullptr)
+    return {tensor.panels.data, kernels::PanelMatrixBytes(tensor.panels.bits, p.rows, p.cols)};
   if (tensor.halves != nullptr) return std::as_bytes(std::span(tensor.halves, p.size()));
   return std::as_bytes(std::span(tensor.floats, p.size()));
 }
 
 // Widened where it is not floats, to `to` [p.size()].
 inline void CopyAsFloats(const ParameterSpec& p, const StoredTensor& tensor, float* to) {
-  if (tensor.blocks.data != nullptr) {
-    kernels::WidenBlocks(tensor.blocks, 0, p.rows, p.cols, to);
+  if (tensor.panels.data != nullptr) {
+    kernels::WidenPanels(tensor.panels, 0, p.rows, p.cols, to);
   } else if (tensor.halves != nullptr) {
     std::transform(tensor.halves, tensor.halves + p.size(), to, kernels::ToFloat);
   } else {

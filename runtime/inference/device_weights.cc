@@ -32,7 +32,7 @@ std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, st
 
 // Vectors are copied: they are read again and again, and some of them by the host.
 bool IsInPlace(const ParameterSpec& p, const StoredTensor& tensor) {
-  return p.shape != ParameterShape::kVector && tensor.blocks.data == nullptr &&
+  return p.shape != ParameterShape::kVector && tensor.panels.data == nullptr &&
          BytesOf(p, tensor).size() >= kInPlaceBytes;
 }
 
@@ -51,12 +51,12 @@ ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const Stor
 
 const std::byte* CopyIn(const kernels::Memory& memory, const ParameterSpec& p, const StoredTensor& tensor,
                         std::byte* to) {
-  if (tensor.blocks.data == nullptr) {
+  if (tensor.panels.data == nullptr) {
     memory.copy_in(to, BytesOf(p, tensor).data(), BytesOf(p, tensor).size());
     return to;
   }
   std::vector<float> widened(p.size());
-  kernels::WidenBlocks(tensor.blocks, 0, p.rows, p.cols, widened.data());
+  kernels::WidenPanels(tensor.panels, 0, p.rows, p.cols, widened.data());
   memory.copy_in(to, widened.data(), widened.size() * sizeof(float));
   return to;
 }

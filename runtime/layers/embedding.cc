@@ -51,10 +51,10 @@ void Embedding::LookUpTogether(const RecordContext& context, const int32_t* ids,
 
 void Embedding::Forward(const RecordContext& context, const int32_t* ids, float* y) const {
   const Weights& weights = context.weights;
-  const bool blocks = weights.source.blocks(table_).data != nullptr;
+  const bool panels = weights.source.panels(table_).data != nullptr;
   const bool halves = weights.halves_at(table_) != nullptr || (positions_ && weights.halves_at(*positions_) != nullptr);
   float* sum = norm_ ? context.forward(sum_) : y;
-  context.records.num_records > 1 && context.ops().takes_records && !halves && !blocks
+  context.records.num_records > 1 && context.ops().takes_records && !halves && !panels
       ? LookUpTogether(context, ids, sum)
       : LookUpEach(context, ids, halves, sum);
   if (types_) AddTypes(context, sum);
@@ -69,8 +69,8 @@ void Embedding::LookUpEach(const RecordContext& context, const int32_t* ids, boo
     const size_t past = context.past_of(b), first = FirstPosition(past + rows + context.after) + past;
     const kernels::Half* half_positions = positions_ ? weights.halves_at(*positions_) : nullptr;
     const bool float_positions = positions_ && half_positions == nullptr;
-    if (const kernels::BlockMatrix table = weights.source.blocks(table_); table.data != nullptr) {
-      context.ops().embed_blocks(
+    if (const kernels::PanelMatrix table = weights.source.panels(table_); table.data != nullptr) {
+      context.ops().embed_panels(
           {.table = table,
            .positions_TD = float_positions ? weights.at(*positions_) + first * d_ : nullptr,
            .half_positions_TD = half_positions != nullptr ? half_positions + first * d_ : nullptr,

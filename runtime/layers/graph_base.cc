@@ -24,7 +24,7 @@ uint32_t NumPadding(std::span<const int32_t> inputs) {
 
 }  // namespace
 
-// On a device blocks are floats (DeviceWeights).
+// On a device panels are rows of floats (DeviceWeights).
 GraphOptions InferenceOf(const kernels::Device& device, const Architecture& a, std::span<const StoredTensor> stored) {
   GraphOptions options{.use = GraphUse::kInference};
   if (stored.empty()) return options;
@@ -32,7 +32,7 @@ GraphOptions InferenceOf(const kernels::Device& device, const Architecture& a, s
   const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
   if (device.memory.is_host()) {
     options.stored = stored;
-  } else if (table && stored[*table].blocks.data != nullptr) {
+  } else if (table && stored[*table].panels.data != nullptr) {
     options.head = HeadPacking::kTiles;
   }
   return options;

@@ -49,14 +49,14 @@ void Linear::Forward(const RecordContext& context, const float* x, float* y, siz
 void Linear::Multiply(const RecordContext& context, const Part& part, const float* x, const Output& out,
                       size_t rows) const {
   const Weights& weights = context.weights;
-  const kernels::BlockMatrix blocks = weights.blocks_at(which_.weight);
-  const bool packed = blocks.data == nullptr;
+  const kernels::PanelMatrix panels = weights.panels_at(which_.weight);
+  const bool packed = panels.data == nullptr;
   // Products with floats are exact where they lie.
-  if (weights.plan->widened() && !packed && blocks.bits != kernels::BlockBits::kThirtyTwo)
+  if (weights.plan->widened() && !packed && panels.bits != kernels::PanelBits::kThirtyTwo)
     return MultiplyWidened(context, part, x, out, rows);
   const float* all_bias = weights.at(which_.bias);
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
-  const size_t step = packed ? kPackedRows : kernels::PanelRows(blocks.bits);
+  const size_t step = packed ? kPackedRows : kernels::PanelRows(panels.bits);
   const double adds = static_cast<double>(rows * step * k_) * (rows == 1 ? kAddsOfLoneOne : 1);
   // Where rows are shared among threads each comes without helpers. Here it is the columns of a few rows.
   ForEachRange(context.helpers, (part.n + step - 1) / step, adds, [&](size_t begin, size_t end) {
@@ -75,7 +75,7 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
            .k = k_,
            .store = kernels::Store::kAssign});
     }
-    weights.ops->multiply_blocks({.w = blocks,
+    weights.ops->multiply_panels({.w = panels,
                                   .first = part.first + first,
                                   .x_RK = x,
                                   .ldx = k_,

@@ -215,8 +215,8 @@ void NextItemHead::ScoreTogether(const RecordContext& context, const float* h, s
 // Of some rows of h the scores of n items from `first` on, where the table lies.
 void NextItemHead::ScoreInPlace(const Weights& weights, const float* h, size_t rows, const Tile& items, float* scores,
                                 size_t ldy) const {
-  if (const kernels::BlockMatrix blocks = weights.source.blocks(table_); blocks.data != nullptr) {
-    return weights.ops->multiply_blocks({.w = blocks,
+  if (const kernels::PanelMatrix panels = weights.source.panels(table_); panels.data != nullptr) {
+    return weights.ops->multiply_panels({.w = panels,
                                          .first = items.first,
                                          .x_RK = h,
                                          .ldx = d_,

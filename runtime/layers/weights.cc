@@ -7,7 +7,7 @@ namespace wisp {
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& a, const ParameterSource& source) {
   const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
   if (!table || a.head.temperature > 0) return HeadPacking::kTiles;
-  if (source.blocks(*table).data != nullptr) return HeadPacking::kNone;
+  if (source.panels(*table).data != nullptr) return HeadPacking::kNone;
   if (source.halves(*table) == nullptr) return HeadPacking::kTiles;
   const bool smaller =
       ops.packed_size(kHeadTile, a.width) * sizeof(float) < kHeadTile * a.width * sizeof(kernels::Half);
@@ -40,7 +40,7 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     Matrix& m = matrices_[i];
     m.first_key_row = FirstKeyRow(a, p);
     // Squares are made of floats.
-    m.in_place = i < stored.size() && stored[i].blocks.data != nullptr && !item_variance_;
+    m.in_place = i < stored.size() && stored[i].panels.data != nullptr && !item_variance_;
     if (m.in_place) continue;
     m.first = size_;
     if (m.first_key_row > 0) size_ += AlignedSize(ops.packed_size(m.first_key_row, p.cols));
@@ -73,10 +73,10 @@ void PackPlan::PackMatrix(const kernels::OpTable& ops, const ParameterSource& so
                           size_t parameter) const {
   const ParameterSpec& p = parameters_[parameter];
   const Matrix& m = matrices_[parameter];
-  const kernels::BlockMatrix blocks = source.blocks(parameter);
-  std::vector<float> widened(blocks.data != nullptr ? p.size() : 0);
-  if (blocks.data != nullptr) kernels::WidenBlocks(blocks, 0, p.rows, p.cols, widened.data());
-  const float* w = blocks.data != nullptr ? widened.data() : source.floats(parameter, p);
+  const kernels::PanelMatrix panels = source.panels(parameter);
+  std::vector<float> widened(panels.data != nullptr ? p.size() : 0);
+  if (panels.data != nullptr) kernels::WidenPanels(panels, 0, p.rows, p.cols, widened.data());
+  const float* w = panels.data != nullptr ? widened.data() : source.floats(parameter, p);
   if (m.first_key_row > 0) {
     ops.pack_weights({.w_NK = w, .ldw = p.cols, .packed = packed + m.first, .n = m.first_key_row, .k = p.cols});
   }
@@ -121,11 +121,11 @@ void PackPlan::PackHeadTile(const kernels::OpTable& ops, const kernels::Memory& 
   const ParameterSpec& p = parameters_[*head_parameter_];
   const size_t n = std::min<size_t>(kHeadTile, p.rows - first);
   const kernels::Half* halves = source.halves(*head_parameter_);
-  const kernels::BlockMatrix blocks = source.blocks(*head_parameter_);
-  const bool is_float = halves == nullptr && blocks.data == nullptr;
+  const kernels::PanelMatrix panels = source.panels(*head_parameter_);
+  const bool is_float = halves == nullptr && panels.data == nullptr;
   const float* w = is_float ? source.floats(*head_parameter_, p) + first * p.cols : nullptr;
   const AlignedArray<float> widened(is_float ? 0 : n * p.cols, memory);
-  if (blocks.data != nullptr) kernels::WidenBlocks(blocks, first, n, p.cols, widened.data());
+  if (panels.data != nullptr) kernels::WidenPanels(panels, first, n, p.cols, widened.data());
   if (halves != nullptr) {
     ops.scale_half({.x = halves + first * p.cols,
                     .y = widened.data(),

@@ -32,15 +32,15 @@ class ParameterSource {
   ParameterSource(const float* flat) : flat_(flat) {}
   explicit ParameterSource(std::span<const StoredTensor> tensors) : tensors_(tensors.data()) {}
 
-  // One of the three is there. A parameter that trains is floats; one that does not may be halves or blocks.
+  // One of the three is there. A parameter that trains is floats; one that does not may be halves or panels.
   const float* floats(size_t parameter, const ParameterSpec& p) const {
     return tensors_ != nullptr ? tensors_[parameter].floats : flat_ + p.offset;
   }
   const kernels::Half* halves(size_t parameter) const {
     return tensors_ != nullptr ? tensors_[parameter].halves : nullptr;
   }
-  kernels::BlockMatrix blocks(size_t parameter) const {
-    return tensors_ != nullptr ? tensors_[parameter].blocks : kernels::BlockMatrix();
+  kernels::PanelMatrix panels(size_t parameter) const {
+    return tensors_ != nullptr ? tensors_[parameter].panels : kernels::PanelMatrix();
   }
 
  private:
@@ -56,10 +56,10 @@ size_t FirstKeyRow(const Architecture& architecture, const ParameterSpec& parame
 size_t SquaredRows(const Architecture& architecture, const ParameterSpec& parameter);
 
 // Whether the head's table is packed, tile by tile, or not at all: sampled softmax, where nothing loops over the
-// catalogue, or halves and blocks, which are scored where they lie and in training widened tile by tile.
+// catalogue, or halves and panels, which are scored where they lie and in training widened tile by tile.
 enum class HeadPacking { kTiles, kNone };
 
-// What is best for scoring: halves are packed only where that makes them smaller (over 8-bit integers), blocks only
+// What is best for scoring: halves are packed only where that makes them smaller (over 8-bit integers), panels only
 // where the rows are made of unit length.
 HeadPacking HeadPackingFor(const kernels::OpTable& ops, const Architecture& architecture,
                            const ParameterSource& source);
@@ -75,7 +75,7 @@ class PackPlan {
   PackPlan() = default;
   // A graph without a next-item head has no tiles, whatever `head` says.
   // `keeps_unit_rows`: the unit rows of a cosine head's table are kept, for a backward pass.
-  // `stored`: of each parameter or the first of them. Matrices that are blocks there are multiplied where they lie, not
+  // `stored`: of each parameter or the first of them. Matrices that are panels there are multiplied where they lie, not
   // packed.
   [[gnu::cold]] PackPlan(const kernels::OpTable& ops, const Architecture& architecture,
                          HeadPacking head = HeadPacking::kTiles, bool keeps_unit_rows = false,
@@ -159,8 +159,8 @@ struct Weights {
   const float* at(size_t parameter) const { return source.floats(parameter, (*parameters)[parameter]); }
   const kernels::Half* halves_at(size_t parameter) const { return source.halves(parameter); }
   // Where products read it as it is stored; null data where it is packed.
-  kernels::BlockMatrix blocks_at(size_t parameter) const {
-    return plan->is_in_place(parameter) ? source.blocks(parameter) : kernels::BlockMatrix();
+  kernels::PanelMatrix panels_at(size_t parameter) const {
+    return plan->is_in_place(parameter) ? source.panels(parameter) : kernels::PanelMatrix();
   }
   const float* at(const std::optional<size_t>& parameter) const { return parameter ? at(*parameter) : nullptr; }
   const float* packed_at(size_t parameter) const { return packed + plan->offset(parameter); }

@@ -10,8 +10,8 @@ WidenedRoom ReserveWidened(const kernels::OpTable& ops, const std::vector<Parame
     if (stored[i].floats != nullptr || p.shape == ParameterShape::kVector) continue;
     const size_t rows = std::min<size_t>(kWidenedRows, p.rows);
     floats = std::max(floats, rows * p.cols);
-    const kernels::BlockMatrix blocks = stored[i].blocks;
-    const bool is_multiplied = blocks.data != nullptr && blocks.bits == kernels::BlockBits::kThirtyTwo &&
+    const kernels::PanelMatrix panels = stored[i].panels;
+    const bool is_multiplied = panels.data != nullptr && panels.bits == kernels::PanelBits::kThirtyTwo &&
                                p.shape == ParameterShape::kMatrix;  // where it lies
     if (!is_multiplied) packed = std::max(packed, ops.packed_size(rows, p.cols));
   }
@@ -27,7 +27,7 @@ const float* FloatRows(const RecordContext& context, size_t parameter, size_t fi
     weights.ops->scale_half(
         {.x = halves + first * k, .y = rows, .n = n * k, .a = 1.0f, .store = kernels::Store::kAssign});
   } else {
-    kernels::WidenBlocks(weights.source.blocks(parameter), first, n, k, rows);
+    kernels::WidenPanels(weights.source.panels(parameter), first, n, k, rows);
   }
   return rows;
 }

@@ -3,7 +3,7 @@
 //
 // Training multiplies these floats, forward and backward; those of panels forward where they lie. So its gradients are
 // exactly those of the function that the floats define. Products of inference also round what they multiply by
-// (multiply_blocks).
+// (multiply_panels).
 #ifndef WISP_RUNTIME_LAYERS_WIDENED_H_
 #define WISP_RUNTIME_LAYERS_WIDENED_H_
 

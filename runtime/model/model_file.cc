@@ -44,7 +44,7 @@ std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::sp
 }
 
 bool IsFinite(const ParameterSpec& p, const StoredTensor& tensor) {
-  if (tensor.blocks.data != nullptr) return kernels::HasFiniteNumbers(tensor.blocks, p.rows, p.cols);
+  if (tensor.panels.data != nullptr) return kernels::HasFiniteNumbers(tensor.panels, p.rows, p.cols);
   if (tensor.halves != nullptr) return std::all_of(tensor.halves, tensor.halves + p.size(), kernels::IsFinite);
   return metadata::AllFinite({tensor.floats, p.size()});
 }
@@ -80,7 +80,7 @@ Status ModelFile::Impl::Load(Accept accept, const std::string& name, std::span<c
     if (model.types[i] == schema::ElementType::F16) {
       tensor.halves = reinterpret_cast<const kernels::Half*>(data);
     } else if (const auto bits = metadata::BitsOf(model.types[i])) {
-      tensor.blocks = {.data = data, .bits = *bits};
+      tensor.panels = {.data = data, .bits = *bits};
     } else {
       tensor.floats = reinterpret_cast<const float*>(data);
     }
@@ -184,7 +184,7 @@ std::span<const StoredTensor> ModelFile::tensors() const { return impl_->tensors
 const float* ModelFile::Tensor(size_t parameter_index) const { return impl_->tensors[parameter_index].floats; }
 std::span<const float> ModelFile::flat_weights() const { return impl_->flat; }
 
-bool MayBeBlocks(const Architecture& a, const ParameterSpec& p) {
+bool MayBePanels(const Architecture& a, const ParameterSpec& p) {
   if (a.re_attention == ReAttention::kOn) return false;
   switch (p.role) {
     case ParameterRole::kItemTable:
@@ -220,13 +220,13 @@ std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {
 
 namespace {
 
-WeightStorage StorageOf(kernels::BlockBits bits) {
+WeightStorage StorageOf(kernels::PanelBits bits) {
   switch (bits) {
-    case kernels::BlockBits::kEight:
+    case kernels::PanelBits::kEight:
       return WeightStorage::kInt8;
-    case kernels::BlockBits::kFour:
+    case kernels::PanelBits::kFour:
       return WeightStorage::kInt4;
-    case kernels::BlockBits::kThirtyTwo:
+    case kernels::PanelBits::kThirtyTwo:
       break;
   }
   return WeightStorage::kPanels;
@@ -236,7 +236,7 @@ WeightStorage StorageOf(kernels::BlockBits bits) {
 
 WeightStorage ModelFile::storage() const {
   const auto of = [](const StoredTensor& t) {
-    if (t.blocks.data != nullptr) return StorageOf(t.blocks.bits);
+    if (t.panels.data != nullptr) return StorageOf(t.panels.bits);
     return t.halves != nullptr ? WeightStorage::kHalf : WeightStorage::kFloat;
   };
   WeightStorage storage = WeightStorage::kFloat;

@@ -77,17 +77,17 @@ struct ProvenanceEntry {
 };
 
 // How weights are stored; all that is not named is floats.
-//   kPanels       the matrices that MayBeBlocks as floats in panels (kernels/blocks.h): a processor copies none of them
+//   kPanels       the matrices that MayBePanels as floats in panels (kernels/panels.h): a processor copies none of them
 //   kHalf         the tables (ParameterShape::kTable: items, positions, an output table) rounded to the nearest half
 //                 (kernels/half.h) on writing
-//   kInt8, kInt4  the matrices that MayBeBlocks in blocks of integers of 8 or 4 bits with a scale each, the tables that
+//   kInt8, kInt4  the matrices that MayBePanels in blocks of integers of 8 or 4 bits with a scale each, the tables that
 //                 may be in blocks of 8 bits in both, other tables as halves
 enum class WeightStorage : uint8_t { kFloat, kPanels, kHalf, kInt8, kInt4 };
 
-// Whether a parameter may be stored in blocks or panels: weights of layers' linear maps, the item table, an output
+// Whether a parameter may be stored in panels: weights of layers' linear maps, the item table, an output
 // table. Not of models with Re-Attention, which needs squares of floats, nor the table of a cosine head, which makes
 // its rows of unit length.
-bool MayBeBlocks(const Architecture& architecture, const ParameterSpec& p);
+bool MayBePanels(const Architecture& architecture, const ParameterSpec& p);
 
 // How a text becomes items of a classifier; the tokens are its item keys. kWhitespaceLower makes A-Z small before it
 // looks.

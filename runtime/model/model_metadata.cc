@@ -22,10 +22,10 @@ std::string Short(std::string_view text) {
 
 }  // namespace
 
-std::optional<kernels::BlockBits> BitsOf(schema::ElementType type) {
-  if (type == schema::ElementType::I8Blocks) return kernels::BlockBits::kEight;
-  if (type == schema::ElementType::I4Blocks) return kernels::BlockBits::kFour;
-  if (type == schema::ElementType::F32Panels) return kernels::BlockBits::kThirtyTwo;
+std::optional<kernels::PanelBits> BitsOf(schema::ElementType type) {
+  if (type == schema::ElementType::I8Blocks) return kernels::PanelBits::kEight;
+  if (type == schema::ElementType::I4Blocks) return kernels::PanelBits::kFour;
+  if (type == schema::ElementType::F32Panels) return kernels::PanelBits::kThirtyTwo;
   return std::nullopt;
 }
 
@@ -53,18 +53,18 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
     const ParameterSpec& p = model.parameters[found->second];
     const uint64_t shape[2] = {p.rows, p.cols};
     const size_t skip = p.shape == ParameterShape::kVector ? 1 : 0;
-    const bool may_be_half = p.shape == ParameterShape::kTable, may_be_blocks = MayBeBlocks(model.architecture, p);
-    const std::optional<kernels::BlockBits> bits = BitsOf(tensor.type());
+    const bool may_be_half = p.shape == ParameterShape::kTable, may_be_panels = MayBePanels(model.architecture, p);
+    const std::optional<kernels::PanelBits> bits = BitsOf(tensor.type());
     schema::ElementType& type = model.types[found->second];
-    if ((may_be_half && tensor.type() == schema::ElementType::F16) || (may_be_blocks && bits)) type = tensor.type();
+    if ((may_be_half && tensor.type() == schema::ElementType::F16) || (may_be_panels && bits)) type = tensor.type();
     WISP_RETURN_IF_ERROR(CheckTensor(
         name, tensor,
         {.type = type,
          .shape = std::span(shape).subspan(skip),
-         .bytes = bits && may_be_blocks
-                      ? kernels::BlockMatrixBytes(*bits, p.rows, p.cols)
+         .bytes = bits && may_be_panels
+                      ? kernels::PanelMatrixBytes(*bits, p.rows, p.cols)
                       : p.size() * (type == schema::ElementType::F16 ? sizeof(kernels::Half) : sizeof(float)),
-         .readable = may_be_blocks
+         .readable = may_be_panels
                          ? (may_be_half ? "f32, f32 panels, f16, int8 or int4" : "f32, f32 panels, int8 or int4")
                          : (may_be_half ? "f32 or f16" : "f32")}));
     model.array_of_parameter[found->second] = i;

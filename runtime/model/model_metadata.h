@@ -39,7 +39,7 @@ struct ModelMetadata {
 };
 
 // Of blocks; nothing of other types.
-std::optional<kernels::BlockBits> BitsOf(schema::ElementType type);
+std::optional<kernels::PanelBits> BitsOf(schema::ElementType type);
 
 // Everything that can be said of the metadata without looking at the weights. Sentences start with `name`.
 Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const std::byte> metadata);

@@ -99,10 +99,10 @@ schema::ElementType TypeOf(const ModelContents& contents, const ParameterSpec& p
     case WeightStorage::kFloat:
       return schema::ElementType::F32;
     case WeightStorage::kPanels:
-      return MayBeBlocks(contents.architecture, p) ? schema::ElementType::F32Panels : schema::ElementType::F32;
+      return MayBePanels(contents.architecture, p) ? schema::ElementType::F32Panels : schema::ElementType::F32;
     case WeightStorage::kInt8:
     case WeightStorage::kInt4:
-      if (!MayBeBlocks(contents.architecture, p)) break;
+      if (!MayBePanels(contents.architecture, p)) break;
       return contents.storage == WeightStorage::kInt8 || is_table ? schema::ElementType::I8Blocks
                                                                   : schema::ElementType::I4Blocks;
     case WeightStorage::kHalf:
@@ -198,11 +198,11 @@ Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const Param
   return halves;
 }
 
-// The nearest blocks. kInvalidArgument when a scale is beyond halves.
-Result<AlignedArray<std::byte>> BlocksOf(const std::string& path, const ParameterSpec& p, kernels::BlockBits bits,
+// The nearest panels. kInvalidArgument when a scale is beyond halves.
+Result<AlignedArray<std::byte>> PanelsOf(const std::string& path, const ParameterSpec& p, kernels::PanelBits bits,
                                          std::span<const float> values) {
-  AlignedArray<std::byte> blocks(kernels::BlockMatrixBytes(bits, p.rows, p.cols));
-  if (kernels::PackBlocks(bits, values.data(), p.rows, p.cols, blocks.data())) return blocks;
+  AlignedArray<std::byte> panels(kernels::PanelMatrixBytes(bits, p.rows, p.cols));
+  if (kernels::PackPanels(bits, values.data(), p.rows, p.cols, panels.data())) return panels;
   return InvalidArgument(path, ": tensor ", p.name, " holds a weight too large for blocks of integers, whose scale is ",
                          "at most ", static_cast<int>(kernels::kLargestHalf), ": it must stay f32");
 }
@@ -222,7 +222,7 @@ class StoredArray {
       WISP_ASSIGN_OR_RETURN(array.halves_, HalvesOf(path, p, values));
       array.bytes_ = std::as_bytes(std::span(array.halves_));
     } else if (const auto bits = metadata::BitsOf(type)) {
-      WISP_ASSIGN_OR_RETURN(array.blocks_, BlocksOf(path, p, *bits, values));
+      WISP_ASSIGN_OR_RETURN(array.blocks_, PanelsOf(path, p, *bits, values));
       array.bytes_ = {array.blocks_.data(), array.blocks_.size()};
     }
     return array;

@@ -38,7 +38,7 @@ double ReadEverything(const ModelFile& file) {
   for (const StoredTensor& tensor : file.tensors()) {
     const ParameterSpec& p = file.parameters()[static_cast<size_t>(&tensor - file.tensors().data())];
     for (const std::byte b : BytesOf(p, tensor)) sum += static_cast<double>(b);
-    for (size_t k = 0; tensor.blocks.data == nullptr && k < p.size(); ++k) {
+    for (size_t k = 0; tensor.panels.data == nullptr && k < p.size(); ++k) {
       const float value = tensor.halves != nullptr ? kernels::ToFloat(tensor.halves[k]) : tensor.floats[k];
       sum += std::isfinite(value) ? value : 0;
     }

@@ -401,8 +401,8 @@ def records_together():
     ]) + table("runtime/layers/stack.cc", [
         ("blocks-not-computed-again", "Stack::Backward", "ComputeAgain(context, b);", ";", recommenders),
     ]) + table("runtime/layers/widened.cc", [
-        ("tiles-of-the-first-rows", "FloatRows", "weights.source.blocks(parameter), first, n",
-         "weights.source.blocks(parameter), 0, n", "base_in_file_test:BaseInFile.TrainsAsBesideTheSameWeightsInMemory"),
+        ("tiles-of-the-first-rows", "FloatRows", "weights.source.panels(parameter), first, n",
+         "weights.source.panels(parameter), 0, n", "base_in_file_test:BaseInFile.TrainsAsBesideTheSameWeightsInMemory"),
     ]) + table("runtime/layers/classifier.cc", [
         ("gradient-at-the-first-record", "Classifier::PoolBackward", ".to_R = context.begin_on_device_B",
          ".to_R = nullptr", classifiers),

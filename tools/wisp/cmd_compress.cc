@@ -54,7 +54,7 @@ Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage s
   if (model.storage() >= storage)
     return InvalidArgument(a.model, ": its ", (storage == WeightStorage::kHalf ? "tables are " : "weights are "),
                            NameOf(model.storage()), " already");
-  const auto may = [&](const ParameterSpec& p) { return MayBeBlocks(model.architecture(), p); };
+  const auto may = [&](const ParameterSpec& p) { return MayBePanels(model.architecture(), p); };
   if (storage == WeightStorage::kHalf || std::any_of(model.parameters().begin(), model.parameters().end(), may))
     return OkStatus();
   return Unsupported(a.model, ": a model with Re-Attention computes with squares of its weights as floats; allowed is ",

@@ -57,8 +57,8 @@ Json ProvenanceJson(const ProvenanceEntry& p) {
 
 const char* TypeOf(const ModelFile& m, size_t parameter) {
   const StoredTensor& t = m.tensors()[parameter];
-  constexpr const char* kOfBits[] = {"int8", "int4", "f32 panels"};  // by BlockBits
-  if (t.blocks.data != nullptr) return kOfBits[static_cast<size_t>(t.blocks.bits)];
+  constexpr const char* kOfBits[] = {"int8", "int4", "f32 panels"};  // by PanelBits
+  if (t.panels.data != nullptr) return kOfBits[static_cast<size_t>(t.panels.bits)];
   return t.halves != nullptr ? "f16" : "f32";
 }
 

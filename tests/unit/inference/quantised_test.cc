@@ -79,8 +79,8 @@ class Quantised : public ::testing::Test {
 };
 
 TEST_F(Quantised, MatricesArePanelsAndWritingThemAgainChangesNothing) {
-  constexpr kernels::BlockBits kBits[] = {kernels::BlockBits::kEight, kernels::BlockBits::kFour,
-                                          kernels::BlockBits::kThirtyTwo};
+  constexpr kernels::PanelBits kBits[] = {kernels::PanelBits::kEight, kernels::PanelBits::kFour,
+                                          kernels::PanelBits::kThirtyTwo};
   for (size_t kind = 0; kind < std::size(kAllThree); ++kind) {
     const WeightStorage storage = kAllThree[kind];
     const bool panels = storage == WeightStorage::kPanels;
@@ -93,10 +93,10 @@ TEST_F(Quantised, MatricesArePanelsAndWritingThemAgainChangesNothing) {
     for (size_t i = 0; i < file.parameters().size(); ++i) {
       const ParameterSpec& p = file.parameters()[i];
       const StoredTensor& t = file.tensors()[i];
-      EXPECT_EQ(t.blocks.data != nullptr, MayBeBlocks(file.architecture(), p)) << p.name;
+      EXPECT_EQ(t.panels.data != nullptr, MayBePanels(file.architecture(), p)) << p.name;
       if (p.role == ParameterRole::kPositionTable) EXPECT_EQ(t.halves == nullptr, panels);
       if (p.shape == ParameterShape::kVector) EXPECT_NE(t.floats, nullptr);
-      if (p.shape == ParameterShape::kMatrix) EXPECT_EQ(t.blocks.bits, kBits[kind]);
+      if (p.shape == ParameterShape::kMatrix) EXPECT_EQ(t.panels.bits, kBits[kind]);
     }
     const std::vector<float> once(room_);
     std::vector<float> room;
@@ -231,10 +231,10 @@ TEST_F(Quantised, EncodersRepresentAsTheirFloatsDo) {
   EXPECT_LT(Difference(h, expected), 0.06);
 }
 
-TEST_F(Quantised, WhatMayNotBeBlocksIsRefusedOrStaysFloat) {
+TEST_F(Quantised, WhatMayNotBePanelsIsRefusedOrStaysFloat) {
   Architecture a = Architectures().front();
   a.re_attention = ReAttention::kOn;
-  for (const ParameterSpec& p : ParametersOf(a)) EXPECT_FALSE(MayBeBlocks(a, p));
+  for (const ParameterSpec& p : ParametersOf(a)) EXPECT_FALSE(MayBePanels(a, p));
   const Architecture plain = Architectures().front();
   std::vector<float> weights = testing::RandomWeights(plain, 90);
   for (const ParameterSpec& p : ParametersOf(plain)) {

@@ -2,13 +2,13 @@
 #include <tuple>
 
 #include "kernels/int8/kernel.h"
-#include "tests/unit/kernels/blocks_test_util.h"
+#include "tests/unit/kernels/panels_test_util.h"
 
 namespace wisp::kernels {
 namespace {
 
 // What a kernel computes, in plain loops: x rounded block by block, exact sums, double behind them.
-double Rounded(const Blocks& w, const float* x, size_t row, size_t k) {
+double Rounded(const StoredPanels& w, const float* x, size_t row, size_t k) {
   double y = 0;
   for (size_t first = 0; first < k; first += kBlockColumns) {
     const size_t end = std::min(k, first + kBlockColumns);
@@ -25,11 +25,11 @@ double Rounded(const Blocks& w, const float* x, size_t row, size_t k) {
   return y;
 }
 
-void CheckKernel(const int8::Kernel& kernel, BlockBits bits, const Shape& s, Store store, std::mt19937_64& random) {
+void CheckKernel(const int8::Kernel& kernel, PanelBits bits, const Shape& s, Store store, std::mt19937_64& random) {
   const bool biased = store == Store::kAssign;
   SCOPED_TRACE(testing::Message() << kernel.name << ", bits " << static_cast<int>(bits) << ", rows " << s.rows << ", n "
                                   << s.n << ", k " << s.k << ", first " << s.first);
-  const Blocks w(bits, s.first + s.n + 3, s.k, random);
+  const StoredPanels w(bits, s.first + s.n + 3, s.k, random);
   Product p(s, store, random);
   int8::MultiplyBlocks(kernel, p.Args(s, w, store, biased));
   ASSERT_TRUE(p.y.GuardsIntact());
@@ -51,7 +51,7 @@ TEST(BlockKernels, EveryKernelEqualsPlainLoops) {
                           {13, 33, 96, 15}, {26, 16, 65},       {1, 50, 2080}, {4, 20, 4100},   {12, 64, 100, 1},
                           {7, 129, 160},    {1, 300, 768, 256}, {0, 5, 32},    {3, 0, 32}};
   for (const int8::Kernel* kernel : int8::Kernels()) {
-    for (const BlockBits bits : kIntegerBits) {
+    for (const PanelBits bits : kIntegerBits) {
       for (const Shape& s : shapes) {
         CheckKernel(*kernel, bits, s, Store::kAssign, random);
         CheckKernel(*kernel, bits, s, Store::kAdd, random);
@@ -63,13 +63,13 @@ TEST(BlockKernels, EveryKernelEqualsPlainLoops) {
 // Every integer that a block can hold, against the largest of x: sums reach what they can reach.
 TEST(BlockKernels, ExtremesAreExact) {
   for (const int8::Kernel* kernel : int8::Kernels()) {
-    for (const BlockBits bits : kIntegerBits) {
+    for (const PanelBits bits : kIntegerBits) {
       for (const float sign : {-1.0f, 1.0f}) {
         const size_t k = 96;
         std::vector<float> w(16 * k, sign * 127), x(k, 127.0f);
         alignas(64) std::byte bytes[8192];
-        ASSERT_LE(BlockMatrixBytes(bits, 16, k), sizeof(bytes));
-        ASSERT_TRUE(PackBlocks(bits, w.data(), 16, k, bytes));
+        ASSERT_LE(PanelMatrixBytes(bits, 16, k), sizeof(bytes));
+        ASSERT_TRUE(PackPanels(bits, w.data(), 16, k, bytes));
         float y[16];
         int8::MultiplyBlocks(*kernel, {.w = {bytes, bits},
                                        .first = 0,
@@ -92,14 +92,14 @@ TEST(BlockKernels, ExtremesAreExact) {
 TEST(BlockKernels, ARowDependsOnNothingBesideIt) {
   std::mt19937_64 random(TestSeed(91));
   for (const int8::Kernel* kernel : int8::Kernels()) {
-    for (const BlockBits bits : kIntegerBits) {
+    for (const PanelBits bits : kIntegerBits) {
       const Shape all{.rows = 29, .n = 70, .k = 200};
-      const Blocks w(bits, all.n, all.k, random);
+      const StoredPanels w(bits, all.n, all.k, random);
       Product together(all, Store::kAssign, random);
       int8::MultiplyBlocks(*kernel, together.Args(all, w, Store::kAssign, true));
       for (const auto& [row, first, n] : {std::tuple<size_t, size_t, size_t>{0, 0, 70}, {28, 17, 30}, {13, 69, 1}}) {
         std::vector<float> alone(n);
-        MultiplyBlocksArgs a = together.Args(all, w, Store::kAssign, true);
+        MultiplyPanelsArgs a = together.Args(all, w, Store::kAssign, true);
         a.x_RK = together.x.at(row, 0), a.bias_N = together.bias.at(0, first);
         a.y_RN = alone.data(), a.ldy = n, a.rows = 1, a.first = first, a.n = n;
         int8::MultiplyBlocks(*kernel, a);
@@ -113,7 +113,7 @@ TEST(BlockKernels, NumbersThatAreNoneGiveNansInTheirRowAlone) {
   std::mt19937_64 random(TestSeed(92));
   for (const int8::Kernel* kernel : int8::Kernels()) {
     const Shape s{.rows = 3, .n = 20, .k = 100};
-    const Blocks w(BlockBits::kEight, s.n, s.k, random);
+    const StoredPanels w(PanelBits::kEight, s.n, s.k, random);
     for (const float bad : {kNan, std::numeric_limits<float>::infinity()}) {
       Product p(s, Store::kAssign, random);
       *p.x.at(1, 70) = bad;

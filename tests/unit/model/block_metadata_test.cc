@@ -18,10 +18,10 @@ constexpr auto kUnsupported = StatusCode::kUnsupported;
 
 // `bad` stands first in the item table, which has one panel.
 template <class Number>
-void ExpectFoundByFullVerificationOnly(WeightStorage storage, kernels::BlockBits bits, Number bad) {
+void ExpectFoundByFullVerificationOnly(WeightStorage storage, kernels::PanelBits bits, Number bad) {
   std::string bytes = SmallModel{.storage = storage}.Bytes();
   test::Set(bytes, 16384, bad);
-  const size_t table = kernels::BlockMatrixBytes(bits, 6, 4);
+  const size_t table = kernels::PanelMatrixBytes(bits, 6, 4);
   bytes = Changed<schema::Model>(
       bytes, [&](ModelT& m) { m.tensors[0]->hash = test::HashOf(test::DataOf(bytes).substr(0, table)); });
   EXPECT_TRUE(OpenBytes(bytes).ok());
@@ -30,11 +30,11 @@ void ExpectFoundByFullVerificationOnly(WeightStorage storage, kernels::BlockBits
 }
 
 TEST(BlockMetadata, ScalesThatAreNotFiniteAreFoundByFullVerificationOnly) {
-  ExpectFoundByFullVerificationOnly(WeightStorage::kInt8, kernels::BlockBits::kEight, uint16_t{0x7c00});
+  ExpectFoundByFullVerificationOnly(WeightStorage::kInt8, kernels::PanelBits::kEight, uint16_t{0x7c00});
 }
 
 TEST(BlockMetadata, FloatsInPanelsThatAreNotFiniteAreFoundByFullVerificationOnly) {
-  ExpectFoundByFullVerificationOnly(WeightStorage::kPanels, kernels::BlockBits::kThirtyTwo,
+  ExpectFoundByFullVerificationOnly(WeightStorage::kPanels, kernels::PanelBits::kThirtyTwo,
                                     std::numeric_limits<float>::infinity());
 }
 

@@ -9,8 +9,8 @@
 namespace wisp::tools {
 namespace {
 
-using kernels::BlockBits;
 using kernels::OpTable;
+using kernels::PanelBits;
 
 constexpr size_t kRows[] = {1, 2, 3, 8, 16, 128};
 // Of MiniLM's and GPT-2's layers, and a table of tokens.
@@ -25,7 +25,7 @@ class PanelsBench {
         rows_(rows),
         n_(n),
         k_(k),
-        size_(std::max(ops.packed_size(n, k), kernels::BlockMatrixBytes(BlockBits::kThirtyTwo, n, k) / sizeof(float))),
+        size_(std::max(ops.packed_size(n, k), kernels::PanelMatrixBytes(PanelBits::kThirtyTwo, n, k) / sizeof(float))),
         copies_(std::max<size_t>(1, (rows > 16 ? kFewFloats : kFloats) / (n * k))),
         x_(rows * k),
         y_{std::vector<float>(rows * n), std::vector<float>(rows * n)},
@@ -36,7 +36,7 @@ class PanelsBench {
     for (size_t i = 0; i < x_.size(); ++i) x_[i] = static_cast<float>(i * 104729 % 1000) / 1000 - 0.5f;
     for (size_t i = 0; i < copies_; ++i) {
       ops.pack_weights({.w_NK = w.data(), .ldw = k, .packed = packed_.data() + i * size_, .n = n, .k = k});
-      kernels::PackBlocks(BlockBits::kThirtyTwo, w.data(), n, k,
+      kernels::PackPanels(PanelBits::kThirtyTwo, w.data(), n, k,
                           reinterpret_cast<std::byte*>(panels_.data() + i * size_));
     }
   }
@@ -74,8 +74,8 @@ class PanelsBench {
   }
   void MultiplyPanels() {
     for (size_t i = 0; i < copies_; ++i) {
-      ops_.multiply_blocks(
-          {.w = {reinterpret_cast<const std::byte*>(panels_.data() + i * size_), BlockBits::kThirtyTwo},
+      ops_.multiply_panels(
+          {.w = {reinterpret_cast<const std::byte*>(panels_.data() + i * size_), PanelBits::kThirtyTwo},
            .first = 0,
            .x_RK = x_.data(),
            .ldx = k_,

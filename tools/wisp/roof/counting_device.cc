@@ -145,8 +145,8 @@ void CountingDevice::CountRows() {
   Count<&OpTable::gather_columns>("gather_columns");
   Count<&OpTable::scale_half>("scale_half");
   Count<&OpTable::multiply_half>("multiply_half");
-  Count<&OpTable::multiply_blocks>("multiply_blocks");
-  Count<&OpTable::embed_blocks>("embed_blocks");
+  Count<&OpTable::multiply_panels>("multiply_panels");
+  Count<&OpTable::embed_panels>("embed_panels");
   Count<&OpTable::softmax_start>("softmax_start");
   Count<&OpTable::softmax_stats>("softmax_stats");
   Count<&OpTable::cross_entropy_loss>("cross_entropy_loss");

@@ -26,17 +26,17 @@ OpCost CostOf(const kernels::EmbedHalfArgs& a) {
   return {.bytes = (4 + read) * n + Floats(static_cast<double>(a.rows)), .operations = 2 * n};
 }
 
-OpCost CostOf(const kernels::EmbedBlocksArgs& a) {
+OpCost CostOf(const kernels::EmbedPanelsArgs& a) {
   const double n = Product(a.rows, a.d);
   const size_t rows = kernels::PanelRows(a.table.bits);  // of a panel
-  const double read = kernels::BlockMatrixBytes(a.table.bits, rows, a.d) / static_cast<double>(rows * a.d);
+  const double read = kernels::PanelMatrixBytes(a.table.bits, rows, a.d) / static_cast<double>(rows * a.d);
   const double positions = a.positions_TD != nullptr ? 4 : a.half_positions_TD != nullptr ? 2 : 0;
   return {.bytes = (4 + read + positions) * n + Floats(static_cast<double>(a.rows)), .operations = 2 * n};
 }
 
-OpCost CostOf(const kernels::MultiplyBlocksArgs& a) {
+OpCost CostOf(const kernels::MultiplyPanelsArgs& a) {
   const double rows = static_cast<double>(a.rows), n = static_cast<double>(a.n), bias = a.bias_N != nullptr ? 1 : 0;
-  return {.bytes = static_cast<double>(kernels::BlockMatrixBytes(a.w.bits, a.n, a.k)) +
+  return {.bytes = static_cast<double>(kernels::PanelMatrixBytes(a.w.bits, a.n, a.k)) +
                    Floats(rows * static_cast<double>(a.k) + Touches(a.store) * rows * n + bias * n),
           .operations = 2 * rows * Product(a.n, a.k)};
 }

@@ -1,18 +1,18 @@
 // Matrices of blocks: how they are made, and what every table's ops promise of them.
-#include "tests/unit/kernels/blocks_test_util.h"
+#include "tests/unit/kernels/panels_test_util.h"
 
 namespace wisp::kernels {
 namespace {
 
-// All tables: within what kernels/blocks.h promises, of x as it is.
-TEST(Blocks, EveryTableKeepsItsPromise) {
+// All tables: within what kernels/panels.h promises, of x as it is.
+TEST(Panels, EveryTableKeepsItsPromise) {
   std::mt19937_64 random(TestSeed(93));
   for (const OpTable* ops : TestedOps()) {
-    for (const BlockBits bits : kAllBits) {
+    for (const PanelBits bits : kAllBits) {
       const Shape s{.rows = 5, .n = 37, .k = 150, .first = 9};
-      const Blocks w(bits, s.first + s.n, s.k, random);
+      const StoredPanels w(bits, s.first + s.n, s.k, random);
       Product p(s, Store::kAssign, random);
-      ops->multiply_blocks(p.Args(s, w, Store::kAssign, true));
+      ops->multiply_panels(p.Args(s, w, Store::kAssign, true));
       for (size_t r = 0; r < s.rows; ++r) {
         for (size_t j = 0; j < s.n; ++j) {
           double sum = *p.bias.at(0, j), allowed = 1e-6;
@@ -31,15 +31,15 @@ TEST(Blocks, EveryTableKeepsItsPromise) {
   }
 }
 
-TEST(Blocks, WeightsAreTheNearestAndWideningGivesThem) {
+TEST(Panels, WeightsAreTheNearestAndWideningGivesThem) {
   std::mt19937_64 random(TestSeed(94));
-  for (const BlockBits bits : kAllBits) {
+  for (const PanelBits bits : kAllBits) {
     const size_t n = 35, k = 77;
-    const Blocks w(bits, n, k, random);
+    const StoredPanels w(bits, n, k, random);
     std::vector<float> y(3 * k, kNan);
-    WidenBlocks(w.matrix(), 15, 3, k, y.data());
+    WidenPanels(w.matrix(), 15, 3, k, y.data());
     for (size_t i = 0; i < 3 * k; ++i) ASSERT_EQ(y[i], static_cast<float>(w.Weight(15 + i / k, i % k)));
-    if (bits == BlockBits::kThirtyTwo) {
+    if (bits == PanelBits::kThirtyTwo) {
       ASSERT_TRUE(std::equal(y.begin(), y.end(), w.floats().begin() + 15 * k));
       continue;
     }
@@ -48,7 +48,7 @@ TEST(Blocks, WeightsAreTheNearestAndWideningGivesThem) {
         // Half a step, and what the scale is off by: 2^-11 of up to 127 or 8 steps. 7 is the last of 4 bits.
         const double step = std::abs(reference::BlockScale(w.matrix(), j, i, k));
         const double error = std::abs(w.Weight(j, i) - w.floats()[j * k + i]);
-        ASSERT_LE(error, step * (bits == BlockBits::kEight ? 0.6 : 1.01)) << j << ", " << i;
+        ASSERT_LE(error, step * (bits == PanelBits::kEight ? 0.6 : 1.01)) << j << ", " << i;
       }
     }
   }
@@ -58,7 +58,7 @@ TEST(Blocks, WeightsAreTheNearestAndWideningGivesThem) {
 void CheckAsIfPacked(const OpTable& ops, const Shape& s, Store store, bool biased, std::mt19937_64& random) {
   SCOPED_TRACE(testing::Message() << ops.name << ", rows " << s.rows << ", n " << s.n << ", k " << s.k << ", first "
                                   << s.first << ", biased " << biased);
-  const Blocks w(BlockBits::kThirtyTwo, s.first + s.n + 3, s.k, random);
+  const StoredPanels w(PanelBits::kThirtyTwo, s.first + s.n + 3, s.k, random);
   Product p(s, store, random);
   std::vector<float> packed(ops.packed_size(s.n, s.k)), expected(s.rows * s.n);
   for (size_t i = 0; i < expected.size() && store == Store::kAdd; ++i) expected[i] = p.before[i];
@@ -74,12 +74,12 @@ void CheckAsIfPacked(const OpTable& ops, const Shape& s, Store store, bool biase
                       .n = s.n,
                       .k = s.k,
                       .store = store});
-  ops.multiply_blocks(p.Args(s, w, store, biased));
+  ops.multiply_panels(p.Args(s, w, store, biased));
   ASSERT_TRUE(p.y.GuardsIntact());
   for (size_t i = 0; i < expected.size(); ++i) ASSERT_EQ(*p.y.at(i / s.n, i % s.n), expected[i]) << i;
 }
 
-TEST(Blocks, FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked) {
+TEST(Panels, FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked) {
   std::mt19937_64 random(TestSeed(96));
   const Shape shapes[] = {{1, 32, 32},       {1, 1, 1},      {1, 768, 100},    {2, 200, 33},  {3, 40, 64, 16},
                           {5, 7, 31, 3},     {9, 20, 5, 30}, {13, 33, 96, 15}, {26, 96, 300}, {29, 70, 513, 40},
@@ -96,32 +96,32 @@ TEST(Blocks, FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked) {
   }
 }
 
-TEST(Blocks, FloatsThatAreNoneAreFound) {
+TEST(Panels, FloatsThatAreNoneAreFound) {
   const size_t n = 33, k = 5;
   std::vector<float> w(n * k, 1.0f);
-  std::vector<float> room(BlockMatrixBytes(BlockBits::kThirtyTwo, n, k) / sizeof(float));
+  std::vector<float> room(PanelMatrixBytes(PanelBits::kThirtyTwo, n, k) / sizeof(float));
   auto* bytes = reinterpret_cast<std::byte*>(room.data());
   for (const float bad : {kNan, std::numeric_limits<float>::infinity()}) {
-    ASSERT_TRUE(PackBlocks(BlockBits::kThirtyTwo, w.data(), n, k, bytes));
-    EXPECT_TRUE(HasFiniteNumbers({bytes, BlockBits::kThirtyTwo}, n, k));
+    ASSERT_TRUE(PackPanels(PanelBits::kThirtyTwo, w.data(), n, k, bytes));
+    EXPECT_TRUE(HasFiniteNumbers({bytes, PanelBits::kThirtyTwo}, n, k));
     room[32 * k] = bad;  // of row 32
-    EXPECT_FALSE(HasFiniteNumbers({bytes, BlockBits::kThirtyTwo}, n, k));
+    EXPECT_FALSE(HasFiniteNumbers({bytes, PanelBits::kThirtyTwo}, n, k));
   }
 }
 
-TEST(Blocks, EmbeddingEqualsItsFormulaToTheBit) {
+TEST(Panels, EmbeddingEqualsItsFormulaToTheBit) {
   std::mt19937_64 random(TestSeed(95));
   const size_t n = 35, d = 77;
   const std::vector<int32_t> ids = {34, -1, 0, 16, 16};
   std::vector<float> positions(ids.size() * d);
   std::vector<Half> halves;
   for (float& x : positions) halves.push_back(ToHalf(x = std::normal_distribution<float>()(random)));
-  for (const BlockBits bits : kAllBits) {
-    const Blocks w(bits, n, d, random);
+  for (const PanelBits bits : kAllBits) {
+    const StoredPanels w(bits, n, d, random);
     for (const OpTable* ops : TestedOps()) {
       for (int kind = 0; kind < 3; ++kind) {
         std::vector<float> y(ids.size() * d, kNan);
-        ops->embed_blocks({.table = w.matrix(),
+        ops->embed_panels({.table = w.matrix(),
                            .positions_TD = kind == 1 ? positions.data() : nullptr,
                            .half_positions_TD = kind == 2 ? halves.data() : nullptr,
                            .ids_T = ids.data(),
@@ -129,7 +129,7 @@ TEST(Blocks, EmbeddingEqualsItsFormulaToTheBit) {
                            .rows = ids.size(),
                            .d = d,
                            .scale = 1.7f});
-        if (bits == BlockBits::kThirtyTwo && kind < 2 && ops != &ReferenceOps()) {
+        if (bits == PanelBits::kThirtyTwo && kind < 2 && ops != &ReferenceOps()) {
           std::vector<float> expected(y.size());
           ops->embed_forward({.table_MD = w.floats().data(),
                               .positions_TD = kind == 1 ? positions.data() : nullptr,
@@ -152,16 +152,16 @@ TEST(Blocks, EmbeddingEqualsItsFormulaToTheBit) {
   }
 }
 
-TEST(Blocks, ScalesBeyondHalvesAreRefused) {
+TEST(Panels, ScalesBeyondHalvesAreRefused) {
   std::vector<float> w(32, 0.0f);
   alignas(64) std::byte bytes[1024];
   w[5] = 1e7f;
-  EXPECT_FALSE(PackBlocks(BlockBits::kEight, w.data(), 1, 32, bytes));
+  EXPECT_FALSE(PackPanels(PanelBits::kEight, w.data(), 1, 32, bytes));
   w[5] = 127 * 65000.0f;
-  EXPECT_TRUE(PackBlocks(BlockBits::kEight, w.data(), 1, 32, bytes));
-  EXPECT_TRUE(HasFiniteNumbers({bytes, BlockBits::kEight}, 1, 32));
+  EXPECT_TRUE(PackPanels(PanelBits::kEight, w.data(), 1, 32, bytes));
+  EXPECT_TRUE(HasFiniteNumbers({bytes, PanelBits::kEight}, 1, 32));
   reinterpret_cast<Half*>(bytes)[3] = {0x7c00};
-  EXPECT_FALSE(HasFiniteNumbers({bytes, BlockBits::kEight}, 1, 32));
+  EXPECT_FALSE(HasFiniteNumbers({bytes, PanelBits::kEight}, 1, 32));
 }
 
 }  // namespace

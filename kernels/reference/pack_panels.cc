@@ -1,11 +1,11 @@
-// How matrices of blocks are made, read as floats and checked (kernels/blocks.h). Done offline, so written plainly.
+// How matrices in panels are made, read as floats and checked (kernels/panels.h). Done offline, so written plainly.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "kernels/blocks.h"
-#include "kernels/reference/blocks.h"
+#include "kernels/panels.h"
+#include "kernels/reference/panels.h"
 
 namespace wisp::kernels {
 namespace {
@@ -18,16 +18,16 @@ float Largest(std::span<const float> w) {
 }
 
 // One block of one row, `count` columns of it; `scale` and `bytes` are those of the row's place in its panel.
-bool PackBlock(BlockBits bits, std::span<const float> w, Half& scale, std::byte* bytes) {
+bool PackBlock(PanelBits bits, std::span<const float> w, Half& scale, std::byte* bytes) {
   const float largest = Largest(w);
-  scale = ToHalf(bits == BlockBits::kEight ? std::abs(largest) / 127 : largest / -8);
+  scale = ToHalf(bits == PanelBits::kEight ? std::abs(largest) / 127 : largest / -8);
   if (!IsFinite(scale)) return false;
-  const float step = ToFloat(scale), low = bits == BlockBits::kEight ? -127 : -8,
-              high = bits == BlockBits::kEight ? 127 : 7;
+  const float step = ToFloat(scale), low = bits == PanelBits::kEight ? -127 : -8,
+              high = bits == PanelBits::kEight ? 127 : 7;
   for (size_t c = 0; c < w.size(); ++c) {
     const float q = step == 0 ? 0 : std::clamp(std::nearbyint(w[c] / step), low, high);
-    const auto stored = static_cast<uint32_t>(static_cast<int32_t>(q) + BlockOffset(bits));
-    if (bits == BlockBits::kEight) {
+    const auto stored = static_cast<uint32_t>(static_cast<int32_t>(q) + IntegerOffset(bits));
+    if (bits == PanelBits::kEight) {
       bytes[c / 4 * kPanelRows * 4 + c % 4] = static_cast<std::byte>(stored);
     } else {
       std::byte& pair = bytes[c / 8 * kPanelRows * 4 + c % 4];
@@ -40,36 +40,35 @@ bool PackBlock(BlockBits bits, std::span<const float> w, Half& scale, std::byte*
 
 // A row of a panel of floats, which is zeros so far.
 void PackFloats(const float* w_K, size_t n, size_t k, std::byte* to) {
-  float* at = reinterpret_cast<float*>(to) + n / kFloatPanelRows * kFloatPanelRows * k + n % kFloatPanelRows;
-  for (size_t i = 0; i < k; ++i) at[i * kFloatPanelRows] = w_K[i];
+  for (size_t i = 0; i < k; ++i) reinterpret_cast<float*>(to)[FloatInPanels(n, i, k)] = w_K[i];
 }
 
 // A few columns of all rows at a time: neighbouring rows share the lines of a panel.
-void WidenFloats(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
+void WidenFloats(PanelMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
+  const auto* floats = reinterpret_cast<const float*>(w.data);
   for (size_t begin = 0; begin < k; begin += kBlockColumns) {
     const size_t end = std::min(k, begin + kBlockColumns);
     for (size_t row = 0; row < n; ++row) {
-      const float* from = reference::FloatPanel(w, first + row, k) + (first + row) % kFloatPanelRows;
-      for (size_t i = begin; i < end; ++i) y_NK[row * k + i] = from[i * kFloatPanelRows];
+      for (size_t i = begin; i < end; ++i) y_NK[row * k + i] = floats[FloatInPanels(first + row, i, k)];
     }
   }
 }
 
-std::byte FilledUp(BlockBits bits) { return bits == BlockBits::kEight ? std::byte{0x80} : std::byte{0x88}; }
+std::byte FilledUp(PanelBits bits) { return bits == PanelBits::kEight ? std::byte{0x80} : std::byte{0x88}; }
 
 }  // namespace
 
-bool PackBlocks(BlockBits bits, const float* w_NK, size_t n, size_t k, std::byte* to) {
-  if (bits == BlockBits::kThirtyTwo) {
-    std::fill(to, to + BlockMatrixBytes(bits, n, k), std::byte{0});
+bool PackPanels(PanelBits bits, const float* w_NK, size_t n, size_t k, std::byte* to) {
+  if (bits == PanelBits::kThirtyTwo) {
+    std::fill(to, to + PanelMatrixBytes(bits, n, k), std::byte{0});
     for (size_t row = 0; row < n; ++row) PackFloats(w_NK + row * k, row, k, to);
     return true;
   }
   for (size_t p = 0; p < NumPanels(n); ++p) {
-    std::byte* panel = to + p * PanelBytes(bits, k);
+    std::byte* panel = to + p * IntegerPanelBytes(bits, k);
     auto* scales = reinterpret_cast<Half*>(panel);
     std::fill(panel, panel + PanelScaleBytes(k), std::byte{0});
-    std::fill(panel + PanelScaleBytes(k), panel + PanelBytes(bits, k), FilledUp(bits));
+    std::fill(panel + PanelScaleBytes(k), panel + IntegerPanelBytes(bits, k), FilledUp(bits));
     for (size_t r = 0; r < std::min(kPanelRows, n - p * kPanelRows); ++r) {
       const float* row = w_NK + (p * kPanelRows + r) * k;
       for (size_t b = 0; b < NumBlocks(k); ++b) {
@@ -82,8 +81,8 @@ bool PackBlocks(BlockBits bits, const float* w_NK, size_t n, size_t k, std::byte
   return true;
 }
 
-void WidenBlocks(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
-  if (w.bits == BlockBits::kThirtyTwo) return WidenFloats(w, first, n, k, y_NK);
+void WidenPanels(PanelMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
+  if (w.bits == PanelBits::kThirtyTwo) return WidenFloats(w, first, n, k, y_NK);
   for (size_t row = first; row < first + n; ++row) {
     for (size_t i = 0; i < k; i += kBlockColumns) {
       const float scale = reference::BlockScale(w, row, i, k);
@@ -93,14 +92,14 @@ void WidenBlocks(BlockMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
   }
 }
 
-bool HasFiniteNumbers(BlockMatrix w, size_t n, size_t k) {
-  if (w.bits == BlockBits::kThirtyTwo) {
+bool HasFiniteNumbers(PanelMatrix w, size_t n, size_t k) {
+  if (w.bits == PanelBits::kThirtyTwo) {
     const auto* floats = reinterpret_cast<const float*>(w.data);
-    return std::all_of(floats, floats + BlockMatrixBytes(w.bits, n, k) / sizeof(float),
+    return std::all_of(floats, floats + PanelMatrixBytes(w.bits, n, k) / sizeof(float),
                        [](float x) { return std::isfinite(x); });
   }
   for (size_t p = 0; p < NumPanels(n); ++p) {
-    const auto* scales = reinterpret_cast<const Half*>(w.data + p * PanelBytes(w.bits, k));
+    const auto* scales = reinterpret_cast<const Half*>(w.data + p * IntegerPanelBytes(w.bits, k));
     if (!std::all_of(scales, scales + NumBlocks(k) * kPanelRows, IsFinite)) return false;
   }
   return true;

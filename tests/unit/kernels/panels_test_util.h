@@ -1,6 +1,6 @@
-// Matrices of blocks and products with them, for tests.
-#ifndef WISP_TESTS_UNIT_KERNELS_BLOCKS_TEST_UTIL_H_
-#define WISP_TESTS_UNIT_KERNELS_BLOCKS_TEST_UTIL_H_
+// Matrices in panels and products with them, for tests.
+#ifndef WISP_TESTS_UNIT_KERNELS_PANELS_TEST_UTIL_H_
+#define WISP_TESTS_UNIT_KERNELS_PANELS_TEST_UTIL_H_
 
 #include <algorithm>
 #include <cmath>
@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "kernels/reference/blocks.h"
+#include "kernels/reference/panels.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
 namespace wisp::kernels {
 
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-inline constexpr BlockBits kIntegerBits[] = {BlockBits::kEight, BlockBits::kFour};
-inline constexpr BlockBits kAllBits[] = {BlockBits::kEight, BlockBits::kFour, BlockBits::kThirtyTwo};
+inline constexpr PanelBits kIntegerBits[] = {PanelBits::kEight, PanelBits::kFour};
+inline constexpr PanelBits kAllBits[] = {PanelBits::kEight, PanelBits::kFour, PanelBits::kThirtyTwo};
 
 struct Shape {
   size_t rows, n, k;
@@ -23,18 +23,18 @@ struct Shape {
 };
 
 // W of as many rows as are asked for behind `first`, and three more.
-class Blocks {
+class StoredPanels {
  public:
-  Blocks(BlockBits bits, size_t n, size_t k, std::mt19937_64& random) : n_(n), k_(k), w_(n * k), bytes_(1) {
+  StoredPanels(PanelBits bits, size_t n, size_t k, std::mt19937_64& random) : n_(n), k_(k), w_(n * k), bytes_(1) {
     std::normal_distribution<float> normal;
     for (float& w : w_) w = normal(random) * std::exp(normal(random));
-    bytes_ = AlignedBytes(BlockMatrixBytes(bits, n, k));
-    EXPECT_TRUE(PackBlocks(bits, w_.data(), n, k, bytes_.data()));
+    bytes_ = AlignedBytes(PanelMatrixBytes(bits, n, k));
+    EXPECT_TRUE(PackPanels(bits, w_.data(), n, k, bytes_.data()));
     matrix_ = {.data = bytes_.data(), .bits = bits};
   }
-  const BlockMatrix& matrix() const { return matrix_; }
+  const PanelMatrix& matrix() const { return matrix_; }
   const std::vector<float>& floats() const { return w_; }
-  double Weight(size_t n, size_t k) const { return reference::BlockWeight(matrix_, n, k, k_); }
+  double Weight(size_t n, size_t k) const { return reference::PanelWeight(matrix_, n, k, k_); }
   size_t n() const { return n_; }
 
  private:
@@ -46,7 +46,7 @@ class Blocks {
   size_t n_, k_;
   std::vector<float> w_;
   AlignedBytes bytes_;
-  BlockMatrix matrix_;
+  PanelMatrix matrix_;
 };
 
 struct Product {
@@ -62,7 +62,7 @@ struct Product {
       for (size_t j = 0; j < s.n; ++j) before[r * s.n + j] = store == Store::kAdd ? *y.at(r, j) : 0.0f;
     }
   }
-  MultiplyBlocksArgs Args(const Shape& s, const Blocks& w, Store store, bool biased) {
+  MultiplyPanelsArgs Args(const Shape& s, const StoredPanels& w, Store store, bool biased) {
     return {.w = w.matrix(),
             .first = s.first,
             .x_RK = x.data(),
@@ -79,4 +79,4 @@ struct Product {
 
 }  // namespace wisp::kernels
 
-#endif  // WISP_TESTS_UNIT_KERNELS_BLOCKS_TEST_UTIL_H_
+#endif  // WISP_TESTS_UNIT_KERNELS_PANELS_TEST_UTIL_H_

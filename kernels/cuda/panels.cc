@@ -1,6 +1,6 @@
-// Matrices of blocks or panels, an element of the result after the other. Sessions on a device widen such weights as
+// Matrices in panels, an element of the result after the other. Sessions on a device widen such weights as
 // they are copied there (runtime/inference/device_weights.h); these serve who has them there as they are stored.
-#include "kernels/blocks.h"
+#include "kernels/panels.h"
 
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
@@ -12,11 +12,14 @@ namespace {
 // One row of a matrix of integers of k columns.
 struct BlockRow {
   const std::byte* panel;
-  BlockBits bits;
+  PanelBits bits;
   size_t row, k;
 
-  __device__ BlockRow(const BlockMatrix& w, size_t n, size_t columns)
-      : panel(w.data + n / kPanelRows * PanelBytes(w.bits, columns)), bits(w.bits), row(n % kPanelRows), k(columns) {}
+  __device__ BlockRow(const PanelMatrix& w, size_t n, size_t columns)
+      : panel(w.data + n / kPanelRows * IntegerPanelBytes(w.bits, columns)),
+        bits(w.bits),
+        row(n % kPanelRows),
+        k(columns) {}
   __device__ float Scale(size_t block) const {
     return FloatOf(reinterpret_cast<const Half*>(panel)[block * kPanelRows + row]);
   }
@@ -24,19 +27,18 @@ struct BlockRow {
     const size_t c = column % kBlockColumns;
     const auto* at =
         reinterpret_cast<const uint8_t*>(panel) + PanelScaleBytes(k) + column / kBlockColumns * PanelBlockBytes(bits);
-    if (bits == BlockBits::kEight) return at[(c / 4 * kPanelRows + row) * 4 + c % 4] - BlockOffset(bits);
+    if (bits == PanelBits::kEight) return at[(c / 4 * kPanelRows + row) * 4 + c % 4] - IntegerOffset(bits);
     const uint32_t pair = at[(c / 8 * kPanelRows + row) * 4 + c % 4];
-    return static_cast<int32_t>(c % 8 < 4 ? pair & 15 : pair >> 4) - BlockOffset(bits);
+    return static_cast<int32_t>(c % 8 < 4 ? pair & 15 : pair >> 4) - IntegerOffset(bits);
   }
 };
 
 // An element of a matrix of floats of k columns.
-__device__ float FloatAt(const BlockMatrix& w, size_t n, size_t column, size_t k) {
-  const auto* panel = reinterpret_cast<const float*>(w.data) + n / kFloatPanelRows * kFloatPanelRows * k;
-  return panel[column * kFloatPanelRows + n % kFloatPanelRows];
+__device__ float FloatAt(const PanelMatrix& w, size_t n, size_t column, size_t k) {
+  return reinterpret_cast<const float*>(w.data)[FloatInPanels(n, column, k)];
 }
 
-void MultiplyPanels(const MultiplyBlocksArgs& a) {
+void MultiplyFloats(const MultiplyPanelsArgs& a) {
   ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
     float y = a.bias_N != nullptr ? a.bias_N[j] : 0.0f;
     for (size_t i = 0; i < a.k; ++i) y += FloatAt(a.w, a.first + j, i, a.k) * a.x_RK[r * a.ldx + i];
@@ -44,8 +46,8 @@ void MultiplyPanels(const MultiplyBlocksArgs& a) {
   });
 }
 
-void MultiplyBlocks(const MultiplyBlocksArgs& a) {
-  if (a.w.bits == BlockBits::kThirtyTwo) return MultiplyPanels(a);
+void MultiplyPanels(const MultiplyPanelsArgs& a) {
+  if (a.w.bits == PanelBits::kThirtyTwo) return MultiplyFloats(a);
   ForEachOf(a.rows, a.n, [a] __device__(size_t r, size_t j) {
     const BlockRow w(a.w, a.first + j, a.k);
     const float* x = a.x_RK + r * a.ldx;
@@ -61,7 +63,7 @@ void MultiplyBlocks(const MultiplyBlocksArgs& a) {
 }
 
 // As EmbedStage has it.
-void EmbedPanels(const EmbedBlocksArgs& a) {
+void EmbedFloats(const EmbedPanelsArgs& a) {
   ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
     float y = 0;
     if (a.ids_T[t] >= 0) {
@@ -73,8 +75,8 @@ void EmbedPanels(const EmbedBlocksArgs& a) {
   });
 }
 
-void EmbedBlocks(const EmbedBlocksArgs& a) {
-  if (a.table.bits == BlockBits::kThirtyTwo) return EmbedPanels(a);
+void EmbedPanels(const EmbedPanelsArgs& a) {
+  if (a.table.bits == PanelBits::kThirtyTwo) return EmbedFloats(a);
   ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
     float y = 0;
     if (a.ids_T[t] >= 0) {
@@ -89,9 +91,9 @@ void EmbedBlocks(const EmbedBlocksArgs& a) {
 
 }  // namespace
 
-void FillBlocks(OpTable& table) {
-  table.multiply_blocks = MultiplyBlocks;
-  table.embed_blocks = EmbedBlocks;
+void FillPanels(OpTable& table) {
+  table.multiply_panels = MultiplyPanels;
+  table.embed_panels = EmbedPanels;
 }
 
 }  // namespace wisp::kernels::cuda
