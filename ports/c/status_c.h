@@ -60,7 +60,7 @@ wisp_code Guarded(wisp_error* error, Work&& work) {
     const Status status = work();
     return Report(error, CodeOf(status.code()), Printable(status.message()).c_str());
   } catch (const std::bad_alloc&) {
-    return Report(error, WISP_INTERNAL, "out of memory");
+    return Report(error, WISP_INTERNAL, "out of memory; what a ledger was charged before stays charged");
   } catch (const std::exception& exception) {
     return Report(error, WISP_INTERNAL, exception.what());
   } catch (...) {

@@ -211,10 +211,10 @@ typedef struct wisp_batch_options { /* how a batch is computed */
   void* run_tasks_data;
 } wisp_batch_options;
 
-/* The same as wisp_recommend for several histories in one call: histories[i] has lengths[i] items. The best `count` of
- * history i are written from out[i * count] on, and their number, which may be smaller, to found[i]: what
- * wisp_recommend gives, to the bit. A `count` above the model's items asks for all of them: beyond those nothing is
- * written, so `out` has room for (num_histories - 1) * count + min(count, items). `options` and `how` may be NULL;
+/* The same as wisp_recommend for several histories in one call: histories[i] has lengths[i] items, one at least. The
+ * best `count` of history i are written from out[i * count] on, and their number, which may be smaller, to found[i]:
+ * what wisp_recommend gives, to the bit. A `count` above the model's items asks for all of them: beyond those nothing
+ * is written, so `out` has room for (num_histories - 1) * count + min(count, items). `options` and `how` may be NULL;
  * without `how` no thread is created. An error names the first history that is wrong. The first call makes the buffers
  * it needs; they are kept until the model is closed, `how` changes or more histories need more threads. */
 WISP_API wisp_code wisp_recommend_batch(wisp_model* model, const int32_t* const* histories, const size_t* lengths,

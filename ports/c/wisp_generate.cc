@@ -112,6 +112,8 @@ Status Generate(wisp_private_generator* generator, const char* prompt, const wis
     return InvalidArgument("wisp_private_generate: generator and prompt must not be NULL");
   WISP_ASSIGN_OR_RETURN(wisp::GenerateOptions o, wisp::ports::GenerationOf(given));
   WISP_RETURN_IF_ERROR(CheckPlain(o.sampling));
+  // Before anything is charged: a text that is paid for must reach the caller.
+  if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));
   WISP_ASSIGN_OR_RETURN(wisp::Generated made,
                         generator->generator->Generate(prompt,
                                                        {.max_new_tokens = o.max_new_tokens, .stop = std::move(o.stop)},

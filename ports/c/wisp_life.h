@@ -154,10 +154,11 @@ typedef enum wisp_verdict WISP_ENUM_TYPE {
 
 typedef struct wisp_night_result { /* what a night did */
   size_t size;
+  /* With WISP_JUDGE_LOCAL `served`, `changed` and `verdict` are local only: not private, do not send them anywhere. */
   wisp_served served;   /* after this night */
   int32_t changed;      /* 1: the file at output_path is another one than before */
   int32_t judged;       /* 1: this night */
-  wisp_verdict verdict; /* after the newest judging; with WISP_JUDGE_LOCAL it is not private */
+  wisp_verdict verdict; /* after the newest judging */
   int32_t on_device;    /* 1: on options.device; 0: on the processor */
   int32_t not_read;
   uint64_t steps;                                /* of this night; 0: the plan has none left */

@@ -216,6 +216,7 @@ Status Generate(wisp_text_model* model, const char* prompt, const wisp_generate_
     return InvalidArgument("wisp_text_generate: model and prompt must not be NULL");
   WISP_ASSIGN_OR_RETURN(Session* const session, wisp::ports::DecoderOf(*model, "wisp_text_generate"));
   WISP_ASSIGN_OR_RETURN(const wisp::GenerateOptions options, wisp::ports::GenerationOf(given));
+  if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));
   WISP_ASSIGN_OR_RETURN(wisp::Generated made, wisp::Generate(*session, *model->tokenizer, prompt, options,
                                                              wisp::ports::ShowTo(on_text, user_data)));
   return wisp::ports::FillGenerated(std::move(made), model->generated, out);

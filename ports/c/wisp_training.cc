@@ -54,11 +54,11 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
 
 Status CheckOptions(const wisp_personalise_options& o) {
   if (o.model_path == nullptr || o.log_path == nullptr || o.output_path == nullptr || o.ledger_path == nullptr) {
-    return InvalidArgument("wisp_personalise: model_path, log_path, output_path and ledger_path are required");
+    return InvalidArgument("wisp_personalise_options: model_path, log_path, output_path and ledger_path are required");
   }
   if (o.num_users_public == 0)
     return InvalidArgument(
-        "wisp_personalise: num_users_public is required: a number of users that may be known to anybody");
+        "wisp_personalise_options: num_users_public is required: a number of users that may be known to anybody");
   WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_personalise_options", {{"epochs", o.epochs},
                                                                               {"learning_rate", o.learning_rate},
                                                                               {"clipping_norm", o.clipping_norm},
@@ -73,7 +73,7 @@ Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_option
     return std::optional<privacy::PrivacyUnit>();
   const int32_t number = wisp::ports::NumberOf(given.unit);
   if (const auto unit = wisp::ports::UnitOfNumber(number)) return unit;
-  return InvalidArgument("wisp_personalise: unit is ", number,
+  return InvalidArgument("wisp_personalise_options: unit is ", number,
                          "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
 }
 
@@ -90,8 +90,8 @@ Result<wisp::Architecture> TrainedArchitecture(const wisp_personalise_options& o
   wisp::Architecture a = base.architecture();
   if (o.adapter_rank == 0) return a;
   if (a.adapter && a.adapter->rank != o.adapter_rank) {
-    return InvalidArgument("wisp_personalise: adapter_rank is ", o.adapter_rank, ", the adapter at adapter_path has ",
-                           a.adapter->rank, "; allowed are that and 0");
+    return InvalidArgument("wisp_personalise_options: adapter_rank is ", o.adapter_rank,
+                           ", the adapter at adapter_path has ", a.adapter->rank, "; allowed are that and 0");
   }
   if (!a.adapter) a.adapter = wisp::AdapterSpec{.rank = o.adapter_rank, .alpha = static_cast<float>(o.adapter_rank)};
   WISP_RETURN_IF_ERROR(Validate(a));
@@ -309,7 +309,7 @@ class Personalisation {
 
 Status Personalise(const wisp_personalise_options* given, std::optional<TextsToLearn> texts,
                    wisp_personalise_result* out) {
-  if (given == nullptr) return InvalidArgument("wisp_personalise: options must not be NULL");
+  if (given == nullptr) return InvalidArgument("wisp_personalise_options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto options, wisp::ports::OptionsOf(given, "wisp_personalise_options"));
   WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given));
   // Before anything is spent on what could not be told.

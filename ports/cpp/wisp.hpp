@@ -143,7 +143,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
     best.resize(count);
     return best;
   }
-  // The same for each history, to the bit. Without `threads` no thread is made.
+  // The same for each history of one item at least, to the bit. Without `threads` no thread is made.
   std::vector<Ranking> RecommendBatch(std::span<const History> histories, size_t count,
                                       const RecommendOptions& how = {}, const wisp_batch_options* threads = nullptr) {
     const wisp_recommend_options options = OptionsOf(how);

@@ -244,6 +244,10 @@ Status FileReplacement::Write(std::span<const std::byte> bytes) {
     const ssize_t done = write(fd_, bytes.data(), std::min(bytes.size(), kWriteChunk));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return Error("writing failed");
+    if (done == 0) {  // an emulated file system without room may say that
+      errno = ENOSPC;
+      return Error("writing failed");
+    }
     size_ += static_cast<uint64_t>(done);
     bytes = bytes.subspan(static_cast<size_t>(done));
   }

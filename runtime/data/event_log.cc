@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kSchema[] =
     "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA ignore_check_constraints=ON; PRAGMA journal_mode=WAL; PRAGMA "
-    "synchronous=FULL;"
+    "synchronous=FULL; PRAGMA fullfsync=ON;"
     "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
 

@@ -74,8 +74,15 @@ def resumed_runs():
         ("histogram-of-another-noise", "CheckHistogram",
          "job_.histogram_noise > 0 && e.mechanism == overheads_.front()", "true",
          INTERRUPTED + "HistogramOfAnotherNoiseIsRefused"),
+        ("memory-that-ends-says-nothing", "TrainOrSayWhatStays",
+         "return IsPrivateJob(job_) ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;", "throw;",
+         "out_of_memory_test:OutOfMemory.SaysWhatWasChargedAndWhatGoesOn"),
         ("what-was-spent-is-stated-once", "Show", "trainer_->num_charged() != shown_charged_ || ", "",
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
+    ]) + table("ports/c/wisp_generate.cc", [
+        ("a-text-is-paid-for-and-lost", "Generate",
+         'if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));', "",
+         "c_text_test:CText.GeneratesPrivatelyAndChargesTheLedger"),
     ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
         ("nobody-chose-of-version-1", "ReadSubjectOfVersion1", "*unit != PrivacyUnit::kUser && ", "", "golden.sh"),
         ("limits-of-one-second-come-last", "WasBefore",

@@ -26,11 +26,32 @@
     static func life() throws -> Life {
       let folder = try self.folder
       var life = Life(
-        base: Bundle.main.url(forResource: "cafe", withExtension: "wisp")!,
+        base: try base(in: folder),
         log: folder.appendingPathComponent("log.db"), ledger: folder.appendingPathComponent("log.ledger"),
         output: folder.appendingPathComponent("mine.wisp"), dataset: "orders")
       life.anchor = KeychainAnchor(service: "com.example.cafe", account: "log.ledger")
       return life
+    }
+
+    /// A copy of the bundle's model: an update of the app replaces the bundle, and what was learned is carried over from
+    /// the base that it was learned from. Where the app ends before the file is replaced, both are done again.
+    static func base(in folder: URL) throws -> URL {
+      let files = FileManager.default
+      let shipped = Bundle.main.url(forResource: "cafe", withExtension: "wisp")!
+      let base = folder.appendingPathComponent("base.wisp")
+      if files.fileExists(atPath: base.path), files.contentsEqual(atPath: base.path, andPath: shipped.path) {
+        return base
+      }
+      let next = folder.appendingPathComponent("next.wisp")
+      try? files.removeItem(at: next)
+      try files.copyItem(at: shipped, to: next)
+      if files.fileExists(atPath: base.path) {
+        try Life.rebase(from: base, to: next, output: folder.appendingPathComponent("mine.wisp"))
+        _ = try files.replaceItemAt(base, withItemAt: next)
+      } else {
+        try files.moveItem(at: next, to: base)
+      }
+      return base
     }
 
     /// Once, at the first start: what a year of nights may cost.

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "ports/python/core/ending.h"
 #include "ports/python/core/errors.h"
 
 namespace wisp_python {
@@ -23,7 +24,11 @@ namespace wisp_python {
 // Lets other threads of Python run while the library computes.
 template <class Work>
 auto WithoutGil(Work&& work) {
-  nb::gil_scoped_release released;
+  const nb::gil_scoped_release released;
+  struct Last {
+    ~Last() { StayOutIfPythonEnds(); }
+  };
+  const Last last;
   return work();
 }
 

@@ -6,6 +6,7 @@ NB_MODULE(_core, module) {
   module.def(
       "version", [] { return nanobind::str(wisp_version()); }, "The library's version.");
   wisp_python::BindErrors(module);
+  wisp_python::BindEnding(module);
   wisp_python::BindRecommender(module);
   wisp_python::BindTexts(module);
   wisp_python::BindLog(module);

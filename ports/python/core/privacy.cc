@@ -24,7 +24,7 @@ Anchor::Anchor(nb::object object) : object_(std::move(object)) {
 
 template <class Work>
 int Anchor::Guarded(Work&& work) {
-  const nb::gil_scoped_acquire acquired;
+  const Acquired acquired;
   try {
     work();
     return 0;
@@ -56,7 +56,7 @@ int Anchor::Write(void* self, const uint8_t* bytes, size_t length) {
 
 int Progress::OnProgress(const wisp_progress* progress, void* self) {
   auto* const told = static_cast<Progress*>(self);
-  const nb::gil_scoped_acquire acquired;
+  const Acquired acquired;
   try {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (told->function_.is_none()) return 0;

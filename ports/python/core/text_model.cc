@@ -157,7 +157,7 @@ GenerateArguments::GenerateArguments(Dict given, const char* called) : given_(st
 }
 
 int32_t Listener::Say(int64_t prompt, const char* text, size_t num_bytes) {
-  const nb::gil_scoped_acquire acquired;
+  const Acquired acquired;
   try {
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
     if (on_text_.is_none()) return 1;

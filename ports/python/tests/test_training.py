@@ -268,3 +268,18 @@ def test_a_run_on_nothing_is_warned_of(files, tmp_path, caplog):
     assert wisp.evaluate(CAFE, tmp_path / "other.db").num_users == 0
     report = wisp.personalise(**{**files, "log": tmp_path / "other.db"})
     assert report.num_records == 0 and "had nothing to train on" in caplog.text
+
+
+def test_python_may_end_while_a_daemon_learns(files):
+    options = {name: value if isinstance(value, int | float) else str(value) for name, value in files.items()}
+    source = f"""
+import threading
+import wisp
+first = threading.Event()
+options = dict({options!r}, epochs=200, progress=lambda step: first.set())
+threading.Thread(target=wisp.personalise, kwargs=options, daemon=True).start()
+assert first.wait(60)
+"""
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+        assert ended.returncode == 0 and "terminate" not in ended.stderr, ended.stderr

@@ -10,9 +10,11 @@ Errors are wisp.Error; the text is a sentence that names the file, the value and
 that can be no value is a TypeError. A guide: docs/python.md.
 """
 
+import atexit as _atexit
 import inspect as _inspect
 
 from . import _calls
+from ._core import end as _end
 from ._core import version
 from ._errors import (
     Cancelled,
@@ -79,3 +81,4 @@ for _name in __all__:
     if _inspect.isfunction(globals()[_name]):
         globals()[_name] = _calls.explain_function(globals()[_name])
 del _name, _object
+_atexit.register(_end)

@@ -179,13 +179,14 @@ class Budget:
 class NightReport:
     """What a night did.
 
-    From `num_events` on numbers are counted on the log. Local only: not private, do not send them anywhere.
+    From `num_events` on numbers are counted on the log. Local only: not private, do not send them anywhere. The same
+    holds of `served`, `changed`, `verdict` and `line()` where the plan's judge is "local".
     """
 
     served: Literal["base", "earlier", "newest"]
     changed: bool  #: the file at `output` is another one than before: open it anew
     judged: bool  #: this night
-    verdict: Literal["undecided", "better", "worse"]
+    verdict: Literal["undecided", "better", "worse"]  #: after the newest judging
     on_device: bool
     steps: int  #: of this night; 0: the plan has none left
     steps_of_model: int

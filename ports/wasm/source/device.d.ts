@@ -30,16 +30,17 @@ export interface PersonaliseOptions extends Running {
   /** Limit over everything ever done with this data. */
   budgetEpsilon?: number;
   sessionGap?: number; expectedBatch?: number; epochs?: number; learningRate?: number; clippingNorm?: number;
-  adapterRank?: number;
-  plannedRuns?: number; checkpointEvery?: number; dataset?: string; unchargedTuning?: string;
+  plannedRuns?: number; checkpointEvery?: number; dataset?: string; otherData?: boolean; unchargedTuning?: string;
+  /** Of the events' times; 1000 unless given, as appendEvents takes milliseconds. */
+  timesPerSecond?: number;
 }
 
 export interface PersonaliseResult {
-  numSteps: number; epsilon: number; noiseMultiplier: number;
-  /** Counted on the log: local only. */
+  numSteps: number; plannedSteps: number; resumedFrom: number; epsilon: number; noiseMultiplier: number;
+  checkpointFailed: number; onDevice: number;
+  /** These are counted on the log. Local only: not private. */
   numRecords: number; recordsTooShort: number; gradientsDropped: number; numEvents: number; unknownEvents: number;
-  unknownItems: number;
-  plannedSteps: number; resumedFrom: number; badRows: number; checkpointFailed: number; onDevice: number;
+  unknownItems: number; badRows: number;
 }
 
 export interface PlanOptions {
@@ -47,10 +48,25 @@ export interface PlanOptions {
   judge?: "private" | "local" | "none";
   sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number;
   learningRate?: number;
-  typicalEvents?: number; dryRun?: boolean; measure?: boolean; dataset?: string;
+  typicalEvents?: number; dryRun?: boolean; measure?: boolean; dataset?: string; otherData?: boolean;
+  timesPerSecond?: number;
 }
 
+/** What may change of a plan that was begun. */
+export type PlanChange = { model: string } &
+  Partial<Pick<PlanOptions, "runs" | "stepsPerRun" | "expectedBatch" | "numRecordsPublic" | "learningRate" | "dryRun">>;
+
 export interface NightOptions extends Running { model: string; output: string; maxBytes?: number }
+
+export interface NightResult {
+  /** What is served after this night, and whether that changed. With a plan's judge "local" these two and `verdict` are
+   * not private: local only. */
+  served: number; changed: number; verdict: number;
+  judged: number; onDevice: number; steps: number; stepsOfModel: number;
+  runsLeft: number; stepsLeft: number; judgingsLeft: number;
+  /** These are counted on the log. Local only: not private. */
+  numEvents: number; unknownEvents: number; unknownItems: number; badRows: number; numRecords: number;
+}
 
 export interface Budget {
   epsilonStated: number; delta: number; epsilonLimit: number; hasPlan: number; runsLeft: number; stepsLeft: number;
@@ -80,6 +96,7 @@ export class Device {
   listFiles(): Promise<string[]>;
   /** All of them or none; on disk once the promise is kept. */
   appendEvents(events: readonly Event[]): Promise<void>;
+  /** Local only: not private. */
   countEvents(): Promise<{ events: number; users: number; items: number; oldest: number; newest: number }>;
   history(query: { model: string; user: string; limit?: number }): Promise<number[]>;
   eraseUser(user: string): Promise<number>;
@@ -87,9 +104,9 @@ export class Device {
   recommend(query: RecommendQuery): Promise<Recommendation[]>;
   describeModel(name: string): Promise<ModelInfo & { items: { item: number; key: string; name: string }[] }>;
   plan(options: PlanOptions): Promise<Record<string, number>>;
-  planChange(options: Partial<PlanOptions> & { model: string }): Promise<Record<string, number>>;
+  planChange(options: PlanChange): Promise<Record<string, number>>;
   personalise(options: PersonaliseOptions): Promise<PersonaliseResult>;
-  night(options: NightOptions): Promise<Record<string, number>>;
+  night(options: NightOptions): Promise<NightResult>;
   /** Local only: not private. */
   evaluate(model: string): Promise<{ ndcgAt10: number; hitAt10: number; numUsers: number }>;
   budget(options: { delta: number }): Promise<Budget>;

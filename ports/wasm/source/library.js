@@ -116,7 +116,8 @@ export class Library {
   write(scope, address, type, value, key) {
     if (type === "text") {
       if (typeof value !== "string") refuse(`${key} is a ${typeof value}; it must be a string`);
-      return this.view().setUint32(address, scope.text(value), true);
+      const text = scope.text(value, key);  // may move the memory, so the view is made after it
+      return this.view().setUint32(address, text, true);
     }
     if (typeof value === "boolean") value = value ? 1 : 0;
     if (typeof value !== "number") refuse(`${key} is a ${typeof value}; it must be a number`);
@@ -187,10 +188,11 @@ class Scope {
     return address;
   }
 
-  text(string) {
-    if (typeof string !== "string") refuse(`a string is needed, not a ${typeof string}`);
-    if (string.includes("\0")) refuse("a string holds a zero character, which C cannot read");
-    if (/[\ud800-\udfff]/u.test(string)) refuse("a string holds half of a pair of UTF-16, which is no text");
+  // `what`: the argument's name, for sentences.
+  text(string, what) {
+    if (typeof string !== "string") refuse(`${what} is a ${typeof string}; it must be a string`);
+    if (string.includes("\0")) refuse(`${what} holds a zero character, which C cannot read`);
+    if (/[\ud800-\udfff]/u.test(string)) refuse(`${what} holds half of a pair of UTF-16, which is no text`);
     const bytes = this.module.lengthBytesUTF8(string) + 1, address = this.allocate(bytes);
     this.module.stringToUTF8(string, address, bytes);
     return address;

@@ -21,8 +21,8 @@ export class Model {
         library.module.HEAPU8.set(bytes, this.memory);
         try {
           library.call(
-              scope, "wisp_model_open_memory", scope.text(source.name ?? "model"), this.memory, bytes.length, open,
-              out);
+              scope, "wisp_model_open_memory", scope.text(source.name ?? "model", "name"), this.memory, bytes.length,
+              open, out);
         } catch (error) {
           library.ask("free", this.memory);
           throw error;
@@ -49,7 +49,8 @@ export class Model {
 
   // The number of the item with this key, -1 where there is none.
   findItem(key) {
-    return this.library.within((scope) => this.library.ask("wisp_model_find_item", this.opened(), scope.text(key)));
+    return this.library.within(
+        (scope) => this.library.ask("wisp_model_find_item", this.opened(), scope.text(key, "key")));
   }
 
   itemKey(item) {

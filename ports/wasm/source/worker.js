@@ -12,6 +12,19 @@ const ENOSPC = 51;  // of WASI
 
 const required = (options, name) => options[name] ?? refuse(`${name} is missing`);
 
+// For arguments that go to the library as they are: it takes no BigInt for a number.
+const number = (value, name) =>
+    typeof value === "number" ? value : refuse(`${name} is a ${typeof value}; it must be a number`);
+
+// Fields of the C interface that a page does not set: files go by the names `model` and `output`.
+function checkOptions(options) {
+  const other = Object.keys(options).find((key) => /Path$|^adapterRank$|^numThreads$/.test(key));
+  if (other !== undefined)
+    refuse(
+        `there is no option '${other}' here: files go by the names 'model' and 'output', a run has one thread, ` +
+        "and adapters do not train in a browser");
+}
+
 // The path of a file in the store.
 function pathOf(name) {
   if (typeof name !== "string" || !/^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/.test(name))
@@ -64,7 +77,10 @@ class Host {
     this.forgetModels();
     try {
       FS.writeFile(`${ROOT}/${fresh}`, view);
-      this.store.files.get(fresh).handle.flush();
+      const {handle} = this.store.files.get(fresh);
+      handle.flush();
+      // FS.writeFile says nothing where the disk took a part only.
+      if (FS.stat(`${ROOT}/${fresh}`).size !== view.byteLength) throw new FS.ErrnoError(ENOSPC);
       FS.rename(`${ROOT}/${fresh}`, path);
     } catch (error) {
       this.removeHidden();
@@ -152,7 +168,8 @@ class Host {
     return this.library.within((scope) => {
       const items = scope.allocate(4 * limit), count = scope.allocate(4);
       this.library.view().setUint32(count, limit, true);
-      this.library.call(scope, "wisp_log_history", this.openedLog(), open.opened(), scope.text(user), items, count);
+      this.library.call(
+          scope, "wisp_log_history", this.openedLog(), open.opened(), scope.text(user, "user"), items, count);
       const length = this.library.view().getUint32(count, true);
       return Array.from(this.module.HEAP32.subarray(items >> 2, (items >> 2) + length));
     });
@@ -161,7 +178,7 @@ class Host {
   eraseUser(user) {
     return this.library.within((scope) => {
       const erased = scope.allocate(8);
-      this.library.call(scope, "wisp_log_erase", this.openedLog(), scope.text(user), erased);
+      this.library.call(scope, "wisp_log_erase", this.openedLog(), scope.text(user, "user"), erased);
       return Number(this.library.view().getBigUint64(erased, true));
     });
   }
@@ -201,11 +218,12 @@ class Host {
 
   // What all that learns shares: files by name, the store's log and ledger, one thread, times in milliseconds.
   learning({model, output, ...options}) {
+    checkOptions(options);
     return {
       ...this.named(options),
       modelPath: pathOf(required({model}, "model")),
       ledgerPath: `${ROOT}/${LEDGER}`,
-      ...(output !== undefined && {outputPath: pathOf(output)}),
+      ...(output !== undefined && {outputPath: pathOfApp(output)}),
       numThreads: 1,
     };
   }
@@ -220,6 +238,9 @@ class Host {
   }
 
   planChange(options) {
+    checkKeys(
+        "planChange", options,
+        ["model", "runs", "stepsPerRun", "expectedBatch", "numRecordsPublic", "learningRate", "dryRun"]);
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_plan"), factor = scope.allocate(8);
       this.library.call(
@@ -272,13 +293,14 @@ class Host {
 
   budget({delta}) {
     return this.library.within(
-        (scope) => this.counted("wisp_budget", "wisp_budget_read", scope.text(`${ROOT}/${LEDGER}`), 0, delta));
+        (scope) => this.counted(
+            "wisp_budget", "wisp_budget_read", scope.text(`${ROOT}/${LEDGER}`), 0, number(delta, "delta")));
   }
 
   statement({delta, format = "text"}) {
     return this.library.within(
         (scope) => this.library.copied(
-            scope, "wisp_privacy_statement", scope.text(`${ROOT}/${LEDGER}`), delta,
+            scope, "wisp_privacy_statement", scope.text(`${ROOT}/${LEDGER}`), number(delta, "delta"),
             this.library.constant("WISP_STATEMENT_", format)));
   }
 
@@ -287,7 +309,7 @@ class Host {
       const out = this.library.struct(scope, "wisp_rebase_result");
       this.forgetModels();
       this.library.call(
-          scope, "wisp_rebase", scope.text(pathOf(from)), scope.text(pathOf(to)), scope.text(pathOf(output)), out);
+          scope, "wisp_rebase", scope.text(pathOf(from)), scope.text(pathOf(to)), scope.text(pathOfApp(output)), out);
       return this.library.read("wisp_rebase_result", out);
     });
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <new>
 
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
@@ -39,7 +40,7 @@ class JobRun {
     const auto start = std::chrono::steady_clock::now();
     WISP_RETURN_IF_ERROR(Prepare());
     if (job_.started && !job_.shrink_rows) job_.started();
-    WISP_RETURN_IF_ERROR(Train());
+    WISP_RETURN_IF_ERROR(TrainOrSayWhatStays());
     trainer_->EndSteps();
     const std::span<const float> weights = trainer_->final_weights();
     WISP_RETURN_IF_ERROR(trainer_->CheckDevice());
@@ -298,6 +299,16 @@ class JobRun {
       report = trainer_->Step();
     }
     return report;
+  }
+
+  // Memory may end in the middle of a step, so nothing is saved then: what was saved before is whole.
+  Status TrainOrSayWhatStays() {
+    try {
+      return Train();
+    } catch (const std::bad_alloc&) {
+      const Status status = IoError("there is not enough memory to go on after step ", trainer_->step(), " of ", end_);
+      return IsPrivateJob(job_) ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;
+    }
   }
 
   Status Train() {

@@ -4,19 +4,23 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
 namespace wisp::testing {
 
 inline std::atomic<size_t> num_allocations{0};
-inline std::atomic<size_t> allocated_bytes{0};  // asked for, whether given back or not
-inline std::atomic<bool> no_memory{false};      // true: every allocation fails
+inline std::atomic<size_t> allocated_bytes{0};   // asked for, whether given back or not
+inline std::atomic<bool> no_memory{false};       // true: every allocation fails
+inline std::atomic<size_t> too_large{SIZE_MAX};  // bytes: an allocation of as many or more fails
 
 inline void* CountedNew(size_t size, size_t alignment) {
   ++num_allocations;
   allocated_bytes += size;
-  void* p = no_memory ? nullptr : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  void* p = no_memory || size >= too_large
+                ? nullptr
+                : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }

@@ -176,6 +176,10 @@ TEST_F(CText, GeneratesTheSameTextAsItStreams) {
   EXPECT_EQ(heard.text, std::string(made.text, made.text_bytes));
   EXPECT_GT(made.prompt_tokens, 0u);
   EXPECT_LE(made.num_tokens, 20u);
+  wisp_generated no_size = {};
+  Heard nothing;
+  EXPECT_EQ(wisp_text_generate(model, "Once upon", &options, Hear, &nothing, &no_size, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(nothing.text, "");
   const std::string first = heard.text;
   // From the beginning again: what is kept of the last text changes nothing.
   heard = {};
@@ -360,6 +364,10 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   wisp_generated made = WISP_INIT(wisp_generated);
   EXPECT_EQ(wisp_private_generate(generator, "\xff", &limits, Hear, &heard, &made, &error_), WISP_INVALID_DATA);
   EXPECT_FALSE(std::filesystem::exists(ledger)) << "a prompt that was refused made a ledger";
+  wisp_generated no_size = {};
+  EXPECT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &no_size, &error_), WISP_INVALID_ARGUMENT);
+  says("WISP_INIT");
+  EXPECT_FALSE(std::filesystem::exists(ledger)) << "a text was paid for that could not be given";
   ASSERT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &made, &error_), WISP_OK) << error_.message;
   EXPECT_EQ(heard.text, std::string(made.text, made.text_bytes));
   EXPECT_LE(made.num_tokens, 6u);

@@ -28,13 +28,14 @@ public final class EventLog: @unchecked Sendable {
     withExtendedLifetime(texts) {}
   }
 
-  /// The newest items of a user that the model knows, oldest first.
+  /// The newest items of a user that the model knows, oldest first; at most 2^24 of them.
   public func history(of user: String, for model: Recommender, count: Int = 200) throws -> [Int32] {
     guard count > 0 else { return [] }
     let texts = Texts()
     let cUser = try texts.of(user)
-    var items = [Int32](repeating: 0, count: count)
-    var found = count
+    let room = min(count, 1 << 24)
+    var items = [Int32](repeating: 0, count: room)
+    var found = room
     try model.withModel { model in
       try locked { try check { wisp_log_history(log, model, cUser, &items, &found, $0) } }
     }

@@ -80,6 +80,19 @@ public struct Life: Sendable {
     return try await Steps.run(progress) { try life.night(threads, maxBytes, $0) }
   }
 
+  /// Carries what was learned over to a new base, as an app's update brings it. `from` is the base so far, and must still
+  /// be there. Both may be `output`'s neighbours; no night may run.
+  public static func rebase(from old: URL, to new: URL, output: URL) throws {
+    let texts = Texts()
+    let cOld = try texts.path(old)
+    let cNew = try texts.path(new)
+    let cOutput = try texts.path(output)
+    var result: wisp_rebase_result = sized()
+    try withExtendedLifetime(texts) {
+      try check { wisp_rebase(cOld, cNew, cOutput, &result, $0) }
+    }
+  }
+
   private func night(_ threads: UInt32, _ maxBytes: UInt64, _ steps: Steps) throws -> Night {
     let texts = Texts()
     let bridge = AnchorBridge(anchor, begins: anchorBegins)

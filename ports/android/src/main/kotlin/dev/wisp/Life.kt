@@ -94,7 +94,10 @@ enum class Served {
 
 enum class Verdict { UNDECIDED, BETTER, WORSE }
 
-/** What a night did. */
+/**
+ * What a night did. With [Judge.LOCAL] `served`, `changed` and `verdict` are local only: not private, do not send them
+ * anywhere.
+ */
 class NightResult internal constructor(
     served: Int,
     /** The output is another one than before: open it anew. */

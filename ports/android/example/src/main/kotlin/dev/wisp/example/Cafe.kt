@@ -12,6 +12,7 @@ import dev.wisp.PrivacyUnit
 import dev.wisp.Progress
 import dev.wisp.Recommendation
 import dev.wisp.Recommender
+import dev.wisp.WispException
 import dev.wisp.open
 import java.io.File
 
@@ -70,22 +71,35 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
     private fun unpacked(): File = synchronized(unpacking) {
         if (!isCurrent) {
             val shipped = Recommender.open(assets, base.name, QUICK).use { it.info.contentHash }
-            val had = if (base.exists()) Recommender.open(base, QUICK).use { it.info.contentHash } else null
-            if (had != shipped) renew()
+            val had = if (base.exists()) hashOf(base) else null
+            if (had != shipped) renew(had != null)
             isCurrent = true
         }
         base
+    }
+
+    /** Null where the file is damaged, as a power cut may leave it. */
+    private fun hashOf(model: File) = try {
+        Recommender.open(model, QUICK).use { it.info.contentHash }
+    } catch (damaged: WispException) {
+        if (damaged.code != WispException.Code.INVALID_DATA) throw damaged
+        null
     }
 
     /**
      * Carries what was learned over to the new base first. Where the app ends before the file is renamed, both are done
      * again.
      */
-    private fun renew() {
-        val next = File.createTempFile("base", ".wisp", base.parentFile)
+    private fun renew(hasBase: Boolean) {
+        val next = File(base.parentFile, "next-${base.name}") // takes the place of one that an earlier call left
         try {
-            assets.open(base.name).use { from -> next.outputStream().use { from.copyTo(it) } }
-            if (base.exists()) Life.rebase(base.path, next.path, served.path)
+            assets.open(base.name).use { from ->
+                next.outputStream().use {
+                    from.copyTo(it)
+                    it.fd.sync()
+                }
+            }
+            if (hasBase) Life.rebase(base.path, next.path, served.path)
             check(next.renameTo(base)) { "'$next' cannot be renamed to '$base'" }
         } finally {
             next.delete()

@@ -1,0 +1,43 @@
+// A run whose memory ends in the middle: what was charged and what was saved is said.
+#include "tests/unit/core/counting_allocator.h"
+#include "tests/unit/train/run/interrupted_run_test_util.h"
+
+namespace wisp {
+namespace {
+
+class OutOfMemory : public InterruptedRun {
+ protected:
+  ~OutOfMemory() override { testing::too_large = SIZE_MAX; }
+
+  // No memory from the end of this step on, but for what is small: the accountant's arrays are not.
+  Status RunWithMemoryUntil(uint64_t step, TrainingJob job) {
+    job.progress = [=](const JobProgress& p) {
+      if (p.step == step) testing::too_large = 16384;
+      return true;
+    };
+    const Status status = RunTrainingJob(job).status();
+    testing::too_large = SIZE_MAX;
+    return status;
+  }
+};
+
+TEST_F(OutOfMemory, SaysWhatWasChargedAndWhatGoesOn) {
+  const Status status = RunWithMemoryUntil(4, Job());
+  EXPECT_EQ(status.code(), StatusCode::kIo) << status.message();
+  EXPECT_NE(status.message().find("there is not enough memory to go on after step 7 of 8"), std::string::npos)
+      << status.message();
+  EXPECT_NE(status.message().find("8 steps were charged"), std::string::npos) << status.message();
+  EXPECT_NE(status.message().find(checkpoint_ + " goes on from step 6"), std::string::npos) << status.message();
+  EXPECT_EQ(Charged(), 8u);
+}
+
+TEST_F(OutOfMemory, TheRunGoesOnFromWhatWasSaved) {
+  ASSERT_FALSE(RunWithMemoryUntil(4, Job()).ok());
+  const auto result = RunTrainingJob(Job());
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->num_steps, 8u);
+  EXPECT_EQ(result->resumed_from, 6u);
+}
+
+}  // namespace
+}  // namespace wisp
