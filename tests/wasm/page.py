@@ -161,10 +161,22 @@ def check_device(browser):
       for (const address of ['anchor', 'device', 'progress', 'runTasks', 'userData']) {
         await expect('InvalidArgument', `no option '${address}'`, device.personalise({ ...run, [address]: 64 }));
       }
+      for (const own of ['adapterRank', 'adapterPath', 'checkpointPath', 'numThreads'])
+        await expect('InvalidArgument', `no option '${own}' here`, device.personalise({ ...run, [own]: 1 }));
+      await expect('InvalidArgument', 'kept by the library', device.personalise({ ...run, output: 'privacy.ledger' }));
+      await expect('InvalidArgument', 'kept by the library',
+        device.rebase({ from: 'base.wisp', to: 'base.wisp', output: 'privacy.ledger' }));
+      await expect('InvalidArgument', "no option 'epsilon'", device.planChange({ model: 'base.wisp', epsilon: 1 }));
+      await expect('InvalidArgument', 'delta is a bigint', device.budget({ delta: 1n }));
+      await expect('InvalidArgument', 'user is a number', device.eraseUser(5));
       await expect('InvalidArgument', "'users' is not allowed", device.personalise({ ...run, unit: 'users' }));
       await expect('InvalidArgument', 'epsilon', device.personalise({ ...run, epsilon: -1 }));
       await expect('InvalidArgument', "no option 'epsilom'", device.personalise({ ...run, epsilom: 1 }));
       await expect('Io', '', device.statement({ delta: 1e-5 }));
+      // So many texts that the library's memory grows while they are written into it.
+      const many = Array.from({ length: 120000 }, (_, i) => ({ user: 'many', item: `item-${i}-${'x'.repeat(i % 40)}`, time: i }));
+      await device.appendEvents(many);
+      if ((await device.eraseUser('many')) !== many.length) throw new Error('events were lost while memory grew');
       // The second call is dropped, the first goes on.
       const stop = new AbortController();
       const first = device.evaluate('base.wisp').catch(() => {}), second = device.plan({ ...run, signal: stop.signal });
