@@ -9,8 +9,9 @@ limits() { sqlite3 l.db 'select count(*) from limits'; }
 # A private run, then a budget that is spent.
 expect 0 "" "${train[@]}" --epsilon 4 --budget 5 --out o.wisp --ledger l.db --privacy-json p.json --json
 json 'abs(j["epsilon"] - 4) < 0.01 and j["steps"] == 3'
-local_only='{"records", "records_dropped", "seconds", "planned_bytes", "validation", "test"}'
+local_only='{"records", "records_dropped", "gradient_norm", "clipped", "seconds", "planned_bytes", "validation", "test"}'
 json 'set(j["not_private"]) == set(j) & '"$local_only"' and "test" in j["not_private"]'
+json '0 < j["gradient_norm"] and 0 <= j["clipped"] <= 1 and {"gradient_norm", "clipped"} <= set(j["not_private"])'
 cp p.json out
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
 expect 4 "nothing was charged" "${train[@]}" --epsilon 4 --out o2.wisp --ledger l.db

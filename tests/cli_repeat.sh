@@ -10,7 +10,7 @@ expect 4 "reproducible" "${train[@]}" --epsilon 4 --reproducible-noise 1 --out o
 expect 0 "" "${train[@]}" --reproducible-noise 1 --out r.wisp --ledger r.db --privacy-json r.json --json
 json 'j["epsilon"] is None'
 expect 0 "" "${train[@]}" --reproducible-noise 1 --out r.wisp --ledger r.db
-figures="loss, records, records_dropped, seconds, planned_bytes, test"
+figures="loss, records, records_dropped, gradient_norm, clipped, seconds, planned_bytes, test"
 grep -q "local only, not private, for this device's owner: $figures" out ||
   fail "a private run shows figures without a note: $(head -c 300 out)"
 expect 0 "" "$wisp" privacy --ledger r.db

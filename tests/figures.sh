@@ -49,7 +49,7 @@ at_least "$spent" "$epsilon" "what is spent"
 
 # What is computed on the data without a charge is listed, all of it.
 expect 0 "" "${run[@]}" --ledger other.ledger --json
-json 'set(j["not_private"]) == set(j) & {"records", "records_dropped", "seconds", "planned_bytes", "validation", "test"} and "planned_bytes" in j["not_private"]'
+json 'set(j["not_private"]) == set(j) & {"records", "records_dropped", "gradient_norm", "clipped", "seconds", "planned_bytes", "validation", "test"} and "planned_bytes" in j["not_private"]'
 expect 0 "" "$wisp" evaluate --model m.wisp --data log.txt --json
 json 'set(j["not_private"]) == set(j) - {"not_private"}'
 # Evaluation says whom it skips.

@@ -449,6 +449,7 @@ class ClassifyTrainCommand {
     if (is_private()) {
       j["epsilon"] = r.epsilon ? Json(*r.epsilon) : Json();
       j["delta"] = recipe_.goal.delta;
+      AddGradients(r.seen, j);
       j["everything_together"] = SpentAsJson(ledger(), recipe_.goal.delta);
       j["caveat"] = Caveat();
       j["not_private"] = NotPrivate(j);

@@ -62,6 +62,7 @@ class TrainCommand {
       j["epsilon"] = r.epsilon ? nlohmann::ordered_json(*r.epsilon) : nlohmann::ordered_json();
       j["delta"] = recipe_.goal.delta;
       j["records_dropped"] = r.num_dropped;
+      AddGradients(r.seen, j);
       j["everything_together"] = SpentAsJson(run_.ledger(), recipe_.goal.delta);
       j["caveat"] = Caveat();
     }

@@ -122,6 +122,12 @@ CLI::Validator Saying(const CLI::Validator& check, const std::string& allowed) {
   });
 }
 
+CLI::Validator NotNegative() {
+  const CLI::Validator check([](std::string& value) { return std::string(value.starts_with('-') ? "is below 0" : ""); },
+                             "");
+  return Saying(check, "allowed is a whole number from 0 on");
+}
+
 CLI::Validator OneOf(const std::vector<std::string>& words) {
   std::string allowed;
   for (size_t i = 0; i < words.size(); ++i)

@@ -26,6 +26,9 @@ CLI::Validator Within(Number least, Number most) {
   return Saying(CLI::Range(least, most), allowed.str());
 }
 
+// No minus sign: the parser makes a large number of one.
+CLI::Validator NotNegative();
+
 // One of the words.
 CLI::Validator OneOf(const std::vector<std::string>& words);
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <type_traits>
 
 #include "runtime/core/threads.h"
 #include "tools/wisp/commands.h"
@@ -35,7 +36,9 @@ struct Chosen {
 
 template <class T>
 CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
-  return app->add_option(name, value, help);
+  CLI::Option* option = app->add_option(name, value, help);
+  if constexpr (std::is_unsigned_v<T>) option->check(NotNegative());
+  return option;
 }
 
 // --private and what all private draws have beside it. Returns --private.

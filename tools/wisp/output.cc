@@ -89,7 +89,8 @@ std::string FileName(const std::string& path) { return path.substr(path.find_las
 // Seconds and bytes too: they tell how many records took part.
 std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures) {
   std::vector<std::string> names;
-  for (const char* name : {"records", "records_dropped", "seconds", "planned_bytes", "validation", "test"}) {
+  for (const char* name :
+       {"records", "records_dropped", "gradient_norm", "clipped", "seconds", "planned_bytes", "validation", "test"}) {
     if (figures.contains(name)) names.emplace_back(name);
   }
   return names;
@@ -114,7 +115,17 @@ void SayTextsLeftOut(uint64_t number, const std::string& first) {
 
 std::string LossInWords(const JobProgress& p) {
   if (p.batch == 0) return "an empty batch";
-  return p.mean_loss == 0 ? "" : "loss " + Fixed(p.mean_loss, 3);
+  if (p.mean_loss == 0) return "";
+  const std::string loss = "loss " + Fixed(p.mean_loss, 3);
+  if (p.mean_norm == 0) return loss;
+  return loss + ", gradient norm " + Fixed(p.mean_norm, p.mean_norm < 1 ? 3 : 1) + ", " + Fixed(100 * p.clipped, 0) +
+         " % clipped";
+}
+
+void AddGradients(const SeenBySteps& seen, nlohmann::ordered_json& figures) {
+  if (seen.num_gradients == 0) return;
+  figures["gradient_norm"] = seen.mean_norm;
+  figures["clipped"] = static_cast<double>(seen.num_clipped) / static_cast<double>(seen.num_gradients);
 }
 
 void SayIfAllWarmup(const TrainingJob& job) {

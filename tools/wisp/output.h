@@ -69,6 +69,9 @@ void SayTextsLeftOut(uint64_t number, const std::string& first);
 
 // Of a step, for its line of progress: "loss 1.234", "an empty batch", or nothing where no gradient is taken.
 std::string LossInWords(const JobProgress& progress);
+// Of a private run: "gradient_norm", the mean norm of its gradients before clipping, and "clipped", the share of them
+// that was longer than the clipping norm. By these a clipping norm is chosen.
+void AddGradients(const SeenBySteps& seen, nlohmann::ordered_json& figures);
 
 // An argument as a shell reads it back.
 std::string ShellWord(const std::string& text);

@@ -357,6 +357,9 @@ class JobRun {
     SeenBySteps& seen = result_.seen;
     seen.num_gradients += report.num_records;
     seen.num_clipped += report.num_clipped;
+    if (report.num_records > 0)
+      seen.mean_norm += (report.mean_norm - seen.mean_norm) * static_cast<double>(report.num_records) /
+                        static_cast<double>(seen.num_gradients);
     const auto steps = static_cast<double>(trainer_->step() - result_.resumed_from);
     seen.mean_loss += (report.mean_loss - seen.mean_loss) / steps;
   }
@@ -369,6 +372,10 @@ class JobRun {
     progress.num_steps = end_;
     progress.mean_loss = report.mean_loss;
     progress.batch = report.num_records + report.num_head_records;
+    if (IsPrivateJob(job_)) {
+      progress.mean_norm = report.mean_norm;
+      progress.clipped = static_cast<double>(report.num_clipped) / std::max<double>(1, report.num_records);
+    }
     if (progress.step % std::max<uint64_t>(1, end_ / NumDisplays()) == 0 || progress.step == end_)
       WISP_RETURN_IF_ERROR(Show(progress));
     progress.validation.reset();

@@ -41,6 +41,9 @@ struct JobProgress {
   uint64_t step = 0, num_steps = 0;
   double mean_loss = 0;  // of the last step, per position; local only
   uint64_t batch = 0;    // records in it, DP-FP's head included; local only
+  // Of a private step's gradients before clipping: their mean norm, and the share above the clipping norm. 0 where
+  // there is none; local only.
+  double mean_norm = 0, clipped = 0;
   // May be stated of this run so far, at the goal's delta; absent without a guarantee.
   std::optional<double> epsilon;
   std::optional<RankingQuality> validation;
@@ -106,6 +109,7 @@ struct TrainingJob {
 struct SeenBySteps {
   uint64_t num_gradients = 0, num_clipped = 0;  // of records, one that two steps drew counts twice
   double mean_loss = 0;                         // of the steps; per position
+  double mean_norm = 0;                         // of the gradients, before clipping
 };
 
 struct JobResult {
