@@ -116,7 +116,7 @@ void SayTextsLeftOut(uint64_t number, const std::string& first) {
 std::string LossInWords(const JobProgress& p) {
   if (p.batch == 0) return "an empty batch";
   if (p.mean_loss == 0) return "";
-  const std::string loss = "loss " + Fixed(p.mean_loss, 3);
+  std::string loss = "loss " + Fixed(p.mean_loss, 3);
   if (p.mean_norm == 0) return loss;
   return loss + ", gradient norm " + Fixed(p.mean_norm, p.mean_norm < 1 ? 3 : 1) + ", " + Fixed(100 * p.clipped, 0) +
          " % clipped";
