@@ -45,7 +45,7 @@ while read -r name options; do
   ran=$((ran + 1))
 done <<'RECIPES'
 sst2-minilm
-sst2-minilm-lora --lora 8
+sst2-minilm-lora --lora 2
 sst2-minilm-rgp
 RECIPES
 sed 's/"negative", "positive"/"bad", "fair", "good"/' "$recipes/sst2-minilm-head.json" >head.json
