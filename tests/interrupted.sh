@@ -100,6 +100,24 @@ expect 0 "" "${classify[@]}"
 python3 -c 'import json; j = json.load(open("out")); assert j["resumed_from"] > 0 and j["steps"] == 200, j' || fail "classify went on: $(head -c 300 out)"
 expect_private c.wisp
 
+# So is the head of an encoder that stays in its file, whose checkpoint holds the head alone; and its blocks.
+expect 0 "" "$wisp" convert "$root/tests/golden/hugging_face/bert_classes" --out encoder.wisp --dataset made-up
+for part in head blocks; do
+  rm -f run.ckpt
+  python3 - "$part" <<'PY'
+import json, sys
+json.dump({"name": "part", "training": {"method": "phantom", "trains": sys.argv[1], "steps": 2000, "expected_batch": 40, "num_records_public": 400},
+           "privacy": {"noise_multiplier": 40, "delta": 0.001, "steps_per_charge": 10, "unit": "interaction"}, "data": {"classes": ["bad", "fair", "good"]}},
+          open("part.json", "w"))
+PY
+  part_run=("$wisp" classify train --recipe part.json --base encoder.wisp --other-data --data texts.txt --checkpoint run.ckpt --threads 1 --out "$part.wisp"
+    --ledger $part.ledger --json)
+  interrupted INT $part.ledger "${part_run[@]}"
+  [ "$ended" = 130 ] || fail "a run of the $part that was interrupted exited $ended"
+  expect 0 "" "${part_run[@]}"
+  python3 -c 'import json; j = json.load(open("out")); assert j["resumed_from"] > 0 and j["steps"] == 2000, j' || fail "the $part went on: $(head -c 300 out)"
+done
+
 # What other commands write of models and data is no less private.
 expect 0 "" "$wisp" export base.wisp --out base.safetensors
 expect 0 "" "$wisp" compress base.wisp --out small.wisp

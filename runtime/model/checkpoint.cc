@@ -26,7 +26,7 @@ struct Slot {
   const char* name;
   std::vector<float> Checkpoint::*floats;
   std::vector<uint32_t> Checkpoint::*indices;
-  bool spans_all = false;  // every parameter
+  bool spans_all = false;  // every parameter, or the last of them beside a model (MayBeHeld)
 };
 constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr, true},
                                      {"first_moment", &Checkpoint::first_moment, nullptr},
@@ -56,6 +56,14 @@ const Slot* FindSlot(std::string_view name) {
   return nullptr;
 }
 
+// Whether a run beside a model in its file may hold so many weights: those of its last parameters.
+bool MayBeHeld(const Metadata& metadata, uint64_t count) {
+  if (metadata.root->base_model_hash() == 0) return false;
+  const std::vector<ParameterSpec> parameters = ParametersOf(metadata.architecture);
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [&](const ParameterSpec& p) { return metadata.flat_size - p.offset == count; });
+}
+
 Status ReadArray(const std::string& name, const schema::SavedArray& saved, metadata::TextChecker& texts,
                  Metadata& metadata) {
   const schema::Tensor& tensor = *saved.data();
@@ -79,7 +87,7 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
   const bool spans_all = slot->spans_all && !metadata.architecture.adapter;
   const uint64_t most = is_float ? metadata.flat_size : UINT32_MAX;
   uint64_t count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), most) : 0;
-  if (spans_all) count = metadata.flat_size;
+  if (spans_all && !MayBeHeld(metadata, count)) count = metadata.flat_size;
   const metadata::ExpectedTensor expected{.type = is_float ? schema::ElementType::F32 : schema::ElementType::U32,
                                           .shape = {&count, 1},
                                           .bytes = count * sizeof(uint32_t)};

@@ -34,8 +34,8 @@ struct StreamPosition {
 
 struct Checkpoint {
   Architecture architecture;
-  // Laid out by ParametersOf, FlatSize floats; of an adapter only what it trains (TrainedSet). All but `weights` may be
-  // empty.
+  // Laid out by ParametersOf, FlatSize floats; of an adapter what it trains (TrainedSet), and of a run that leaves a
+  // base in its file only what it holds (FirstHeld). All but `weights` may be empty.
   std::vector<float> weights;
   std::vector<float> first_moment;      // of what was trained (TrainedSet): Adam m, or momentum
   std::vector<float> second_moment;     // Adam v

@@ -147,7 +147,7 @@ class JobRun {
     if (!job_.checkpoint_path.empty()) {
       const std::vector<ParameterSpec> parameters = ParametersOf(job_.architecture);
       const size_t trained = TrainedBy(parameters, options_).size();
-      const size_t kept = job_.architecture.adapter ? trained : FlatSize(parameters);
+      const size_t kept = job_.architecture.adapter ? trained : FlatSize(parameters) - FirstHeld(parameters, options_);
       const uint64_t floats = kept * (options_.ema_decay > 0 ? 2 : 1) * sizeof(float);
       const uint64_t indices =
           (popularity_.num_rows() + (options_.sampling == Sampling::kShuffled ? set_.records.size() : 0)) *
