@@ -77,8 +77,13 @@ def resumed_runs():
         ("memory-that-ends-says-nothing", "TrainOrSayWhatStays",
          "return IsPrivateJob(job_) ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;", "throw;",
          "out_of_memory_test:OutOfMemory.SaysWhatWasChargedAndWhatGoesOn"),
+        ("cancelled-and-charged-all-the-same", "CheckNotCancelled", "!job_.cancelled || !job_.cancelled()", "true",
+         INTERRUPTED + "CancelledBeforeItsFirstStepItChargesNothing"),
         ("what-was-spent-is-stated-once", "Show", "trainer_->num_charged() != shown_charged_ || ", "",
          "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
+    ]) + table("runtime/model/checkpoint.cc", [
+        ("a-head-alone-is-no-checkpoint", "MayBeHeld", "metadata.flat_size - p.offset == count", "false",
+         "interrupted.sh"),
     ]) + table("ports/c/wisp_generate.cc", [
         ("a-text-is-paid-for-and-lost", "Generate",
          'if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));', "",

@@ -158,6 +158,7 @@ class ClassifyTrainCommand {
       progress.Update(p.step, p.num_steps, LossInWords(p) + saves.Suffix(p.saved, p.save_failure));
       return interrupted == 0;
     };
+    job.cancelled = [&] { return interrupted != 0; };
     job.started = [this] { start_weights_ = std::vector<float>(); };
     const Result<JobResult> result = fine_tune_->Run(
         std::move(job), {.path = a_.out,

@@ -186,6 +186,7 @@ Result<JobResult> TrainingRun::Run() {
     progress.Update(p.step, p.num_steps, suffix);
     return interrupted == 0;
   };
+  job.cancelled = [&] { return interrupted != 0; };
   job.started = [this] { start_weights_ = std::vector<float>(); };
   Result<JobResult> result = fine_tune_->Run(
       std::move(job), {.path = a_.out, .contents = Contents(), .description = Description(), .written = written});

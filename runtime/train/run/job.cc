@@ -116,6 +116,8 @@ class JobRun {
       result_.ended_early = end.early;
     }
     WISP_RETURN_IF_ERROR(Reserve());
+    if (checkpoint) saved_.Found(checkpoint->step);
+    WISP_RETURN_IF_ERROR(CheckNotCancelled());
     if (checkpoint) return GoOn(*checkpoint, weights);
     // Before anything is charged, a popularity histogram too: a device without room, or that cannot run its kernels.
     if (!options_.device.memory.is_host()) {
@@ -126,8 +128,15 @@ class JobRun {
     WISP_ASSIGN_OR_RETURN(const Popularity popularity, SetPopularity(job_, set_.records, weights));
     popularity_.Use(popularity);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
-    if (!popularity.histogram.empty()) Save();
+    if (popularity.histogram.empty()) return CheckNotCancelled();
+    Save();  // the histogram may be charged
     return OkStatus();
+  }
+
+  // To be called before the first charge.
+  Status CheckNotCancelled() const {
+    if (!job_.cancelled || !job_.cancelled()) return OkStatus();
+    return Cancelled("training was cancelled before its first step; nothing was charged, and ", WhatStays(saved_, 0));
   }
 
   // Those records alone that the charges will be for.
@@ -190,7 +199,7 @@ class JobRun {
     WISP_RETURN_IF_ERROR(trainer_->Restore(checkpoint));
     if (!result_.ended_early.empty()) trainer_->EndAt(std::max(end_, checkpoint.step));
     result_.resumed_from = checkpoint.step;
-    saved_.Found(checkpoint.step);
+    WISP_RETURN_IF_ERROR(CheckNotCancelled());
     return IsPrivateJob(job_) ? charges_.Begin() : OkStatus();
   }
 

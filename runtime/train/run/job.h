@@ -97,6 +97,8 @@ struct TrainingJob {
   uint64_t evaluate_every = 0;  // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;
+  // Asked before anything is charged, which may be seconds after the start; true: cancelled.
+  std::function<bool()> cancelled;
   // Called once, before the first step: the run has what it needs of `start_weights`, and they may go. Not where rows
   // are shrunk.
   std::function<void()> started;

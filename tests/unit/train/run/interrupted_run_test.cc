@@ -392,5 +392,25 @@ TEST_F(InterruptedRun, LogOfEventsIsTheOwnersAlone) {
   umask(before);
 }
 
+TEST_F(InterruptedRun, CancelledBeforeItsFirstStepItChargesNothing) {
+  TrainingJob job = Job();
+  size_t asked = 0;
+  for (size_t late = 0; late < 2; ++late) {  // while it is prepared, and once all is ready
+    asked = 0;
+    job.cancelled = [&] { return asked++ == late; };
+    const Status status = RunTrainingJob(job).status();
+    EXPECT_EQ(status.code(), StatusCode::kCancelled) << status.message();
+    EXPECT_NE(status.message().find("nothing was charged"), std::string::npos) << status.message();
+    EXPECT_EQ(asked, late + 1);
+    EXPECT_EQ(Charged(), 0u);
+  }
+  ASSERT_EQ(RunUntil(3, Job()).code(), StatusCode::kCancelled);
+  EXPECT_EQ(Charged(), 3u);
+  job.cancelled = [] { return true; };
+  const Status status = RunTrainingJob(job).status();
+  EXPECT_NE(status.message().find("goes on from step 3"), std::string::npos) << status.message();
+  EXPECT_EQ(Charged(), 3u);
+}
+
 }  // namespace
 }  // namespace wisp
