@@ -33,6 +33,8 @@ done <<'CASES'
 --threads is 5000, allowed are 0 to 1024|train --threads 5000
 --threads is 'x', allowed are 0 to 1024|train --threads x
 --seed is -1, allowed is a whole number from 0 on|train --seed -1
+--steps is -60, allowed is a whole number from 0 on|privacy epsilon --steps -60
+--draws is -100, allowed is a whole number from 0 on|privacy decoding --draws -100
 --temperature is 0, allowed are 0.001 to 1000|privacy perplexity --temperature 0
 --device is 'gpu', allowed are cpu and cuda|train --device gpu
 --allow-large-delta is 'no', allowed is yes|train --allow-large-delta no

@@ -118,7 +118,7 @@ void Texts(char** paths) {
   Hold(wisp_text_embed(encoder.get(), "word5 word7", direct.data(), direct.size(), &error) == WISP_OK &&
            direct == vector,
        "it is that of the C interface");
-  Refused(WISP_INVALID_ARGUMENT, "", [&] { encoder.Classify("word5"); });
+  Refused(WISP_INVALID_ARGUMENT, "has no classes", [&] { encoder.Classify("word5"); });
   Refused(WISP_INVALID_ARGUMENT, "zero byte", [&] { encoder.Embed(std::string("a\0b", 3)); });
 
   api::TextModel classifier = api::TextModel::Open(paths[1]);

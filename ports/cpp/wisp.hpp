@@ -223,8 +223,8 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
 
  private:
   std::vector<float> Numbers(decltype(wisp_text_embed)* of, const std::string& text, size_t count) {
-    std::vector<float> numbers(count);
-    internal::Check(of, get(), internal::Terminated(text), numbers.data(), count);
+    std::vector<float> numbers(count), none(1);  // there is room for no number too
+    internal::Check(of, get(), internal::Terminated(text), (count > 0 ? numbers : none).data(), count);
     return numbers;
   }
 };

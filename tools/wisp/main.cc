@@ -69,6 +69,7 @@ class CommandLine {
     AddGenerate(app_, chosen_, generate_);
     AddReproduce();
     AddLife(app_, chosen_, life_);
+    RefuseNegatives(app_);
   }
 
   int Run(int argc, char** argv) {

@@ -122,10 +122,14 @@ CLI::Validator Saying(const CLI::Validator& check, const std::string& allowed) {
   });
 }
 
-CLI::Validator NotNegative() {
+void RefuseNegatives(CLI::App& app) {
   const CLI::Validator check([](std::string& value) { return std::string(value.starts_with('-') ? "is below 0" : ""); },
                              "");
-  return Saying(check, "allowed is a whole number from 0 on");
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name().starts_with("UINT"))
+      option->check(Saying(check, "allowed is a whole number from 0 on"));
+  }
+  for (CLI::App* command : app.get_subcommands({})) RefuseNegatives(*command);
 }
 
 CLI::Validator OneOf(const std::vector<std::string>& words) {

@@ -26,8 +26,9 @@ CLI::Validator Within(Number least, Number most) {
   return Saying(CLI::Range(least, most), allowed.str());
 }
 
-// No minus sign: the parser makes a large number of one.
-CLI::Validator NotNegative();
+// Lets the options of a command and of those below it that take a number from 0 on refuse others: of a minus the parser
+// makes a large number.
+void RefuseNegatives(CLI::App& app);
 
 // One of the words.
 CLI::Validator OneOf(const std::vector<std::string>& words);

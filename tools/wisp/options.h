@@ -10,7 +10,6 @@
 #include <functional>
 #include <optional>
 #include <string>
-#include <type_traits>
 
 #include "runtime/core/threads.h"
 #include "tools/wisp/commands.h"
@@ -36,9 +35,7 @@ struct Chosen {
 
 template <class T>
 CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
-  CLI::Option* option = app->add_option(name, value, help);
-  if constexpr (std::is_unsigned_v<T>) option->check(NotNegative());
-  return option;
+  return app->add_option(name, value, help);
 }
 
 // --private and what all private draws have beside it. Returns --private.
