@@ -38,7 +38,7 @@ struct ModelMetadata {
   }
 };
 
-// Of blocks; nothing of other types.
+// Of panels; nothing of other types.
 std::optional<kernels::PanelBits> BitsOf(schema::ElementType type);
 
 // Everything that can be said of the metadata without looking at the weights. Sentences start with `name`.

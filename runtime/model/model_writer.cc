@@ -222,8 +222,8 @@ class StoredArray {
       WISP_ASSIGN_OR_RETURN(array.halves_, HalvesOf(path, p, values));
       array.bytes_ = std::as_bytes(std::span(array.halves_));
     } else if (const auto bits = metadata::BitsOf(type)) {
-      WISP_ASSIGN_OR_RETURN(array.blocks_, PanelsOf(path, p, *bits, values));
-      array.bytes_ = {array.blocks_.data(), array.blocks_.size()};
+      WISP_ASSIGN_OR_RETURN(array.panels_, PanelsOf(path, p, *bits, values));
+      array.bytes_ = {array.panels_.data(), array.panels_.size()};
     }
     return array;
   }
@@ -242,7 +242,7 @@ class StoredArray {
 
   std::vector<float> floats_;
   std::vector<kernels::Half> halves_;
-  AlignedArray<std::byte> blocks_;
+  AlignedArray<std::byte> panels_;
   std::span<const std::byte> bytes_;
 };
 

@@ -174,7 +174,8 @@ def check_device(browser):
       await expect('InvalidArgument', "no option 'epsilom'", device.personalise({ ...run, epsilom: 1 }));
       await expect('Io', '', device.statement({ delta: 1e-5 }));
       // So many texts that the library's memory grows while they are written into it.
-      const many = Array.from({ length: 120000 }, (_, i) => ({ user: 'many', item: `item-${i}-${'x'.repeat(i % 40)}`, time: i }));
+      const many = Array.from({ length: 120000 }, (_, i) => (
+        { user: 'many', item: `item-${i}-${'x'.repeat(i % 40)}`, time: i }));
       await device.appendEvents(many);
       if ((await device.eraseUser('many')) !== many.length) throw new Error('events were lost while memory grew');
       // The second call is dropped, the first goes on.

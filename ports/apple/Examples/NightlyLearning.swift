@@ -33,8 +33,8 @@
       return life
     }
 
-    /// A copy of the bundle's model: an update of the app replaces the bundle, and what was learned is carried over from
-    /// the base that it was learned from. Where the app ends before the file is replaced, both are done again.
+    /// A copy of the bundle's model. An update of the app replaces the bundle, and the old base is needed to carry over
+    /// what was learned. Where the app ends before the file is replaced, both are done again.
     static func base(in folder: URL) throws -> URL {
       let files = FileManager.default
       let shipped = Bundle.main.url(forResource: "cafe", withExtension: "wisp")!

@@ -80,8 +80,8 @@ public struct Life: Sendable {
     return try await Steps.run(progress) { try life.night(threads, maxBytes, $0) }
   }
 
-  /// Carries what was learned over to a new base, as an app's update brings it. `from` is the base so far, and must still
-  /// be there. Both may be `output`'s neighbours; no night may run.
+  /// Carries what was learned over to a new base, as an app's update brings it. `from` is the base so far, and must
+  /// still be there. No night may run meanwhile.
   public static func rebase(from old: URL, to new: URL, output: URL) throws {
     let texts = Texts()
     let cOld = try texts.path(old)
