@@ -15,8 +15,6 @@ struct wisp_log {
 
 namespace wisp::ports {
 
-inline std::string Text(const char* text) { return text == nullptr ? "" : text; }
-
 // As much of it as there is room for, and the size that all needs.
 inline void GiveText(const std::string& full, char* text, size_t capacity, size_t* needed) {
   *needed = full.size() + 1;

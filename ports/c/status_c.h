@@ -68,6 +68,8 @@ wisp_code Guarded(wisp_error* error, Work&& work) {
   }
 }
 
+inline std::string Text(const char* text) { return text == nullptr ? "" : text; }
+
 // A size that some version may have had: no field is cut in two.
 inline Status CheckSize(size_t size, const char* name) {
   if (size >= sizeof(size_t) && size <= 4096 && size % alignof(size_t) == 0) return OkStatus();

@@ -190,6 +190,44 @@ typedef struct wisp_text_records { /* how a file of texts is read */
 WISP_API wisp_code wisp_text_train(const wisp_personalise_options* options, const wisp_text_records* records,
                                    wisp_personalise_result* result, wisp_error* error);
 
+/* How a file of labelled texts is written. */
+typedef enum wisp_labelled_format WISP_ENUM_TYPE {
+  WISP_LABELLED_LINES = 1, /* label, tab, text; no header */
+  WISP_LABELLED_TSV = 2,   /* with a header; no quotes: a tab or a line end ends a field */
+  WISP_LABELLED_CSV = 3    /* with a header, and quotes as in RFC 4180; a record is one line */
+} wisp_labelled_format;
+
+/* What of a classifier learns. */
+typedef enum wisp_trains WISP_ENUM_TYPE {
+  WISP_TRAINS_HEAD = 1,   /* the pooler, where there is one, and the head: few weights, little memory and noise */
+  WISP_TRAINS_BLOCKS = 2, /* all but the tables of tokens, positions and types */
+  WISP_TRAINS_ALL = 3     /* everything */
+} wisp_trains;
+
+typedef struct wisp_labelled_texts { /* how labelled texts are read, and what learns them */
+  size_t size;
+  /* required, public: two names and more. A label is one of them or, where none is called so, its number from 0 on. A
+   * classifier as start keeps its classes: the same in the same order */
+  const char* const* classes;
+  size_t num_classes;          /* of `classes` */
+  wisp_labelled_format format; /* required */
+  wisp_trains trains;          /* required; 0 with adapter_rank or adapter_path: the adapter learns, and its head */
+  uint32_t max_length;         /* tokens that are read of a text, the rest is left out; 0: as many as the model has */
+  int32_t not_read;
+  /* of the header; NULL: "sentence" or "text", and "label". NULL with WISP_LABELLED_LINES */
+  const char* text_column;
+  const char* label_column;
+} wisp_labelled_texts;
+
+/* wisp_personalise for an encoder that learns to name the classes of texts, or for a classifier that learns further.
+ * One labelled text is one record. Of the options log_path is the file of labelled texts, num_users_public how many
+ * anybody may know it to have, and unit WISP_UNIT_INTERACTION, or WISP_UNIT_USER where each text is all that one
+ * user wrote; session_gap and times_per_second stay 0. Of the result num_events is the number of texts in the file
+ * and bad_rows how many were left out: malformed, of a label that is no class, or without a token. output_path is
+ * for wisp_text_open and wisp_text_classify. */
+WISP_API wisp_code wisp_classifier_train(const wisp_personalise_options* options, const wisp_labelled_texts* texts,
+                                         wisp_personalise_result* result, wisp_error* error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -13,6 +13,21 @@ Result<text::Tokenizer> TokenizerOf(const ModelFile& file) {
                      file.num_items());
 }
 
+Result<bool> AppendText(const text::Tokenizer& tokenizer, std::string_view text, size_t most, text::Scratch* scratch,
+                        std::vector<int32_t>& ids) {
+  const size_t first = ids.size();
+  WISP_ASSIGN_OR_RETURN(const bool was_cut, tokenizer.EncodeWithin(text, most, {.scratch = scratch}, ids));
+  if (ids.size() == first) return InvalidData("a text has no token; allowed are 1 and more");
+  return was_cut;
+}
+
+Status CheckTextRoom(const text::Tokenizer& tokenizer, const char* what, uint32_t max_length, uint32_t most) {
+  std::vector<int32_t> around;
+  WISP_RETURN_IF_ERROR(tokenizer.Encode("", {}, around));
+  if (max_length > around.size() && max_length <= most) return OkStatus();
+  return InvalidArgument(what, " is ", max_length, ", allowed are ", around.size() + 1, " to ", most);
+}
+
 Result<bool> AppendRecord(const text::Tokenizer& tokenizer, std::string_view text, TextEnd end, size_t most,
                           text::Scratch* scratch, std::vector<int32_t>& ids) {
   const size_t first = ids.size();

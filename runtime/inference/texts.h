@@ -19,6 +19,15 @@ namespace wisp {
 // tokens than the model has items. kUnsupported: one of a newer version.
 Result<text::Tokenizer> TokenizerOf(const ModelFile& file);
 
+// Appends what the tokenizer makes of a whole text, 1 to `most` tokens with those that it puts around it; the end of a
+// longer text is left out. Whether anything was. kInvalidData: not one token, and errors of Tokenizer::Encode.
+Result<bool> AppendText(const text::Tokenizer& tokenizer, std::string_view text, size_t most, text::Scratch* scratch,
+                        std::vector<int32_t>& ids);
+
+// Whether texts of at most so many tokens have room for one of their own beside those that stand around every text, and
+// are no longer than the model reads, `most`. kInvalidArgument names `what`.
+Status CheckTextRoom(const text::Tokenizer& tokenizer, const char* what, uint32_t max_length, uint32_t most);
+
 // How a text becomes a record of a decoder. Ends are marked where texts are whole: of a piece of one they are not.
 enum class TextEnd { kMarked, kOpen };
 

@@ -141,9 +141,7 @@ Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> item
   }
   std::vector<float> room;
   const std::span<const float> old = base.AllWeights(room);
-  std::vector<float> unused;
-  grown.contents = ContentsOf(base, unused);
-  grown.contents.weights = {};
+  grown.contents = ContentsWithoutWeights(base);
   grown.contents.storage = base.storage();
   grown.contents.architecture.num_items += static_cast<uint32_t>(items.size());
   WISP_RETURN_IF_ERROR(Validate(grown.contents.architecture));

@@ -245,9 +245,15 @@ WeightStorage ModelFile::storage() const {
 }
 
 ModelContents ContentsOf(const ModelFile& m, std::vector<float>& room) {
+  ModelContents contents = ContentsWithoutWeights(m);
+  contents.weights = m.AllWeights(room);
+  return contents;
+}
+
+ModelContents ContentsWithoutWeights(const ModelFile& m) {
   ModelContents contents{.architecture = m.architecture(),
                          .classifier = {},
-                         .weights = m.AllWeights(room),
+                         .weights = {},
                          .item_keys = {},
                          .item_names = {},
                          .retired = {m.retired().begin(), m.retired().end()},

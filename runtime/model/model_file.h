@@ -245,6 +245,8 @@ class ModelFile {
 // What is in the file, for another that says the same or more; its weights are written as floats unless told otherwise.
 // `room`: for weights that do not lie as they are written, and must live as long as what is returned.
 ModelContents ContentsOf(const ModelFile& file, std::vector<float>& room);
+// The same without weights, none of which is read.
+ModelContents ContentsWithoutWeights(const ModelFile& file);
 
 }  // namespace wisp
 

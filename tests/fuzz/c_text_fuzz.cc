@@ -258,6 +258,18 @@ class Machine : wisp::fuzz::Caller {
     Require(Held(wisp_text_train(&o.options, input.Byte() == 255 ? nullptr : &records.options, result.get(),
                                  &error_)) != WISP_OK,
             "a negative clipping norm is refused");
+    Sized<wisp_labelled_texts> labelled;
+    static const char* const classes[] = {"a", "b", nullptr};
+    labelled.options.classes = choice & 128 ? nullptr : classes;
+    labelled.options.num_classes = input.Byte() % 4;
+    Choose(labelled.options.format, 3, input);
+    Choose(labelled.options.trains, 3, input);
+    labelled.options.max_length = input.Byte();
+    labelled.options.text_column = choice & 1 ? texts.c_str() : nullptr;
+    Resize(labelled, input);
+    Require(Held(wisp_classifier_train(&o.options, input.Byte() == 255 ? nullptr : &labelled.options, result.get(),
+                                       &error_)) != WISP_OK,
+            "a negative clipping norm is refused");
   }
 
   static constexpr size_t kWidth = 8;  // of WriteTextModels

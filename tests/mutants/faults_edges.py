@@ -288,7 +288,7 @@ def structs_and_enums():
 
 
 def callers():
-    return table("ports/c/wisp_training.cc", [
+    return table("ports/c/personalise_c.cc", [
         ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0",
          C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
         ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.read.bad_rows", ".bad_rows = 0",

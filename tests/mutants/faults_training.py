@@ -316,9 +316,10 @@ def jobs():
         ("draws-for-the-private-number", "Trainer::DrawGradientBatch", "BatchProbability(options_), n, batch_",
          "static_cast<double>(options_.expected_batch) / n, n, batch_",
          DECLARED + "BatchesAreDrawnWithTheDeclaredProbability"),
-    ]) + table("ports/c/wisp_training.cc", [
-        ("declared-number-of-c-counted", "MakeJob", "job.training.num_records_public = o_.num_users_public;",
-         "job.training.num_records_public = static_cast<uint32_t>(events.sequences.user_keys.size());", "declared.sh"),
+    ]) + table("ports/c/personalise_c.cc", [
+        ("declared-number-of-c-counted", "Run", "what_.Read(o_, base, job));",
+         "what_.Read(o_, base, job)); "
+         "job.training.num_records_public = static_cast<uint32_t>(job.sequences->user_keys.size());", "declared.sh"),
     ])
 
 

@@ -10,6 +10,8 @@
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/statement.h"
 #include "runtime/train/dp_fp_report.h"
+#include "runtime/train/run/classification.h"
+#include "runtime/train/run/classifier_start.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/device.h"
@@ -21,12 +23,6 @@
 
 namespace wisp::tools {
 namespace {
-
-std::string Listed(const std::vector<std::string>& names) {
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "'" : ", '") + OneLine(name) + "'";
-  return list.empty() ? "numbers" : list;
-}
 
 using Json = nlohmann::ordered_json;
 
@@ -115,7 +111,8 @@ class ClassifyTrainCommand {
     WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
     if (!is_private()) WISP_RETURN_IF_ERROR(IsPaper(recipe_.options) ? CheckPaper() : CheckOrdinary());
-    WISP_RETURN_IF_ERROR(CheckClasses());
+    // What the file would refuse, before anything is spent.
+    WISP_RETURN_IF_ERROR(CheckClassNames(a_.recipe, recipe_.classes));
     WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
     recipe_.options.device = device_.device;
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
@@ -212,19 +209,6 @@ class ClassifyTrainCommand {
                           WhyPaperHasNoGuarantee());
   }
 
-  // What the file would refuse, before anything is spent.
-  Status CheckClasses() const {
-    for (size_t i = 0; i < recipe_.classes.size(); ++i) {
-      const std::string fault = data::KeyFault(recipe_.classes[i]);
-      if (!fault.empty()) return InvalidData(a_.recipe, ": class ", i, " ", fault);
-      if (std::find(recipe_.classes.begin(), recipe_.classes.begin() + static_cast<ptrdiff_t>(i), recipe_.classes[i]) !=
-          recipe_.classes.begin() + static_cast<ptrdiff_t>(i)) {
-        return InvalidData(a_.recipe, ": two classes are called ", recipe_.classes[i]);
-      }
-    }
-    return OkStatus();
-  }
-
   Status ReadData() {
     WISP_ASSIGN_OR_RETURN(const auto format, data::ParseLabelledFormat(a_.format));
     WISP_ASSIGN_OR_RETURN(const data::LabelledTexts texts,
@@ -284,11 +268,7 @@ class ClassifyTrainCommand {
       if (asked != *own)
         return InvalidArgument(a_.adapter, ": is another adapter than the one of the recipe: leave one of the two out");
     }
-    if (!recipe_.adapter || base() == nullptr || !base()->is_classifier()) return OkStatus();
-    if (base()->classifier().norm_bound == 0) return OkStatus();
-    return Unsupported(a_.base,
-                       ": it was trained by DP-FP, whose head reads clipped representations, and no adapter "
-                       "trains so; begin with its encoder");
+    return OkStatus();
   }
 
   bool brings_tokenizer() const { return base() != nullptr && !base()->tokenizer().empty(); }
@@ -307,17 +287,10 @@ class ClassifyTrainCommand {
     if (!a_.vocabulary.empty()) return InvalidArgument("--vocabulary does not go with --base, which has its own");
     WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a_.base, a_.adapter, Verify::kFull, Accept::kAny));
     base_.emplace(std::move(file));
-    if (base_->is_classifier()) {
-      if (base_->classifier().class_names != recipe_.classes)
-        return InvalidData(a_.base, ": its classes are ", Listed(base_->classifier().class_names),
-                           ", those of the recipe (data.classes) are ", Listed(recipe_.classes),
-                           "; a classifier keeps its classes, an encoder as --base takes any");
-      recipe_.letters = LettersOf(base_->classifier().tokenizer);
-    }
+    WISP_RETURN_IF_ERROR(CheckClassifierBase(*base(), recipe_.classes, recipe_.adapter.has_value()));
+    if (base_->is_classifier()) recipe_.letters = LettersOf(base_->classifier().tokenizer);
     if (!brings_tokenizer() && !base()->has_item_keys())
       return InvalidData(a_.base, ": it carries no tokens (item keys): texts cannot be matched to it");
-    if (base()->architecture().head.kind == HeadKind::kNextItem && base()->architecture().attend == Attend::kCausal)
-      return Unsupported(a_.base, ": it is a recommender or decoder; texts are classified by an encoder");
     recipe_.encoder = base()->architecture();
     return OkStatus();
   }
@@ -339,30 +312,22 @@ class ClassifyTrainCommand {
   }
 
   Status MakeStart() {
-    architecture_ = WithClasses(recipe_.encoder, static_cast<uint32_t>(recipe_.classes.size()));
-    if (recipe_.adapter && !OwnAdapter()) {
-      if (base() == nullptr)
-        return InvalidArgument("an adapter trains beside the weights of a model: start from one (--base)");
-      architecture_.adapter = recipe_.adapter;
-      architecture_.adapter->has_head = !base()->is_classifier();
-    }
-    WISP_RETURN_IF_ERROR(Validate(architecture_));
-    if (base() != nullptr && NumReadable(architecture_, recipe_.options) > 0) {
+    if (base() != nullptr) {
+      WISP_ASSIGN_OR_RETURN(architecture_,
+                            ClassifierOver(*base(), static_cast<uint32_t>(recipe_.classes.size()), recipe_.adapter));
       StartBesideBase start =
           StartBeside(*base(), architecture_, recipe_.options, recipe_.initialisation, recipe_.seed);
       recipe_.options.base = start.base;
       start_weights_ = std::move(start.held);
       return OkStatus();
     }
+    if (recipe_.adapter)
+      return InvalidArgument("an adapter trains beside the weights of a model: start from one (--base)");
+    architecture_ = WithClasses(recipe_.encoder, static_cast<uint32_t>(recipe_.classes.size()));
+    WISP_RETURN_IF_ERROR(Validate(architecture_));
     start_weights_.resize(FlatSize(ParametersOf(architecture_)));
     auto random = privacy::RandomStream::Reproducible(recipe_.seed, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(architecture_, recipe_.initialisation, random, start_weights_);
-    // An encoder's weights are a prefix of the classifier's.
-    if (base() != nullptr) {
-      std::vector<float> widened;
-      const std::span<const float> weights = base()->AllWeights(widened);
-      std::copy(weights.begin(), weights.end(), start_weights_.begin());
-    }
     return OkStatus();
   }
 
@@ -387,16 +352,14 @@ class ClassifyTrainCommand {
 
   // All but what training finds out.
   ModelContents Contents() const {
-    ModelContents contents;
-    contents.architecture = architecture_;
-    contents.classifier = {.class_names = recipe_.classes};
-    // Without a head an adapter's file describes the base's.
-    const bool of_base = architecture_.adapter && !architecture_.adapter->has_head;
-    if (of_base) contents.classifier = base()->classifier();
-    if (brings_tokenizer()) {
-      contents.tokenizer = {base()->tokenizer().begin(), base()->tokenizer().end()};
-    } else {
-      if (!of_base) contents.classifier->tokenizer = TokenizerOf(recipe_.letters);
+    ModelContents contents = base() != nullptr
+                                 ? ClassifierContents(*base(), architecture_, recipe_.classes)
+                                 : ModelContents{.architecture = architecture_,
+                                                 .classifier = ClassifierDescription{.class_names = recipe_.classes}};
+    if (!brings_tokenizer()) {
+      // An adapter without a head describes its base.
+      if (!architecture_.adapter || architecture_.adapter->has_head)
+        contents.classifier->tokenizer = TokenizerOf(recipe_.letters);
       contents.item_keys = vocabulary_.tokens();
     }
     contents.description = recipe_.name;

@@ -121,12 +121,6 @@ std::string ShownItem(const ModelFile& model, size_t item) {
   return std::to_string(item);
 }
 
-std::vector<Record> RecordsOf(const data::LabelledSequences& sequences) {
-  std::vector<Record> records;
-  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), {&sequences.labels[i], 1}});
-  return records;
-}
-
 std::vector<std::string> SplitCommas(const std::string& text) {
   std::vector<std::string> parts;
   for (size_t begin = 0; begin < text.size();) {

@@ -43,9 +43,6 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
 // kInvalidArgument names the labels that there are. A misspelt one would declare nothing.
 Status CheckLabels(const std::vector<std::string>& public_datasets, std::initializer_list<const ModelFile*> models);
 
-// Texts with the label of each as its one target. Views: `sequences` must outlive them.
-std::vector<Record> RecordsOf(const data::LabelledSequences& sequences);
-
 std::vector<std::string> SplitCommas(const std::string& text);
 
 std::string Version();

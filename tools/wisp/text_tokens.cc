@@ -53,14 +53,9 @@ Result<uint32_t> TextTokens::MostOf(const std::optional<uint32_t>& max_length, c
 }
 
 Status TextTokens::CheckRoom(const char* what, uint32_t max_length, uint32_t most) const {
-  std::vector<int32_t> around;
-  if (words_) {
-    around.push_back(words_->first());
-  } else {
-    WISP_RETURN_IF_ERROR(tokenizer_->Encode("", {.scratch = scratch_.get()}, around));
-  }
-  if (max_length > around.size() && max_length <= most) return OkStatus();
-  return InvalidArgument(what, " is ", max_length, ", allowed are ", around.size() + 1, " to ", most);
+  if (tokenizer_) return CheckTextRoom(*tokenizer_, what, max_length, most);
+  if (max_length > 1 && max_length <= most) return OkStatus();  // one stands before every text
+  return InvalidArgument(what, " is ", max_length, ", allowed are 2 to ", most);
 }
 
 Result<data::Tokenised> TextTokens::Append(std::string_view text, uint32_t max_length,
@@ -70,9 +65,7 @@ Result<data::Tokenised> TextTokens::Append(std::string_view text, uint32_t max_l
     data::AppendTokens(text, *words_, letters_, max_length, tokens);
     return data::Tokenised{};
   }
-  WISP_ASSIGN_OR_RETURN(const bool was_cut,
-                        tokenizer_->EncodeWithin(text, max_length, {.scratch = scratch_.get()}, tokens));
-  if (tokens.size() == first) return InvalidData("a text has no token; allowed are 1 and more");
+  WISP_ASSIGN_OR_RETURN(const bool was_cut, AppendText(*tokenizer_, text, max_length, scratch_.get(), tokens));
   const int32_t unknown = tokenizer_->special_ids().unk;
   const auto unknowns =
       unknown < 0 ? 0 : std::count(tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.end(), unknown);

@@ -7,6 +7,12 @@
 
 namespace wisp {
 
+std::vector<Record> RecordsOf(const data::LabelledSequences& sequences) {
+  std::vector<Record> records;
+  for (size_t i = 0; i < sequences.size(); ++i) records.push_back({sequences.Record(i), {&sequences.labels[i], 1}});
+  return records;
+}
+
 uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens) {
   const float* z = graph.Logits(context, tokens);
   return static_cast<uint32_t>(std::max_element(z, z + graph.architecture().head.num_classes) - z);

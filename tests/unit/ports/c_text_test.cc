@@ -7,7 +7,6 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 
 #include "runtime/inference/classifier_session.h"
 #include "runtime/inference/generate.h"
@@ -15,18 +14,13 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
-#include "tools/exchange/tokenizer_json.h"
+#include "tests/unit/ports/c_text_test_util.h"
 
 namespace wisp {
 namespace {
 
-std::vector<std::byte> GoldenTokenizer(const std::string& name) {
-  std::ifstream file(std::string(WISP_SOURCE_DIR) + "/tests/golden/tokenizers/" + name + ".json", std::ios::binary);
-  const std::string json(std::istreambuf_iterator<char>(file), {});
-  const auto image = exchange::TokenizerImage({.name = name, .tokenizer_json = json});
-  EXPECT_TRUE(image.ok()) << image.status().message();
-  return image.ok() ? *image : std::vector<std::byte>();
-}
+using test::GoldenTokenizer;
+using test::TextEncoder;
 
 class CText : public ::testing::Test {
  protected:
@@ -42,24 +36,6 @@ class CText : public ::testing::Test {
     const Status status = WriteModel(path, contents);
     EXPECT_TRUE(status.ok()) << status.message();
     return path;
-  }
-  static Architecture Encoder(uint32_t classes = 0) {
-    Architecture a = UniformArchitecture{.num_items = 300,
-                                         .max_length = 12,
-                                         .width = 16,
-                                         .num_heads = 2,
-                                         .num_blocks = 2,
-                                         .inner_width = 24,
-                                         .norm = NormPlacement::kPost,
-                                         .attend = Attend::kAll};
-    a.token_types = {.count = 2, .separator = 3};
-    a.embedding_norm_epsilon = 1e-5f;
-    a.head = {.kind = classes > 0 ? HeadKind::kClasses : HeadKind::kEmbedding,
-              .num_classes = classes,
-              .pooling = Pooling::kMean,
-              .pooler = Pooler::kNone,
-              .unit_length = classes == 0};
-    return a;
   }
   static Architecture Decoder() {
     return UniformArchitecture{.num_items = 460,
@@ -81,7 +57,7 @@ class CText : public ::testing::Test {
 };
 
 TEST_F(CText, EmbedsAsTheSessionDoes) {
-  const std::string path = Write("encoder.wisp", Encoder(), "bert");
+  const std::string path = Write("encoder.wisp", TextEncoder(), "bert");
   wisp_text_model* model = Open(path);
   ASSERT_NE(model, nullptr) << error_.message;
   wisp_text_info info = WISP_INIT(wisp_text_info);
@@ -141,7 +117,7 @@ TEST_F(CText, VerifiesOnce) {
 }
 
 TEST_F(CText, ClassifiesWithProbabilities) {
-  wisp_text_model* model = Open(Write("classifier.wisp", Encoder(2), "bert"));
+  wisp_text_model* model = Open(Write("classifier.wisp", TextEncoder(2), "bert"));
   ASSERT_NE(model, nullptr);
   EXPECT_STREQ(wisp_text_class_name(model, 1), "good");
   EXPECT_STREQ(wisp_text_class_name(model, 2), "");
@@ -293,8 +269,8 @@ TEST_F(CText, KeysAndValuesAsHalves) {
   refused(path, 2, WISP_INVALID_ARGUMENT, "half_cache is 2, allowed are 0 and 1");
   refused(path, -1, WISP_INVALID_ARGUMENT, "half_cache is -1, allowed are 0 and 1");
   const char kKeepsNone[] = "keeps no keys and values: leave half_cache at 0";
-  refused(Write("encoder.wisp", Encoder(), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
-  refused(Write("classifier.wisp", Encoder(2), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
+  refused(Write("encoder.wisp", TextEncoder(), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
+  refused(Write("classifier.wisp", TextEncoder(2), "bert"), 1, WISP_UNSUPPORTED, kKeepsNone);
 }
 
 TEST_F(CText, EndsWhereItIsTold) {
@@ -460,7 +436,7 @@ TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
 }
 
 TEST_F(CText, RefusesWhatAModelIsNotFor) {
-  wisp_text_model* encoder = Open(Write("encoder.wisp", Encoder(), "bert"));
+  wisp_text_model* encoder = Open(Write("encoder.wisp", TextEncoder(), "bert"));
   wisp_text_model* decoder = Open(Write("decoder.wisp", Decoder(), "gpt2"));
   ASSERT_TRUE(encoder != nullptr && decoder != nullptr);
   float numbers[16];
@@ -484,7 +460,8 @@ TEST_F(CText, RefusesWhatAModelIsNotFor) {
             WISP_INVALID_ARGUMENT);
   EXPECT_NE(std::string(error_.message).find("positions"), std::string::npos) << error_.message;
   wisp_text_model* none = nullptr;
-  EXPECT_EQ(wisp_text_open(Write("bare.wisp", Encoder(), "").c_str(), nullptr, &none, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_text_open(Write("bare.wisp", TextEncoder(), "").c_str(), nullptr, &none, &error_),
+            WISP_INVALID_ARGUMENT);
   EXPECT_NE(std::string(error_.message).find("tokenizer"), std::string::npos) << error_.message;
   // More tokens than rows.
   Architecture small = Decoder();

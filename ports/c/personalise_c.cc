@@ -1,0 +1,271 @@
+#include "ports/c/personalise_c.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "ports/c/anchor_c.h"
+#include "ports/c/device_c.h"
+#include "ports/c/options_c.h"
+#include "runtime/core/file.h"
+#include "runtime/train/run/fine_tune.h"
+
+namespace wisp::ports {
+
+Status ToLearn::CheckBase(const ModelFile&, bool) { return OkStatus(); }
+
+Result<ModelContents> ToLearn::Contents(const ModelFile& base, const std::optional<AdapterSpec>& new_adapter) const {
+  ModelContents contents = ContentsWithoutWeights(base);
+  if (new_adapter) contents.architecture.adapter = new_adapter;
+  WISP_RETURN_IF_ERROR(Validate(contents.architecture));
+  return contents;
+}
+
+void ToLearn::Set(TrainingOptions&) const {}
+
+uint64_t ToLearn::TooShort(const Counted& read, const JobResult&) const { return read.too_short; }
+
+namespace {
+
+Status CheckOptions(const wisp_personalise_options& o) {
+  if (o.model_path == nullptr || o.log_path == nullptr || o.output_path == nullptr || o.ledger_path == nullptr) {
+    return InvalidArgument("wisp_personalise_options: model_path, log_path, output_path and ledger_path are required");
+  }
+  if (o.num_users_public == 0)
+    return InvalidArgument(
+        "wisp_personalise_options: num_users_public is required: a number of users that may be known to anybody");
+  WISP_RETURN_IF_ERROR(CheckNumbers("wisp_personalise_options", {{"epochs", o.epochs},
+                                                                 {"learning_rate", o.learning_rate},
+                                                                 {"clipping_norm", o.clipping_norm},
+                                                                 {"budget_epsilon", o.budget_epsilon}}));
+  WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
+  return CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
+}
+
+// The unit as the caller chose it; none where its struct is from before there was a choice.
+Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given) {
+  if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit))
+    return std::optional<privacy::PrivacyUnit>();
+  const int32_t number = NumberOf(given.unit);
+  if (const auto unit = UnitOfNumber(number)) return unit;
+  return InvalidArgument("wisp_personalise_options: unit is ", number,
+                         "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
+}
+
+uint32_t ExpectedBatch(const wisp_personalise_options& o) {
+  return std::min(o.expected_batch == 0 ? 64u : o.expected_batch, o.num_users_public);
+}
+
+// The adapter that is to be made: none where the model has its own, or all weights train.
+Result<std::optional<AdapterSpec>> NewAdapter(const wisp_personalise_options& o, const ModelFile& base) {
+  const std::optional<AdapterSpec>& own = base.architecture().adapter;
+  if (own && o.adapter_rank != 0 && own->rank != o.adapter_rank) {
+    return InvalidArgument("wisp_personalise_options: adapter_rank is ", o.adapter_rank,
+                           ", the adapter at adapter_path has ", own->rank, "; allowed are that and 0");
+  }
+  if (own || o.adapter_rank == 0) return std::optional<AdapterSpec>();
+  return std::optional(AdapterSpec{.rank = o.adapter_rank, .alpha = static_cast<float>(o.adapter_rank)});
+}
+
+// What training is given but for the device and what learns.
+TrainingOptions TrainingOf(const wisp_personalise_options& o) {
+  TrainingOptions t{.method = Method::kPhantom,
+                    .sampling = Sampling::kPoisson,
+                    .expected_batch = ExpectedBatch(o),
+                    .num_records_public = o.num_users_public,
+                    .num_threads = o.num_threads};
+  t.optimizer.learning_rate = static_cast<float>(o.learning_rate == 0 ? 0.003 : o.learning_rate);
+  t.optimizer.decay = Decay::kLinear;
+  t.executor = ExecutorOf(o.run_tasks, o.run_tasks_data);
+  t.privacy.clipping_norm = o.clipping_norm == 0 ? 1.0 : o.clipping_norm;
+  return t;
+}
+
+// What a run came to, with what was read.
+struct Personalised {
+  JobResult job;
+  Counted read;
+};
+
+// One fine-tuning.
+class Personalisation {
+ public:
+  Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit, ToLearn& what)
+      : o_(options), unit_(unit), what_(what) {}
+
+  Result<Personalised> Run() {
+    WISP_RETURN_IF_ERROR(CheckOptions(o_));
+    WISP_RETURN_IF_ERROR(what_.CheckKind(o_, Unit()));
+    WISP_RETURN_IF_ERROR(CheckOutputs());
+    WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::OpenWithAdapter(o_.model_path, Text(o_.adapter_path),
+                                                                           Verify::kFull, what_.accepts()));
+    WISP_ASSIGN_OR_RETURN(const auto new_adapter, NewAdapter(o_, base));
+    WISP_RETURN_IF_ERROR(what_.CheckBase(base, new_adapter.has_value()));
+    WISP_ASSIGN_OR_RETURN(ModelContents contents, what_.Contents(base, new_adapter));
+    contents.created_by = std::string("wisp ") + wisp_version();
+    WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(o_.device, DeviceUse::kTraining));
+    WISP_ASSIGN_OR_RETURN(FineTune fine_tune, Begin(base));
+    TrainingJob job = MakeJob(base, contents.architecture);
+    WISP_ASSIGN_OR_RETURN(Counted read, what_.Read(o_, base, job));
+    if (o_.budget_epsilon > 0) {
+      WISP_ASSIGN_OR_RETURN(job.new_limit, privacy::EpsilonDelta::Create(o_.budget_epsilon, o_.delta));
+    }
+    WISP_ASSIGN_OR_RETURN(JobResult result, fine_tune.Run(std::move(job), {.path = o_.output_path,
+                                                                           .contents = std::move(contents),
+                                                                           .description = Description()}));
+    read.too_short = what_.TooShort(read, result);
+    return Personalised{std::move(result), read};
+  }
+
+ private:
+  privacy::PrivacyUnit Unit() const { return unit_.value_or(privacy::PrivacyUnit::kUser); }
+
+  // Before anything is spent on them. The output may be the model: replaced at the end.
+  Status CheckOutputs() const {
+    const std::string output = o_.output_path, log = o_.log_path, ledger = o_.ledger_path, model = o_.model_path,
+                      adapter = Text(o_.adapter_path), checkpoint = Text(o_.checkpoint_path);
+    WISP_RETURN_IF_ERROR(CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger}}));
+    return CheckOutput({"checkpoint_path", checkpoint}, {{"log_path", log},
+                                                         {"ledger_path", ledger},
+                                                         {"model_path", model},
+                                                         {"adapter_path", adapter},
+                                                         {"output_path", output}});
+  }
+
+  // As `wisp train` names a data set.
+  std::string Dataset() const {
+    const std::string_view path = o_.log_path;
+    return std::string(o_.dataset != nullptr && o_.dataset[0] != '\0' ? std::string_view(o_.dataset)
+                                                                      : path.substr(path.find_last_of('/') + 1));
+  }
+
+  static std::string RunName() {
+    const auto now =
+        std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::system_clock::now().time_since_epoch());
+    return "personalise " + std::to_string(now.count());
+  }
+
+  Result<FineTune> Begin(const ModelFile& base) const {
+    WISP_ASSIGN_OR_RETURN(auto anchor, AnchorOf(o_.anchor));
+    return FineTune::Begin({.base = &base,
+                            .base_path = o_.model_path,
+                            .adapter_path = Text(o_.adapter_path),
+                            .dataset = Dataset(),
+                            .other_data = o_.other_data != 0,
+                            .run = RunName(),
+                            .record = what_.RecordInWords(),
+                            .tuning = Text(o_.uncharged_tuning),
+                            .ledger = LedgerToTrain{.path = o_.ledger_path,
+                                                    .anchor = std::move(anchor.kept),
+                                                    .begin_anchor = anchor.begins,
+                                                    .unit = Unit(),
+                                                    .unit_chosen = unit_.has_value()}});
+  }
+
+  std::string Description() const {
+    const std::string run = "personalised on the device", record = what_.RecordInWords();
+    return record.empty() ? run : run + ", one record: " + record;
+  }
+
+  TrainingJob MakeJob(const ModelFile& base, const Architecture& trained) {
+    TrainingJob job;
+    job.hold_out = HoldOut::kNothing;
+    job.architecture = trained;
+    job.training = TrainingOf(o_);
+    job.training.device = device_.device;
+    what_.Set(job.training);
+    const bool is_whole = base.flat_weights().size() == FlatSize(ParametersOf(trained));
+    if (is_whole && NumReadable(trained, job.training) == 0) {
+      job.start_weights = base.flat_weights();
+    } else {
+      StartBesideBase start = StartBeside(base, trained, job.training, job.initialisation, job.training.seed);
+      job.training.base = start.base;
+      start_weights_ = std::move(start.held);
+      job.start_weights = start_weights_;
+    }
+    job.started = [this] { start_weights_ = std::vector<float>(); };
+    job.planned_runs = std::max(1u, o_.planned_runs);
+    job.checkpoint_path = Text(o_.checkpoint_path);
+    job.checkpoint_every = o_.checkpoint_every;
+    job.epochs = o_.epochs == 0 ? 20 : o_.epochs;
+    job.goal = {.epsilon = o_.epsilon, .noise_multiplier = {}, .delta = o_.delta};
+    job.progress = [this, epsilon = std::nan("")](const JobProgress& p) mutable {
+      if (o_.progress == nullptr) return true;
+      epsilon = p.epsilon.value_or(epsilon);
+      const wisp_progress progress{sizeof(wisp_progress), p.step, p.num_steps, p.mean_loss, epsilon};
+      return o_.progress(&progress, o_.user_data) == 0;
+    };
+    return job;
+  }
+
+  const wisp_personalise_options& o_;
+  std::optional<privacy::PrivacyUnit> unit_;
+  ToLearn& what_;
+  OpenedDevice device_;
+  std::vector<float> start_weights_;
+};
+
+}  // namespace
+
+Status Personalise(const wisp_personalise_options* given, ToLearn& what, wisp_personalise_result* out) {
+  if (given == nullptr) return InvalidArgument("wisp_personalise_options must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto options, OptionsOf(given, "wisp_personalise_options"));
+  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given));
+  // Before anything is spent on what could not be told.
+  if (out != nullptr) WISP_RETURN_IF_ERROR(CheckSize(out->size, "wisp_personalise_result"));
+  WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit, what).Run());
+  if (out == nullptr) return OkStatus();
+  const JobResult& job = p.job;
+  const wisp_personalise_result filled{.size = sizeof(wisp_personalise_result),
+                                       .num_steps = job.num_steps,
+                                       .epsilon = job.epsilon.value_or(HUGE_VAL),
+                                       .noise_multiplier = job.noise_multiplier,
+                                       .num_records = job.num_records,
+                                       .records_too_short = p.read.too_short,
+                                       .gradients_dropped = job.num_dropped,
+                                       .num_events = p.read.num_events,
+                                       .unknown_events = p.read.unknown_events,
+                                       .unknown_items = p.read.unknown_items,
+                                       .planned_steps = job.planned_steps,
+                                       .resumed_from = job.resumed_from,
+                                       .bad_rows = p.read.bad_rows,
+                                       .checkpoint_failed = job.save_failure.empty() ? 0 : 1,
+                                       .on_device = job.options.device.memory.is_host() ? 0 : 1};
+  return FillResult(filled, out, "wisp_personalise_result");
+}
+
+Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_memory* out) {
+  if (given == nullptr || out == nullptr)
+    return InvalidArgument("wisp_personalise_plan_memory: options and memory must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_personalise_options"));
+  if (o.model_path == nullptr || o.num_users_public == 0) {
+    return InvalidArgument("wisp_personalise_plan_memory: model_path and num_users_public are required");
+  }
+  WISP_ASSIGN_OR_RETURN(const ModelFile base,
+                        ModelFile::OpenWithAdapter(o.model_path, Text(o.adapter_path), Verify::kStructure));
+  WISP_ASSIGN_OR_RETURN(const auto new_adapter, NewAdapter(o, base));
+  Architecture trained = base.architecture();
+  if (new_adapter) trained.adapter = new_adapter;
+  WISP_RETURN_IF_ERROR(Validate(trained));
+  WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kTraining));
+  TrainingOptions options = TrainingOf(o);
+  options.device = device.device;
+  options.base = BaseBeside(base, trained, options);
+  WISP_ASSIGN_OR_RETURN(const TrainingMemory plan, PlanTrainingMemory(trained, o.num_users_public, options));
+  const bool is_widened = options.base.empty() && base.flat_weights().empty();
+  const size_t widened = is_widened ? FlatSize(ParametersOf(base.architecture())) * sizeof(float) : 0;
+  const wisp_personalise_memory m{sizeof(wisp_personalise_memory),
+                                  plan.weights + widened,
+                                  plan.packed_weights,
+                                  plan.optimizer_state,
+                                  plan.gradient_sums,
+                                  plan.activations,
+                                  plan.record_gradients,
+                                  plan.lists,
+                                  plan.total() + widened};
+  return FillResult(m, out, "wisp_personalise_memory");
+}
+
+}  // namespace wisp::ports
