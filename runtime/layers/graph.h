@@ -28,9 +28,9 @@ struct GraphOptions {
   // Next-item head, > 0: trained with a sampled softmax of that many negatives, given in the context; such a graph does
   // not Score, and a step of it costs the same for any number of items.
   size_t num_negatives = 0;
-  // kNone for a next-item head over a table of halves or blocks: one that only scores, or one whose table is frozen.
+  // kNone for a next-item head over a table of halves or panels: one that only scores, or one whose table is frozen.
   HeadPacking head = HeadPacking::kTiles;
-  // Where the parameters that it will run with lie, in the host's memory, or the first of them: matrices of blocks are
+  // Where the parameters that it will run with lie, in the host's memory, or the first of them: matrices in panels are
   // multiplied there, and not packed as floats; in training a tile of rows at a time, as floats (widened.h). Read when
   // the graph is made.
   std::span<const StoredTensor> stored = {};

@@ -6,6 +6,7 @@ from faults import table
 INTERRUPTED = "interrupted_run_test:InterruptedRun."
 C_RESUME = "c_resume_test:CResume."
 C_PERSONALISE = "c_personalise_test:CPersonalise."
+C_CLASSIFIER = "c_classifier_train_test:CClassifierTrain."
 C_INTERFACE = "c_interface_test:CInterface."
 HALVES = "c_text_test:CText.KeysAndValuesAsHalves"
 MODEL_WRITE = "model_write_test:ModelWrite."
@@ -284,6 +285,17 @@ def structs_and_enums():
          C_PERSONALISE + "Unit_IsRequired"),
         ("numbers-below-zero-are-taken", "CheckNumbers", "n.value >= 0 && ", "",
          C_PERSONALISE + "NumbersBelowZero_AreNamed"),
+    ]) + table("ports/c/wisp_text_training.cc", [
+        ("texts-of-days-are-taken", "CheckOfTexts",
+         "unit == privacy::PrivacyUnit::kInteraction || unit == privacy::PrivacyUnit::kUser", "true",
+         C_CLASSIFIER + "RefusesBeforeAnythingIsSpent"),
+        ("bad-label-refuses-a-private-run", "Read", ".classes = choice_.classes, .drop_bad = true",
+         ".classes = choice_.classes, .drop_bad = false", C_CLASSIFIER + "AFileWithoutARecordIsPaidForAllTheSame"),
+        ("blocks-train-tables", "LabelledOf", "choice.part = wisp::TrainedPart::kBlocks", "(void)choice.part",
+         C_CLASSIFIER + "WhatTrainsIsAllThatChanges"),
+    ]) + table("runtime/train/run/classifier_start.cc", [
+        ("a-classifier-changes-its-classes", "CheckClassifierBase", "base.classifier().class_names != classes", "false",
+         C_CLASSIFIER + "AClassifierKeepsItsClasses"),
     ])
 
 

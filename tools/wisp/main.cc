@@ -265,7 +265,7 @@ class CommandLine {
     CLI::App* m = app_.add_subcommand("merge",
                                       "Make one model of a model and an adapter that was trained beside it.\n"
                                       "  wisp merge base.wisp --adapter mine.wisp --out merged.wisp");
-    m->add_option("model,--model", merge_.model, "Model file of a recommender")->required();
+    m->add_option("model,--model", merge_.model, "Model file that the adapter was trained beside")->required();
     m->add_option("--adapter", merge_.adapter, "Adapter file")->required();
     m->add_option("--out", merge_.out, "Model file to write")->required();
     chosen_.OnCall(m, Merge, merge_);

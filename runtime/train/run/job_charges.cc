@@ -14,6 +14,12 @@ namespace {
 
 constexpr char kPlannedRuns[] = "planned runs";  // the purpose of such a plan
 
+// The noise multiplier of a run that has one; 0 where it has two.
+double OneNoise(const TrainingOptions& o) {
+  if (!ReleasesHead(o)) return o.privacy.noise_multiplier;
+  return HasGradients(o) ? 0 : o.dp_fp.noise_multiplier;
+}
+
 }  // namespace
 
 // What `steps` more steps are to be charged as, with what comes before the first of them; or so many runs of them.
@@ -52,7 +58,8 @@ Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
     return whole;
   }
   const RunBudget budget{*options_.privacy.ledger, job_.new_limit, whole.step - done,
-                         [&](uint64_t steps, double factor) { return Of(steps, factor, checkpoint == nullptr); }};
+                         [&](uint64_t steps, double factor) { return Of(steps, factor, checkpoint == nullptr); },
+                         OneNoise(options_)};
   WISP_ASSIGN_OR_RETURN(to_come_, budget.charges(budget.steps, 1));
   const Status refusal = budget.ledger.CheckFits(to_come_, budget.new_limit);
   if (refusal.ok()) return whole;

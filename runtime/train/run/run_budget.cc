@@ -30,23 +30,26 @@ Status WithWhatFits(const RunBudget& budget, const Status& refusal) {
   const auto with = [&](const std::string& more) { return Status(refusal.code(), refusal.message() + more); };
   const auto steps = StepsThatFit(budget);
   if (!steps.ok()) return refusal;
-  if (*steps > 0)
-    return with("; with this noise " + std::to_string(*steps) + " of its " + std::to_string(budget.steps) +
-                " steps would fit");
-  // Not one step: how much more noise all of them need, to a percent, upwards.
+  const std::string these =
+      "; with this noise " +
+      (*steps == 0 ? "not one of its" : std::to_string(*steps) + " of its " + std::to_string(budget.steps)) +
+      " steps would fit";
+  // How much more noise all of them need, to a percent, upwards.
   constexpr double kMostNoise = 1024;
   double too_little = 1, enough = kMostNoise;
   const auto most = Fits(budget, budget.steps, kMostNoise);
-  if (!most.ok() || !*most)
-    return with("; not one of its steps would fit, nor all of them with a thousand times the noise");
+  if (!most.ok() || !*most) return with(these + ", nor all of them with a thousand times the noise");
   while (enough > 1.01 * too_little) {
     const double middle = std::sqrt(too_little * enough);
     const auto fits = Fits(budget, budget.steps, middle);
     if (!fits.ok()) return refusal;
     (*fits ? enough : too_little) = middle;
   }
-  return with("; with this noise not one of its steps would fit, all of them with " +
-              privacy::ShortText(std::ceil(enough * 100) / 100) + " times the noise");
+  const double factor = std::ceil(enough * 100) / 100;
+  std::string more = these + ", all of them with " + privacy::ShortText(factor) + " times the noise";
+  if (budget.noise_multiplier > 0)
+    more += ", a noise multiplier of " + privacy::EpsilonText(factor * budget.noise_multiplier);
+  return with(more);
 }
 
 }  // namespace wisp

@@ -27,6 +27,7 @@ struct RunBudget {
   uint64_t steps = 0;                              // wanted
   // Everything that is to be charged for so many steps, with the noise multiplied by `noise_factor`.
   std::function<Result<std::vector<privacy::ChargeRequest>>(uint64_t steps, double noise_factor)> charges;
+  double noise_multiplier = 0;  // of all that is charged; 0: there is more than one
 };
 
 // The most steps that fit, 0 to `steps`. An error is no answer about the limit.
@@ -36,7 +37,8 @@ Result<uint64_t> StepsThatFit(const RunBudget& budget);
 // of the ledger, say) is no end of a run.
 bool LimitRefuses(const RunBudget& budget);
 
-// `refusal`, of all steps, with what would not be refused: so many steps, or so many times the noise.
+// `refusal`, of all steps, with what would not be refused: so many steps, and all of them with so many times
+// the noise.
 Status WithWhatFits(const RunBudget& budget, const Status& refusal);
 
 }  // namespace wisp

@@ -191,7 +191,7 @@ TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   SetLimit(1.001 * Cost(5));
   const Status refused = RunTrainingJob(Job()).status();
   EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(refused.message().find("with this noise 5 of its 8 steps would fit"), std::string::npos)
+  EXPECT_NE(refused.message().find("with this noise 5 of its 8 steps would fit, all of them with "), std::string::npos)
       << refused.message();
   TrainingJob job = Job();
   job.training.num_steps = 6;
@@ -201,8 +201,12 @@ TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   const std::string message = RunTrainingJob(Job()).status().message();
   const size_t at = message.find("not one of its steps would fit, all of them with ");
   ASSERT_NE(at, std::string::npos) << message;
+  // What is named can be asked for.
+  const std::string named = " times the noise, a noise multiplier of ";
+  ASSERT_NE(message.find(named), std::string::npos) << message;
   job = Job();
-  job.goal.noise_multiplier = 2 * std::stod(message.substr(at + 49));
+  job.goal.noise_multiplier = std::stod(message.substr(message.find(named) + named.size()));
+  EXPECT_NEAR(*job.goal.noise_multiplier, 2 * std::stod(message.substr(at + 49)), 1e-3 * *job.goal.noise_multiplier);
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
