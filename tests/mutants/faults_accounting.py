@@ -226,8 +226,8 @@ def ledger_file():
          "return OkStatus();", ANCHOR + "AnOldCopyPutBack_IsRefused"),
         ("anchor-of-any-ledger", "Anchored::Check", "known->ledger_id != random_id", "false",
          ANCHOR + "TheAnchorOfAnotherLedger_IsRefused"),
-        ("anchor-stays-behind", "Anchored::Keep", "return anchor_->Write({random_id, position.seq, position.chain});",
-         "return OkStatus();",
+        ("anchor-stays-behind", "Anchored::Keep",
+         "return Naming(database, anchor_->Write({random_id, position.seq, position.chain}));", "return OkStatus();",
          ANCHOR + "AnOldCopyPutBack_IsRefused"),
     ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
         ("old-tables-taken-as-they-are", "CheckTablesOf",

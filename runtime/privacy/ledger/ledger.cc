@@ -77,7 +77,7 @@ struct Ledger::Impl {
   // Brings what is kept here up to date with what this and other processes have written.
   Status Refresh() {
     // Before the rows: who adds rows writes the anchor after them.
-    WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());
+    WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read(database));
     WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
     const Status taken = InOrder(rows, [&](const auto& row) { return budget.Take(row); });
     if (!taken.ok()) return Damaged(database, taken.message());

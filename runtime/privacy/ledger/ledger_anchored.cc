@@ -18,11 +18,18 @@ Result<std::optional<Transaction>> WritersLock(Database& database) {
 
 std::string Named(const Database& database) { return "ledger '" + database.path() + "'"; }
 
+// What went wrong with its anchor, which may be an app's own and know no names.
+Status Naming(const Database& database, const Status& fault) {
+  return fault.ok() ? fault : Status(fault.code(), Named(database) + ": " + fault.message());
+}
+
 }  // namespace
 
-Result<std::optional<AnchorValue>> Anchored::Read() const {
+Result<std::optional<AnchorValue>> Anchored::Read(const Database& database) const {
   if (anchor_ == nullptr) return std::optional<AnchorValue>();
-  return anchor_->Read();
+  auto known = anchor_->Read();
+  if (!known.ok()) return Naming(database, known.status());
+  return known;
 }
 
 // A new ledger gets its anchor before its first row: after a crash in between it is not one that has rows and no
@@ -30,7 +37,7 @@ Result<std::optional<AnchorValue>> Anchored::Read() const {
 Status Anchored::Begin(Database& database, const std::string& random_id, const LedgerPosition& position) const {
   if (!IsWritten(database) && position.seq == 0) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto writers_lock, WritersLock(database));
-  WISP_ASSIGN_OR_RETURN(const auto known, anchor_->Read());
+  WISP_ASSIGN_OR_RETURN(const auto known, Read(database));
   if (known) {
     // It may be of rows that were added after ours were read: then they are in the file.
     LedgerPosition there = position;
@@ -43,7 +50,7 @@ Status Anchored::Begin(Database& database, const std::string& random_id, const L
         " rows and its anchor knows none, so it cannot be told whether it is an old copy; ",
         "if it is not, say once that the anchor begins now (--begin-anchor, or `begin` of wisp_anchor)");
   }
-  if (IsWritten(database)) return anchor_->Write({random_id, position.seq, position.chain});
+  if (IsWritten(database)) return Naming(database, anchor_->Write({random_id, position.seq, position.chain}));
   return PrivacyRefused(Named(database),
                         " is only read: its anchor can begin where it can be written, in the version of this build");
 }
@@ -72,11 +79,11 @@ Status Anchored::Check(const std::optional<AnchorValue>& known, Database& databa
 Status Anchored::Keep(Database& database, const std::string& random_id, const LedgerPosition& position) const {
   if (anchor_ == nullptr) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto writers_lock, WritersLock(database));
-  WISP_ASSIGN_OR_RETURN(const auto known, anchor_->Read());
+  WISP_ASSIGN_OR_RETURN(const auto known, Read(database));
   if (known && known->ledger_id != random_id)
     return PrivacyRefused("the anchor of ledger '", database.path(), "' is now that of another ledger");
   if (known && known->seq >= position.seq) return OkStatus();
-  return anchor_->Write({random_id, position.seq, position.chain});
+  return Naming(database, anchor_->Write({random_id, position.seq, position.chain}));
 }
 
 }  // namespace wisp::privacy

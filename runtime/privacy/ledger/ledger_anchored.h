@@ -2,7 +2,7 @@
 // an anchor it does nothing.
 //
 //   // before the rows: who adds rows writes the anchor after them
-//   WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read());
+//   WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read(database));
 //   ... read the ledger up to `position` ...
 //   WISP_RETURN_IF_ERROR(anchored.Check(known, database, random_id, position));
 //   ... add a row, commit ...
@@ -27,7 +27,8 @@ class Anchored {
   // `begin`: there may be no anchor yet though the ledger has rows.
   Anchored(std::shared_ptr<LedgerAnchor> anchor, bool begin) : anchor_(std::move(anchor)), begin_(begin) {}
 
-  Result<std::optional<AnchorValue>> Read() const;
+  // Errors name the ledger.
+  Result<std::optional<AnchorValue>> Read(const Database& database) const;
   // kPrivacyRefused where something is missing that `known` is of, or where nothing is known though the ledger has
   // rows.
   Status Check(const std::optional<AnchorValue>& known, Database& database, const std::string& random_id,

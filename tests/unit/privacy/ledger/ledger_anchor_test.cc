@@ -116,7 +116,10 @@ TEST_F(LedgerAnchorTest, AnAnchorThatCannotBeWritten_FailsTheChargeAndLeavesItCh
   options_.anchor = anchor;
   MustCharge(options_);
   anchor->fails = true;
-  EXPECT_EQ(Charge(options_).code(), StatusCode::kIo);
+  const Status failed = Charge(options_);
+  EXPECT_EQ(failed.code(), StatusCode::kIo);
+  EXPECT_EQ(failed.message(),
+            "ledger '" + Path() + "': the key store is locked; charged to run 'a' before, and spent: 2 steps");
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 2u) << "the charge comes first";
   EXPECT_EQ(anchor->value->seq, 1u);
   // As after a crash in between: the ledger is ahead.
