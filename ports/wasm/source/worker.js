@@ -8,7 +8,15 @@ import createModule from "./wisp.mjs";
 const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger";
 // Files that one call may make: a log's and a ledger's journal, a night's files beside its output, temporary files.
 const SPARE_FILES = 16;
-const ENOSPC = 51;  // of WASI
+// Errors of files, as WASI numbers them.
+const ENOSPC = 51;
+const FILE_ERRORS = {
+  29: "the browser's storage failed, or was taken away",
+  41: "too many files are open at once",
+  44: "there is no such file in the browser's storage",
+  [ENOSPC]: "the browser has no room for it",
+};
+const fileError = (error) => FILE_ERRORS[error.errno] ?? `the browser's storage refused (error ${error.errno})`;
 
 const required = (options, name) => options[name] ?? refuse(`${name} is missing`);
 
@@ -85,8 +93,7 @@ class Host {
     } catch (error) {
       this.removeHidden();
       throw new WispError(
-          "Io",
-          `${name}: cannot be written: ${error.errno === ENOSPC ? "the browser has no room for it" : error.message}`);
+          "Io", `${name}: cannot be written: ${error.errno === undefined ? error.message : fileError(error)}`);
     }
   }
 
@@ -342,8 +349,7 @@ async function open(name) {
 function errorOf(method, error) {
   if (error instanceof WispError) return {kind: error.kind, message: error.message};
   if (error.name === "StoreError") return {kind: "Io", message: error.message};
-  if (error.errno !== undefined)
-    return {kind: "Io", message: `${method}: the browser's storage refused (error ${error.errno})`};
+  if (error.errno !== undefined) return {kind: "Io", message: `${method}: ${fileError(error)}`};
   if (error instanceof TypeError)
     return {
       kind: "InvalidArgument",
