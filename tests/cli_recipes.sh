@@ -22,6 +22,12 @@ expect 3 "data has the unknown key 'catalog', allowed are min_user_events, .*, h
 printf '{"data": {"name": "x"}}' >misplaced.json
 expect 3 "'name' belongs in the top level$" "$wisp" train "${misplaced[@]}"
 expect 0 "" python3 "$root/tests/recipe_keys.py" "$wisp" "$root/models/README.md"
+# A text is one record: of no session and no day.
+sed 's/"unit": "interaction"/"unit": "day"/' "$root/models/recipes/sst2-minilm-head.json" >days.json
+expect 3 'privacy.unit is "day", allowed are user, interaction' "$wisp" classify train --recipe days.json --data log.db \
+  --base "$root/models/cafe.wisp" --out o.wisp
+sed 's/"unit": "interaction"/"unit": "day"/' "$root/models/recipes/tinyshakespeare.json" >days.json
+expect 3 "privacy.unit is day, allowed are interaction and user" "$wisp" train --recipe days.json --data log.db --out o.wisp
 sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$recipe" >type.json
 expect 3 "expected_batch" "$wisp" train --recipe type.json "${based[@]}"
 

@@ -45,13 +45,12 @@ Status CheckOptions(const wisp_personalise_options& o) {
 }
 
 // The unit as the caller chose it; none where its struct is from before there was a choice.
-Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given) {
+Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given, const char* units) {
   if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit))
     return std::optional<privacy::PrivacyUnit>();
   const int32_t number = NumberOf(given.unit);
   if (const auto unit = UnitOfNumber(number)) return unit;
-  return InvalidArgument("wisp_personalise_options: unit is ", number,
-                         "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
+  return InvalidArgument("wisp_personalise_options: unit is ", number, "; required is what one record is: ", units);
 }
 
 uint32_t ExpectedBatch(const wisp_personalise_options& o) {
@@ -97,7 +96,7 @@ class Personalisation {
 
   Result<Personalised> Run() {
     WISP_RETURN_IF_ERROR(CheckOptions(o_));
-    WISP_RETURN_IF_ERROR(what_.CheckKind(o_, Unit()));
+    WISP_RETURN_IF_ERROR(what_.CheckKind(o_, unit_));
     WISP_RETURN_IF_ERROR(CheckOutputs());
     WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::OpenWithAdapter(o_.model_path, Text(o_.adapter_path),
                                                                            Verify::kFull, what_.accepts()));
@@ -212,7 +211,7 @@ class Personalisation {
 Status Personalise(const wisp_personalise_options* given, ToLearn& what, wisp_personalise_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise_options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto options, OptionsOf(given, "wisp_personalise_options"));
-  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given));
+  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given, what.units()));
   // Before anything is spent on what could not be told.
   if (out != nullptr) WISP_RETURN_IF_ERROR(CheckSize(out->size, "wisp_personalise_result"));
   WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit, what).Run());
@@ -254,17 +253,15 @@ Status PlanPersonalise(const wisp_personalise_options* given, wisp_personalise_m
   options.device = device.device;
   options.base = BaseBeside(base, trained, options);
   WISP_ASSIGN_OR_RETURN(const TrainingMemory plan, PlanTrainingMemory(trained, o.num_users_public, options));
-  const bool is_widened = options.base.empty() && base.flat_weights().empty();
-  const size_t widened = is_widened ? FlatSize(ParametersOf(base.architecture())) * sizeof(float) : 0;
   const wisp_personalise_memory m{sizeof(wisp_personalise_memory),
-                                  plan.weights + widened,
+                                  plan.weights,
                                   plan.packed_weights,
                                   plan.optimizer_state,
                                   plan.gradient_sums,
                                   plan.activations,
                                   plan.record_gradients,
                                   plan.lists,
-                                  plan.total() + widened};
+                                  plan.total()};
   return FillResult(m, out, "wisp_personalise_memory");
 }
 

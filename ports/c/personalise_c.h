@@ -22,8 +22,10 @@ class ToLearn {
  public:
   virtual ~ToLearn() = default;
 
-  // Options that not every run has, by what is learned.
-  virtual Status CheckKind(const wisp_personalise_options& options, privacy::PrivacyUnit unit) = 0;
+  // Options that not every run has, by what is learned. No unit: the caller's struct is from before there was a choice.
+  virtual Status CheckKind(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit) = 0;
+  // The names of those that a record can be.
+  virtual const char* units() const = 0;
   // Which files are a start.
   virtual Accept accepts() const { return Accept::kRecommender; }
   virtual Status CheckBase(const ModelFile& base, bool with_new_adapter);

@@ -253,7 +253,7 @@ typedef enum wisp_unit WISP_ENUM_TYPE {
   /* events of one user without a pause longer than session_gap: one session, not the person */
   WISP_UNIT_SESSION = 2,
   WISP_UNIT_DAY = 3, /* events of one user on one day, by UTC: one day, not the person */
-  /* refused by wisp_personalise: a recommender learns what follows what; one event alone teaches nothing */
+  /* one event or one text. Refused by wisp_personalise: a recommender learns what follows what */
   WISP_UNIT_INTERACTION = 4
 } wisp_unit;
 
@@ -443,10 +443,11 @@ typedef struct wisp_personalise_result { /* what a run did */
 /* Bytes that wisp_personalise will hold while it steps, were the log to hold the events of `num_users_public` users;
  * exact but for small objects (less than 2 KB for each tensor and 8 KB for each thread), the events themselves and the
  * ledger. Before the first step, between charges and at the end the accountant takes about 40 bytes for each point of
- * its grid (25 MB were seen, some 35 are the most), and gives them back. */
+ * its grid (25 MB were seen, some 35 are the most), and gives them back. Before the first step a start whose weights
+ * are not floats is held as floats, twice for a moment. Not for encoders and classifiers: they are refused. */
 typedef struct wisp_personalise_memory {
   size_t size;
-  uint64_t weight_bytes;          /* beside the start, which is mapped; with it, widened, where its tables are f16 */
+  uint64_t weight_bytes;          /* that train, as floats; beside the start, which is mapped */
   uint64_t packed_weights_bytes;  /* matrices in the order in which products read them */
   uint64_t optimizer_bytes;       /* what it keeps of each weight */
   uint64_t gradient_sum_bytes;    /* exact sums of a batch */

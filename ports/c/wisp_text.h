@@ -223,8 +223,8 @@ typedef struct wisp_labelled_texts { /* how labelled texts are read, and what le
  * One labelled text is one record. Of the options log_path is the file of labelled texts, num_users_public how many
  * anybody may know it to have, and unit WISP_UNIT_INTERACTION, or WISP_UNIT_USER where each text is all that one
  * user wrote; session_gap and times_per_second stay 0. Of the result num_events is the number of texts in the file
- * and bad_rows how many were left out: malformed, of a label that is no class, or without a token. output_path is
- * for wisp_text_open and wisp_text_classify. */
+ * and bad_rows how many were left out: malformed, of a label that is no class, or without a token; both are local
+ * only. output_path is for wisp_text_open and wisp_text_classify. */
 WISP_API wisp_code wisp_classifier_train(const wisp_personalise_options* options, const wisp_labelled_texts* texts,
                                          wisp_personalise_result* result, wisp_error* error);
 

@@ -26,14 +26,15 @@ using wisp::ports::Text;
 namespace data = wisp::data;
 namespace privacy = wisp::privacy;
 
-// What texts do not have, and what one of them can be.
-Status CheckOfTexts(const char* called, const wisp_personalise_options& o, privacy::PrivacyUnit unit) {
+constexpr char kUnitsOfTexts[] = "WISP_UNIT_INTERACTION or, where each text is all that one user wrote, WISP_UNIT_USER";
+
+// What texts do not have, and what one of them can be: never by nobody's choice.
+Status CheckOfTexts(const char* called, const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) {
   if (o.session_gap != 0 || o.times_per_second != 0)
     return InvalidArgument(called, ": session_gap and times_per_second are of events, allowed is 0");
   if (unit == privacy::PrivacyUnit::kInteraction || unit == privacy::PrivacyUnit::kUser) return OkStatus();
-  return InvalidArgument(called, ": unit is ", privacy::ToText(unit),
-                         ", allowed are WISP_UNIT_INTERACTION and, where each text is all that one user wrote, "
-                         "WISP_UNIT_USER");
+  return InvalidArgument(called, ": unit is ", unit ? privacy::ToText(*unit) : "not in the struct that was given",
+                         "; required is ", kUnitsOfTexts);
 }
 
 // Texts for a decoder.
@@ -41,7 +42,7 @@ class Texts final : public wisp::ports::ToLearn {
  public:
   Texts(data::TextUnit unit, uint32_t max_length) : unit_(unit), max_length_(max_length) {}
 
-  Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
+  Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
     return CheckOfTexts("wisp_text_train", o, unit);
   }
 
@@ -57,6 +58,7 @@ class Texts final : public wisp::ports::ToLearn {
     return OkStatus();
   }
 
+  const char* units() const override { return kUnitsOfTexts; }
   void Set(wisp::TrainingOptions& options) const override { options.cut_to = max_length_; }
   std::string RecordInWords() const override { return data::InWords(unit_); }
 
@@ -114,7 +116,7 @@ class LabelledTexts final : public wisp::ports::ToLearn {
  public:
   explicit LabelledTexts(LabelledChoice choice) : choice_(std::move(choice)) {}
 
-  Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
+  Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
     WISP_RETURN_IF_ERROR(CheckOfTexts("wisp_classifier_train", o, unit));
     const bool has_adapter = o.adapter_rank != 0 || !Text(o.adapter_path).empty();
     if (has_adapter && choice_.part_is_chosen)
@@ -145,9 +147,11 @@ class LabelledTexts final : public wisp::ports::ToLearn {
     return contents;
   }
 
+  const char* units() const override { return kUnitsOfTexts; }
   void Set(wisp::TrainingOptions& options) const override {
     options.trained_part = choice_.part;
     options.cut_to = choice_.max_length;
+    options.classes_hash = wisp::HashOfClasses(choice_.classes);
   }
   std::string RecordInWords() const override { return "one labelled text"; }
 
@@ -182,7 +186,8 @@ Result<LabelledTexts> LabelledOf(const wisp_labelled_texts* given) {
     if (t.classes[i] == nullptr) return InvalidArgument("wisp_classifier_train: class ", i, " is NULL");
     choice.classes.emplace_back(t.classes[i]);
   }
-  WISP_RETURN_IF_ERROR(wisp::CheckClassNames("wisp_classifier_train", choice.classes));
+  if (const Status names = wisp::CheckClassNames("wisp_classifier_train", choice.classes); !names.ok())
+    return InvalidArgument(names.message());
   const int32_t format = wisp::ports::NumberOf(t.format), part = wisp::ports::NumberOf(t.trains);
   if (format < WISP_LABELLED_LINES || format > WISP_LABELLED_CSV)
     return InvalidArgument("wisp_classifier_train: format is ", format,

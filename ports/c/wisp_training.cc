@@ -46,10 +46,13 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
 // The events of a log, for a recommender.
 class Events final : public wisp::ports::ToLearn {
  public:
-  Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
-    WISP_ASSIGN_OR_RETURN(units_, wisp::UnitsOf(unit, o.session_gap, o.times_per_second == 0 ? 1 : o.times_per_second));
+  Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
+    WISP_ASSIGN_OR_RETURN(units_, wisp::UnitsOf(unit.value_or(privacy::PrivacyUnit::kUser), o.session_gap,
+                                                o.times_per_second == 0 ? 1 : o.times_per_second));
     return OkStatus();
   }
+
+  const char* units() const override { return "WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY"; }
 
   Result<Counted> Read(const wisp_personalise_options& o, const wisp::ModelFile& base,
                        wisp::TrainingJob& job) override {

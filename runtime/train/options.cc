@@ -196,6 +196,7 @@ std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_at
   Identity id;
   if (o.method == Method::kDpFp) {
     VisitDpFp(o, id);
+    if (o.classes_hash != 0) id.Named("classes", o.classes_hash);
     return id.Take();
   }
   id.Named("method", o.method).Named("sampling", o.sampling).Named("loss", o.loss).Named("steps", o.num_steps);
@@ -208,6 +209,7 @@ std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_at
   if (o.num_negatives > 0) id.Named("negatives", o.num_negatives);
   if (o.trained_part != TrainedPart::kAll) id.Named("trains", o.trained_part);
   if (o.cut_to > 0) id.Named("cut to", o.cut_to);
+  if (o.classes_hash != 0) id.Named("classes", o.classes_hash);
   if (IsPrivate(o)) VisitPrivacy(o, re_attention, id);
   return id.Take();
 }

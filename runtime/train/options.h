@@ -95,6 +95,7 @@ struct TrainingOptions {
   DropoutRates dropout;
   ReAttentionOptions re_attention;  // read when the architecture has it and the method is private
   float ema_decay = 0;              // 0: no weight averaging
+  uint64_t classes_hash = 0;        // of what labels mean (HashOfClasses), 0: no classifier; as base_model_hash
   // ModelFile::content_hash() of the start, 0: none; a checkpoint is gone on with from the same only.
   uint64_t base_model_hash = 0;
   // On the host: where the parameters that stand before all that trains lie, in the file of the base: all of it beside

@@ -142,6 +142,7 @@ class ClassifyTrainCommand {
                     .goal = recipe_.goal,
                     .head_share = recipe_.head_share};
     job.training.cut_to = a_.max_length.value_or(0);
+    job.training.classes_hash = HashOfClasses(recipe_.classes);
     WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
     job.checkpoint_path = a_.checkpoint;
     job.checkpoint_every = a_.checkpoint_every.value_or(0);

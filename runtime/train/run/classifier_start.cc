@@ -1,7 +1,10 @@
 #include "runtime/train/run/classifier_start.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
+#include "runtime/core/hash.h"
 #include "runtime/core/text.h"
 #include "runtime/data/sequences.h"
 
@@ -17,14 +20,21 @@ std::string Listed(const std::vector<std::string>& names) {
 }  // namespace
 
 Status CheckClassNames(const std::string& where, std::span<const std::string> classes) {
-  if (classes.size() < 2) return InvalidData(where, ": ", classes.size(), " classes, allowed are 2 and more");
+  if (classes.size() < 2 || classes.size() > kMaxClasses)
+    return InvalidData(where, ": ", classes.size(), " classes, allowed are 2 to ", kMaxClasses);
+  std::set<std::string_view> names;
   for (size_t i = 0; i < classes.size(); ++i) {
     const std::string fault = data::KeyFault(classes[i]);
     if (!fault.empty()) return InvalidData(where, ": class ", i, " ", fault);
-    if (const auto before = classes.first(i); std::find(before.begin(), before.end(), classes[i]) != before.end())
-      return InvalidData(where, ": two classes are called ", classes[i]);
+    if (!names.insert(classes[i]).second) return InvalidData(where, ": two classes are called ", classes[i]);
   }
   return OkStatus();
+}
+
+uint64_t HashOfClasses(std::span<const std::string> classes) {
+  std::string all;
+  for (const std::string& name : classes) all += name + '\n';  // which no name holds
+  return std::max<uint64_t>(1, Hash64(std::as_bytes(std::span(all))));
 }
 
 Status CheckClassifierBase(const ModelFile& base, const std::vector<std::string>& classes, bool with_adapter) {
@@ -33,7 +43,7 @@ Status CheckClassifierBase(const ModelFile& base, const std::vector<std::string>
   if (!base.is_classifier()) return OkStatus();
   if (base.classifier().class_names != classes)
     return InvalidData(base.name(), ": its classes are ", Listed(base.classifier().class_names),
-                       ", those to learn (data.classes of a recipe) are ", Listed(classes),
+                       ", those to learn are ", Listed(classes),
                        "; a classifier keeps its classes, an encoder takes any");
   if (!with_adapter || base.classifier().norm_bound == 0) return OkStatus();
   return Unsupported(base.name(),

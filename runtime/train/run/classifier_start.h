@@ -16,12 +16,15 @@
 
 namespace wisp {
 
-// kInvalidData names `where` and the class: fewer than two, a name twice, or one that no file of a model can hold.
+// kInvalidData names `where` and the class: fewer than two or more than kMaxClasses, a name twice, or one that no file
+// of a model can hold.
 Status CheckClassNames(const std::string& where, std::span<const std::string> classes);
 
+// Of names in their order, never 0: TrainingOptions::classes_hash.
+uint64_t HashOfClasses(std::span<const std::string> classes);
+
 // Whether texts of these classes can be learned from `base`; its file names refusals. kInvalidData: it has other
-// classes, or none can be told apart. kUnsupported: a recommender or a decoder, or, beside a new adapter, a head that
-// DP-FP made.
+// classes. kUnsupported: a recommender or a decoder, or, beside a new adapter, a head that DP-FP made.
 Status CheckClassifierBase(const ModelFile& base, const std::vector<std::string>& classes, bool with_adapter);
 
 // The base with a head of so many classes, and with its own adapter or, where one is given, with a new one beside it.
@@ -29,8 +32,9 @@ Status CheckClassifierBase(const ModelFile& base, const std::vector<std::string>
 Result<Architecture> ClassifierOver(const ModelFile& base, uint32_t num_classes,
                                     const std::optional<AdapterSpec>& new_adapter);
 
-// What is written of a classifier with this architecture, but for weights, provenance, description and words: its
-// classes and the base's tokenizer. An adapter that has no head describes the base.
+// What is written of a classifier with this architecture: its classes and the base's tokenizer. Weights, provenance,
+// description and, where texts are words, item keys and ClassifierDescription::tokenizer are for the caller to add. An
+// adapter that has no head describes the base.
 ModelContents ClassifierContents(const ModelFile& base, const Architecture& architecture,
                                  const std::vector<std::string>& classes);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <fstream>
 
 #include "ports/c/wisp_text.h"
@@ -139,8 +140,26 @@ TEST_F(CClassifierTrain, AClassifierKeepsItsClasses) {
   EXPECT_NE(ReadBytes(out_), first);
   labelled_.classes = kOthers;
   EXPECT_EQ(Run(), WISP_INVALID_DATA);
-  EXPECT_NE(std::string(error_.message).find("its classes are 'bad', 'good', those to learn"), std::string::npos)
+  EXPECT_NE(std::string(error_.message).find("its classes are 'bad', 'good', those to learn are 'good', 'bad'"),
+            std::string::npos)
       << error_.message;
+}
+
+// What was learned of the first class is not taken for the second.
+TEST_F(CClassifierTrain, ACheckpointIsOfItsClasses) {
+  const std::string checkpoint = folder_ / "c.checkpoint";
+  options_.checkpoint_path = checkpoint.c_str();
+  options_.epochs = 2;
+  options_.progress = [](const wisp_progress* p, void*) { return p->step == 2 ? 1 : 0; };
+  EXPECT_EQ(Run(), WISP_CANCELLED) << error_.message;
+  options_.progress = nullptr;
+  labelled_.classes = kOthers;
+  EXPECT_NE(Run(), WISP_OK);
+  EXPECT_NE(std::string(error_.message).find("belongs to a run with other options"), std::string::npos)
+      << error_.message;
+  labelled_.classes = kClasses;
+  ASSERT_EQ(Run(), WISP_OK) << error_.message;
+  EXPECT_EQ(result_.resumed_from, 2u);
 }
 
 TEST_F(CClassifierTrain, ReadsFilesWithAHeader) {
@@ -176,7 +195,7 @@ TEST_F(CClassifierTrain, RefusesBeforeAnythingIsSpent) {
     labelled_ = labelled;
     options_ = options;
   };
-  changed([&] { labelled_.num_classes = 1; }, "1 classes, allowed are 2 and more");
+  changed([&] { labelled_.num_classes = 1; }, "1 classes, allowed are 2 to 65536");
   changed([&] { labelled_.classes = nullptr; }, "classes is NULL, num_classes is 2");
   const char* const twice[] = {"bad", "bad"};
   changed([&] { labelled_.classes = twice; }, "two classes are called bad");
@@ -190,13 +209,19 @@ TEST_F(CClassifierTrain, RefusesBeforeAnythingIsSpent) {
   changed([&] { labelled_.max_length = 2; }, "max_length is 2, allowed are 3 to 12");
   changed([&] { labelled_.max_length = 13; }, "max_length is 13, allowed are 3 to 12");
   changed([&] { options_.session_gap = 5; }, "session_gap and times_per_second are of events");
-  changed([&] { options_.unit = WISP_UNIT_DAY; }, "unit is day, allowed are WISP_UNIT_INTERACTION");
+  changed([&] { options_.unit = WISP_UNIT_DAY; }, "unit is day; required is WISP_UNIT_INTERACTION");
   Architecture decoder = test::TextEncoder();
   decoder.attend = Attend::kCausal;
   decoder.token_types = {};
   decoder.head = {};
   Write(other_, decoder);
   changed([&] { options_.model_path = other_.c_str(); }, "texts are classified by an encoder");
+  changed([&] { options_.unit = static_cast<wisp_unit>(0); }, "required is what one record is: WISP_UNIT_INTERACTION");
+  // Nobody chose it: a text is not said to be a user.
+  changed([&] { options_.size = offsetof(wisp_personalise_options, unit); }, "unit is not in the struct");
+  labelled_.num_classes = 1;
+  EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+  labelled_.num_classes = 2;
   EXPECT_EQ(wisp_classifier_train(&options_, nullptr, &result_, &error_), WISP_INVALID_ARGUMENT);
   EXPECT_EQ(wisp_classifier_train(nullptr, &labelled_, &result_, &error_), WISP_INVALID_ARGUMENT);
 }

@@ -52,11 +52,7 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   ReadClipping(s, r.options.privacy);
   s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;
-  s.Choice<PrivacyUnit>("unit", r.unit,
-                        {{"user", PrivacyUnit::kUser},
-                         {"session", PrivacyUnit::kSession},
-                         {"day", PrivacyUnit::kDay},
-                         {"interaction", PrivacyUnit::kInteraction}});
+  s.Choice<PrivacyUnit>("unit", r.unit, {{"user", PrivacyUnit::kUser}, {"interaction", PrivacyUnit::kInteraction}});
   r.unit_chosen = s.Any("unit") != nullptr;
 }
 

@@ -234,6 +234,11 @@ Result<Recipe> ParseRecipe(const std::string& where, const nlohmann::json& json)
     if (json.contains("text")) recipe.text = text;
   });
   WISP_RETURN_IF_ERROR(s.Finish());
+  using privacy::PrivacyUnit;
+  if (recipe.text && recipe.unit_chosen && recipe.unit != PrivacyUnit::kUser &&
+      recipe.unit != PrivacyUnit::kInteraction)
+    return InvalidData(where, " privacy.unit is ", privacy::ToText(recipe.unit),
+                       ", allowed are interaction and user: the records are texts");
   return recipe;
 }
 
