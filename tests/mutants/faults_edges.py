@@ -291,6 +291,8 @@ def structs_and_enums():
          C_CLASSIFIER + "RefusesBeforeAnythingIsSpent"),
         ("bad-label-refuses-a-private-run", "Read", ".classes = choice_.classes, .drop_bad = true",
          ".classes = choice_.classes, .drop_bad = false", C_CLASSIFIER + "AFileWithoutARecordIsPaidForAllTheSame"),
+        ("checkpoint-of-other-classes", "Set", "options.classes_hash = wisp::HashOfClasses(choice_.classes);", "",
+         C_CLASSIFIER + "ACheckpointIsOfItsClasses"),
         ("blocks-train-tables", "LabelledOf", "choice.part = wisp::TrainedPart::kBlocks", "(void)choice.part",
          C_CLASSIFIER + "WhatTrainsIsAllThatChanges"),
     ]) + table("runtime/train/run/classifier_start.cc", [
