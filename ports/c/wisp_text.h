@@ -214,9 +214,9 @@ typedef struct wisp_labelled_texts { /* how labelled texts are read, and what le
   wisp_trains trains;          /* required; 0 with adapter_rank or adapter_path: the adapter learns, and its head */
   uint32_t max_length;         /* tokens that are read of a text, the rest is left out; 0: as many as the model has */
   int32_t not_read;
-  /* of the header; NULL: "sentence" or "text", and "label". NULL with WISP_LABELLED_LINES */
-  const char* text_column;
-  const char* label_column;
+  /* the header's name of each; NULL with WISP_LABELLED_LINES */
+  const char* text_column;  /* NULL: "sentence" or "text" */
+  const char* label_column; /* NULL: "label" */
 } wisp_labelled_texts;
 
 /* wisp_personalise for an encoder that learns to name the classes of texts, or for a classifier that learns further.
