@@ -55,8 +55,8 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
   if (accept == Accept::kAnyFile) return OkStatus();
   if (is_adapter && accept != Accept::kAdapter)
     return InvalidData(name,
-                       ": is an adapter, which is used together with its base (--adapter, in the C interface "
-                       "adapter_path; or one model of both by wisp merge)");
+                       ": is an adapter, which is used together with its base: --adapter (in the C interface: "
+                       "adapter_path), or one model of both by wisp merge");
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
   const bool encodes = model.architecture.head.kind == HeadKind::kEmbedding;
   if (accept == Accept::kRecommender && (model.classifier || encodes))
