@@ -17,7 +17,7 @@ struct Counted {
   uint64_t num_events = 0, too_short = 0, unknown_events = 0, unknown_items = 0, bad_rows = 0;
 };
 
-// The functions are called in this order, once each, before anything is charged.
+// All but TooShort is called before anything is charged: the checks first, Read last.
 class ToLearn {
  public:
   virtual ~ToLearn() = default;

@@ -38,7 +38,8 @@ def check_same_as_native(browser):
     """The same items and scores, but for the order of sums: vectors here have 128 bits and no fused multiply-add."""
     for vectors, history in [(vectors, history) for vectors in ("auto", "off") for history in HISTORIES]:
         here = browser.value(
-            "const { loadRuntime } = await import('./wisp/runtime.js'); const w = await loadRuntime({ vectors: args[1] });"
+            "const { loadRuntime } = await import('./wisp/runtime.js');"
+            "const w = await loadRuntime({ vectors: args[1] });"
             "const m = w.openModel(await (await fetch('cafe.wisp')).arrayBuffer());"
             "const best = m.recommend(args[0], { count: 8 }), keys = args[0].map((item) => m.itemKey(item));"
             "m.close(); return { best, keys };",

@@ -1,6 +1,6 @@
 // An app for iOS that learns at night, while the device charges: BGProcessingTask, an anchor in the keychain, and all
-// files in one folder that no backup holds. Info.plist needs the identifier below in BGTaskSchedulerPermittedIdentifiers,
-// and "processing" in UIBackgroundModes. Call NightlyLearning.register() before the app has finished launching.
+// files in one folder that no backup holds. Info.plist needs the identifier below in
+// BGTaskSchedulerPermittedIdentifiers, and "processing" in UIBackgroundModes. Call NightlyLearning.register() before the app has finished launching.
 #if os(iOS)
   import BackgroundTasks
   import Foundation
@@ -68,7 +68,9 @@
         let learning = Task {
           do {
             let night = try await Self.life().night(threads: 2)
-            if night.changed { await MainActor.run { NotificationCenter.default.post(name: .modelChanged, object: nil) } }
+            if night.changed {
+                await MainActor.run { NotificationCenter.default.post(name: .modelChanged, object: nil) }
+            }
             task.setTaskCompleted(success: true)
           } catch {
             // CancellationError: the time was up. The next night goes on.

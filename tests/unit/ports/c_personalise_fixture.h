@@ -2,6 +2,8 @@
 #ifndef WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
 #define WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
 
+#include <fstream>
+
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/ports/c_test_util.h"
 
@@ -22,6 +24,25 @@ class CShortRunTest : public ::testing::Test {
     options_.epochs = 1;
     options_.num_threads = 1;
     options_.unit = unit;
+  }
+
+  // A model of random weights, which says so.
+  static void WriteRandom(const std::string& path, ModelContents contents) {
+    const std::vector<float> weights = testing::RandomWeights(contents.architecture, 7);
+    contents.weights = weights;
+    contents.provenance.push_back({.description = "random weights",
+                                   .mechanisms = {"random weights"},
+                                   .epsilon = 0,
+                                   .noise = NoiseOrigin::kSecure});
+    const Status status = WriteModel(path, contents);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  // What a run came to that is refused before anything is spent, with this sentence.
+  void ExpectNothingSpent(wisp_code code, const char* sentence) {
+    EXPECT_NE(code, WISP_OK) << sentence;
+    EXPECT_NE(std::string(error_.message).find(sentence), std::string::npos) << error_.message;
+    EXPECT_FALSE(std::ifstream(ledger_).good());
+    EXPECT_FALSE(std::ifstream(out_).good());
   }
 
   const TemporaryFolder folder_;

@@ -28,23 +28,12 @@ class CTextTrain : public test::CShortRunTest {
                                                .num_blocks = 1,
                                                .inner_width = 16,
                                                .attend = attend};
-    const std::vector<float> weights = testing::RandomWeights(a, 7);
-    ModelContents contents{.architecture = a, .weights = weights};
+    ModelContents contents{.architecture = a};
     if (tokens) contents.tokenizer = *exchange::ByteTokenizerImage();
-    contents.provenance.push_back({.description = "random weights",
-                                   .mechanisms = {"random weights"},
-                                   .epsilon = 0,
-                                   .noise = NoiseOrigin::kSecure});
-    const Status status = WriteModel(path, contents);
-    EXPECT_TRUE(status.ok()) << status.message();
+    WriteRandom(path, std::move(contents));
   }
   wisp_code Run() { return wisp_text_train(&options_, &records_, &result_, &error_); }
-  void ExpectRefused(const char* sentence) {
-    EXPECT_NE(Run(), WISP_OK) << sentence;
-    EXPECT_NE(std::string(error_.message).find(sentence), std::string::npos) << error_.message;
-    EXPECT_FALSE(std::ifstream(ledger_).good());
-    EXPECT_FALSE(std::ifstream(out_).good());
-  }
+  void ExpectRefused(const char* sentence) { ExpectNothingSpent(Run(), sentence); }
 
   const std::string other_ = folder_ / "other.wisp";
   wisp_text_records records_ = WISP_INIT(wisp_text_records);

@@ -73,9 +73,11 @@ public struct Life: Sendable {
     public let nightsLeft: UInt64
   }
 
-  /// One night of the plan, on a thread of its own. Cancelling the task, or the system ending the app, loses no more than
-  /// what came after the last charge: the next call goes on.
-  public func night(threads: UInt32 = 0, maxBytes: UInt64 = 0, progress: TrainingCallback? = nil) async throws -> Night {
+  /// One night of the plan, on a thread of its own. Cancelling the task, or the system ending the app, loses no more
+  /// than what came after the last charge: the next call goes on.
+  public func night(
+    threads: UInt32 = 0, maxBytes: UInt64 = 0, progress: TrainingCallback? = nil
+  ) async throws -> Night {
     let life = self
     return try await Steps.run(progress) { try life.night(threads, maxBytes, $0) }
   }
