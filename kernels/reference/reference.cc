@@ -9,70 +9,80 @@ size_t PackedSize(size_t n, size_t k) { return n * k; }
 size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
 size_t NoScratchOfTopK(size_t, size_t, size_t) { return 0; }
 
-}  // namespace
+// An op that every table of vectors has in a form of its own, or has not: null beside vectors, where nobody calls it.
+template <bool kBesideVectors, class Function>
+constexpr Function* Replaced(Function* op) {
+  return kBesideVectors ? nullptr : op;
+}
 
-const OpTable& ReferenceOps() {
-  static constexpr OpTable kTable = {
+template <bool kBesideVectors, class Function>
+constexpr Function* ReplacedForTraining(Function* op) {
+  return Replaced<kBesideVectors>(ForTraining(op));
+}
+
+template <bool kBesideVectors>
+constexpr OpTable ReferenceTable() {
+  return {
       .name = "reference",
-      .packed_size = PackedSize,
-      .pack_weights = reference::PackWeights<float>,
-      .linear_forward = reference::LinearForward<float>,
-      .linear_backward_input = reference::LinearBackwardInput<float>,
-      .linear_backward_weight = ForTraining(reference::LinearBackwardWeight<float>),
-      .column_sum = ForTraining(reference::ColumnSum<float>),
-      .layer_norm_forward = reference::LayerNormForward<float>,
-      .layer_norm_backward = ForTraining(reference::LayerNormBackward<float>),
-      .rms_norm_forward = reference::RmsNormForward<float>,
-      .rms_norm_backward = ForTraining(reference::RmsNormBackward<float>),
-      .rotary = reference::Rotary<float>,
-      .attention_scratch_size = NoScratch,
-      .attention_forward = reference::AttentionForward<float>,
-      .attention_backward = ForTraining(reference::AttentionBackward<float>),
+      .packed_size = Replaced<kBesideVectors>(PackedSize),
+      .pack_weights = Replaced<kBesideVectors>(reference::PackWeights<float>),
+      .linear_forward = Replaced<kBesideVectors>(reference::LinearForward<float>),
+      .linear_backward_input = Replaced<kBesideVectors>(reference::LinearBackwardInput<float>),
+      .linear_backward_weight = ReplacedForTraining<kBesideVectors>(reference::LinearBackwardWeight<float>),
+      .column_sum = ReplacedForTraining<kBesideVectors>(reference::ColumnSum<float>),
+      .layer_norm_forward = Replaced<kBesideVectors>(reference::LayerNormForward<float>),
+      .layer_norm_backward = ReplacedForTraining<kBesideVectors>(reference::LayerNormBackward<float>),
+      .rms_norm_forward = Replaced<kBesideVectors>(reference::RmsNormForward<float>),
+      .rms_norm_backward = ReplacedForTraining<kBesideVectors>(reference::RmsNormBackward<float>),
+      .rotary = Replaced<kBesideVectors>(reference::Rotary<float>),
+      .attention_scratch_size = Replaced<kBesideVectors>(NoScratch),
+      .attention_forward = Replaced<kBesideVectors>(reference::AttentionForward<float>),
+      .attention_backward = ReplacedForTraining<kBesideVectors>(reference::AttentionBackward<float>),
       .kept_panel = 1,
-      .keep_keys = reference::KeepKeys,
-      .attend_kept = reference::AttendKept,
-      .activation_forward = reference::ActivationForward<float>,
-      .activation_backward = ForTraining(reference::ActivationBackward<float>),
-      .gated_activation_forward = reference::GatedActivationForward<float>,
-      .gated_activation_backward = ForTraining(reference::GatedActivationBackward<float>),
+      .keep_keys = Replaced<kBesideVectors>(reference::KeepKeys),
+      .attend_kept = Replaced<kBesideVectors>(reference::AttendKept),
+      .activation_forward = Replaced<kBesideVectors>(reference::ActivationForward<float>),
+      .activation_backward = ReplacedForTraining<kBesideVectors>(reference::ActivationBackward<float>),
+      .gated_activation_forward = Replaced<kBesideVectors>(reference::GatedActivationForward<float>),
+      .gated_activation_backward = ReplacedForTraining<kBesideVectors>(reference::GatedActivationBackward<float>),
       .map = reference::Map<float>,
-      .scale = reference::Scale<float>,
+      .scale = Replaced<kBesideVectors>(reference::Scale<float>),
       .clear = ForTraining(reference::Clear),
-      .apply_keep = reference::ApplyKeep<float>,
+      .apply_keep = Replaced<kBesideVectors>(reference::ApplyKeep<float>),
       .draw_keep = ForTraining(reference::DrawKeep),
-      .linear_variance = reference::LinearVariance<float>,
-      .layer_norm_variance = reference::LayerNormVariance<float>,
-      .activation_variance = reference::ActivationVariance<float>,
-      .embed_forward = reference::EmbedForward<float>,
-      .embed_half = reference::EmbedHalf,
+      .linear_variance = Replaced<kBesideVectors>(reference::LinearVariance<float>),
+      .layer_norm_variance = Replaced<kBesideVectors>(reference::LayerNormVariance<float>),
+      .activation_variance = Replaced<kBesideVectors>(reference::ActivationVariance<float>),
+      .embed_forward = Replaced<kBesideVectors>(reference::EmbedForward<float>),
+      .embed_half = Replaced<kBesideVectors>(reference::EmbedHalf),
       .embed_variance = reference::EmbedVariance<float>,
       .position_ids = ForTraining(reference::PositionIds),
-      .scatter_add = ForTraining(reference::ScatterAdd<float>),
+      .scatter_add = ReplacedForTraining<kBesideVectors>(reference::ScatterAdd<float>),
       .copy_rows = ForTraining(reference::CopyRows<float>),
       .gather_columns = ForTraining(reference::GatherColumns<float>),
-      .scale_half = reference::ScaleHalf,
-      .multiply_half = reference::MultiplyHalf,
+      .scale_half = Replaced<kBesideVectors>(reference::ScaleHalf),
+      .multiply_half = Replaced<kBesideVectors>(reference::MultiplyHalf),
       .multiply_panels = reference::MultiplyPanels,
-      .embed_panels = reference::EmbedPanels,
+      .embed_panels = Replaced<kBesideVectors>(reference::EmbedPanels),
       .softmax_start = ForTraining(reference::SoftmaxStart<float>),
-      .softmax_stats = ForTraining(reference::SoftmaxStats<float>),
+      .softmax_stats = ReplacedForTraining<kBesideVectors>(reference::SoftmaxStats<float>),
       .cross_entropy_loss = ForTraining(reference::CrossEntropyLoss<float>),
-      .cross_entropy_gradient = ForTraining(reference::CrossEntropyGradient<float>),
-      .target_logits = ForTraining(reference::TargetLogits<float>),
-      .target_gradient = ForTraining(reference::TargetGradient<float>),
+      .cross_entropy_gradient = ReplacedForTraining<kBesideVectors>(reference::CrossEntropyGradient<float>),
+      .target_logits = ReplacedForTraining<kBesideVectors>(reference::TargetLogits<float>),
+      .target_gradient = ReplacedForTraining<kBesideVectors>(reference::TargetGradient<float>),
       .class_cross_entropy = ForTraining(reference::ClassCrossEntropy<float>),
       .clip_rows = reference::ClipRows<float>,
       .clip_rows_backward = ForTraining(reference::ClipRowsBackward<float>),
       .mean_rows = reference::MeanRows<float>,
       .mean_rows_backward = ForTraining(reference::MeanRowsBackward<float>),
-      .dot = ForTraining(reference::Dot),
-      .dot_rows = ForTraining(reference::DotRows),
-      .sum_squares = ForTraining(reference::SumSquares),
+      .dot = ReplacedForTraining<kBesideVectors>(reference::Dot),
+      .dot_rows = ReplacedForTraining<kBesideVectors>(reference::DotRows),
+      .sum_squares = ReplacedForTraining<kBesideVectors>(reference::SumSquares),
       .accumulate_on_grid = ForTraining(reference::AccumulateOnGrid),
       .exp_double = ForTraining(reference::ExpDouble),
-      .adam = ForTraining(reference::Adam<float>),
-      .sgd = ForTraining(reference::Sgd<float>),
-      .score_tiles = ForTraining(reference::ScoreTiles<float>),
+      .adam = ReplacedForTraining<kBesideVectors>(reference::Adam<float>),
+      .sgd = ReplacedForTraining<kBesideVectors>(reference::Sgd<float>),
+      .score_tiles = ReplacedForTraining<kBesideVectors>(reference::ScoreTiles<float>),
       .top_k_scratch_size = ForTraining(NoScratchOfTopK),
       .top_k = ForTraining(reference::TopK),
       .record_weight_gradients = ForTraining(reference::RecordWeightGradients<float>),
@@ -81,14 +91,32 @@ const OpTable& ReferenceOps() {
       .squares_of_rows = ForTraining(reference::SquaresOfRows),
       .accumulate_rows_on_grid = ForTraining(reference::AccumulateRowsOnGrid),
       .accumulate_slots_on_grid = ForTraining(reference::AccumulateSlotsOnGrid),
-      .quantise_rows = ForTraining(reference::QuantiseRows),
-      .outer_squares = ForTraining(reference::OuterSquares),
-      .integer_outer_squares = ForTraining(reference::IntegerOuterSquares),
-      .accumulate_outer = ForTraining(reference::AccumulateOuter),
+      .quantise_rows = ReplacedForTraining<kBesideVectors>(reference::QuantiseRows),
+      .outer_squares = ReplacedForTraining<kBesideVectors>(reference::OuterSquares),
+      .integer_outer_squares = ReplacedForTraining<kBesideVectors>(reference::IntegerOuterSquares),
+      .accumulate_outer = ReplacedForTraining<kBesideVectors>(reference::AccumulateOuter),
       .noised_sum = ForTraining(reference::NoisedSum),
       .add_squared_moves = ForTraining(reference::AddSquaredMoves),
       .release_packed = nullptr,
   };
+}
+
+// A library for processors that all have vectors, in which nobody asks for the reference: tests do, of what trains.
+#if defined(__wasm_simd128__) || (defined(WISP_INFERENCE_ONLY) && defined(__aarch64__))
+constexpr bool kAlwaysVectors = true;
+#else
+constexpr bool kAlwaysVectors = false;
+#endif
+
+}  // namespace
+
+const OpTable& ReferenceOps() {
+  static constexpr OpTable kTable = ReferenceTable<kAlwaysVectors>();
+  return kTable;
+}
+
+const OpTable& ReferenceBesideVectors() {
+  static constexpr OpTable kTable = ReferenceTable<true>();
   return kTable;
 }
 

@@ -409,4 +409,13 @@ inline void ExpDouble(const ExpDoubleArgs& a) {
 
 }  // namespace wisp::kernels::reference
 
+namespace wisp::kernels {
+
+// The reference without the ops that every set of vectors has in a form of its own, or has not. It is ReferenceOps()
+// itself in libraries for processors that all have vectors, if they only recommend or are for WebAssembly: nothing is
+// loaded there that is never called.
+const OpTable& ReferenceBesideVectors();
+
+}  // namespace wisp::kernels
+
 #endif  // WISP_KERNELS_REFERENCE_REFERENCE_H_

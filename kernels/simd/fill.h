@@ -50,6 +50,9 @@ void FillReduce(int64_t target, OpTable& table);       // dot, dot_rows, target_
 void FillIntegers(int64_t target, OpTable& table);     // outer products as integers
 void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd
 
+// `start`, with the ops of one instruction set in place of its own. The result is the same of both references.
+OpTable TableOf(int64_t target, const OpTable& start);
+
 using FillFunction = void (*)(OpTable&);
 
 }  // namespace wisp::kernels

@@ -26,25 +26,7 @@ struct Tables {
     for (int64_t left = ProcessorTargets(); left != 0 && num_all <= kMaxTables; left &= left - 1) {
       const int64_t target = left & -left;
       OpTable& table = simd[num_all - 1];
-      table = ReferenceOps();
-      table.score_tiles = nullptr;  // of weights that the reference has packed
-      table.name = hwy::TargetName(target);
-      FillGemm(target, table);
-      FillSoftmax(target, table);
-      FillNorm(target, table);
-      FillRotary(target, table);
-      FillActivation(target, table);
-      FillElementwise(target, table);
-      FillVariance(target, table);
-      FillExpDouble(target, table);
-      FillEmbedding(target, table);
-      FillHalf(target, table);
-      FillReduce(target, table);
-      FillIntegers(target, table);
-      FillOptimizer(target, table);
-      FillKeptKeys(target, table);
-      FillAttention(target, table);  // last: made of the others' entries
-      FillAttentionBackward(target, table);
+      table = TableOf(target, ReferenceOps());
       all[num_all++] = &table;
     }
   }
@@ -56,6 +38,29 @@ const Tables& AllTables() {
 }
 
 }  // namespace
+
+OpTable TableOf(int64_t target, const OpTable& start) {
+  OpTable table = start;
+  table.score_tiles = nullptr;  // of weights that the reference has packed
+  table.name = hwy::TargetName(target);
+  FillGemm(target, table);
+  FillSoftmax(target, table);
+  FillNorm(target, table);
+  FillRotary(target, table);
+  FillActivation(target, table);
+  FillElementwise(target, table);
+  FillVariance(target, table);
+  FillExpDouble(target, table);
+  FillEmbedding(target, table);
+  FillHalf(target, table);
+  FillReduce(target, table);
+  FillIntegers(target, table);
+  FillOptimizer(target, table);
+  FillKeptKeys(target, table);
+  FillAttention(target, table);  // last: made of the others' entries
+  FillAttentionBackward(target, table);
+  return table;
+}
 
 const OpTable& BestOps() {
   const Tables& tables = AllTables();

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Where the C interface's fields lie, for JavaScript.
+"""What JavaScript needs of the C interface: where fields lie, and which functions Emscripten exports.
 
     ../../tests/abi/interface.py program ../c > p.c && emcc -I ../c p.c -o p.js
-    node p.js | layout.py javascript > layout.js
-    ... | layout.py functions [REGEX]  # what Emscripten exports: the functions whose names match, and those of memory
+    node p.js | layout.py javascript SOURCE... > layout.js
+    node p.js | layout.py functions SOURCE... > exported.txt
 
-The lines are those of tests/abi/interface.py, of the platform that is asked for.
+The lines are those of tests/abi/interface.py, of the platform that is asked for. Of the interface only what the sources
+name is kept: all else would be loaded with each page, and nothing could call it.
 """
 
 import json
 import re
 import sys
+from pathlib import Path
 
 NUMBERS = {
     "double": "f64",
@@ -41,12 +43,13 @@ def type_of(declaration, size, callbacks):
     return {4: "i32"}.get(size, "bytes")  # an enum, or a struct within
 
 
-def layout(lines):
+def layout(lines, named):
     constants, structs = {}, {}
     callbacks = {match[1] for line in lines if (match := re.match(r"callback typedef .*?\(\*(\w+)\)", line))}
     for line in lines:
         if match := re.match(r"constant (\w+) (-?\d+)$", line):
-            constants[match[1]] = int(match[2])
+            if match[1].startswith(named.prefixes):
+                constants[match[1]] = int(match[2])
         elif match := re.match(r"struct (\w+) (\d+) aligned", line):
             structs[match[1]] = {"size": int(match[2]), "fields": {}}
         elif match := re.match(r"field (\w+)\.(\w+) at (\d+), (\d+) bytes, (.*)$", line):
@@ -54,27 +57,36 @@ def layout(lines):
                 "at": int(match[3]),
                 "type": type_of(match[5], int(match[4]), callbacks),
             }
-    return {"constants": constants, "structs": structs}
+    return {"constants": constants, "structs": {name: structs[name] for name in structs if name in named.names}}
 
 
-def functions(lines, which):
-    names = [re.search(r"(wisp_\w+)\(", line)[1] for line in lines if line.startswith("function ")]
-    return [
-        "_" + name for name in [*filter(re.compile(which).fullmatch, names), "malloc", "calloc", "free", "memalign"]
-    ]
+def functions(lines, named):
+    known = [re.search(r"(wisp_\w+)\(", line)[1] for line in lines if line.startswith("function ")]
+    return ["_" + name for name in [*filter(named.names.__contains__, known), "malloc", "calloc", "free", "memalign"]]
+
+
+class Named:
+    """What the sources name: functions and structs by their names, constants by what their names begin with."""
+
+    def __init__(self, sources):
+        text = "".join(Path(source).read_text() for source in sources)
+        self.names = set(re.findall(r"\bwisp_\w+", text))
+        self.prefixes = tuple(re.findall(r"\bWISP_\w+_(?=\")", text))
 
 
 def main():
     lines = sys.stdin.read().splitlines()
     if not any(line.startswith("struct ") for line in lines):
         sys.exit("layout.py: the input has no structs; it must be what the program of tests/abi/interface.py prints")
-    if sys.argv[1:2] == ["functions"]:
-        print("\n".join(functions(lines, *sys.argv[2:] or [".*"])))
-    elif sys.argv[1:] == ["javascript"]:
-        print("// Made by ports/wasm/layout.py from the headers of ports/c.")
-        print("export default " + json.dumps(layout(lines), separators=(",", ":")) + ";")
+    what, sources = sys.argv[1:2], sys.argv[2:]
+    if what not in (["functions"], ["javascript"]) or not sources:
+        sys.exit("usage: layout.py javascript|functions SOURCE... < lines")
+    named = Named(sources)
+    if what == ["functions"]:
+        print("\n".join(functions(lines, named)))
     else:
-        sys.exit("usage: layout.py javascript|functions < lines")
+        print("// Made by ports/wasm/layout.py from the headers of ports/c.")
+        print("export default " + json.dumps(layout(lines, named), separators=(",", ":")) + ";")
 
 
 if __name__ == "__main__":

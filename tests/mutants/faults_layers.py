@@ -125,5 +125,12 @@ def formats():
     ])
 
 
+def tables():
+    return table("kernels/reference/reference.cc", [
+        ("op-that-no-vectors-replace-is-left-out", "ReferenceTable", ".map = reference::Map<float>,",
+         ".map = Replaced<kBesideVectors>(reference::Map<float>),", "tables_test:AllOps.EveryTableReplaces*"),
+    ])
+
+
 def faults():
-    return blocks() + cosine() + windows() + formats()
+    return blocks() + cosine() + windows() + formats() + tables()

@@ -5,31 +5,11 @@ import {checkKeys, checkWhole, WispError} from "./library.js";
 const MODEL_ALIGNMENT = 64;
 
 export class Model {
-  // `source`: { bytes, name } of an ArrayBuffer, or { path } of a file in the store.
-  constructor(library, source, options = {}) {
+  // `handle`: an open wisp_model, which this owns. `memory`: where its bytes lie if the page gave them, or 0.
+  constructor(library, handle, memory = 0) {
     this.library = library;
-    this.memory = 0;
-    this.handle = library.within((scope) => {
-      const out = scope.allocate(4), open = library.struct(scope, "wisp_open_options", options);
-      if (source.path !== undefined) {
-        library.call(scope, "wisp_model_open_with", scope.text(source.path), open, out);
-      } else {
-        const bytes = asBytes(source.bytes);
-        this.memory = library.ask("memalign", MODEL_ALIGNMENT, Math.max(1, bytes.length));
-        if (this.memory === 0)
-          throw new WispError("Internal", `${source.name}: out of memory: the model has ${bytes.length} bytes`);
-        library.module.HEAPU8.set(bytes, this.memory);
-        try {
-          library.call(
-              scope, "wisp_model_open_memory", scope.text(source.name ?? "model", "name"), this.memory, bytes.length,
-              open, out);
-        } catch (error) {
-          library.ask("free", this.memory);
-          throw error;
-        }
-      }
-      return library.view().getUint32(out, true);
-    });
+    this.handle = handle;
+    this.memory = memory;
   }
 
   // Frees the model. Every later call is refused.
@@ -107,4 +87,21 @@ function asBytes(source) {
   if (source instanceof ArrayBuffer) return new Uint8Array(source);
   if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
   throw new WispError("InvalidArgument", "the model's bytes must be an ArrayBuffer or a view of one");
+}
+
+// Copies `bytes`, an ArrayBuffer or a view of one, and opens the model in them.
+export function openBytes(library, name, bytes, options) {
+  const given = asBytes(bytes), memory = library.ask("memalign", MODEL_ALIGNMENT, Math.max(1, given.length));
+  if (memory === 0) throw new WispError("Internal", `${name}: out of memory: the model has ${given.length} bytes`);
+  library.module.HEAPU8.set(given, memory);
+  try {
+    return library.within((scope) => {
+      const out = scope.allocate(4), open = library.struct(scope, "wisp_open_options", options);
+      library.call(scope, "wisp_model_open_memory", scope.text(name, "name"), memory, given.length, open, out);
+      return new Model(library, library.view().getUint32(out, true), memory);
+    });
+  } catch (error) {
+    library.ask("free", memory);
+    throw error;
+  }
 }

@@ -5,7 +5,7 @@
 //   const model = wisp.openModel(await (await fetch("cafe.wisp")).arrayBuffer());
 //   for (const { name } of model.recommend([model.findItem("tea-mint")])) console.log(name);
 import {checkKeys, Library, refuse, WispError} from "./library.js";
-import {Model} from "./model.js";
+import {Model, openBytes} from "./model.js";
 
 export {Model, WispError};
 
@@ -18,7 +18,7 @@ export class Runtime {
   openModel(bytes, options = {}) {
     checkKeys("openModel", options, ["name", "maxBytes"]);
     const {name = "model", ...limits} = options;
-    return new Model(this.library, {bytes, name}, limits);
+    return openBytes(this.library, name, bytes, limits);
   }
 }
 

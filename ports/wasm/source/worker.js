@@ -51,6 +51,15 @@ function pathOfApp(name) {
   return path;
 }
 
+// The model in a file of the store.
+function openStored(library, path) {
+  return library.within((scope) => {
+    const out = scope.allocate(4);
+    library.call(scope, "wisp_model_open_with", scope.text(path), library.struct(scope, "wisp_open_options"), out);
+    return new Model(library, library.view().getUint32(out, true));
+  });
+}
+
 // What the methods of Device do.
 class Host {
   constructor(module, store) {
@@ -125,7 +134,7 @@ class Host {
 
   opened(name) {
     const path = pathOf(name);
-    if (!this.models.has(path)) this.models.set(path, new Model(this.library, {path}));
+    if (!this.models.has(path)) this.models.set(path, openStored(this.library, path));
     return this.models.get(path);
   }
 

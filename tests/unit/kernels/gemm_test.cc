@@ -358,13 +358,5 @@ TEST(Products, NothingIsReadOrWrittenPastTheEndOfABuffer) {
   }
 }
 
-TEST(AllOps, ReferenceComesFirstAndEveryTableIsFoundByName) {
-  ASSERT_FALSE(AllOps().empty());
-  EXPECT_EQ(AllOps()[0], &ReferenceOps());
-  for (const OpTable* ops : AllOps()) EXPECT_EQ(FindOps(ops->name), ops);
-  EXPECT_EQ(FindOps("no such table"), nullptr);
-  EXPECT_EQ(&BestOps(), AllOps().size() > 1 ? AllOps()[1] : AllOps()[0]);
-}
-
 }  // namespace
 }  // namespace wisp::kernels
