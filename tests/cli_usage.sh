@@ -20,6 +20,9 @@ expect 2 "wisp train has no option '--epsilom'; wisp train --help lists all; did
 expect 2 "wisp train has no option '--epsilom'.*--epsilon?" "$wisp" train --recipe r.json --epsilom=3
 expect 2 "wisp privacy epsilon has no option '-sigma'.*--sigma?" "$wisp" privacy epsilon -sigma 3
 expect 2 "wisp has no option '--zzz'; wisp --help lists all$" "$wisp" --zzz
+# An empty value does not take in the option behind it, with which a limit would be gone.
+expect 2 "wisp train: --ledger= has nothing behind it; give --ledger a value or leave it out$" \
+  "$wisp" train --recipe r.json --ledger= --budget=0.01
 expect 2 "there is no command 'foo'; the commands of wisp privacy are" "$wisp" privacy --json foo
 # What is wrong with a value: the option, the value, and what is allowed.
 while IFS='|' read -r sentence words; do

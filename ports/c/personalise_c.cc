@@ -30,8 +30,10 @@ uint64_t ToLearn::TooShort(const Counted& read, const JobResult&) const { return
 namespace {
 
 Status CheckOptions(const wisp_personalise_options& o) {
-  if (o.model_path == nullptr || o.log_path == nullptr || o.output_path == nullptr || o.ledger_path == nullptr) {
-    return InvalidArgument("wisp_personalise_options: model_path, log_path, output_path and ledger_path are required");
+  for (const char* path : {o.model_path, o.log_path, o.output_path, o.ledger_path}) {
+    if (path != nullptr && *path != '\0') continue;
+    return InvalidArgument(
+        "wisp_personalise_options: model_path, log_path, output_path and ledger_path are required, and none is empty");
   }
   if (o.num_users_public == 0)
     return InvalidArgument(

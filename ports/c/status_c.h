@@ -40,17 +40,32 @@ inline wisp_code CodeOf(StatusCode code) {
   return WISP_INTERNAL;
 }
 
+// How many of its bytes fit into `most`, without a character in two.
+inline size_t SizeWithin(const char* text, size_t most) {
+  size_t size = std::strlen(text);
+  if (size <= most) return size;
+  size = most;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+  return size;
+}
+
 inline wisp_code Report(wisp_error* error, wisp_code code, const char* message) {
   if (error == nullptr) return code;
   error->code = code;
-  size_t size = std::strlen(message);
-  if (size >= sizeof(error->message)) {
-    size = sizeof(error->message) - 1;
-    while (size > 0 && (static_cast<unsigned char>(message[size]) & 0xc0) == 0x80) --size;  // not within a character
-  }
+  const size_t size = SizeWithin(message, sizeof(error->message) - 1);
   std::memcpy(error->message, message, size);
   error->message[size] = '\0';
   return code;
+}
+
+// An exception, which may be a callback's, comes at any time: behind a charge too. Takes no memory.
+inline wisp_code ReportThrown(wisp_error* error, const char* what) {
+  constexpr char kStays[] = "; what a ledger was charged before stays charged";
+  char message[sizeof(wisp_error::message)];
+  const size_t size = SizeWithin(what, sizeof(message) - sizeof(kStays));
+  std::memcpy(message, what, size);
+  std::memcpy(message + size, kStays, sizeof(kStays));
+  return Report(error, WISP_INTERNAL, message);
 }
 
 // Runs `work`, which returns a Status; lets no exception out. `error` may be null.
@@ -60,11 +75,11 @@ wisp_code Guarded(wisp_error* error, Work&& work) {
     const Status status = work();
     return Report(error, CodeOf(status.code()), Printable(status.message()).c_str());
   } catch (const std::bad_alloc&) {
-    return Report(error, WISP_INTERNAL, "out of memory; what a ledger was charged before stays charged");
+    return ReportThrown(error, "out of memory");
   } catch (const std::exception& exception) {
-    return Report(error, WISP_INTERNAL, exception.what());
+    return ReportThrown(error, exception.what());
   } catch (...) {
-    return Report(error, WISP_INTERNAL, "unknown failure");
+    return ReportThrown(error, "a callback threw what is no std::exception");
   }
 }
 

@@ -229,17 +229,20 @@ Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise_night: options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_night_options"));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_night_result"));
-  if (o.model_path == nullptr || o.log_path == nullptr || o.output_path == nullptr || o.ledger_path == nullptr)
-    return InvalidArgument("wisp_personalise_night: model_path, log_path, output_path and ledger_path are required");
+  for (const char* path : {o.model_path, o.log_path, o.output_path, o.ledger_path}) {
+    if (path != nullptr && *path != '\0') continue;
+    return InvalidArgument(
+        "wisp_personalise_night: model_path, log_path, output_path and ledger_path are required, and none is empty");
+  }
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
   const std::string output = o.output_path, log = o.log_path;
-  WISP_RETURN_IF_ERROR(wisp::CheckOutput({"output_path", output}, {{"log_path", log}}));
   WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
   WISP_ASSIGN_OR_RETURN(const wisp::OpenedDevice device,
                         wisp::ports::DeviceOrProcessor(o.device, wisp::DeviceUse::kTraining));
   wisp::NightOptions night;
   night.base_path = o.model_path;
   night.output = output;
+  night.reads = {{"log_path", log}};
   night.ledger = {.path = o.ledger_path, .anchor = std::move(anchor.kept), .begin_anchor = anchor.begins};
   night.dataset = Text(o.dataset);
   night.other_data = o.other_data != 0;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
@@ -62,10 +63,13 @@ int Preallocate(int fd, off_t size_bytes) {
 #endif
 }
 
+// How the names of files end in which SQLite keeps a database's latest changes.
+constexpr std::string_view kBesideDatabase[] = {"-wal", "-shm", "-journal"};
+
 // A database, or what SQLite keeps beside one: its latest changes may be there alone.
 bool HoldsDatabase(const std::string& path) {
   if (MayBeDatabase(path)) return true;
-  for (const std::string_view end : {"-wal", "-shm", "-journal"}) {
+  for (const std::string_view end : kBesideDatabase) {
     if (path.ends_with(end) && MayBeDatabase(path.substr(0, path.size() - end.size()))) return true;
   }
   return false;
@@ -300,15 +304,37 @@ Status MakePrivate(const std::string& path) {
 
 Status CheckWritable(const std::string& path) { return FileReplacement::Begin(path).status(); }
 
+Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others) {
+  const auto identity = IdentityOf(output.path);
+  if (output.path.empty() || !identity) return OkStatus();
+  for (const NamedFile& other : others) {
+    if (other.path.empty()) continue;
+    if (identity == IdentityOf(other.path))
+      return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path,
+                             ": it would be replaced; name another one");
+    char* const real = realpath(other.path.c_str(), nullptr);  // SQLite names its files after what a link leads to
+    const std::string database = real != nullptr ? real : other.path;
+    std::free(real);
+    for (const std::string_view end : kBesideDatabase) {
+      if (identity != IdentityOf(database + std::string(end))) continue;
+      return InvalidArgument(output.name, " is ", output.path, ", where SQLite keeps changes of ", other.name,
+                             ": name another file");
+    }
+  }
+  return OkStatus();
+}
+
 Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others) {
   if (output.path.empty()) return OkStatus();
-  const auto identity = IdentityOf(output.path);
-  for (const NamedFile& other : others) {
-    if (other.path.empty() || !identity || identity != IdentityOf(other.path)) continue;
-    return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path,
-                           ": it would be replaced; name another one");
-  }
+  WISP_RETURN_IF_ERROR(CheckDistinct(output, others));
   return CheckWritable(output.path);
+}
+
+Status RemoveFile(const std::string& path) {
+  if (HoldsDatabase(path))
+    return InvalidArgument(path, ": is an SQLite database, a log or a ledger, or may be one, and will not be removed");
+  return unlink(path.c_str()) == 0 || errno == ENOENT ? OkStatus()
+                                                      : IoError(path, ": it cannot be removed: ", Reason(errno));
 }
 
 }  // namespace wisp

@@ -107,9 +107,15 @@ struct NamedFile {
   const char* name;  // "--out"
   const std::string& path;
 };
-// The same, and that it is none of `others`, which the work reads or writes: kInvalidArgument names both. Links are
-// followed; a file that is not there yet is known by its folder and name.
+// That `output` is none of `others`, which the work reads or writes, nor a file in which SQLite keeps what belongs to
+// one of them, there or not: kInvalidArgument names both. Links are followed; a file that is not there yet is known by
+// its folder and name.
+Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others);
+// Both: for a file that is written once the work is done.
 Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others);
+
+// Removes it, if it is there. A database is never removed, whatever name it bears: it may be the only log or ledger.
+Status RemoveFile(const std::string& path);
 
 }  // namespace wisp
 

@@ -45,9 +45,6 @@ class Night {
   }
 
   Result<NightResult> Run() {
-    WISP_RETURN_IF_ERROR(CheckOutput(
-        {"the output", files_.served},
-        {{"the base", o_.base_path}, {"the ledger", o_.ledger.path}, {"the file of candidates", files_.candidate}}));
     WISP_RETURN_IF_ERROR(CheckMemory());
     WISP_RETURN_IF_ERROR(OpenFiles());
     files_.RemoveAbandoned();
@@ -56,14 +53,26 @@ class Night {
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
     WISP_RETURN_IF_ERROR(Train());
-    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
-    WISP_RETURN_IF_ERROR(Choose());
-    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
-    WISP_RETURN_IF_ERROR(SayWhatIsServed());
+    const Status status = ChooseAndSay();
+    if (!status.ok()) return WithTraining(status);
     return std::move(result_);
   }
 
  private:
+  Status ChooseAndSay() {
+    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    WISP_RETURN_IF_ERROR(Choose());
+    WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    return SayWhatIsServed();
+  }
+
+  // What went wrong behind the training, and that this was paid for.
+  Status WithTraining(const Status& status) const {
+    if (result_.steps == 0) return status;
+    return {status.code(), ThisWasNotCharged(status.message()) + "; before it, " + std::to_string(result_.steps) +
+                               " steps were trained: they stay charged, and " + files_.candidate + " is kept"};
+  }
+
   const LifetimeSettings& settings() const { return result_.settings; }
   // What training begins with.
   const ModelFile& origin() const { return models_.start ? *models_.start : base_; }
@@ -394,6 +403,9 @@ Status RefuseAnew(const std::string& output, const ModelFile& base, const Ledger
 Result<NightResult> RunNight(const NightOptions& o) {
   if (o.base_path.empty() || o.output.empty() || o.ledger.path.empty() || !o.read)
     return InvalidArgument("a night needs a base, an output, a ledger and a log");
+  std::vector<NamedFile> others = {{"the base", o.base_path}, {"the ledger", o.ledger.path}};
+  for (const NightOptions::FileRead& read : o.reads) others.push_back({read.name, read.path});
+  WISP_RETURN_IF_ERROR(NightFiles(o.output).CheckDistinct(others));
   WISP_RETURN_IF_ERROR(CheckWritable(o.output));
   Result<Ledger> opened = Ledger::OpenExisting(o.ledger.path, o.ledger.anchor, o.ledger.begin_anchor);
   if (!opened.ok())

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/core/status.h"
 #include "runtime/core/threads.h"
@@ -37,6 +38,12 @@ struct NightOptions {
   std::string base_path;  // the model as shipped
   std::string output;     // what people are served; the files beside it are in night_files.h
   NightLedger ledger;
+  // What it reads besides, as the caller calls it: none of these is replaced by a file of the night.
+  struct FileRead {
+    const char* name;  // "log_path"
+    std::string path;
+  };
+  std::vector<FileRead> reads = {};
   std::string dataset = {};  // name of the data; empty: the ledger's
   bool other_data = false;   // FineTuneStart
   std::string run;           // names the night in the ledger

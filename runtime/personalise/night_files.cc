@@ -18,25 +18,28 @@ Status Failed(const std::string& path, const char* doing) {
   return IoError(path, ": ", doing, ": ", std::generic_category().message(errno));
 }
 
-Status Remove(const std::string& path) {
-  return std::remove(path.c_str()) == 0 || errno == ENOENT ? OkStatus() : Failed(path, "it cannot be removed");
-}
-
 }  // namespace
 
 Status NightFiles::ForgetCandidate(bool keep_start) const {
   for (const std::string* path : {&checkpoint, &start, &candidate}) {
-    if (!keep_start || path != &start) WISP_RETURN_IF_ERROR(Remove(*path));
+    if (!keep_start || path != &start) WISP_RETURN_IF_ERROR(RemoveFile(*path));
   }
   return OkStatus();
 }
 
-Status NightFiles::ForgetCheckpoint() const { return Remove(checkpoint); }
-Status NightFiles::ForgetStart() const { return Remove(start); }
-Status NightFiles::ForgetCandidateAlone() const { return Remove(candidate); }
+Status NightFiles::ForgetCheckpoint() const { return RemoveFile(checkpoint); }
+Status NightFiles::ForgetStart() const { return RemoveFile(start); }
+Status NightFiles::ForgetCandidateAlone() const { return RemoveFile(candidate); }
 
 Status NightFiles::BeginWithCandidate() const {
   if (std::rename(candidate.c_str(), start.c_str()) != 0) return Failed(candidate, "it cannot be renamed");
+  return OkStatus();
+}
+
+Status NightFiles::CheckDistinct(std::span<const NamedFile> others) const {
+  WISP_RETURN_IF_ERROR(wisp::CheckDistinct({"the output", served}, others));
+  for (const std::string* path : {&candidate, &checkpoint, &start, &local, &lock})
+    WISP_RETURN_IF_ERROR(wisp::CheckDistinct({"a file beside the output", *path}, others));
   return OkStatus();
 }
 

@@ -12,8 +12,10 @@
 #define WISP_RUNTIME_PERSONALISE_NIGHT_FILES_H_
 
 #include <optional>
+#include <span>
 #include <string>
 
+#include "runtime/core/file.h"
 #include "runtime/core/status.h"
 #include "runtime/model/model_file.h"
 
@@ -37,6 +39,8 @@ struct NightFiles {
   Status ForgetCandidateAlone() const;
   // A candidate without its checkpoint is what training begins with from now on.
   Status BeginWithCandidate() const;
+  // That none of them is one of `others`: what is no model there would be taken for a damaged one, and taken away.
+  Status CheckDistinct(std::span<const NamedFile> others) const;
   // What killed nights left half written.
   void RemoveAbandoned() const;
   bool HasCandidate() const;

@@ -173,6 +173,12 @@ def check_device(browser):
       await expect('InvalidArgument', "'users' is not allowed", device.personalise({ ...run, unit: 'users' }));
       await expect('InvalidArgument', 'epsilon', device.personalise({ ...run, epsilon: -1 }));
       await expect('InvalidArgument', "no option 'epsilom'", device.personalise({ ...run, epsilom: 1 }));
+      // Names that every object has are no options either, and a truth is no number.
+      await expect('InvalidArgument', "no option 'toString'", device.personalise({ ...run, toString: 1 }));
+      await expect('InvalidArgument', 'epsilon is a boolean', device.personalise({ ...run, epsilon: true }));
+      await expect('InvalidArgument', 'must not end in', device.personalise({ ...run, output: 'out.checkpoint' }));
+      await expect('InvalidArgument', 'must be a function', device.personalise({ ...run, onProgress: 5 }));
+      await expect('InvalidArgument', 'must be an AbortSignal', device.personalise({ ...run, signal: 5 }));
       await expect('Io', '', device.statement({ delta: 1e-5 }));
       // So many texts that the library's memory grows while they are written into it.
       const many = Array.from({ length: 120000 }, (_, i) => (
@@ -194,6 +200,62 @@ def check_device(browser):
       if (files !== 'base.wisp,broken.wisp,events.db') throw new Error(`after opening again: ${files}`);
       await again.close();
       await Device.delete('test-device');""")
+
+
+def check_progress_that_throws(browser):
+    """What onProgress throws ends the run: the promise is refused with that, and what was charged stays charged."""
+    told = browser.value("""
+      const { Device } = await import('./wisp/device.js');
+      const device = await Device.open('test-throws');
+      await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
+      const guests = Array.from({ length: 600 }, (_, i) => (
+        { user: `guest-${i % 60}`, item: i % 2 ? 'tea-mint' : 'espresso', time: i }));
+      await device.appendEvents(guests);
+      let calls = 0, thrown = 'nothing';
+      try {
+        await device.personalise({
+          model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user', epochs: 9,
+          onProgress: () => { ++calls; throw new RangeError('not now'); }
+        });
+      } catch (error) { thrown = `${error.name}: ${error.message}`; }
+      const { epsilonStated } = await device.budget({ delta: 1e-5 }), files = await device.listFiles();
+      await device.close();
+      await Device.delete('test-throws');
+      return { calls, thrown, charged: epsilonStated > 0, files: files.join() };""")
+    check(told["thrown"] == "RangeError: not now" and told["calls"] == 1 and told["charged"], f"onProgress: {told}")
+    check("out.wisp," not in told["files"], f"a run that was ended by onProgress made its output: {told}")
+
+
+def check_full(browser):
+    """Where the browser has no room, what needs none is done, and what needs some says so."""
+    origin = {"origin": browser.address.rstrip("/")}
+    browser.value("""
+      const { Device } = await import('./wisp/device.js');
+      const device = window.fullDevice = await Device.open('test-full');
+      await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
+      await device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }]);
+      await device.writeFile('spare.bin', new ArrayBuffer(1 << 20));""")
+    browser.driver.execute_cdp_cmd("Storage.overrideQuotaForOrigin", {**origin, "quotaSize": 1})
+    told = browser.value("""
+      const device = window.fullDevice, told = [];
+      const call = async (name, promise) => {
+        try { await promise; told.push(name); } catch (error) { told.push(`${name}: ${error.kind}, ${error.message}`); }
+      };
+      await call('list', device.listFiles());
+      await call('recommend', device.recommend({ model: 'base.wisp', user: 'anna' }));
+      await call('write', device.writeFile('more.bin', new ArrayBuffer(1 << 20)));
+      await call('remove', device.removeFile('spare.bin'));
+      return told;""")
+    browser.driver.execute_cdp_cmd("Storage.overrideQuotaForOrigin", origin)
+    write = "write: Io, more.bin: cannot be written: the browser has no room for it"
+    check(told == ["list", "recommend", write, "remove"], f"a full storage: {told}")
+    erased = browser.value("""
+      const { Device } = await import('./wisp/device.js');
+      const erased = await window.fullDevice.eraseUser('anna');
+      await window.fullDevice.close();
+      await Device.delete('test-full');
+      return erased;""")
+    check(erased == 1, f"after a full storage {erased} events were erased, not 1")
 
 
 def check_busy(browser):
@@ -233,6 +295,8 @@ def main():
         check_refusals(browser)
         check_sets_and_crafted_models(browser)
         check_device(browser)
+        check_progress_that_throws(browser)
+        check_full(browser)
         check_busy(browser)
         browser.check_console()
         # With the keyboard alone: to the first of the list, and order it.

@@ -13,17 +13,17 @@ MOST = (
     (
         "inference",
         ("wisp-runtime.wasm", "wisp-runtime.mjs", "library.js", "layout.js", "model.js", "runtime.js"),
-        142_000,
+        120_000,
     ),
     (
         "inference without vectors",
         ("wisp-runtime-plain.wasm", "wisp-runtime-plain.mjs", "library.js", "layout.js", "model.js", "runtime.js"),
-        155_000,
+        143_000,
     ),
     (
         "everything",
         ("wisp.wasm", "wisp.mjs", "library.js", "layout.js", "model.js", "store.js", "worker.js", "device.js"),
-        930_000,
+        700_000,
     ),
 )
 

@@ -64,7 +64,8 @@ std::string Shown(nb::handle value) {
 }
 
 int64_t Integer(const std::string& name, nb::handle value, int64_t least, int64_t most) {
-  nb::object number = nb::steal(PyNumber_Index(value.ptr()));
+  // True is 1 in Python, and who writes it means something else.
+  nb::object number = nb::steal(PyBool_Check(value.ptr()) ? nullptr : PyNumber_Index(value.ptr()));
   if (!number.is_valid()) {
     PyErr_Clear();
     RaiseType(name + " is " + Shown(value) + "; allowed is a whole number");
@@ -81,12 +82,32 @@ std::string Utf8(const std::string& name, nb::handle value) {
   if (!PyUnicode_Check(value.ptr())) RaiseType(name + " is " + Shown(value) + "; allowed is a str");
   Py_ssize_t size = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (text == nullptr) throw nb::python_error();
+  if (text == nullptr) {
+    PyErr_Clear();
+    Raise(WISP_INVALID_ARGUMENT, name + " is " + Shown(value) + "; allowed is text without halves of surrogate pairs");
+  }
   const std::string copied(text, static_cast<size_t>(size));
   const size_t nul = copied.find('\0');
   if (nul != std::string::npos)
     Raise(WISP_INVALID_ARGUMENT, name + " has a NUL character at byte " + std::to_string(nul) + "; none is allowed");
   return copied;
+}
+
+int32_t Truth(const std::string& name, nb::handle value) {
+  if (!PyBool_Check(value.ptr())) RaiseType(name + " is " + Shown(value) + "; allowed are True and False");
+  return value.ptr() == Py_True ? 1 : 0;
+}
+
+std::string UserKey(const std::string& name, nb::handle value) {
+  if (!PyUnicode_Check(value.ptr())) RaiseType(name + " is " + Shown(value) + "; allowed is a str");
+  const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(value.ptr(), "utf-8", "surrogateescape"));
+  if (!bytes.is_valid()) PyErr_Clear();
+  const std::string key = bytes.is_valid()
+                              ? std::string(nb::borrow<nb::bytes>(bytes).c_str(), nb::borrow<nb::bytes>(bytes).size())
+                              : std::string();
+  if (!bytes.is_valid() || key.find('\0') != std::string::npos)
+    Raise(WISP_INVALID_ARGUMENT, name + " is " + Shown(value) + "; allowed is text without NUL characters");
+  return key;
 }
 
 nb::object Options::Value(const char* name) {
@@ -99,8 +120,11 @@ const char* Options::Path(const char* name) {
   if (value.is_none()) return nullptr;
   PyObject* bytes = nullptr;
   if (PyUnicode_FSConverter(value.ptr(), &bytes) == 0) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+    const bool is_path = PyErr_ExceptionMatches(PyExc_ValueError) != 0;  // what cannot be encoded is one, too
+    if (!is_path && !PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
+    if (is_path)
+      Raise(WISP_INVALID_ARGUMENT, Name(name) + " is " + Shown(value) + "; allowed is a path without NUL characters");
     RaiseType(Name(name) + " is " + Shown(value) + "; allowed is a path: a str or os.PathLike");
   }
   const nb::object owned = nb::steal(bytes);
@@ -115,8 +139,8 @@ const char* Options::Text(const char* name) {
 double Options::Number(const char* name) {
   const nb::object value = Value(name);
   if (value.is_none()) return 0;
-  const double number = PyFloat_AsDouble(value.ptr());
-  if (number == -1 && PyErr_Occurred() != nullptr) {
+  const double number = PyBool_Check(value.ptr()) ? -1 : PyFloat_AsDouble(value.ptr());
+  if (PyBool_Check(value.ptr()) || (number == -1 && PyErr_Occurred() != nullptr)) {
     PyErr_Clear();
     RaiseType(Name(name) + " is " + Shown(value) + "; allowed is a number");
   }
@@ -137,8 +161,7 @@ int64_t Options::Signed(const char* name) {
 int32_t Options::Flag(const char* name) {
   const nb::object value = Value(name);
   if (value.is_none()) return 0;
-  if (!PyBool_Check(value.ptr())) RaiseType(Name(name) + " is " + Shown(value) + "; allowed are True and False");
-  return value.ptr() == Py_True ? 1 : 0;
+  return Truth(Name(name), value);
 }
 
 int Options::ChoiceOf(const char* name, std::initializer_list<Word> words) {
@@ -167,7 +190,7 @@ std::vector<const char*> Options::Texts(const char* name) {
 
 void Options::End() const {
   for (const auto& [key, value] : values_)
-    if (asked_.count(nb::cast<std::string>(key)) == 0)
+    if (asked_.count(Utf8("an argument's name", key)) == 0)
       RaiseType(std::string(called_) + " has no argument " + Shown(key));
 }
 
@@ -179,7 +202,7 @@ Items::Items(Label label, nb::handle given) {
 
 bool Items::FromBuffer(Label label, nb::handle given) {
   // Lists are what is most often given beside arrays, and have no buffer. Bytes have one, and are no items.
-  if (PyList_Check(given.ptr()) || PyBytes_Check(given.ptr())) return false;
+  if (PyList_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyByteArray_Check(given.ptr())) return false;
   if (!buffer_.Take(given, PyBUF_FORMAT | PyBUF_STRIDES)) return false;
   const Py_buffer& view = buffer_.view();
   const char format = IntegerFormat(view);
@@ -206,7 +229,8 @@ bool Items::FromBuffer(Label label, nb::handle given) {
 
 void Items::FromSequence(Label label, nb::handle given) {
   PyObject* const object = given.ptr();
-  if (PyUnicode_Check(object) || PyBytes_Check(object) || !(PySequence_Check(object) || PyAnySet_Check(object)))
+  if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) ||
+      !(PySequence_Check(object) || PyAnySet_Check(object)))
     RaiseType(label.text() + " is " + Shown(given) + "; allowed is an int32 array or a list of whole numbers");
   // A copy as a list: items may be numbers of a class, whose code changes the sequence while it is read.
   const nb::object list = nb::steal(PySequence_List(object));

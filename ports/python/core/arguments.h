@@ -36,6 +36,10 @@ struct Label {
 int64_t Integer(const std::string& name, nb::handle value, int64_t least, int64_t most);
 // UTF-8 without NUL, which the C interface cannot see. TypeError for what is no str.
 std::string Utf8(const std::string& name, nb::handle value);
+// The key of a user of a log, whose bytes may be no UTF-8: as Log.users gives it.
+std::string UserKey(const std::string& name, nb::handle value);
+// 1 for True, 0 for False; TypeError for all else.
+int32_t Truth(const std::string& name, nb::handle value);
 
 // A word for a number of an enum.
 struct Word {

@@ -61,7 +61,7 @@ void AppendAll(const Log& self, nb::handle events) {
 }
 
 nb::object History(const Log& self, const Recommender& recommender, nb::handle user, nb::handle limit) {
-  const std::string text = Utf8("user", user);
+  const std::string text = UserKey("user", user);
   const InUse log(self.opened());
   const InUse model(recommender.opened());
   wisp_error error;
@@ -78,7 +78,7 @@ nb::object History(const Log& self, const Recommender& recommender, nb::handle u
 }
 
 uint64_t Erase(const Log& self, nb::handle user) {
-  const std::string text = Utf8("user", user);
+  const std::string text = UserKey("user", user);
   const InUse log(self.opened());
   uint64_t erased = 0;
   wisp_error error;
@@ -121,7 +121,7 @@ Dict Count(const Log& self) {
 }
 
 nb::str Users(const Log& self, nb::handle after, nb::handle limit) {
-  const std::string text = Utf8("after", after);
+  const std::string text = UserKey("after", after);
   const auto most = static_cast<size_t>(Integer("limit", limit, 0, std::numeric_limits<int64_t>::max()));
   const InUse log(self.opened());
   return GiveText([&](char* out, size_t capacity, size_t* needed, wisp_error* error) {

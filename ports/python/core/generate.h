@@ -34,8 +34,11 @@ class Listener {
     auto* const listener = static_cast<Listener*>(self);
     return listener->raised_ ? 0 : listener->Say(static_cast<int64_t>(prompt), text, num_bytes);
   }
-  void Rethrow() {
-    if (raised_) throw std::move(*raised_);
+  // `note`: added to what was raised, if it is not empty.
+  void Rethrow(const char* note = "") {
+    if (!raised_) return;
+    if (*note != '\0') raised_->value().attr("add_note")(note);
+    throw std::move(*raised_);
   }
 
  private:

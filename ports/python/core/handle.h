@@ -7,6 +7,8 @@
 #define WISP_PORTS_PYTHON_CORE_HANDLE_H_
 
 #include <nanobind/nanobind.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -32,8 +34,10 @@ auto WithoutGil(Work&& work) {
   return work();
 }
 
-// What one thread at a time may enter.
+// What one thread at a time may enter, of the process that made it: a process that was forked off has neither the
+// threads nor the locks that it counts on.
 struct Door {
+  const pid_t process = getpid();
   std::timed_mutex mutex;
   std::atomic<std::thread::id> inside{};
 };
@@ -43,6 +47,8 @@ struct Door {
 class Use {
  public:
   explicit Use(Door& door) : door_(&door) {
+    if (door.process != getpid())
+      Raise(WISP_INVALID_ARGUMENT, "this object was opened before this process was forked off; open it here again");
     if (!door.mutex.try_lock()) {
       if (door.inside.load() == std::this_thread::get_id())
         Raise(WISP_INVALID_ARGUMENT, "this object is in use by the call whose callback this is; call it afterwards");
@@ -97,7 +103,9 @@ class Handle : public Door {
   Handle() = default;
   Handle(const Handle&) = delete;
   Handle& operator=(const Handle&) = delete;
-  ~Handle() { Close(handle_); }
+  ~Handle() {
+    if (process == getpid()) Close(handle_);
+  }
 
   Opaque* get() const { return handle_; }
   Opaque** out() { return &handle_; }

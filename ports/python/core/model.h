@@ -58,7 +58,7 @@ const wisp_device* DeviceOf(Options& given, wisp_device& device);
 // exclude, candidates and allow_seen of a call.
 class RecommendArguments {
  public:
-  RecommendArguments(nb::handle exclude, nb::handle candidates, bool allow_seen);
+  RecommendArguments(nb::handle exclude, nb::handle candidates, nb::handle allow_seen);
   const wisp_recommend_options* options() const { return &options_; }
 
  private:

@@ -39,13 +39,13 @@ void OpenArguments::Finish() const {
   if (options_.verified != nullptr) std::memcpy(kept_.view().buf, &verified_, sizeof(verified_));
 }
 
-RecommendArguments::RecommendArguments(nb::handle exclude, nb::handle candidates, bool allow_seen)
+RecommendArguments::RecommendArguments(nb::handle exclude, nb::handle candidates, nb::handle allow_seen)
     : exclude_({"exclude"}, exclude), candidates_({"candidates"}, candidates) {
   options_.excluded = exclude_.data();
   options_.num_excluded = exclude_.size();
   options_.candidates = candidates_.data();
   options_.num_candidates = candidates_.size();
-  options_.allow_seen = allow_seen ? 1 : 0;
+  options_.allow_seen = Truth("allow_seen", allow_seen);
 }
 
 }  // namespace wisp_python

@@ -19,7 +19,10 @@ Anchor::Anchor(nb::object object) : object_(std::move(object)) {
   anchor_.write = &Write;
   anchor_.user_data = this;
   // `begin` of the object, if it has one: there may be no anchor yet.
-  anchor_.begin = nb::hasattr(object_, "begin") && PyObject_IsTrue(object_.attr("begin").ptr()) == 1 ? 1 : 0;
+  if (!nb::hasattr(object_, "begin")) return;
+  const int begins = PyObject_IsTrue(object_.attr("begin").ptr());
+  if (begins < 0) throw nb::python_error();
+  anchor_.begin = begins;
 }
 
 template <class Work>

@@ -2,6 +2,7 @@
 #ifndef WISP_PORTS_PYTHON_CORE_PRIVACY_H_
 #define WISP_PORTS_PYTHON_CORE_PRIVACY_H_
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,11 @@ nb::str GiveText(Ask&& ask) {
     wisp_error error;
     const wisp_code code = WithoutGil([&] { return ask(text.data(), text.size(), &needed, &error); });
     Check(code, error);
-    if (needed <= text.size()) return nb::str(text.c_str());
+    // What is no UTF-8, as a key of somebody else's log may be, is kept as Python keeps the names of files.
+    if (needed <= text.size()) {
+      const size_t length = std::strlen(text.c_str());
+      return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.c_str(), static_cast<Py_ssize_t>(length), "surrogateescape"));
+    }
     text.resize(needed);
   }
 }

@@ -109,7 +109,7 @@ void OpenRecommender(PrivateRecommender* self, const Recommender& model, const R
 }
 
 nb::object Recommend(const PrivateRecommender& self, nb::handle history, nb::handle k, nb::handle exclude,
-                     nb::handle candidates, bool allow_seen) {
+                     nb::handle candidates, nb::handle allow_seen) {
   self.CheckOpen();
   const PrivateRecommender held{{nullptr, self.model, self.base, self.drawer}};
   const Items read({"history"}, history);
@@ -177,7 +177,7 @@ Dict Generate(const PrivateGenerator& self, nb::handle prompt, Dict given, nb::o
     return wisp_private_generate(held.drawer->get(), text.c_str(), &arguments.options(), &Listener::OnText, &listener,
                                  &generated, &error);
   });
-  listener.Rethrow();
+  listener.Rethrow("wisp: the text was ended; the tokens that were drawn stay charged");
   if (code != WISP_OK && self.anchor != nullptr) self.anchor->Rethrow();
   Check(code, error);
   return GeneratedOf(generated);

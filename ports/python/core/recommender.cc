@@ -61,7 +61,7 @@ size_t NumWanted(nb::handle k, const wisp_model* model) {
 }
 
 nb::object Recommend(const Recommender& self, nb::handle history, nb::handle k, nb::handle exclude,
-                     nb::handle candidates, bool allow_seen) {
+                     nb::handle candidates, nb::handle allow_seen) {
   self.opened();
   const Items read({"history"}, history);
   const RecommendArguments arguments(exclude, candidates, allow_seen);
@@ -149,7 +149,7 @@ nb::object Rows(const std::vector<wisp_recommendation>& out, const std::vector<s
 }
 
 nb::object RecommendBatch(const Recommender& self, nb::handle histories, nb::handle k, nb::handle exclude,
-                          nb::handle candidates, bool allow_seen, nb::handle num_threads) {
+                          nb::handle candidates, nb::handle allow_seen, nb::handle num_threads) {
   self.opened();
   const Histories read(histories);
   const RecommendArguments arguments(exclude, candidates, allow_seen);

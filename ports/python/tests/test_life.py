@@ -104,8 +104,11 @@ def test_items_come_and_go(tmp_path, cafe):
         wisp.catalogue_retire(CAFE, "tea-mint", tmp_path / "x.wisp")
     with pytest.raises(wisp.InvalidArgument, match="tea-mint"):
         wisp.catalogue_add(CAFE, [("tea-mint",)], tmp_path / "x.wisp")
-    with pytest.raises(TypeError):
-        wisp.catalogue_add(CAFE, [(5,)], tmp_path / "x.wisp")
+    for wrong in [(5,), "ab", {"key": "a", "name": "b"}, 5, ()]:
+        with pytest.raises(TypeError):
+            wisp.catalogue_add(CAFE, [wrong], tmp_path / "x.wisp")
+    with pytest.raises(TypeError, match=r"items\[0\] is 'a'; allowed is a wisp.NewItem, or a tuple"):
+        wisp.catalogue_add(CAFE, "ab", tmp_path / "x.wisp")
     assert not (tmp_path / "x.wisp").exists()
 
 

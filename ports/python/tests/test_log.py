@@ -1,5 +1,7 @@
 """The log of events."""
 
+import sqlite3
+
 import pytest
 import wisp
 from hypothesis import HealthCheck, given, settings
@@ -22,6 +24,20 @@ def test_keeps_events_in_order(log, cafe):
     assert len(log.history(cafe, "anna", 0)) == 0 == len(log.history(cafe, "nobody"))
     assert log.count() == wisp.LogCounts(events=4, users=2, items=3, oldest=100, newest=300)
     assert list(log.users()) == ["anna", "bert"]
+
+
+def test_users_that_are_no_utf_8_are_named_and_erased(tmp_path):
+    path = tmp_path / "foreign.db"
+    with sqlite3.connect(path) as foreign:
+        foreign.execute("CREATE TABLE events (user TEXT, item TEXT, time INTEGER)")
+        foreign.execute("INSERT INTO events VALUES (CAST(x'61ff' AS TEXT), 'tea-mint', 1), ('bert', 'tea-mint', 2)")
+    foreign.close()
+    with wisp.Log.open(path) as log:
+        users = list(log.users())
+        assert users == ["a\udcff", "bert"]
+        assert log.erase(users[0]) == 1 and list(log.users()) == ["bert"]
+        with pytest.raises(wisp.InvalidArgument, match="user is"):
+            log.erase("\ud800")
 
 
 def test_forgets(log, cafe):

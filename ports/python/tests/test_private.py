@@ -1,5 +1,7 @@
 """Draws that are charged before they are drawn."""
 
+import time
+
 import pytest
 import wisp
 from conftest import CAFE
@@ -84,8 +86,9 @@ def test_private_texts_are_charged(decoder, tmp_path):
         pieces = []
         made = generator.generate("A note:", max_new_tokens=6, on_text=pieces.append)
         assert "".join(pieces) == made.text and made.num_tokens <= 6
-        with pytest.raises(ZeroDivisionError):
+        with pytest.raises(ZeroDivisionError) as raised:
             generator.generate("A note:", max_new_tokens=1, on_text=lambda text: 1 / 0)
+        assert raised.value.__notes__ == ["wisp: the text was ended; the tokens that were drawn stay charged"]
         assert all(isinstance(piece, str) for piece in generator.stream("A note:", max_new_tokens=1))
         with pytest.raises(wisp.PrivacyRefused, match="room"):
             generator.generate("A note:", max_new_tokens=7)
@@ -94,6 +97,19 @@ def test_private_texts_are_charged(decoder, tmp_path):
         with pytest.raises(wisp.Closed, match="this PrivateGenerator is closed"):
             generator.generate("A note:")
     assert ledger.exists()
+
+
+def test_a_stream_pays_for_what_is_read(decoder, tmp_path):
+    options = {
+        "private_texts": ["the tea is cold", "a bagel"], "contexts": 8, "public_datasets": ["public texts"],
+        "ledger": tmp_path / "notes.ledger", "dataset": "notes", "epsilon": 8, "delta": 1e-6, "lifetime_draws": 8,
+    }  # fmt: skip
+    with wisp.TextModel.open(decoder) as model, wisp.PrivateGenerator(model, **options) as generator:
+        stream = generator.stream("A note:", max_new_tokens=8)
+        next(stream)
+        time.sleep(1)  # a reader that is slower than the model
+        stream.close()
+        generator.generate("A note:", max_new_tokens=4)  # at least half are left
 
 
 def test_public_decoders_are_free(decoder):

@@ -4,6 +4,7 @@ import array
 import gc
 import json
 import mmap
+import os
 import threading
 import weakref
 
@@ -137,8 +138,14 @@ def test_wrong_arguments_are_sentences(cafe):
         cafe.recommend([1], "a")
     with pytest.raises(TypeError, match="k is 1.5"):
         cafe.recommend([1], 1.5)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match=r"allow_seen is 'yes' \(str\); allowed are True and False"):
         cafe.recommend([1], allow_seen="yes")
+    with pytest.raises(TypeError, match=r"k is None, and must not be; leave it out for 10"):
+        cafe.recommend([1], None)
+    with pytest.raises(TypeError, match=r"k is True"):
+        cafe.recommend([1], True)
+    with pytest.raises(TypeError, match=r"PrivateRecommender takes \(model: .*; it was given \(model: str\)"):
+        wisp.PrivateRecommender("plain")
     with pytest.raises(TypeError):
         cafe.recommend()
     with pytest.raises(wisp.InvalidArgument, match="num_threads is -1"):
@@ -192,8 +199,40 @@ def test_a_session_grows(cafe):
     assert items.tolist() == expected[0].tolist() and bits(scores) == bits(expected[1])
     with pytest.raises(wisp.InvalidArgument, match="no item of the key 'x'"):
         session.append("x")
-    with pytest.raises((TypeError, OverflowError)):
-        session.append(2**40)
+    for number in (2**40, -5, 480, True):
+        with pytest.raises(wisp.InvalidArgument, match=f"item is {number}; the model's are 0 to 479"):
+            session.append(number)
+    with pytest.raises(TypeError, match="allowed are whole numbers"):
+        cafe.session(b"\1\0\0\0")
+    assert session.history == history and cafe.session(["tea-mint", 1]).history == [cafe.find("tea-mint"), 1]
+
+
+def fork_and_recommend(model):
+    """What a process that was forked off is told when it uses the model; "" for nothing."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            model.recommend([1], 3)
+            os.write(writer, b"nothing")
+        except wisp.InvalidArgument as error:
+            os.write(writer, str(error).encode())
+            with wisp.Recommender.open(CAFE) as own:
+                os.write(writer, b", and then %d items" % len(own.recommend([1], 3)[0]))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as told:
+        text = told.read()
+    os.waitpid(child, 0)
+    return text
+
+
+def test_a_process_that_is_forked_off_opens_its_own(cafe):
+    cafe.recommend_batch([[1], [2]], num_threads=2)  # helpers, which a fork does not take along
+    told = fork_and_recommend(cafe)
+    assert told == "this object was opened before this process was forked off; open it here again, and then 3 items"
+    assert len(cafe.recommend([1], 3)[0]) == 3
 
 
 def test_says_what_it_is(cafe):
@@ -287,7 +326,7 @@ def test_what_cannot_be_opened_is_a_sentence(tmp_path):
         wisp.Recommender.open(5)
     with pytest.raises(wisp.InvalidArgument):
         wisp.Recommender.open(None)
-    with pytest.raises(ValueError, match="null byte"):
+    with pytest.raises(ValueError, match="path is .* allowed is a path without NUL characters"):
         wisp.Recommender.open("a\0b")
     with pytest.raises(TypeError, match="data is 'text'"):
         wisp.Recommender.from_bytes("text")

@@ -131,6 +131,11 @@ def test_trains_an_adapter(files):
     [
         ({"epsilon": float("nan")}, wisp.InvalidArgument, "epsilon"),
         ({"epsilon": 0}, wisp.InvalidArgument, "epsilon"),
+        ({"epsilon": True}, TypeError, "epsilon is True"),
+        ({"output": ""}, wisp.InvalidArgument, "output and ledger are required, and none is empty"),
+        ({"ledger": ""}, wisp.InvalidArgument, "output and ledger are required, and none is empty"),
+        ({"model": "a\0b"}, wisp.InvalidArgument, "model is 'a.x00b' .*allowed is a path without NUL"),
+        ({"dataset": "\ud800"}, wisp.InvalidArgument, "halves of surrogate pairs"),
         ({"epsilon": "3"}, TypeError, r"personalise: epsilon is '3' \(str\); allowed is a number"),
         ({"delta": 1}, wisp.Error, "delta"),
         ({"num_users_public": 0}, wisp.InvalidArgument, "num_users_public"),
@@ -245,6 +250,18 @@ def test_a_line_shows_progress_and_rounds_epsilon_up():
         line(wisp.Step(step, 3, 2.0, 0.5))
     line.end()
     assert file.getvalue() == "step 3 of 3, epsilon so far 0.50\n"
+
+
+def test_a_run_goes_on_where_nobody_can_read_its_progress():
+    class Closed(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    for stream in (Closed(), None):
+        line = Line(stream)
+        line._stream = stream  # None: there is no standard error
+        line(wisp.Step(3, 3, 2.0, 0.5))
+        line.end()
 
 
 def test_progress_true_writes_a_line(files, capsys):

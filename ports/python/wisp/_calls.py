@@ -69,9 +69,17 @@ class _Explained:
         except TypeError as wrong:  # of Python's own functions it is what was raised
             return None if inspect.isfunction(self.function) else TypeError(f"{self.called}: {wrong}")
         for one in self.signature.parameters.values():
-            if one.default is one.empty and values.get(one.name, one) is None and "None" not in str(one.annotation):
-                return InvalidArgument(f"{self.called}: {one.name} is None, and is required")
+            if values.get(one.name, one) is None and "None" not in str(one.annotation):
+                what = "is required" if one.default is one.empty else f"must not be; leave it out for {one.default!r}"
+                return InvalidArgument(f"{self.called}: {one.name} is None, and {what}")
         return None
+
+    def types(self, args: tuple[Any, ...], given: dict[str, Any]) -> TypeError:
+        """What a method of the extension takes, and what it was given, for its error of types."""
+        values = self.signature.bind(*args, **given).arguments
+        told = ", ".join(f"{name}: {type(value).__name__}" for name, value in values.items() if name != "self")
+        takes = ", ".join(str(one) for one in self.signature.parameters.values() if one.name != "self")
+        return TypeError(f"{self.called} takes ({takes}); it was given ({told})")
 
 
 def _explained(function: Callable[..., Any], called: str) -> Callable[..., Any]:
@@ -88,6 +96,8 @@ def _explained(function: Callable[..., Any], called: str) -> Callable[..., Any]:
             if isinstance(fault, InvalidArgument) and isinstance(error, TypeError):
                 # Of a function of Python it may be of somebody's own code, that the call came to.
                 fault = None if inspect.isfunction(function) else TypeError(str(fault))
+            if fault is None and "incompatible function arguments" in str(error):
+                fault = known.types(args, given)
             if fault is None:
                 raise
         raise fault

@@ -141,9 +141,16 @@ class NewItem(NamedTuple):
     like: str | None = None
 
 
+def _new_item(index: int, item: object) -> NewItem:
+    """A str is a sequence of its letters, and a dict of its keys, which nobody means."""
+    if not isinstance(item, tuple) or not 1 <= len(item) <= 3:
+        raise TypeError(f"items[{index}] is {item!r}; allowed is a wisp.NewItem, or a tuple of key, name and like")
+    return NewItem(*item)
+
+
 def catalogue_add(model: Path, items: Iterable[NewItem], output: Path) -> None:
     """Writes a base with more items, behind those that it has. What is known of them is public."""
-    all_items = [NewItem(*item) for item in items]
+    all_items = [_new_item(i, item) for i, item in enumerate(items)]
     options = {
         "model": model,
         "output": output,

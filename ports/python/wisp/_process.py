@@ -58,6 +58,10 @@ def _text(name: str, value: object) -> str:
     text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
     if not isinstance(text, str) or "\0" in text:
         raise InvalidArgument(f"{name} is {value!r}; allowed are texts without a zero byte")
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{name} is {value!r}; allowed are texts without halves of surrogate pairs") from None
     return text
 
 
@@ -70,7 +74,8 @@ def arguments_of(words: tuple[object, ...], options: Mapping[str, object]) -> li
             arguments.append(option)
         elif value is not None and value is not False:
             several = value if isinstance(value, (list, tuple)) else (value,)
-            arguments += [f"{option}={_text(name, one)}" for one in several]
+            for text in (_text(name, one) for one in several):
+                arguments += [f"{option}={text}"] if text else [option, ""]
     return arguments
 
 

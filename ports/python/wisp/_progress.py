@@ -20,11 +20,13 @@ class Line:
     """Writes where a run is over the same line, in a terminal and in a notebook; in a file only the last."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream if stream is not None else sys.stderr
+        self._stream = stream if stream is not None else sys.stderr  # None where there is no standard error
         self._next = 0.0
         self._width = 0
         # A notebook's stream is no terminal, and understands a return to the line's start.
-        self._live = self._stream.isatty() or type(self._stream).__module__.startswith("ipykernel")
+        self._live = self._stream is not None and (
+            self._stream.isatty() or type(self._stream).__module__.startswith("ipykernel")
+        )
 
     def __call__(self, step: Step) -> None:
         is_last = step.step >= step.num_steps
@@ -36,16 +38,24 @@ class Line:
         if not math.isnan(step.epsilon):
             text += f", epsilon so far {shown_epsilon(step.epsilon)}"
         start = "\r" if self._live else ""
-        self._stream.write(start + text.ljust(self._width) + ("\n" if is_last else ""))
-        self._stream.flush()
+        self._write(start + text.ljust(self._width) + ("\n" if is_last else ""))
         self._width = 0 if is_last else len(text)
 
     def end(self) -> None:
         """Leaves the line, where a run stopped in its middle."""
         if self._width:
-            self._stream.write("\n")
-            self._stream.flush()
+            self._write("\n")
             self._width = 0
+
+    def _write(self, text: str) -> None:
+        """A run that is paid for does not end because nobody can read how far it is."""
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # a pipe that was closed, a stream that was
+            self._stream = None
 
 
 def run(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> dict[str, Any]:

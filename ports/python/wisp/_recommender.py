@@ -121,7 +121,11 @@ class Session:
 
     def __init__(self, model: Recommender, history: Iterable[int] = ()) -> None:
         self.model = model
-        self._history = array.array("i", history)
+        if isinstance(history, (str, bytes, bytearray)):
+            raise TypeError(f"history is {history!r}; allowed are whole numbers and items' keys, as a list or an array")
+        self._history = array.array("i")
+        for item in history:
+            self.append(item)
 
     @property
     def history(self) -> list[int]:
@@ -133,6 +137,8 @@ class Session:
         number = self.model.find(item) if isinstance(item, str) else item
         if number is None:
             raise InvalidArgument(f"the model has no item of the key {item!r}")
+        if isinstance(number, bool) or not 0 <= number < len(self.model):
+            raise InvalidArgument(f"item is {number!r}; the model's are 0 to {len(self.model) - 1}")
         self._history.append(number)
 
     def recommend(

@@ -92,17 +92,19 @@ class TextModel(_core.TextModel):
     def stream(self, prompt: str, **options: Unpack[GenerateOptions]) -> Iterator[str]:
         """The same as `generate`, piece by piece: for piece in model.stream("Once"): print(piece, end="").
 
-        A thread generates. Leaving the loop ends the text after the next token; until then calls of this model wait."""
+        A thread generates, each piece once the loop asks for it: what is not read is not drawn. Until the loop ends,
+        or is left, calls of this model wait."""
         return stream(lambda on_text: self.generate(prompt, on_text=on_text, **options))
 
 
 def stream(generate: Callable[[Callable[[str], object]], object]) -> Iterator[str]:
-    """The pieces that generate(on_text) tells, as it tells them; what it raises is raised."""
+    """The pieces that generate(on_text) tells, each once it is asked for; what it raises is raised."""
     pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
-    left = threading.Event()
+    asked, left = threading.Semaphore(0), threading.Event()
 
     def on_text(piece: str) -> bool:
         pieces.put(piece)
+        asked.acquire()
         return not left.is_set()
 
     def work() -> None:
@@ -112,13 +114,16 @@ def stream(generate: Callable[[Callable[[str], object]], object]) -> Iterator[st
         except BaseException as error:  # noqa: B036  it is raised in the reader's thread
             pieces.put(error)
 
-    thread = threading.Thread(target=work, name="wisp stream")
+    # A daemon: a program may end while a stream that it holds waits to be read.
+    thread = threading.Thread(target=work, name="wisp stream", daemon=True)
     thread.start()
     try:
         while (piece := pieces.get()) is not None:
             if isinstance(piece, BaseException):
                 raise piece
             yield piece
+            asked.release()
     finally:
         left.set()
+        asked.release()
         thread.join()

@@ -14,7 +14,7 @@ from ._calls import no_argument
 from ._log import Unit
 from ._progress import Progress, run
 from ._recommender import Path
-from ._results import TrainingMemory, TrainingReport
+from ._results import TrainingMemory, TrainingReport, shown_epsilon
 
 _log = logging.getLogger("wisp")
 
@@ -36,9 +36,9 @@ def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progr
     # A run on nothing is not refused: a refusal would tell of the data. Who started it is told, here on the device.
     if report.num_records == 0:
         _log.warning(
-            "%s had nothing to train on, and epsilon %.4g is spent; its items must be those of the model (local only)",
+            "%s had nothing to train on, and epsilon %s is spent; its items must be those of the model (local only)",
             options["log"],
-            report.epsilon,
+            shown_epsilon(report.epsilon),
         )
     return report
 

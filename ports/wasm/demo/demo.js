@@ -14,7 +14,7 @@ const say = (sentence, failed = false) => {
 };
 
 // Rounded up, as all that is said of privacy.
-const shownEpsilon = (epsilon) => (Math.ceil(epsilon * 100) / 100).toFixed(2);
+const shownEpsilon = (epsilon) => Number.isFinite(epsilon) ? (Math.ceil(epsilon * 100) / 100).toFixed(2) : "no bound";
 
 let runtime, model, device = null, history = [], running = null;
 
@@ -64,8 +64,8 @@ async function order(item) {
 
 async function showLog() {
   const {events, users} = await device.countEvents();
-  at("log-note").textContent =
-      `${events.toLocaleString("en")} orders of ${users.toLocaleString("en")} guests are on this device.`;
+  at("log-note").textContent = `${events.toLocaleString("en")} orders of ${
+      users.toLocaleString("en")} guests are on this device. These counts are exact: they stay here.`;
   at("guests").disabled = running !== null || users > 1000;
   at("personalise").disabled = running !== null || users < 1000;
 }

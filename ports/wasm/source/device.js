@@ -20,6 +20,17 @@ const METHODS = [
 ];
 const CANCELLED = "cancelled: what was charged so far stays charged, and what the call had stored already stays stored";
 
+// How long a worker may take to close its files, before it is ended.
+const MOST_OF_CLOSING_MS = 5000;
+
+function wrongType(method, onProgress, signal) {
+  if (onProgress !== undefined && onProgress !== null && typeof onProgress !== "function")
+    return `${method}: onProgress is a ${typeof onProgress}; it must be a function`;
+  if (signal !== undefined && signal !== null && !(signal instanceof AbortSignal))
+    return `${method}: signal is a ${typeof signal}; it must be an AbortSignal`;
+  return null;
+}
+
 function checkFolder(name) {
   if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(name)) {
     throw new WispError(
@@ -32,6 +43,8 @@ export class Device {
   // The folder `name` of this site's storage, made if absent. One page at a time has it.
   static async open(name = "wisp", {onSentence} = {}) {
     checkFolder(name);
+    if (onSentence !== undefined && typeof onSentence !== "function")
+      throw new WispError("InvalidArgument", `open: onSentence is a ${typeof onSentence}; it must be a function`);
     const device = new Device(name, onSentence);
     await device.start();
     return device;
@@ -69,12 +82,22 @@ export class Device {
     if (sentence) return this.onSentence?.(sentence);
     const call = this.running;
     if (!call) return;
-    if (progress) return call.onProgress?.(progress);
+    if (progress) return this.tell(call, progress);
     this.running = null;
     error ? call.reject(new WispError(error.kind, error.message)) : call.resolve(result);
     if (fatal)
       return this.end(new WispError("Internal", `${this.name}: was closed, as the library failed: open it again`));
     this.next();
+  }
+
+  // What onProgress throws ends the call, which is refused with that.
+  tell(call, progress) {
+    try {
+      call.onProgress?.(progress);
+    } catch (error) {
+      call.thrown = {error};
+      this.cancel().catch(() => {});  // the call, and all that wait, are told
+    }
   }
 
   // The worker is of no use any more.
@@ -90,6 +113,8 @@ export class Device {
   next() {
     if (this.running || this.restarting || !this.worker || this.queue.length === 0) return;
     this.running = this.queue.shift();
+    // A browser that has deleted the folder may never end this one.
+    if (this.running.method === "close") setTimeout(this.running.resolve, MOST_OF_CLOSING_MS);
     try {
       this.worker.postMessage({method: this.running.method, args: this.running.args});
     } catch (error) {
@@ -102,6 +127,8 @@ export class Device {
 
   send(method, args, onProgress, signal) {
     if (this.closed) return Promise.reject(new WispError("InvalidArgument", `${this.name}: was closed; open it again`));
+    const wrong = wrongType(method, onProgress, signal);
+    if (wrong) return Promise.reject(new WispError("InvalidArgument", wrong));
     if (signal?.aborted) return Promise.reject(new WispError("Cancelled", "cancelled before it began"));
     return new Promise((resolve, reject) => {
       const call = {method, args, onProgress, resolve, reject};
@@ -147,7 +174,7 @@ export class Device {
       throw error;
     } finally {
       this.restarting = null;
-      cancelled.reject(new WispError("Cancelled", CANCELLED));
+      cancelled.reject(cancelled.thrown ? cancelled.thrown.error : new WispError("Cancelled", CANCELLED));
     }
     this.next();
   }

@@ -103,7 +103,7 @@ export class Library {
     for (const [key, value] of Object.entries(addresses)) this.view().setUint32(address + fields[key].at, value, true);
     for (const [key, value] of Object.entries(values)) {
       if (value === undefined || value === null) continue;
-      const field = fields[key];
+      const field = Object.hasOwn(fields, key) ? fields[key] : undefined;
       if (!field || key === "size" || field.type === "address") {
         const allowed = Object.keys(fields).filter((known) => known !== "size" && fields[known].type !== "address");
         refuse(`there is no option '${key}'; ${name} has ${allowed.join(", ")}`);
@@ -119,7 +119,7 @@ export class Library {
       const text = scope.text(value, key);  // may move the memory, so the view is made after it
       return this.view().setUint32(address, text, true);
     }
-    if (typeof value === "boolean") value = value ? 1 : 0;
+    if (typeof value === "boolean" && type === "i32") value = value ? 1 : 0;
     if (typeof value !== "number") refuse(`${key} is a ${typeof value}; it must be a number`);
     const range = RANGES[type];
     if (range && !(Number.isInteger(value) && value >= range[0] && value <= range[1]))

@@ -84,8 +84,12 @@ export class Model {
 }
 
 function asBytes(source) {
-  if (source instanceof ArrayBuffer) return new Uint8Array(source);
-  if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  try {
+    if (source instanceof ArrayBuffer) return new Uint8Array(source);
+    if (ArrayBuffer.isView(source)) return new Uint8Array(source.buffer, source.byteOffset, source.byteLength);
+  } catch (error) {
+    throw new WispError("InvalidArgument", `the model's bytes are not here any more: ${error.message}`);
+  }
   throw new WispError("InvalidArgument", "the model's bytes must be an ArrayBuffer or a view of one");
 }
 

@@ -84,6 +84,7 @@ export class Store {
       try {
         return await entry.createSyncAccessHandle();
       } catch (error) {
+        if (error.name !== "NoModificationAllowedError") throw error;
         if (waits === MOST_WAITS) {
           throw new StoreError(
               `${this.name}: is in use (${error.message}); another page of this site has it: close that page`);

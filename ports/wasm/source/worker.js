@@ -5,7 +5,7 @@ import {Model} from "./model.js";
 import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
 
-const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger";
+const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger", CHECKPOINT = ".checkpoint";
 // Files that one call may make: a log's and a ledger's journal, a night's files beside its output, temporary files.
 const SPARE_FILES = 16;
 // Errors of files, as WASI numbers them.
@@ -17,6 +17,12 @@ const FILE_ERRORS = {
   [ENOSPC]: "the browser has no room for it",
 };
 const fileError = (error) => FILE_ERRORS[error.errno] ?? `the browser's storage refused (error ${error.errno})`;
+// Errors of the browser's storage, by their names.
+const STORAGE_ERRORS = {
+  QuotaExceededError: FILE_ERRORS[ENOSPC],
+  NotFoundError: "what this site had stored was deleted; open it again"
+};
+const storageError = (error) => STORAGE_ERRORS[error.name] ?? `the browser's storage refused (${error.message})`;
 
 const required = (options, name) => options[name] ?? refuse(`${name} is missing`);
 
@@ -58,6 +64,13 @@ function openStored(library, path) {
     library.call(scope, "wisp_model_open_with", scope.text(path), library.struct(scope, "wisp_open_options"), out);
     return new Model(library, library.view().getUint32(out, true));
   });
+}
+
+// The same of what learning makes. A run keeps its checkpoint beside its output.
+function pathOfOutput(name) {
+  const path = pathOfApp(name);
+  if (name.endsWith(CHECKPOINT)) refuse(`${name} is the name of a checkpoint; an output must not end in ${CHECKPOINT}`);
+  return path;
 }
 
 // What the methods of Device do.
@@ -239,7 +252,7 @@ class Host {
       ...this.named(options),
       modelPath: pathOf(required({model}, "model")),
       ledgerPath: `${ROOT}/${LEDGER}`,
-      ...(output !== undefined && {outputPath: pathOfApp(output)}),
+      ...(output !== undefined && {outputPath: pathOfOutput(output)}),
       numThreads: 1,
     };
   }
@@ -272,7 +285,7 @@ class Host {
       const run = {
         timesPerSecond: 1000,
         dataset: "events",
-        checkpointPath: `${pathOf(output)}.checkpoint`,
+        checkpointPath: `${pathOfOutput(output)}${CHECKPOINT}`,
         ...this.learning(options),
         logPath: `${ROOT}/${LOG}`
       };
@@ -325,7 +338,8 @@ class Host {
       const out = this.library.struct(scope, "wisp_rebase_result");
       this.forgetModels();
       this.library.call(
-          scope, "wisp_rebase", scope.text(pathOf(from)), scope.text(pathOf(to)), scope.text(pathOfApp(output)), out);
+          scope, "wisp_rebase", scope.text(pathOf(from)), scope.text(pathOf(to)), scope.text(pathOfOutput(output)),
+          out);
       return this.library.read("wisp_rebase_result", out);
     });
   }
@@ -354,11 +368,13 @@ async function open(name) {
   }
 }
 
-// What a method throws besides: a file system's error, or one of JavaScript for arguments that it could not take apart.
+// What a method throws besides: an error of the storage, or one of JavaScript for arguments that it could not take
+// apart.
 function errorOf(method, error) {
   if (error instanceof WispError) return {kind: error.kind, message: error.message};
   if (error.name === "StoreError") return {kind: "Io", message: error.message};
   if (error.errno !== undefined) return {kind: "Io", message: `${method}: ${fileError(error)}`};
+  if (error instanceof DOMException) return {kind: "Io", message: `${method}: ${storageError(error)}`};
   if (error instanceof TypeError)
     return {
       kind: "InvalidArgument",
@@ -367,10 +383,20 @@ function errorOf(method, error) {
   return {kind: "Internal", message: `${method}: ${error.message}`};
 }
 
+// Files ahead of a call. Where there is no room for them the call goes on: if it makes none, as what erases and what
+// tells of the privacy, it needs none, and otherwise it says so itself.
+async function reserve() {
+  try {
+    await host.store.reserve(SPARE_FILES);
+  } catch (error) {
+    if (error.name !== "QuotaExceededError") throw error;
+  }
+}
+
 async function answer({method, args}) {
   try {
     if (method === "open") return self.postMessage({result: await open(...args)});
-    if (method !== "close") await host.store.reserve(SPARE_FILES);
+    if (method !== "close") await reserve();
     self.postMessage({result: host[method](...args)});
   } catch (error) {
     const fatal = Boolean(host?.library.failed || host?.store.failed);

@@ -52,12 +52,18 @@ class JobRun {
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!set_.test.empty()) result_.test = Evaluate(set_.test, result_.weights);
     if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation, result_.weights);
-    if (job_.write) WISP_RETURN_IF_ERROR(job_.write(result_));
+    if (job_.write) WISP_RETURN_IF_ERROR(Write());
     if (!result_.paused) saved_.Remove();
     return std::move(result_);
   }
 
  private:
+  Status Write() {
+    const Status status = job_.write(result_);
+    const bool is_paid = IsPrivateJob(job_) && !status.ok();
+    return is_paid ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;
+  }
+
   Status Prepare() {
     WISP_RETURN_IF_ERROR(Validate(job_.architecture));
     WISP_RETURN_IF_ERROR(CheckStartWeights());

@@ -100,15 +100,18 @@ std::string WhatStays(const SavedRun& saved, uint64_t steps_charged) {
     return saved.failure().empty() ? text : text + ", for a later one could not be saved: " + saved.failure();
   }
   return text + "nothing was saved to go on from" +
-         (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure()) : " (--checkpoint)");
+         (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure())
+                        : " (--checkpoint; in the C interface: checkpoint_path)");
+}
+
+std::string ThisWasNotCharged(std::string message) {
+  constexpr std::string_view kNothing = "nothing was charged";
+  const size_t at = message.find(kNothing);
+  return at == std::string::npos ? message : message.replace(at, kNothing.size(), "this was not charged");
 }
 
 Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged) {
-  // What was charged before is not what the ledger speaks of.
-  constexpr std::string_view kNothing = "nothing was charged";
-  std::string message = status.message();
-  if (const size_t at = message.find(kNothing); steps_charged > 0 && at != std::string::npos)
-    message.replace(at, kNothing.size(), "this was not charged");
+  const std::string message = steps_charged > 0 ? ThisWasNotCharged(status.message()) : status.message();
   return {status.code(), message + "; before it, " + WhatStays(saved, steps_charged)};
 }
 

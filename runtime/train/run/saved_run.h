@@ -70,6 +70,8 @@ std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal);
 std::string WhatStays(const SavedRun& saved, uint64_t steps_charged);
 
 // The same behind the reason why a step could not be taken; `status` speaks of the step alone.
+// The message, in which "nothing was charged" is said of what it speaks of alone: something was, before.
+std::string ThisWasNotCharged(std::string message);
 Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged);
 
 }  // namespace wisp

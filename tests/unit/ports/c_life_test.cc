@@ -52,6 +52,29 @@ class CLifeTest : public CPersonaliseTest {
   wisp_night_options night_ = WISP_INIT(wisp_night_options);
 };
 
+// What is no model at such a name would be taken for a damaged one, and away: the ledger, with all that it knows.
+TEST_F(CLifeTest, NoFileBesideTheOutputIsTheLedgerTheLogOrTheBase) {
+  const std::string elsewhere = folder_ / "elsewhere.ledger";
+  plan_.ledger_path = elsewhere.c_str();
+  MustPlan();
+  const auto refused = [&](const char*& path, const std::string& from, const std::string& beside, const char* what) {
+    std::filesystem::copy_file(from, beside);
+    const char* const given = std::exchange(path, beside.c_str());
+    EXPECT_EQ(wisp_personalise_night(&night_, nullptr, &error_), WISP_INVALID_ARGUMENT) << beside;
+    const std::string sentence = std::string("a file beside the output and ") + what + " name the same file, ";
+    EXPECT_NE(std::string(error_.message).find(sentence + beside), std::string::npos) << error_.message;
+    EXPECT_EQ(ReadBytes(beside), ReadBytes(from));
+    path = given;
+    std::filesystem::remove(beside);
+  };
+  night_.ledger_path = elsewhere.c_str();
+  for (const char* end : {".candidate", ".checkpoint", ".start", ".local", ".lock"}) {
+    refused(night_.ledger_path, elsewhere, out_ + end, "the ledger");
+    refused(night_.log_path, log_, out_ + end, "log_path");
+    refused(night_.model_path, base_, out_ + end, "the base");
+  }
+}
+
 TEST_F(CLifeTest, PlansLivesAndSaysWhatIsLeft) {
   const wisp_plan plan = MustPlan();
   EXPECT_EQ(plan.runs, 4u);

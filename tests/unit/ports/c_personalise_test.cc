@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <stdexcept>
+#include <utility>
 
 #include "tests/unit/ports/c_personalise_fixture.h"
 
@@ -34,6 +36,58 @@ TEST_F(CPersonalise, Unit_IsRequired) {
   options_.session_gap = 1800;
   EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << "a day with a gap";
   EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+TEST_F(CPersonalise, EmptyPaths_AreRefusedBeforeAnythingIsCharged) {
+  const auto paths = {&wisp_personalise_options::model_path, &wisp_personalise_options::log_path,
+                      &wisp_personalise_options::output_path, &wisp_personalise_options::ledger_path};
+  for (const auto path : paths) {
+    const char* const given = std::exchange(options_.*path, "");
+    EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("are required, and none is empty"), std::string::npos) << error_.message;
+    options_.*path = given;
+  }
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+// SQLite takes what lies there for the database's latest changes, or away: charges would be lost, or a model.
+TEST_F(CPersonalise, FilesOfSqlite_AreNoOutputs) {
+  for (const std::string& path : {ledger_, log_}) {
+    for (const char* end : {"-wal", "-shm", "-journal"}) {
+      const std::string beside = path + end;
+      for (const auto member : {&wisp_personalise_options::output_path, &wisp_personalise_options::checkpoint_path}) {
+        const char* const given = std::exchange(options_.*member, beside.c_str());
+        EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT) << beside;
+        EXPECT_NE(std::string(error_.message).find(beside), std::string::npos) << error_.message;
+        options_.*member = given;
+      }
+    }
+  }
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
+}
+
+// What goes wrong behind a charge says that the charge stays.
+TEST_F(CPersonalise, WhatFailsAfterACharge_SaysThatItStays) {
+  options_.progress = [](const wisp_progress*, void*) -> int { throw std::runtime_error("the app's own"); };
+  EXPECT_EQ(Run(), WISP_INTERNAL);
+  EXPECT_STREQ(error_.message, "the app's own; what a ledger was charged before stays charged");
+  options_.progress = [](const wisp_progress*, void*) -> int { throw 1; };
+  EXPECT_EQ(Run(), WISP_INTERNAL);
+  EXPECT_STREQ(error_.message,
+               "a callback threw what is no std::exception; what a ledger was charged before stays charged");
+  // The output's folder goes while the run is at work.
+  const std::string folder = folder_ / "goes", output = folder + "/out.wisp";
+  std::filesystem::create_directory(folder);
+  options_.output_path = output.c_str();
+  options_.user_data = const_cast<char*>(folder.c_str());
+  options_.progress = [](const wisp_progress*, void* data) -> int {
+    const std::string from = static_cast<const char*>(data);
+    if (std::filesystem::exists(from)) std::filesystem::rename(from, from + "-away");
+    return 0;
+  };
+  EXPECT_EQ(Run(), WISP_IO);
+  EXPECT_NE(std::string(error_.message).find("charged and what was charged stays charged"), std::string::npos)
+      << error_.message;
 }
 
 // The emulator's module stands in for a GPU where the build names it.

@@ -86,6 +86,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   NightOptions o;
   o.base_path = a.life.model;
   o.output = a.out;
+  o.reads = {{"--data", a.life.data.path}, {"--anchor", a.life.anchor.file}};
   WISP_ASSIGN_OR_RETURN(o.ledger.anchor, AnchorOf(a.life.anchor, ledger));
   o.ledger.path = ledger;
   o.ledger.begin_anchor = a.life.anchor.begin;

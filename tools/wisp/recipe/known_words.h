@@ -32,8 +32,8 @@ inline std::string UnknownOption(const std::string& path, const CLI::App& app, c
   return path + " has no option '" + name + "'" + "; " + path + " --help lists all" + near.Question();
 }
 
-// A sentence about the first word of the command line that is neither a command, an option nor a value; empty if there
-// is none.
+// A sentence about the first word of the command line that is neither a command, an option nor a value, or about an
+// option without its value; empty if there is none.
 inline std::string UnknownWord(const CLI::App& whole, int argc, const char* const* argv) {
   const CLI::App* app = &whole;
   std::string path = whole.get_name();
@@ -45,6 +45,9 @@ inline std::string UnknownWord(const CLI::App& whole, int argc, const char* cons
       const std::string name = longer ? word.substr(0, word.find('=')) : word;
       const CLI::Option* option = app->get_option_no_throw(name);
       if (option == nullptr) return UnknownOption(path, *app, name);
+      // The parser would take the next word as the value: a limit behind an empty path, and it would not hold.
+      if (word == name + "=")
+        return path + ": " + word + " has nothing behind it; give " + name + " a value or leave it out";
       if (name == word && option->get_items_expected_min() > 0) ++i;  // its value, whatever that looks like
       continue;
     }
