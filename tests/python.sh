@@ -26,9 +26,13 @@ for file in __init__.py py.typed _core.pyi; do
 done
 version=$(cached CMAKE_PROJECT_VERSION)
 [[ $wheel == wheels/wisp-$version-* ]] || fail "$wheel is not of version $version"
-for file in LICENSE NOTICE.md; do
+for file in LICENSE NOTICE.md NOTICE.compiled-in; do
   find installed -path "*dist-info*" -name "$file" | grep -q . || fail "the wheel lacks $file"
 done
+for name in nanobind libhwy libflatbuffers libxxhash libeigen3 libcli11 nlohmann; do
+  grep -q "^==== compiled in: .*$name" installed/*dist-info/licenses/NOTICE.compiled-in || fail "no notice of $name"
+done
+! grep -q "$root" installed/*dist-info/licenses/NOTICE.compiled-in || fail "the notices name a folder of this machine"
 
 # The extension and the program: what they show and need, how they are protected, their size.
 python3 "$root/tests/elf/hold.py" installed/wisp/_core.*.so installed/wisp/bin/wisp ||

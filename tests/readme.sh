@@ -38,6 +38,6 @@ for night in 364 363; do
   grep -q "; $night nights left" out || fail "the guide's program does not count its nights: $(cat out)"
   [ "$(wc -l <out)" = 6 ] || fail "the guide's program does not recommend: $(cat out)"
 done
-cmp -s app/mine.wisp app/cafe.wisp || fail "with one guest another model than the base is served"
+cmp -s app/year.wisp app/cafe.wisp || fail "with one guest another model than the base is served"
 
 finish

@@ -42,6 +42,8 @@ Status CheckOptions(const wisp_personalise_options& o) {
                                                                  {"learning_rate", o.learning_rate},
                                                                  {"clipping_norm", o.clipping_norm},
                                                                  {"budget_epsilon", o.budget_epsilon}}));
+  if (o.learning_rate > 1)  // the weights would be of no use, and all of it paid for
+    return InvalidArgument("wisp_personalise_options: learning_rate is ", o.learning_rate, ", allowed is up to 1");
   WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
   return CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
 }

@@ -109,8 +109,10 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
   if (given == nullptr) return InvalidArgument("wisp_plan_life: options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_plan_options"));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_plan"));
-  if (o.model_path == nullptr || o.ledger_path == nullptr || o.dataset == nullptr)
-    return InvalidArgument("wisp_plan_life: model_path, ledger_path and dataset are required");
+  for (const char* text : {o.model_path, o.ledger_path, o.dataset}) {
+    if (text != nullptr && *text != '\0') continue;
+    return InvalidArgument("wisp_plan_life: model_path, ledger_path and dataset are required, and none is empty");
+  }
   WISP_ASSIGN_OR_RETURN(const data::Units units,
                         UnitsOfOptions("wisp_plan_life", o.unit, o.session_gap, o.times_per_second));
   WISP_ASSIGN_OR_RETURN(const wisp::LifeRequest request, RequestOf(o));

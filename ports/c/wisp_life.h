@@ -99,14 +99,16 @@ WISP_API wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan*
 /* What is left, as numbers. Asking costs nothing beyond the plan's epsilon. */
 typedef struct wisp_budget {
   size_t size;
-  /* of everything so far at `delta`, an upper bound; HUGE_VAL: it cannot be bounded. What the limit has above it is not
-   * free while a plan has steps left: they are reserved */
+  /* of everything so far at `delta`, an upper bound; HUGE_VAL: it cannot be bounded. Of a plan that nobody left it is
+   * that of the whole plan, from the first charge on */
   double epsilon_stated;
   double delta;         /* that of the limit, or what was asked for */
   double epsilon_limit; /* NaN: the ledger has none */
   int32_t has_plan;     /* 1: the next three are of a plan for a life */
   int32_t not_read;
-  uint64_t runs_left, steps_left, judgings_left; /* judgings: of WISP_JUDGE_PRIVATE, others are not counted */
+  /* of the plan as written; once other runs or draws were charged beside it, fewer may fit the limit. Judgings: of
+   * WISP_JUDGE_PRIVATE, others are not counted */
+  uint64_t runs_left, steps_left, judgings_left;
 } wisp_budget;
 
 /* `delta`: for a ledger without a limit. `anchor` may be NULL. */

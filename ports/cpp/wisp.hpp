@@ -156,7 +156,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
     internal::Check(wisp_recommend_batch, get(), items.data(), lengths.data(), n, &options, threads, count, best.data(),
                     found.data());
     std::vector<Ranking> result(n);
-    for (size_t i = 0; i < n; ++i) result[i] = {best.begin() + i * count, best.begin() + i * count + found[i]};
+    for (size_t i = 0; i < n; ++i) result[i].assign(best.data() + i * count, best.data() + i * count + found[i]);
     return result;
   }
 

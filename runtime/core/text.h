@@ -52,6 +52,13 @@ namespace wisp {
          (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
 }
 
+// The text as one word of a shell: 'the cafe'\''s log'.
+[[gnu::cold]] inline std::string InShell(std::string_view text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 // The text with a '?' for each control character and for each byte that is not UTF-8.
 [[gnu::cold]] inline std::string Printable(std::string text) {
   size_t to = 0;

@@ -1,8 +1,11 @@
 // A table of events in a SQLite file, opened for reading only.
 #include <sqlite3.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
+#include <system_error>
 
 #include "runtime/data/columns.h"
 #include "runtime/data/lines.h"
@@ -60,6 +63,11 @@ const char* TypeName(int type) {
 
 Result<Database> Open(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0)
+    return IoError(path, ": the log cannot be opened: ", std::generic_category().message(errno));
+  // SQLite would wait at a pipe for ever.
+  if (!S_ISREG(info.st_mode)) return InvalidData(path, ": is not a regular file, and a log is one");
   sqlite3* opened = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
   Database database(opened);

@@ -181,7 +181,11 @@ class Measuring {
  private:
   static constexpr uint32_t kFew = 16;
 
-  size_t Events() const { return o_.typical_events > 1 ? o_.typical_events : a_.max_length + 1; }
+  // More than fit are cut, and cost no more.
+  size_t Events() const {
+    const size_t most = a_.max_length + 1;
+    return o_.typical_events > 1 ? std::min<size_t>(o_.typical_events, most) : most;
+  }
 
   // Of a step with so many records, taken for so long, without the first.
   Result<Taken> OfStep(uint32_t records, double seconds) {

@@ -414,9 +414,13 @@ Result<NightResult> RunNight(const NightOptions& o) {
                    "yet, `wisp plan` comes first");
   Ledger ledger = *std::move(opened);
   WISP_ASSIGN_OR_RETURN(const std::optional<LifetimeSettings> settings, SettingsOf(ledger));
-  if (!settings)
-    return PrivacyRefused("ledger '", o.ledger.path,
-                          "' has no plan for a life: make one before its first charge, with `wisp plan`");
+  if (!settings) {
+    WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+    return PrivacyRefused("ledger '", o.ledger.path, "' has no plan for a life",
+                          entries.empty() ? ": make one before its first charge, with `wisp plan`"
+                                          : ", and was charged: a plan would promise nothing any more. A life begins "
+                                            "with a log and a ledger of its own");
+  }
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())
     return Advised(base.status(), "it is the base, which no night can do without: put it back as it was shipped");

@@ -136,6 +136,9 @@ def files():
         ("files-for-everybody", "FileReplacement::Begin", "access == FileAccess::kOwner ? 0600 : 0666", "0666",
          MODEL_WRITE + "FilesAreTheOwnersAlone"),
         ("databases-are-replaced", "FileReplacement::Begin", "if (HoldsDatabase(path))", "if (false)", databases),
+        ("databases-are-removed", "RemoveFile", "if (HoldsDatabase(path))", "if (false)", databases),
+        ("checkpoint-where-sqlite-keeps-charges", "CheckDistinct", "identity != IdentityOf(database + std::string(end))",
+         "true", C_PERSONALISE + "FilesOfSqlite_AreNoOutputs"),
         ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&",
          "path.empty() && path.ends_with(end) &&", databases),
         ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "",
@@ -280,11 +283,27 @@ def structs_and_enums():
     ]) + table("ports/c/wisp_text.cc", [
         ("an-encoder-with-a-half-cache", "Open", "!decodes && choice.kept != wisp::kernels::KeptType::kFloat", "false",
          HALVES),
+    ]) + table("ports/c/personalise_c.cc", [
+        ("an-output-without-a-name-is-paid-for", "CheckOptions", "path != nullptr && *path != '\\0'", "path != nullptr",
+         C_PERSONALISE + "EmptyPaths_AreRefusedBeforeAnythingIsCharged"),
+        ("a-step-of-any-length-is-paid-for", "CheckOptions", "o.learning_rate > 1", "false",
+         C_PERSONALISE + "NumbersOutsideOfWhatIsOfUse_AreNamed"),
+    ]) + table("ports/c/status_c.h", [
+        ("what-was-thrown-hides-a-charge", "ReportThrown", '"; what a ledger was charged before stays charged"', '""',
+         C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
+    ]) + table("runtime/train/run/job.cc", [
+        ("a-model-that-was-not-written-hides-a-charge", "Write", "is_paid ? WithWhatStays", "false ? WithWhatStays",
+         C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
+    ]) + table("tools/wisp/recipe/known_words.h", [
+        ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.sh"),
+    ]) + table("runtime/data/sqlite_reader.cc", [
+        ("a-pipe-is-waited-for", "Open", "!S_ISREG(info.st_mode)", "false",
+         "sqlite_reader_test:Sqlite.WhatIsNoRegularFile_IsRefusedAtOnce"),
     ]) + table("ports/c/options_c.h", [
         ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:",
          C_PERSONALISE + "Unit_IsRequired"),
         ("numbers-below-zero-are-taken", "CheckNumbers", "n.value >= 0 && ", "",
-         C_PERSONALISE + "NumbersBelowZero_AreNamed"),
+         C_PERSONALISE + "NumbersOutsideOfWhatIsOfUse_AreNamed"),
     ]) + table("ports/c/wisp_text_training.cc", [
         ("texts-of-days-are-taken", "CheckOfTexts",
          "unit == privacy::PrivacyUnit::kInteraction || unit == privacy::PrivacyUnit::kUser", "true",

@@ -285,6 +285,11 @@ def embed():
         ("asset-not-on-its-alignment", "ModelFile::OpenDescriptor", "% ArenaPlan::kAlignment != 0", "% 1 != 0",
          EMBED + "CEmbedTest.OpensModelsInTheMiddleOfAFile"),
     ]) + table("runtime/personalise/night.cc", [
+        ("night-takes-its-ledger-away", "RunNight",
+         "WISP_RETURN_IF_ERROR(NightFiles(o.output).CheckDistinct(others));", "",
+         "c_life_test:CLifeTest.NoFileBesideTheOutputIsTheLedgerTheLogOrTheBase"),
+        ("night-hides-what-it-trained", "WithTraining", "if (result_.steps == 0) return status;", "return status;",
+         "c_life_test:CLifeTest.ANightThatFailsBehindItsTrainingSaysWhatStays"),
         ("night-above-its-ceiling", "CheckMemory", "if (bytes <= o_.max_bytes) return OkStatus();",
          "return OkStatus();",
          EMBED + "CNightTest.ACeilingRefusesANightBeforeAnythingIsCharged"),

@@ -174,6 +174,9 @@ def check_device(browser):
       await expect('InvalidArgument', 'epsilon', device.personalise({ ...run, epsilon: -1 }));
       await expect('InvalidArgument', "no option 'epsilom'", device.personalise({ ...run, epsilom: 1 }));
       // Names that every object has are no options either, and a truth is no number.
+      await expect('InvalidArgument', 'it has model, output, ', device.personalise({ ...run, modelpath: 'base.wisp' }));
+      await expect('InvalidArgument', 'takes an object of options', device.personalise());
+      await expect('InvalidArgument', 'user is null', device.eraseUser(null));
       await expect('InvalidArgument', "no option 'toString'", device.personalise({ ...run, toString: 1 }));
       await expect('InvalidArgument', 'epsilon is a boolean', device.personalise({ ...run, epsilon: true }));
       await expect('InvalidArgument', 'must not end in', device.personalise({ ...run, output: 'out.checkpoint' }));

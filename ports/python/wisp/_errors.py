@@ -22,6 +22,7 @@ _FILES = {"out": "output", "from": "from_model", "to": "to_model"}
 def _argument(found: re.Match[str]) -> str:
     """dataset='log.db' of "--dataset 'log.db' (in the C interface: dataset)"."""
     value, before, name = found.groups()
+    value = value and repr(value[1:-1].replace("'\\''", "'"))  # as a shell has it
     argument = {"ledger_path": "ledger", "other_data": "other_data=True"}.get(name, name)
     if value:
         argument += f"=[{value}]" if name == "public_datasets" else f"={value}"

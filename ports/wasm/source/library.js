@@ -22,6 +22,11 @@ export class WispError extends Error {
   }
 }
 
+// A value as sentences show it: "5" is no 5.
+export const shown = (value) => typeof value === "string" ? JSON.stringify(value) : String(value);
+// What it is, for sentences.
+export const kindOf = (value) => value === null ? "null" : `a ${typeof value}`;
+
 export const refuse = (sentence) => {
   throw new WispError("InvalidArgument", sentence);
 };
@@ -35,7 +40,7 @@ export function checkKeys(what, options, keys) {
 
 export function checkWhole(what, value, least, most) {
   if (!Number.isInteger(value) || value < least || value > most)
-    refuse(`${what} is ${value}; it must be a whole number from ${least} to ${most}`);
+    refuse(`${what} is ${shown(value)}; it must be a whole number from ${least} to ${most}`);
   return value;
 }
 
@@ -115,12 +120,12 @@ export class Library {
 
   write(scope, address, type, value, key) {
     if (type === "text") {
-      if (typeof value !== "string") refuse(`${key} is a ${typeof value}; it must be a string`);
+      if (typeof value !== "string") refuse(`${key} is ${kindOf(value)}; it must be a string`);
       const text = scope.text(value, key);  // may move the memory, so the view is made after it
       return this.view().setUint32(address, text, true);
     }
     if (typeof value === "boolean" && type === "i32") value = value ? 1 : 0;
-    if (typeof value !== "number") refuse(`${key} is a ${typeof value}; it must be a number`);
+    if (typeof value !== "number") refuse(`${key} is ${kindOf(value)}; it must be a number`);
     const range = RANGES[type];
     if (range && !(Number.isInteger(value) && value >= range[0] && value <= range[1]))
       refuse(`${key} is ${value}; it must be a whole number from ${range[0]} to ${range[1]}`);
@@ -190,7 +195,7 @@ class Scope {
 
   // `what`: the argument's name, for sentences.
   text(string, what) {
-    if (typeof string !== "string") refuse(`${what} is a ${typeof string}; it must be a string`);
+    if (typeof string !== "string") refuse(`${what} is ${kindOf(string)}; it must be a string`);
     if (string.includes("\0")) refuse(`${what} holds a zero character, which C cannot read`);
     if (/[\ud800-\udfff]/u.test(string)) refuse(`${what} holds half of a pair of UTF-16, which is no text`);
     const bytes = this.module.lengthBytesUTF8(string) + 1, address = this.allocate(bytes);

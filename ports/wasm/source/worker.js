@@ -1,6 +1,6 @@
 // The worker of device.js: the whole library over a store. One call at a time, in the order in which they came.
 import layout from "./layout.js";
-import {checkKeys, checkWhole, Library, refuse, WispError} from "./library.js";
+import {checkKeys, checkWhole, kindOf, Library, refuse, WispError} from "./library.js";
 import {Model} from "./model.js";
 import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
@@ -28,15 +28,22 @@ const required = (options, name) => options[name] ?? refuse(`${name} is missing`
 
 // For arguments that go to the library as they are: it takes no BigInt for a number.
 const number = (value, name) =>
-    typeof value === "number" ? value : refuse(`${name} is a ${typeof value}; it must be a number`);
+    typeof value === "number" ? value : refuse(`${name} is ${kindOf(value)}; it must be a number`);
 
 // Fields of the C interface that a page does not set: files go by the names `model` and `output`.
-function checkOptions(options) {
-  const other = Object.keys(options).find((key) => /Path$|^adapterRank$|^numThreads$/.test(key));
+const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$/;
+
+// `options` of a method that fills this struct of the C interface.
+function checkOptions(method, struct, options) {
+  checkKeys(method, options, Object.keys(options ?? {}));
+  const other = Object.keys(options).find((key) => NOT_OF_PAGES.test(key));
   if (other !== undefined)
     refuse(
         `there is no option '${other}' here: files go by the names 'model' and 'output', a run has one thread, ` +
         "and adapters do not train in a browser");
+  const fields = Object.entries(layout.structs[struct].fields).filter(([, {type}]) => type !== "address");
+  const names = fields.map(([key]) => key).filter((key) => !NOT_OF_PAGES.test(key));
+  checkKeys(method, options, ["model", ...("outputPath" in layout.structs[struct].fields ? ["output"] : []), ...names]);
 }
 
 // The path of a file in the store.
@@ -247,7 +254,6 @@ class Host {
 
   // What all that learns shares: files by name, the store's log and ledger, one thread, times in milliseconds.
   learning({model, output, ...options}) {
-    checkOptions(options);
     return {
       ...this.named(options),
       modelPath: pathOf(required({model}, "model")),
@@ -258,6 +264,7 @@ class Host {
   }
 
   plan(options) {
+    checkOptions("plan", "wisp_plan_options", options);
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_plan");
       const plan = {timesPerSecond: 1000, dataset: "events", ...this.learning(options)};
@@ -280,6 +287,7 @@ class Host {
   }
 
   personalise(options) {
+    checkOptions("personalise", "wisp_personalise_options", options);
     return this.library.within((scope) => {
       const output = required(options, "output"), out = this.library.struct(scope, "wisp_personalise_result");
       const run = {
@@ -299,6 +307,7 @@ class Host {
   }
 
   night(options) {
+    checkOptions("night", "wisp_night_options", options);
     return this.library.within((scope) => {
       required(options, "output");
       const out = this.library.struct(scope, "wisp_night_result");

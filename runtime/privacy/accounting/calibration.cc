@@ -66,7 +66,8 @@ Status Unreachable(const CalibrationRequest& r, double epsilon) {
 Status CheckTarget(double epsilon) {
   if (epsilon >= kSmallestTarget && epsilon <= kLargestTarget) return OkStatus();
   return InvalidArgument("epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ",
-                         DoubleText(kLargestTarget), "; for less privacy give the noise multiplier itself");
+                         DoubleText(kLargestTarget),
+                         "; for less privacy `wisp train` takes the noise multiplier itself (--noise-multiplier)");
 }
 
 Status CheckDelta(const std::string& whose, double delta, double num_records, bool as_papers) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -248,8 +249,18 @@ TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
   const Result<ReadResult> read = ReadSequences(folder / "none.db", Format::kSqlite, {});
   ASSERT_FALSE(read.ok());
   EXPECT_EQ(read.status().code(), StatusCode::kIo);
-  EXPECT_NE(read.status().message().find("none.db"), std::string::npos);
+  EXPECT_EQ(read.status().message(), (folder / "none.db") + ": the log cannot be opened: No such file or directory");
   EXPECT_FALSE(std::filesystem::exists(folder / "none.db"));
+}
+
+// A pipe without a writer is waited for.
+TEST(Sqlite, WhatIsNoRegularFile_IsRefusedAtOnce) {
+  const LogFolder folder;
+  const std::string pipe = folder / "pipe.db";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(ToldOfFile(pipe, Format::kSqlite), "error: " + pipe + ": is not a regular file, and a log is one");
+  EXPECT_EQ(ToldOfFile(folder / ".", Format::kSqlite),
+            "error: " + (folder / ".") + ": is not a regular file, and a log is one");
 }
 
 // SQLite's locks belong to the process: closing any other descriptor of the file drops them, and so would looking into

@@ -239,9 +239,13 @@ TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << path;
     EXPECT_NE(status.message().find("will not be replaced"), std::string::npos) << status.message();
   }
+  for (const std::string& path : {ledger, beside}) EXPECT_EQ(RemoveFile(path).code(), StatusCode::kInvalidArgument);
   EXPECT_TRUE(WriteModel(path_, new_.contents()).ok());
   for (const std::string& path : {ledger, named}) EXPECT_EQ(test::ReadBytes(path), database) << path;
   EXPECT_EQ(test::ReadBytes(beside), "x");
+  EXPECT_TRUE(RemoveFile(path_).ok());
+  EXPECT_TRUE(RemoveFile(path_).ok()) << "it is not there any more";
+  EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 // Whatever the umask: weights and names may come from the data of whoever uses the device.

@@ -75,6 +75,24 @@ TEST_F(CLifeTest, NoFileBesideTheOutputIsTheLedgerTheLogOrTheBase) {
   }
 }
 
+// What is served cannot be read behind the training, which was paid for.
+TEST_F(CLifeTest, ANightThatFailsBehindItsTrainingSaysWhatStays) {
+  plan_.judge = WISP_JUDGE_NONE;
+  MustPlan();
+  night_.user_data = const_cast<char*>(out_.c_str());
+  night_.progress = [](const wisp_progress*, void* out) -> int {
+    std::filesystem::remove_all(static_cast<const char*>(out));
+    std::filesystem::create_directory(static_cast<const char*>(out));
+    return 0;
+  };
+  EXPECT_NE(wisp_personalise_night(&night_, nullptr, &error_), WISP_OK);
+  EXPECT_NE(std::string(error_.message)
+                .find("; before it, 3 steps were trained: they stay charged, and " + out_ + ".candidate is kept"),
+            std::string::npos)
+      << error_.message;
+  EXPECT_EQ(Budget().steps_left, 9u);
+}
+
 TEST_F(CLifeTest, PlansLivesAndSaysWhatIsLeft) {
   const wisp_plan plan = MustPlan();
   EXPECT_EQ(plan.runs, 4u);

@@ -203,8 +203,8 @@ TEST_F(CPersonalise, UnchargedTuning_IsStated) {
       << text.data();
 }
 
-TEST_F(CPersonalise, NumbersBelowZero_AreNamed) {
-  for (double value : {-1.0, std::nan("")}) {
+TEST_F(CPersonalise, NumbersOutsideOfWhatIsOfUse_AreNamed) {
+  for (double value : {-1.0, std::nan(""), 1.5, 1e30}) {
     options_.learning_rate = value;
     EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
     EXPECT_NE(std::string(error_.message).find("wisp_personalise_options: learning_rate is "), std::string::npos)

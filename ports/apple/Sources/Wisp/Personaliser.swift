@@ -3,7 +3,7 @@ import Foundation
 
 /// One run of private fine-tuning on the log. For nights that go on for years see Life.
 ///
-///     var run = Personaliser(model: shipped, log: log, ledger: ledger, output: mine)
+///     var run = Personaliser(model: shipped, log: log, ledger: ledger, output: mine, unit: .user)
 ///     run.epsilon = 3
 ///     run.delta = 1e-5
 ///     run.usersPublic = 2000
@@ -25,7 +25,8 @@ public struct Personaliser: Sendable {
   public var usersPublic: UInt32 = 0
   /// Limit over everything ever done with this data; 0: the limit already in the ledger, or none.
   public var budgetEpsilon = 0.0
-  public var unit = PrivacyUnit.user
+  /// What one record is.
+  public var unit: PrivacyUnit
   /// 0: 20.
   public var epochs = 0.0
   /// 0: as many as the device has, at most 4.
@@ -38,11 +39,12 @@ public struct Personaliser: Sendable {
   /// There may be no anchor yet though something was charged: for the first time.
   public var anchorBegins = false
 
-  public init(model: URL, log: URL, ledger: URL, output: URL) {
+  public init(model: URL, log: URL, ledger: URL, output: URL, unit: PrivacyUnit) {
     self.model = model
     self.log = log
     self.ledger = ledger
     self.output = output
+    self.unit = unit
   }
 
   public struct Result: Sendable {

@@ -45,7 +45,7 @@ final class WispTests: XCTestCase {
     return log
   }
   private func run(delta: Double = 1e-4) -> Personaliser {
-    var run = Personaliser(model: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"))
+    var run = Personaliser(model: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), unit: .user)
     run.epsilon = 4
     run.delta = delta
     run.usersPublic = 40
