@@ -121,4 +121,22 @@ grep -q '^build all: .*wisp/all' embedded/build.ninja && fail "a project that em
 grep -q 'file(INSTALL' embedded/wisp/cmake_install.cmake && fail "a project that embeds wisp installs it unasked"
 cmake -DWISP_INSTALL=ON embedded >out 2>&1 || fail "embedded, with WISP_INSTALL: $(tail -n 15 out)"
 grep -q 'file(INSTALL' embedded/wisp/cmake_install.cmake || fail "a project that embeds wisp cannot install it"
+# Without texts: CMake leaves out what the C interface has of them, and what is left stands by itself.
+if [ "$(cached WISP_TRAINING)" = ON ]; then
+  library=libwisp.so.$(cached CMAKE_PROJECT_VERSION)
+  cmake -S "$root" -B without -G Ninja -DCMAKE_BUILD_TYPE=Release -DWISP_TEXTS=OFF >out 2>&1 ||
+    fail "WISP_TEXTS=OFF: $(tail -n 15 out)"
+  objects() { ninja -C "$1" -t inputs "$library" | grep -o 'ports/c/[a-z_]*\.cc\.o$' | sort; }
+  comm -23 <(objects "$build") <(objects without) | xargs -n 1 basename >texts
+  [ "$(paste -sd' ' texts)" = "wisp_generate.cc.o wisp_text.cc.o wisp_text_training.cc.o" ] ||
+    fail "WISP_TEXTS=OFF leaves out $(paste -sd' ' texts)"
+  command=$(ninja -C "$build" -t commands "$library" | tail -n 1)
+  while read -r object; do command=$(sed "s# [^ ]*/$object##" <<<"$command"); done <texts
+  command=$(sed "s# [^ ]*utf8proc[^ ]*##; s#-o $library#-Wl,--no-undefined -o $work/$library#" <<<"$command")
+  (cd "$build" && eval "$command") >out 2>&1 || fail "the library without texts: $(tail -n 5 out)"
+  nm -D --defined-only "$library" | grep -q 'T wisp_personalise$' || fail "the library without texts does not learn"
+  nm -D --defined-only "$library" | grep -E 'T wisp_(text|private_gener|classifier)' && fail "it has texts all the same"
+  readelf -d "$library" | grep -q utf8proc && fail "the library without texts needs utf8proc"
+fi
+
 finish
