@@ -416,10 +416,12 @@ Result<NightResult> RunNight(const NightOptions& o) {
   WISP_ASSIGN_OR_RETURN(const std::optional<LifetimeSettings> settings, SettingsOf(ledger));
   if (!settings) {
     WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
-    return PrivacyRefused("ledger '", o.ledger.path, "' has no plan for a life",
-                          entries.empty() ? ": make one before its first charge, with `wisp plan`"
-                                          : ", and was charged: a plan would promise nothing any more. A life begins "
-                                            "with a log and a ledger of its own");
+    const std::string who = "ledger '" + o.ledger.path;
+    if (entries.empty())
+      return PrivacyRefused(who, "' has no plan for a life: make one before its first charge, with `wisp plan`");
+    return PrivacyRefused(who,
+                          "' has no plan for a life, and was charged: a plan would promise nothing any more. A "
+                          "life begins with a log and a ledger of its own");
   }
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())

@@ -108,7 +108,9 @@ TEST(UsedTwice, FactorsAddUpOrTheRecordIsDropped) {
       for (size_t i = h.trained.offset(p); i < h.trained.offset(p) + h.graph.parameters()[p].size(); ++i)
         EXPECT_EQ(sums[1][i], 2 * sums[0][i]) << h.graph.parameters()[p].name;
     }
-    if (form == NormForm::kGram) EXPECT_EQ(testing::Norm(std::vector<double>(sums[1].begin(), sums[1].end())), 0);
+    if (form == NormForm::kGram) {
+      EXPECT_EQ(testing::Norm(std::vector<double>(sums[1].begin(), sums[1].end())), 0);
+    }
   }
 }
 

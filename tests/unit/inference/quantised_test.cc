@@ -94,9 +94,15 @@ TEST_F(Quantised, MatricesArePanelsAndWritingThemAgainChangesNothing) {
       const ParameterSpec& p = file.parameters()[i];
       const StoredTensor& t = file.tensors()[i];
       EXPECT_EQ(t.panels.data != nullptr, MayBePanels(file.architecture(), p)) << p.name;
-      if (p.role == ParameterRole::kPositionTable) EXPECT_EQ(t.halves == nullptr, panels);
-      if (p.shape == ParameterShape::kVector) EXPECT_NE(t.floats, nullptr);
-      if (p.shape == ParameterShape::kMatrix) EXPECT_EQ(t.panels.bits, kBits[kind]);
+      if (p.role == ParameterRole::kPositionTable) {
+        EXPECT_EQ(t.halves == nullptr, panels);
+      }
+      if (p.shape == ParameterShape::kVector) {
+        EXPECT_NE(t.floats, nullptr);
+      }
+      if (p.shape == ParameterShape::kMatrix) {
+        EXPECT_EQ(t.panels.bits, kBits[kind]);
+      }
     }
     const std::vector<float> once(room_);
     std::vector<float> room;
@@ -151,8 +157,9 @@ TEST_F(Quantised, PanelsOfFloatsGiveTheBitsOfTheFloatsAndAreNotCopied) {
     const auto floats = Session::Open(floats_), panels = Session::Open(blocks_);
     ASSERT_TRUE(floats.ok() && panels.ok());
     EXPECT_EQ((*panels)->memory().packed_weights, Session::PlanMemory(Open())->packed_weights);
-    if (a.head.temperature == 0)
+    if (a.head.temperature == 0) {
       EXPECT_LT((*panels)->memory().packed_weights, (*floats)->memory().packed_weights / 4) << seed;
+    }
     const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, seed).inputs;
     for (size_t n = 1; n <= history.size(); n += 3) {
       const std::span<const int32_t> some = std::span(history).first(n);

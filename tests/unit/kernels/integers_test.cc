@@ -65,8 +65,12 @@ TEST(Integers, EveryTableRoundsToTheSame) {
           const int32_t y = *got.y.at(r, i);
           ASSERT_EQ(y, *expected.y.at(r, i)) << ops->name << " " << r << " " << i;
           ASSERT_LE(std::abs(y), kLargestInteger);
-          if (r == 2) ASSERT_EQ(y, 0);
-          if (r < 2) ASSERT_LE(std::abs(static_cast<double>(y) - static_cast<double>(*x.at(r, i)) * scale[r]), 1.001);
+          if (r == 2) {
+            ASSERT_EQ(y, 0);
+          }
+          if (r < 2) {
+            ASSERT_LE(std::abs(static_cast<double>(y) - static_cast<double>(*x.at(r, i)) * scale[r]), 1.001);
+          }
           largest = std::max(largest, std::abs(y));
           squares += int64_t{y} * y;
         }

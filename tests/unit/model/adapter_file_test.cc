@@ -200,8 +200,12 @@ TEST_F(AdapterFineTune, WritesAnAdapterAndGoesOnFromIt) {
   ASSERT_EQ(f.size(), s.size());
   size_t moved = 0;
   for (size_t i = 0; i < f.size(); ++i) {
-    if (i < b.size()) EXPECT_EQ(f[i], b[i]);
-    if (i < b.size()) EXPECT_EQ(s[i], b[i]);
+    if (i < b.size()) {
+      EXPECT_EQ(f[i], b[i]);
+    }
+    if (i < b.size()) {
+      EXPECT_EQ(s[i], b[i]);
+    }
     moved += f[i] != s[i];
   }
   EXPECT_GT(moved, 100u);

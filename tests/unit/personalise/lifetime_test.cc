@@ -136,7 +136,9 @@ TEST_F(LifetimeTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
     ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(c.limit_epsilon, c.limit_delta)).ok());
     ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
     const ChargeRequest other{.mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 20}), .run = "other"};
-    if (c.others) ASSERT_TRUE(ledger.Charge(other).ok());
+    if (c.others) {
+      ASSERT_TRUE(ledger.Charge(other).ok());
+    }
     const double before = LeftOf(ledger, life.settings)->epsilon;
     EXPECT_GE(before, c.least);
     EXPECT_LE(before, c.most);
@@ -164,7 +166,9 @@ TEST_F(LifetimeTest, APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge) {
     EXPECT_EQ(LeftOf(ledger, life.settings)->judgings, life.judging.empty() ? 0u : 6u);
     EXPECT_LT(LeftOf(ledger, life.settings)->epsilon, 0.02);
     for (const auto* charges : {&life.training, &life.judging}) {
-      if (!charges->empty()) EXPECT_TRUE(ledger.Charge(charges->front()).ok());
+      if (!charges->empty()) {
+        EXPECT_TRUE(ledger.Charge(charges->front()).ok());
+      }
     }
     const LedgerFigures figures = *ledger.Figures(*privacy::Delta::Create(1e-5));
     EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
