@@ -276,7 +276,9 @@ TEST_F(InterruptedRun, CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsH
 TEST_F(InterruptedRun, CheckpointStaysUntilTheModelIsWritten) {
   TrainingJob job = Job();
   job.write = [](const JobResult&) { return IoError("no room"); };
-  EXPECT_EQ(RunTrainingJob(job).status().message(), "no room");
+  EXPECT_EQ(RunTrainingJob(job).status().message(),
+            "no room; before it, 8 steps were charged and what was charged stays charged, and " + checkpoint_ +
+                " goes on from step 8");
   EXPECT_EQ(ReadCheckpoint(checkpoint_)->step, 8u);
   std::vector<float> written;
   job.write = [&](const JobResult& r) { return written = r.weights, OkStatus(); };
