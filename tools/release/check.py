@@ -62,7 +62,9 @@ def check(chosen):
         second = Path(work) / "another.folder/with-a-longer+name/files"
         second.parent.mkdir(parents=True)
         make_once(chosen, second, SETTINGS[1], UMASKS[1])
-        return compare(chosen.out, second)
+        result = compare(chosen.out, second)
+    print(f"the first are kept: {chosen.out}")
+    return result
 
 
 if __name__ == "__main__":
