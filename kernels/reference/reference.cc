@@ -1,4 +1,5 @@
 // The reference as a table: the specification, in float.
+#include "kernels/simd/targets.h"
 #include "kernels/reference/panels.h"
 #include "kernels/reference/reference.h"
 
@@ -104,6 +105,7 @@ constexpr OpTable ReferenceTable() {
 // A library for processors that all have vectors, in which nobody asks for the reference: tests do, of what trains.
 #if defined(__wasm_simd128__) || (defined(WISP_INFERENCE_ONLY) && defined(__aarch64__))
 constexpr bool kAlwaysVectors = true;
+static_assert(((HWY_TARGETS) & (HWY_NEON | HWY_WASM)) != 0, "the vectors that stand in for the reference are compiled");
 #else
 constexpr bool kAlwaysVectors = false;
 #endif

@@ -129,6 +129,7 @@ class Personalisation {
   Status CheckOutputs() const {
     const std::string output = o_.output_path, log = o_.log_path, ledger = o_.ledger_path, model = o_.model_path,
                       adapter = Text(o_.adapter_path), checkpoint = Text(o_.checkpoint_path);
+    WISP_RETURN_IF_ERROR(CheckApart({"ledger_path", ledger}, {"log_path", log}));
     WISP_RETURN_IF_ERROR(CheckOutput({"output_path", output}, {{"log_path", log}, {"ledger_path", ledger}}));
     return CheckOutput({"checkpoint_path", checkpoint}, {{"log_path", log},
                                                          {"ledger_path", ledger},

@@ -378,7 +378,7 @@ typedef struct wisp_personalise_options { /* one private run */
   double budget_epsilon;
   uint32_t expected_batch;         /* 0: 64 */
   double epochs;                   /* 0: 20 */
-  double learning_rate;            /* 0: 0.003 */
+  double learning_rate;            /* up to 1; 0: 0.003 */
   double clipping_norm;            /* 0: 1 */
   uint32_t num_threads;            /* at most 1024; 0: min(4, processors) */
   wisp_progress_callback progress; /* called after each step; NULL: none */

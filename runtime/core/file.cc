@@ -93,9 +93,9 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-std::optional<FileIdentity> IdentityOf(std::string path) {
+// The path behind all links. A link that leads to where no file is yet stands for that place.
+std::string Resolved(std::string path) {
   struct stat info;
-  // A link that leads to where no file is yet stands for that place.
   constexpr int kMaxLinks = 40;
   for (int i = 0; i < kMaxLinks && stat(path.c_str(), &info) != 0; ++i) {
     char target[4096];
@@ -104,6 +104,15 @@ std::optional<FileIdentity> IdentityOf(std::string path) {
     const std::string to(target, static_cast<size_t>(length));
     path = to.front() == '/' ? to : FolderOf(path) + "/" + to;
   }
+  char* const real = realpath(path.c_str(), nullptr);
+  if (real != nullptr) path = real;
+  std::free(real);
+  return path;
+}
+
+std::optional<FileIdentity> IdentityOf(const std::string& given) {
+  const std::string path = Resolved(given);
+  struct stat info;
   if (stat(path.c_str(), &info) == 0) return FileIdentity{info.st_dev, info.st_ino, ""};
   if (stat(FolderOf(path).c_str(), &info) != 0) return std::nullopt;
   return FileIdentity{info.st_dev, info.st_ino, path.substr(path.rfind('/') + 1)};
@@ -312,9 +321,7 @@ Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others)
     if (identity == IdentityOf(other.path))
       return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path,
                              ": it would be replaced; name another one");
-    char* const real = realpath(other.path.c_str(), nullptr);  // SQLite names its files after what a link leads to
-    const std::string database = real != nullptr ? real : other.path;
-    std::free(real);
+    const std::string database = Resolved(other.path);  // after which SQLite names its files
     for (const std::string_view end : kBesideDatabase) {
       if (identity != IdentityOf(database + std::string(end))) continue;
       return InvalidArgument(output.name, " is ", output.path, ", where SQLite keeps changes of ", other.name,
@@ -322,6 +329,11 @@ Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others)
     }
   }
   return OkStatus();
+}
+
+Status CheckApart(const NamedFile& one, const NamedFile& other) {
+  WISP_RETURN_IF_ERROR(CheckDistinct(one, std::span(&other, 1)));
+  return CheckDistinct(other, std::span(&one, 1));
 }
 
 Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others) {

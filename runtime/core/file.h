@@ -111,7 +111,9 @@ struct NamedFile {
 // one of them, there or not: kInvalidArgument names both. Links are followed; a file that is not there yet is known by
 // its folder and name.
 Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others);
-// Both: for a file that is written once the work is done.
+// Of two databases, a log and a ledger say: SQLite would take the one away that lies where it keeps the other's changes.
+Status CheckApart(const NamedFile& one, const NamedFile& other);
+// CheckDistinct and CheckWritable: for a file that is written once the work is done. An empty path is none.
 Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others);
 
 // Removes it, if it is there. A database is never removed, whatever name it bears: it may be the only log or ledger.

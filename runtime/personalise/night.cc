@@ -60,6 +60,7 @@ class Night {
 
  private:
   Status ChooseAndSay() {
+    WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
     WISP_RETURN_IF_ERROR(Choose());
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
@@ -170,7 +171,6 @@ class Night {
     Say(Says::kWarning, result_.training->ended_early);
     Say(Says::kWarning, result_.training->save_failure);
     KeepFigures();
-    WISP_ASSIGN_OR_RETURN(models_, OpenNightModels(files_, base_));
     return OkStatus();
   }
 
@@ -404,7 +404,10 @@ Result<NightResult> RunNight(const NightOptions& o) {
   if (o.base_path.empty() || o.output.empty() || o.ledger.path.empty() || !o.read)
     return InvalidArgument("a night needs a base, an output, a ledger and a log");
   std::vector<NamedFile> others = {{"the base", o.base_path}, {"the ledger", o.ledger.path}};
-  for (const NightOptions::FileRead& read : o.reads) others.push_back({read.name, read.path});
+  for (const NightOptions::FileRead& read : o.reads) {
+    WISP_RETURN_IF_ERROR(CheckApart({"the ledger", o.ledger.path}, {read.name, read.path}));
+    others.push_back({read.name, read.path});
+  }
   WISP_RETURN_IF_ERROR(NightFiles(o.output).CheckDistinct(others));
   WISP_RETURN_IF_ERROR(CheckWritable(o.output));
   Result<Ledger> opened = Ledger::OpenExisting(o.ledger.path, o.ledger.anchor, o.ledger.begin_anchor);

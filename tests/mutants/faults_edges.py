@@ -286,13 +286,16 @@ def structs_and_enums():
     ]) + table("ports/c/personalise_c.cc", [
         ("an-output-without-a-name-is-paid-for", "CheckOptions", "path != nullptr && *path != '\\0'", "path != nullptr",
          C_PERSONALISE + "EmptyPaths_AreRefusedBeforeAnythingIsCharged"),
+        ("a-ledger-where-sqlite-keeps-the-log", "CheckOutputs",
+         'WISP_RETURN_IF_ERROR(CheckApart({"ledger_path", ledger}, {"log_path", log}));', "",
+         C_PERSONALISE + "FilesOfSqlite_AreNoLedgers"),
         ("a-step-of-any-length-is-paid-for", "CheckOptions", "o.learning_rate > 1", "false",
          C_PERSONALISE + "NumbersOutsideOfWhatIsOfUse_AreNamed"),
     ]) + table("ports/c/status_c.h", [
         ("what-was-thrown-hides-a-charge", "ReportThrown", '"; what a ledger was charged before stays charged"', '""',
          C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
     ]) + table("runtime/train/run/job.cc", [
-        ("a-model-that-was-not-written-hides-a-charge", "Write", "is_paid ? WithWhatStays", "false ? WithWhatStays",
+        ("a-model-that-was-not-written-hides-a-charge", "BehindTheSteps", "is_paid ? WithWhatStays", "false ? WithWhatStays",
          C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
     ]) + table("tools/wisp/recipe/known_words.h", [
         ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.sh"),

@@ -117,6 +117,7 @@ class ClassifyTrainCommand {
     recipe_.options.device = device_.device;
     // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
+    WISP_RETURN_IF_ERROR(CheckApart({"--ledger", a_.ledger}, {"--data", a_.data}));
     for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
       WISP_RETURN_IF_ERROR(CheckOutput(output, {{"--recipe", a_.recipe},
                                                 {"--data", a_.data},

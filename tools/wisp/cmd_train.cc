@@ -128,6 +128,7 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
       anchor{"--anchor", a.anchor.file};
   const NamedFile out{"--out", a.out}, model{"--model", a.model}, adapter{"--adapter", a.adapter},
       statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
+  for (const NamedFile& read : {data, texts}) WISP_RETURN_IF_ERROR(CheckApart(ledger, read));
   WISP_RETURN_IF_ERROR(
       CheckOutput(out, {recipe_file, data, texts, tokenizer, names, ledger, anchor, statement, checkpoint}));
   WISP_RETURN_IF_ERROR(

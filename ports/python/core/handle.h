@@ -40,6 +40,7 @@ struct Door {
   const pid_t process = getpid();
   std::timed_mutex mutex;
   std::atomic<std::thread::id> inside{};
+  std::atomic<bool> waits_for_reader = false;  // who is inside goes on once somebody has read what there is
 };
 
 // Holds a door. The GIL is held before and after; it is released while another thread is waited for, and Ctrl-C ends
@@ -52,8 +53,11 @@ class Use {
     if (!door.mutex.try_lock()) {
       if (door.inside.load() == std::this_thread::get_id())
         Raise(WISP_INVALID_ARGUMENT, "this object is in use by the call whose callback this is; call it afterwards");
-      while (!WithoutGil([&] { return door.mutex.try_lock_for(std::chrono::milliseconds(50)); }))
+      do {
+        if (door.waits_for_reader)
+          Raise(WISP_INVALID_ARGUMENT, "a stream of this object is open; read it to its end, or close it, first");
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      } while (!WithoutGil([&] { return door.mutex.try_lock_for(std::chrono::milliseconds(50)); }));
     }
     door.inside = std::this_thread::get_id();
   }

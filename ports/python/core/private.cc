@@ -72,8 +72,15 @@ struct Draws {
   std::shared_ptr<Drawer> drawer;
 
   UseAll Enter() const { return UseAll({drawer.get(), model.get(), base.get()}); }
-  // Writes nothing. Who is inside a call keeps what it uses.
+  // Says whether the call that is inside waits for a reader; false: it was closed, and should not wait.
+  bool Waits(bool waits) const {
+    for (Door* door : std::initializer_list<Door*>{drawer.get(), model.get(), base.get()})
+      if (door != nullptr) door->waits_for_reader = waits;
+    return drawer != nullptr;
+  }
+  // Writes nothing. Who is inside a call keeps what it uses; others wait for it.
   void Close() {
+    Waits(false);
     drawer.reset();
     model.reset();
     base.reset();
@@ -210,6 +217,7 @@ void BindPrivate(nb::module_& module) {
   nb::class_<PrivateGenerator>(module, "PrivateGenerator", "What wisp.PrivateGenerator is made of.")
       .def("__init__", &OpenGenerator, nb::arg("model"), nb::arg("base").none(), nb::arg("options"))
       .def("_generate", &Generate, nb::arg("prompt"), nb::arg("options"), nb::arg("on_text") = nb::none())
+      .def("_waits", &PrivateGenerator::Waits, nb::arg("waits"))
       .def("close", &PrivateGenerator::Close, "Lets go of the ledger and the models. Closing twice is allowed.")
       .def_prop_ro(
           "closed", [](const PrivateGenerator& self) { return self.drawer == nullptr; }, "Whether it was closed.")

@@ -1,5 +1,7 @@
 """Draws that are charged before they are drawn."""
 
+import subprocess
+import sys
 import time
 
 import pytest
@@ -110,6 +112,33 @@ def test_a_stream_pays_for_what_is_read(decoder, tmp_path):
         time.sleep(1)  # a reader that is slower than the model
         stream.close()
         generator.generate("A note:", max_new_tokens=4)  # at least half are left
+        opened = generator.stream("A note:", max_new_tokens=2)
+        next(opened)
+        for call in (lambda: model.tokenize("a"), lambda: next(generator.stream("A note:", max_new_tokens=1))):
+            with pytest.raises(wisp.InvalidArgument, match="a stream of this object is open; read it to its end"):
+                call()
+        generator.close()  # ends it
+        list(opened)
+        assert model.tokenize("a")
+
+
+STREAM_AT_EXIT = """
+import sys, wisp
+model = wisp.TextModel.open(sys.argv[1])
+options = {
+    "private_texts": ["the tea is cold", "a bagel"], "contexts": 8, "public_datasets": ["public texts"],
+    "ledger": sys.argv[2], "dataset": "notes", "epsilon": 8, "delta": 1e-6, "lifetime_draws": 8,
+}
+held = [model.stream("Once"), wisp.PrivateGenerator(model, **options).stream("A note:", max_new_tokens=8)]
+print(next(held[int(sys.argv[3])]))
+"""
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_python_may_end_with_a_stream_that_is_open(decoder, tmp_path, which):
+    command = [sys.executable, "-c", STREAM_AT_EXIT, decoder, tmp_path / "notes.ledger", str(which)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout.strip(), done.stderr
 
 
 def test_public_decoders_are_free(decoder):

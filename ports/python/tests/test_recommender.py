@@ -202,8 +202,9 @@ def test_a_session_grows(cafe):
     for number in (2**40, -5, 480, True):
         with pytest.raises(wisp.InvalidArgument, match=f"item is {number}; the model's are 0 to 479"):
             session.append(number)
-    with pytest.raises(TypeError, match="allowed are whole numbers"):
-        cafe.session(b"\1\0\0\0")
+    for wrong in (b"\1\0\0\0", [[1]], [1.0]):
+        with pytest.raises(TypeError, match="allowed are whole numbers and items' keys"):
+            cafe.session(wrong)
     assert session.history == history and cafe.session(["tea-mint", 1]).history == [cafe.find("tea-mint"), 1]
 
 

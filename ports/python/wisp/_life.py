@@ -143,7 +143,7 @@ class NewItem(NamedTuple):
 
 def _new_item(index: int, item: object) -> NewItem:
     """A str is a sequence of its letters, and a dict of its keys, which nobody means."""
-    if not isinstance(item, tuple) or not 1 <= len(item) <= 3:
+    if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
         raise TypeError(f"items[{index}] is {item!r}; allowed is a wisp.NewItem, or a tuple of key, name and like")
     return NewItem(*item)
 

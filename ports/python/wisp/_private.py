@@ -129,5 +129,7 @@ class PrivateGenerator(_core.PrivateGenerator):
         return Generated(**self._generate(prompt, {"max_new_tokens": max_new_tokens, "stop": stop}, on_text))
 
     def stream(self, prompt: str, *, max_new_tokens: int = 0, stop: Sequence[str] = ()) -> Iterator[str]:
-        """The same, piece by piece (TextModel.stream)."""
-        return stream(lambda told: self.generate(prompt, max_new_tokens=max_new_tokens, stop=stop, on_text=told))
+        """The same, piece by piece: each is drawn, and charged, once the loop asks for it. Until the loop ends, or is
+        left, other calls of this object and its models are refused."""
+        options = {"max_new_tokens": max_new_tokens, "stop": stop}
+        return stream(lambda told: self._generate(prompt, options, told), self._waits)

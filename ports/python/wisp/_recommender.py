@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import operator
 import os
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
@@ -137,8 +138,12 @@ class Session:
         number = self.model.find(item) if isinstance(item, str) else item
         if number is None:
             raise InvalidArgument(f"the model has no item of the key {item!r}")
-        if isinstance(number, bool) or not 0 <= number < len(self.model):
-            raise InvalidArgument(f"item is {number!r}; the model's are 0 to {len(self.model) - 1}")
+        try:
+            number = -1 if isinstance(number, bool) else operator.index(number)
+        except TypeError:
+            raise TypeError(f"item is {item!r}; allowed are whole numbers and items' keys") from None
+        if not 0 <= number < len(self.model):
+            raise InvalidArgument(f"item is {item!r}; the model's are 0 to {len(self.model) - 1}")
         self._history.append(number)
 
     def recommend(

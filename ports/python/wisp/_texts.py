@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -92,20 +93,28 @@ class TextModel(_core.TextModel):
     def stream(self, prompt: str, **options: Unpack[GenerateOptions]) -> Iterator[str]:
         """The same as `generate`, piece by piece: for piece in model.stream("Once"): print(piece, end="").
 
-        A thread generates, each piece once the loop asks for it: what is not read is not drawn. Until the loop ends,
-        or is left, calls of this model wait."""
+        A thread generates. Leaving the loop ends the text after the next token; until then calls of this model wait."""
         return stream(lambda on_text: self.generate(prompt, on_text=on_text, **options))
 
 
-def stream(generate: Callable[[Callable[[str], object]], object]) -> Iterator[str]:
-    """The pieces that generate(on_text) tells, each once it is asked for; what it raises is raised."""
+def stream(
+    generate: Callable[[Callable[[str], object]], object], waits: Callable[[bool], bool] | None = None
+) -> Iterator[str]:
+    """The pieces that generate(on_text) tells, as it tells them; what it raises is raised.
+
+    waits: told True while generating waits for the reader, who has not asked for more yet; it says whether generating
+    may go on. None: generating does not wait.
+    """
     pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
     asked, left = threading.Semaphore(0), threading.Event()
 
     def on_text(piece: str) -> bool:
+        goes_on = waits is None or waits(True)
         pieces.put(piece)
-        asked.acquire()
-        return not left.is_set()
+        if waits is not None and goes_on:
+            asked.acquire()
+            waits(False)
+        return goes_on and not left.is_set()
 
     def work() -> None:
         try:
@@ -114,8 +123,14 @@ def stream(generate: Callable[[Callable[[str], object]], object]) -> Iterator[st
         except BaseException as error:  # noqa: B036  it is raised in the reader's thread
             pieces.put(error)
 
-    # A daemon: a program may end while a stream that it holds waits to be read.
     thread = threading.Thread(target=work, name="wisp stream", daemon=True)
+
+    def end() -> None:
+        left.set()
+        asked.release()
+        thread.join()
+
+    atexit.register(end)  # of a program that ends with a stream that was not read to its end
     thread.start()
     try:
         while (piece := pieces.get()) is not None:
@@ -124,6 +139,5 @@ def stream(generate: Callable[[Callable[[str], object]], object]) -> Iterator[st
             yield piece
             asked.release()
     finally:
-        left.set()
-        asked.release()
-        thread.join()
+        end()
+        atexit.unregister(end)

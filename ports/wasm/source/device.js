@@ -9,7 +9,7 @@
 //
 // Every method gives a promise. What is refused is a WispError with its sentence. Calls are done one after the other,
 // in the order in which they came.
-import {WispError} from "./library.js";
+import {kindOf, WispError} from "./library.js";
 
 export {WispError};
 
@@ -25,9 +25,9 @@ const MOST_OF_CLOSING_MS = 5000;
 
 function wrongType(method, onProgress, signal) {
   if (onProgress !== undefined && onProgress !== null && typeof onProgress !== "function")
-    return `${method}: onProgress is a ${typeof onProgress}; it must be a function`;
-  if (signal !== undefined && signal !== null && !(signal instanceof AbortSignal))
-    return `${method}: signal is a ${typeof signal}; it must be an AbortSignal`;
+    return `${method}: onProgress is ${kindOf(onProgress)}; it must be a function`;
+  if (signal !== undefined && signal !== null && typeof signal.addEventListener !== "function")
+    return `${method}: signal is ${kindOf(signal)}; it must be an AbortSignal`;
   return null;
 }
 
@@ -44,7 +44,7 @@ export class Device {
   static async open(name = "wisp", {onSentence} = {}) {
     checkFolder(name);
     if (onSentence !== undefined && typeof onSentence !== "function")
-      throw new WispError("InvalidArgument", `open: onSentence is a ${typeof onSentence}; it must be a function`);
+      throw new WispError("InvalidArgument", `open: onSentence is ${kindOf(onSentence)}; it must be a function`);
     const device = new Device(name, onSentence);
     await device.start();
     return device;
@@ -96,7 +96,7 @@ export class Device {
       call.onProgress?.(progress);
     } catch (error) {
       call.thrown = {error};
-      this.cancel().catch(() => {});  // the call, and all that wait, are told
+      this.stop().catch(() => {});  // the call, and all that wait, are told
     }
   }
 
@@ -152,13 +152,18 @@ export class Device {
       this.queue.splice(waiting, 1);
       return call.reject(new WispError("Cancelled", "cancelled before it began"));
     }
-    if (this.running === call) this.cancel().catch(() => {});  // the call, and all that wait, are told
+    if (this.running === call) this.stop().catch(() => {});  // the call, and all that wait, are told
   }
 
   // Ends the call that runs, as if the page had been closed: what was charged stays charged, and a run with a
   // checkpoint goes on from there. Calls that wait are done afterwards.
   cancel() {
     if (this.closed) return Promise.reject(new WispError("InvalidArgument", `${this.name}: was closed; open it again`));
+    return this.stop();
+  }
+
+  // The same behind close() too, which waits for the call that runs.
+  stop() {
     if (!this.running) return this.restarting ?? Promise.resolve();
     return (this.restarting ??= this.restart());
   }

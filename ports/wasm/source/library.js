@@ -25,7 +25,8 @@ export class WispError extends Error {
 // A value as sentences show it: "5" is no 5.
 export const shown = (value) => typeof value === "string" ? JSON.stringify(value) : String(value);
 // What it is, for sentences.
-export const kindOf = (value) => value === null ? "null" : `a ${typeof value}`;
+export const kindOf = (value) =>
+    value === null || value === undefined ? String(value) : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
 
 export const refuse = (sentence) => {
   throw new WispError("InvalidArgument", sentence);

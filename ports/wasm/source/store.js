@@ -84,7 +84,8 @@ export class Store {
       try {
         return await entry.createSyncAccessHandle();
       } catch (error) {
-        if (error.name !== "NoModificationAllowedError") throw error;
+        // Browsers differ in what they call a file that is in use.
+        if (error.name === "NotFoundError" || error.name === "QuotaExceededError") throw error;
         if (waits === MOST_WAITS) {
           throw new StoreError(
               `${this.name}: is in use (${error.message}); another page of this site has it: close that page`);
@@ -124,12 +125,20 @@ export class Store {
     for (const [slotName, entry] of found) await this.addSlot(slotName, entry);
   }
 
-  // Room for `spare` more files. To be awaited between calls of the library, which cannot wait itself.
+  // Room for `spare` more files, or for as many as the browser has room for: what makes no file, as what erases and what
+  // tells of the privacy, needs none. To be awaited between calls of the library, which cannot wait itself.
   async reserve(spare) {
     for (let number = 0; this.free.length < spare; ++number) {
       const slotName = `slot-${number}`;
-      if (!this.handles.has(slotName))
+      if (this.handles.has(slotName)) continue;
+      try {
         await this.addSlot(slotName, await this.folder.getFileHandle(slotName, {create: true}));
+      } catch (error) {
+        if (error.name !== "QuotaExceededError") throw error;
+        this.handles.get(slotName)?.close();
+        this.handles.delete(slotName);
+        return;
+      }
     }
   }
 

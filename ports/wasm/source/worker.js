@@ -31,7 +31,7 @@ const number = (value, name) =>
     typeof value === "number" ? value : refuse(`${name} is ${kindOf(value)}; it must be a number`);
 
 // Fields of the C interface that a page does not set: files go by the names `model` and `output`.
-const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$/;
+const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$|^notRead/;
 
 // `options` of a method that fills this struct of the C interface.
 function checkOptions(method, struct, options) {
@@ -392,20 +392,10 @@ function errorOf(method, error) {
   return {kind: "Internal", message: `${method}: ${error.message}`};
 }
 
-// Files ahead of a call. Where there is no room for them the call goes on: if it makes none, as what erases and what
-// tells of the privacy, it needs none, and otherwise it says so itself.
-async function reserve() {
-  try {
-    await host.store.reserve(SPARE_FILES);
-  } catch (error) {
-    if (error.name !== "QuotaExceededError") throw error;
-  }
-}
-
 async function answer({method, args}) {
   try {
     if (method === "open") return self.postMessage({result: await open(...args)});
-    if (method !== "close") await reserve();
+    if (method !== "close") await host.store.reserve(SPARE_FILES);
     self.postMessage({result: host[method](...args)});
   } catch (error) {
     const fatal = Boolean(host?.library.failed || host?.store.failed);

@@ -43,7 +43,7 @@ class JobRun {
     WISP_RETURN_IF_ERROR(TrainOrSayWhatStays());
     trainer_->EndSteps();
     const std::span<const float> weights = trainer_->final_weights();
-    WISP_RETURN_IF_ERROR(trainer_->CheckDevice());
+    WISP_RETURN_IF_ERROR(BehindTheSteps(trainer_->CheckDevice()));
     result_.weights.assign(weights.begin(), weights.end());
     result_.first_weight = FirstHeld(trainer_->graph().parameters(), options_);
     if (job_.shrink_rows)
@@ -52,14 +52,14 @@ class JobRun {
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (!set_.test.empty()) result_.test = Evaluate(set_.test, result_.weights);
     if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation, result_.weights);
-    if (job_.write) WISP_RETURN_IF_ERROR(Write());
+    if (job_.write) WISP_RETURN_IF_ERROR(BehindTheSteps(job_.write(result_)));
     if (!result_.paused) saved_.Remove();
     return std::move(result_);
   }
 
  private:
-  Status Write() {
-    const Status status = job_.write(result_);
+  // What fails behind them says that they stay charged.
+  Status BehindTheSteps(const Status& status) const {
     const bool is_paid = IsPrivateJob(job_) && !status.ok();
     return is_paid ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;
   }

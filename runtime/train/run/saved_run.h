@@ -69,9 +69,10 @@ std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal);
 // messages.
 std::string WhatStays(const SavedRun& saved, uint64_t steps_charged);
 
-// The same behind the reason why a step could not be taken; `status` speaks of the step alone.
 // The message, in which "nothing was charged" is said of what it speaks of alone: something was, before.
 std::string ThisWasNotCharged(std::string message);
+
+// The same behind the reason why a step could not be taken; `status` speaks of the step alone.
 Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged);
 
 }  // namespace wisp

@@ -66,6 +66,29 @@ TEST_F(CPersonalise, FilesOfSqlite_AreNoOutputs) {
   EXPECT_FALSE(std::filesystem::exists(ledger_));
 }
 
+// Nor is the ledger one of the log's, which SQLite would take away with all that was charged; and links are followed,
+// to where no file is yet, too.
+TEST_F(CPersonalise, FilesOfSqlite_AreNoLedgers) {
+  const auto refused = [&] {
+    EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("where SQLite keeps changes of "), std::string::npos) << error_.message;
+  };
+  for (const char* end : {"-wal", "-shm", "-journal"}) {
+    const std::string beside = log_ + end, real = folder_ / "real.ledger", model = real + end;
+    options_.ledger_path = beside.c_str();
+    refused();
+    EXPECT_FALSE(std::filesystem::exists(beside));
+    const std::string link = folder_ / "link.ledger";
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink("real.ledger", link);
+    options_.ledger_path = link.c_str();
+    const char* const output = std::exchange(options_.output_path, model.c_str());
+    refused();
+    options_.output_path = output;
+    EXPECT_FALSE(std::filesystem::exists(real));
+  }
+}
+
 // What goes wrong behind a charge says that the charge stays.
 TEST_F(CPersonalise, WhatFailsAfterACharge_SaysThatItStays) {
   options_.progress = [](const wisp_progress*, void*) -> int { throw std::runtime_error("the app's own"); };
