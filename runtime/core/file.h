@@ -111,7 +111,8 @@ struct NamedFile {
 // one of them, there or not: kInvalidArgument names both. Links are followed; a file that is not there yet is known by
 // its folder and name.
 Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others);
-// Of two databases, a log and a ledger say: SQLite would take the one away that lies where it keeps the other's changes.
+// The same of two databases, a log and a ledger say: one that lies where SQLite keeps the other's changes is taken
+// away.
 Status CheckApart(const NamedFile& one, const NamedFile& other);
 // CheckDistinct and CheckWritable: for a file that is written once the work is done. An empty path is none.
 Status CheckOutput(const NamedFile& output, std::initializer_list<NamedFile> others);

@@ -175,7 +175,8 @@ def steps():
         ("a-checkpoint-of-a-failed-device", "Trainer::Save",
          'WISP_RETURN_IF_ERROR(WaitForDevice("a checkpoint was made"));', "", failure),
     ]) + table("runtime/train/run/job.cc", [
-        ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(BehindTheSteps(trainer_->CheckDevice()));", "", failure),
+        ("a-model-of-a-failed-device", "Run", "WISP_RETURN_IF_ERROR(BehindTheSteps(trainer_->CheckDevice()));", "",
+         failure),
     ]) + table("runtime/train/noise_variance.cc", [
         ("all-rows-as-one", "NoiseVariance::AddOnDevice", "s.item_rows ? of.rows.size() : p.rows", "1",
          runs + "ReAttention*"),

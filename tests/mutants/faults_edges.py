@@ -137,8 +137,8 @@ def files():
          MODEL_WRITE + "FilesAreTheOwnersAlone"),
         ("databases-are-replaced", "FileReplacement::Begin", "if (HoldsDatabase(path))", "if (false)", databases),
         ("databases-are-removed", "RemoveFile", "if (HoldsDatabase(path))", "if (false)", databases),
-        ("checkpoint-where-sqlite-keeps-charges", "CheckDistinct", "identity != IdentityOf(database + std::string(end))",
-         "true", C_PERSONALISE + "FilesOfSqlite_AreNoOutputs"),
+        ("checkpoint-where-sqlite-keeps-charges", "CheckDistinct",
+         "identity != IdentityOf(database + std::string(end))", "true", C_PERSONALISE + "FilesOfSqlite_AreNoOutputs"),
         ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&",
          "path.empty() && path.ends_with(end) &&", databases),
         ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "",
@@ -295,8 +295,8 @@ def structs_and_enums():
         ("what-was-thrown-hides-a-charge", "ReportThrown", '"; what a ledger was charged before stays charged"', '""',
          C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
     ]) + table("runtime/train/run/job.cc", [
-        ("a-model-that-was-not-written-hides-a-charge", "BehindTheSteps", "is_paid ? WithWhatStays", "false ? WithWhatStays",
-         C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
+        ("a-model-that-was-not-written-hides-a-charge", "BehindTheSteps", "is_paid ? WithWhatStays",
+         "false ? WithWhatStays", C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
     ]) + table("tools/wisp/recipe/known_words.h", [
         ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.sh"),
     ]) + table("runtime/data/sqlite_reader.cc", [
