@@ -1,5 +1,4 @@
 // The reference as a table: the specification, in float.
-#include "kernels/simd/targets.h"
 #include "kernels/reference/panels.h"
 #include "kernels/reference/reference.h"
 
@@ -10,7 +9,7 @@ size_t PackedSize(size_t n, size_t k) { return n * k; }
 size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
 size_t NoScratchOfTopK(size_t, size_t, size_t) { return 0; }
 
-// An op that every table of vectors has in a form of its own, or has not: null beside vectors, where nobody calls it.
+// Of an op that every table of vectors has in a form of its own, or lacks. Beside vectors nobody calls it: it is null.
 template <bool kBesideVectors, class Function>
 constexpr Function* Replaced(Function* op) {
   return kBesideVectors ? nullptr : op;
@@ -101,14 +100,6 @@ constexpr OpTable ReferenceTable() {
       .release_packed = nullptr,
   };
 }
-
-// A library for processors that all have vectors, in which nobody asks for the reference: tests do, of what trains.
-#if defined(__wasm_simd128__) || (defined(WISP_INFERENCE_ONLY) && defined(__aarch64__))
-constexpr bool kAlwaysVectors = true;
-static_assert(((HWY_TARGETS) & (HWY_NEON | HWY_WASM)) != 0, "the vectors that stand in for the reference are compiled");
-#else
-constexpr bool kAlwaysVectors = false;
-#endif
 
 }  // namespace
 

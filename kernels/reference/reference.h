@@ -411,9 +411,16 @@ inline void ExpDouble(const ExpDoubleArgs& a) {
 
 namespace wisp::kernels {
 
-// The reference without the ops that every set of vectors has in a form of its own, or has not. It is ReferenceOps()
-// itself in libraries for processors that all have vectors, if they only recommend or are for WebAssembly: nothing is
-// loaded there that is never called.
+// Whether this is a library for processors that all have vectors, in which nobody asks for the reference. What trains
+// on Arm is none: its tests ask.
+#if defined(__wasm_simd128__) || (defined(WISP_INFERENCE_ONLY) && defined(__aarch64__))
+inline constexpr bool kAlwaysVectors = true;
+#else
+inline constexpr bool kAlwaysVectors = false;
+#endif
+
+// The reference without the ops that every table of vectors has in a form of its own, or lacks. With kAlwaysVectors it
+// is ReferenceOps() itself: what nobody calls is not loaded.
 const OpTable& ReferenceBesideVectors();
 
 }  // namespace wisp::kernels

@@ -6,12 +6,15 @@
 #include <cstdint>
 
 #include "kernels/kernels.h"
+#include "kernels/reference/reference.h"
 #include "kernels/simd/fill.h"
 #include "kernels/simd/processor.h"
 #include "hwy/targets.h"
 
 namespace wisp::kernels {
 namespace {
+
+static_assert(!kAlwaysVectors || ((HWY_TARGETS) & (HWY_NEON | HWY_WASM)) != 0, "these vectors must be compiled");
 
 constexpr size_t kMaxTables = 8;
 

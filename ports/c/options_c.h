@@ -39,6 +39,14 @@ inline Status CheckNumbers(const char* type, std::initializer_list<NamedNumber> 
   return OkStatus();
 }
 
+// kInvalidArgument where one of the texts is null or empty; `names` lists them all for the sentence.
+inline Status CheckGiven(const char* who, const char* names, std::initializer_list<const char*> texts) {
+  for (const char* text : texts) {
+    if (text == nullptr || *text == '\0') return InvalidArgument(who, ": ", names, " are required, and none is empty");
+  }
+  return OkStatus();
+}
+
 }  // namespace wisp::ports
 
 #endif  // WISP_PORTS_C_OPTIONS_C_H_

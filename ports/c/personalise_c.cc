@@ -30,11 +30,8 @@ uint64_t ToLearn::TooShort(const Counted& read, const JobResult&) const { return
 namespace {
 
 Status CheckOptions(const wisp_personalise_options& o) {
-  for (const char* path : {o.model_path, o.log_path, o.output_path, o.ledger_path}) {
-    if (path != nullptr && *path != '\0') continue;
-    return InvalidArgument(
-        "wisp_personalise_options: model_path, log_path, output_path and ledger_path are required, and none is empty");
-  }
+  WISP_RETURN_IF_ERROR(CheckGiven("wisp_personalise_options", "model_path, log_path, output_path and ledger_path",
+                                  {o.model_path, o.log_path, o.output_path, o.ledger_path}));
   if (o.num_users_public == 0)
     return InvalidArgument(
         "wisp_personalise_options: num_users_public is required: a number of users that may be known to anybody");

@@ -109,10 +109,8 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
   if (given == nullptr) return InvalidArgument("wisp_plan_life: options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_plan_options"));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_plan"));
-  for (const char* text : {o.model_path, o.ledger_path, o.dataset}) {
-    if (text != nullptr && *text != '\0') continue;
-    return InvalidArgument("wisp_plan_life: model_path, ledger_path and dataset are required, and none is empty");
-  }
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckGiven("wisp_plan_life", "model_path, ledger_path and dataset",
+                                               {o.model_path, o.ledger_path, o.dataset}));
   WISP_ASSIGN_OR_RETURN(const data::Units units,
                         UnitsOfOptions("wisp_plan_life", o.unit, o.session_gap, o.times_per_second));
   WISP_ASSIGN_OR_RETURN(const wisp::LifeRequest request, RequestOf(o));
@@ -231,11 +229,9 @@ Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise_night: options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_night_options"));
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_night_result"));
-  for (const char* path : {o.model_path, o.log_path, o.output_path, o.ledger_path}) {
-    if (path != nullptr && *path != '\0') continue;
-    return InvalidArgument(
-        "wisp_personalise_night: model_path, log_path, output_path and ledger_path are required, and none is empty");
-  }
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckGiven("wisp_personalise_night",
+                                               "model_path, log_path, output_path and ledger_path",
+                                               {o.model_path, o.log_path, o.output_path, o.ledger_path}));
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(o.num_threads));
   const std::string output = o.output_path, log = o.log_path;
   WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));

@@ -283,9 +283,10 @@ def structs_and_enums():
     ]) + table("ports/c/wisp_text.cc", [
         ("an-encoder-with-a-half-cache", "Open", "!decodes && choice.kept != wisp::kernels::KeptType::kFloat", "false",
          HALVES),
-    ]) + table("ports/c/personalise_c.cc", [
-        ("an-output-without-a-name-is-paid-for", "CheckOptions", "path != nullptr && *path != '\\0'", "path != nullptr",
+    ]) + table("ports/c/options_c.h", [
+        ("an-output-without-a-name-is-paid-for", "CheckGiven", "text == nullptr || *text == '\\0'", "text == nullptr",
          C_PERSONALISE + "EmptyPaths_AreRefusedBeforeAnythingIsCharged"),
+    ]) + table("ports/c/personalise_c.cc", [
         ("a-ledger-where-sqlite-keeps-the-log", "CheckOutputs",
          'WISP_RETURN_IF_ERROR(CheckApart({"ledger_path", ledger}, {"log_path", log}));', "",
          C_PERSONALISE + "FilesOfSqlite_AreNoLedgers"),

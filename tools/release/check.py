@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/dev release --check: the same commit made twice, at different times, in different folders, under other settings.
+"""tools/dev release --check: the same commit made twice, at other times, in other folders, under other settings.
 
 tools/release/check.py FOLDER FOLDER     only compares two folders, byte for byte
 """

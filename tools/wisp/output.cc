@@ -166,10 +166,7 @@ std::string ShellWord(const std::string& text) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
            c == '-' || c == '/';
   });
-  if (plain) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
+  return plain ? text : InShell(text);
 }
 
 std::string AdapterInWords(const std::string& use, const std::string& base, const std::string& adapter) {

@@ -1,6 +1,7 @@
 // An app for iOS that learns at night, while the device charges: BGProcessingTask, an anchor in the keychain, and all
 // files in one folder that no backup holds. Info.plist needs the identifier below in
-// BGTaskSchedulerPermittedIdentifiers, and "processing" in UIBackgroundModes. Call NightlyLearning.register() before the app has finished launching.
+// BGTaskSchedulerPermittedIdentifiers, and "processing" in UIBackgroundModes. Call
+// NightlyLearning.register() before the app has finished launching.
 #if os(iOS)
   import BackgroundTasks
   import Foundation

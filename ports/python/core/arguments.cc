@@ -78,19 +78,29 @@ int64_t Integer(const std::string& name, nb::handle value, int64_t least, int64_
   return read;
 }
 
+namespace {
+
+// For a str that cannot be encoded; clears the error of Python that says so.
+[[noreturn]] void RaiseHalves(const std::string& name, nb::handle value) {
+  PyErr_Clear();
+  Raise(WISP_INVALID_ARGUMENT, name + " is " + Shown(value) + "; allowed is text without halves of surrogate pairs");
+}
+
+std::string WithoutNul(const std::string& name, std::string text) {
+  const size_t nul = text.find('\0');
+  if (nul != std::string::npos)
+    Raise(WISP_INVALID_ARGUMENT, name + " has a NUL character at byte " + std::to_string(nul) + "; none is allowed");
+  return text;
+}
+
+}  // namespace
+
 std::string Utf8(const std::string& name, nb::handle value) {
   if (!PyUnicode_Check(value.ptr())) RaiseType(name + " is " + Shown(value) + "; allowed is a str");
   Py_ssize_t size = 0;
   const char* const text = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
-  if (text == nullptr) {
-    PyErr_Clear();
-    Raise(WISP_INVALID_ARGUMENT, name + " is " + Shown(value) + "; allowed is text without halves of surrogate pairs");
-  }
-  const std::string copied(text, static_cast<size_t>(size));
-  const size_t nul = copied.find('\0');
-  if (nul != std::string::npos)
-    Raise(WISP_INVALID_ARGUMENT, name + " has a NUL character at byte " + std::to_string(nul) + "; none is allowed");
-  return copied;
+  if (text == nullptr) RaiseHalves(name, value);
+  return WithoutNul(name, std::string(text, static_cast<size_t>(size)));
 }
 
 int32_t Truth(const std::string& name, nb::handle value) {
@@ -100,14 +110,10 @@ int32_t Truth(const std::string& name, nb::handle value) {
 
 std::string UserKey(const std::string& name, nb::handle value) {
   if (!PyUnicode_Check(value.ptr())) RaiseType(name + " is " + Shown(value) + "; allowed is a str");
-  const nb::object bytes = nb::steal(PyUnicode_AsEncodedString(value.ptr(), "utf-8", "surrogateescape"));
-  if (!bytes.is_valid()) PyErr_Clear();
-  const std::string key = bytes.is_valid()
-                              ? std::string(nb::borrow<nb::bytes>(bytes).c_str(), nb::borrow<nb::bytes>(bytes).size())
-                              : std::string();
-  if (!bytes.is_valid() || key.find('\0') != std::string::npos)
-    Raise(WISP_INVALID_ARGUMENT, name + " is " + Shown(value) + "; allowed is text without NUL characters");
-  return key;
+  PyObject* const encoded = PyUnicode_AsEncodedString(value.ptr(), "utf-8", "surrogateescape");
+  if (encoded == nullptr) RaiseHalves(name, value);
+  const auto bytes = nb::steal<nb::bytes>(encoded);
+  return WithoutNul(name, std::string(bytes.c_str(), bytes.size()));
 }
 
 nb::object Options::Value(const char* name) {
@@ -139,8 +145,9 @@ const char* Options::Text(const char* name) {
 double Options::Number(const char* name) {
   const nb::object value = Value(name);
   if (value.is_none()) return 0;
-  const double number = PyBool_Check(value.ptr()) ? -1 : PyFloat_AsDouble(value.ptr());
-  if (PyBool_Check(value.ptr()) || (number == -1 && PyErr_Occurred() != nullptr)) {
+  const bool is_truth = PyBool_Check(value.ptr());
+  const double number = is_truth ? 0 : PyFloat_AsDouble(value.ptr());
+  if (is_truth || PyErr_Occurred() != nullptr) {
     PyErr_Clear();
     RaiseType(Name(name) + " is " + Shown(value) + "; allowed is a number");
   }

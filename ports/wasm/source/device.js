@@ -162,7 +162,7 @@ export class Device {
     return this.stop();
   }
 
-  // The same behind close() too, which waits for the call that runs.
+  // As cancel(), which close() refuses: a call that runs may be ended behind close() too.
   stop() {
     if (!this.running) return this.restarting ?? Promise.resolve();
     return (this.restarting ??= this.restart());

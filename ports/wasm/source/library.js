@@ -32,9 +32,13 @@ export const refuse = (sentence) => {
   throw new WispError("InvalidArgument", sentence);
 };
 
+export function checkObject(what, options) {
+  if (typeof options !== "object" || options === null) refuse(`${what} takes an object of options, not ${options}`);
+}
+
 // `options` where it is an object that has no other keys than these.
 export function checkKeys(what, options, keys) {
-  if (typeof options !== "object" || options === null) refuse(`${what} takes an object of options, not ${options}`);
+  checkObject(what, options);
   const unknown = Object.keys(options).find((key) => !keys.includes(key));
   if (unknown !== undefined) refuse(`${what} has no option '${unknown}'; it has ${keys.join(", ")}`);
 }

@@ -1,6 +1,6 @@
 // The worker of device.js: the whole library over a store. One call at a time, in the order in which they came.
 import layout from "./layout.js";
-import {checkKeys, checkWhole, kindOf, Library, refuse, WispError} from "./library.js";
+import {checkKeys, checkObject, checkWhole, kindOf, Library, refuse, WispError} from "./library.js";
 import {Model} from "./model.js";
 import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
@@ -35,7 +35,7 @@ const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$|^notRead/;
 
 // `options` of a method that fills this struct of the C interface.
 function checkOptions(method, struct, options) {
-  checkKeys(method, options, Object.keys(options ?? {}));
+  checkObject(method, options);
   const other = Object.keys(options).find((key) => NOT_OF_PAGES.test(key));
   if (other !== undefined)
     refuse(

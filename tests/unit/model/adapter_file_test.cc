@@ -202,8 +202,6 @@ TEST_F(AdapterFineTune, WritesAnAdapterAndGoesOnFromIt) {
   for (size_t i = 0; i < f.size(); ++i) {
     if (i < b.size()) {
       EXPECT_EQ(f[i], b[i]);
-    }
-    if (i < b.size()) {
       EXPECT_EQ(s[i], b[i]);
     }
     moved += f[i] != s[i];

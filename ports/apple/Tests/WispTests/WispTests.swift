@@ -45,7 +45,8 @@ final class WispTests: XCTestCase {
     return log
   }
   private func run(delta: Double = 1e-4) -> Personaliser {
-    var run = Personaliser(model: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), unit: .user)
+    var run = Personaliser(
+      model: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), unit: .user)
     run.epsilon = 4
     run.delta = delta
     run.usersPublic = 40
@@ -83,7 +84,9 @@ final class WispTests: XCTestCase {
   func testSaysWhatIsWrongInASentence() throws {
     refused(.io, "nothing.wisp") { _ = try Recommender.open(contentsOf: file("nothing.wisp")) }
     refused(.invalidData, "the model") { _ = try Recommender.open(data: Data("no model".utf8)) }
-    refused(.invalidArgument, "a file URL") { _ = try Recommender.open(contentsOf: URL(string: "https://example.org/a")!) }
+    refused(.invalidArgument, "a file URL") {
+      _ = try Recommender.open(contentsOf: URL(string: "https://example.org/a")!)
+    }
     let model = try Recommender.open(contentsOf: shipped)
     refused(.invalidArgument, "1000000") { _ = try model.recommend(history: [1_000_000], count: 3) }
     let log = try EventLog(contentsOf: file("log.db"))
