@@ -85,6 +85,18 @@ void RemoveIfAbandoned(const std::string& path) {
   close(fd);
 }
 
+// Whether its writer is at it. False on a file system without locks.
+bool IsHeld(const std::string& path) {
+  const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return false;
+  const bool is_held = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return is_held;
+}
+
+// Its name without its folder.
+std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 // What tells files apart: device and number where there is one, else those of its folder and its name.
 struct FileIdentity {
   dev_t device = 0;
@@ -115,7 +127,22 @@ std::optional<FileIdentity> IdentityOf(const std::string& given) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0) return FileIdentity{info.st_dev, info.st_ino, ""};
   if (stat(FolderOf(path).c_str(), &info) != 0) return std::nullopt;
-  return FileIdentity{info.st_dev, info.st_ino, path.substr(path.rfind('/') + 1)};
+  return FileIdentity{info.st_dev, info.st_ino, NameOf(path)};
+}
+
+// Calls `use` with the path of each file beside `path` that has the name of one of its temporary files.
+template <class Use>
+void ForEachTemporary(const std::string& path, const Use& use) {
+  const std::string prefix = NameOf(path) + ".tmp-";
+  DIR* listing = opendir(FolderOf(path).c_str());
+  if (listing == nullptr) return;
+  while (const dirent* entry = readdir(listing)) {
+    const std::string name = entry->d_name;
+    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
+    if (name.find_first_not_of("0123456789-", prefix.size()) != std::string::npos) continue;
+    use(path.substr(0, path.size() - NameOf(path).size()) + name);
+  }
+  closedir(listing);
 }
 
 }  // namespace
@@ -126,19 +153,7 @@ std::string FolderOf(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-void RemoveAbandoned(const std::string& path) {
-  const std::string folder = FolderOf(path);
-  const std::string prefix = path.substr(path.rfind('/') + 1) + ".tmp-";
-  DIR* listing = opendir(folder.c_str());
-  if (listing == nullptr) return;
-  while (const dirent* entry = readdir(listing)) {
-    const std::string name = entry->d_name;
-    if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
-    if (name.find_first_not_of("0123456789-", prefix.size()) != std::string::npos) continue;
-    RemoveIfAbandoned(folder + "/" + name);
-  }
-  closedir(listing);
-}
+void RemoveAbandoned(const std::string& path) { ForEachTemporary(path, RemoveIfAbandoned); }
 
 Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset, uint64_t length) {
   struct stat info;
@@ -240,6 +255,13 @@ FileReplacement::~FileReplacement() {
 }
 
 Status FileReplacement::Error(const char* doing) const { return IoError(path_, ": ", doing, ": ", Reason(errno)); }
+
+Status FileReplacement::CheckOnlyWriter() const {
+  bool has_other = false;
+  ForEachTemporary(path_, [&](const std::string& name) { has_other |= name != temporary_ && IsHeld(name); });
+  if (!has_other) return OkStatus();
+  return IoError(path_, ": another run is under way that is to write it; allowed is one at a time");
+}
 
 Status FileReplacement::Reserve(uint64_t size_bytes) {
   int error;

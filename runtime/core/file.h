@@ -70,6 +70,10 @@ class FileReplacement {
   FileReplacement& operator=(FileReplacement&&) = delete;
   ~FileReplacement();
 
+  // kIo: another FileReplacement of the same path is under way, in this process or another, and whichever is committed
+  // first would be lost. Not seen on a file system without locks.
+  Status CheckOnlyWriter() const;
+
   // Room for so many bytes: writing no more than these does not fail for want of it, where the file system can promise
   // that. What is not written is given back by Commit. kIo: the disk is too full, or the file would be larger than is
   // allowed.

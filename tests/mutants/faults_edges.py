@@ -325,7 +325,10 @@ def structs_and_enums():
 
 
 def callers():
-    return table("ports/c/personalise_c.cc", [
+    return table("runtime/train/run/saved_run.cc", [
+        ("two-runs-pay-for-one-checkpoint", "SavedRun::Claim", "begun->CheckOnlyWriter()", "OkStatus()",
+         C_RESUME + "ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing"),
+    ]) + table("ports/c/personalise_c.cc", [
         ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0",
          C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
         ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.read.bad_rows", ".bad_rows = 0",
@@ -334,6 +337,8 @@ def callers():
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)",
          "FileReplacement::Begin(output.path)",
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
+        ("two-runs-pay-for-one-output", "FineTune::Run", "kept.CheckOnlyWriter()", "OkStatus()",
+         C_RESUME + "ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing"),
         ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune',
          C_PERSONALISE + "UnchargedTuning_IsStated"),
         ("tuning-not-stated", "FineTune::Run", "start_.record), start_.tuning)",

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <utility>
 
+#include "ports/python/core/arrays.h"
+
 namespace wisp_python {
 namespace {
 
@@ -201,6 +203,12 @@ void Options::End() const {
       RaiseType(std::string(called_) + " has no argument " + Shown(key));
 }
 
+void RefuseMask(const Label& label, nb::handle given) {
+  if (IsPlainArray(given) || !nb::hasattr(given, "mask")) return;
+  RaiseType(label.text() + " is a masked array, and what is masked would count; allowed is what is left of it: " +
+            label.name + ".compressed()");
+}
+
 Items::Items(Label label, nb::handle given) {
   if (given.is_none()) return;
   if (!FromBuffer(label, given)) FromSequence(label, given);
@@ -211,6 +219,7 @@ bool Items::FromBuffer(Label label, nb::handle given) {
   // Lists are what is most often given beside arrays, and have no buffer. Bytes have one, and are no items.
   if (PyList_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyByteArray_Check(given.ptr())) return false;
   if (!buffer_.Take(given, PyBUF_FORMAT | PyBUF_STRIDES)) return false;
+  RefuseMask(label, given);
   const Py_buffer& view = buffer_.view();
   const char format = IntegerFormat(view);
   if (view.ndim == 1 && view.shape[0] == 0) return true;  // of whatever type: numpy.array([]) is of float64

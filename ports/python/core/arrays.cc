@@ -5,13 +5,13 @@ namespace {
 
 // Looked up once, and kept as long as the process lives: what a destructor would release is gone by then.
 struct NumPy {
-  nb::object empty, types[3];
+  nb::object empty, types[3], array;
 };
 
 const NumPy& Get() {
   static const NumPy* const numpy = [] {
     const nb::module_ module = nb::module_::import_("numpy");
-    auto* const made = new NumPy{module.attr("empty"), {}};
+    auto* const made = new NumPy{module.attr("empty"), {}, module.attr("ndarray")};
     const char* names[] = {"int32", "float32", "int64"};
     for (int i = 0; i < 3; ++i) made->types[i] = module.attr("dtype")(names[i]);
     return made;
@@ -28,5 +28,7 @@ nb::object Empty(nb::handle shape, ArrayType type) {
   if (made == nullptr) throw nb::python_error();
   return nb::steal(made);
 }
+
+bool IsPlainArray(nb::handle object) { return object.type().is(Get().array); }
 
 }  // namespace wisp_python

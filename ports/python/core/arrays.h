@@ -18,6 +18,9 @@ namespace wisp_python {
 enum class ArrayType { kInt32, kFloat32, kInt64 };
 nb::object Empty(nb::handle shape, ArrayType type);
 
+// Whether it is numpy.ndarray itself, not what is derived from it.
+bool IsPlainArray(nb::handle object);
+
 template <class Number>
 constexpr ArrayType kArrayType = ArrayType::kInt64;
 template <>

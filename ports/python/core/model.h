@@ -37,7 +37,8 @@ class TextModel {
 // Python's arguments of opening, and what they point into.
 class OpenArguments {
  public:
-  OpenArguments(Dict given, const char* called);
+  enum class From { kPath, kMemory };  // what lies in memory has no path
+  OpenArguments(Dict given, const char* called, From from = From::kPath);
   const char* path() const { return path_; }
   const wisp_open_options& options() const { return options_; }
   // To be called after opening: gives `verified` back to the caller's bytearray.

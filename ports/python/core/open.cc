@@ -13,8 +13,8 @@ const wisp_device* DeviceOf(Options& given, wisp_device& device) {
   return device.name == nullptr ? nullptr : &device;
 }
 
-OpenArguments::OpenArguments(Dict given, const char* called) : given_(std::move(given), called) {
-  path_ = given_.Path("path");
+OpenArguments::OpenArguments(Dict given, const char* called, From from) : given_(std::move(given), called) {
+  if (from == From::kPath) path_ = given_.Path("path");
   options_.backend = given_.Choice<wisp_backend>(
       "backend", {{"simd", WISP_BACKEND_SIMD}, {"xnnpack", WISP_BACKEND_XNNPACK}, {"int8", WISP_BACKEND_INT8}});
   options_.verify = given_.Choice<wisp_verify>(

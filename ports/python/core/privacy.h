@@ -23,6 +23,7 @@ class Anchor {
   Anchor& operator=(const Anchor&) = delete;
 
   const wisp_anchor* anchor() const { return object_.is_none() ? nullptr : &anchor_; }
+  nb::handle object() const { return object_; }
   void Rethrow() {
     if (raised_) throw std::move(*std::exchange(raised_, std::nullopt));
   }

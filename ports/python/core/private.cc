@@ -94,6 +94,30 @@ struct PrivateGenerator : Draws<GeneratorHandle, TextHandle> {
   void CheckOpen() const { Opened(drawer, "PrivateGenerator"); }
 };
 
+// For Python's collector of cycles: an anchor may know the object that calls it.
+template <class Held>
+int Traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (!nb::inst_ready(self)) return 0;
+  const Held* const held = nb::inst_ptr<Held>(self);
+  if (held->anchor != nullptr) Py_VISIT(held->anchor->object().ptr());
+  return 0;
+}
+
+template <class Held>
+int Clear(PyObject* self) {
+  if (!nb::inst_ready(self)) return 0;
+  Held* const held = nb::inst_ptr<Held>(self);
+  held->Close();
+  held->anchor.reset();
+  return 0;
+}
+
+template <class Held>
+PyType_Slot kCollected[] = {{Py_tp_traverse, reinterpret_cast<void*>(&Traverse<Held>)},
+                            {Py_tp_clear, reinterpret_cast<void*>(&Clear<Held>)},
+                            {0, nullptr}};
+
 void OpenRecommender(PrivateRecommender* self, const Recommender& model, const Recommender* base, Dict given) {
   DrawArguments arguments(std::move(given), "PrivateRecommender");
   arguments.given.End();
@@ -199,7 +223,8 @@ bool Free(const auto& self) {
 }  // namespace
 
 void BindPrivate(nb::module_& module) {
-  nb::class_<PrivateRecommender>(module, "PrivateRecommender", "What wisp.PrivateRecommender is made of.")
+  nb::class_<PrivateRecommender>(module, "PrivateRecommender", "What wisp.PrivateRecommender is made of.",
+                                 nb::type_slots(kCollected<PrivateRecommender>))
       .def("__init__", &OpenRecommender, nb::arg("model"), nb::arg("base").none(), nb::arg("options"))
       .def("_recommend", &Recommend, nb::arg("history"), nb::arg("k"), nb::arg("exclude").none(),
            nb::arg("candidates").none(), nb::arg("allow_seen"),
@@ -214,7 +239,8 @@ void BindPrivate(nb::module_& module) {
             return Free<wisp_private_recommender, wisp_private_recommender_is_free>(self);
           },
           "Whether draws cost nothing; else they are charged.");
-  nb::class_<PrivateGenerator>(module, "PrivateGenerator", "What wisp.PrivateGenerator is made of.")
+  nb::class_<PrivateGenerator>(module, "PrivateGenerator", "What wisp.PrivateGenerator is made of.",
+                               nb::type_slots(kCollected<PrivateGenerator>))
       .def("__init__", &OpenGenerator, nb::arg("model"), nb::arg("base").none(), nb::arg("options"))
       .def("_generate", &Generate, nb::arg("prompt"), nb::arg("options"), nb::arg("on_text") = nb::none())
       .def("_waits", &PrivateGenerator::Waits, nb::arg("waits"))

@@ -32,7 +32,7 @@ const void* Keep(Model& model, nb::handle bytes, size_t* size) {
     RaiseType("Recommender.from_bytes: data is " + Shown(bytes) + "; allowed are bytes, or what has them in one piece");
   const Py_buffer& view = model.memory.view();
   *size = static_cast<size_t>(view.len);
-  const bool is_map = std::string_view(Py_TYPE(bytes.ptr())->tp_name) == "mmap.mmap" && view.readonly != 0;
+  const bool is_map = std::string_view(nb::inst_name(bytes).c_str()) == "mmap.mmap" && view.readonly != 0;
   if ((PyBytes_Check(bytes.ptr()) || is_map) && reinterpret_cast<uintptr_t>(view.buf) % kAlignment == 0)
     return view.buf;
   model.copy.resize(*size + kAlignment);
@@ -44,7 +44,7 @@ const void* Keep(Model& model, nb::handle bytes, size_t* size) {
 }
 
 void OpenBytes(Recommender* self, nb::handle bytes, const std::string& name, Dict given) {
-  const OpenArguments arguments(std::move(given), "Recommender.from_bytes");
+  const OpenArguments arguments(std::move(given), "Recommender.from_bytes", OpenArguments::From::kMemory);
   auto model = std::make_shared<Model>();
   size_t size = 0;
   const void* const at = Keep(*model, bytes, &size);
@@ -97,6 +97,7 @@ class Histories {
  private:
   bool ReadTable(nb::handle given) {
     if (PyList_Check(given.ptr()) || !table_.Take(given, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS)) return false;
+    RefuseMask({"histories"}, given);
     const Py_buffer& view = table_.view();
     if (view.ndim != 2 || view.itemsize != sizeof(int32_t) || std::string_view(view.format) != "i") return false;
     const auto rows = static_cast<size_t>(view.shape[0]), width = static_cast<size_t>(view.shape[1]);

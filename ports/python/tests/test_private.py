@@ -1,8 +1,10 @@
 """Draws that are charged before they are drawn."""
 
+import gc
 import subprocess
 import sys
 import time
+import weakref
 
 import pytest
 import wisp
@@ -55,6 +57,33 @@ def test_models_stay_open_until_the_draws_end(plain, cafe, tmp_path):
 def test_public_weights_are_free(cafe):
     with wisp.PrivateRecommender(cafe, public_datasets=PUBLIC) as drawn:
         assert drawn.is_free and len(drawn.recommend([1], 3)) == 3 and len(drawn.recommend([1], 0)) == 0
+
+
+class Knows:
+    """An anchor that knows the object that calls it."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def read(self) -> bytes:
+        return self.data
+
+    def write(self, data: bytes) -> None:
+        self.data = data
+
+
+def test_an_anchor_that_knows_its_draws_is_collected_with_them(plain, cafe, tmp_path):
+    anchor = Knows()
+    drawn = wisp.PrivateRecommender(
+        plain, base=cafe, ledger=tmp_path / "d.ledger", public_datasets=PUBLIC, clip=0.5, delta=1e-6, anchor=anchor
+    )
+    anchor.draws = drawn
+    gc.collect()
+    assert len(drawn.recommend([1], 2)) == 2 and len(anchor.data) > 0
+    seen = weakref.ref(anchor)
+    del anchor, drawn
+    gc.collect()
+    assert seen() is None
 
 
 def test_what_has_no_guarantee_is_refused(plain, cafe, tmp_path):

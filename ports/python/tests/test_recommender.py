@@ -331,6 +331,24 @@ def test_what_cannot_be_opened_is_a_sentence(tmp_path):
         wisp.Recommender.open("a\0b")
     with pytest.raises(TypeError, match="data is 'text'"):
         wisp.Recommender.from_bytes("text")
+    with pytest.raises(TypeError, match="Recommender.from_bytes has no argument 'path'"):
+        wisp.Recommender.from_bytes(CAFE.read_bytes(), path=CAFE)
+
+
+def test_masked_arrays_are_refused(cafe):
+    masked = numpy.ma.masked_array([1, 2, 3], mask=[False, True, False], dtype=numpy.int32)
+    calls = {
+        "history": lambda: cafe.recommend(masked),
+        "exclude": lambda: cafe.recommend([1], exclude=masked),
+        r"histories\[1\]": lambda: cafe.recommend_batch([[1], masked]),
+        "histories": lambda: cafe.recommend_batch(masked.reshape(1, 3)),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match=name + " is a masked array"):
+            call()
+    assert len(cafe.recommend(masked.compressed(), 3)[0]) == 3
+    subclass = numpy.array([1, 2], numpy.int32).view(numpy.recarray)
+    assert len(cafe.recommend(subclass, 3)[0]) == 3
 
 
 def test_options_are_checked(tmp_path):

@@ -135,6 +135,8 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   std::optional<FileReplacement> room;
   if (!output.path.empty()) {
     WISP_ASSIGN_OR_RETURN(FileReplacement kept, ReserveModel(output.path, contents));
+    if (const Status other = kept.CheckOnlyWriter(); !other.ok())
+      return IoError(other.message(), "; nothing was charged");
     room.emplace(std::move(kept));
   }
   // The checkpoint stays until the model is there.

@@ -103,6 +103,7 @@ class JobRun {
       return InvalidArgument(
           "evaluation during training needs a validation item: set the hold-out to validation_and_test");
     }
+    WISP_RETURN_IF_ERROR(saved_.Claim(job_.checkpoint_path));
     std::optional<Checkpoint> checkpoint;
     if (!job_.checkpoint_path.empty() && access(job_.checkpoint_path.c_str(), F_OK) == 0) {
       WISP_ASSIGN_OR_RETURN(checkpoint, ReadCheckpoint(job_.checkpoint_path));
@@ -170,8 +171,7 @@ class JobRun {
       const uint64_t releases = uint64_t{job_.architecture.head.num_classes} * job_.architecture.width * sizeof(double);
       constexpr uint64_t kBeside = 256 << 10, kEveryWithoutCharges = 50;
       WISP_RETURN_IF_ERROR(saved_.Reserve(
-          {.path = job_.checkpoint_path,
-           .every = job_.checkpoint_every > 0 || IsPrivateJob(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
+          {.every = job_.checkpoint_every > 0 || IsPrivateJob(job_) ? job_.checkpoint_every : kEveryWithoutCharges,
            .bytes = floats + Optimizer::PlanBytes(options_.optimizer, trained) + indices + releases + kBeside}));
     }
     if (!IsPrivateJob(job_)) return OkStatus();

@@ -14,10 +14,20 @@ constexpr uint64_t kBytesOfCharge = 400, kBytesOfLedger = 256 << 10;
 
 }  // namespace
 
+Status SavedRun::Claim(const std::string& path) {
+  if (path.empty()) return OkStatus();
+  auto begun = FileReplacement::Begin(path);
+  const Status status = begun.ok() ? begun->CheckOnlyWriter() : begun.status();
+  if (!status.ok()) return {status.code(), status.message() + "; nothing was charged"};
+  path_ = path;
+  claim_.emplace(*std::move(begun));
+  return OkStatus();
+}
+
 Status SavedRun::Reserve(const SavedRunOptions& options) {
   options_ = options;
   if (!is_on()) return OkStatus();
-  const bool is_there = access(options.path.c_str(), F_OK) == 0;
+  const bool is_there = access(path_.c_str(), F_OK) == 0;
   for (std::optional<FileReplacement>* room : {&next_, is_there ? nullptr : &after_}) {
     if (room == nullptr) continue;
     TakeRoom(*room);
@@ -29,7 +39,7 @@ Status SavedRun::Reserve(const SavedRunOptions& options) {
 }
 
 void SavedRun::TakeRoom(std::optional<FileReplacement>& room) {
-  auto begun = FileReplacement::Begin(options_.path);
+  auto begun = FileReplacement::Begin(path_);
   const Status status = begun.ok() ? begun->Reserve(options_.bytes) : begun.status();
   if (status.ok()) {
     room.emplace(*std::move(begun));
@@ -64,7 +74,7 @@ bool SavedRun::Due(uint64_t step, bool at_end_of_charge) const {
 
 void SavedRun::Save(const Checkpoint& checkpoint) {
   if (!is_on() || step_ == checkpoint.step) return;
-  const Status status = WriteCheckpoint(options_.path, checkpoint, next_ ? &*next_ : nullptr);
+  const Status status = WriteCheckpoint(path_, checkpoint, next_ ? &*next_ : nullptr);
   next_.reset();
   failure_ = status.message();
   if (status.ok()) step_ = checkpoint.step;
@@ -81,7 +91,8 @@ void SavedRun::Save(const Checkpoint& checkpoint) {
 void SavedRun::Remove() {
   next_.reset();
   after_.reset();
-  if (is_on()) std::remove(options_.path.c_str());
+  if (is_on()) std::remove(path_.c_str());
+  claim_.reset();  // last: nobody goes on from what is complete
   step_.reset();
 }
 

@@ -5,7 +5,9 @@
 // checkpoint that cannot be written later ends nothing: failure() says why, and the next one that is due tries again.
 //
 //   SavedRun saved;
-//   WISP_RETURN_IF_ERROR(saved.Reserve({.path = "run.ckpt", .every = 0, .bytes = most}));
+//   WISP_RETURN_IF_ERROR(saved.Claim("run.ckpt"));
+//   ... read it, if it is there ...
+//   WISP_RETURN_IF_ERROR(saved.Reserve({.every = 0, .bytes = most}));
 //   ... charge, step ...
 //   if (saved.Due(step, trainer->at_end_of_charge())) saved.Save(trainer->Save());
 //   saved.Remove();                                   // when the run is complete
@@ -23,7 +25,6 @@
 namespace wisp {
 
 struct SavedRunOptions {
-  std::string path;  // of the checkpoint; empty: none is written
   // Steps between checkpoints; 0: where a charge is used up, so that a kill costs one charge at most.
   uint64_t every = 0;
   uint64_t bytes = 0;  // of a checkpoint, at most
@@ -31,6 +32,9 @@ struct SavedRunOptions {
 
 class SavedRun {
  public:
+  // The path of the checkpoint, for this run alone until it ends; empty: none is written. To be called before the
+  // checkpoint is read: another run would go on from it too, and both would be paid for. kIo: another run has it.
+  Status Claim(const std::string& path);
   // Room for the checkpoint and, where there is none yet, for the one that replaces it. kIo: there is none; nothing is
   // left behind.
   Status Reserve(const SavedRunOptions& options);
@@ -48,16 +52,17 @@ class SavedRun {
   // The run is complete: there is nothing to go on with.
   void Remove();
 
-  bool is_on() const { return !options_.path.empty(); }
-  const std::string& path() const { return options_.path; }
+  bool is_on() const { return !path_.empty(); }
+  const std::string& path() const { return path_; }
   std::optional<uint64_t> step() const { return step_; }   // of the checkpoint that there is
   const std::string& failure() const { return failure_; }  // of the last Save; empty: it went well
 
  private:
   void TakeRoom(std::optional<FileReplacement>& room);
 
+  std::string path_;
   SavedRunOptions options_;
-  std::optional<FileReplacement> next_, after_, ledger_room_;
+  std::optional<FileReplacement> claim_, next_, after_, ledger_room_;
   std::optional<uint64_t> step_;
   std::string failure_;
 };

@@ -210,6 +210,14 @@ TEST_F(ModelWrite, KilledAtAnyTimeLeavesOneOfTheTwoFiles) {
 TEST_F(ModelWrite, TemporaryFileOfALivingWriterStays) {
   auto slow = FileReplacement::Begin(path_);
   ASSERT_TRUE(slow.ok());
+  test::WriteBytes(folder_ / "m.wisp.tmp-123-0", "abandoned");
+  EXPECT_TRUE(slow->CheckOnlyWriter().ok());
+  {
+    const auto second = FileReplacement::Begin(path_);
+    ASSERT_TRUE(second.ok());
+    for (const FileReplacement* one : {&*slow, &*second}) EXPECT_EQ(one->CheckOnlyWriter().code(), StatusCode::kIo);
+  }
+  EXPECT_TRUE(slow->CheckOnlyWriter().ok());
   ASSERT_TRUE(WriteModel(path_, new_.contents()).ok());
   EXPECT_EQ(folder_.NumFiles(), 2u);
   ASSERT_TRUE(slow->Write(std::as_bytes(std::span(std::string_view("slow")))).ok());

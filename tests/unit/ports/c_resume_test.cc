@@ -99,6 +99,42 @@ TEST_F(CResume, ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge) {
   EXPECT_EQ(Run(), WISP_OK) << error_.message;
 }
 
+// An app whose two jobs begin at once would pay twice, and keep what one of them came to.
+TEST_F(CResume, ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing) {
+  struct Second {
+    wisp_personalise_options options;
+    uint64_t num_tried = 0;
+  };
+  const std::string other_out = folder_ / "other.wisp", other_checkpoint = folder_ / "other.ck";
+  const auto try_beside = [&](const std::string& out, const std::string& checkpoint, const std::string& held) {
+    Second second{options_};
+    second.options.output_path = out.c_str();
+    second.options.checkpoint_path = checkpoint.c_str();
+    options_.user_data = &second;
+    options_.progress = [](const wisp_progress*, void* data) {
+      Second& tried = *static_cast<Second*>(data);
+      wisp_error error = {};
+      EXPECT_EQ(wisp_personalise(&tried.options, nullptr, &error), WISP_IO) << error.message;
+      const std::string sentence = error.message;
+      EXPECT_NE(sentence.find("another run is under way that is to write it"), std::string::npos) << sentence;
+      EXPECT_NE(sentence.find("; nothing was charged"), std::string::npos) << sentence;
+      ++tried.num_tried;
+      return 0;
+    };
+    const uint64_t before = StepsCharged();
+    EXPECT_EQ(MustRun().num_steps, 4u);
+    EXPECT_EQ(second.num_tried, 4u) << held;
+    EXPECT_EQ(StepsCharged(), before + 4) << held;
+    options_.progress = nullptr;
+  };
+  options_.epochs = 4;
+  options_.checkpoint_path = checkpoint_.c_str();
+  options_.checkpoint_every = 1;
+  try_beside(other_out, checkpoint_, "the checkpoint");
+  try_beside(out_, other_checkpoint, "the output");
+  EXPECT_EQ(MustRun().num_steps, 4u) << "nothing stays held";
+}
+
 TEST_F(CResume, ACheckpointOfOtherOptions_IsRefusedAndKept) {
   options_.epochs = 8;
   options_.checkpoint_path = checkpoint_.c_str();
