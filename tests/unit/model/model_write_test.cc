@@ -215,7 +215,8 @@ TEST_F(ModelWrite, TemporaryFileOfALivingWriterStays) {
   {
     const auto second = FileReplacement::Begin(path_);
     ASSERT_TRUE(second.ok());
-    for (const FileReplacement* one : {&*slow, &*second}) EXPECT_EQ(one->CheckOnlyWriter().code(), StatusCode::kIo);
+    EXPECT_EQ(slow->CheckOnlyWriter().code(), StatusCode::kIo);
+    EXPECT_EQ(second->CheckOnlyWriter().code(), StatusCode::kIo);
   }
   EXPECT_TRUE(slow->CheckOnlyWriter().ok());
   ASSERT_TRUE(WriteModel(path_, new_.contents()).ok());
