@@ -470,7 +470,8 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
  * there, pays for the steps that are left, and removes the file once the model is written. What was charged and not
  * used before the run stopped stays spent: where the ledger's limit has no room for all steps that are left, the run
  * ends with those that it allows (planned_steps). A checkpoint of other options or of another model is refused and
- * stays as it is: delete it to begin anew. It holds what learned from the log: keep it like the log.
+ * stays as it is: delete it to begin anew. It holds what learned from the log: keep it like the log. Only one
+ * run at a time may write an output or a checkpoint: another gets WISP_IO, and nothing is charged for it.
  * WISP_PRIVACY_REFUSED, before anything is spent, for a model that was imported from data nobody named, and for a
  * budget below what is spent. */
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,

@@ -45,6 +45,12 @@ function(wisp_install name file description)
           LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}
           ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}
           INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+  if(WISP_LTO)
+    # -N, of a symbol that may not be there, keeps strip from taking all others.
+    install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" -R .gnu.lto_* -R .gnu.debuglto_* -N __gnu_lto_slim
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/lib${file}.a\" COMMAND_ERROR_IS_FATAL ANY)"
+      COMPONENT ${component})
+  endif()
   install(EXPORT wisp-${name} NAMESPACE wisp:: DESTINATION ${wisp_package} COMPONENT ${component})
   install(FILES ports/cmake/wisp-config.cmake ${wisp_generated}/wisp-config-version.cmake DESTINATION ${wisp_package}
           COMPONENT ${component})

@@ -232,7 +232,9 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
     if (out.fd_ < 0 && errno == EEXIST) continue;
     if (out.fd_ < 0) return out.Error("the new file cannot be created beside it");
     // Between creation and lock another writer may have taken the file for abandoned and removed it: then once more.
-    const int locked = flock(out.fd_, LOCK_EX);
+    int locked;
+    do locked = flock(out.fd_, LOCK_EX);
+    while (locked != 0 && errno == EINTR);
     if (locked == 0 && fstat(out.fd_, &info) == 0 && info.st_nlink == 0) {
       close(out.fd_);
       continue;
@@ -257,9 +259,14 @@ FileReplacement::~FileReplacement() {
 Status FileReplacement::Error(const char* doing) const { return IoError(path_, ": ", doing, ": ", Reason(errno)); }
 
 Status FileReplacement::CheckOnlyWriter() const {
-  bool has_other = false;
-  ForEachTemporary(path_, [&](const std::string& name) { has_other |= name != temporary_ && IsHeld(name); });
-  if (!has_other) return OkStatus();
+  // Looked at again: whoever asks whether a file can be written has one for a moment, too.
+  constexpr useconds_t kMoment = 5000;
+  for (int look = 0; look < 3; ++look) {
+    if (look > 0) usleep(kMoment);
+    bool has_other = false;
+    ForEachTemporary(path_, [&](const std::string& name) { has_other |= name != temporary_ && IsHeld(name); });
+    if (!has_other) return OkStatus();
+  }
   return IoError(path_, ": another run is under way that is to write it; allowed is one at a time");
 }
 

@@ -71,7 +71,9 @@ class FileReplacement {
   ~FileReplacement();
 
   // kIo: another FileReplacement of the same path is under way, in this process or another, and whichever is committed
-  // first would be lost. Not seen on a file system without locks.
+  // first would be lost. Of two that begin at the same moment both may get it, and never neither. Not seen: on a file
+  // system without locks, in a folder that cannot be listed, what another user writes, and the same file by another
+  // link to it. A process that was forked off holds what its parent held.
   Status CheckOnlyWriter() const;
 
   // Room for so many bytes: writing no more than these does not fail for want of it, where the file system can promise

@@ -4,7 +4,8 @@
 //   if (!model.ok()) return model.status();
 //   Use(*model);
 //
-// The sentence names the file, the value found and what is allowed. Nothing here prints, throws or aborts.
+// The sentence names the file, the value found and what is allowed. Nothing here prints or aborts; std::bad_alloc is thrown
+// where there is no memory for a sentence.
 // No dependency on the rest of the runtime: `runtime/privacy` uses this header, decimal.h, text.h and nothing else of
 // ours.
 #ifndef WISP_RUNTIME_CORE_STATUS_H_
@@ -33,18 +34,40 @@ enum class StatusCode {
   kCancelled,        // the caller's progress callback asked to stop
 };
 
+// One pointer, for nearly every call returns a Status, and nearly always OK: null. Moving and testing are inline; what
+// only a failure needs is not. One that was moved from is OK.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  // Of kOk: no message.
+  [[gnu::noinline]] Status(StatusCode code, std::string message)
+      : failure_(code == StatusCode::kOk ? nullptr : new Failure{code, std::move(message)}) {}
+  [[gnu::noinline]] Status(const Status& other) : failure_(other.ok() ? nullptr : new Failure(*other.failure_)) {}
+  [[gnu::always_inline]] Status(Status&& other) noexcept : failure_(std::exchange(other.failure_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(failure_, other.failure_);
+    return *this;
+  }
+  [[gnu::always_inline]] ~Status() {
+    if (failure_ != nullptr) Delete(failure_);
+  }
 
-  bool ok() const { return code_ == StatusCode::kOk; }
-  StatusCode code() const { return code_; }
-  const std::string& message() const { return message_; }
+  bool ok() const { return failure_ == nullptr; }
+  StatusCode code() const { return ok() ? StatusCode::kOk : failure_->code; }
+  // Empty where all went well.
+  [[gnu::noinline]] const std::string& message() const {
+    static const std::string none;
+    return ok() ? none : failure_->message;
+  }
 
  private:
-  StatusCode code_ = StatusCode::kOk;
-  std::string message_;
+  struct Failure {
+    StatusCode code;
+    std::string message;
+  };
+  [[gnu::noinline]] static void Delete(const Failure* failure) { delete failure; }
+
+  const Failure* failure_ = nullptr;
 };
 
 inline Status OkStatus() { return Status(); }
@@ -128,7 +151,8 @@ template <typename... P>
   return MakeError<StatusCode::kCancelled>(p...);
 }
 
-// Either a value or the reason why there is none. Dereferencing an error is a programmer's mistake.
+// Either a value or the reason why there is none. Dereferencing an error is a programmer's mistake. What was moved from
+// is neither: it is to be assigned to, or to go.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -136,7 +160,8 @@ class [[nodiscard]] Result {
   Result(Status status) : status_(std::move(status)) {}  // NOLINT: implicit on purpose
 
   bool ok() const { return value_.has_value(); }
-  const Status& status() const { return status_; }
+  const Status& status() const& { return status_; }
+  Status status() && { return std::move(status_); }
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
   // By value: `for (x : *f())` must not look into a temporary that is gone.
@@ -164,7 +189,7 @@ class [[nodiscard]] Result {
 #define WISP_ASSIGN_OR_RETURN(lhs, expr) WISP_ASSIGN_OR_RETURN_IMPL(WISP_CONCAT(wisp_result_, __LINE__), lhs, expr)
 #define WISP_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                               \
-  if (!tmp.ok()) return tmp.status();              \
+  if (!tmp.ok()) return std::move(tmp).status();   \
   lhs = *std::move(tmp)
 
 #endif  // WISP_RUNTIME_CORE_STATUS_H_

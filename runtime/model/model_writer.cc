@@ -315,6 +315,7 @@ Result<FileReplacement> ReserveModel(const std::string& path, const ModelContent
   // What tensors, padding and further entries add: the tensors are some dozens for each block.
   constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
+  WISP_RETURN_IF_ERROR(file.CheckOnlyWriter());
   WISP_RETURN_IF_ERROR(CheckContents(path, contents));
   uint64_t num_weights = 0;
   for (const ParameterSpec& p : StoredParameters(contents.architecture)) num_weights += AlignedSize(p.size());

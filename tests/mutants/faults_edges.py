@@ -337,7 +337,7 @@ def callers():
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)",
          "FileReplacement::Begin(output.path)",
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
-        ("two-runs-pay-for-one-output", "FineTune::Run", "kept.CheckOnlyWriter()", "OkStatus()",
+        ("two-runs-pay-for-one-output", "ReserveModel", "file.CheckOnlyWriter()", "OkStatus()",
          C_RESUME + "ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing"),
         ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune',
          C_PERSONALISE + "UnchargedTuning_IsStated"),

@@ -88,6 +88,7 @@ def built(release):
         "-DCMAKE_BUILD_TYPE=Release",
         "-DCMAKE_INSTALL_PREFIX=/usr",
         "-DWISP_TESTS=OFF",
+        "-DWISP_LTO=ON",
     )
     release.run("cmake", "--build", build)
     return build

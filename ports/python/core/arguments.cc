@@ -205,8 +205,10 @@ void Options::End() const {
 
 void RefuseMask(const Label& label, nb::handle given) {
   if (IsPlainArray(given) || !nb::hasattr(given, "mask")) return;
-  RaiseType(label.text() + " is a masked array, and what is masked would count; allowed is what is left of it: " +
-            label.name + ".compressed()");
+  const nb::object mask = given.attr("mask");
+  if (!nb::hasattr(mask, "any") || PyObject_IsTrue(nb::object(mask.attr("any")()).ptr()) != 1) return;
+  RaiseType(label.text() + " is a masked array, and what is masked would count; allowed is what is left of it, " +
+            "compressed(), a list of that for several histories");
 }
 
 Items::Items(Label label, nb::handle given) {

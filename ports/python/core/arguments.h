@@ -88,7 +88,7 @@ class Options {
   std::deque<std::string> texts_;
 };
 
-// TypeError for an array of NumPy with a mask: its buffer has what is masked, too.
+// TypeError for an array of NumPy of which something is masked: its buffer has that, too.
 void RefuseMask(const Label& label, nb::handle given);
 
 // Item numbers from a list or set of ints, or from an array of any integer type: a copy.

@@ -346,7 +346,12 @@ def test_masked_arrays_are_refused(cafe):
     for name, call in calls.items():
         with pytest.raises(TypeError, match=name + " is a masked array"):
             call()
-    assert len(cafe.recommend(masked.compressed(), 3)[0]) == 3
+    for whole in (
+        masked.compressed(),
+        numpy.ma.masked_array([1, 3], dtype=numpy.int32),
+        numpy.ma.masked_array([1], [0]),
+    ):
+        assert len(cafe.recommend(whole, 3)[0]) == 3
     subclass = numpy.array([1, 2], numpy.int32).view(numpy.recarray)
     assert len(cafe.recommend(subclass, 3)[0]) == 3
 

@@ -134,10 +134,9 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   // Room for the model before anything is spent on it.
   std::optional<FileReplacement> room;
   if (!output.path.empty()) {
-    WISP_ASSIGN_OR_RETURN(FileReplacement kept, ReserveModel(output.path, contents));
-    if (const Status other = kept.CheckOnlyWriter(); !other.ok())
-      return IoError(other.message(), "; nothing was charged");
-    room.emplace(std::move(kept));
+    Result<FileReplacement> kept = ReserveModel(output.path, contents);
+    if (!kept.ok()) return Status(kept.status().code(), kept.status().message() + "; nothing was charged");
+    room.emplace(*std::move(kept));
   }
   // The checkpoint stays until the model is there.
   job.write = [&](const JobResult& result) -> Status {
