@@ -4,8 +4,8 @@
 //   if (!model.ok()) return model.status();
 //   Use(*model);
 //
-// The sentence names the file, the value found and what is allowed. Nothing here prints or aborts; std::bad_alloc is thrown
-// where there is no memory for a sentence.
+// The sentence names the file, the value found and what is allowed. Nothing here prints or aborts; std::bad_alloc is
+// thrown where there is no memory for a sentence.
 // No dependency on the rest of the runtime: `runtime/privacy` uses this header, decimal.h, text.h and nothing else of
 // ours.
 #ifndef WISP_RUNTIME_CORE_STATUS_H_
