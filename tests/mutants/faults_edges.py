@@ -328,6 +328,9 @@ def callers():
     return table("runtime/train/run/saved_run.cc", [
         ("two-runs-pay-for-one-checkpoint", "SavedRun::Claim", "begun->CheckOnlyWriter()", "OkStatus()",
          C_RESUME + "ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing"),
+    ]) + table("runtime/model/model_writer.cc", [
+        ("two-runs-pay-for-one-output", "ReserveModel", "file.CheckOnlyWriter()", "OkStatus()",
+         C_RESUME + "ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing"),
     ]) + table("ports/c/personalise_c.cc", [
         ("failed-checkpoint-kept-quiet", "Personalise", "job.save_failure.empty() ? 0 : 1", "0",
          C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
@@ -337,8 +340,6 @@ def callers():
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)",
          "FileReplacement::Begin(output.path)",
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),
-        ("two-runs-pay-for-one-output", "ReserveModel", "file.CheckOnlyWriter()", "OkStatus()",
-         C_RESUME + "ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing"),
         ("tuning-unchecked", "FineTune::Begin", "start.tuning));\n  FineTune", '""));\n  FineTune',
          C_PERSONALISE + "UnchargedTuning_IsStated"),
         ("tuning-not-stated", "FineTune::Run", "start_.record), start_.tuning)",
