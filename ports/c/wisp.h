@@ -470,7 +470,7 @@ WISP_API wisp_code wisp_personalise_plan_memory(const wisp_personalise_options* 
  * there, pays for the steps that are left, and removes the file once the model is written. What was charged and not
  * used before the run stopped stays spent: where the ledger's limit has no room for all steps that are left, the run
  * ends with those that it allows (planned_steps). A checkpoint of other options or another model is refused and stays:
- * delete it to begin anew. It learned from the log: keep it like that. WISP_IO, before a charge, while another run is
+ * delete it to begin anew. It learned from the log: keep it as private. WISP_IO, before a charge, while another run is
  * to write the same output or checkpoint. WISP_PRIVACY_REFUSED, before a charge, for a model imported from data
  * nobody named, and for a budget below what is spent. */
 WISP_API wisp_code wisp_personalise(const wisp_personalise_options* options, wisp_personalise_result* result,

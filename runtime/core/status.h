@@ -34,7 +34,7 @@ enum class StatusCode {
   kCancelled,        // the caller's progress callback asked to stop
 };
 
-// Smaller inline than as calls, which is not what g++ -Os finds. With clang, pages are smaller where it decides itself.
+// g++ -Os would call these, and the code would be larger than with them inline. With clang it is the other way round.
 #if defined(__clang__)
 #define WISP_INLINE_FOR_SIZE
 #else

@@ -206,9 +206,13 @@ void Options::End() const {
 void RefuseMask(const Label& label, nb::handle given) {
   if (IsPlainArray(given) || !nb::hasattr(given, "mask")) return;
   const nb::object mask = given.attr("mask");
-  if (!nb::hasattr(mask, "any") || PyObject_IsTrue(nb::object(mask.attr("any")()).ptr()) != 1) return;
-  RaiseType(label.text() + " is a masked array, and what is masked would count; allowed is what is left of it, " +
-            "compressed(), a list of that for several histories");
+  if (!nb::hasattr(mask, "any")) return;
+  const nb::object any = mask.attr("any")();
+  const int is_masked = PyObject_IsTrue(any.ptr());
+  if (is_masked < 0) throw nb::python_error();
+  if (is_masked == 0) return;
+  RaiseType(label.text() + " is a masked array, whose masked items would count; allowed are the others alone: " +
+            "compressed() of one history, a list of those for several");
 }
 
 Items::Items(Label label, nb::handle given) {
