@@ -92,6 +92,11 @@ namespace wisp {
   return number == 1 ? text : text + "s";
 }
 
+// "1 token was", "2 tokens were".
+[[gnu::cold]] inline std::string CountedWere(uint64_t number, std::string_view what) {
+  return Counted(number, what) + (number == 1 ? " was" : " were");
+}
+
 }  // namespace wisp
 
 #endif  // WISP_RUNTIME_CORE_TEXT_H_

@@ -1,3 +1,4 @@
+#include "runtime/core/text.h"
 #include "runtime/decoding/private_contexts.h"
 
 #include <algorithm>
@@ -45,7 +46,7 @@ Result<PrivateContexts> PrivateContexts::Create(const Session& session, const te
       tokenizer.Encode(texts.after + std::string(prompt), {.special = text::SpecialTokens::kNone}, tail));
   if (tail.empty()) return InvalidArgument("the prompt behind the private texts has no token");
   if (tail.size() + sizes.max_new_tokens >= most) {
-    return InvalidArgument("the prompt has ", tail.size(), " tokens behind the private texts, and ",
+    return InvalidArgument("the prompt has ", Counted(tail.size(), "token"), " behind the private texts, and ",
                            sizes.max_new_tokens, " more are to be drawn; the model has ", most,
                            " positions, and one at least is needed for a text");
   }

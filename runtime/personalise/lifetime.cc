@@ -75,8 +75,8 @@ Architecture Grown(Architecture a) {
 Status CheckSettings(const LifetimeSettings& s) {
   if (s.num_records_public == 0) return InvalidArgument("a plan needs a public number of records; it is 0");
   if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
-    return InvalidArgument("a plan has ", s.runs, " runs of ", s.steps_per_run, " steps, allowed are 1 of each, up to ",
-                           kMostSteps, " steps in all");
+    return InvalidArgument("a plan has ", Counted(s.runs, "run"), " of ", Counted(s.steps_per_run, "step"),
+                           ", allowed are 1 of each, up to ", kMostSteps, " steps in all");
   if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
   if (s.judges_locally > 1) return InvalidArgument("judges_locally is ", s.judges_locally, ", allowed are 0 and 1");
   if (!(s.learning_rate > 0 && s.learning_rate <= 1))

@@ -8,6 +8,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
+#include "runtime/core/text.h"
 #include "runtime/model/checkpoint.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
@@ -70,8 +71,8 @@ class Night {
   // What went wrong behind the training, and that this was paid for.
   Status WithTraining(const Status& status) const {
     if (result_.steps == 0) return status;
-    return {status.code(), ThisWasNotCharged(status.message()) + "; before it, " + std::to_string(result_.steps) +
-                               " steps were trained: they stay charged, and " + files_.candidate + " is kept"};
+    return {status.code(), ThisWasNotCharged(status.message()) + "; before it, " + CountedWere(result_.steps, "step") +
+                               " trained: what that cost stays charged, and " + files_.candidate + " is kept"};
   }
 
   const LifetimeSettings& settings() const { return result_.settings; }
@@ -166,8 +167,8 @@ class Night {
                                                                      .contents = std::move(contents),
                                                                      .description = "personalised on the device"}));
     result_.steps = result_.training->num_steps - result_.training->resumed_from;
-    Say(Says::kInfo, "trained " + std::to_string(result_.steps) + " steps, " +
-                         std::to_string(result_.training->num_steps) + " in all");
+    Say(Says::kInfo,
+        "trained " + Counted(result_.steps, "step") + ", " + std::to_string(result_.training->num_steps) + " in all");
     Say(Says::kWarning, result_.training->ended_early);
     Say(Says::kWarning, result_.training->save_failure);
     KeepFigures();
@@ -178,8 +179,8 @@ class Night {
     if (models_.candidate || models_.start || files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger_));
     if (trained > 0)
-      Say(Says::kWarning, "training begins anew with the base, for nothing of it lies beside " + files_.served +
-                              "; the " + std::to_string(trained) + " steps that were trained before stay charged");
+      Say(Says::kWarning, "training begins anew with the base, for nothing of it lies beside " + files_.served + "; " +
+                              CountedWere(trained, "step") + " trained before, and what that cost stays charged");
     return OkStatus();
   }
 
@@ -393,8 +394,8 @@ Status RefuseAnew(const std::string& output, const ModelFile& base, const Ledger
   if (served.ok() && (served->content_hash() == base.content_hash() || BeganWith(*served, base))) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const uint64_t trained, StepsTrained(ledger));
   if (trained == 0) return OkStatus();
-  return InvalidArgument(output, ": it is not there, or not of this life, though ", trained,
-                         " steps were trained under the plan of ledger '", ledger.path(),
+  return InvalidArgument(output, ": it is not there, or not of this life, though ", CountedWere(trained, "step"),
+                         " trained under the plan of ledger '", ledger.path(),
                          "': name the model that they made; or say that another is to begin with the base (--anew)");
 }
 

@@ -1,3 +1,4 @@
+#include "runtime/core/text.h"
 #include "runtime/personalise/plan_change.h"
 
 #include <algorithm>
@@ -63,8 +64,8 @@ Status Spread(ChangedLife& life, const LifetimeSettings& now) {
   const bool chosen = s.steps_per_run == 0;
   if (chosen) s.steps_per_run = std::max<uint64_t>(1, (left + s.runs / 2) / s.runs);
   if (left == 0 || (!chosen && s.steps_per_run > left / s.runs))
-    return InvalidArgument("the plan has ", left, " steps left, ", s.runs, " runs of ", s.steps_per_run,
-                           " are asked for: fewer of them, or another batch");
+    return InvalidArgument("the plan has ", Counted(left, "step"), " left, ", Counted(s.runs, "run"), " of ",
+                           s.steps_per_run, " are asked for: fewer of them, or another batch");
   // Whole steps: there may be somewhat more or fewer runs than were asked for.
   if (chosen) s.runs = static_cast<uint32_t>((left + s.steps_per_run - 1) / s.steps_per_run);
   return CheckSettings(s);

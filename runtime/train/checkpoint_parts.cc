@@ -124,8 +124,8 @@ Status CheckCharged(const privacy::Ledger& ledger, const Checkpoint& c, std::str
   for (const privacy::LedgerEntry& entry : entries)
     charged += entry.run == c.run_id && entry.purpose == purpose ? entry.mechanism.steps() : 0;
   if (charged >= steps) return OkStatus();
-  return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", steps, " steps of run '",
-                        c.run_id, "'; go on with the ledger that paid for them");
+  return PrivacyRefused("checkpoint: the ledger was charged for ", charged, " of the ", Counted(steps, "step"),
+                        " of run '", c.run_id, "'; go on with the ledger that paid for them");
 }
 
 Status CheckPaid(const privacy::Ledger& ledger, const Checkpoint& c) {

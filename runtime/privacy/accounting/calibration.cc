@@ -1,3 +1,4 @@
+#include "runtime/core/text.h"
 #include "runtime/privacy/accounting/calibration.h"
 
 #include <algorithm>
@@ -57,8 +58,8 @@ double Aim(const End& low, const End& high, double target, int tries) {
 
 Status Unreachable(const CalibrationRequest& r, double epsilon) {
   return PrivacyRefused("epsilon ", DoubleText(r.target.epsilon()), " at delta ", DoubleText(r.target.delta()),
-                        " cannot be met: even with noise multiplier 1e5 ", r.steps,
-                        " steps and what they are composed with cost ", EpsilonText(epsilon));
+                        " cannot be met: even with noise multiplier 1e5 ", Counted(r.steps, "step"),
+                        " and all that is composed with it cost ", EpsilonText(epsilon));
 }
 
 }  // namespace
@@ -79,9 +80,8 @@ Status CheckDelta(const std::string& whose, double delta, double num_records, bo
   }
   const double most = LargestDelta(num_records);
   if (delta <= most || (as_papers && !few)) return OkStatus();
-  return PrivacyRefused(whose, " is ", ShortText(delta), ", allowed with ", records,
-                        records == 1 ? " record" : " records", " is at most ", ShortText(most),
-                        ": it is the chance of no protection at all (docs/one-person.md)");
+  return PrivacyRefused(whose, " is ", ShortText(delta), ", allowed with ", Counted(records, "record"), " is at most ",
+                        ShortText(most), ": it is the chance of no protection at all (docs/one-person.md)");
 }
 
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {

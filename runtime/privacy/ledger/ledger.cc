@@ -158,8 +158,8 @@ struct Ledger::Impl {
       for (const LedgerEntry& e : rows->entries) steps += e.run == run ? e.mechanism.steps() : 0;
     }
     if (steps == 0) return error;
-    return Status(error.code(), error.message() + "; charged to run '" + OneLine(run) + "' before, and spent: " +
-                                    std::to_string(steps) + (steps == 1 ? " step" : " steps"));
+    return Status(error.code(), error.message() + "; charged to run '" + OneLine(run) +
+                                    "' before, and spent: " + Counted(steps, "step"));
   }
 
   uint64_t num_written = 0;

@@ -1,3 +1,4 @@
+#include "runtime/core/text.h"
 #include "runtime/train/run/job.h"
 
 #include <unistd.h>
@@ -114,7 +115,7 @@ class JobRun {
     if (IsPrivateJob(job_)) WISP_RETURN_IF_ERROR(PreparePrivacy(weights));
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, options_));
     if (job_.pause_after > 0 && job_.checkpoint_path.empty())
-      return InvalidArgument("a run that is to pause after ", job_.pause_after, " steps needs a checkpoint");
+      return InvalidArgument("a run that is to pause after ", Counted(job_.pause_after, "step"), " needs a checkpoint");
     result_.planned_steps = options_.num_steps;
     end_ = StepsOfCall(job_, options_.num_steps, checkpoint ? checkpoint->step : 0);
     if (IsPrivateJob(job_)) {

@@ -1,3 +1,4 @@
+#include "runtime/core/text.h"
 #include "runtime/train/run/saved_run.h"
 
 #include <unistd.h>
@@ -104,8 +105,7 @@ std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal) {
 std::string WhatStays(const SavedRun& saved, uint64_t steps_charged) {
   std::string text = steps_charged == 0
                          ? ""
-                         : std::to_string(steps_charged) + (steps_charged == 1 ? " step was" : " steps were") +
-                               " charged and what was charged stays charged, and ";
+                         : CountedWere(steps_charged, "step") + " charged and what was charged stays charged, and ";
   if (saved.step()) {
     text += saved.path() + " goes on from step " + std::to_string(*saved.step());
     return saved.failure().empty() ? text : text + ", for a later one could not be saved: " + saved.failure();

@@ -59,7 +59,8 @@ TEST_F(NightLineTest, AModelThatWasDeletedLeavesNoEvidence) {
   EXPECT_EQ(first->serves, NightResult::Serves::kBase);
   EXPECT_EQ(first->verdict.evidence, 0);
   ASSERT_EQ(warnings.size(), 1u);
-  EXPECT_NE(warnings[0].find("the 6 steps that were trained before stay charged"), std::string::npos) << warnings[0];
+  EXPECT_NE(warnings[0].find("6 steps were trained before, and what that cost stays charged"), std::string::npos)
+      << warnings[0];
   const NightResult judged = MustRunJudged();
   EXPECT_LT(judged.verdict.evidence, kMuch / 2);
   EXPECT_NE(Line(), old);

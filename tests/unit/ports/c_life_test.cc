@@ -86,9 +86,10 @@ TEST_F(CLifeTest, ANightThatFailsBehindItsTrainingSaysWhatStays) {
     return 0;
   };
   EXPECT_NE(wisp_personalise_night(&night_, nullptr, &error_), WISP_OK);
-  EXPECT_NE(std::string(error_.message)
-                .find("; before it, 3 steps were trained: they stay charged, and " + out_ + ".candidate is kept"),
-            std::string::npos)
+  EXPECT_NE(
+      std::string(error_.message)
+          .find("; before it, 3 steps were trained: what that cost stays charged, and " + out_ + ".candidate is kept"),
+      std::string::npos)
       << error_.message;
   EXPECT_EQ(Budget().steps_left, 9u);
 }
