@@ -79,8 +79,7 @@ struct InferenceMemory {
   // share what it can; should it not, all of them are copied.
   size_t weights = 0;
   size_t on_device = 0;  // of all these, in the device's memory
-  // Beside all these, from the first history of none on (session_newcomer.cc): while what is popular is found; of it 4
-  // bytes an item stay.
+  // Beside all these, from the first history of none on (session_newcomer.cc): what is popular.
   size_t newcomer = 0;
   size_t total() const { return activations + packed_weights + scores + weights; }
 };
@@ -148,8 +147,6 @@ class Session {
                                   kernels::KeptType kept);
   // Scores of a newcomer, found once (session_newcomer.cc).
   Status FindPopular();
-  // What FindPopular takes; of a model without a bias that it could copy unless `copies_bias`.
-  static size_t NewcomerBytes(const Architecture& architecture, bool copies_bias);
   static bool CopiesBias(const ModelFile& file);
   bool is_host() const { return graph_.device().memory.is_host(); }
   size_t ItemsKept(std::span<const int32_t> window) const;

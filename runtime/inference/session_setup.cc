@@ -92,10 +92,7 @@ Result<std::unique_ptr<Session>> Session::Create(ModelFile file, const SessionOp
 
 Result<InferenceMemory> Session::PlanMemory(const Architecture& architecture, Backend backend, size_t num_threads) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
-  WISP_ASSIGN_OR_RETURN(InferenceMemory memory,
-                        PlanOf(architecture, {}, {.backend = backend, .num_threads = num_threads}));
-  memory.newcomer = NewcomerBytes(architecture, /*copies_bias=*/false);  // or less
-  return memory;
+  return PlanOf(architecture, {}, {.backend = backend, .num_threads = num_threads});
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backend, size_t num_threads) {
@@ -103,9 +100,7 @@ Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, Backend backe
 }
 
 Result<InferenceMemory> Session::PlanMemory(const ModelFile& file, const SessionOptions& options) {
-  WISP_ASSIGN_OR_RETURN(InferenceMemory memory, PlanOf(file.architecture(), file.tensors(), options));
-  memory.newcomer = NewcomerBytes(file.architecture(), CopiesBias(file));
-  return memory;
+  return PlanOf(file.architecture(), file.tensors(), options);
 }
 
 Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const StoredTensor> tensors,
@@ -122,7 +117,8 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
   InferenceMemory memory{.activations = graph.inference_bytes() + graph.helper_bytes(num_threads) +
                                         graph.cache_bytes(KeptBlocks::kAll, 0, kept),
                          .packed_weights = PackedWeights::PlanBytes(graph),
-                         .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t)};
+                         .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t),
+                         .newcomer = a.num_items * sizeof(float)};
   if (graph.device().memory.is_host()) return memory;
   const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
   memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory).expected;
@@ -134,7 +130,6 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
 InferenceMemory Session::memory() const {
   InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads(), kept());
   memory.packed_weights = weights_.allocated_bytes();
-  memory.newcomer = NewcomerBytes(graph_.architecture(), CopiesBias(file_));
   memory.scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t);
   if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;
   if (tensors_ != nullptr) {  // the driver may have shared nothing

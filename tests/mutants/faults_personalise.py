@@ -250,7 +250,12 @@ def offer():
         ("newcomer-gets-untrained-counts", "Session::CopiesBias",
          "file.output_bias_origin() != OutputBiasOrigin::kNone &&", "false &&",
          OFFER + "ANewcomerGetsWhatTheCountsSay"),
-        ("newcomer-in-no-plan", "Session::NewcomerBytes", "2 * sizeof(double)", "sizeof(double)",
+        ("newcomer-gets-the-last-answer", "Session::FindPopular", "mean[i] += weight", "mean[i] = weight",
+         OFFER + "ANewcomerGetsWhatIsLikelyAfterAnyItem"),
+        ("catalogue-asked-whole", "Session::FindPopular", "std::min(num_items, kMostAsked)", "num_items",
+         OFFER + "OfManyItemsANewcomersListAsksSome"),
+    ]) + table("runtime/inference/session_setup.cc", [
+        ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = a.num_items * sizeof(float)", ".newcomer = 0",
          "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",

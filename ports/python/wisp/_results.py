@@ -52,7 +52,7 @@ class ModelMemory:
     name_bytes: int
     total_bytes: int  #: of all but the file
     device_bytes: int  #: of these, in a device's memory
-    newcomer_bytes: int  #: beside these, while a first history of none is answered
+    newcomer_bytes: int  #: beside these, from the first history of none on
 
 
 @dataclasses.dataclass(frozen=True)

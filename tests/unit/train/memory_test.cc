@@ -71,7 +71,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
     ASSERT_TRUE(session->Score(std::vector<int32_t>{1, 2}, scores).ok());
     EXPECT_EQ(session->planned_bytes(), planned.total());
     // A person without a history.
-    EXPECT_EQ(planned.newcomer, 20 * a.num_items);
+    EXPECT_EQ(planned.newcomer, 4 * a.num_items);
     EXPECT_EQ(session->memory().newcomer, planned.newcomer);
     before = allocated_bytes;
     ASSERT_TRUE(session->Score({}, scores).ok());
@@ -83,7 +83,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
 }
 
 // Counts that the file has as its bias are copied, and nothing is computed.
-TEST(Memory, ANewcomerTakesLessWhereTheBiasIsCounts) {
+TEST(Memory, ANewcomerTakesTheSameWhereTheBiasIsCounts) {
   const test::TemporaryFolder folder;
   Architecture a = Architectures()[0];
   a.head.output_bias = OutputBias::kFixed;
