@@ -164,7 +164,7 @@ typedef struct wisp_model_memory {
   uint64_t name_bytes;           /* the items' keys and names */
   uint64_t total_bytes;          /* of all but the file */
   uint64_t device_bytes;         /* of these, in a device's memory, the file's weights among them; 0 without a device */
-  uint64_t newcomer_bytes; /* beside these, from the first history of none on */
+  uint64_t newcomer_bytes;       /* beside these, from the first history of none on */
 } wisp_model_memory;
 
 /* What the model in that file will take on this device. Reads its description, not its weights, and allocates none of
