@@ -52,8 +52,27 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
   // SQLite would make it, and what lies beside it, as the umask says.
   WISP_RETURN_IF_ERROR(MakePrivate(path));
+  WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
+  WorkLimit work(log.database_);
+  work.AllowForSize();
+  WISP_RETURN_IF_ERROR(log.Execute(kSchema, "cannot prepare the table events"));
+  return log;
+}
+
+Result<EventLog> EventLog::OpenExisting(const std::string& path) {
+  WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
+  WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READWRITE));
+  WorkLimit work(log.database_);
+  const auto type = TypeOf(log.database_, "events");
+  if (!type) return log.Error("cannot read");
+  if (type->empty()) return InvalidData("event log '", path, "': there is no table 'events' in it");
+  return log;
+}
+
+// Opens it and checks what is there; writes nothing.
+Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   sqlite3* database = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
   EventLog log(path, database);
   if (code != SQLITE_OK) return log.Error("cannot open");
   Distrust(database);
@@ -66,9 +85,6 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   }
   sqlite3_reset(id.get());
   WISP_RETURN_IF_ERROR(log.CheckTable());
-  work.AllowForSize();
-  if (sqlite3_exec(database, kSchema, nullptr, nullptr, nullptr) != SQLITE_OK)
-    return log.Error("cannot prepare the table events");
   return log;
 }
 

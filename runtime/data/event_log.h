@@ -58,6 +58,9 @@ class EventLog {
   // file's name (CheckDatabaseName), kInvalidData where `events` is no plain table with the three columns, or has
   // others that are computed.
   static Result<EventLog> Open(const std::string& path);
+  // One that is there and has the table, to count and list: as the app made it, and it stays so. kInvalidData where
+  // there is no table, otherwise as Open.
+  static Result<EventLog> OpenExisting(const std::string& path);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;
   ~EventLog();
@@ -83,6 +86,7 @@ class EventLog {
 
  private:
   EventLog(std::string path, sqlite3* database);
+  static Result<EventLog> Connect(const std::string& path, int flags);
   Status CheckTable() const;
   Status Error(const char* doing) const;
   Status Execute(const char* sql, const char* doing);

@@ -81,10 +81,10 @@ class Night {
 
   // Nothing is taken away or replaced before all that is whole was found to be of this life.
   Status OpenFiles() {
-    const bool serves = access(files_.served.c_str(), F_OK) == 0;
-    if (serves && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
+    is_there_ = access(files_.served.c_str(), F_OK) == 0;
+    if (is_there_ && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
     WISP_ASSIGN_OR_RETURN(models_, HealNightModels(files_, base_, Warn()));
-    if (!serves) return ServeFile(o_.base_path);
+    if (!is_there_) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool healed, HealServed(files_, o_.base_path, Warn()));
     result_.changed = result_.changed || healed;
     return OkStatus();
@@ -117,11 +117,14 @@ class Night {
 
   Status ServeFile(const std::string& path) {
     WISP_RETURN_IF_ERROR(CopyFile(path, files_.served));
-    result_.changed = true;
+    is_there_ = result_.changed = true;
     return OkStatus();
   }
+  // In a first night, once all was found that could be refused: it then leaves no file.
+  Status ServeBaseIfNone() { return is_there_ ? OkStatus() : ServeFile(o_.base_path); }
   // Whether that model is the one that people are served.
   Result<bool> IsServed(const ModelFile& model) const {
+    if (!is_there_) return false;
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
     return served.content_hash() == model.content_hash();
   }
@@ -148,7 +151,7 @@ class Night {
     if (steps == 0) {
       Say(Says::kWarning, wanted == 0 ? "the plan has no steps left: nothing is trained"
                                       : "no step of this model fits what is left of the plan: nothing is trained");
-      return OkStatus();
+      return ServeBaseIfNone();
     }
     WISP_RETURN_IF_ERROR(SayIfAnew());
     WISP_RETURN_IF_ERROR(LeaveOtherPlan());
@@ -158,6 +161,7 @@ class Night {
     }
     WISP_ASSIGN_OR_RETURN(FineTune run, Begin());
     WISP_RETURN_IF_ERROR(Read());
+    WISP_RETURN_IF_ERROR(ServeBaseIfNone());
     std::vector<float> widened;
     ModelContents contents = ContentsOf(origin(), widened);
     contents.created_by = o_.created_by;
@@ -335,6 +339,7 @@ class Night {
 
   // What is served may be of a line that has ended, whose last verdict was not acted upon.
   Status LeaveWorse() {
+    if (!is_there_) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
     if (served.content_hash() == base_.content_hash()) return OkStatus();
     const Result<uint64_t> line = LineOf(ledger_, served, base_);
@@ -376,6 +381,7 @@ class Night {
   const ModelFile& base_;
   Ledger& ledger_;
   NightModels models_;
+  bool is_there_ = false;  // what is served
   std::optional<data::ReadResult> data_;
   NightResult result_;
 };

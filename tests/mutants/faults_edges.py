@@ -56,7 +56,7 @@ def databases_of_others():
          log + "WhatIsNoPlainTable_IsRefused"),
         ("log-computes-columns", "EventLog::CheckTable", "if (!computed->empty()) {", "if (false) {",
          log + "WhatIsNoPlainTable_IsRefused"),
-        ("log-of-another-kind", "EventLog::Open", "sqlite3_column_int64(id.get(), 0) != 0", "false",
+        ("log-of-another-kind", "EventLog::Connect", "sqlite3_column_int64(id.get(), 0) != 0", "false",
          "sqlite_reader_test:EventLog.ALedger_IsNoLog"),
         ("log-takes-any-key", "EventLog::Insert", "if (!fault.empty()) return", "if (false) return",
          log + "WhatTheReaderWouldRefuse_DoesNotGetIn"),

@@ -75,6 +75,8 @@ NIGHT = "night_test:NightTest."
 
 def night():
     return table("runtime/personalise/night.cc", [
+        ("failed-night-leaves-the-base", "OpenFiles", "if (!is_there_) return OkStatus();",
+         "if (!is_there_) return ServeFile(o_.base_path);", NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("served-unjudged", "Choose", "if (settings().judgings == 0)", "if (true)",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
         ("judged-every-night", "JudgingIsDue", "steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&",
@@ -186,6 +188,9 @@ def log():
          KEEP + "RefusesWhatWouldCoupleRecords"),
     ]) + table("runtime/data/event_log.cc", [
         ("file-never-shrinks", "", "PRAGMA auto_vacuum=INCREMENTAL; ", "", KEEP + "TheFileStaysBounded"),
+        ("count-makes-a-table", "EventLog::OpenExisting", "if (!type) return log.Error",
+         'WISP_RETURN_IF_ERROR(log.Execute(kSchema, "")); if (!type) return log.Error',
+         KEEP + "CountingLeavesFilesAsTheyAre"),
     ]) + table("runtime/data/sqlite_file.h", [
         ("half-of-many-appended", "~SqliteTransaction", 'Run("ROLLBACK")', 'Run("COMMIT")',
          KEEP + "ManyEventsAreAppendedAtOnceOrNone"),

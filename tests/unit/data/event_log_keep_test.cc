@@ -64,6 +64,34 @@ TEST_F(EventLogKeep, ManyEventsAreAppendedAtOnceOrNone) {
   EXPECT_TRUE(strict.AppendAll(std::vector<Event>{{"a", "x", 1}, {"a", "y", 2}}).ok());
 }
 
+// To count and list changes nothing of what an app, or somebody else, has made.
+TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
+  const auto bytes = [](const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  const std::string app = folder_.MakeDatabase("app.db",
+                                               "CREATE TABLE events(user TEXT, item TEXT, time INTEGER, place TEXT); "
+                                               "INSERT INTO events VALUES('a', 'x', 1, '')");
+  const std::string other = folder_.MakeDatabase("other.db", "CREATE TABLE x(y)"), empty = folder_ / "empty.db";
+  std::ofstream(empty).flush();
+  const std::string app_before = bytes(app), other_before = bytes(other);
+  const size_t num_files = folder_.NumFiles();
+  {
+    const EventLog log = *EventLog::OpenExisting(app);
+    EXPECT_EQ(log.Count()->events, 1u);
+    EXPECT_EQ(log.Users("", 10)->size(), 1u);
+  }
+  EXPECT_EQ(EventLog::OpenExisting(other).status().message(),
+            "event log '" + other + "': there is no table 'events' in it");
+  EXPECT_FALSE(EventLog::OpenExisting(empty).ok());
+  EXPECT_FALSE(EventLog::OpenExisting(folder_ / "none.db").ok());
+  EXPECT_EQ(bytes(app), app_before);
+  EXPECT_EQ(bytes(other), other_before);
+  EXPECT_EQ(bytes(empty), "");
+  EXPECT_EQ(folder_.NumFiles(), num_files);
+}
+
 TEST_F(EventLogKeep, SaysWhatItHolds) {
   EventLog log = Open();
   EXPECT_EQ(log.Count()->events, 0u);

@@ -205,6 +205,18 @@ TEST_F(NightTest, APlanThatWasMadeTwiceIsLivedOnce) {
   EXPECT_EQ(LeftOf(OpenLedger(), **SettingsOf(OpenLedger()))->judgings, 2u);
 }
 
+// A misspelt log must not leave a model behind, which would stand in the way of the next call.
+TEST_F(NightTest, AFirstNightThatCannotReadLeavesNoModel) {
+  Plan(Settings());
+  NightOptions misspelt = Options();
+  misspelt.read = [](const data::ReadOptions&) -> Result<data::ReadResult> { return IoError("typo.db: not there"); };
+  EXPECT_EQ(RunNight(misspelt).status().code(), StatusCode::kIo);
+  EXPECT_FALSE(std::filesystem::exists(output_));
+  EXPECT_EQ(Charged("training"), 0u);
+  EXPECT_EQ(MustRun().serves, NightResult::Serves::kBase);
+  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+}
+
 TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
   const auto refused = [&](NightOptions o) { return RunNight(o).status(); };
   EXPECT_EQ(refused(Options()).code(), StatusCode::kIo) << "no ledger";

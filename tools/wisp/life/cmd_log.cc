@@ -20,14 +20,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// One that is there: a misspelt name must not make an empty log.
-Result<data::EventLog> OpenLog(const std::string& path) {
+// One that is there: a misspelt name must not make an empty log, nor another file become one.
+Result<data::EventLog> OpenToRead(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) {
     return IoError(path, ": the log cannot be opened: ", std::strerror(errno),
                    "; give the SQLite file that the app writes its events to, by its whole path if need be");
   }
   std::fclose(file);
+  return data::EventLog::OpenExisting(path);
+}
+
+Result<data::EventLog> OpenToWrite(const std::string& path) {
+  WISP_RETURN_IF_ERROR(OpenToRead(path).status());
   return data::EventLog::Open(path);
 }
 
@@ -78,7 +83,7 @@ Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
 }  // namespace
 
 Status LogCount(const LogArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
   Json j = {{"log", a.path}, {"events", count.events}, {"users", count.users}, {"items", count.items}};
   if (count.oldest) j["oldest"] = *count.oldest, j["newest"] = *count.newest;
@@ -92,7 +97,7 @@ Status LogCount(const LogArguments& a, OutputFormat format) {
 }
 
 Status LogList(const LogArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
   WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log.Users(a.after, a.count));
   Json j = {{"log", a.path}, {"users", Json::array()}};
   std::string lines;
@@ -107,10 +112,10 @@ Status LogList(const LogArguments& a, OutputFormat format) {
 }
 
 Status LogErase(const LogArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenToWrite(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t erased, log.Erase(a.user));
   Show({{"log", a.path}, {"user", a.user}, {"erased", erased}}, format,
-       erased == 0 ? "nothing matched: " + a.path + " has no event of '" + Printable(a.user) + "', and stays as it is"
+       erased == 0 ? "nothing matched: " + a.path + " has no event of '" + Printable(a.user) + "'"
                    : Thousands(erased) + " events of '" + Printable(a.user) +
                          "' are gone from the log. What models learned from them stays in these, under their "
                          "guarantee; to be rid of\n"
@@ -124,7 +129,7 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckPrune(a, unit.unit));
   data::PruneOptions options{.newest_per_user = a.newest_per_user};
   WISP_ASSIGN_OR_RETURN(options.units, CheckedUnits(unit.unit, a.session_gap, a.times_per_second));
-  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenLog(a.path));
+  WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenToWrite(a.path));
   if (!a.before.empty()) {
     WISP_ASSIGN_OR_RETURN(options.before, TimeOf(a, log));
     if (*options.before < 0)
@@ -132,7 +137,7 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
   Show({{"log", a.path}, {"pruned", pruned}}, format,
-       pruned == 0 ? "nothing matched: every event of " + a.path + " is to be kept, and it stays as it is"
+       pruned == 0 ? "nothing matched: every event of " + a.path + " is to be kept"
                    : Thousands(pruned) + " events are gone from " + a.path);
   return OkStatus();
 }
