@@ -25,7 +25,7 @@ done
 [ ! -e log.ledger ] || fail "a refused plan left a ledger"
 expect 2 "--for is 'a while', allowed is a number and second, minute" "${plan[@]}" --for "a while"
 expect 2 "has 0 times --every 1 day" "${plan[@]}" --for "1 hour"
-expect 2 "has no plan for a life" bash -c "\"$wisp\" train --recipe \"$root/models/recipes/cafe-device.json\" --model base.wisp \
+expect 4 "has no plan for a life, and was charged: a plan would promise nothing any more" bash -c "\"$wisp\" train --recipe \"$root/models/recipes/cafe-device.json\" --model base.wisp \
   --data log.db --out t.wisp --ledger t.ledger --num-records-public 300 --epochs 1 --batch 50 --epsilon 1 --delta 1e-4 >/dev/null 2>&1; \
   \"$wisp\" plan --left --data log.db --model base.wisp --ledger t.ledger"
 expect 4 "has charges: a plan for a life is made before the first of them" "${plan[@]}" --for "1 year" --ledger t.ledger
@@ -95,7 +95,7 @@ json 'j["local_only"]'
 grep -q "Local only: counted on the data without noise" report.html || fail "the report does not mark what is local"
 expect 2 "--html names a model" "$wisp" report --ledger log.ledger --html base.wisp
 expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.ledger --html log.ledger
-expect 2 "has no plan for a life" "$wisp" report --ledger t.ledger --html none.html
+expect 4 "has no plan for a life, and was charged" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
 
 # A plan is changed: other times are free, another batch costs noise, and nothing else can be changed.

@@ -143,10 +143,8 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
   WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::OpenExisting(o.ledger_path, std::move(anchor.kept), anchor.begins));
-  WISP_ASSIGN_OR_RETURN(const auto settings, wisp::SettingsOf(ledger));
-  if (!settings)
-    return InvalidArgument("ledger '", o.ledger_path, "' has no plan for a life; wisp_plan_life makes one");
-  WISP_ASSIGN_OR_RETURN(const wisp::ChangedLife life, wisp::ChangeLife(base.architecture(), ledger, *settings,
+  WISP_ASSIGN_OR_RETURN(const wisp::LifetimeSettings settings, wisp::RequireSettings(ledger));
+  WISP_ASSIGN_OR_RETURN(const wisp::ChangedLife life, wisp::ChangeLife(base.architecture(), ledger, settings,
                                                                        {.runs = o.runs,
                                                                         .steps_per_run = o.steps_per_run,
                                                                         .expected_batch = o.expected_batch,
@@ -154,7 +152,7 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
                                                                         .learning_rate = o.learning_rate}));
   WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), life.settings, o.num_threads));
   if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteChange(ledger, life, "changed plan"));
-  if (noise_factor != nullptr) *noise_factor = life.settings.training_noise / settings->training_noise;
+  if (noise_factor != nullptr) *noise_factor = life.settings.training_noise / settings.training_noise;
   if (out == nullptr) return OkStatus();
   const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings);
   return wisp::ports::FillResult(Filled(life.settings, outlook, bytes, {}), out, "wisp_plan");

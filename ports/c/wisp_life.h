@@ -91,8 +91,8 @@ WISP_API wisp_code wisp_plan_life(const wisp_plan_options* options, wisp_plan* p
 /* Another plan for what is left of a life: `runs` of them are to come. Read are model_path, ledger_path, anchor, runs,
  * steps_per_run, expected_batch, num_records_public, learning_rate and dry_run; what is 0 stays as it is. Other times
  * cost nothing. Another batch or number of records costs noise: `noise_factor`, which may be NULL, is what the noise
- * of a step is multiplied by. WISP_PRIVACY_REFUSED: nothing was charged yet, so wisp_plan_life can make another; or
- * too much of the limit is spent. */
+ * of a step is multiplied by. WISP_PRIVACY_REFUSED: the ledger has no plan; or nothing was charged yet, so
+ * wisp_plan_life can make another; or too much of the limit is spent. */
 WISP_API wisp_code wisp_plan_change(const wisp_plan_options* options, wisp_plan* plan, double* noise_factor,
                                     wisp_error* error);
 

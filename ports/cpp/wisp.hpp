@@ -181,7 +181,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
 // A history that grows; one more event costs one position. The model must outlive it and stay where it is.
 struct Session {
   explicit Session(Model& of) : model(&of) {}          // begins with no event
-  void Add(int32_t item) { history.push_back(item); }  // the newest event
+  void Add(int32_t item) { history.push_back(item); }  // the newest event, which Recommend checks
   // The best after what was added.
   Ranking Recommend(size_t count, const RecommendOptions& how = {}) { return model->Recommend(history, count, how); }
   Model* model;                  // which answers

@@ -180,6 +180,7 @@ Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset,
 }
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
+  if (path.empty()) return InvalidArgument("a file's name is empty");
   // O_NONBLOCK: a pipe must be refused, not waited for.
   const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) return IoError(path, ": cannot be opened: ", Reason(errno));

@@ -119,7 +119,7 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
   for (size_t i = 0; i < histories.size(); ++i) {
     if (histories[i].empty())
       return InvalidArgument("history ", i,
-                             " is empty: allowed are such of one item at least; a newcomer is for a session");
+                             " is empty: in a batch each has an item; ask for a newcomer's list on its own");
     if (session_.CheckItems("", histories[i]).ok()) continue;
     return session_.CheckItems(("history " + std::to_string(i)).c_str(), histories[i]);
   }

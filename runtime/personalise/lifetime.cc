@@ -221,6 +221,19 @@ Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger
   return SettingsBefore(ledger, std::numeric_limits<uint64_t>::max());
 }
 
+Result<LifetimeSettings> RequireSettings(const privacy::Ledger& ledger) {
+  WISP_ASSIGN_OR_RETURN(const std::optional<LifetimeSettings> settings, SettingsOf(ledger));
+  if (settings) return *settings;
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+  const std::string who = "ledger '" + ledger.path();
+  if (entries.empty())
+    return PrivacyRefused(who, "' has no plan for a life: make one before its first charge, with `wisp plan`");
+  return PrivacyRefused(
+      who,
+      "' has no plan for a life, and was charged: a plan would promise nothing any more. A life begins "
+      "with a log and a ledger of its own");
+}
+
 Result<std::optional<LifetimeSettings>> SettingsBefore(const privacy::Ledger& ledger, uint64_t seq) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
   for (auto plan = plans.rbegin(); plan != plans.rend(); ++plan) {

@@ -93,6 +93,8 @@ Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::s
 
 // Those of the plan that is in force, a changed one too; nothing where there is none.
 Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger);
+// Of a ledger that must have a plan: kPrivacyRefused says how to make one, or that it is too late.
+Result<LifetimeSettings> RequireSettings(const privacy::Ledger& ledger);
 // Those of the plan that was in force before the row `seq` of the ledger was written.
 Result<std::optional<LifetimeSettings>> SettingsBefore(const privacy::Ledger& ledger, uint64_t seq);
 

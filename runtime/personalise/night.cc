@@ -423,23 +423,14 @@ Result<NightResult> RunNight(const NightOptions& o) {
                    "put its newest copy back, and count what was charged since as spent; where no life was planned "
                    "yet, `wisp plan` comes first");
   Ledger ledger = *std::move(opened);
-  WISP_ASSIGN_OR_RETURN(const std::optional<LifetimeSettings> settings, SettingsOf(ledger));
-  if (!settings) {
-    WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
-    const std::string who = "ledger '" + o.ledger.path;
-    if (entries.empty())
-      return PrivacyRefused(who, "' has no plan for a life: make one before its first charge, with `wisp plan`");
-    return PrivacyRefused(who,
-                          "' has no plan for a life, and was charged: a plan would promise nothing any more. A "
-                          "life begins with a log and a ledger of its own");
-  }
+  WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, RequireSettings(ledger));
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())
     return Advised(base.status(), "it is the base, which no night can do without: put it back as it was shipped");
   if (o.anew == NightOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseAnew(o.output, *base, ledger));
   const std::string held = o.output + ": another run personalises it; allowed is one at a time";
   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));
-  return Night(o, *settings, *base, ledger).Run();
+  return Night(o, settings, *base, ledger).Run();
 }
 
 }  // namespace wisp

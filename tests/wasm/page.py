@@ -146,6 +146,23 @@ def check_device(browser):
       await device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1795000000000 }]);
       await expect('InvalidArgument', 'user', 
         device.appendEvents([{ user: 'anna', item: 'tea-mint', time: 1 }, { user: '', item: 'x', time: 2 }]));
+      for (const [part, event] of [['user is undefined', { item: 'tea-mint', time: 1 }],
+                                   ['item is a number', { user: 'anna', item: 12, time: 1 }]]) {
+        await expect('InvalidArgument', `event 0: ${part}; it must be a string`, device.appendEvents([event]));
+      }
+      await expect('InvalidArgument', "open has no option 'onSentense'", Device.open('other', { onSentense() {} }));
+      for (const method of ['history', 'recommend', 'budget', 'statement', 'rebase']) {
+        await expect('InvalidArgument', `${method} takes an object of options, not undefined`, device[method]());
+        await expect('InvalidArgument', `${method} has no option 'colour'`, device[method]({ colour: 1 }));
+      }
+      for (const both of [{}, { user: 'anna', history: [0] }]) {
+        await expect('InvalidArgument', 'either user or history', device.recommend({ model: 'base.wisp', ...both }));
+      }
+      const life = { model: 'base.wisp', epsilon: 1, delta: 1e-5, numRecordsPublic: 100, runs: 3, unit: 'user' };
+      for (const name of ['epsilon', 'delta', 'numRecordsPublic', 'runs', 'unit']) {
+        await expect('InvalidArgument', `${name} is missing`, device.plan({ ...life, [name]: undefined }));
+      }
+      await expect('InvalidArgument', `unit is "users"; allowed are the names`, device.plan({ ...life, unit: 'users' }));
       const anna = { user: 'anna', item: 'tea-mint' };
       for (const event of [null, anna, { ...anna, time: 1, price: 2 }]) {
         await expect('InvalidArgument', 'event 0', device.appendEvents([event]));
@@ -153,7 +170,6 @@ def check_device(browser):
       for (const limit of [-1, 2 ** 30, Infinity, 0.5]) {
         await expect('InvalidArgument', 'limit is', device.history({ model: 'base.wisp', user: 'anna', limit }));
       }
-      await expect('InvalidArgument', 'missing', device.history());
       await expect('InvalidArgument', 'before', device.pruneLog({ unit: 'day', before: 'yesterday' }));
       if ((await device.countEvents()).events !== 1) throw new Error('a refused list of events left some behind');
       const privacy = { epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user' };

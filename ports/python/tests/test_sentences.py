@@ -106,7 +106,7 @@ def test_sentences_have_pythons_names(files, cafe, tmp_path):
     with pytest.raises(wisp.PrivacyRefused, match=r"\(public_datasets=\['synthetic public cafe guests'\]\)$"):
         wisp.PrivateRecommender(cafe, lambda_=0.5, delta=1e-6)
     wisp.personalise(**files)
-    with pytest.raises(wisp.PrivacyRefused, match="give it that name: dataset='log.db'; only"):
+    with pytest.raises(wisp.PrivacyRefused, match="in a file of another name: dataset='log.db'"):
         wisp.personalise(**files, dataset="another")
 
 

@@ -36,7 +36,8 @@ def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progr
     # A run on nothing is not refused: a refusal would tell of the data. Who started it is told, here on the device.
     if report.num_records == 0:
         _log.warning(
-            "%s had nothing to train on, and epsilon %s is spent; its items must be those of the model (local only)",
+            "%s had nothing to train on, and epsilon %s is spent: a record needs two events of items that the model "
+            "knows (local only)",
             options["log"],
             shown_epsilon(report.epsilon),
         )

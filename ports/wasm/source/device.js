@@ -9,7 +9,7 @@
 //
 // Every method gives a promise. What is refused is a WispError with its sentence. Calls are done one after the other,
 // in the order in which they came.
-import {kindOf, WispError} from "./library.js";
+import {checkKeys, kindOf, WispError} from "./library.js";
 
 export {WispError};
 
@@ -41,8 +41,10 @@ function checkFolder(name) {
 
 export class Device {
   // The folder `name` of this site's storage, made if absent. One page at a time has it.
-  static async open(name = "wisp", {onSentence} = {}) {
+  static async open(name = "wisp", options = {}) {
     checkFolder(name);
+    checkKeys("open", options, ["onSentence"]);
+    const {onSentence} = options;
     if (onSentence !== undefined && typeof onSentence !== "function")
       throw new WispError("InvalidArgument", `open: onSentence is ${kindOf(onSentence)}; it must be a function`);
     const device = new Device(name, onSentence);

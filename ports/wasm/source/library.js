@@ -170,13 +170,13 @@ export class Library {
     return out;
   }
 
-  // The value of an enum by its name behind `prefix`: constant("WISP_UNIT_", "user") is WISP_UNIT_USER.
-  constant(prefix, name) {
+  // The value of an enum by its name behind `prefix`: constant("WISP_UNIT_", "user", "unit") is WISP_UNIT_USER.
+  constant(prefix, name, what) {
     const names = Object.keys(layout.constants).filter((constant) => constant.startsWith(prefix));
     const found = typeof name === "string" && layout.constants[prefix + name.toUpperCase()];
     if (typeof found !== "number") {
       const allowed = names.map((known) => `'${known.slice(prefix.length).toLowerCase()}'`).join(", ");
-      refuse(`'${name}' is not allowed here; allowed are ${allowed}`);
+      refuse(`${what} is ${shown(name)}; allowed are the names ${allowed}`);
     }
     return found;
   }

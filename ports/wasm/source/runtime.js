@@ -33,6 +33,10 @@ export async function loadRuntime(options = {}) {
   const {vectors = "auto"} = options;
   if (vectors !== "auto" && vectors !== "off") refuse(`vectors is '${vectors}'; it must be 'auto' or 'off'`);
   const wide = vectors === "auto" && WebAssembly.validate(WITH_VECTORS);
-  const {default: createModule} = await (wide ? import("./wisp-runtime.mjs") : import("./wisp-runtime-plain.mjs"));
-  return new Runtime(await createModule());
+  try {
+    const {default: createModule} = await (wide ? import("./wisp-runtime.mjs") : import("./wisp-runtime-plain.mjs"));
+    return new Runtime(await createModule());
+  } catch (error) {
+    throw new WispError("Io", `the library cannot be loaded: ${error.message ?? error}`);
+  }
 }

@@ -26,9 +26,21 @@ const storageError = (error) => STORAGE_ERRORS[error.name] ?? `the browser's sto
 
 const required = (options, name) => options[name] ?? refuse(`${name} is missing`);
 
+const textOf = (value, what) =>
+    typeof value === "string" ? value : refuse(`${what} is ${kindOf(value)}; it must be a string`);
+
 // For arguments that go to the library as they are: it takes no BigInt for a number.
 const number = (value, name) =>
     typeof value === "number" ? value : refuse(`${name} is ${kindOf(value)}; it must be a number`);
+
+// The options of methods that take them apart here.
+const OPTIONS = {
+  history: ["model", "user", "limit"],
+  recommend: ["model", "user", "history", "count", "excluded", "candidates", "allowSeen"],
+  budget: ["delta"],
+  statement: ["delta", "format"],
+  rebase: ["from", "to", "output"]
+};
 
 // Fields of the C interface that a page does not set: files go by the names `model` and `output`.
 const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$|^notRead/;
@@ -178,8 +190,8 @@ class Host {
       events.forEach((event, i) => {
         checkKeys(`event ${i}`, event, ["user", "item", "time"]);
         checkWhole(`event ${i}: time`, event.time, Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
-        const from = this.library.struct(
-            scope, "wisp_event", {user: event.user ?? "", itemKey: event.item ?? "", time: event.time});
+        const user = textOf(event.user, `event ${i}: user`), itemKey = textOf(event.item, `event ${i}: item`);
+        const from = this.library.struct(scope, "wisp_event", {user, itemKey, time: event.time});
         this.module.HEAPU8.copyWithin(array + i * size, from, from + size);
       });
       this.library.call(scope, "wisp_log_append_all", this.openedLog(), array, events.length);
@@ -233,7 +245,8 @@ class Host {
   // Of a history of items' numbers, or of what the log has of a user.
   recommend({model, user, history, ...options}) {
     const open = this.opened(required({model}, "model"));
-    return open.recommend(history ?? this.history({model, user: required({user}, "user")}), options);
+    if ((user === undefined) === (history === undefined)) refuse("recommend takes either user or history");
+    return open.recommend(history ?? this.history({model, user}), options);
   }
 
   describeModel(name) {
@@ -247,8 +260,8 @@ class Host {
   named({unit, judge, ...options}) {
     return {
       ...options,
-      ...(unit !== undefined && {unit: this.library.constant("WISP_UNIT_", unit)}),
-      ...(judge !== undefined && {judge: this.library.constant("WISP_JUDGE_", judge)}),
+      ...(unit !== undefined && {unit: this.library.constant("WISP_UNIT_", unit, "unit")}),
+      ...(judge !== undefined && {judge: this.library.constant("WISP_JUDGE_", judge, "judge")}),
     };
   }
 
@@ -265,6 +278,7 @@ class Host {
 
   plan(options) {
     checkOptions("plan", "wisp_plan_options", options);
+    for (const name of ["epsilon", "delta", "numRecordsPublic", "runs", "unit"]) required(options, name);
     return this.library.within((scope) => {
       const out = this.library.struct(scope, "wisp_plan");
       const plan = {timesPerSecond: 1000, dataset: "events", ...this.learning(options)};
@@ -288,6 +302,7 @@ class Host {
 
   personalise(options) {
     checkOptions("personalise", "wisp_personalise_options", options);
+    for (const name of ["epsilon", "delta", "numUsersPublic", "unit"]) required(options, name);
     return this.library.within((scope) => {
       const output = required(options, "output"), out = this.library.struct(scope, "wisp_personalise_result");
       const run = {
@@ -339,7 +354,7 @@ class Host {
     return this.library.within(
         (scope) => this.library.copied(
             scope, "wisp_privacy_statement", scope.text(`${ROOT}/${LEDGER}`), number(delta, "delta"),
-            this.library.constant("WISP_STATEMENT_", format)));
+            this.library.constant("WISP_STATEMENT_", format, "format")));
   }
 
   rebase({from, to, output}) {
@@ -395,6 +410,7 @@ function errorOf(method, error) {
 async function answer({method, args}) {
   try {
     if (method === "open") return self.postMessage({result: await open(...args)});
+    if (method in OPTIONS) checkKeys(method, args[0], OPTIONS[method]);
     if (method !== "close") await host.store.reserve(SPARE_FILES);
     self.postMessage({result: host[method](...args)});
   } catch (error) {

@@ -55,9 +55,8 @@ Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
                                                                                .begin_anchor = l.begin_anchor}));
   if (const Status other = ledger.CheckDataset(start.dataset); !other.ok()) {
     return PrivacyRefused(other.message(),
-                          "; if it is the same data, or has the same people's, give it that name: ", "--dataset ",
-                          InShell(OneLine(ledger.dataset())),
-                          " (in the C interface: dataset); only other people's data takes another ledger");
+                          "; what else there is of the same people goes by that name too, and only other people's data "
+                          "takes another ledger");
   }
   if (start.base == nullptr) return ledger;
   WISP_RETURN_IF_ERROR(CheckStart(*start.base, start.adapter_path.empty() ? start.base_path : start.adapter_path,

@@ -185,19 +185,18 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.life.anchor, LedgerPath(a.life)));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger,
                         privacy::Ledger::OpenExisting(LedgerPath(a.life), anchor, a.life.anchor.begin));
-  WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
-  if (!settings) return InvalidArgument("ledger '", ledger.path(), "' has no plan for a life; make one with wisp plan");
-  WISP_ASSIGN_OR_RETURN(const LifetimeLeft left, LeftOf(ledger, *settings));
-  Json j = {{"ledger", ledger.path()},  {"runs", settings->runs},       {"runs_left", left.runs},
-            {"steps_left", left.steps}, {"epsilon", settings->epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
-  if (CountsJudgings(*settings)) j["judgings_left"] = left.judgings;
+  WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, RequireSettings(ledger));
+  WISP_ASSIGN_OR_RETURN(const LifetimeLeft left, LeftOf(ledger, settings));
+  Json j = {{"ledger", ledger.path()},  {"runs", settings.runs},       {"runs_left", left.runs},
+            {"steps_left", left.steps}, {"epsilon", settings.epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
+  if (CountsJudgings(settings)) j["judgings_left"] = left.judgings;
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }
   std::printf("%s: of %s runs %s are left (%s steps)%s; epsilon %s of the limit is beside the plan\n",
-              ledger.path().c_str(), Thousands(settings->runs).c_str(), Thousands(left.runs).c_str(),
-              Thousands(left.steps).c_str(), JudgingsLeft(*settings, left, ", and ").c_str(),
+              ledger.path().c_str(), Thousands(settings.runs).c_str(), Thousands(left.runs).c_str(),
+              Thousands(left.steps).c_str(), JudgingsLeft(settings, left, ", and ").c_str(),
               privacy::ShortText(left.epsilon).c_str());
   return OkStatus();
 }
@@ -236,19 +235,18 @@ Status Change(const PlanArguments& a, OutputFormat format) {
   const std::string path = LedgerPath(a.life);
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.life.anchor, path));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::OpenExisting(path, anchor, a.life.anchor.begin));
-  WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
-  if (!settings) return InvalidArgument("ledger '", path, "' has no plan for a life; make one with wisp plan");
-  WISP_RETURN_IF_ERROR(CheckChange(a, *settings, runs));
+  WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, RequireSettings(ledger));
+  WISP_RETURN_IF_ERROR(CheckChange(a, settings, runs));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
   const Architecture& architecture = base.architecture();
-  WISP_ASSIGN_OR_RETURN(const ChangedLife life, ChangeLife(architecture, ledger, *settings,
+  WISP_ASSIGN_OR_RETURN(const ChangedLife life, ChangeLife(architecture, ledger, settings,
                                                            {.runs = runs,
                                                             .steps_per_run = a.steps.value_or(0),
                                                             .expected_batch = a.expected_batch.value_or(0),
                                                             .num_records_public = a.num_records_public,
                                                             .learning_rate = a.learning_rate.value_or(0)}));
   if (!a.dry_run) WISP_RETURN_IF_ERROR(WriteChange(ledger, life, "plan " + Timestamp()));
-  const Json before = ToJson(*settings, life.before.steps, NoiseToSignal(architecture, *settings));
+  const Json before = ToJson(settings, life.before.steps, NoiseToSignal(architecture, settings));
   const uint64_t to_come = life.is_free ? life.before.steps : life.settings.num_steps();
   const Json now = ToJson(life.settings, to_come, NoiseToSignal(architecture, life.settings));
   if (format == OutputFormat::kJson) {

@@ -87,15 +87,13 @@ Status AddQuality(const ReportArguments& a, const std::string& name, const std::
 Result<ReportedLife> ReadLife(const ReportArguments& a) {
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(a.anchor, a.ledger));
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
-  WISP_ASSIGN_OR_RETURN(const auto settings, SettingsOf(ledger));
-  if (!settings)
-    return InvalidArgument("ledger '", a.ledger, "' has no plan for a life: a report is of one; wisp plan makes it");
+  WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, RequireSettings(ledger));
   ReportedLife life{.ledger_name = FileName(a.ledger),
                     .dataset = ledger.dataset(),
                     .unit = std::string(privacy::ToText(ledger.unit())),
-                    .settings = *settings};
-  WISP_ASSIGN_OR_RETURN(life.left, LeftOf(ledger, *settings));
-  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(settings->delta));
+                    .settings = settings};
+  WISP_ASSIGN_OR_RETURN(life.left, LeftOf(ledger, settings));
+  WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(settings.delta));
   WISP_ASSIGN_OR_RETURN(life.epsilon_stated, ledger.Spent(delta));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, life.ledger_name, delta));
   statement.created_by = "wisp " + Version();
