@@ -186,7 +186,7 @@ def check_device(browser):
       await expect('InvalidArgument', "no option 'epsilon'", device.planChange({ model: 'base.wisp', epsilon: 1 }));
       await expect('InvalidArgument', 'delta is a bigint', device.budget({ delta: 1n }));
       await expect('InvalidArgument', 'user is a number', device.eraseUser(5));
-      await expect('InvalidArgument', "'users' is not allowed", device.personalise({ ...run, unit: 'users' }));
+      await expect('InvalidArgument', 'unit is "users"', device.personalise({ ...run, unit: 'users' }));
       await expect('InvalidArgument', 'epsilon', device.personalise({ ...run, epsilon: -1 }));
       await expect('InvalidArgument', "no option 'epsilom'", device.personalise({ ...run, epsilom: 1 }));
       // Names that every object has are no options either, and a truth is no number.
