@@ -2,7 +2,7 @@
 # The port to WebAssembly: built, held against the native library, and its page used as a person would, killed in the middle too.
 #   tests/wasm.sh BUILD_FOLDER     exits 77 where Emscripten or a browser is missing; WISP_SCREENSHOTS=DIR keeps pictures of the page
 . "$(dirname "$0")/shell.sh"
-for program in emcmake node chromium chromedriver; do
+for program in emcmake esbuild node chromium chromedriver; do
   command -v $program >/dev/null || { echo "skipped: $program is missing; tools/dev wasm installs what the port needs"; exit 77; }
 done
 python3 -c 'import selenium' 2>/dev/null || { echo "skipped: python3-selenium is missing; tools/dev wasm installs what the port needs"; exit 77; }

@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from selenium.webdriver.common.by import By
@@ -33,11 +34,27 @@ def entry(browser, name, what):
     )
 
 
+# How long a browser that was just started is left alone, as it does much of its own at first.
+SETTLED_S = 3
+
+
+def first_in_a_new_browser(address):
+    with tempfile.TemporaryDirectory(prefix="wisp-measure.", ignore_cleanup_errors=True) as profile:
+        browser = Browser(profile, address)
+        first = entry(browser, "first-list", "startTime")
+        browser.quit()
+        return first
+
+
 def starts(address, repeats):
+    """First lists in a new tab of a running browser and from its cache, and clicks; nothing of the page is cached."""
     cold, cached, click = [], [], []
     for _ in range(repeats):
         with tempfile.TemporaryDirectory(prefix="wisp-measure.", ignore_cleanup_errors=True) as profile:
-            browser = Browser(profile, address)
+            browser = Browser(profile, "about:blank")
+            time.sleep(SETTLED_S)
+            browser.driver.switch_to.new_window("tab")
+            browser.driver.get(address)
             cold.append(entry(browser, "first-list", "startTime"))
             browser.wait_ready()
             browser.driver.find_element(By.CSS_SELECTOR, "#for-you button").click()
@@ -133,7 +150,8 @@ def main():
     try:
         address = server.stdout.readline().strip()
         cold, cached, click = starts(address, a.repeats)
-        show("first list, cold", cold, "ms")
+        show("first list, cold, in a new tab", cold, "ms")
+        show("first list, cold, in a new browser", [first_in_a_new_browser(address) for _ in range(a.repeats)], "ms")
         show("first list, files in the browser's cache", cached, "ms")
         show("one more click", click, "ms")
         page = [learning_in_page(address) for _ in range(3)]
