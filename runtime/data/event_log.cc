@@ -69,7 +69,7 @@ Result<EventLog> EventLog::OpenExisting(const std::string& path) {
   return log;
 }
 
-// Opens it and checks what is there; writes nothing.
+// Opens it and checks what is there; adds nothing.
 Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   sqlite3* database = nullptr;
   const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);

@@ -58,8 +58,8 @@ class EventLog {
   // file's name (CheckDatabaseName), kInvalidData where `events` is no plain table with the three columns, or has
   // others that are computed.
   static Result<EventLog> Open(const std::string& path);
-  // One that is there and has the table, to count and list: as the app made it, and it stays so. kInvalidData where
-  // there is no table, otherwise as Open.
+  // One that is there and has the table, to count and list: nothing is added to it. What a killed app has left for
+  // SQLite to take up is taken up. kInvalidData where there is no table, otherwise as Open.
   static Result<EventLog> OpenExisting(const std::string& path);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;

@@ -1,10 +1,10 @@
-#include "runtime/core/text.h"
 #include "runtime/decoding/private_contexts.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
+#include "runtime/core/text.h"
 #include "runtime/decoding/context_sum.h"
 #include "runtime/decoding/draw_law.h"
 

@@ -119,8 +119,8 @@ class Session {
   Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
 
   // Scores of all items [num_items], retired ones too. Of an empty history, a newcomer's: what is popular, as the model
-  // knows it. Those are the output bias where that is made of counts; else the log of the mean of what is likely after
-  // one item, over at most 4,096 items, which the first such call finds and the session keeps.
+  // knows it. Those are the output bias where that is made of counts; else the mean of the scores after one item, over
+  // at most 256 items, which the first such call finds and the session keeps.
   Status Score(std::span<const int32_t> history, std::span<float> scores);
 
   const ModelFile& file() const { return file_; }

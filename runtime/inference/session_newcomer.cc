@@ -1,13 +1,12 @@
 // What a session knows of a person without any history: what is popular.
 #include <algorithm>
-#include <cmath>
 
 #include "runtime/inference/session.h"
 
 namespace wisp {
 namespace {
 
-// Of the histories of one item that are asked. More of them do not change what is recommended (docs/personalise.md).
+// Of the histories of one item that are asked. With more of them what is recommended is no better (docs/personalise.md).
 constexpr size_t kMostAsked = 256;
 
 }  // namespace
@@ -35,7 +34,6 @@ Status Session::FindPopular() {
     WISP_RETURN_IF_ERROR(Score({&item, 1}, scores_));
     for (size_t i = 0; i < num_items; ++i) mean[i] += weight * scores_[i];
   }
-  if (!std::all_of(mean.begin(), mean.end(), [](float score) { return std::isfinite(score); })) return NotFinite();
   popular_ = std::move(mean);
   return OkStatus();
 }

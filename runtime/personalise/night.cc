@@ -84,7 +84,7 @@ class Night {
     is_there_ = access(files_.served.c_str(), F_OK) == 0;
     if (is_there_ && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
     WISP_ASSIGN_OR_RETURN(models_, HealNightModels(files_, base_, Warn()));
-    if (!is_there_) return OkStatus();
+    if (!is_there_) return files_.HasAny() ? ServeFile(o_.base_path) : OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool healed, HealServed(files_, o_.base_path, Warn()));
     result_.changed = result_.changed || healed;
     return OkStatus();
@@ -120,7 +120,7 @@ class Night {
     is_there_ = result_.changed = true;
     return OkStatus();
   }
-  // In a first night, once all was found that could be refused: it then leaves no file.
+  // In a first night once the log was read: a misspelt one leaves no model.
   Status ServeBaseIfNone() { return is_there_ ? OkStatus() : ServeFile(o_.base_path); }
   // Whether that model is the one that people are served.
   Result<bool> IsServed(const ModelFile& model) const {

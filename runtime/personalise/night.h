@@ -80,7 +80,7 @@ struct NightResult {
 // Damaged files beside the output do not end a life (night_heal.h); a damaged base or ledger is kInvalidData.
 // kPrivacyRefused: no ledger, no plan in it, or what FineTune refuses. kInvalidArgument: files that are not of this
 // life. kIo: the disk; another night is running. kCancelled. After an error the output is a whole model, that of before
-// or the one that it was to become.
+// or the one that it was to become; or none, where there was none and the log could not be read.
 Result<NightResult> RunNight(const NightOptions& options);
 
 }  // namespace wisp

@@ -1,9 +1,9 @@
-#include "runtime/core/text.h"
 #include "runtime/personalise/plan_change.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/core/text.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/train/privacy_plan.h"
 #include "runtime/train/run/noise_goal.h"

@@ -75,8 +75,10 @@ NIGHT = "night_test:NightTest."
 
 def night():
     return table("runtime/personalise/night.cc", [
-        ("failed-night-leaves-the-base", "OpenFiles", "if (!is_there_) return OkStatus();",
-         "if (!is_there_) return ServeFile(o_.base_path);", NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
+        ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
+         NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
+        ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",
+         NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("served-unjudged", "Choose", "if (settings().judgings == 0)", "if (true)",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
         ("judged-every-night", "JudgingIsDue", "steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&",
@@ -259,6 +261,9 @@ def offer():
          OFFER + "ANewcomerGetsWhatIsLikelyAfterAnyItem"),
         ("catalogue-asked-whole", "Session::FindPopular", "std::min(num_items, kMostAsked)", "num_items",
          OFFER + "OfManyItemsANewcomersListAsksSome"),
+        ("newcomer-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(mean);",
+         "for (const float s : mean) { if (s - s != 0) return NotFinite(); } popular_ = std::move(mean);",
+         "private_recommender_test:PrivateRecommenderTest.ANewcomersDrawsAreChargedWhateverTheScoresAre"),
     ]) + table("runtime/inference/session_setup.cc", [
         ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = a.num_items * sizeof(float)", ".newcomer = 0",
          "memory_test:Memory.SessionHoldsWhatIsPlanned"),

@@ -36,7 +36,8 @@ _WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]
         re.compile(r"(?<![\w./'-])(model|log|output|ledger|checkpoint|adapter|out|from|to)_path(?![\w./':-])"),
         lambda found: _FILES.get(found[1], found[1]),
     ),
-    (re.compile(rf"^wisp_(?:{_CALLED}): (?!cannot)|\bwisp_open_options\.(?=max_bytes)|\bwisp_(?=plan_life makes)"), ""),
+    (re.compile(rf"^wisp_(?:{_CALLED}): (?!cannot)|\bwisp_open_options\.(?=max_bytes)"), ""),
+    (re.compile(r"`wisp plan`, wisp_plan_life"), "wisp.plan_life"),
     (re.compile(r"\bWISP_(?:UNIT|TEXT|VERIFY)_([A-Z]+)\b"), lambda found: f"'{found[1].lower()}'"),
     (re.compile(r"\bmust not be NULL\b"), "must not be None"),
 )

@@ -83,7 +83,8 @@ export interface PruneOptions {
   newestPerUser?: number; sessionGap?: number; timesPerSecond?: number;
 }
 
-export type RecommendQuery = RecommendOptions & { model: string } & ({ user: string } | { history: readonly number[] });
+export type RecommendQuery = RecommendOptions & { model: string } & (
+  { user: string; history?: undefined } | { history: readonly number[]; user?: undefined });
 
 /** A folder of this site's storage and the worker that keeps it. Every promise is refused with a WispError. */
 export class Device {

@@ -245,7 +245,7 @@ class Host {
   // Of a history of items' numbers, or of what the log has of a user.
   recommend({model, user, history, ...options}) {
     const open = this.opened(required({model}, "model"));
-    if ((user === undefined) === (history === undefined)) refuse("recommend takes either user or history");
+    if ((user == null) === (history == null)) refuse("recommend takes either user or history");
     return open.recommend(history ?? this.history({model, user}), options);
   }
 

@@ -1,10 +1,10 @@
-#include "runtime/core/text.h"
 #include "runtime/privacy/accounting/calibration.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
 

@@ -1,4 +1,3 @@
-#include "runtime/core/text.h"
 #include "runtime/train/run/job.h"
 
 #include <unistd.h>
@@ -8,6 +7,7 @@
 #include <cmath>
 #include <new>
 
+#include "runtime/core/text.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/noise/exact_sum.h"

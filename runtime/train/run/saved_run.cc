@@ -1,4 +1,3 @@
-#include "runtime/core/text.h"
 #include "runtime/train/run/saved_run.h"
 
 #include <unistd.h>
@@ -6,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+
+#include "runtime/core/text.h"
 
 namespace wisp {
 namespace {

@@ -359,6 +359,20 @@ TEST_F(PrivateRecommenderTest, ANewcomersItemsAreDrawnAndCharged) {
   EXPECT_EQ(Charged(), 3u);
 }
 
+// Nor does an error tell for free what people's records did to the weights.
+TEST_F(PrivateRecommenderTest, ANewcomersDrawsAreChargedWhateverTheScoresAre) {
+  std::vector<float> weights = wisp::testing::RandomWeights(kArchitecture, 2);
+  for (size_t i = 0; i < kArchitecture.width; ++i) weights[7 * kArchitecture.width + i] = 3e38f;
+  const std::string path = folder_ / "large";
+  ASSERT_TRUE(
+      WriteModel(path, {.architecture = kArchitecture, .weights = weights, .provenance = {kShipped, kDevice}}).ok());
+  model_ = *Session::Open(path);
+  EXPECT_EQ(model_->Recommend({}, {}).status().code(), StatusCode::kInvalidData) << "the scores are finite";
+  PrivateRecommender r = Must(Mixed());
+  EXPECT_TRUE(r.Recommend({}, {.count = 3}).ok());
+  EXPECT_EQ(Charged(), 3u);
+}
+
 // A request that is refused leaves the limit as it was, the one that it asked for included.
 TEST_F(PrivateRecommenderTest, ANewLimitIsWrittenOnlyWhereNothingIsRefused) {
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());

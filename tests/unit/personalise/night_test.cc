@@ -215,6 +215,10 @@ TEST_F(NightTest, AFirstNightThatCannotReadLeavesNoModel) {
   EXPECT_EQ(Charged("training"), 0u);
   EXPECT_EQ(MustRun().serves, NightResult::Serves::kBase);
   EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+  // Of a life that has begun the base is served, whatever else fails.
+  std::filesystem::remove(output_);
+  EXPECT_EQ(RunNight(misspelt).status().code(), StatusCode::kIo);
+  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
 }
 
 TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {

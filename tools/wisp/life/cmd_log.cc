@@ -89,8 +89,8 @@ Status LogCount(const LogArguments& a, OutputFormat format) {
   if (count.oldest) j["oldest"] = *count.oldest, j["newest"] = *count.newest;
   j["not_private"] = AllOf(j);
   Show(j, format,
-       a.path + ": " + Thousands(count.events) + " events of " + Thousands(count.users) + " users, " +
-           Thousands(count.items) + " items" +
+       a.path + ": " + ThousandsOf(count.events, "event") + " of " + ThousandsOf(count.users, "user") + ", " +
+           ThousandsOf(count.items, "item") +
            (count.oldest ? ", from " + std::to_string(*count.oldest) + " to " + std::to_string(*count.newest) : "") +
            "\n" + kLocalOnly);
   return OkStatus();
@@ -103,8 +103,8 @@ Status LogList(const LogArguments& a, OutputFormat format) {
   std::string lines;
   for (const data::LogUser& user : users) {
     j["users"].push_back({{"user", user.user}, {"events", user.events}, {"newest", user.newest}});
-    lines += Printable(user.user) + "\t" + std::to_string(user.events) + " events\tnewest " +
-             std::to_string(user.newest) + "\n";
+    lines +=
+        Printable(user.user) + "\t" + Counted(user.events, "event") + "\tnewest " + std::to_string(user.newest) + "\n";
   }
   j["not_private"] = AllOf(j);
   Show(j, format, lines + kLocalOnly);

@@ -59,7 +59,7 @@ Json ToJson(const NightResult& n, const std::string& out) {
 
 void Print(const NightResult& n, const std::string& out, const Json& j) {
   if (n.steps > 0) {
-    std::printf("trained   %s steps, %s of the model in all\n", Thousands(n.steps).c_str(),
+    std::printf("trained   %s, %s of the model in all\n", ThousandsOf(n.steps, "step").c_str(),
                 Thousands(n.steps_of_model).c_str());
   } else {
     std::printf("trained   nothing: the plan has no step left\n");

@@ -28,6 +28,10 @@ std::string Thousands(uint64_t number) {
   return text;
 }
 
+std::string ThousandsOf(uint64_t number, std::string_view what) {
+  return Thousands(number) + " " + std::string(what) + (number == 1 ? "" : "s");
+}
+
 bool CountsJudgings(const LifetimeSettings& s) { return s.judgings > 0 && s.judges_locally == 0; }
 
 std::string JudgingsLeft(const LifetimeSettings& s, const LifetimeLeft& left, const char* before) {

@@ -26,6 +26,8 @@ Result<ChosenUnit> UnitChosen(const std::optional<std::string>& text);
 
 // "2,000", for people.
 std::string Thousands(uint64_t number);
+// "1 event", "1,200 events": of words whose plural is an s more.
+std::string ThousandsOf(uint64_t number, std::string_view what);
 // Whether judgings are counted at all: local ones are as many as there are nights.
 bool CountsJudgings(const LifetimeSettings& settings);
 // ", 3 of 12 judgings", behind `before`; empty where none are counted.
