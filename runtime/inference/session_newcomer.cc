@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-// Of the histories of one item that are asked. With more of them what is recommended is no better (docs/personalise.md).
+// Of the histories of one item that are asked: more of them recommend no better (docs/personalise.md).
 constexpr size_t kMostAsked = 256;
 
 }  // namespace

@@ -227,7 +227,8 @@ Result<LifetimeSettings> RequireSettings(const privacy::Ledger& ledger) {
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   const std::string who = "ledger '" + ledger.path();
   if (entries.empty())
-    return PrivacyRefused(who, "' has no plan for a life: make one before its first charge (`wisp plan`, wisp_plan_life)");
+    return PrivacyRefused(who,
+                          "' has no plan for a life: make one before its first charge (`wisp plan`, wisp_plan_life)");
   return PrivacyRefused(
       who,
       "' has no plan for a life, and was charged: a plan would promise nothing any more. A life begins "
