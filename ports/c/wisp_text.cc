@@ -8,7 +8,6 @@
 
 #include "ports/c/model_c.h"
 #include "ports/c/text_c.h"
-#include "runtime/core/text.h"
 #include "runtime/inference/classifier_session.h"
 #include "runtime/inference/generate_batch.h"
 #include "runtime/inference/texts.h"
@@ -34,7 +33,6 @@ namespace {
 
 using wisp::Accept;
 using wisp::ClassifierSession;
-using wisp::Counted;
 using wisp::InvalidArgument;
 using wisp::ModelFile;
 using wisp::OkStatus;
@@ -111,8 +109,7 @@ Status TokenizeTo(wisp_text_model* model, const char* text, int32_t* tokens, siz
   WISP_RETURN_IF_ERROR(Tokenize(*model, text));
   const size_t room = *count;
   *count = model->tokens.size();
-  if (*count > room)
-    return InvalidArgument("wisp_text_tokenize: room for ", Counted(room, "token"), ", the text has ", *count);
+  if (*count > room) return InvalidArgument("wisp_text_tokenize: room for ", room, " tokens, the text has ", *count);
   std::copy(model->tokens.begin(), model->tokens.end(), tokens);
   return OkStatus();
 }
