@@ -81,10 +81,10 @@ class Night {
 
   // Nothing is taken away or replaced before all that is whole was found to be of this life.
   Status OpenFiles() {
-    is_there_ = access(files_.served.c_str(), F_OK) == 0;
-    if (is_there_ && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
+    has_output_ = access(files_.served.c_str(), F_OK) == 0;
+    if (has_output_ && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
     WISP_ASSIGN_OR_RETURN(models_, HealNightModels(files_, base_, Warn()));
-    if (!is_there_) return files_.HasAny() ? ServeFile(o_.base_path) : OkStatus();
+    if (!has_output_) return files_.HasAny() ? ServeFile(o_.base_path) : OkStatus();
     WISP_ASSIGN_OR_RETURN(const bool healed, HealServed(files_, o_.base_path, Warn()));
     result_.changed = result_.changed || healed;
     return OkStatus();
@@ -117,14 +117,14 @@ class Night {
 
   Status ServeFile(const std::string& path) {
     WISP_RETURN_IF_ERROR(CopyFile(path, files_.served));
-    is_there_ = result_.changed = true;
+    has_output_ = result_.changed = true;
     return OkStatus();
   }
   // In a first night once the log was read: a misspelt one leaves no model.
-  Status ServeBaseIfNone() { return is_there_ ? OkStatus() : ServeFile(o_.base_path); }
+  Status ServeBaseIfNone() { return has_output_ ? OkStatus() : ServeFile(o_.base_path); }
   // Whether that model is the one that people are served.
   Result<bool> IsServed(const ModelFile& model) const {
-    if (!is_there_) return false;
+    if (!has_output_) return false;
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
     return served.content_hash() == model.content_hash();
   }
@@ -339,7 +339,7 @@ class Night {
 
   // What is served may be of a line that has ended, whose last verdict was not acted upon.
   Status LeaveWorse() {
-    if (!is_there_) return OkStatus();
+    if (!has_output_) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
     if (served.content_hash() == base_.content_hash()) return OkStatus();
     const Result<uint64_t> line = LineOf(ledger_, served, base_);
@@ -381,7 +381,7 @@ class Night {
   const ModelFile& base_;
   Ledger& ledger_;
   NightModels models_;
-  bool is_there_ = false;  // what is served
+  bool has_output_ = false;  // a model is served already
   std::optional<data::ReadResult> data_;
   NightResult result_;
 };

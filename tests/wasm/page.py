@@ -162,7 +162,8 @@ def check_device(browser):
       for (const name of ['epsilon', 'delta', 'numRecordsPublic', 'runs', 'unit']) {
         await expect('InvalidArgument', `${name} is missing`, device.plan({ ...life, [name]: undefined }));
       }
-      await expect('InvalidArgument', `unit is "users"; allowed are the names`, device.plan({ ...life, unit: 'users' }));
+      const users = device.plan({ ...life, unit: 'users' });
+      await expect('InvalidArgument', `unit is "users"; allowed are the names`, users);
       const anna = { user: 'anna', item: 'tea-mint' };
       for (const event of [null, anna, { ...anna, time: 1, price: 2 }]) {
         await expect('InvalidArgument', 'event 0', device.appendEvents([event]));

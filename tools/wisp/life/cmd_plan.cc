@@ -194,10 +194,9 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
     std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }
-  std::printf("%s: of %s runs %s are left (%s steps)%s; epsilon %s of the limit is beside the plan\n",
-              ledger.path().c_str(), Thousands(settings.runs).c_str(), Thousands(left.runs).c_str(),
-              Thousands(left.steps).c_str(), JudgingsLeft(settings, left, ", and ").c_str(),
-              privacy::ShortText(left.epsilon).c_str());
+  std::printf("%s: of %s runs %s are left (%s)%s; epsilon %s of the limit is beside the plan\n", ledger.path().c_str(),
+              Thousands(settings.runs).c_str(), Thousands(left.runs).c_str(), ThousandsOf(left.steps, "step").c_str(),
+              JudgingsLeft(settings, left, ", and ").c_str(), privacy::ShortText(left.epsilon).c_str());
   return OkStatus();
 }
 
@@ -221,8 +220,8 @@ void Print(const ChangedLife& life, const Json& before, const Json& now) {
                                                         {"learning_rate", "learning rate"},
                                                         {"noise_to_signal", "noise to signal"}})
     std::printf("%-22s %14s %14s\n", name, text(before.at(key)).c_str(), text(now.at(key)).c_str());
-  std::printf("%s runs of %s step%s are to come. %s\n", Thousands(life.settings.runs).c_str(),
-              Thousands(life.settings.steps_per_run).c_str(), life.settings.steps_per_run == 1 ? "" : "s",
+  std::printf("%s of %s are to come. %s\n", ThousandsOf(life.settings.runs, "run").c_str(),
+              ThousandsOf(life.settings.steps_per_run, "step").c_str(),
               life.is_free ? "It costs nothing: the steps are those that were planned."
                            : "Steps of another kind go through the filter: the limit stays as it is, and the noise is "
                              "the least with which all of it fits.");
