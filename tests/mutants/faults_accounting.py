@@ -7,6 +7,8 @@ DRAWS = "decoding_accounting_test:"
 LEDGER = "ledger_test:LedgerTest."
 CRAFTED = "ledger_crafted_test:LedgerTest."
 ANCHOR = "ledger_anchor_test:LedgerAnchorTest."
+SHARES = "ledger_shares_test:SharesOfDelta."
+NO_LIMIT = SHARES + "WithoutALimitTheFigureIsThatOfThePlanAndOfWhatLeavesItTogether"
 BUDGET = "ledger_budget_test:LedgerBudgetTest."
 PARTS = "ledger_parts_test:LedgerPartsTest."
 RANDOM = "random_test:RandomStream."
@@ -127,6 +129,19 @@ def ledger():
          "delta_[j] *= budget.delta / sum * (1 - kBoundRounding);", "delta_[j] = budget.delta;",
          "privacy_filter_test:Filter.SharesOfDeltaAddUpToDelta"),
     ]) + table("runtime/privacy/ledger/ledger_budget.cc", [
+        ("filter-beside-the-plan-of-all-of-delta", "LedgerBudget::Keeps", "limit.delta() - taken", "limit.delta()",
+         SHARES + "ThePlanAndWhatLeavesItHaveTheLimitsDeltaTogether"),
+        ("plan-takes-nothing-of-delta", "LedgerBudget::PlanDelta", "known.delta = std::min(delta, limit.delta());",
+         "known.delta = 0.0;", SHARES + "ThePlanAndWhatLeavesItHaveTheLimitsDeltaTogether"),
+        ("odometer-takes-the-filters-share", "LedgerBudget::AdaptiveEpsilon",
+         "(1 - kFilterShare) * (held->delta() - taken)", "(held->delta() - taken)",
+         SHARES + "AFigureBelowTheLimitIsPaidForBesidesTheLimit"),
+        ("odometer-beside-the-limit-at-all-of-delta", "LedgerBudget::AdaptiveEpsilon",
+         "delta.value() - held->delta() +", "delta.value() +", SHARES + "AFigureBelowTheLimitIsPaidForBesidesTheLimit"),
+        ("odometer-beside-the-plan-at-all-of-delta", "LedgerBudget::AdaptiveEpsilon",
+         "OdometerEpsilon(path_, half.value())", "OdometerEpsilon(path_, delta.value())", NO_LIMIT),
+        ("plan-beside-the-odometer-at-all-of-delta", "LedgerBudget::AdaptiveEpsilon", "PlanState(half)",
+         "PlanState(delta)", NO_LIMIT),
         ("filter-without-the-plans-steps", "LedgerBudget::Count", "path_.Add(e.mechanism, e.loss_slack);",
          "if (left_plan_) path_.Add(e.mechanism, e.loss_slack);",
          BUDGET + "StepsOfThePlanCountForWhatComesAfterIt"),

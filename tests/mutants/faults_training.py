@@ -13,6 +13,7 @@ CLASSIFY = "classification_job_test:ClassificationJobTest."
 INTERRUPTED = "interrupted_run_test:InterruptedRun."
 HISTOGRAM = "release_noise_test:HistogramNoise."
 DP_FP = "dp_fp_test:DpFpTest."
+HEAD_PASS = "head_pass_test:HeadPass.MicroBatchesAndStepsAreDrawnIndependently"
 DP_FP_NOISE = "release_noise_test:DpFpNoise."
 INTEGERS = "integer_gradients_test:IntegerGradients."
 CHECK = "clipping_check_test:ClippingCheck."
@@ -86,6 +87,9 @@ def clipping():
         ("integers-norm-without-rows", "IntegerGradients::SquaredNorm", "squares += row_gradient_.SumSquares(*ops_);",
          "squares += 0 * row_gradient_.SumSquares(*ops_);",
          INTEGERS + "ARecordAddsTheSumOfItsClippedGradient"),
+        ("integers-beyond-16-bits-taken", "IntegerGradients::Quantise",
+         "if (!fits) return std::numeric_limits<double>::infinity();", "",
+         INTEGERS + "RowsThatCancelAddNoMoreThanTheBound"),
     ]) + table("kernels/simd/outer_tile.cc", [
         ("integers-beyond-32-bits", "EndOfRun", "if (room < 0) break;", "",
          "integers_test:Integers.SumsAreExactAlsoBeyond32Bits"),
@@ -225,6 +229,10 @@ def charges():
 
 
 def rows():
+    released = ("Popularity popularity{LogShares(histogram, options.noise_multiplier), "
+                "Frequencies(histogram, options), {}};")
+    add_noise = "privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram);"
+    follows = HISTOGRAM + "AllThatIsReleasedFollowsFromTheNoisedHistogram"
     return table("runtime/train/release/contribution_map.cc", [
         ("map-share-of-one-each", "ContributionMap::Count",
          "std::min(1 / clipping_norm_, 1 / std::sqrt(static_cast<double>(distinct_.size())))",
@@ -253,6 +261,12 @@ def rows():
         ("histogram-without-noise", "PrivatePopularity",
          "privacy::AddDiscreteGaussian(noise, SigmaInSteps(options.noise_multiplier), histogram)",
          "privacy::AddDiscreteGaussian(noise, 0, histogram)", HISTOGRAM + "EveryItemHasTheNoiseThatIsCharged"),
+        ("frequencies-of-exact-counts", "PrivatePopularity", add_noise + released,
+         "std::vector<float> exact = Frequencies(histogram, options);" + add_noise +
+         "Popularity popularity{LogShares(histogram, options.noise_multiplier), std::move(exact), {}};", follows),
+        ("bias-of-exact-counts", "PrivatePopularity", add_noise + released,
+         "std::vector<float> exact = LogShares(histogram, options.noise_multiplier);" + add_noise +
+         "Popularity popularity{std::move(exact), Frequencies(histogram, options), {}};", follows),
         ("histogram-share-of-one-each", "AddRecord", "kSteps / std::sqrt(static_cast<double>(distinct.size()))",
          "kSteps", JOB + "HistogramShareOfOneRecordIsNormalised"),
         ("histogram-counts-repeats", "DistinctItems",
@@ -335,6 +349,13 @@ def dp_fp():
          DP_FP + "ClippedChargesBothMechanisms"),
         ("dp-fp-head-alone-charged", "Trainer::ChargeIfNeeded", "i < charges.size(); ++i", "i < 1; ++i",
          DP_FP + "ClippedChargesBothMechanisms"),
+        ("dp-fp-encoder-takes-the-heads-draw", "Trainer::DrawGradientBatch",
+         "privacy::PoissonSample(sampling_stream_, BatchProbability(options_), n, batch_);",
+         "if (head_) { head_->ForEachDrawn([&](uint32_t i) { batch_.push_back(i); }); } else { "
+         "privacy::PoissonSample(sampling_stream_, BatchProbability(options_), n, batch_); }",
+         DP_FP + "TheEncodersDrawDoesNotFollowFromTheHeads"),
+        ("one-batch-for-all-steps", "Trainer::DrawBatch", "batch_.clear();", "if (!batch_.empty()) return;",
+         TRAINER + "EveryStepDrawsABatchOfItsOwn"),
         ("dp-fp-encoder-draws-twice-as-large", "Trainer::DrawGradientBatch", "BatchProbability(options_), n, batch_",
          "2 * BatchProbability(options_), n, batch_",
          DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
@@ -357,6 +378,11 @@ def dp_fp():
     ]) + table("runtime/train/release/head_pass.cc", [
         ("dp-fp-draws-twice-as-large", "HeadPass::Draw", "PoissonSample(sampling, probability_",
          "PoissonSample(sampling, 2 * probability_", DP_FP + "DrawsAreAsLargeAsTheProbabilitiesThatAreCharged"),
+        ("dp-fp-one-sample-for-all-micro-batches", "HeadPass::Draw", "privacy::PoissonSample(sampling,",
+         "if (m == 0) privacy::PoissonSample(sampling,", HEAD_PASS),
+        ("dp-fp-one-sample-for-all-steps", "HeadPass::Draw", "draws_.clear();",
+         "if (!draws_.empty()) return releases_.Clear();",
+         HEAD_PASS),
     ]) + table("runtime/train/release/head_releases.cc", [
         ("head-noise-on-the-first-4000", "HeadReleases::Release",
          "grid_.sigma_in_steps(options_.noise_multiplier), sum_.sum())",

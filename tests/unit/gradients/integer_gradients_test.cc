@@ -332,6 +332,34 @@ TEST(IntegerGradients, ARowThatIsOneNumberIsNotCut) {
   }
 }
 
+// Rows that cancel in the record's gradient, each far beyond 16 bits: cut to 16 bits they would cancel no more, and
+// their products would be beyond 32 bits, so that no norm of them can be trusted.
+TEST(IntegerGradients, RowsThatCancelAddNoMoreThanTheBound) {
+  const Factors company(4, 5);
+  for (const ClipRule& rule : {ClipRule::Flat(1), ClipRule::Automatic(1)}) {
+    Summed run(kGrid, rule);
+    run.Add(company);
+    const std::vector<int64_t> others = run.Take();
+    IntegerGradients gradients = run.Worker();
+    for (size_t width : {1, 2, 4, 8, 9, 12}) {
+      for (float length = 0.25f; length < 1e6f; length *= 4) {
+        Factors f(3, 3, 0);
+        for (size_t r = 0; r < 3; ++r) {
+          const float part = r == 2 ? -2 * length : length;
+          std::fill_n(f.dy_a.begin() + static_cast<ptrdiff_t>(r * 20), width, part);
+          std::fill_n(f.x_a.begin() + static_cast<ptrdiff_t>(r * 12), width, 1.0f);
+          std::fill_n(f.dy_b.begin() + static_cast<ptrdiff_t>(r * 9), std::min<size_t>(width, 9), 1.0f);
+          std::fill_n(f.x_b.begin() + static_cast<ptrdiff_t>(r * 33), 2 * width, part);
+        }
+        run.Add(gradients, {&company, &f});
+        std::vector<int64_t> added = run.Take();
+        for (size_t i = 0; i < added.size(); ++i) added[i] -= others[i];
+        EXPECT_LE(Squares(added), kGrid.max_sum_squares) << width << " numbers of " << length;
+      }
+    }
+  }
+}
+
 TEST(IntegerGradients, MemoryIsAsPlanned) {
   Summed run(kGrid, ClipRule::Flat(1));
   EXPECT_EQ(run.Worker().scratch_bytes(),

@@ -168,6 +168,31 @@ TEST_F(DpFpTest, DrawsAreAsLargeAsTheProbabilitiesThatAreCharged) {
   EXPECT_NEAR(encoder_records, 200, 13.4);
 }
 
+// The encoder's records are not those of the head: both draws are charged as mechanisms of their own. Sizes of 150
+// steps of 40 records each in the mean, 6 standard deviations.
+TEST_F(DpFpTest, TheEncodersDrawDoesNotFollowFromTheHeads) {
+  constexpr int kSteps = 150;
+  Ledger ledger = OpenLedger("l");
+  TrainingOptions o = Options(DpFpMode::kClipped, &ledger);
+  o.num_steps = o.privacy.steps_per_charge = kSteps;
+  o.expected_batch = 40;
+  o.num_records_public = 400;
+  auto trainer = MakeOn(std::span(task_.records).first(400), o);
+  double head_squares = 0, squares = 0, products = 0;
+  for (int i = 0; i < kSteps; ++i) {
+    const auto report = *trainer->Step();
+    const double head = static_cast<double>(report.num_head_records) - 40,
+                 encoder = static_cast<double>(report.num_records) - 40;
+    head_squares += head * head / kSteps;
+    squares += encoder * encoder / kSteps;
+    products += head * encoder / kSteps;
+  }
+  const double of_head = 40 * (1 - 0.1 / 4), of_encoder = 40 * (1 - 0.1), deviations = 6 * std::sqrt(1.0 / kSteps);
+  EXPECT_NEAR(head_squares, of_head, std::sqrt(2) * deviations * of_head);
+  EXPECT_NEAR(squares, of_encoder, std::sqrt(2) * deviations * of_encoder);
+  EXPECT_NEAR(products, 0, deviations * std::sqrt(of_head * of_encoder));
+}
+
 std::vector<double> EncoderChange(const Trainer& trainer, const std::vector<float>& before) {
   std::vector<double> change;
   for (const ParameterSpec& p : trainer.graph().parameters()) {

@@ -57,6 +57,23 @@ TEST_F(TrainerTest, RefusesMoreThreadsThanAllowed) {
   }
 }
 
+// Sizes of batches vary as binomials do, and none follows from the one before. 6 standard deviations.
+TEST_F(TrainerTest, EveryStepDrawsABatchOfItsOwn) {
+  constexpr int kSteps = 200;
+  Ledger ledger = OpenLedger("l");
+  TrainingOptions o = Private(kSteps, &ledger);
+  o.privacy.steps_per_charge = kSteps;
+  auto trainer = Make(o);
+  std::vector<double> sizes;
+  for (int i = 0; i < kSteps; ++i) sizes.push_back(static_cast<double>(trainer->Step()->num_records) - 16);
+  const double variance = 16 * (1 - 16.0 / 60);
+  double squares = 0, products = 0;
+  for (int i = 0; i < kSteps; ++i) squares += sizes[i] * sizes[i] / kSteps;
+  for (int i = 1; i < kSteps; ++i) products += sizes[i] * sizes[i - 1] / (kSteps - 1);
+  EXPECT_NEAR(squares, variance, 6 * variance * std::sqrt(2.0 / kSteps));
+  EXPECT_NEAR(products, 0, 6 * variance / std::sqrt(1.0 * kSteps));
+}
+
 TEST_F(TrainerTest, OrdinaryTrainingLearnsTheRing) {
   auto trainer = Make(Ordinary(150));
   double first = 0, last = 0;

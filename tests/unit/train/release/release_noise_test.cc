@@ -262,6 +262,29 @@ TEST_F(HistogramNoise, TheNoiseLiesOnTopOfTheRecords) {
   ExpectStandardNormal(z, "histogram");
 }
 
+// The bias and the frequencies are functions of the released histogram, the formulas of popularity.h: nothing else of
+// the records is in them. 40 records among so much noise order the items otherwise than their exact counts would.
+TEST_F(HistogramNoise, AllThatIsReleasedFollowsFromTheNoisedHistogram) {
+  constexpr uint32_t kPublic = 40;
+  for (double sigma : {0.5, 5.0}) {
+    auto noise = *privacy::RandomStream::Secure();
+    const Popularity released = *PrivatePopularity(
+        ring_.records, kItems,
+        {.noise_multiplier = sigma, .ledger = &ledger_, .run = "h", .num_records_public = kPublic}, noise);
+    double sum = 0, mean = 0;
+    for (float h : released.histogram) {
+      sum += h;
+      mean += std::log(std::max<double>(h, sigma)) / kItems;
+    }
+    for (size_t i = 0; i < kItems; ++i) {
+      const double h = std::max<double>(released.histogram[i], sigma);
+      const double frequency = std::min(1.0, h / kPublic * std::max(1.0, sum / kPublic));
+      EXPECT_NEAR(released.frequencies[i], frequency, 1e-5 * frequency) << i;
+      EXPECT_NEAR(released.bias[i], std::log(h) - mean, 1e-4) << i;
+    }
+  }
+}
+
 // A whole run's release: the fixed output bias, which nothing trains. Two runs of one seed must not agree on it.
 TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   data::Sequences sequences;
