@@ -32,6 +32,24 @@ if [ "$training" != ON ]; then
     fail "a build without training installs it"
 fi
 
+# After tools/dev demo the build has the program and libwisp alone: they are installed, and the rest is named. The scripts
+# are those of this build, told of a folder that has no more.
+if [ "$training" = ON ] && [ "$program" = ON ]; then
+  mkdir -p partial && (cd "$build" && find . \( -name cmake_install.cmake -o -path './CMakeFiles/Export/*' -o -path './ports/cmake/*' \) \
+    -type f -exec cp --parents -t "$work/partial" {} +)
+  find partial -type f -exec sed -i "s|$build|$work/partial|g" {} +
+  cp -a "$build"/libwisp.* "$build/wisp" partial/
+  cmake --install partial --prefix "$work/after_demo" >out 2>err || fail "cmake --install after the demo: $(head -c 300 err)"
+  for name in runtime text; do
+    grep -q "Without wisp_$name: libwisp-$name.so.* is not built" out || fail "nothing is said of libwisp-$name, which is not built"
+    [ ! -e "after_demo/lib/cmake/wisp/wisp-$name.cmake" ] || fail "find_package would find libwisp-$name, which is not there"
+  done
+  diff <(cd prefix && find . -type f | grep -vE 'wisp[-_](runtime|text|cuda)|wisp-config-version' | sort) \
+    <(cd after_demo && find . -type f | grep -v wisp-config-version | sort) >out || fail "after the demo other files are installed: $(head -c 400 out)"
+  cmake --install partial --prefix "$work/none" --component wisp_text >out 2>err && fail "a component that is not built is installed"
+  grep -q 'libwisp-text.so.* is not built: cmake --build' err || fail "no sentence for a component that is not built: $(head -c 300 err)"
+fi
+
 # A folder of this machine in a file would break whoever moves the prefix, and tell where it was built.
 grep -rlF -e "$root" -e "$build" -e "$work" -e /usr/lib/ prefix && fail "these files name folders of this machine"
 

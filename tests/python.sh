@@ -14,7 +14,8 @@ export PATH=/usr/bin:/bin:$PATH  # Debian's cmake, whatever else is installed
 cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
 CC=$(cached CMAKE_C_COMPILER) CXX=$(cached CMAKE_CXX_COMPILER)
 export CC CXX CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-1}
-build_wheel=(-m pip wheel -q --no-index --no-deps --no-build-isolation --config-settings=build-dir="$build-python")
+build_wheel=(-m pip wheel -q --no-index --no-deps --no-build-isolation --config-settings=build-dir="$build-python"
+  --config-settings=cmake.define.WISP_TOOLS=ON)
 "$python" "${build_wheel[@]}" -w wheels "$root/ports/python" >out 2>&1 ||
   { fail "pip wheel: $(tail -n 15 out)"; finish; }
 wheel=$(echo wheels/*)

@@ -4,6 +4,7 @@
 #
 #   cmake --install build/release --prefix DIR [--component wisp_runtime]
 #
+# What is not built is not installed, and a line says so; a component that is asked for by name must be built.
 # No installed file names a folder of this machine: the prefix may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -15,6 +16,7 @@ foreach(folder LIBDIR INCLUDEDIR)
 endforeach()
 set(wisp_package ${CMAKE_INSTALL_LIBDIR}/cmake/wisp)
 set(wisp_data ${CMAKE_INSTALL_DATADIR}/wisp)
+set(wisp_root ${CMAKE_CURRENT_SOURCE_DIR})
 set(wisp_generated ${CMAKE_CURRENT_BINARY_DIR}/ports/cmake)
 
 # A release is installed stripped, its archives aside: --strip is the default of every install command below.
@@ -23,6 +25,22 @@ install(CODE [[
   if(CMAKE_INSTALL_CONFIG_NAME MATCHES "^(Release|MinSizeRel)$")
     set(CMAKE_INSTALL_DO_STRIP TRUE)
   endif()]] ALL_COMPONENTS)
+
+# wisp_install_if_built(component target...): the install rules of this folder that follow are for targets that are built.
+function(wisp_install_if_built component)
+  set(built_in "${CMAKE_BINARY_DIR}")
+  foreach(target ${ARGN})
+    install(CODE "
+  if((NOT CMAKE_INSTALL_COMPONENT OR CMAKE_INSTALL_COMPONENT STREQUAL ${component}) AND NOT EXISTS \"$<TARGET_FILE:${target}>\")
+    set(wisp_missing \"$<TARGET_FILE_NAME:${target}> is not built: cmake --build ${built_in} --target ${target}\")
+    if(CMAKE_INSTALL_COMPONENT)
+      message(FATAL_ERROR \"\${wisp_missing}\")
+    endif()
+    message(STATUS \"Without ${component}: \${wisp_missing}\")
+    return()
+  endif()" ALL_COMPONENTS)
+  endforeach()
+endfunction()
 
 # From where a .pc file lies to the prefix.
 file(RELATIVE_PATH wisp_prefix_of_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
@@ -38,28 +56,11 @@ endif()
 
 write_basic_package_version_file(${wisp_generated}/wisp-config-version.cmake COMPATIBILITY SameMinorVersion)
 
-# wisp_install(name file description): a product of CMakeLists.txt, with all that an app needs to link it.
+# wisp_install(name file description): a product of CMakeLists.txt, with all that an app needs to link it. Its rules are a
+# script of their own, so that a product that is not built can be passed over (wisp_install_if_built).
 function(wisp_install name file description)
-  set(component wisp_${name})
-  install(TARGETS wisp_${name}_shared wisp_${name}_static EXPORT wisp-${name}
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}
-          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT ${component}
-          INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-  if(WISP_LTO)
-    # -N, of a symbol that may not be there, keeps strip from taking all others.
-    install(CODE "execute_process(COMMAND \"${CMAKE_STRIP}\" -R .gnu.lto_* -R .gnu.debuglto_* -N __gnu_lto_slim
-      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/lib${file}.a\" COMMAND_ERROR_IS_FATAL ANY)"
-      COMPONENT ${component})
-  endif()
-  install(EXPORT wisp-${name} NAMESPACE wisp:: DESTINATION ${wisp_package} COMPONENT ${component})
-  install(FILES ports/cmake/wisp-config.cmake ${wisp_generated}/wisp-config-version.cmake DESTINATION ${wisp_package}
-          COMPONENT ${component})
   list(JOIN wisp_libraries " " wisp_libraries)
-  configure_file(ports/cmake/wisp.pc.in ${wisp_generated}/${file}.pc @ONLY)
-  install(FILES ${wisp_generated}/${file}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT ${component})
-  install(FILES ports/c/wisp.h ports/c/wisp_embed.h ports/c/wisp_life.h ports/c/wisp_text.h ports/cpp/wisp.hpp
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/wisp COMPONENT ${component})
-  install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT ${component})
+  add_subdirectory(${wisp_root}/ports/cmake/product ${wisp_generated}/${name})
 endfunction()
 
 # With WISP_TRAINING=OFF wisp.h declares functions that the library lacks (it says which).
@@ -73,17 +74,9 @@ endif()
 if(WISP_TRAINING)
   list(PREPEND wisp_libraries -lsodium -lsqlite3)
   wisp_install(training wisp "Recommends with small Transformers, and fine-tunes them privately on the device")
-  install(FILES ports/c/example.c DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT wisp_training)
 endif()
 if(TARGET wisp_tool)
-  install(TARGETS wisp_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT wisp_program)
-  install(DIRECTORY models/recipes DESTINATION ${wisp_data} COMPONENT wisp_program FILES_MATCHING PATTERN "*.json")
-  install(FILES models/cafe.wisp DESTINATION ${wisp_data}/models COMPONENT wisp_program)
-  if(CMAKE_SYSTEM_NAME STREQUAL "Linux")
-    install(FILES ports/linux-arm64/wisp-night.service ports/linux-arm64/wisp-night.timer
-      DESTINATION ${wisp_data}/systemd COMPONENT wisp_program)
-  endif()
-  install(FILES LICENSE NOTICE.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT wisp_program)
+  add_subdirectory(${wisp_root}/ports/cmake/program ${wisp_generated}/program)
 endif()
 # The module lies with the libraries, where libwisp.so is beside it; the program is told the way. It is built when it is
 # asked for: without it the rest is installed.

@@ -109,6 +109,8 @@ def make(release):
         "--no-build-isolation",
         "--config-settings",
         f"build-dir={unpacked / name / 'build/release'}",
+        "--config-settings",
+        "cmake.define.WISP_TOOLS=ON",
         "-w",
         release.files,
         unpacked / name,

@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from ._errors import Cancelled, Error, InternalError, InvalidArgument, InvalidData, IoError, PrivacyRefused, Unsupported
 
-PROGRAM = pathlib.Path(__file__).parent / "bin" / "wisp"
+PROGRAM = pathlib.Path(os.environ.get("WISP_PROGRAM") or pathlib.Path(__file__).parent / "bin" / "wisp")
 
 #: True: the program's lines on standard error. A function: is given each line; False from it stops the run.
 Lines = bool | Callable[[str], object] | None
@@ -45,7 +45,10 @@ _log = logging.getLogger("wisp")
 def program() -> str:
     """Its path; Unsupported where there is none."""
     if not PROGRAM.is_file():
-        raise Unsupported(f"this installation of wisp has no program {PROGRAM}: it was built with WISP_TOOLS=OFF")
+        raise Unsupported(
+            f"there is no program {PROGRAM}: install the wheel with --config-settings=cmake.define.WISP_TOOLS=ON, "
+            "or name a program that was built in the variable WISP_PROGRAM"
+        )
     return str(PROGRAM)
 
 
