@@ -169,10 +169,23 @@ Result<LabelledFormat> FormatOf(const std::string& name, const LabelledOptions& 
       "allowed are names that end in .csv, .tsv (both with a header) or .txt (lines), or a format that is given");
 }
 
-// The class of a label: by name or, where no class is called so, by number.
+bool IsNumber(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+// Whether labels may be places too: not where a class is called by the number of another place.
+bool NumbersArePlaces(std::span<const std::string> classes) {
+  for (size_t i = 0; i < classes.size(); ++i) {
+    if (IsNumber(classes[i]) && classes[i] != std::to_string(i)) return false;
+  }
+  return true;
+}
+
+// The class of a label: by name or, where no class is called by another number, by its own.
 std::optional<int32_t> ClassOf(std::string_view label, std::span<const std::string> classes) {
   const auto named = std::find(classes.begin(), classes.end(), label);
   if (named != classes.end()) return static_cast<int32_t>(named - classes.begin());
+  if (!NumbersArePlaces(classes)) return std::nullopt;
   uint32_t number = 0;
   const auto [end, error] = std::from_chars(label.data(), label.data() + label.size(), number);
   if (error != std::errc() || end != label.data() + label.size() || number >= classes.size()) return std::nullopt;
@@ -283,7 +296,8 @@ Status NoClass(const LabelledTexts& texts, size_t i, std::span<const std::string
   for (size_t c = 0; c < std::min<size_t>(classes.size(), 8); ++c) allowed += (c == 0 ? "" : ", ") + Shown(classes[c]);
   return ErrorAt(texts.name, texts.lines[i],
                  "the label is " + Shown(texts.labels[i]) + "; allowed are the classes " + allowed +
-                     (classes.size() > 8 ? ", ..." : "") + " and their numbers, from 0");
+                     (classes.size() > 8 ? ", ..." : "") +
+                     (NumbersArePlaces(classes) ? " and their numbers, from 0" : ", by name"));
 }
 
 }  // namespace

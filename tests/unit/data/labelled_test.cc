@@ -85,12 +85,12 @@ TEST(Vocabulary, BadTokensAreRefused) {
 }
 
 TEST(Labelled, TextsBecomeTokens) {
-  const Strings tokens = {"a", "[UNK]", "b", "[CLS]"}, classes = {"bad", "good", "0"};
+  const Strings tokens = {"a", "[UNK]", "b", "[CLS]"}, classes = {"bad", "good", "2"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);
-  const auto data = Encode(Parse("good\tA b\n1\t  a\fzebra\va a \n0\t\n2\ta b a\n"), vocabulary,
+  const auto data = Encode(Parse("good\tA b\n1\t  a\fzebra\va a \n2\t\n2\ta b a\n"), vocabulary,
                            {.classes = classes, .max_length = 4});
   ASSERT_TRUE(data.ok()) << data.status().message();
-  EXPECT_EQ(data->labels, (std::vector<int32_t>{1, 1, 2, 2}));  // "0" is a class's name, "1" and "2" are numbers
+  EXPECT_EQ(data->labels, (std::vector<int32_t>{1, 1, 2, 2}));  // "1" is a number, "2" a name
   const auto record = [&](size_t i) { return std::vector<int32_t>(data->Record(i).begin(), data->Record(i).end()); };
   EXPECT_EQ(record(0), (std::vector<int32_t>{3, 0, 2}));
   EXPECT_EQ(record(1), (std::vector<int32_t>{3, 0, 1, 0}));
@@ -113,6 +113,19 @@ TEST(Labelled, LabelThatIsNoClassIsRefused) {
     EXPECT_NE(data.status().message().find("f.txt, line 2: the label is '" + std::string(label)), std::string::npos)
         << data.status().message();
   }
+}
+
+// Stars from 1 to 3: a label is never taken for the place of a class that is called otherwise.
+TEST(Labelled, ClassesCalledByOtherNumbersAreNamedAlone) {
+  const Strings tokens = {"[CLS]", "[UNK]"}, classes = {"1", "2", "3"};
+  const auto vocabulary = *Vocabulary::Create("v", tokens);
+  const auto data = Encode(Parse("1\ta\n3\tb\n"), vocabulary, {.classes = classes, .max_length = 4});
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_EQ(data->labels, (std::vector<int32_t>{0, 2}));
+  const auto zero = Encode(Parse("1\ta\n0\tb\n"), vocabulary, {.classes = classes, .max_length = 4});
+  ASSERT_FALSE(zero.ok());
+  EXPECT_NE(zero.status().message().find("allowed are the classes '1', '2', '3', by name"), std::string::npos)
+      << zero.status().message();
 }
 
 TEST(Labelled, APrivateRunGoesByTheNameAlone) {
