@@ -58,7 +58,7 @@ import json, struct
 header = json.dumps({"model.embed_tokens.weight": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}, "lm_head.weight": {"dtype": "F32", "shape": [1], "data_offsets": [24, 28]}}).encode()
 open("foreign.safetensors", "wb").write(struct.pack("<Q", len(header)) + header + bytes(28))
 PY
-expect 3 "foreign.safetensors: it is not a recommender of wisp's: it holds .*model.embed_tokens.weight.*Supported is .*item_embedding.weight .items, width.*docs/convert.md" "$wisp" convert foreign.safetensors --out o.wisp
+expect 3 "foreign.safetensors: it is not a recommender of wisp's: it holds .*model.embed_tokens.weight.*Supported are .*item_embedding.weight .items, width.*docs/convert.md" "$wisp" convert foreign.safetensors --out o.wisp
 [ ! -e o.wisp ] || fail "a refused convert wrote a model"
 expect 2 "bare.safetensors: its __metadata__ has no 'wisp.architecture': --config is needed" "$wisp" convert bare.safetensors --out o.wisp
 echo '{"embedding_scale": 6}' >config.json
@@ -82,6 +82,26 @@ echo '{"widht": 32}' >config.json
 expect 3 "unknown key 'widht'" "$wisp" convert bare.safetensors --out o.wisp --config config.json
 edit cafe.safetensors no-json.safetensors 'h["__metadata__"]["wisp.architecture"] = "{"'
 expect 3 "__metadata__ 'wisp.architecture' is '{', which is not JSON" "$wisp" convert no-json.safetensors --out o.wisp
+
+# A SASRec of another program: told by its tensors; its items are called by their numbers, from 1.
+golden=$root/tests/golden/sasrec
+expect 2 "recbole.safetensors: it is a SASRec of RecBole, whose tensors do not tell the heads" "$wisp" convert "$golden/recbole.safetensors" --out r.wisp
+echo '{"num_heads": 2, "norm": "post"}' >heads.json
+expect 0 "" "$wisp" convert "$golden/recbole.safetensors" --out r.wisp --config heads.json
+expect 0 "is of SASRec.pytorch, which attends to the padding before a history shorter than 7" "$wisp" convert "$golden/sasrec_pytorch.safetensors" --out p.wisp --config heads.json
+for pair in r:recbole p:post; do
+  python3 - "$wisp" "${pair%:*}.wisp" "$golden/expected.json" "${pair#*:}" <<'END' || fail "lists of ${pair#*:} differ"
+import json, subprocess, sys
+wisp, model, golden, cases = sys.argv[1:]
+for one in json.load(open(golden))[cases][:5]:
+    best = sorted(range(len(one["scores"])), key=lambda i: -one["scores"][i])[:10]
+    ask = [wisp, "recommend", "--model", model, "--history", ",".join(map(str, one["history"])), "--count", "10", "--allow-seen", "--json"]
+    found = json.loads(subprocess.check_output(ask))
+    assert [r["item"] for r in found] == [str(i + 1) for i in best], (found, best)
+END
+done
+printf 'PK\003\004 and the rest' >m.pth
+expect 3 "m.pth: it is a zip archive, as torch saves" "$wisp" convert m.pth --out o.wisp
 
 # Items.
 edit bare.safetensors keyed.safetensors 'h["__metadata__"] = {"wisp.architecture": "{\"embedding_scale\": 6}", "wisp.item_keys": "[1]"}'

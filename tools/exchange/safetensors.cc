@@ -91,6 +91,16 @@ Status CheckCover(const std::string& file, const std::vector<SafeTensor>& tensor
                      " bytes of data behind the last tensor, allowed are none");
 }
 
+// What people give in place of a safetensors file: torch saves zip archives, and older versions of it pickles.
+Status CheckIsNotTorch(const std::string& name, std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const bool pickle = text[0] == '\x80' && text[1] >= '\x02' && text[1] <= '\x05';
+  if (!pickle && !text.starts_with("PK\x03\x04")) return OkStatus();
+  return Unsupported(name, ": it is ", (pickle ? "a pickle" : "a zip archive"),
+                     ", as torch saves (.pt, .pth, .bin), supported is safetensors: tools/exchange/to_safetensors.py "
+                     "writes that, with torch");
+}
+
 }  // namespace
 
 const char* TypeName(ElementType type) { return kTypes[static_cast<size_t>(type)].name; }
@@ -136,6 +146,7 @@ Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::spa
   if (bytes.size() < kLengthBytes) {
     return InvalidData(name, ": it has ", bytes.size(), " bytes, a safetensors file has 8 or more");
   }
+  WISP_RETURN_IF_ERROR(CheckIsNotTorch(name, bytes));
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), kLengthBytes);
   const uint64_t most = std::min<uint64_t>(kMaxHeaderBytes, bytes.size() - kLengthBytes);

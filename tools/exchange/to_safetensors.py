@@ -51,7 +51,11 @@ def tensors_of(torch, path):
         held = torch.load(path, map_location='cpu', weights_only=True)
     except Exception as error:  # torch has no common class of its errors
         kind = type(error).__name__
-        fail(f'{path}: torch cannot read it ({kind}): it is damaged, or holds more than tensors and plain containers')
+        fail(
+            f'{path}: torch cannot read it ({kind}): it is damaged, or holds more than tensors and plain containers, as '
+            "RecBole's checkpoints do; then save the state_dict alone with the program that wrote it, "
+            "torch.save(checkpoint['state_dict'], 'weights.pth')"
+        )
     for _ in range(2):  # a state_dict within a model within a checkpoint
         if isinstance(held, dict) and not any(isinstance(v, torch.Tensor) for v in held.values()):
             held = next((held[key] for key in NESTED if isinstance(held.get(key), dict)), held)
@@ -67,20 +71,21 @@ def tensors_of(torch, path):
 
 
 def files_of(folder):
-    """pytorch_model.bin, or the shards that its index names."""
+    """{file: names that it must have}: pytorch_model.bin, or the shards that its index names."""
     whole, index = folder / 'pytorch_model.bin', folder / 'pytorch_model.bin.index.json'
     if whole.is_file():
-        return [whole]
+        return {whole: ()}
     if not index.is_file():
         fail(f'{folder}: there is no pytorch_model.bin and no pytorch_model.bin.index.json; name a .bin or .pt file')
     try:
-        named = sorted(set(json.loads(index.read_text())['weight_map'].values()))
-    except (ValueError, KeyError, AttributeError):
+        weight_map = json.loads(index.read_text())['weight_map']
+        named = sorted(set(weight_map.values()))
+    except (ValueError, KeyError, AttributeError, TypeError):
         fail(f'{index}: there is no weight_map, an object of the file of each tensor')
     for name in named:
         if pathlib.PurePath(name).name != name or not (folder / name).is_file():
             fail(f'{index}: it names the shard {name!r}, which is not in the folder')
-    return [folder / name for name in named]
+    return {folder / name: [tensor for tensor, file in weight_map.items() if file == name] for name in named}
 
 
 def write(torch, tensors, out):
@@ -116,11 +121,15 @@ def main():
     out = options.out or (source / 'model.safetensors' if source.is_dir() else source.with_suffix('.safetensors'))
     if out.exists():
         fail(f'{out}: it is there already; name another file with --out, or remove it')
-    files = files_of(source) if source.is_dir() else [source]
+    files = files_of(source) if source.is_dir() else {source: ()}
     torch = load_torch()
     tensors = {}
-    for file in files:
-        for name, tensor in tensors_of(torch, file).items():
+    for file, promised in files.items():
+        found = tensors_of(torch, file)
+        for name in promised:
+            if name not in found:
+                fail(f'{file}: the index says that it has the tensor {name!r}, which is not there')
+        for name, tensor in found.items():
             if name in tensors:
                 fail(f'{file}: tensor {name!r} is in another shard too')
             tensors[name] = tensor

@@ -208,6 +208,22 @@ Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
                      FolderOf(path), "'. By itself ", status.message().substr(path.size() + 2));
 }
 
+// Our own layout, or one of those that others have.
+Status ReadRecommender(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents,
+                       std::vector<float>& weights) {
+  if (const auto layout = exchange::SasrecLayoutOf(file)) {
+    WISP_RETURN_IF_ERROR(ReadSasrec(a, file, *layout, contents, weights));
+    WISP_RETURN_IF_ERROR(ReadItems(a, file, contents));
+    if (contents.item_keys.empty()) contents.item_keys = NumbersFromOne(contents.architecture.num_items);
+    return OkStatus();
+  }
+  WISP_RETURN_IF_ERROR(exchange::RefuseOtherRecommenders(a.in, file));
+  WISP_RETURN_IF_ERROR(CheckIsNoFolder(a.in, file));
+  WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
+  WISP_ASSIGN_OR_RETURN(weights, exchange::ReadWeights(a.in, file, contents.architecture));
+  return ReadItems(a, file, contents);
+}
+
 // One line for each entry, for people.
 std::string ProvenanceText(const ModelFile& model) {
   if (model.provenance().empty()) return "nothing is known of the data these weights came from";
@@ -266,12 +282,10 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
                                                       {"--item-keys", a.item_keys},
                                                       {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
-  WISP_RETURN_IF_ERROR(CheckIsNoFolder(a.in, file));
   const std::string guarantee = StatedGuarantee(file);
   ModelContents contents;
-  WISP_ASSIGN_OR_RETURN(contents.architecture, ReadArchitectureOf(a, file));
-  WISP_ASSIGN_OR_RETURN(const std::vector<float> weights, exchange::ReadWeights(a.in, file, contents.architecture));
-  WISP_RETURN_IF_ERROR(ReadItems(a, file, contents));
+  std::vector<float> weights;
+  WISP_RETURN_IF_ERROR(ReadRecommender(a, file, contents, weights));
   contents.weights = weights;
   contents.provenance.push_back(Imported(a, !guarantee.empty()));
   contents.description = "imported from " + FileName(a.in);

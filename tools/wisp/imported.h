@@ -4,9 +4,11 @@
 #define WISP_TOOLS_WISP_IMPORTED_H_
 
 #include <string>
+#include <vector>
 
 #include "runtime/core/date.h"
 #include "runtime/model/model_file.h"
+#include "tools/exchange/foreign_sasrec.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"
 
@@ -22,6 +24,13 @@ inline ProvenanceEntry Imported(const ConvertArguments& a, bool lost_guarantee) 
           .dataset = DatasetOf(a),
           .date = Today()};
 }
+
+// A SASRec that another program wrote: its architecture and weights. Says where its lists differ.
+Status ReadSasrec(const ConvertArguments& arguments, const exchange::SafeTensorsFile& file,
+                  exchange::SasrecLayout layout, ModelContents& contents, std::vector<float>& weights);
+
+// "1", "2", ...: the keys of its items where nobody names others, as its own numbers of them begin behind padding.
+std::vector<std::string> NumbersFromOne(uint32_t count);
 
 // wisp convert of a Hugging Face folder, wisp export as one (cmd_convert_folder.cc, cmd_export_folder.cc).
 Status ConvertFolder(const ConvertArguments& arguments, OutputFormat format);
