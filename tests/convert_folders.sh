@@ -28,6 +28,15 @@ expect 2 "'x' is no token; allowed are whole numbers from 0" "$wisp" embed s.wis
 expect 2 "'' is no token" "$wisp" embed s.wisp --ids 2,,3
 expect 2 "names token 60; the model has tokens 0 to 59" "$wisp" embed s.wisp --ids 60
 
+# Which tokens end texts is printed with the file that says it, and kept in the model.
+fresh bert && echo '{"eos_token_id": [3, 7], "temperature": 0.5}' >m/generation_config.json
+expect 0 "m/generation_config.json: temperature '0.5': how texts are drawn is not taken over" "$wisp" convert m --out e.wisp
+grep -q "^token: end is 7, .* (generation_config.json)$" out || fail "the ends are not printed: $(cat out)"
+expect 0 "" "$wisp" convert m --out e.wisp --json
+json '[t["id"] for t in j["special_tokens"] if t["meaning"] == "end"] == [3, 7] and j["notes"]'
+expect 0 "" "$wisp" inspect e.wisp --json
+json 'j["tokenizer"]["eos"]["id"] == 3 and [t["id"] for t in j["tokenizer"]["other_ends"]] == [7]'
+
 # There and back: the second model file is the first one, but for where it says that it came from.
 for pair in sentence:bert bert:bert bert_classes:bert roberta_classes:roberta distilbert:distilbert distilbert_classes:distilbert gpt2:gpt2 \
   llama:llama mistral_window:llama qwen2:qwen2 qwen2_window:qwen2; do
@@ -64,7 +73,7 @@ n = struct.unpack("<Q", raw[:8])[0]
 h, d = json.loads(raw[8:8 + n]), raw[8 + n:]
 for name, dtype, size in (("transformer.h.0.attn.bias", "BOOL", 4), ("transformer.h.1.attn.bias", "U8", 4)):
     h[name] = {"dtype": dtype, "shape": [1, 1, 2, 2], "data_offsets": [len(d), len(d) + size]}
-    d += bytes(size)
+    d += bytes([1, 0, 1, 1])
 text = json.dumps(h).encode()
 open("m/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + d)
 END

@@ -11,11 +11,10 @@
 namespace wisp {
 namespace {
 
-// The tokens up to the end of a text, at most `room`. A tokenizer's template may end in a token that closes a text.
+// The tokens of a text that goes on, at most `room`.
 Result<std::vector<int32_t>> HeadOf(const text::Tokenizer& tokenizer, const std::string& text, size_t room) {
   std::vector<int32_t> head;
-  WISP_RETURN_IF_ERROR(tokenizer.Encode(text, {}, head));
-  if (!head.empty() && head.back() == tokenizer.special_ids().eos) head.pop_back();
+  WISP_RETURN_IF_ERROR(tokenizer.Encode(text, {.special = text::SpecialTokens::kBefore}, head));
   head.resize(std::min(head.size(), room));
   return head;
 }

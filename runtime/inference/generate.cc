@@ -34,10 +34,9 @@ Status CheckGenerates(const Session& session, const text::Tokenizer& tokenizer, 
 
 Status PromptTokens(const text::Tokenizer& tokenizer, std::string_view prompt, size_t max_tokens,
                     std::vector<int32_t>& tokens) {
-  WISP_RETURN_IF_ERROR(tokenizer.Encode(prompt, {}, tokens));
-  const text::SpecialIds special = tokenizer.special_ids();
-  if (tokens.size() > 1 && tokens.back() == special.eos) tokens.pop_back();
-  if (tokens.empty() && special.bos >= 0) tokens.push_back(special.bos);
+  WISP_RETURN_IF_ERROR(tokenizer.Encode(prompt, {.special = text::SpecialTokens::kBefore}, tokens));
+  const int32_t begin = tokenizer.special_ids().bos;
+  if (tokens.empty() && begin >= 0) tokens.push_back(begin);
   if (tokens.empty()) return InvalidArgument("the prompt has no token, and the model none that begins a text");
   if (tokens.size() < max_tokens) return OkStatus();
   return InvalidArgument("the prompt has ", tokens.size(), " tokens; the model has ", max_tokens,
@@ -67,7 +66,7 @@ size_t StopTexts::Beginning() const {
 
 TextGrowth::TextGrowth(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt, const TextLimits& limits)
     : limits_(limits),
-      end_(tokenizer.special_ids().eos),
+      tokenizer_(&tokenizer),
       tokens_(std::move(prompt)),
       stream_(tokenizer, {}),
       stop_(limits.stop),
@@ -96,7 +95,7 @@ bool TextGrowth::Show(const std::string& more, const OnText& on_text) {
 Status TextGrowth::Push(int32_t token, const OnText& on_text) {
   over_ = true;
   made_.ended = Ended::kEndToken;
-  if (token == end_) return OkStatus();
+  if (tokenizer_->IsEnd(token)) return OkStatus();
   tokens_.push_back(token);
   made_.tokens.push_back(token);
   WISP_ASSIGN_OR_RETURN(const std::string more, stream_.Push(token));

@@ -28,7 +28,7 @@ struct GenerateOptions {
   std::vector<std::string> stop;  // where one of these comes, the text ends before it; none is empty
 };
 
-// Why a text ended: so many tokens as were asked for; the model's token for an end; a text of `stop`; as many positions
+// Why a text ended: so many tokens as were asked for; a token for an end; a text of `stop`; as many positions
 // as the model has; the caller.
 enum class Ended { kLength, kEndToken, kStopText, kContextFull, kCaller };
 // "max_new_tokens", "end", "stop", "context", "caller".
@@ -57,7 +57,8 @@ using NextToken = std::function<Result<int32_t>(std::span<const int32_t> tokens)
 // stop text that is empty.
 Status CheckGenerates(const Session& session, const text::Tokenizer& tokenizer, std::span<const std::string> stop);
 
-// The tokens of a prompt. A tokenizer's template may end in a token that closes a text: a prompt goes on.
+// The tokens of a prompt. What the tokenizer's template puts behind a text is left out: a prompt goes on. A token for an
+// end that the prompt itself holds stays, and the text goes on behind it.
 // kInvalidArgument: there is none; or as many as `max_tokens`, or more.
 Status PromptTokens(const text::Tokenizer& tokenizer, std::string_view prompt, size_t max_tokens,
                     std::vector<int32_t>& tokens);
@@ -104,7 +105,7 @@ class TextGrowth {
   bool Show(const std::string& more, const OnText& on_text);
 
   TextLimits limits_;
-  int32_t end_;  // the token for an end
+  const text::Tokenizer* tokenizer_;
   std::vector<int32_t> tokens_;
   text::StreamDecoder stream_;
   StopTexts stop_;

@@ -31,9 +31,10 @@ Status CheckTextRoom(const text::Tokenizer& tokenizer, const char* what, uint32_
 Result<bool> AppendRecord(const text::Tokenizer& tokenizer, std::string_view text, TextEnd end, size_t most,
                           text::Scratch* scratch, std::vector<int32_t>& ids) {
   const size_t first = ids.size();
-  WISP_RETURN_IF_ERROR(tokenizer.Encode(text, {.scratch = scratch}, ids));
+  const auto special = end == TextEnd::kMarked ? text::SpecialTokens::kAdd : text::SpecialTokens::kBefore;
+  WISP_RETURN_IF_ERROR(tokenizer.Encode(text, {.special = special, .scratch = scratch}, ids));
   const int32_t mark = tokenizer.special_ids().eos;
-  const bool is_marked = ids.size() > first + 1 && ids.back() == mark;
+  const bool is_marked = ids.size() > first + 1 && tokenizer.IsEnd(ids.back());
   if (end == TextEnd::kMarked && mark >= 0 && !is_marked) ids.push_back(mark);
   if (ids.size() - first <= most) return false;
   ids.resize(first + most);

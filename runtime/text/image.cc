@@ -315,6 +315,11 @@ class Checker {
     image_.cls = stored_.cls();
     image_.sep = stored_.sep();
     image_.mask = stored_.mask();
+    image_.ends = SpanOf(stored_.ends());
+    if (image_.ends.size() > kMaxEnds) return Fault(image_.ends.size(), " tokens end a text, allowed are ", kMaxEnds);
+    for (const int32_t id : image_.ends) {
+      if (!IsToken(id)) return Fault("a token that ends texts has the id ", id, ", allowed is 0 to ", num_tokens() - 1);
+    }
     for (const int32_t id : {image_.unk, image_.bos, image_.eos, image_.pad, image_.cls, image_.sep, image_.mask}) {
       if (id != -1 && !IsToken(id))
         return Fault("a special token has the id ", id, ", allowed is 0 to ", num_tokens() - 1, ", or -1 for none");

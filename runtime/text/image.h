@@ -78,7 +78,7 @@ enum class DecodeKind : uint32_t {
 };
 
 // Bounds that keep what a malicious image can ask for small.
-constexpr size_t kMaxSteps = 32, kMaxStepText = 64, kMaxCharsmapText = 256, kMaxTemplate = 64;
+constexpr size_t kMaxSteps = 32, kMaxStepText = 64, kMaxCharsmapText = 256, kMaxTemplate = 64, kMaxEnds = 64;
 constexpr size_t kMaxTokens = size_t{1} << 24, kMaxAdded = 1 << 16;
 
 // Where the search for a pair begins in a table of `size` entries, a power of two.
@@ -127,6 +127,7 @@ struct Image {
   std::span<const int32_t> single, pair;
   std::string_view texts;
   int32_t unk = -1, bos = -1, eos = -1, pad = -1, cls = -1, sep = -1, mask = -1;
+  std::span<const int32_t> ends;  // other tokens than `eos` that end a text
 };
 
 }  // namespace wisp::text

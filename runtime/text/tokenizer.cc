@@ -1,6 +1,7 @@
 // Built for speed: every text that is encoded goes through here.
 #include "runtime/text/tokenizer.h"
 
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -30,6 +31,11 @@ std::string_view Tokenizer::TokenText(int32_t id) const {
 
 SpecialIds Tokenizer::special_ids() const {
   return {image_.unk, image_.bos, image_.eos, image_.pad, image_.cls, image_.sep, image_.mask};
+}
+
+bool Tokenizer::IsEnd(int32_t id) const {
+  if (id < 0) return false;
+  return id == image_.eos || std::find(image_.ends.begin(), image_.ends.end(), id) != image_.ends.end();
 }
 
 Status Tokenizer::NormalizeText(std::string_view text, std::string& normalised) const {
@@ -95,12 +101,13 @@ Status Tokenizer::FillTemplate(std::span<const int32_t> items, std::span<const s
     scratch.owner = serial_;
   }
   const size_t before = ids.size();
+  size_t left = texts.size();
   Status status;
   for (const int32_t item : items) {
     if (item < 0) {
       status = EncodeOne(texts[static_cast<size_t>(-1 - item)], scratch, ids);
-      if (!status.ok()) break;
-    } else if (options.special == SpecialTokens::kAdd) {
+      if (!status.ok() || (--left == 0 && options.special == SpecialTokens::kBefore)) break;
+    } else if (options.special != SpecialTokens::kNone) {
       ids.push_back(item);
     }
   }
@@ -116,13 +123,14 @@ Status Tokenizer::Encode(std::string_view text, const EncodeOptions& options, st
 
 Result<bool> Tokenizer::EncodeWithin(std::string_view text, size_t max_length, const EncodeOptions& options,
                                      std::vector<int32_t>& ids) const {
-  // What stands behind the text, and all of the template.
+  // What stands behind the text, and all that stands around it.
   size_t behind = 0, around = 0;
   for (const int32_t item : image_.single) {
-    if (options.special != SpecialTokens::kAdd) break;
+    if (options.special == SpecialTokens::kNone || (options.special == SpecialTokens::kBefore && item < 0)) break;
     behind = item < 0 ? 0 : behind + 1;
     around += item < 0 ? 0 : 1;
   }
+  if (options.special == SpecialTokens::kBefore) behind = 0;
   if (around > max_length)
     return InvalidArgument("a text is to have ", max_length, " tokens at most; those around it are ", around, " alone");
   const size_t before = ids.size();

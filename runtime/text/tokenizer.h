@@ -42,10 +42,12 @@ class Scratch {
   WordCache cache;
 };
 
-enum class SpecialTokens { kAdd, kNone };
+// Of the template around a text, [CLS] ... [SEP]: all of it, what stands before the text alone (of a text that goes
+// on), or nothing.
+enum class SpecialTokens { kAdd, kBefore, kNone };
 struct EncodeOptions {
-  SpecialTokens special = SpecialTokens::kAdd;  // the template around a text: [CLS] ... [SEP]
-  Scratch* scratch = nullptr;                   // null: made for the call
+  SpecialTokens special = SpecialTokens::kAdd;
+  Scratch* scratch = nullptr;  // null: made for the call
 };
 
 enum class DecodeSpecials { kSkip, kKeep };
@@ -85,6 +87,10 @@ class Tokenizer {
   // As the vocabulary has it, "##able" or "Ġgood". Empty for an id without a token or out of range.
   std::string_view TokenText(int32_t id) const;
   SpecialIds special_ids() const;
+  // Whether the token ends a text: special_ids().eos, which is written behind texts, or another one.
+  bool IsEnd(int32_t id) const;
+  // The others beside special_ids().eos.
+  std::span<const int32_t> other_ends() const { return image_.ends; }
 
   // For the writer of images: the text as the model's splitter gets it.
   Status NormalizeText(std::string_view text, std::string& normalised) const;

@@ -266,6 +266,7 @@ struct TokenizerT : public flatbuffers::NativeTable {
   int32_t cls = -1;
   int32_t sep = -1;
   int32_t mask = -1;
+  std::vector<int32_t> ends{};
   TokenizerT() = default;
   TokenizerT(const TokenizerT &o);
   TokenizerT(TokenizerT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -304,7 +305,8 @@ struct Tokenizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_PAD = 52,
     VT_CLS = 54,
     VT_SEP = 56,
-    VT_MASK = 58
+    VT_MASK = 58,
+    VT_ENDS = 60
   };
   wisp::schema::TokenModel model() const {
     return static_cast<wisp::schema::TokenModel>(GetField<uint8_t>(VT_MODEL, 0));
@@ -390,6 +392,9 @@ struct Tokenizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   int32_t mask() const {
     return GetField<int32_t>(VT_MASK, -1);
   }
+  const flatbuffers::Vector<int32_t> *ends() const {
+    return GetPointer<const flatbuffers::Vector<int32_t> *>(VT_ENDS);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_MODEL, 1) &&
@@ -437,6 +442,8 @@ struct Tokenizer FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyField<int32_t>(verifier, VT_CLS, 4) &&
            VerifyField<int32_t>(verifier, VT_SEP, 4) &&
            VerifyField<int32_t>(verifier, VT_MASK, 4) &&
+           VerifyOffset(verifier, VT_ENDS) &&
+           verifier.VerifyVector(ends()) &&
            verifier.EndTable();
   }
   TokenizerT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -532,6 +539,9 @@ struct TokenizerBuilder {
   void add_mask(int32_t mask) {
     fbb_.AddElement<int32_t>(Tokenizer::VT_MASK, mask, -1);
   }
+  void add_ends(flatbuffers::Offset<flatbuffers::Vector<int32_t>> ends) {
+    fbb_.AddOffset(Tokenizer::VT_ENDS, ends);
+  }
   explicit TokenizerBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -574,8 +584,10 @@ inline flatbuffers::Offset<Tokenizer> CreateTokenizer(
     int32_t pad = -1,
     int32_t cls = -1,
     int32_t sep = -1,
-    int32_t mask = -1) {
+    int32_t mask = -1,
+    flatbuffers::Offset<flatbuffers::Vector<int32_t>> ends = 0) {
   TokenizerBuilder builder_(_fbb);
+  builder_.add_ends(ends);
   builder_.add_mask(mask);
   builder_.add_sep(sep);
   builder_.add_cls(cls);
@@ -641,7 +653,8 @@ inline flatbuffers::Offset<Tokenizer> CreateTokenizerDirect(
     int32_t pad = -1,
     int32_t cls = -1,
     int32_t sep = -1,
-    int32_t mask = -1) {
+    int32_t mask = -1,
+    const std::vector<int32_t> *ends = nullptr) {
   auto token_offsets__ = token_offsets ? _fbb.CreateVector<uint32_t>(*token_offsets) : 0;
   auto token_bytes__ = token_bytes ? _fbb.CreateVector<uint8_t>(*token_bytes) : 0;
   auto trie__ = trie ? _fbb.CreateVectorOfStructs<wisp::schema::TrieUnit>(*trie) : 0;
@@ -659,6 +672,7 @@ inline flatbuffers::Offset<Tokenizer> CreateTokenizerDirect(
   auto single__ = single ? _fbb.CreateVector<int32_t>(*single) : 0;
   auto pair__ = pair ? _fbb.CreateVector<int32_t>(*pair) : 0;
   auto texts__ = texts ? _fbb.CreateVector<uint8_t>(*texts) : 0;
+  auto ends__ = ends ? _fbb.CreateVector<int32_t>(*ends) : 0;
   return wisp::schema::CreateTokenizer(
       _fbb,
       model,
@@ -688,7 +702,8 @@ inline flatbuffers::Offset<Tokenizer> CreateTokenizerDirect(
       pad,
       cls,
       sep,
-      mask);
+      mask,
+      ends__);
 }
 
 flatbuffers::Offset<Tokenizer> CreateTokenizer(flatbuffers::FlatBufferBuilder &_fbb, const TokenizerT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -721,7 +736,8 @@ inline TokenizerT::TokenizerT(const TokenizerT &o)
         pad(o.pad),
         cls(o.cls),
         sep(o.sep),
-        mask(o.mask) {
+        mask(o.mask),
+        ends(o.ends) {
 }
 
 inline TokenizerT &TokenizerT::operator=(TokenizerT o) FLATBUFFERS_NOEXCEPT {
@@ -753,6 +769,7 @@ inline TokenizerT &TokenizerT::operator=(TokenizerT o) FLATBUFFERS_NOEXCEPT {
   std::swap(cls, o.cls);
   std::swap(sep, o.sep);
   std::swap(mask, o.mask);
+  std::swap(ends, o.ends);
   return *this;
 }
 
@@ -793,6 +810,7 @@ inline void Tokenizer::UnPackTo(TokenizerT *_o, const flatbuffers::resolver_func
   { auto _e = cls(); _o->cls = _e; }
   { auto _e = sep(); _o->sep = _e; }
   { auto _e = mask(); _o->mask = _e; }
+  { auto _e = ends(); if (_e) { _o->ends.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->ends[_i] = _e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<Tokenizer> Tokenizer::Pack(flatbuffers::FlatBufferBuilder &_fbb, const TokenizerT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -831,6 +849,7 @@ inline flatbuffers::Offset<Tokenizer> CreateTokenizer(flatbuffers::FlatBufferBui
   auto _cls = _o->cls;
   auto _sep = _o->sep;
   auto _mask = _o->mask;
+  auto _ends = _o->ends.size() ? _fbb.CreateVector(_o->ends) : 0;
   return wisp::schema::CreateTokenizer(
       _fbb,
       _model,
@@ -860,7 +879,8 @@ inline flatbuffers::Offset<Tokenizer> CreateTokenizer(flatbuffers::FlatBufferBui
       _pad,
       _cls,
       _sep,
-      _mask);
+      _mask,
+      _ends);
 }
 
 inline const wisp::schema::Tokenizer *GetTokenizer(const void *buf) {

@@ -7,6 +7,7 @@ IDS = "text_golden_test:*Golden.IdsAreThoseOfTheReference*"
 IN_LONG_WORDS = "tokenizer_image_test:Tokenizer.PairThatIsGoneIsNotMergedInALongWord"
 IMAGE = "tokenizer_image_test:"
 FAMILY = "hugging_face_test:*HuggingFaceFamily.ComputesWhatTransformersDoes*"
+ENDS = "text_ends_test:TextEnds."
 CONFIG = "hugging_face_config_test:"
 GOES_ON = CACHE + "ARunGoesOnFromACheckpointWithTheSameBits"
 MADE = CACHE + "OneIsMadeWhereItChangesNothingAndFits"
@@ -74,9 +75,18 @@ def conversion():
         ("numbers-that-are-not-finite", "ReadWeights",
          "WISP_RETURN_IF_ERROR(CheckFinite(folder, match.sources[i], values));", "",
          CONFIG + "HuggingFaceTensors.WrongOnesAreRefusedByName"),
-        ("unknown-tensors-passed-over", "MatchTensors", "if (reason == nullptr) {", "if (reason == nullptr && false) {",
+    ]) + table("tools/exchange/hugging_face/left_out.cc", [
+        ("unknown-tensors-passed-over", "ReasonToLeaveOut", "if (ignored == nullptr) {",
+         'if (ignored == nullptr) return std::string("unknown");\n  if (false) {',
          CONFIG + "HuggingFaceTensors.WrongOnesAreRefusedByName"),
+        ("tensors-left-out-unread", "ReasonToLeaveOut", "if (Holds(folder, d, ignored->check, tensor, wrong))",
+         "if (true)", CONFIG + "HuggingFaceTensors.ReasonsToLeaveOutAreChecked"),
+    ]) + table("tools/exchange/unread_keys.cc", [
+        ("unknown-keys-passed-over", "SayUnread", "read.contains(key)", "true",
+         "hugging_face_settings_test:HuggingFaceSettings.KeysThatNobodyKnowsAreSaid"),
     ]) + table("tools/exchange/hugging_face/folder.cc", [
+        ("other-output-of-a-tied-model-dropped", "UntieOther", "output = OutputTable::kUntied;", "",
+         "hugging_face_test:HuggingFace.OutputOfTheFileIsUsedWhereItIsAnother"),
         ("missing-shard-not-noticed", "Folder::OpenShards",
          'if (!IsFile(At(name))) return InvalidData(index_path, ": it names the shard ", Shown(name), ", which is not '
          'there");', "",
@@ -102,5 +112,36 @@ def conversion():
     ])
 
 
+def ends():
+    return table("runtime/text/tokenizer.cc", [
+        ("one-end-of-several", "Tokenizer::IsEnd",
+         "std::find(image_.ends.begin(), image_.ends.end(), id) != image_.ends.end()", "false", ENDS + "*"),
+    ]) + table("runtime/inference/generate.cc", [
+        ("prompts-closed-by-the-template", "PromptTokens", "SpecialTokens::kBefore", "SpecialTokens::kAdd",
+         ENDS + "PromptGoesOnBehindAnEndOfItsOwn"),
+    ]) + table("runtime/inference/texts.cc", [
+        ("chunks-closed-by-the-template", "AppendRecord", "text::SpecialTokens::kBefore", "text::SpecialTokens::kAdd",
+         ENDS + "RecordsAreMarkedOnce"),
+    ]) + table("tools/exchange/tokenizer_settings.cc", [
+        ("ends-of-the-tokenizer-alone", "AddId", "if (IsToken(token)) return Add(meaning, "
+         "static_cast<int32_t>(token), file, id);", "if (IsToken(token)) return;",
+         "tokenizer_settings_test:TokenizerMeanings.EndsComeFromEveryFileThatNamesThem"),
+    ])
+
+
+def recommenders():
+    lists = "foreign_sasrec_test:ForeignSasrec."
+    return table("tools/exchange/foreign_sasrec.cc", [
+        ("sasrec-not-scaled", "SasrecArchitecture", "a.embedding_scale = std::sqrt(static_cast<float>(a.width));", "",
+         lists + "ListsAreThoseOfTheirEquations"),
+        ("sasrec-of-an-old-version-taken", "CheckPaddingIsZero", "return v == 0;", "return v == v;",
+         lists + "OtherTensorsAreRefusedByName"),
+    ]) + table("runtime/data/labelled.cc", [
+        ("names-that-are-numbers-taken-for-places", "ClassOf",
+         "if (!NumbersArePlaces(classes)) return std::nullopt;", "",
+         "labelled_test:Labelled.ClassesCalledByOtherNumbersAreNamedAlone"),
+    ])
+
+
 def faults():
-    return pooled_cache() + tokenizers() + conversion()
+    return pooled_cache() + tokenizers() + conversion() + ends() + recommenders()

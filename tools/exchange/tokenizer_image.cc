@@ -195,7 +195,8 @@ Result<std::vector<std::byte>> Writer::Run(const std::vector<std::string>& shown
       builder.CreateVectorOfStructs(added_), builder.CreateVectorOfStructs(added_raw_),
       builder.CreateVectorOfStructs(added_normal_), builder.CreateVector(parts_.single),
       builder.CreateVector(parts_.pair), builder.CreateVector(texts_.bytes()), parts_.special.unk, parts_.special.bos,
-      parts_.special.eos, parts_.special.pad, parts_.special.cls, parts_.special.sep, parts_.special.mask);
+      parts_.special.eos, parts_.special.pad, parts_.special.cls, parts_.special.sep, parts_.special.mask,
+      parts_.other_ends.empty() ? 0 : builder.CreateVector(parts_.other_ends));
   schema::FinishTokenizerBuffer(builder, all);
   const auto* begin = reinterpret_cast<const std::byte*>(builder.GetBufferPointer());
   return std::vector<std::byte>(begin, begin + builder.GetSize());

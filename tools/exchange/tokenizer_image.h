@@ -49,6 +49,7 @@ struct TokenizerParts {
   std::vector<AddedPart> added;
   std::vector<int32_t> single, pair;
   text::SpecialIds special = {-1, -1, -1, -1, -1, -1, -1};
+  std::vector<int32_t> other_ends;  // beside special.eos
 };
 
 // The image; it starts on 8 bytes. It is opened once before it is given back. `name` is for messages.

@@ -13,6 +13,7 @@
 #include "tools/exchange/safetensors.h"
 #include "tools/exchange/tokenizer_image.h"
 #include "tools/exchange/tokenizer_plain_files.h"
+#include "tools/exchange/tokenizer_settings.h"
 #include "tools/exchange/tokenizer_step_parts.h"
 #include "tools/exchange/tokenizer_steps.h"
 
@@ -28,9 +29,10 @@ constexpr const char* kSupportedModels = "supported are WordPiece, BPE and Unigr
 // One tokenizer.json, as parsed.
 class Reader {
  public:
-  Reader(const std::string& name, const json& root, const json& config) : name_(name), root_(root), config_(config) {}
+  Reader(const TokenizerFiles& files, const std::string& name, const json& root, const TokenizerSettings& settings)
+      : files_(files), name_(name), root_(root), settings_(settings) {}
 
-  Result<std::vector<std::byte>> Run() {
+  Result<std::vector<std::byte>> Run(TokenizerReport& report) {
     const json* model = Member(root_, "model");
     if (model == nullptr || !model->is_object())
       return InvalidData(name_, ": it has no object named model, which a tokenizer.json must have");
@@ -46,7 +48,8 @@ class Reader {
     if ((parts_.options & text::option::kByteLevel) != 0 && (parts_.options & text::option::kByteFallback) != 0)
       return Unsupported(name_, ": byte_fallback together with ByteLevel is not supported");
     WISP_RETURN_IF_ERROR(Added());
-    Special();
+    WISP_RETURN_IF_ERROR(FindMeanings(files_.name, settings_, ids_, parts_, report));
+    if (files_.lower_case) parts_.normalizers.insert(parts_.normalizers.begin(), StepOf(text::NormalizeKind::kLower));
     return ImageOf(name_, parts_);
   }
 
@@ -61,11 +64,11 @@ class Reader {
   Status Merge(const std::string& left, const std::string& right);
   Status Added();
   Status AddedToken(const json& token, int32_t& next_id);
-  void Special();
 
+  const TokenizerFiles& files_;
   const std::string& name_;
   const json& root_;
-  const json& config_;
+  const TokenizerSettings& settings_;
   TokenizerParts parts_;
   std::unordered_map<std::string, int32_t> ids_;
 };
@@ -266,37 +269,6 @@ Status Reader::Added() {
   return OkStatus();
 }
 
-// Which token has which meaning: what the configuration says, else the usual names. The unknown token is the model's.
-void Reader::Special() {
-  struct Meaning {
-    const char* key;
-    int32_t& id;
-    std::vector<std::string> usual;
-  };
-  text::SpecialIds& special = parts_.special;
-  const Meaning meanings[] = {{"bos_token", special.bos, {"<s>", "<|begin_of_text|>", "<|endoftext|>"}},
-                              {"eos_token", special.eos, {"</s>", "<|end_of_text|>", "<|endoftext|>"}},
-                              {"pad_token", special.pad, {"[PAD]", "<pad>"}},
-                              {"cls_token", special.cls, {"[CLS]"}},
-                              {"sep_token", special.sep, {"[SEP]"}},
-                              {"mask_token", special.mask, {"[MASK]", "<mask>"}}};
-  for (const Meaning& meaning : meanings) {
-    std::vector<std::string> names = meaning.usual;
-    if (config_.is_object()) {
-      const json* stated = Member(config_, meaning.key);
-      if (stated != nullptr && stated->is_object()) stated = Member(*stated, "content");
-      names.clear();
-      if (stated != nullptr && stated->is_string()) names.push_back(stated->get<std::string>());
-    }
-    for (const std::string& name : names) {
-      const auto found = ids_.find(name);
-      if (found == ids_.end()) continue;
-      meaning.id = found->second;
-      break;
-    }
-  }
-}
-
 Result<json> Parsed(const std::string& name, std::string_view text) {
   constexpr int kMaxDepth = 64;
   bool deep = false;
@@ -310,40 +282,68 @@ Result<json> Parsed(const std::string& name, std::string_view text) {
   return root;
 }
 
+// The files that stand beside, each parsed where there is one.
+Result<TokenizerSettings> SettingsOf(const TokenizerFiles& files) {
+  TokenizerSettings settings;
+  const auto parse = [&](const char* file, std::string_view text, json& out) -> Status {
+    if (text.empty()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(out, Parsed(files.name + ": " + file, text));
+    return OkStatus();
+  };
+  WISP_RETURN_IF_ERROR(parse("tokenizer_config.json", files.tokenizer_config, settings.tokenizer_config));
+  WISP_RETURN_IF_ERROR(parse("special_tokens_map.json", files.special_tokens_map, settings.special_tokens_map));
+  WISP_RETURN_IF_ERROR(parse("added_tokens.json", files.added_tokens, settings.added_tokens));
+  WISP_RETURN_IF_ERROR(parse("generation_config.json", files.generation_config, settings.generation_config));
+  WISP_RETURN_IF_ERROR(parse("config.json", files.config, settings.config));
+  return settings;
+}
+
 }  // namespace
 
-Result<std::vector<std::byte>> TokenizerImage(const TokenizerFiles& files) {
+Result<std::vector<std::byte>> TokenizerImage(const TokenizerFiles& files, TokenizerReport* report) {
   for (const std::string_view text :
-       {files.tokenizer_json, files.tokenizer_config, files.vocab_txt, files.vocab_json, files.merges_txt}) {
+       {files.tokenizer_json, files.tokenizer_config, files.vocab_txt, files.vocab_json, files.merges_txt,
+        files.special_tokens_map, files.added_tokens, files.generation_config, files.config}) {
     if (text.size() > kMaxFileBytes)
       return InvalidData(files.name, ": a file has ", text.size(), " bytes, allowed are ", kMaxFileBytes);
   }
-  json config;
-  if (!files.tokenizer_config.empty()) {
-    WISP_ASSIGN_OR_RETURN(config, Parsed(files.name + ": tokenizer_config.json", files.tokenizer_config));
-  }
+  WISP_ASSIGN_OR_RETURN(const TokenizerSettings settings, SettingsOf(files));
   json root;
   const std::string& name = files.tokenizer_json.empty() || files.json_name.empty() ? files.name : files.json_name;
   if (!files.tokenizer_json.empty()) {
     WISP_ASSIGN_OR_RETURN(root, Parsed(name, files.tokenizer_json));
   } else if (!files.vocab_txt.empty()) {
-    WISP_ASSIGN_OR_RETURN(root, JsonOfVocabulary(files.name, files.vocab_txt, config));
+    WISP_ASSIGN_OR_RETURN(root, JsonOfVocabulary(files.name, files.vocab_txt, settings.tokenizer_config));
   } else if (!files.vocab_json.empty() && !files.merges_txt.empty()) {
     WISP_ASSIGN_OR_RETURN(json vocabulary, Parsed(files.name + ": vocab.json", files.vocab_json));
-    WISP_ASSIGN_OR_RETURN(root, JsonOfMerges(files.name, std::move(vocabulary), files.merges_txt, config));
+    WISP_ASSIGN_OR_RETURN(root,
+                          JsonOfMerges(files.name, std::move(vocabulary), files.merges_txt, settings.tokenizer_config));
   } else {
     return InvalidArgument(files.name,
                            ": there is no tokenizer; needed is tokenizer.json, vocab.txt, or vocab.json "
                            "with merges.txt");
   }
-  return Reader(name, root, config).Run();
+  TokenizerReport own;
+  TokenizerReport& said = report != nullptr ? *report : own;
+  WISP_RETURN_IF_ERROR(FollowSettings(files.name, settings, root, said.notes));
+  SaySettings(files.name, settings, said);
+  return Reader(files, name, root, settings).Run(said);
 }
 
-Result<std::vector<std::byte>> TokenizerImageOfFolder(const std::string& path) {
+bool HasTokenizer(const std::string& folder) {
   std::error_code ignored;
-  TokenizerFiles files{.name = path, .json_name = path + "/tokenizer.json"};
+  for (const char* name : {"/tokenizer.json", "/vocab.txt", "/vocab.json"}) {
+    if (std::filesystem::exists(folder + name, ignored)) return true;
+  }
+  return false;
+}
+
+Result<std::vector<std::byte>> TokenizerImageOfFolder(const std::string& path, TokenizerReport* report,
+                                                      bool lower_case) {
+  std::error_code ignored;
+  TokenizerFiles files{.name = path, .json_name = path + "/tokenizer.json", .lower_case = lower_case};
   std::vector<MappedFile> mapped;
-  mapped.reserve(5);
+  mapped.reserve(9);
   const auto read = [&](const std::string& file, std::string_view& text) -> Status {
     WISP_ASSIGN_OR_RETURN(MappedFile opened, MappedFile::Open(file));
     mapped.push_back(std::move(opened));
@@ -355,18 +355,22 @@ Result<std::vector<std::byte>> TokenizerImageOfFolder(const std::string& path) {
     WISP_RETURN_IF_ERROR(read(path, files.tokenizer_json));
     files.json_name.clear();
     if (files.tokenizer_json.empty()) return InvalidData(path, ": the file is empty");
-    return TokenizerImage(files);
+    return TokenizerImage(files, report);
   }
   const std::pair<const char*, std::string_view*> names[] = {{"tokenizer.json", &files.tokenizer_json},
                                                              {"tokenizer_config.json", &files.tokenizer_config},
                                                              {"vocab.txt", &files.vocab_txt},
                                                              {"vocab.json", &files.vocab_json},
-                                                             {"merges.txt", &files.merges_txt}};
+                                                             {"merges.txt", &files.merges_txt},
+                                                             {"special_tokens_map.json", &files.special_tokens_map},
+                                                             {"added_tokens.json", &files.added_tokens},
+                                                             {"generation_config.json", &files.generation_config},
+                                                             {"config.json", &files.config}};
   for (const auto& [name, text] : names) {
     const std::string file = path + "/" + name;
     if (std::filesystem::exists(file, ignored)) WISP_RETURN_IF_ERROR(read(file, *text));
   }
-  return TokenizerImage(files);
+  return TokenizerImage(files, report);
 }
 
 }  // namespace wisp::exchange

@@ -1,7 +1,5 @@
 // wisp convert FOLDER: a model of Hugging Face as one of ours (docs/convert.md). What it can be is said in
 // tools/exchange/hugging_face; here it is written, with a report of what became of each tensor.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -100,14 +98,23 @@ Json LeftOutTensors(const hf::Matching& matching) {
   return list;
 }
 
+// Which token has which meaning, and which files say so.
+Json SpecialTokens(const exchange::TokenizerReport& tokenizer) {
+  Json list = Json::array();
+  for (const exchange::FoundToken& token : tokenizer.tokens)
+    list.push_back({{"meaning", token.meaning}, {"id", token.id}, {"text", token.text}, {"from", token.from}});
+  return list;
+}
+
 Status WriteReport(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching,
-                   std::span<const float> weights) {
+                   const exchange::TokenizerReport& tokenizer, std::span<const float> weights) {
   const Json report = {{"folder", a.in},
                        {"model", a.out},
                        {"model_class", d.model_class},
                        {"family", d.family->name},
                        {"architecture", WriteArchitecture(d.architecture)},
                        {"notes", d.notes},
+                       {"special_tokens", SpecialTokens(tokenizer)},
                        {"tensors", UsedTensors(matching, weights)},
                        {"left_out", LeftOutTensors(matching)}};
   const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -156,7 +163,8 @@ std::string ArchitectureInWords(const Architecture& a, Json json) {
   return json.dump();
 }
 
-void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching, OutputFormat format) {
+void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching,
+           const exchange::TokenizerReport& tokenizer, OutputFormat format) {
   for (const std::string& note : d.notes) std::fprintf(stderr, "wisp: %s\n", note.c_str());
   const Json architecture = WriteArchitecture(d.architecture);
   if (format == OutputFormat::kJson) {
@@ -169,6 +177,7 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
                          {"left_out", matching.left_out.size()},
                          {"dataset", DatasetOf(a)},
                          {"notes", d.notes},
+                         {"special_tokens", SpecialTokens(tokenizer)},
                          {"architecture", architecture}};
     std::printf("%s\n", result.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return;
@@ -176,25 +185,23 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
   std::printf("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s", a.out.c_str(),
               d.model_class.c_str(), d.architecture.num_items, static_cast<unsigned long long>(NumWeights(matching)),
               NumUsed(matching), DatasetOf(a).c_str(), LeftOutInWords(matching).c_str());
+  for (const exchange::FoundToken& token : tokenizer.tokens)
+    std::printf("token: %s is %d, %s (%s)\n", token.meaning.c_str(), token.id, exchange::Shown(token.text).c_str(),
+                token.from.c_str());
   std::printf("architecture %s\n", ArchitectureInWords(d.architecture, architecture).c_str());
 }
 
-bool BringsTokenizer(const std::string& folder) {
-  for (const char* name : {"tokenizer.json", "vocab.txt", "vocab.json"}) {
-    if (access((folder + "/" + name).c_str(), F_OK) == 0) return true;
-  }
-  return false;
-}
-
 // Empty where the folder has none, or where it is not wanted.
-Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, uint32_t num_items) {
+Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, const hf::Folder& folder,
+                                                 uint32_t num_items, exchange::TokenizerReport& report) {
   if (a.no_tokenizer) return std::vector<std::byte>();
-  if (!BringsTokenizer(a.in)) {
+  const std::string path = folder.tokenizer_folder();
+  if (!exchange::HasTokenizer(path)) {
     std::fprintf(stderr, "wisp: %s has no tokenizer (tokenizer.json, vocab.txt or vocab.json): texts come as ids\n",
                  a.in.c_str());
     return std::vector<std::byte>();
   }
-  Result<std::vector<std::byte>> image = exchange::TokenizerImageOfFolder(a.in);
+  Result<std::vector<std::byte>> image = exchange::TokenizerImageOfFolder(path, &report, folder.lower_case());
   if (!image.ok())
     return Status(image.status().code(), image.status().message() + "; --no-tokenizer converts without it");
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open(a.in, *image));
@@ -215,22 +222,28 @@ Status ConvertFolder(const ConvertArguments& given, OutputFormat format) {
   a.in = PlainPath(a.in);
   WISP_RETURN_IF_ERROR(CheckArguments(a));
   WISP_ASSIGN_OR_RETURN(const hf::Folder folder, hf::Folder::Open(a.in));
-  WISP_ASSIGN_OR_RETURN(const hf::Description d, hf::Describe(folder, {.config = {.max_length = a.max_length},
-                                                                       .pooling = PoolingNamed(a.pooling)}));
+  WISP_ASSIGN_OR_RETURN(hf::Description d, hf::Describe(folder, {.config = {.max_length = a.max_length},
+                                                                 .pooling = PoolingNamed(a.pooling)}));
   WISP_ASSIGN_OR_RETURN(const hf::Matching matching, hf::MatchTensors(folder, d));
   WISP_ASSIGN_OR_RETURN(const hf::Weights weights, hf::ReadWeights(folder, d, matching));
   ModelContents contents;
   contents.architecture = d.architecture;
   contents.weights = weights.values();
-  WISP_ASSIGN_OR_RETURN(contents.tokenizer, TokenizerOfFolder(a, d.architecture.num_items));
+  exchange::TokenizerReport tokenizer;
+  WISP_ASSIGN_OR_RETURN(contents.tokenizer, TokenizerOfFolder(a, folder, d.architecture.num_items, tokenizer));
+  d.notes.insert(d.notes.end(), tokenizer.notes.begin(), tokenizer.notes.end());
+  if (tokenizer.max_length > 0 && tokenizer.max_length < d.architecture.max_length && folder.sentence_length() == 0)
+    d.notes.push_back("model_max_length of tokenizer_config.json is " + std::to_string(tokenizer.max_length) +
+                      ", which is not followed; --max-length " + std::to_string(tokenizer.max_length) +
+                      " makes a model that takes no longer texts");
   if (d.architecture.head.kind == HeadKind::kClasses)
     contents.classifier = ClassifierDescription{.class_names = d.class_names};
   contents.provenance.push_back(Imported(a, /*lost_guarantee=*/false));
   contents.description = d.model_class + " imported from " + FileName(a.in);
   contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
-  if (!a.report.empty()) WISP_RETURN_IF_ERROR(WriteReport(a, d, matching, weights.values()));
-  Print(a, d, matching, format);
+  if (!a.report.empty()) WISP_RETURN_IF_ERROR(WriteReport(a, d, matching, tokenizer, weights.values()));
+  Print(a, d, matching, tokenizer, format);
   return OkStatus();
 }
 

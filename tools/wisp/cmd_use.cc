@@ -121,6 +121,10 @@ Result<Json> TokenizerJson(const ModelFile& model) {
         std::pair{"cls", ids.cls}, std::pair{"sep", ids.sep}, std::pair{"mask", ids.mask}}) {
     if (id >= 0) j[name] = {{"id", id}, {"text", tokenizer.TokenText(id)}};
   }
+  // Generation ends at these too; "eos" is the one that is written behind texts.
+  Json ends = Json::array();
+  for (const int32_t id : tokenizer.other_ends()) ends.push_back({{"id", id}, {"text", tokenizer.TokenText(id)}});
+  if (!ends.empty()) j["other_ends"] = ends;
   return j;
 }
 

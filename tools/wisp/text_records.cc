@@ -49,7 +49,11 @@ Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokeniz
 }
 
 Result<std::vector<std::byte>> TokenizerNamed(const std::string& name) {
-  return name == "bytes" ? exchange::ByteTokenizerImage() : exchange::TokenizerImageOfFolder(name);
+  if (name == "bytes") return exchange::ByteTokenizerImage();
+  exchange::TokenizerReport report;
+  WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, exchange::TokenizerImageOfFolder(name, &report));
+  for (const std::string& note : report.notes) std::fprintf(stderr, "wisp: %s\n", note.c_str());
+  return image;
 }
 
 void SayIfChunks(const data::TextUnit& unit) {

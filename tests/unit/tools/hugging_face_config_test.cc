@@ -179,6 +179,20 @@ TEST(HuggingFaceTensors, WrongOnesAreRefusedByName) {
       "there is no tensor 'lm_head.weight'");
 }
 
+// A tensor is left out for a reason that holds of its numbers, or not at all.
+TEST(HuggingFaceTensors, ReasonsToLeaveOutAreChecked) {
+  const auto refused = [](const std::string& golden, NamedTensor tensor, const std::string& words) {
+    ExpectTensorsRefused(
+        golden, [&](std::vector<NamedTensor>& t) { t.push_back(tensor); }, words);
+  };
+  refused("bert", {"embeddings.position_ids", {1, 3}, {0, 1, 3}}, "position_ids' [1, 3] holds 3 at place 2, supported");
+  refused("gpt2", {"transformer.h.0.attn.bias", {1, 1, 2, 2}, {1, 1, 1, 1}},
+          "holds 1 at place 1, supported are the causal");
+  refused("gpt2", {"transformer.h.0.attn.bias", {4}, {1, 0, 1, 1}}, "supported are the causal mask");
+  refused("gpt2", {"transformer.h.0.attn.masked_bias", {}, {-5}}, "holds -5 at place 0, supported are the score");
+  refused("llama", {"model.layers.0.self_attn.rotary_emb.inv_freq", {4}, {1, 2, 3, 4}}, "supported are rotary freq");
+}
+
 TEST(HuggingFaceFolder, WhatIsMissingOrForeignIsSaid) {
   const TemporaryFolder temporary;
   const auto refused = [&](const std::string& golden, const std::string& words, auto change) {

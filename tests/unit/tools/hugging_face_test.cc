@@ -49,21 +49,22 @@ INSTANTIATE_TEST_SUITE_P(Goldens, HuggingFaceFamily,
 // The same weights in the forms that other versions write: every name passes `rename`, and there are tensors beside
 // them.
 void ExpectFormIsKnown(const std::string& family, const std::function<std::string(const std::string&)>& rename,
-                       const std::vector<std::string>& beside) {
+                       const std::vector<NamedTensor>& beside) {
   const TemporaryFolder temporary;
   const std::string folder = CopyOf(family, temporary), path = folder + "/model.safetensors";
   std::vector<NamedTensor> tensors = ReadTensors(path);
   for (NamedTensor& t : tensors) t.name = rename(t.name);
-  for (const std::string& name : beside) tensors.push_back({name, {2}, {1, 2}});
+  tensors.insert(tensors.end(), beside.begin(), beside.end());
   WriteTensors(path, tensors);
   Converted made;
   const Status status = Convert(folder, temporary / "m.wisp", {}, &made);
   ASSERT_TRUE(status.ok()) << status.message();
   ExpectComputesAsTransformers(family, temporary / "m.wisp");
-  for (const std::string& name : beside) {
+  for (const auto& [name, shape, values] : beside) {
     const auto& left_out = made.matching.left_out;
-    EXPECT_TRUE(std::any_of(left_out.begin(), left_out.end(),
-                            [&](const hf::LeftOut& l) { return l.tensor.tensor->name == name && !l.reason.empty(); }))
+    EXPECT_TRUE(std::any_of(
+        left_out.begin(), left_out.end(),
+        [&, &name = name](const hf::LeftOut& l) { return l.tensor.tensor->name == name && !l.reason.empty(); }))
         << name << " is not reported";
   }
 }
@@ -75,23 +76,80 @@ TEST(HuggingFace, OlderBertIsKnown) {
     if (name.ends_with("LayerNorm.bias")) name.replace(name.size() - 4, 4, "beta");
     return "bert." + name;
   };
-  ExpectFormIsKnown(
-      "bert", rename,
-      {"bert.embeddings.position_ids", "cls.predictions.bias", "cls.predictions.transform.LayerNorm.gamma"});
+  ExpectFormIsKnown("bert", rename,
+                    {{"bert.embeddings.position_ids", {1, 3}, {0, 1, 2}},
+                     {"cls.predictions.bias", {2}, {1, 2}},
+                     {"cls.predictions.transform.LayerNorm.gamma", {2}, {1, 2}}});
+}
+
+NamedTensor TensorOf(const std::string& family, const std::string& name) {
+  for (NamedTensor& t : ReadTensors(GoldenFolder(family) + "/model.safetensors")) {
+    if (t.name == name) return t;
+  }
+  ADD_FAILURE() << name << " is not there";
+  return {};
+}
+
+// Of the golden Llama's rotary positions, as older versions of transformers stored them.
+NamedTensor Frequencies() {
+  const auto config = nlohmann::json::parse(testing::ReadAll(GoldenFolder("llama") + "/config.json"));
+  const size_t width =
+      config.value("head_dim", config["hidden_size"].get<size_t>() / config["num_attention_heads"].get<size_t>());
+  const double base = config.contains("rope_theta") ? config["rope_theta"].get<double>()
+                                                    : config["rope_parameters"]["rope_theta"].get<double>();
+  NamedTensor made{"model.layers.0.self_attn.rotary_emb.inv_freq", {width / 2}, {}};
+  for (size_t i = 0; i < width / 2; ++i)
+    made.values.push_back(
+        static_cast<float>(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(width))));
+  return made;
 }
 
 TEST(HuggingFace, OlderDecodersAreKnown) {
   const auto without = [](std::string name) {
     return name.starts_with("transformer.") ? name.substr(std::string("transformer.").size()) : name;
   };
-  ExpectFormIsKnown("gpt2", without, {"h.0.attn.bias", "h.11.attn.masked_bias", "lm_head.weight"});
+  NamedTensor output = TensorOf("gpt2", "transformer.wte.weight");
+  output.name = "lm_head.weight";
+  ExpectFormIsKnown("gpt2", without,
+                    {{"h.0.attn.bias", {1, 1, 2, 2}, {1, 0, 1, 1}}, {"h.11.attn.masked_bias", {}, {-10000}}, output});
   const auto same = [](std::string name) { return name; };
-  ExpectFormIsKnown("llama", same, {"model.layers.0.self_attn.rotary_emb.inv_freq"});
-  ExpectFormIsKnown("llama_tied", same, {"lm_head.weight"});
+  ExpectFormIsKnown("llama", same, {Frequencies()});
+  output = TensorOf("llama_tied", "model.embed_tokens.weight");
+  output.name = "lm_head.weight";
+  ExpectFormIsKnown("llama_tied", same, {output});
   ExpectFormIsKnown("roberta", [](const std::string& name) { return "roberta." + name; },
-                    {"lm_head.dense.weight", "roberta.embeddings.position_ids"});
+                    {{"lm_head.dense.weight", {1}, {7}}, {"roberta.embeddings.position_ids", {2}, {0, 1}}});
   ExpectFormIsKnown("distilbert", [](const std::string& name) { return "distilbert." + name; },
-                    {"vocab_projector.bias"});
+                    {{"vocab_projector.bias", {1}, {7}}});
+}
+
+// transformers ties the output only where the file has no other one.
+TEST(HuggingFace, OutputOfTheFileIsUsedWhereItIsAnother) {
+  const TemporaryFolder temporary;
+  for (const auto& [family, table] :
+       {std::pair{"llama_tied", "model.embed_tokens.weight"}, std::pair{"gpt2", "transformer.wte.weight"}}) {
+    const std::string folder = CopyOf(family, temporary), path = folder + "/model.safetensors";
+    std::vector<NamedTensor> tensors = ReadTensors(path);
+    NamedTensor output = TensorOf(family, table);
+    output.name = "lm_head.weight";
+    for (float& value : output.values) value *= 2;
+    tensors.push_back(output);
+    WriteTensors(path, tensors);
+    Converted made;
+    const Status status = Convert(folder, temporary / "m.wisp", {}, &made);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(made.description.architecture.head.output_table, OutputTable::kUntied);
+    EXPECT_TRUE(made.matching.left_out.empty());
+    ASSERT_FALSE(made.description.notes.empty());
+    EXPECT_NE(made.description.notes.back().find("has another 'lm_head.weight': that one is used"), std::string::npos);
+    // Twice the table gives twice the scores.
+    const auto expected = nlohmann::json::parse(testing::ReadAll(GoldenFolder(family) + "/expected.json"));
+    auto scores = expected["cases"][0]["expected"].get<std::vector<double>>();
+    for (double& score : scores) score *= 2;
+    EXPECT_LT(LargestDifference(Compute(temporary / "m.wisp", expected["cases"][0]["ids"].get<std::vector<int32_t>>()),
+                                scores),
+              kTolerance);
+  }
 }
 
 // XLM-RoBERTa is RoBERTa with another vocabulary.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tools/exchange/hugging_face/config_fields.h"
+#include "tools/exchange/hugging_face/config_keys.h"
 #include "tools/exchange/hugging_face/config_kinds.h"
 #include "tools/exchange/safetensors.h"
 
@@ -92,13 +93,30 @@ void SetPositions(Reading& r, uint32_t first) {
   r.out.architecture.max_length = r.out.num_positions - first;
 }
 
+// Names that may be mistaken: numbers that are not those of their classes, and other numbers in label2id.
+void SayNames(Reading& r) {
+  const Json* numbers = r.fields.Find("label2id");
+  const std::vector<std::string>& names = r.out.class_names;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const bool is_number = !names[i].empty() && names[i].find_first_not_of("0123456789") == std::string::npos;
+    const auto note = [&](const std::string& what) {
+      r.out.notes.push_back(r.fields.name() + ": class " + std::to_string(i) + " is called " + Shown(names[i]) + what);
+    };
+    if (is_number && names[i] != std::to_string(i)) return note(": labels that are numbers are names here, not places");
+    const auto found = numbers != nullptr && numbers->is_object() ? numbers->find(names[i]) : Json::const_iterator();
+    if (numbers != nullptr && numbers->is_object() && (found == numbers->end() || *found != i))
+      return note(" in id2label, which is followed; label2id says otherwise");
+  }
+}
+
 void ReadClasses(Reading& r) {
   Fields& f = r.fields;
   if (const std::string problem = f.Word("problem_type", "single_label_classification");
       problem != "single_label_classification")
     f.Refuse("problem_type", ShownJson(problem), "is single_label_classification");
   std::vector<std::string>& names = r.out.class_names;
-  names = {"LABEL_0", "LABEL_1"};  // what transformers takes where nothing is said
+  const uint32_t count = f.Count("num_labels", kMaxClasses, 2);  // what transformers takes where nothing is said
+  for (uint32_t i = 0; i < count; ++i) names.push_back("LABEL_" + std::to_string(i));
   if (const Json* labels = f.Find("id2label")) {
     names.clear();
     for (size_t i = 0; labels->is_object() && i < labels->size(); ++i) {
@@ -109,7 +127,11 @@ void ReadClasses(Reading& r) {
     if (!labels->is_object() || names.size() != labels->size() || names.size() > kMaxClasses)
       f.Fail(InvalidData(f.name(), ": id2label is no object of a text for each class from \"0\" on, at most ",
                          kMaxClasses));
+    if (f.Find("num_labels") != nullptr && count != names.size())
+      r.out.notes.push_back(f.name() + ": num_labels is " + std::to_string(count) + ", id2label has " +
+                            std::to_string(names.size()) + " classes, which are taken");
   }
+  SayNames(r);
   if (names.size() < 2) f.Refuse("id2label", "of " + std::to_string(names.size()) + " classes", "are 2 and more");
   r.out.architecture.head.num_classes = static_cast<uint32_t>(names.size());
 }
@@ -182,7 +204,11 @@ void ReadGpt2(Reading& r) {
 }
 
 // The base of the rotation, from "rope_theta" of older configs or "rope_parameters" of newer ones.
-float ReadRotaryBase(Fields& f) {
+float ReadRotaryBase(Reading& r) {
+  constexpr HarmlessKey kOfScalings[] = {{"factor", "of scalings"},
+                                         {"original_max_position_embeddings", "of scalings"},
+                                         {"attention_factor", "of scalings"}};
+  Fields& f = r.fields;
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* found = f.Find(key);
     if (found == nullptr) continue;
@@ -195,7 +221,11 @@ float ReadRotaryBase(Fields& f) {
     if (const std::string type = inner.Word(word, "default"); type != "default")
       inner.Refuse(word, ShownJson(type), "is default: rotary positions without a scaling");
     if (inner.Number("partial_rotary_factor", 1) != 1) inner.Refuse("partial_rotary_factor", "another", "is 1");
+    for (const auto& [part, value] : found->items()) {
+      if (value.is_structured()) inner.Refuse(part, ShownJson(value), "are numbers and words for all blocks alike");
+    }
     const double base = inner.Number("rope_theta", 0);
+    SayUnread(inner.name(), *found, inner.read(), kOfScalings, r.out.notes);
     f.Fail(inner.status());
     if (base != 0) return static_cast<float>(base);
   }
@@ -244,7 +274,7 @@ void ReadLlama(Reading& r) {
       f.Count("num_key_value_heads", kMaxWidth, llama ? std::optional(attention.num_heads) : std::nullopt);
   if (f.Find("head_dim") == nullptr) RequireHeadsDivide(r, block);
   attention.head_width = f.Count("head_dim", kMaxWidth, attention.head_width);
-  attention.rotary = {.width = attention.head_width, .base = ReadRotaryBase(f)};
+  attention.rotary = {.width = attention.head_width, .base = ReadRotaryBase(r)};
   block.norm_kind = NormKind::kRms;
   block.biases = r.out.family == &Qwen2Family() ? Biases::kQkv : Biases::kNone;
   block.feed_forward.inner_width = f.Count(r.type.keys.inner, 4 * kMaxWidth);
@@ -303,6 +333,7 @@ Result<Description> ReadConfig(const std::string& name, std::string_view text, c
   out.model_class = model_class->name;
   Reading reading{.fields = fields, .type = *type, .out = out};
   ReadFamily(reading, model_class->head);
+  CheckOtherKeys(fields, json, model_class->head, out.notes);
   WISP_RETURN_IF_ERROR(fields.status());
   WISP_RETURN_IF_ERROR(CutLength(options, reading));
   if (const Status status = Validate(out.architecture); !status.ok()) return InvalidData(name, ": ", status.message());

@@ -4,7 +4,8 @@
 //   WISP_ASSIGN_OR_RETURN(Description d, ReadConfig("m/config.json", text, {}));
 //   ParametersOf(d.architecture) ...                       // d.family names their tensors
 //
-// A key that changes what the model computes is read or refused by name; all others are passed over.
+// A key that changes what the model computes is read or refused by name. Of the others those that are known to change
+// nothing stand in config_keys.cc; any further one is said in the notes.
 #ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_H_
 #define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_H_
 

@@ -18,14 +18,8 @@ Result<Json> ParseObject(const std::string& name, std::string_view text) {
   return json;
 }
 
-std::string ShownJson(const Json& value) {
-  // Of what may be large only the kind is said.
-  if (value.is_structured()) return value.is_array() ? "a list" : "an object";
-  return Shown(value.is_string() ? value.get_ref<const std::string&>()
-                                 : value.dump(-1, ' ', true, Json::error_handler_t::replace));
-}
-
 const Json* Fields::Find(const char* key) const {
+  read_.insert(key);
   const auto found = object_.find(key);
   return found == object_.end() || found->is_null() ? nullptr : &*found;
 }

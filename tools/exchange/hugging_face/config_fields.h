@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "runtime/core/status.h"
+#include "tools/exchange/unread_keys.h"
 
 namespace wisp::exchange::hugging_face {
 
@@ -31,11 +32,15 @@ class Fields {
 
   const Status& status() const { return status_; }
   const std::string& name() const { return name_; }
+  const ReadKeys& read() const { return read_; }  // keys that were asked for
 
   // Null where the key is missing or null.
   const nlohmann::json* Find(const char* key) const;
   // Whether the key is there, null too.
-  bool Has(const char* key) const { return object_.contains(key); }
+  bool Has(const char* key) const {
+    read_.insert(key);
+    return object_.contains(key);
+  }
   // 1 to `most`. Without `otherwise` the key must be there. After an error every number is 1.
   uint32_t Count(const char* key, uint32_t most, std::optional<uint32_t> otherwise = std::nullopt);
   // The same from 0 on.
@@ -56,11 +61,11 @@ class Fields {
 
   std::string name_;
   const nlohmann::json& object_;
+  mutable ReadKeys read_;
   Status status_;
 };
 
-// A value of a file in a message: cut, without control characters.
-std::string ShownJson(const nlohmann::json& value);
+using exchange::ShownJson;
 
 }  // namespace wisp::exchange::hugging_face
 

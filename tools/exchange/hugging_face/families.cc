@@ -8,11 +8,13 @@ namespace {
 using enum ParameterRole;
 using enum How;
 using enum Place;
+using enum LeftOutCheck;
 
 constexpr char kPretraining[] = "a head of pretraining, which is not used";
 constexpr char kPositionNumbers[] = "the numbers 0, 1, 2 ..., which need no tensor";
 constexpr char kMask[] = "the causal mask, which needs no tensor";
-constexpr char kFrequencies[] = "rotary frequencies, which follow from rope_theta";
+constexpr char kMaskedScores[] = "the score of what is masked, far below all others, which needs no tensor";
+constexpr char kRotaryFrequencies[] = "rotary frequencies, which follow from rope_theta";
 constexpr char kNotPooled[] = "the pooling of this model does not pass it";
 constexpr char kTied[] = "the table of the tokens once more: the output is tied to it";
 
@@ -43,7 +45,7 @@ constexpr Row kBertClasses[] = {{kPoolerWeight, {"pooler.dense.weight"}},
                                 {kPoolerBias, {"pooler.dense.bias"}},
                                 {kClassWeight, {"classifier.weight"}, kAsIs, kOutside},
                                 {kClassBias, {"classifier.bias"}, kAsIs, kOutside}};
-constexpr Ignored kBertIgnored[] = {{"embeddings.position_ids", kPositionNumbers},
+constexpr Ignored kBertIgnored[] = {{"embeddings.position_ids", kPositionNumbers, kNumbered},
                                     {"pooler.dense.*", kNotPooled},
                                     {"cls.*", kPretraining},
                                     {"discriminator_predictions.*", kPretraining}};
@@ -52,8 +54,9 @@ constexpr Row kRobertaClasses[] = {{kPoolerWeight, {"classifier.dense.weight"}, 
                                    {kPoolerBias, {"classifier.dense.bias"}, kAsIs, kOutside},
                                    {kClassWeight, {"classifier.out_proj.weight"}, kAsIs, kOutside},
                                    {kClassBias, {"classifier.out_proj.bias"}, kAsIs, kOutside}};
-constexpr Ignored kRobertaIgnored[] = {
-    {"embeddings.position_ids", kPositionNumbers}, {"pooler.dense.*", kNotPooled}, {"lm_head.*", kPretraining}};
+constexpr Ignored kRobertaIgnored[] = {{"embeddings.position_ids", kPositionNumbers, kNumbered},
+                                       {"pooler.dense.*", kNotPooled},
+                                       {"lm_head.*", kPretraining}};
 
 constexpr Row kDistilBertRows[] = {
     {kItemTable, {"embeddings.word_embeddings.weight"}},
@@ -80,7 +83,7 @@ constexpr Row kDistilBertClasses[] = {{kPoolerWeight, {"pre_classifier.weight"},
                                       {kPoolerBias, {"pre_classifier.bias"}, kAsIs, kOutside},
                                       {kClassWeight, {"classifier.weight"}, kAsIs, kOutside},
                                       {kClassBias, {"classifier.bias"}, kAsIs, kOutside}};
-constexpr Ignored kDistilBertIgnored[] = {{"embeddings.position_ids", kPositionNumbers},
+constexpr Ignored kDistilBertIgnored[] = {{"embeddings.position_ids", kPositionNumbers, kNumbered},
                                           {"vocab_transform.*", kPretraining},
                                           {"vocab_layer_norm.*", kPretraining},
                                           {"vocab_projector.*", kPretraining}};
@@ -102,8 +105,9 @@ constexpr Row kGpt2Rows[] = {{kItemTable, {"wte.weight"}},
                              {kFinalNormGain, {"ln_f.weight"}},
                              {kFinalNormBias, {"ln_f.bias"}}};
 constexpr Row kLanguageHead[] = {{kOutputTable, {"lm_head.weight"}, kAsIs, kOutside}};
-constexpr Ignored kGpt2Ignored[] = {
-    {"h.{b}.attn.bias", kMask}, {"h.{b}.attn.masked_bias", kMask}, {"lm_head.weight", kTied}};
+constexpr Ignored kGpt2Ignored[] = {{"h.{b}.attn.bias", kMask, kCausalMask},
+                                    {"h.{b}.attn.masked_bias", kMaskedScores, kMaskedScore},
+                                    {"lm_head.weight", kTied, kTable}};
 
 constexpr Row kLlamaRows[] = {
     {kItemTable, {"embed_tokens.weight"}},
@@ -118,8 +122,8 @@ constexpr Row kLlamaRows[] = {
     {kFeedForwardInWeight, {"layers.{b}.mlp.gate_proj.weight", "layers.{b}.mlp.up_proj.weight"}},
     {kFeedForwardOutWeight, {"layers.{b}.mlp.down_proj.weight"}},
     {kFinalNormGain, {"norm.weight"}}};
-constexpr Ignored kLlamaIgnored[] = {{"layers.{b}.self_attn.rotary_emb.inv_freq", kFrequencies},
-                                     {"lm_head.weight", kTied}};
+constexpr Ignored kLlamaIgnored[] = {{"layers.{b}.self_attn.rotary_emb.inv_freq", kRotaryFrequencies, kFrequencies},
+                                     {"lm_head.weight", kTied, kTable}};
 
 constexpr const char* kBertPrefixes[] = {"bert.", "electra."};
 constexpr const char* kRobertaPrefixes[] = {"roberta."};
@@ -176,10 +180,10 @@ std::string NameInBlock(const char* pattern, uint32_t block) {
   return name;
 }
 
-const char* ReasonToIgnore(const Family& family, std::string_view name) {
+const Ignored* FindIgnored(const Family& family, std::string_view name) {
   const auto found = std::find_if(family.ignored.begin(), family.ignored.end(),
                                   [&](const Ignored& ignored) { return Matches(ignored.pattern, name); });
-  return found == family.ignored.end() ? nullptr : found->reason;
+  return found == family.ignored.end() ? nullptr : &*found;
 }
 
 }  // namespace wisp::exchange::hugging_face

@@ -30,10 +30,15 @@ struct Row {
   Place place = Place::kInside;
 };
 
+// What must hold of a tensor's numbers before it is left out: nothing; 0, 1, 2 ...; a lower triangle of other numbers
+// than 0; one number far below every score; what rope_theta gives; the numbers of the table of tokens.
+enum class LeftOutCheck : uint8_t { kNone, kNumbered, kCausalMask, kMaskedScore, kFrequencies, kTable };
+
 // A tensor that is no parameter here, and why. "{b}" is any number, '*' at the end any rest.
 struct Ignored {
   const char* pattern;
   const char* reason;
+  LeftOutCheck check = LeftOutCheck::kNone;
 };
 
 struct Family {
@@ -58,8 +63,8 @@ std::vector<Row> RowsOf(const Family& family, HeadKind head);
 // `pattern` with the number in place of "{b}".
 std::string NameInBlock(const char* pattern, uint32_t block);
 
-// Why the tensor is left out; null: nothing says so. `name`: without a prefix.
-const char* ReasonToIgnore(const Family& family, std::string_view name);
+// The row that says why the tensor may be left out; null: none does. `name`: without a prefix.
+const Ignored* FindIgnored(const Family& family, std::string_view name);
 
 }  // namespace wisp::exchange::hugging_face
 

@@ -3,11 +3,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "runtime/core/text.h"
 #include "tools/exchange/hugging_face/config_fields.h"
+#include "tools/exchange/hugging_face/config_keys.h"
+#include "tools/exchange/hugging_face/left_out.h"
 
 namespace wisp::exchange::hugging_face {
 namespace {
@@ -57,6 +60,7 @@ Result<Folder> Folder::Open(const std::string& path) {
   }
   WISP_ASSIGN_OR_RETURN(folder.config_, ReadText(folder.config_path_));
   WISP_RETURN_IF_ERROR(folder.OpenTensors());
+  WISP_RETURN_IF_ERROR(folder.SayOthers());
   return folder;
 }
 
@@ -72,8 +76,13 @@ Status Folder::OpenModules() {
   for (size_t i = 0; i < json.size(); ++i) {
     if (!json[i].is_object()) return InvalidData(path, ": module ", i, " is no object");
     Fields fields(path + ": module " + std::to_string(i), json[i]);
+    constexpr HarmlessKey kHarmless[] = {{"idx", "modules are in this order"}, {"name", "a name"}};
     const std::string type = fields.Word("type", ""), within = fields.Word("path", "");
     WISP_RETURN_IF_ERROR(fields.status());
+    const Json* arguments = fields.Find("kwargs");
+    if (arguments != nullptr && !arguments->empty())
+      notes_.push_back(path + ": module " + std::to_string(i) + ": kwargs are not followed");
+    SayUnread(fields.name(), json[i], fields.read(), kHarmless, notes_);
     if (LastWord(type) != kOrder[i])
       return Unsupported(path, ": module ", i, " is ", Shown(type), ", supported are Transformer, Pooling and ",
                          "Normalize, in this order");
@@ -87,18 +96,81 @@ Status Folder::OpenModules() {
     }
     if (i == 2) sentence_modules_->unit_length = true;
   }
-  const std::string sentence = At("sentence_bert_config.json");
-  if (!IsFile(sentence)) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const Json limits, ReadObject(sentence));
-  Fields fields(sentence, limits);
-  sentence_length_ = fields.CountFromZero("max_seq_length", 1u << 30, 0);
-  return fields.status();
+  WISP_RETURN_IF_ERROR(ReadPrompts());
+  return ReadSentenceLimits();
+}
+
+// The name follows the model that the folder was made with.
+Status Folder::ReadSentenceLimits() {
+  for (const char* kind : {"bert", "roberta", "distilbert", "xlm-roberta"}) {
+    const std::string path = At("sentence_" + std::string(kind) + "_config.json");
+    if (!IsFile(path)) continue;
+    WISP_ASSIGN_OR_RETURN(const Json limits, ReadObject(path));
+    Fields fields(path, limits);
+    sentence_length_ = fields.CountFromZero("max_seq_length", 1u << 30, 0);
+    lower_case_ = fields.Flag("do_lower_case", false);
+    WISP_RETURN_IF_ERROR(fields.status());
+    SayUnread(path, limits, fields.read(), {}, notes_);
+    return OkStatus();
+  }
+  return OkStatus();
+}
+
+// A prompt is a text that stands before every other one.
+Status Folder::ReadPrompts() {
+  constexpr HarmlessKey kHarmless[] = {{"__version__", "a name"}, {"similarity_fn_name", "of what compares vectors"}};
+  const std::string path = path_ + "/config_sentence_transformers.json";
+  if (!IsFile(path)) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const Json json, ReadObject(path));
+  Fields fields(path, json);
+  if (const std::string type = fields.Word("model_type", "SentenceTransformer"); type != "SentenceTransformer")
+    fields.Refuse("model_type", ShownJson(type), "is SentenceTransformer");
+  const std::string chosen = fields.Word("default_prompt_name", "");
+  const Json* prompts = fields.Find("prompts");
+  WISP_RETURN_IF_ERROR(fields.status());
+  SayUnread(path, json, fields.read(), kHarmless, notes_);
+  std::string names;
+  if (prompts == nullptr || !prompts->is_object()) return OkStatus();
+  for (const auto& [name, text] : prompts->items()) {
+    if (text != "") names += (names.empty() ? "" : ", ") + Shown(name) + " " + ShownJson(text);
+    if (name != chosen || text == "") continue;
+    notes_.push_back(path + ": sentence-transformers puts " + ShownJson(text) + " before every text (" +
+                     "default_prompt_name); wisp does not: put it there yourself");
+    return OkStatus();
+  }
+  if (!names.empty())
+    notes_.push_back(path + ": its prompts are not kept; put one before a text where the model wants it: " + names);
+  return OkStatus();
+}
+
+// JSON files that nothing here reads and that are not known to say nothing of the model.
+Status Folder::SayOthers() {
+  std::error_code failed;
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(model_folder_, failed)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".json")) continue;
+    const auto known = HarmlessFiles();
+    if (std::none_of(known.begin(), known.end(), [&](const HarmlessKey& k) { return k.key == name; }))
+      names.push_back(name);
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names)
+    notes_.push_back(At(OneLine(name)) + ": this file is not known here, and not read");
+  const std::string generation = At("generation_config.json");
+  if (!IsFile(generation)) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const Json json, ReadObject(generation));
+  SayGeneration(generation, json, notes_);
+  return OkStatus();
 }
 
 Status Folder::ReadPooling(const std::string& folder) {
   const std::string path = folder + "/config.json";
   WISP_ASSIGN_OR_RETURN(const Json json, ReadObject(path));
   Fields fields(path, json);
+  constexpr HarmlessKey kHarmless[] = {{"include_prompt", "no prompt is kept"}};
+  sentence_modules_->width = fields.Count("word_embedding_dimension", kMaxWidth, 0);
+  if (sentence_modules_->width == 0) sentence_modules_->width = fields.Count("embedding_dimension", kMaxWidth, 0);
   std::string modes = fields.Word("pooling_mode", "");  // of newer versions
   for (const auto& [key, value] : json.items()) {
     constexpr std::string_view kMode = "pooling_mode_";
@@ -112,6 +184,7 @@ Status Folder::ReadPooling(const std::string& folder) {
   } else {
     fields.Refuse("the pooling mode", Shown(modes), "are mean_tokens and cls_token, one of them");
   }
+  SayUnread(path, json, fields.read(), kHarmless, notes_);
   return fields.status();
 }
 
@@ -130,8 +203,12 @@ Status Folder::AddShard(const std::string& name) {
 }
 
 Status Folder::OpenTensors() {
-  if (IsFile(At("model.safetensors"))) return AddShard("model.safetensors");
-  if (const std::string index = At("model.safetensors.index.json"); IsFile(index)) return OpenShards(index);
+  const std::string index = At("model.safetensors.index.json");
+  if (IsFile(At("model.safetensors"))) {
+    if (IsFile(index)) notes_.push_back(index + ": it is not read, model.safetensors is there");
+    return AddShard("model.safetensors");
+  }
+  if (IsFile(index)) return OpenShards(index);
   if (IsFile(At("pytorch_model.bin")) || IsFile(At("pytorch_model.bin.index.json"))) {
     return Unsupported(path_,
                        ": its weights are pytorch_model.bin, supported is safetensors: "
@@ -143,6 +220,7 @@ Status Folder::OpenTensors() {
 Status Folder::OpenShards(const std::string& index_path) {
   WISP_ASSIGN_OR_RETURN(const Json index, ReadObject(index_path));
   const auto map = index.find("weight_map");
+  SayUnread(index_path, index, {"weight_map", "metadata"}, {}, notes_);
   if (map == index.end() || !map->is_object())
     return InvalidData(index_path, ": there is no weight_map, an object of the file of each tensor");
   std::vector<std::string> names;
@@ -189,6 +267,9 @@ Status SetPooling(const Folder& folder, ChosenPooling chosen, Description& d) {
   const bool has_pooler = folder.tensors().contains(prefix + "pooler.dense.weight");
   const std::optional<SentenceModules>& modules = folder.sentence_modules();
   if (modules) head.unit_length = modules->unit_length;
+  if (modules && modules->width > 0 && modules->width != d.architecture.width)
+    return InvalidData(folder.path(), ": its module Pooling is for vectors of ", modules->width,
+                       " numbers, those of config.json have ", d.architecture.width);
   if (chosen == ChosenPooling::kPooler && !has_pooler)
     return InvalidArgument("--pooling is pooler, ", folder.path(), " has none; allowed are first and mean");
   if (chosen == ChosenPooling::kFolder && modules) {
@@ -201,11 +282,27 @@ Status SetPooling(const Folder& folder, ChosenPooling chosen, Description& d) {
   return OkStatus();
 }
 
+// transformers ties the output to the table of tokens only where the file has no other output.
+void UntieOther(const Folder& folder, Description& d) {
+  OutputTable& output = d.architecture.head.output_table;
+  if (d.architecture.head.kind != HeadKind::kNextItem || output != OutputTable::kTied) return;
+  const Result<std::string> prefix = FindPrefix(folder, *d.family);
+  const auto head = folder.tensors().find(RowsOf(*d.family, HeadKind::kNextItem).back().names[0]);
+  if (!prefix.ok() || head == folder.tensors().end()) return;
+  const auto table = folder.tensors().find(*prefix + d.family->rows[0].names[0]);
+  if (SameNumbers(*table->second.tensor, *head->second.tensor)) return;
+  output = OutputTable::kUntied;
+  d.notes.push_back(folder.config_path() + ": tie_word_embeddings says that the output is the table of tokens, " +
+                    *head->second.file + " has another " + Shown(head->first) + ": that one is used");
+}
+
 }  // namespace
 
 Result<Description> Describe(const Folder& folder, const DescribeOptions& options) {
   WISP_ASSIGN_OR_RETURN(Description d, ReadConfig(folder.config_path(), folder.config(), options.config));
   WISP_RETURN_IF_ERROR(SetPooling(folder, options.pooling, d));
+  UntieOther(folder, d);
+  d.notes.insert(d.notes.end(), folder.notes().begin(), folder.notes().end());
   Architecture& a = d.architecture;
   if (const uint32_t cut = folder.sentence_length(); cut > 0 && cut < a.max_length) {
     d.notes.push_back("sentence-transformers cuts texts of this folder after " + std::to_string(cut) +

@@ -27,6 +27,7 @@ enum class ChosenPooling : uint8_t { kFolder, kFirst, kMean, kPooler };
 struct SentenceModules {
   Pooling pooling = Pooling::kMean;
   bool unit_length = false;
+  uint32_t width = 0;  // of what is pooled; 0: nothing is said
 };
 
 // A tensor and the file that it lies in.
@@ -48,10 +49,16 @@ class Folder {
   const std::optional<SentenceModules>& sentence_modules() const { return sentence_modules_; }
   // By name, over all shards.
   const std::map<std::string, FoundTensor, std::less<>>& tensors() const { return tensors_; }
+  // Where the tokenizer's files lie: of sentence-transformers with the model, or in the folder itself.
+  std::string tokenizer_folder() const;
   // The number of the token that parts sentences; none where no file says it.
   Result<std::optional<uint32_t>> FindSeparator() const;
   // Tokens after which sentence-transformers cuts a text; 0: nothing is said.
   uint32_t sentence_length() const { return sentence_length_; }
+  // Whether sentence-transformers makes texts lower case before anything else.
+  bool lower_case() const { return lower_case_; }
+  // What files other than config.json say and is not followed.
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   struct Shard {
@@ -59,6 +66,9 @@ class Folder {
     SafeTensorsFile file;
   };
   Status OpenModules();
+  Status ReadSentenceLimits();
+  Status ReadPrompts();
+  Status SayOthers();
   Status ReadPooling(const std::string& folder);
   Status OpenTensors();
   Status OpenShards(const std::string& index_path);
@@ -68,6 +78,8 @@ class Folder {
   std::string path_, model_folder_, config_path_, config_;
   std::optional<SentenceModules> sentence_modules_;
   uint32_t sentence_length_ = 0;
+  bool lower_case_ = false;
+  std::vector<std::string> notes_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::map<std::string, FoundTensor, std::less<>> tensors_;
 };

@@ -3,6 +3,7 @@
 
 #include "tools/exchange/hugging_face/config_fields.h"
 #include "tools/exchange/hugging_face/folder.h"
+#include "tools/exchange/tokenizer_json.h"
 
 namespace wisp::exchange::hugging_face {
 namespace {
@@ -70,12 +71,15 @@ std::optional<uint32_t> InLines(const std::string& path, const std::string& text
 
 }  // namespace
 
+std::string Folder::tokenizer_folder() const {
+  for (const std::string& folder : {model_folder_, path_}) {
+    if (HasTokenizer(folder)) return folder;
+  }
+  return model_folder_;
+}
+
 Result<std::optional<uint32_t>> Folder::FindSeparator() const {
-  std::string folder = path_;
-  struct stat found = {};
-  // Of sentence-transformers' older folders the tokenizer lies with the model.
-  if (stat(At("tokenizer_config.json").c_str(), &found) == 0 || stat(At("vocab.txt").c_str(), &found) == 0)
-    folder = model_folder_;
+  const std::string folder = tokenizer_folder();
   const std::string text = SeparatorText(folder);
   if (const auto id = InAddedTokens(ReadIfThere(folder + "/tokenizer.json"), text)) return id;
   return InLines(folder + "/vocab.txt", text);

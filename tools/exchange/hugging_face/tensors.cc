@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "tools/exchange/hugging_face/left_out.h"
+
 namespace wisp::exchange::hugging_face {
 namespace {
 
@@ -129,12 +131,8 @@ Result<Matching> MatchTensors(const Folder& folder, const Description& d) {
   }
   for (const auto& [plain, found] : names) {
     if (used.contains(found.tensor)) continue;
-    const char* reason = ReasonToIgnore(*d.family, plain);
-    if (reason == nullptr) {
-      return InvalidData(folder.path(), ": tensor ", Shown(found.tensor->name), " ", ShapeInWords(found.tensor->shape),
-                         " belongs to nothing of a ", d.model_class, " as config.json describes it");
-    }
-    matching.left_out.push_back({found, reason});
+    WISP_ASSIGN_OR_RETURN(std::string reason, ReasonToLeaveOut(folder, d, plain, found));
+    matching.left_out.push_back({found, std::move(reason)});
   }
   return matching;
 }

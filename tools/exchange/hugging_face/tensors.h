@@ -33,8 +33,8 @@ struct Matching {
   std::vector<LeftOut> left_out;
 };
 
-// Every parameter has its tensors, of the right shapes and types, and every tensor is used or known to be of no use.
-// kInvalidData names the tensor otherwise. Reads no weights.
+// Every parameter has its tensors, of the right shapes and types, and every tensor is used, or left out for a reason
+// that holds of its numbers (left_out.h). kInvalidData names the tensor otherwise.
 Result<Matching> MatchTensors(const Folder& folder, const Description& description);
 
 // Floats of a flat buffer; those between two parameters are unset.
