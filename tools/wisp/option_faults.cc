@@ -1,8 +1,12 @@
 #include "tools/wisp/option_faults.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
+#include "runtime/core/decimal.h"
 #include "runtime/core/text.h"
 #include "tools/wisp/recipe/known_words.h"
 
@@ -95,6 +99,23 @@ std::string More(const CLI::App* command) {
   return "'" + more + "' is more than " + WholeName(command) + " takes";
 }
 
+bool IsWhole(std::string_view value, bool negative) {
+  if (negative && value.starts_with('-')) value.remove_prefix(1);
+  return !value.empty() && value.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool IsDecimal(const std::string& value) {
+  double number = 0;
+  const auto [end, error] = ReadDecimal(value.data(), value.data() + value.size(), number);
+  return error == std::errc() && end == value.data() + value.size() && std::isfinite(number);
+}
+
+// The parser would read digits behind a zero as octal. Never refuses.
+std::string WithoutZeros(std::string& value) {
+  if (IsWhole(value, false)) value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
+  return "";
+}
+
 template <class Kind>
 bool Is(const CLI::ParseError& error) {
   return dynamic_cast<const Kind*>(&error) != nullptr;
@@ -122,14 +143,18 @@ CLI::Validator Saying(const CLI::Validator& check, const std::string& allowed) {
   });
 }
 
-void RefuseNegatives(CLI::App& app) {
-  const CLI::Validator check([](std::string& value) { return std::string(value.starts_with('-') ? "is below 0" : ""); },
-                             "");
+void CheckNumbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
-    if (option->get_type_name().starts_with("UINT"))
-      option->check(Saying(check, "allowed is a whole number from 0 on"));
+    const std::string described = option->get_type_name();
+    const std::string type = described.substr(0, described.find_first_of(": "));
+    if (type != "UINT" && type != "INT" && type != "FLOAT") continue;
+    const auto refused = [type](std::string& value) {
+      return std::string((type == "FLOAT" ? IsDecimal(value) : IsWhole(value, type == "INT")) ? "" : "is no number");
+    };
+    if (type != "FLOAT") option->transform(CLI::Validator(WithoutZeros, ""));
+    option->check(Saying(CLI::Validator(refused, ""), "allowed is " + AllowedFor(*option, "-")));
   }
-  for (CLI::App* command : app.get_subcommands({})) RefuseNegatives(*command);
+  for (CLI::App* command : app.get_subcommands({})) CheckNumbers(*command);
 }
 
 CLI::Validator OneOf(const std::vector<std::string>& words) {

@@ -26,9 +26,9 @@ CLI::Validator Within(Number least, Number most) {
   return Saying(CLI::Range(least, most), allowed.str());
 }
 
-// Lets the options of a command and of those below it that take a number from 0 on refuse others: of a minus the parser
-// makes a large number.
-void RefuseNegatives(CLI::App& app);
+// Lets the options of a command and of those below it that take a number refuse whatever is not one in decimal. The
+// parser itself makes a large number of a minus, 8 of 010, and nothing at all of an empty text.
+void CheckNumbers(CLI::App& app);
 
 // One of the words.
 CLI::Validator OneOf(const std::vector<std::string>& words);

@@ -1,5 +1,5 @@
 // What the units of the command line share: helpers that declare options, and what was chosen. Together with
-// known_words.h, option_faults.h and main.cc all that knows CLI11.
+// known_words.h, option_faults.h and command_line.h all that knows CLI11.
 //
 //   chosen.OnCall(app.add_subcommand("synth", "Make a log."), Synth, arguments);     // after parsing: chosen.action()
 #ifndef WISP_TOOLS_WISP_OPTIONS_H_
@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "runtime/core/threads.h"
 #include "tools/wisp/commands.h"
@@ -37,6 +38,16 @@ template <class T>
 CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T>& value, const std::string& help) {
   return app->add_option(name, value, help);
 }
+
+// A text that may be empty, which differs from none: the parser's own optional makes none of it.
+CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<std::string>& value,
+                         const std::string& help);
+
+// An option that may be given several times, each time with one value, which arrives as it is. The parser's own lists
+// take "[a, b]" for two values and "[]" for none, and then the words behind them too.
+CLI::Option* AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
+                         const std::string& help);
+CLI::Option* AddRepeated(CLI::App* app, const std::string& name, std::vector<double>& values, const std::string& help);
 
 // --private and what all private draws have beside it. Returns --private.
 CLI::Option* AddPrivateDraws(CLI::App* app, PrivateDrawArguments& arguments, const char* help_of_private);

@@ -57,8 +57,8 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
       "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
   c->add_flag("--other-data", a.other_data,
               "Declare that a data set of this name in the provenance of --base is other data");
-  c->add_option("--public-dataset", a.public_datasets,
-                "Label of a data set in the provenance of --base that is public; may be repeated");
+  AddRepeated(c, "--public-dataset", a.public_datasets,
+              "Label of a data set in the provenance of --base that is public; may be repeated");
   c->add_option("--uncharged-tuning", a.uncharged_tuning,
                 "What was chosen by looking at the same data without a charge, in words for the statement");
   c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
@@ -92,7 +92,7 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
   CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
   predict->add_option("--model", a.predict.model, "Classifier file")->required();
   predict->add_option("--adapter", a.predict.adapter, "An adapter that was trained beside it");
-  predict->add_option("--text", a.predict.texts, "A text; may be given several times");
+  AddRepeated(predict, "--text", a.predict.texts, "A text; may be given several times");
   predict->add_option("--input", a.predict.input, "File of texts, one a line; blank lines are left out");
   AddOptional(predict, "--max-length", a.predict.max_length,
               "Tokens of a text that are read, at most; default: as many as the model reads");

@@ -57,10 +57,10 @@ void AddEmbed(CLI::App& app, Chosen& chosen, EmbedArguments& a) {
                                    "  wisp embed minilm.wisp --text \"a good film\" --json");
   c->add_option("model,--model", a.model, "Model file of an encoder or a classifier")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
-  c->add_option("--text", a.texts, "A text; may be given several times");
+  AddRepeated(c, "--text", a.texts, "A text; may be given several times");
   c->add_option("--input", a.input, "File of texts, one a line, in place of --text; blank lines are left out");
-  auto* ids = c->add_option("--ids", a.ids,
-                            "Tokens of a text, with commas between, in place of --text; may be given several times");
+  auto* ids = AddRepeated(c, "--ids", a.ids,
+                          "Tokens of a text, with commas between, in place of --text; may be given several times");
   AddOptional(c, "--max-length", a.max_length,
               "Tokens of a text that are read, at most; default: as many as the model reads")
       ->excludes(ids);

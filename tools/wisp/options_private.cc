@@ -12,7 +12,9 @@ CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* h
   add("--ledger", p.ledger, "Privacy ledger of the data that draws show; made if absent");
   AddAnchor(c, p.anchor);
   add("--base", p.base, "The public model as it was shipped: same vocabulary, data sets declared by --public-dataset");
-  add("--public-dataset", p.public_datasets, "Label of a data set in the provenance that is public; may be repeated");
+  AddRepeated(c, "--public-dataset", p.public_datasets,
+              "Label of a data set in the provenance that is public; may be repeated")
+      ->needs(on);
   add("--lambda", p.lambda, "mixed: the model's share in a draw");
   add("--clip", p.clip,
       "anchored: how far a logit may move from the base's; aggregate: how far one private text may move it");
@@ -32,9 +34,11 @@ CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* h
   add("--support", p.support, "all, or base:K, the public base's K best; model:K is refused")->capture_default_str();
   add("--select", p.select, "sample; best is refused")->capture_default_str();
   add("--after-mixing", p.after_mixing, "nothing; top-k, top-p and temperature are refused")->capture_default_str();
-  add("--unit", p.unit,
+  AddOptional(
+      c, "--unit", p.unit,
       "Privacy unit of a ledger that this command makes: user, session, day or interaction. Default: interaction "
-      "where the model reads texts; else user. The statement says where nobody chose it");
+      "where the model reads texts; else user. The statement says where nobody chose it")
+      ->needs(on);
   add("--uncharged-tuning", p.uncharged_tuning,
       "What was chosen by looking at the same data without a charge, for the statement");
   add("--dataset", p.dataset, "Name of the data set; that of a ledger that exists must be the same");

@@ -81,7 +81,7 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       "      --contexts 8 --ledger notes.ledger --epsilon 8 --lifetime 500 --max-tokens 50 --prompt \"A note:\"");
   c->add_option("model,--model", a.model, "A decoder that brings its tokenizer (wisp convert)")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
-  auto* prompt = c->add_option("--prompt", a.prompt, "The text to go on with");
+  auto* prompt = AddOptional(c, "--prompt", a.prompt, "The text to go on with");
   auto* prompts = c->add_option("--prompts", a.prompts,
                                 "Instead: a file with one prompt in each line that is not blank. Prompt i, from 0 on, "
                                 "draws with --seed + i: its text is what it is alone with that seed");
@@ -102,7 +102,7 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       ->capture_default_str();
   c->add_option("--repetition-penalty", a.repetition_penalty, "Above 1: tokens that are there already come less often")
       ->capture_default_str();
-  c->add_option("--stop", a.stop, "The text ends before this one; may be given several times");
+  AddRepeated(c, "--stop", a.stop, "The text ends before this one; may be given several times");
   AddOptional(c, "--seed", a.seed, "The same seed gives the same text; default: 1. Not for --private");
   c->add_option("--backend", a.backend, "simd, xnnpack or int8 (docs/int8.md)")
       ->check(OneOf({"simd", "xnnpack", "int8"}))

@@ -1,14 +1,8 @@
-// The command line of `wisp`: options, help, exit codes. Options of single commands are in options_*.cc.
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
-#include <unistd.h>
+// Options, help, exit codes. Options of single commands are in options_*.cc.
+#include "tools/wisp/command_line.h"
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <new>
 #include <string_view>
 
 #include "runtime/core/text.h"
@@ -69,7 +63,7 @@ class CommandLine {
     AddGenerate(app_, chosen_, generate_);
     AddReproduce();
     AddLife(app_, chosen_, life_);
-    RefuseNegatives(app_);
+    CheckNumbers(app_);
   }
 
   int Run(int argc, char** argv) {
@@ -88,6 +82,8 @@ class CommandLine {
     if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", Printable(status.message()).c_str());
     return ExitCode(status);
   }
+
+  CLI::App& app() { return app_; }
 
  private:
   void AddSynth() {
@@ -175,8 +171,8 @@ class CommandLine {
                   "the file's");
     c->add_flag("--other-data", train_.other_data,
                 "Declare that a data set of this name in the provenance of --model is other data");
-    c->add_option("--public-dataset", train_.public_datasets,
-                  "Label of a data set in the provenance of --model that is public; may be repeated");
+    AddRepeated(c, "--public-dataset", train_.public_datasets,
+                "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--uncharged-tuning", train_.uncharged_tuning,
                   "What was chosen by looking at the same data without a charge, in words for the statement");
     c->add_option("--allow-large-delta", train_.allow_large_delta,
@@ -351,7 +347,7 @@ class CommandLine {
     c->add_option("--record", perplexity_.record, "What one text is: line, paragraph, ... as of wisp evaluate")
         ->capture_default_str();
     c->add_option("--max-length", perplexity_.max_length, "Tokens that are read of each; 0: the positions of both");
-    c->add_option("--epsilon", perplexity_.epsilons, "One or several")->capture_default_str();
+    AddRepeated(c, "--epsilon", perplexity_.epsilons, "Target; may be given several times")->capture_default_str();
     c->add_option("--draws", perplexity_.draws, "Tokens that each epsilon is for")
         ->check(Within(uint64_t{1}, uint64_t{1} << 40))
         ->capture_default_str();
@@ -421,8 +417,8 @@ class CommandLine {
     AddAnchor(c, reproduce_.anchor);
     c->add_option("--base", reproduce_.base,
                   "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
-    c->add_option("--public-dataset", reproduce_.public_datasets,
-                  "Label of a data set in the base's provenance that is public; may be repeated");
+    AddRepeated(c, "--public-dataset", reproduce_.public_datasets,
+                "Label of a data set in the base's provenance that is public; may be repeated");
     c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, reproduce_.data, false);
     chosen_.OnCall(c, Reproduce, reproduce_);
@@ -449,31 +445,13 @@ class CommandLine {
   ReproduceArguments reproduce_;
 };
 
-// A process that starts the program for itself, as Python's package does, gives its id in WISP_ENDS_WITH. When that
-// process ends, the program is asked to stop: nobody waits for what it would go on to spend.
-void EndWithStarter() {
-#ifdef __linux__
-  const char* starter = std::getenv("WISP_ENDS_WITH");
-  if (starter == nullptr) return;
-  prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (std::to_string(getppid()) != starter) std::exit(1);  // it has ended already
-#endif
-}
-
 }  // namespace
-}  // namespace wisp::tools
 
-int main(int argc, char** argv) {
-  wisp::tools::EndWithStarter();
-  try {
-    return wisp::tools::CommandLine().Run(argc, argv);
-  } catch (const std::bad_alloc&) {
-    std::fprintf(stderr,
-                 "wisp: there is not enough memory; wisp inspect MODEL --memory tells what a model takes, and fewer "
-                 "--threads take less\n");
-    return 1;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "wisp: %s\n", error.what());
-    return 1;
-  }
+int RunCommandLine(int argc, char** argv) { return CommandLine().Run(argc, argv); }
+
+void UseCommandLine(const std::function<void(CLI::App&)>& use) {
+  CommandLine line;
+  use(line.app());
 }
+
+}  // namespace wisp::tools
