@@ -77,6 +77,7 @@ Result<TextGrowth> TextGrowth::Begin(const text::Tokenizer& tokenizer, std::vect
                                      const TextLimits& limits) {
   TextGrowth growth(tokenizer, std::move(prompt), limits);
   for (const int32_t token : growth.tokens_) WISP_RETURN_IF_ERROR(growth.stream_.Push(token).status());
+  growth.stream_.Forget();
   growth.LookForRoom();
   return growth;
 }
@@ -109,9 +110,8 @@ Status TextGrowth::Push(int32_t token, const OnText& on_text) {
 
 Result<Generated> TextGrowth::Finish(const OnText& on_text) {
   if (cut_) return std::move(made_);
-  WISP_ASSIGN_OR_RETURN(const std::string rest, stream_.Finish());
   bool stopped = false;
-  const std::string last = stop_.Push(rest, stopped);
+  const std::string last = stop_.Push(stream_.Finish(), stopped);
   if (stopped) made_.ended = Ended::kStopText;
   Show(stopped ? last : last + stop_.Rest(), on_text);
   return std::move(made_);

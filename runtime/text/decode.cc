@@ -2,141 +2,366 @@
 
 #include <algorithm>
 #include <charconv>
+#include <tuple>
 #include <utility>
 
 #include "runtime/text/unicode.h"
 
 namespace wisp::text {
+
+// One step, as tokens come in pieces: what it cannot decide yet it holds back, the rest goes to the next step.
+class DecodeStage {
+ public:
+  explicit DecodeStage(DecodeStage* next) : next_(next) {}
+  virtual ~DecodeStage() = default;
+  virtual void Add(std::string_view piece) = 0;  // of the token that is not ended
+  virtual void EndToken() { next_->EndToken(); }
+  virtual void End() { next_->End(); }  // no token follows
+  virtual void Forget() { next_->Forget(); }
+
+ protected:
+  void Token(std::string_view token) {
+    next_->Add(token);
+    next_->EndToken();
+  }
+  DecodeStage& next() { return *next_; }
+
+ private:
+  DecodeStage* next_;
+};
+
 namespace {
 
 constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
-void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
-  std::string out;
-  for (size_t at = 0;;) {
-    const size_t found = text.find(from, at);
-    out += std::string_view(text).substr(at, found - at);
-    if (found == std::string::npos) break;
-    out += to;
-    at = found + from.size();
+enum class Front { kCharacter, kFault, kOpen };  // open: more bytes may make a character of it
+
+// What the bytes begin with, and how many of them that is.
+std::pair<size_t, Front> FrontOf(std::string_view bytes) {
+  const auto lead = static_cast<uint8_t>(bytes[0]);
+  if (lead < 0x80) return {1, Front::kCharacter};
+  if (lead < 0xc2 || lead > 0xf4) return {1, Front::kFault};
+  const size_t size = lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  for (size_t i = 1; i < size; ++i) {
+    if (i == bytes.size()) return {i, Front::kOpen};
+    const auto byte = static_cast<uint8_t>(bytes[i]);
+    const uint8_t low = i > 1 ? 0x80 : lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
+    const uint8_t high = i > 1 ? 0xbf : lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
+    if (byte < low || byte > high) return {i, Front::kFault};
   }
-  text = std::move(out);
+  return {size, Front::kCharacter};
 }
 
-void WordPiece(const Step& step, std::vector<std::string>& tokens) {
-  constexpr std::pair<std::string_view, std::string_view> kCleanUp[] = {
-      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
-      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (i > 0) {
-      if (std::string_view(tokens[i]).starts_with(step.a)) {
-        tokens[i].erase(0, step.a.size());
+// Appends the bytes as text and removes them; where more may come, the beginning of a character stays.
+void AppendBytes(std::string& bytes, bool more_may_come, std::string& text) {
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const auto [size, front] = FrontOf(rest);
+    if (front == Front::kOpen && more_may_come) break;
+    text += front == Front::kCharacter ? rest.substr(0, size) : kReplacementCharacter;
+    rest.remove_prefix(size);
+  }
+  bytes.erase(0, bytes.size() - rest.size());
+}
+
+class Output : public DecodeStage {
+ public:
+  explicit Output(std::string& text) : DecodeStage(nullptr), text_(text) {}
+  void Add(std::string_view piece) override { text_ += piece; }
+  void EndToken() override {}
+  void End() override {}
+  void Forget() override { text_.clear(); }
+
+ private:
+  std::string& text_;
+};
+
+// The base of steps that decide about a token as a whole.
+class WholeTokens : public DecodeStage {
+ public:
+  using DecodeStage::DecodeStage;
+  void Add(std::string_view piece) override { token_ += piece; }
+  void EndToken() override {
+    Take(token_);
+    token_.clear();
+  }
+
+ private:
+  virtual void Take(std::string& token) = 0;
+  std::string token_;
+};
+
+// Without a decoder.
+class Spaces : public DecodeStage {
+ public:
+  using DecodeStage::DecodeStage;
+  void Add(std::string_view piece) override {
+    if (ended_) next().Add(" ");
+    ended_ = false;
+    next().Add(piece);
+  }
+  void EndToken() override { ended_ = true; }
+
+ private:
+  bool ended_ = false;
+};
+
+class Replace : public DecodeStage {
+ public:
+  Replace(std::string_view from, std::string_view to, DecodeStage* next) : DecodeStage(next), from_(from), to_(to) {}
+  void Add(std::string_view piece) override {
+    held_ += piece;
+    const std::string_view text = held_;
+    size_t at = 0;
+    for (size_t found; (found = text.find(from_, at)) != std::string_view::npos; at = found + from_.size()) {
+      next().Add(text.substr(at, found - at));
+      next().Add(to_);
+    }
+    size_t open = std::min(text.size() - at, from_.size() - 1);
+    while (!from_.starts_with(text.substr(text.size() - open))) --open;
+    next().Add(text.substr(at, text.size() - open - at));
+    held_.erase(0, held_.size() - open);
+  }
+  void EndToken() override {
+    next().Add(held_);
+    held_.clear();
+    next().EndToken();
+  }
+  void Forget() override {
+    held_.clear();
+    next().Forget();
+  }
+
+ protected:
+  void set_to(std::string_view to) { to_ = to; }
+
+ private:
+  std::string_view from_, to_;
+  std::string held_;
+};
+
+class Metaspace : public Replace {
+ public:
+  Metaspace(const Step& step, DecodeStage* next) : Replace(step.a, step.options != 0 ? "" : " ", next) {}
+  void EndToken() override {
+    Replace::EndToken();
+    set_to(" ");
+  }
+};
+
+class WordPiece : public WholeTokens {
+ public:
+  WordPiece(const Step& step, DecodeStage* next) : WholeTokens(next), prefix_(step.a), cleans_up_(step.options != 0) {}
+
+ private:
+  void Take(std::string& token) override {
+    constexpr std::pair<std::string_view, std::string_view> kCleanUp[] = {
+        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+    if (!std::exchange(first_, false)) {
+      if (std::string_view(token).starts_with(prefix_)) {
+        token.erase(0, prefix_.size());
       } else {
-        tokens[i].insert(0, 1, ' ');
+        token.insert(0, 1, ' ');
       }
     }
-    if (step.options == 0) continue;
-    for (const auto& [from, to] : kCleanUp) ReplaceAll(tokens[i], from, to);
+    for (const auto& [from, to] : kCleanUp) {
+      for (size_t at = 0; cleans_up_ && (at = token.find(from, at)) != std::string::npos; at += to.size())
+        token.replace(at, from.size(), to);
+    }
+    Token(token);
   }
-}
 
-void ByteLevel(std::vector<std::string>& tokens) {
-  std::string bytes;
-  for (const std::string& token : tokens) {
-    const size_t before = bytes.size();
+  std::string_view prefix_;
+  bool cleans_up_, first_ = true;
+};
+
+// All tokens become one.
+class Fuse : public DecodeStage {
+ public:
+  using DecodeStage::DecodeStage;
+  void Add(std::string_view piece) override { next().Add(piece); }
+  void EndToken() override {}
+  void End() override {
+    next().EndToken();
+    next().End();
+  }
+};
+
+class ByteLevel : public WholeTokens {
+ public:
+  using WholeTokens::WholeTokens;
+  void End() override {
+    Show(/*more_may_come=*/false);
+    next().EndToken();
+    next().End();
+  }
+  void Forget() override {
+    bytes_.clear();
+    next().Forget();
+  }
+
+ private:
+  void Take(std::string& token) override {
+    const size_t before = bytes_.size();
     for (size_t at = 0; at < token.size();) {
       const Character c = CharacterAt(token, at);
       const int byte = ByteOfLetter(c.code);
       if (byte < 0) {  // no token of bytes: taken as it is
-        bytes.resize(before);
-        bytes += token;
+        bytes_.resize(before);
+        bytes_ += token;
         break;
       }
-      bytes += static_cast<char>(byte);
+      bytes_ += static_cast<char>(byte);
       at += c.size;
     }
+    Show(/*more_may_come=*/true);
   }
-  tokens.assign(1, Utf8Of(bytes));
-}
 
-void Metaspace(const Step& step, std::vector<std::string>& tokens) {
-  for (size_t i = 0; i < tokens.size(); ++i) ReplaceAll(tokens[i], step.a, i == 0 && step.options != 0 ? "" : " ");
-}
+  void Show(bool more_may_come) {
+    std::string text;
+    AppendBytes(bytes_, more_may_come, text);
+    next().Add(text);
+  }
 
-void ByteFallback(std::vector<std::string>& tokens) {
-  std::vector<std::string> out;
-  std::string bytes;
-  const auto flush = [&] {
-    if (bytes.empty()) return;
-    if (IsUtf8(bytes)) {
-      out.push_back(bytes);
-    } else {
-      out.insert(out.end(), bytes.size(), std::string(kReplacementCharacter));
-    }
-    bytes.clear();
-  };
-  for (std::string& token : tokens) {
+  std::string bytes_;  // the beginning of a character
+};
+
+// A run of bytes is a text, or one U+FFFD for each byte. Which of the two, its last byte may decide.
+class ByteFallback : public WholeTokens {
+ public:
+  using WholeTokens::WholeTokens;
+  void End() override {
+    EndRun();
+    next().End();
+  }
+  void Forget() override {
+    run_.clear();
+    whole_ = 0;
+    next().Forget();
+  }
+
+ private:
+  void Take(std::string& token) override {
     const int byte = ByteOfFallback(token);
-    if (byte >= 0) {
-      bytes += static_cast<char>(byte);
-      continue;
+    if (byte < 0) {
+      EndRun();
+      return Token(token);
     }
-    flush();
-    out.push_back(std::move(token));
+    run_ += static_cast<char>(byte);
+    Front front = Front::kCharacter;
+    while (!faulty_ && front == Front::kCharacter && whole_ < run_.size()) {
+      size_t size = 0;
+      std::tie(size, front) = FrontOf(std::string_view(run_).substr(whole_));
+      if (front == Front::kCharacter) whole_ += size;
+    }
+    faulty_ = faulty_ || front == Front::kFault;
+    if (faulty_) ShowFaults();
   }
-  flush();
-  tokens = std::move(out);
-}
+
+  void EndRun() {
+    if (whole_ < run_.size()) {
+      ShowFaults();
+    } else if (!run_.empty()) {
+      Token(run_);
+    }
+    run_.clear();
+    whole_ = 0;
+    faulty_ = false;
+  }
+
+  void ShowFaults() {
+    for (size_t i = 0; i < run_.size(); ++i) Token(kReplacementCharacter);
+    run_.clear();
+    whole_ = 0;
+  }
+
+  std::string run_;   // what is not shown of it
+  size_t whole_ = 0;  // so many of its bytes are characters
+  bool faulty_ = false;
+};
 
 // Up to so many of one character at the front and at the end of each token.
-void Strip(const Step& step, std::vector<std::string>& tokens) {
-  const uint32_t front = step.options & 0xffff, back = step.options >> 16;
-  for (std::string& token : tokens) {
-    size_t begin = 0, end = token.size();
-    for (uint32_t i = 0; i < front && std::string_view(token).substr(begin).starts_with(step.a); ++i)
-      begin += step.a.size();
-    for (uint32_t i = 0;
-         i < back && end >= begin + step.a.size() && std::string_view(token).substr(0, end).ends_with(step.a); ++i)
-      end -= step.a.size();
-    token = token.substr(begin, end - begin);
+class Strip : public DecodeStage {
+ public:
+  Strip(const Step& step, DecodeStage* next)
+      : DecodeStage(next), strip_(step.a), front_(step.options & 0xffff), back_(step.options >> 16), left_(front_) {}
+  void Add(std::string_view piece) override {
+    held_ += piece;
+    for (; left_ > 0 && held_.starts_with(strip_); --left_) held_.erase(0, strip_.size());
+    if (left_ > 0 && strip_.starts_with(held_)) return;  // may become one of them
+    left_ = 0;
+    const size_t keep = back_ * strip_.size();
+    if (held_.size() <= keep) return;
+    size_t end = held_.size() - keep;
+    while (end > 0 && (static_cast<uint8_t>(held_[end]) & 0xc0) == 0x80) --end;
+    next().Add(std::string_view(held_).substr(0, end));
+    held_.erase(0, end);
   }
-}
-
-std::string Joined(const std::vector<std::string>& tokens, std::string_view between) {
-  std::string text;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (i > 0) text += between;
-    text += tokens[i];
+  void EndToken() override {
+    for (size_t i = 0; i < back_ && held_.ends_with(strip_); ++i) held_.resize(held_.size() - strip_.size());
+    Token(held_);
+    held_.clear();
+    left_ = front_;
   }
-  return text;
-}
+  void Forget() override {
+    held_.clear();
+    next().Forget();
+  }
 
-// How many bytes at the front are one character (the second is true), or one fault.
-std::pair<size_t, bool> FrontOf(std::string_view bytes) {
-  const auto in = [&](size_t i, uint8_t low, uint8_t high) {
-    return i < bytes.size() && static_cast<uint8_t>(bytes[i]) >= low && static_cast<uint8_t>(bytes[i]) <= high;
-  };
-  const auto lead = static_cast<uint8_t>(bytes[0]);
-  if (lead < 0x80) return {1, true};
-  if (lead >= 0xc2 && lead <= 0xdf) return in(1, 0x80, 0xbf) ? std::pair(size_t{2}, true) : std::pair(size_t{1}, false);
-  if (lead < 0xe0 || lead > 0xf4) return {1, false};
-  const uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-  const uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-  if (!in(1, low, high)) return {1, false};
-  if (!in(2, 0x80, 0xbf)) return {2, false};
-  if (lead < 0xf0) return {3, true};
-  return in(3, 0x80, 0xbf) ? std::pair(size_t{4}, true) : std::pair(size_t{3}, false);
+ private:
+  std::string_view strip_;
+  size_t front_, back_;
+  size_t left_;  // to strip at the front of this token
+  std::string held_;
+};
+
+std::unique_ptr<DecodeStage> StageOf(const Step& step, DecodeStage* next) {
+  switch (static_cast<DecodeKind>(step.kind)) {
+    case DecodeKind::kWordPiece:
+      return std::make_unique<WordPiece>(step, next);
+    case DecodeKind::kByteLevel:
+      return std::make_unique<ByteLevel>(next);
+    case DecodeKind::kMetaspace:
+      return std::make_unique<Metaspace>(step, next);
+    case DecodeKind::kReplace:
+      return std::make_unique<Replace>(step.a, step.b, next);
+    case DecodeKind::kByteFallback:
+      return std::make_unique<ByteFallback>(next);
+    case DecodeKind::kFuse:
+      return std::make_unique<Fuse>(next);
+    case DecodeKind::kStrip:
+      return std::make_unique<Strip>(step, next);
+  }
+  return nullptr;  // must not happen: images are checked
 }
 
 }  // namespace
 
+Decoding::Decoding(const Image& image) : text_(std::make_unique<std::string>()) {
+  stages_.push_back(std::make_unique<Output>(*text_));
+  if (image.decoders.empty()) stages_.push_back(std::make_unique<Spaces>(stages_.back().get()));
+  for (auto step = image.decoders.rbegin(); step != image.decoders.rend(); ++step)
+    stages_.push_back(StageOf(*step, stages_.back().get()));
+}
+Decoding::Decoding(Decoding&&) noexcept = default;
+Decoding& Decoding::operator=(Decoding&&) noexcept = default;
+Decoding::~Decoding() = default;
+
+void Decoding::Add(std::string_view token) {
+  stages_.back()->Add(token);
+  stages_.back()->EndToken();
+}
+
+void Decoding::End() { stages_.back()->End(); }
+
+void Decoding::Forget() { stages_.back()->Forget(); }
+
+std::string Decoding::Take() { return std::exchange(*text_, {}); }
+
 std::string Utf8Of(std::string_view bytes) {
-  std::string text;
-  while (!bytes.empty()) {
-    const auto [size, whole] = FrontOf(bytes);
-    text += whole ? bytes.substr(0, size) : kReplacementCharacter;
-    bytes.remove_prefix(size);
-  }
+  std::string text, all(bytes);
+  AppendBytes(all, /*more_may_come=*/false, text);
   return text;
 }
 
@@ -163,36 +388,6 @@ int ByteOfFallback(std::string_view token) {
   unsigned byte = 0;
   const auto read = std::from_chars(begin, token.data() + 5, byte, 16);
   return read.ec == std::errc() && read.ptr == token.data() + 5 ? static_cast<int>(byte) : -1;
-}
-
-std::string DecodeTokens(const Image& image, std::vector<std::string> tokens) {
-  if (image.decoders.empty()) return Joined(tokens, " ");
-  for (const Step& step : image.decoders) {
-    switch (static_cast<DecodeKind>(step.kind)) {
-      case DecodeKind::kWordPiece:
-        WordPiece(step, tokens);
-        break;
-      case DecodeKind::kByteLevel:
-        ByteLevel(tokens);
-        break;
-      case DecodeKind::kMetaspace:
-        Metaspace(step, tokens);
-        break;
-      case DecodeKind::kReplace:
-        for (std::string& token : tokens) ReplaceAll(token, step.a, step.b);
-        break;
-      case DecodeKind::kByteFallback:
-        ByteFallback(tokens);
-        break;
-      case DecodeKind::kFuse:
-        tokens.assign(1, Joined(tokens, ""));
-        break;
-      case DecodeKind::kStrip:
-        Strip(step, tokens);
-        break;
-    }
-  }
-  return Joined(tokens, "");
 }
 
 }  // namespace wisp::text

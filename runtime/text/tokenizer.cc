@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "runtime/text/added_tokens.h"
-#include "runtime/text/decode.h"
 #include "runtime/text/normalize.h"
 #include "runtime/text/unicode.h"
 
@@ -149,18 +148,21 @@ Status Tokenizer::EncodePair(std::string_view first, std::string_view second, co
   return FillTemplate(image_.pair.empty() ? std::span<const int32_t>(kBoth) : image_.pair, texts, options, ids);
 }
 
+Status Tokenizer::AddText(int32_t id, const DecodeOptions& options, Decoding& decoding) const {
+  if (id < 0 || static_cast<size_t>(id) >= size())
+    return InvalidArgument("there is no token ", id, ", allowed is 0 to ", size() - 1);
+  if (Skips(id, options)) return OkStatus();
+  const schema::AddedToken* added = image_.AddedWith(static_cast<uint32_t>(id));
+  const std::string_view token = added != nullptr ? image_.Shown(*added) : image_.Token(static_cast<size_t>(id));
+  if (!token.empty()) decoding.Add(token);
+  return OkStatus();
+}
+
 Result<std::string> Tokenizer::Decode(std::span<const int32_t> ids, const DecodeOptions& options) const {
-  std::vector<std::string> tokens;
-  tokens.reserve(ids.size());
-  for (const int32_t id : ids) {
-    if (id < 0 || static_cast<size_t>(id) >= size())
-      return InvalidArgument("there is no token ", id, ", allowed is 0 to ", size() - 1);
-    if (Skips(id, options)) continue;
-    const schema::AddedToken* added = image_.AddedWith(static_cast<uint32_t>(id));
-    const std::string_view token = added != nullptr ? image_.Shown(*added) : image_.Token(static_cast<size_t>(id));
-    if (!token.empty()) tokens.emplace_back(token);
-  }
-  return DecodeTokens(image_, std::move(tokens));
+  Decoding decoding(image_);
+  for (const int32_t id : ids) WISP_RETURN_IF_ERROR(AddText(id, options, decoding));
+  decoding.End();
+  return decoding.Take();
 }
 
 bool Tokenizer::Skips(int32_t id, const DecodeOptions& options) const {
@@ -169,42 +171,21 @@ bool Tokenizer::Skips(int32_t id, const DecodeOptions& options) const {
   return added != nullptr && (added->options() & added::kSkipped) != 0;
 }
 
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, const DecodeOptions& options)
+    : tokenizer_(&tokenizer), options_(options), decoding_(tokenizer.image_) {}
+
 Result<std::string> StreamDecoder::Push(int32_t id) {
-  if (tokenizer_->Skips(id, options_)) return std::string();
-  ids_.push_back(id);
-  auto more = Advance(false);
-  if (!more.ok()) ids_.pop_back();
-  return more;
+  WISP_RETURN_IF_ERROR(tokenizer_->AddText(id, options_, decoding_));
+  return decoding_.Take();
 }
 
-Result<std::string> StreamDecoder::Finish() {
-  auto rest = Advance(true);
-  ids_.clear();
-  shown_.clear();
-  num_shown_ = 0;
+std::string StreamDecoder::Finish() {
+  decoding_.End();
+  std::string rest = decoding_.Take();
+  decoding_ = Decoding(tokenizer_->image_);
   return rest;
 }
 
-Result<std::string> StreamDecoder::Advance(bool last) {
-  // More ids than these without the end of a character between are no text; they are shown as they are.
-  constexpr size_t kMostHeld = 64;
-  constexpr std::string_view kReplacement = "\xef\xbf\xbd";
-  WISP_ASSIGN_OR_RETURN(const std::string text, tokenizer_->Decode(ids_, options_));
-  const bool all = last || ids_.size() - num_shown_ >= kMostHeld;
-  size_t end = text.size();
-  while (!all && std::string_view(text).substr(0, end).ends_with(kReplacement)) end -= kReplacement.size();
-  size_t same = 0;
-  while (same < end && same < shown_.size() && text[same] == shown_[same]) ++same;
-  std::string more = text.substr(same, end - same);
-  if (end < text.size()) {  // the next id may make a character of the rest
-    if (end > same) shown_.assign(text, 0, end);
-    return more;
-  }
-  if (more.empty() && !all) return more;  // the space of the first word, which the next one decides about
-  ids_.erase(ids_.begin(), ids_.begin() + static_cast<ptrdiff_t>(num_shown_));
-  WISP_ASSIGN_OR_RETURN(shown_, tokenizer_->Decode(ids_, options_));
-  num_shown_ = ids_.size();
-  return more;
-}
+void StreamDecoder::Forget() { decoding_.Forget(); }
 
 }  // namespace wisp::text

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "runtime/core/status.h"
+#include "runtime/text/decode.h"
 #include "runtime/text/image.h"
 #include "runtime/text/models.h"
 #include "runtime/text/split.h"
@@ -96,7 +97,11 @@ class Tokenizer {
   Status NormalizeText(std::string_view text, std::string& normalised) const;
 
  private:
+  friend class StreamDecoder;
   explicit Tokenizer(Image image);
+
+  // The one way from an id to its text.
+  Status AddText(int32_t id, const DecodeOptions& options, Decoding& decoding) const;
 
   Status EncodeOne(std::string_view text, Scratch& scratch, std::vector<int32_t>& ids) const;
   Status EncodeNormal(std::string_view text, bool at_start, Scratch& scratch, std::vector<int32_t>& ids) const;
@@ -108,27 +113,28 @@ class Tokenizer {
   uint64_t serial_;  // tells caches of words apart
 };
 
-// Decodes one id after the other, for generation. What is not yet a whole character is held back.
+// Decodes one id after the other, for generation. The pieces together are the text that Decode makes of all ids. Held
+// back is what a later id may change: the beginning of a character, and a run of byte tokens ("<0xE2>"), of which its
+// last byte may make replacement characters.
 //
 //   StreamDecoder stream(tokenizer, {});
 //   for (...) { WISP_ASSIGN_OR_RETURN(const std::string more, stream.Push(id)); Show(more); }
-//   WISP_ASSIGN_OR_RETURN(const std::string rest, stream.Finish());
+//   Show(stream.Finish());
 class StreamDecoder {
  public:
   // The tokenizer outlives it.
-  StreamDecoder(const Tokenizer& tokenizer, const DecodeOptions& options) : tokenizer_(&tokenizer), options_(options) {}
+  StreamDecoder(const Tokenizer& tokenizer, const DecodeOptions& options);
+  // kInvalidArgument for an id out of range, which changes nothing.
   Result<std::string> Push(int32_t id);
-  // What was held back, with U+FFFD for what is no character.
-  Result<std::string> Finish();
+  // What was held back, with U+FFFD for what is no character. The next id begins a text.
+  std::string Finish();
+  // Drops what is held back; the next id goes on with the text. For a prompt, which is not shown.
+  void Forget();
 
  private:
-  Result<std::string> Advance(bool last);
-
   const Tokenizer* tokenizer_;
   DecodeOptions options_;
-  std::vector<int32_t> ids_;  // from the last ones that were shown on: they decide about spaces
-  std::string shown_;         // of them
-  size_t num_shown_ = 0;
+  Decoding decoding_;
 };
 
 }  // namespace wisp::text

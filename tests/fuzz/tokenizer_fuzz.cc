@@ -28,12 +28,14 @@ void Use(const text::Tokenizer& tokenizer, std::string_view text) {
     fuzz::Require(id >= 0 && static_cast<size_t>(id) < tokenizer.size(), "an id is one of the vocabulary");
   const auto whole = tokenizer.Decode(ids, {.special = text::DecodeSpecials::kKeep});
   fuzz::Require(whole.ok() && text::IsUtf8(*whole), "ids decode to a text");
-  text::StreamDecoder stream(tokenizer, {});
-  for (size_t i = 0; i < ids.size() && i < 100; ++i) {
-    const auto more = stream.Push(ids[i]);
+  text::StreamDecoder stream(tokenizer, {.special = text::DecodeSpecials::kKeep});
+  std::string pieces;
+  for (const int32_t id : ids) {
+    const auto more = stream.Push(id);
     fuzz::Require(more.ok() && text::IsUtf8(*more), "a stream shows a text");
+    pieces += *more;
   }
-  fuzz::Require(stream.Finish().ok(), "a stream ends");
+  fuzz::Require(pieces + stream.Finish() == *whole, "a stream is the whole");
 }
 
 }  // namespace

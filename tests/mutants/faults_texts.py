@@ -56,6 +56,12 @@ def tokenizers():
          IMAGE + "Tokenizer.UnigramTakesTheBestPathAndOfEqualOnesTheFirst"),
         ("unigram-unknown-piece-by-piece", "AppendUnigram", "if (!unknown) unknown_begin = begin;",
          "unknown_begin = begin;", IDS),
+    ]) + table("runtime/text/decode.cc", [
+        ("a-run-of-bytes-shown-as-one-fault", "ShowFaults", "for (size_t i = 0; i < run_.size(); ++i)", "",
+         "decode_test:*"),
+    ]) + table("runtime/inference/generate.cc", [
+        ("held-text-of-the-prompt-shown", "TextGrowth::Begin", "growth.stream_.Forget();", "",
+         "text_growth_test:TextGrowth.*"),
     ]) + table("runtime/text/tokenizer.cc", [
         ("cut-behind-the-end", "Tokenizer::EncodeWithin", "behind = item < 0 ? 0 : behind + 1;", "behind = 0;",
          "c_text_test:*"),

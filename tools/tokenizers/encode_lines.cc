@@ -71,8 +71,7 @@ Result<std::string> Streamed(const Tokenizer& tokenizer, const std::vector<int32
     WISP_ASSIGN_OR_RETURN(const std::string more, stream.Push(id));
     text += more;
   }
-  WISP_ASSIGN_OR_RETURN(const std::string more, stream.Finish());
-  return text + more;
+  return text + stream.Finish();
 }
 
 Status Decode(const Tokenizer& tokenizer, std::string_view rest, bool streamed) {

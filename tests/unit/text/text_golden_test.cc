@@ -76,9 +76,8 @@ TEST_P(Golden, StreamEndsAsTheWholeDoes) {
       EXPECT_TRUE(IsUtf8(*more));
       text += *more;
     }
-    const auto rest = stream.Finish();
-    ASSERT_TRUE(rest.ok());
-    EXPECT_EQ(text + *rest, cases_[i]["decoded"].get<std::string>());
+    const std::string rest = stream.Finish();
+    EXPECT_EQ(text + rest, cases_[i]["decoded"].get<std::string>());
   }
 }
 

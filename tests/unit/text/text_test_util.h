@@ -7,11 +7,14 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "runtime/text/decode.h"
 #include "runtime/text/tokenizer.h"
+#include "runtime/text/unicode.h"
 #include "tools/exchange/tokenizer_json.h"
 
 namespace wisp::text::test {
@@ -57,6 +60,23 @@ inline std::vector<int32_t> IdsOf(const Tokenizer& tokenizer, std::string_view t
   std::vector<int32_t> ids;
   const Status status = tokenizer.Encode(text, options, ids);
   EXPECT_TRUE(status.ok()) << status.message();
+  return ids;
+}
+
+// Ids as a model may draw them: any, and bytes of characters more often.
+inline std::vector<int32_t> RandomIds(const Tokenizer& tokenizer, std::mt19937& random) {
+  std::vector<int32_t> bytes, ids(1 + random() % 24);
+  for (size_t id = 0; id < tokenizer.size(); ++id) {
+    const std::string_view text = tokenizer.TokenText(static_cast<int32_t>(id));
+    const int byte = ByteOfFallback(text);
+    if (byte >= 0x80 || (!text.empty() && CharacterAt(text, 0).size == text.size() && CharacterAt(text, 0).code > 0x7e))
+      bytes.push_back(static_cast<int32_t>(id));
+  }
+  const bool mostly_bytes = random() % 2 == 0 && !bytes.empty();
+  for (int32_t& id : ids) {
+    id = mostly_bytes && random() % 8 != 0 ? bytes[random() % bytes.size()]
+                                           : static_cast<int32_t>(random() % tokenizer.size());
+  }
   return ids;
 }
 

@@ -224,8 +224,8 @@ TEST(StreamDecoder, HoldsBackHalfACharacter) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(*stream.Push(ids[i]), "");
   EXPECT_EQ(*stream.Push(ids[3]), "👍");
   EXPECT_EQ(*stream.Push(ids[0]), "");
-  EXPECT_EQ(*stream.Finish(), "\ufffd");
-  EXPECT_EQ(*stream.Finish(), "");
+  EXPECT_EQ(stream.Finish(), "\ufffd");
+  EXPECT_EQ(stream.Finish(), "");
 }
 
 TEST(StreamDecoder, ShowsEachCharacterAsSoonAsItIsWhole) {
@@ -246,7 +246,7 @@ TEST(StreamDecoder, HoldsBackNoMoreThanAFew) {
   StreamDecoder stream(*gpt2, {});
   size_t shown = 0;
   for (int i = 0; i < 1000; ++i) shown += stream.Push(half)->size();
-  shown += stream.Finish()->size();
+  shown += stream.Finish().size();
   EXPECT_EQ(shown, 3000u);
 }
 
