@@ -8,13 +8,17 @@
 set -uo pipefail
 build=$(cd "${1:?the build folder is missing}" && pwd) || exit 2
 shift
-commands=$build/compile_commands.json
-[ -f "$commands" ] || { echo "$build: there is no compile_commands.json: configure it first" >&2; exit 2; }
+[ -f "$build/CMakeCache.txt" ] || { echo "$build is no build folder: configure it first" >&2; exit 2; }
 cd "$(dirname "$0")/.." || exit 2
 clang-tidy --version 2>/dev/null | grep -q 'version 14\.' ||
   { echo "not checked: there is no clang-tidy 14 (tools/dev setup installs Debian's)"; exit 77; }
 git rev-parse --git-dir >/dev/null 2>&1 || { echo "not checked: this is no checkout of git"; exit 77; }
 
+# The same build with one command a source: batches have one for several.
+mapfile -t options < <(sed -nE 's/^((WISP_[A-Z]+|CMAKE_BUILD_TYPE|CMAKE_C(XX)?_COMPILER|CMAKE_TOOLCHAIN_FILE):[A-Z]+=.+)$/-D\1/p' "$build/CMakeCache.txt")
+cmake -S . -B "$build/each" -G Ninja "${options[@]}" -DWISP_UNITY=OFF >/dev/null || { echo "$build/each cannot be configured"; exit 1; }
+build=$build/each
+commands=$build/compile_commands.json
 # What this build compiles, one path a line.
 compiled=$(sed -nE "s|^ *\"file\": \"$PWD/(.*)\",?$|\1|p" "$commands" | sort -u)
 is_compiled() { grep -qxF "$1" <<<"$compiled"; }

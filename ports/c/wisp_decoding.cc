@@ -28,7 +28,7 @@ using wisp::Status;
 using wisp::ports::Guarded;
 namespace privacy = wisp::privacy;
 
-Status CheckOptions(const wisp_private_options& o) {
+Status CheckDrawOptions(const wisp_private_options& o) {
   WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_private_options", {{"lambda", o.lambda},
                                                                           {"clip", o.clip},
                                                                           {"epsilon_per_draw", o.epsilon_per_draw},
@@ -73,7 +73,7 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
 }
 
 // Nothing where nobody chose.
-Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_private_options& o) {
+Result<std::optional<privacy::PrivacyUnit>> DrawUnit(const wisp_private_options& o) {
   const int32_t number = wisp::ports::NumberOf(o.unit);
   const auto unit = wisp::ports::UnitOfNumber(number);
   if (unit || number == 0) return unit;
@@ -86,7 +86,7 @@ namespace wisp::ports {
 
 Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std::string& run) {
   WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(&given, "wisp_private_options"));
-  WISP_RETURN_IF_ERROR(CheckOptions(o));
+  WISP_RETURN_IF_ERROR(CheckDrawOptions(o));
   ReadDraws read{.options = {.temperature = o.temperature == 0 ? 1 : o.temperature,
                              .top_k = o.top_k,
                              .nucleus = o.top_p == 0 ? 1 : o.top_p,
@@ -119,7 +119,7 @@ Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need,
   WISP_ASSIGN_OR_RETURN(std::string dataset, DatasetToCharge(need));
   if (dataset.empty()) dataset = named;
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(o.anchor));
-  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(o));
+  WISP_ASSIGN_OR_RETURN(const auto unit, DrawUnit(o));
   const bool of_texts = shown == DrawsShow::kTexts;
   const auto usual = shown == DrawsShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction;
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,

@@ -2,10 +2,13 @@
 #ifndef WISP_RUNTIME_CORE_DATE_H_
 #define WISP_RUNTIME_CORE_DATE_H_
 
+#include <cstdint>
 #include <ctime>
 #include <string>
 
 namespace wisp {
+
+inline constexpr int64_t kSecondsOfDay = 86400;
 
 // Now in UTC, as strftime writes it: 2026-05-01.
 inline std::string UtcNow(const char* format) {

@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "runtime/data/event_log.h"
+#include "runtime/core/date.h"
 #include "runtime/data/sqlite_file.h"
 
 namespace wisp::data {
 namespace {
 
-constexpr int64_t kSecondsOfDay = 86400;
 constexpr char kForgetting[] = "cannot forget";
 
 // The time from which on a user's events stay; those at `times`, which ascend.

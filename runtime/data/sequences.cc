@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "runtime/core/date.h"
 #include "runtime/core/text.h"
 #include "runtime/data/lines.h"
 
@@ -34,8 +35,6 @@ Incidence MakeIncidence(const std::vector<Event>& events, uint32_t num_users, ui
   }
   return incidence;
 }
-
-constexpr int64_t kSecondsOfDay = 86400;
 
 // By user in the order of first arrival, then time; equal times keep the file's order.
 template <class Event>

@@ -23,12 +23,12 @@ Status WriteText(const std::string& path, const std::string& text) {
 }
 
 // A database in memory, made for the file `path`.
-class Database {
+class DatabaseInMemory {
  public:
-  explicit Database(const std::string& path) : path_(path) { code_ = sqlite3_open(":memory:", &database_); }
-  ~Database() { sqlite3_close(database_); }
-  Database(const Database&) = delete;
-  Database& operator=(const Database&) = delete;
+  explicit DatabaseInMemory(const std::string& path) : path_(path) { code_ = sqlite3_open(":memory:", &database_); }
+  ~DatabaseInMemory() { sqlite3_close(database_); }
+  DatabaseInMemory(const DatabaseInMemory&) = delete;
+  DatabaseInMemory& operator=(const DatabaseInMemory&) = delete;
 
   Status Execute(const char* sql) {
     if (code_ == SQLITE_OK) code_ = sqlite3_exec(database_, sql, nullptr, nullptr, nullptr);
@@ -86,7 +86,7 @@ std::vector<LoggedEvent> ByTime(const SynthData& data) {
   return log;
 }
 
-Status Fill(Database& database, const SynthData& data) {
+Status Fill(DatabaseInMemory& database, const SynthData& data) {
   WISP_RETURN_IF_ERROR(
       database.Execute("CREATE TABLE items(key TEXT PRIMARY KEY, name TEXT NOT NULL);"
                        "CREATE TABLE events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
@@ -117,7 +117,7 @@ Status WriteSqliteLog(const std::string& path, const SynthData& data) {
     return IoError(path, ": will not be replaced while ", path, journal,
                    " is there, which a database left behind: name another file");
   }
-  Database database(path);
+  DatabaseInMemory database(path);
   WISP_RETURN_IF_ERROR(Fill(database, data));
   return database.Write();
 }

@@ -55,8 +55,6 @@ Result<DecodingMode> ModeOf(const PrivateDrawOptions& o) {
   return mode;
 }
 
-bool HasClip(DecodingMode mode) { return mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate; }
-
 // With a number of records that nobody declares, what is asked for now is held to so many.
 constexpr double kAssumedRecords = 10'000;
 

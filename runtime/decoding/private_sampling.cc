@@ -16,7 +16,6 @@ using privacy::NoiseKind;
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-bool HasClip(DecodingMode mode) { return mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate; }
 bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode == DecodingMode::kNonUniform; }
 
 // What no parameter can make private.

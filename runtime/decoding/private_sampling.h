@@ -46,6 +46,10 @@ enum class DecodingMode {
   kAggregate,     // falls back to a public context; moved by the clipped sum over private ones (context_sum.h)
   kPlain,         // q itself, not charged: only where `need` is kFree
 };
+// Whether the mode clips how far the private scores may move from public ones.
+inline bool HasClip(DecodingMode mode) {
+  return mode == DecodingMode::kBaseAnchored || mode == DecodingMode::kAggregate;
+}
 
 // What a caller may wish for; with private decoding all but the first of each is refused, with the reason.
 enum class Selection { kSample, kArgMax, kBeamSearch };

@@ -2,6 +2,8 @@
 #ifndef WISP_RUNTIME_LAYERS_RECORD_H_
 #define WISP_RUNTIME_LAYERS_RECORD_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,6 +16,12 @@ struct Record {
   std::span<const int32_t> inputs;
   std::span<const int32_t> targets;
 };
+
+// The number of positions that have a target.
+inline size_t NumTargets(const Record& record) {
+  return static_cast<size_t>(
+      std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
+}
 
 // Records that pass through at once, one to as many as the graph takes, of max_rows rows together.
 using Batch = std::span<const Record>;

@@ -22,21 +22,21 @@ constexpr size_t kMaxStreams = 4096;
 constexpr size_t kNumArrays = 7;
 
 // The arrays by name and where they live in a Checkpoint; exactly one of the two pointers is set.
-struct Slot {
+struct ArraySlot {
   const char* name;
   std::vector<float> Checkpoint::*floats;
   std::vector<uint32_t> Checkpoint::*indices;
   bool spans_all = false;  // every parameter, or the last of them beside a model (MayBeHeld)
 };
-constexpr Slot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr, true},
-                                     {"first_moment", &Checkpoint::first_moment, nullptr},
-                                     {"second_moment", &Checkpoint::second_moment, nullptr},
-                                     {"average", &Checkpoint::average, nullptr, true},
-                                     {"order", nullptr, &Checkpoint::order},
-                                     {"item_rows", nullptr, &Checkpoint::item_rows},
-                                     {"head_releases", nullptr, &Checkpoint::head_releases}};
+constexpr ArraySlot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr, true},
+                                          {"first_moment", &Checkpoint::first_moment, nullptr},
+                                          {"second_moment", &Checkpoint::second_moment, nullptr},
+                                          {"average", &Checkpoint::average, nullptr, true},
+                                          {"order", nullptr, &Checkpoint::order},
+                                          {"item_rows", nullptr, &Checkpoint::item_rows},
+                                          {"head_releases", nullptr, &Checkpoint::head_releases}};
 
-std::span<const std::byte> SlotBytes(const Checkpoint& c, const Slot& slot) {
+std::span<const std::byte> SlotBytes(const Checkpoint& c, const ArraySlot& slot) {
   return slot.floats ? std::as_bytes(std::span(c.*slot.floats)) : std::as_bytes(std::span(c.*slot.indices));
 }
 
@@ -45,12 +45,12 @@ struct Metadata {
   const schema::Checkpoint* root = nullptr;
   Architecture architecture;
   uint64_t flat_size = 0;
-  std::vector<const Slot*> slots;  // of each array, in the order of the file
+  std::vector<const ArraySlot*> slots;  // of each array, in the order of the file
   std::vector<container::Array> arrays;
 };
 
-const Slot* FindSlot(std::string_view name) {
-  for (const Slot& slot : kSlots) {
+const ArraySlot* FindSlot(std::string_view name) {
+  for (const ArraySlot& slot : kSlots) {
     if (name == slot.name) return &slot;
   }
   return nullptr;
@@ -71,14 +71,14 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
   if (tensor.name()->size() > 80) {
     return InvalidData(name, ": the name of an array has ", tensor.name()->size(), " bytes, allowed are 80");
   }
-  const Slot* slot = FindSlot(metadata::ViewOf(tensor.name()));
+  const ArraySlot* slot = FindSlot(metadata::ViewOf(tensor.name()));
   if (slot == nullptr) {
     return InvalidData(name, ": has an array \"", metadata::StringOf(tensor.name()), "\", which is unknown");
   }
   if (saved.rows() != nullptr) {
     return Unsupported(name, ": array ", slot->name, " holds some rows only, this build reads whole arrays");
   }
-  for (const Slot* other : metadata.slots) {
+  for (const ArraySlot* other : metadata.slots) {
     if (other == slot) return InvalidData(name, ": has two arrays ", slot->name);
   }
   const bool is_float = slot->floats != nullptr;
@@ -157,7 +157,7 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
 }
 
 Status CheckFinite(const std::string& name, const Checkpoint& c) {
-  for (const Slot& slot : kSlots) {
+  for (const ArraySlot& slot : kSlots) {
     if (slot.floats && !metadata::AllFinite(c.*slot.floats)) {
       return InvalidData(name, ": ", slot.name, " holds a number that is not finite");
     }
@@ -168,7 +168,7 @@ Status CheckFinite(const std::string& name, const Checkpoint& c) {
 void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std::span<const std::byte>> arrays) {
   const container::Placement placement = container::Place(arrays);
   std::vector<Offset<schema::SavedArray>> saved;
-  for (const Slot& slot : kSlots) {
+  for (const ArraySlot& slot : kSlots) {
     const auto bytes = SlotBytes(c, slot);
     if (bytes.empty()) continue;
     const uint64_t count = bytes.size() / sizeof(float), offset = placement.offsets[saved.size()];
@@ -226,7 +226,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, Fi
                            container::kMaxMetadataBytes);
   }
   std::vector<std::span<const std::byte>> arrays;
-  for (const Slot& slot : kSlots) {
+  for (const ArraySlot& slot : kSlots) {
     if (const auto bytes = SlotBytes(checkpoint, slot); !bytes.empty()) arrays.push_back(bytes);
   }
   FlatBufferBuilder builder;
@@ -263,7 +263,7 @@ Result<Checkpoint> ReadCheckpoint(const std::string& path) {
   if (root.receipt() != nullptr) c.receipt.assign(root.receipt()->begin(), root.receipt()->end());
   // Each array is as large as its bytes in the file: nothing is allocated that the file does not hold.
   for (size_t i = 0; i < located.size(); ++i) {
-    const Slot& slot = *metadata.slots[i];
+    const ArraySlot& slot = *metadata.slots[i];
     const size_t count = located[i].size() / sizeof(float);
     if (slot.floats) {
       const float* values = reinterpret_cast<const float*>(located[i].data());

@@ -31,7 +31,7 @@ constexpr double kShareOfDelta = 0.95;
 
 // Calls `field` with the name and the value of each field, in the order of the text.
 template <class Settings, class Use>
-void ForEachField(Settings& s, const Use& field) {
+void ForEachSetting(Settings& s, const Use& field) {
   field("num_records_public", s.num_records_public);
   field("epsilon", s.epsilon);
   field("delta", s.delta);
@@ -55,7 +55,7 @@ void ForEachField(Settings& s, const Use& field) {
   field("times_per_second", s.times_per_second);
 }
 
-// As ForEachField, of those that plans of earlier versions do not have.
+// As ForEachSetting, of those that plans of earlier versions do not have.
 template <class Settings, class Use>
 void ForEachLaterField(Settings& s, const Use& field) {
   field("shrinks_rows", s.shrinks_rows);
@@ -140,7 +140,7 @@ TrainingOptions TrainingOf(const LifetimeSettings& s) {
 
 std::string ToText(const LifetimeSettings& settings) {
   std::string text;
-  ForEachField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
+  ForEachSetting(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
   ForEachLaterField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
   return text + " measure=" + std::string(kMeasures[static_cast<size_t>(settings.measure)]);
 }
@@ -149,7 +149,7 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   LifetimeSettings settings;
   std::string_view rest = text;
   bool read = true;
-  ForEachField(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
+  ForEachSetting(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
   ForEachLaterField(settings, [&](const char* name, auto& value) {
     if (read && rest.starts_with(name)) read = TakeNumber(rest, name, value);
   });

@@ -14,7 +14,7 @@ namespace {
 
 // Calls `field` with the name and the value of each field, in the order of a line.
 template <class Figures, class Use>
-void ForEachField(Figures& f, const Use& field) {
+void ForEachFigure(Figures& f, const Use& field) {
   field("steps", f.steps_of_model);
   field("loss", f.mean_loss);
   field("clipped", f.clipped_share);
@@ -32,7 +32,7 @@ Result<std::vector<NightFigures>> ReadNightFigures(const std::string& path) {
     std::string_view line = rest.substr(0, end);
     bool read = true;
     NightFigures& night = nights.emplace_back();
-    ForEachField(night, [&](const char* name, auto& value) { read = read && TakeNumber(line, name, value); });
+    ForEachFigure(night, [&](const char* name, auto& value) { read = read && TakeNumber(line, name, value); });
     if (!read || !line.empty())
       return InvalidData(path, ": line ", nights.size(), " has no figures of a night; delete the file");
     rest.remove_prefix(std::min(end + 1, rest.size()));
@@ -50,7 +50,7 @@ Status AddNightFigures(const std::string& path, const NightFigures& night) {
   std::string text;
   for (const NightFigures& each : nights) {
     std::string line;
-    ForEachField(each, [&](const char* name, auto value) { PutNumber(line, name, value); });
+    ForEachFigure(each, [&](const char* name, auto value) { PutNumber(line, name, value); });
     text += line + "\n";
   }
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));

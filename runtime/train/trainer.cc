@@ -18,11 +18,6 @@ namespace {
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-size_t NumTargets(const Record& record) {
-  return static_cast<size_t>(
-      std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
-}
-
 // In private training a record's gradient must depend on nothing but the record, or one record more would change those
 // of all others. Its masks follow from what it holds, not from its place among the records.
 uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) {

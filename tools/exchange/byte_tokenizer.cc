@@ -18,7 +18,7 @@ std::string Utf8(uint32_t code) {
 }
 
 // Byte-level BPE writes bytes that do not print as characters from U+0100 on, in their order.
-std::string Json() {
+std::string TokenizerJson() {
   nlohmann::json vocabulary = nlohmann::json::object();
   uint32_t next = 0x100;
   for (uint32_t byte = 0; byte < 256; ++byte) {
@@ -46,7 +46,7 @@ std::string Json() {
 }  // namespace
 
 Result<std::vector<std::byte>> ByteTokenizerImage() {
-  const std::string json = Json(), config = nlohmann::json{{"eos_token", kEndOfText}}.dump();
+  const std::string json = TokenizerJson(), config = nlohmann::json{{"eos_token", kEndOfText}}.dump();
   return TokenizerImage({.name = "bytes", .tokenizer_json = json, .tokenizer_config = config});
 }
 

@@ -82,8 +82,8 @@ std::vector<uint64_t> PlainShape(const SafeTensor& tensor) {
   return shape;
 }
 
-Result<const SafeTensor*> FindMatrix(const std::string& path, const SafeTensorsFile& file, const std::string& name,
-                                     uint64_t most_rows) {
+Result<const SafeTensor*> FindSasrecMatrix(const std::string& path, const SafeTensorsFile& file,
+                                           const std::string& name, uint64_t most_rows) {
   const SafeTensor* tensor = file.Find(name);
   if (tensor == nullptr) return InvalidData(path, ": there is no tensor '", name, "', which tells the architecture");
   const std::vector<uint64_t> shape = PlainShape(*tensor);
@@ -189,15 +189,16 @@ Result<Architecture> SasrecArchitecture(const std::string& path, const SafeTenso
   const bool pmixer = layout == SasrecLayout::kPmixer;
   WISP_RETURN_IF_ERROR(CheckChoices(path, layout, choices));
   WISP_ASSIGN_OR_RETURN(const SafeTensor* items,
-                        FindMatrix(path, file, FindRow(layout, kItemTable)->names[0], uint64_t{kMaxItems} + 1));
-  WISP_ASSIGN_OR_RETURN(const SafeTensor* positions,
-                        FindMatrix(path, file, FindRow(layout, kPositionTable)->names[0], uint64_t{kMaxLength} + 1));
+                        FindSasrecMatrix(path, file, FindRow(layout, kItemTable)->names[0], uint64_t{kMaxItems} + 1));
+  WISP_ASSIGN_OR_RETURN(
+      const SafeTensor* positions,
+      FindSasrecMatrix(path, file, FindRow(layout, kPositionTable)->names[0], uint64_t{kMaxLength} + 1));
   if (pmixer) {
     WISP_RETURN_IF_ERROR(CheckPaddingIsZero(path, *positions));
     WISP_RETURN_IF_ERROR(CheckPaddingIsZero(path, *items));
   }
   const char* inner = FindRow(layout, kFeedForwardInWeight)->names[0];
-  WISP_ASSIGN_OR_RETURN(const SafeTensor* first, FindMatrix(path, file, NameInBlock(inner, 0), 4 * kMaxWidth));
+  WISP_ASSIGN_OR_RETURN(const SafeTensor* first, FindSasrecMatrix(path, file, NameInBlock(inner, 0), 4 * kMaxWidth));
   Architecture a;
   a.num_items = static_cast<uint32_t>(items->shape[0] - 1);
   a.width = static_cast<uint32_t>(items->shape[1]);

@@ -6,12 +6,10 @@
 namespace wisp::exchange {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // The header, filled up with blanks so that the data begin on 8 bytes.
 Result<std::string> HeaderText(const std::string& path, std::span<const TensorToWrite> tensors,
                                const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
   uint64_t next = 0;
   for (const TensorToWrite& t : tensors) {
@@ -27,7 +25,7 @@ Result<std::string> HeaderText(const std::string& path, std::span<const TensorTo
     next += t.values.size_bytes();
   }
   // Texts that are not UTF-8 get replacement characters instead of an exception.
-  std::string text = header.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() > kMaxHeaderBytes) {
     return InvalidArgument(path, ": the header would have ", text.size(), " bytes, allowed are ", kMaxHeaderBytes);

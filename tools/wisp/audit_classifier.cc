@@ -17,8 +17,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr uint32_t kAuditedRecords = 10000;  // what the sampling probability is a share of
 constexpr uint32_t kAuditedTokens = 64;      // the upper half is the canary's alone
 constexpr size_t kOthers = 4;
@@ -30,7 +28,7 @@ struct MadeUpRecords {
   Record canary;
 };
 
-MadeUpRecords MakeRecords(const Architecture& a, privacy::RandomStream& random) {
+MadeUpRecords MakeUpRecords(const Architecture& a, privacy::RandomStream& random) {
   MadeUpRecords made;
   for (size_t i = 0; i <= kOthers; ++i) {
     const uint32_t first = i < kOthers ? 0 : kAuditedTokens / 2;
@@ -145,7 +143,7 @@ Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(Validate(architecture));
   auto random = privacy::RandomStream::Reproducible(recipe.seed, privacy::StreamPurpose::kInitialisation);
   const std::vector<float> start = MakeStart(architecture, recipe.initialisation, random);
-  const MadeUpRecords records = MakeRecords(architecture, random);
+  const MadeUpRecords records = MakeUpRecords(architecture, random);
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;  // made-up data is charged too, but nobody needs to know
   if (recipe.options.dp_fp.mode != DpFpMode::kPaper) {

@@ -17,10 +17,8 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
-constexpr uint32_t kAuditedRecords = 10000;  // what the sampling probability of an audited step is a share of
-constexpr size_t kCandidates = 8;            // canaries of which the strongest is taken
+constexpr uint32_t kStepRecords = 10000;  // what the sampling probability of an audited step is a share of
+constexpr size_t kCandidates = 8;         // canaries of which the strongest is taken
 
 std::string General(double value) {
   char text[32];
@@ -107,8 +105,8 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   if (!(a.sampling_probability > 0 && a.sampling_probability <= 1)) {
     return InvalidArgument("--q is ", General(a.sampling_probability), ", allowed is 0 < q <= 1");
   }
-  o.num_records_public = kAuditedRecords;
-  o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kAuditedRecords)));
+  o.num_records_public = kStepRecords;
+  o.expected_batch = std::max(1u, static_cast<uint32_t>(std::lround(a.sampling_probability * kStepRecords)));
   o.privacy.noise_multiplier = audit.recipe().goal.noise_multiplier.value_or(1.0);
   if (!(o.privacy.noise_multiplier > 0)) {
     return InvalidArgument("--noise-multiplier is ", General(o.privacy.noise_multiplier),

@@ -16,8 +16,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // An open classifier with its vocabulary, ready for texts.
 struct Opened {
   ModelFile file;

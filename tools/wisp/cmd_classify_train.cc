@@ -24,8 +24,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Labels that name no class while texts do, or that are long or all different, are texts.
 Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, const std::vector<std::string>& classes) {
   const auto is_class = [&](const std::string& word) {
@@ -48,7 +46,7 @@ Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, con
                      "then the text; in files with a header --label-column and --text-column say which is which");
 }
 
-Status OverrideMethod(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
+Status OverrideFromCommand(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (!a.method.empty()) {
     const auto* known = std::find_if(std::begin(kClassifyMethods), std::end(kClassifyMethods),
                                      [&](const auto& method) { return a.method == method.first; });
@@ -68,7 +66,7 @@ Status OverrideMethod(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
 }
 
 Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
-  WISP_RETURN_IF_ERROR(OverrideMethod(a, r));
+  WISP_RETURN_IF_ERROR(OverrideFromCommand(a, r));
   if (a.epsilon && a.noise_multiplier)
     return InvalidArgument(
         "--epsilon and --noise-multiplier are both given, and one follows from the other: choose one");

@@ -9,11 +9,10 @@
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 struct Target {
   WeightStorage storage;

@@ -20,7 +20,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using exchange::SafeTensorsFile;
 
 // Keys of __metadata__. Texts only: lists and objects are JSON within.

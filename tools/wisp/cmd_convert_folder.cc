@@ -11,14 +11,13 @@
 #include "tools/exchange/tokenizer_json.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/imported.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe_section.h"
 
 namespace wisp::tools {
 namespace {
 
 namespace hf = exchange::hugging_face;
-using Json = nlohmann::ordered_json;
-
 Status CheckArguments(const ConvertArguments& a) {
   for (const auto& [name, value] : {std::pair{"--config", a.config}, std::pair{"--item-keys", a.item_keys},
                                     std::pair{"--item-names", a.item_names}}) {
@@ -59,12 +58,6 @@ Json OfTensor(const hf::FoundTensor& found) {
           {"name", found.tensor->name},
           {"shape", found.tensor->shape},
           {"type", exchange::TypeName(found.tensor->type)}};
-}
-
-std::string Hex(uint64_t hash) {
-  char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
 }
 
 // An entry for each tensor that was used: the hash is of the whole parameter, as it lies in the model file.

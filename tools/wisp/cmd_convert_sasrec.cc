@@ -10,9 +10,9 @@
 namespace wisp::tools {
 namespace {
 
-constexpr std::pair<const char*, NormPlacement> kPlacements[] = {{"pre", NormPlacement::kPre},
-                                                                 {"post", NormPlacement::kPost}};
-constexpr std::pair<const char*, ActivationKind> kActivations[] = {
+constexpr std::pair<const char*, NormPlacement> kSasrecPlacements[] = {{"pre", NormPlacement::kPre},
+                                                                       {"post", NormPlacement::kPost}};
+constexpr std::pair<const char*, ActivationKind> kSasrecActivations[] = {
     {"gelu", ActivationKind::kGelu}, {"relu", ActivationKind::kRelu}, {"silu", ActivationKind::kSilu}};
 
 Result<exchange::SasrecChoices> ReadChoices(const std::string& config) {
@@ -25,8 +25,8 @@ Result<exchange::SasrecChoices> ReadChoices(const std::string& config) {
   ActivationKind activation = ActivationKind::kGelu;
   section.Number("num_heads", heads, 1, kMaxWidth);
   section.Number("norm_epsilon", choices.norm_epsilon, 1e-12, 1e-1);
-  section.ChoiceOf<NormPlacement>("norm", norm, kPlacements);
-  section.ChoiceOf<ActivationKind>("activation", activation, kActivations);
+  section.ChoiceOf<NormPlacement>("norm", norm, kSasrecPlacements);
+  section.ChoiceOf<ActivationKind>("activation", activation, kSasrecActivations);
   WISP_RETURN_IF_ERROR(section.Finish());
   choices.num_heads = heads;
   if (json.contains("norm")) choices.norm = norm;

@@ -9,6 +9,7 @@
 #include "tools/exchange/hugging_face/export.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/imported.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
@@ -16,12 +17,6 @@ namespace {
 namespace hf = exchange::hugging_face;
 
 bool IsTensorsFile(const std::string& path) { return path.ends_with(".safetensors"); }
-
-Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  return error ? IoError(path, ": the folder cannot be made: ", error.message()) : OkStatus();
-}
 
 // Written beside what it replaces, and not in its place yet.
 Result<FileReplacement> Prepare(const std::string& path, const std::string& text) {

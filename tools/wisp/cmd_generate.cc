@@ -13,8 +13,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Backend BackendOf(const std::string& name) {
   if (name == "xnnpack") return Backend::kXnnpack;
   return name == "int8" ? Backend::kInt8 : Backend::kSimd;

@@ -12,14 +12,13 @@
 #include "runtime/train/run/fine_tune.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/device.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/text_tokens.h"
 
 namespace wisp::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // As an app in C holds it, which copies the names.
 Json MemoryJson(const InferenceMemory& m, const ModelFile& file) {
@@ -81,7 +80,7 @@ Status CheckValues(const InspectArguments& a) {
 }
 
 // How many there are where nobody says so: as many as anybody may know of. 0: nobody knows.
-uint32_t RecordsOf(const InspectArguments& a, uint32_t num_records_public) {
+uint32_t NumRecordsPublic(const InspectArguments& a, uint32_t num_records_public) {
   return a.records.value_or(num_records_public);
 }
 
@@ -109,7 +108,7 @@ Status CheckAdaptive(const InspectArguments& a, const TrainingOptions& o) {
         "adafest and adafest+ need --noise-multiplier, or a recipe with an epsilon and num_records_public: the number "
         "of rows that survive untouched follows from it");
   }
-  if (RecordsOf(a, o.num_records_public) > 0) return OkStatus();
+  if (NumRecordsPublic(a, o.num_records_public) > 0) return OkStatus();
   return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
 }
 
@@ -198,7 +197,7 @@ Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
     std::iota(rows.begin(), rows.end(), 0);
     options.sparse.rows = rows;
   }
-  const uint32_t records = RecordsOf(a, options.num_records_public);
+  const uint32_t records = NumRecordsPublic(a, options.num_records_public);
   WISP_RETURN_IF_ERROR(Validate(architecture));
   options.base = BaseBeside(model, architecture, options);
   WISP_ASSIGN_OR_RETURN(const TrainingMemory memory, PlanTrainingMemory(architecture, records, options));
@@ -299,7 +298,7 @@ Result<Json> PlanClassifier(const InspectArguments& a, const ModelFile& file) {
   recipe.options.device = device.device;
   if (a.expected_batch) recipe.options.expected_batch = *a.expected_batch;
   if (a.num_records_public) recipe.options.num_records_public = *a.num_records_public;
-  const uint32_t records = RecordsOf(a, recipe.options.num_records_public);
+  const uint32_t records = NumRecordsPublic(a, recipe.options.num_records_public);
   if (records == 0)
     return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
   const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;

@@ -16,11 +16,10 @@
 #include "runtime/privacy/ledger_statement.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 // JSON has no infinity; the word is what scripts look for.
 Json Figure(double value) { return std::isinf(value) ? Json("infinity") : Json(value); }

@@ -14,8 +14,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 std::string Trimmed(const std::string& text) {
   const size_t first = text.find_first_not_of(" \t"), last = text.find_last_not_of(" \t");
   return first == std::string::npos ? "" : text.substr(first, last - first + 1);

@@ -15,8 +15,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Where blocks differ, each for itself in the place of what all have. The words are those of a recipe, but for the
 // names of the first figures, which older versions of this output have.
 Json ArchitectureJson(const Architecture& a) {
@@ -64,12 +62,6 @@ const char* TypeOf(const ModelFile& m, size_t parameter) {
 
 std::span<const std::byte> BytesOf(const ModelFile& m, size_t parameter) {
   return BytesOf(m.parameters()[parameter], m.tensors()[parameter]);
-}
-
-std::string Hex(uint64_t hash) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(hash));
-  return text;
 }
 
 // Of what is stored, in the order of the file.

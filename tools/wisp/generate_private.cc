@@ -14,8 +14,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // What plain generation may do and private generation may not: refused before a ledger is opened.
 Status CheckSampling(const GenerateArguments& a) {
   if (a.temperature == 0) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
@@ -82,6 +83,18 @@ std::string Fixed(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof(text), "%.*f", digits, value);
   return text;
+}
+
+std::string Hex(uint64_t hash) {
+  char digits[17];
+  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
+  return digits;
+}
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? IoError(path, ": the folder cannot be made: ", error.message()) : OkStatus();
 }
 
 std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }

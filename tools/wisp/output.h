@@ -16,6 +16,8 @@
 
 namespace wisp::tools {
 
+using Json = nlohmann::ordered_json;  // keeps the order in which fields were written
+
 // A bar on a terminal; elsewhere a line at the first update, at each tenth, and where nothing was shown for ten
 // seconds.
 class Progress {
@@ -51,8 +53,12 @@ const volatile std::sig_atomic_t& CatchInterrupts();
 std::string Fixed(double value, int digits);
 // A lower bound as people read it, with four digits behind the point: never more than was found.
 double Down(double bound);
-// What stands behind the last '/'.
+// Sixteen digits.
+std::string Hex(uint64_t hash);
+// The last part of a path.
 std::string FileName(const std::string& path);
+// Makes the folder and those above it, if they are missing.
+Status MakeFolder(const std::string& path);
 
 // Of the figures that a private run prints: the names of those that were computed from the data without noise. No
 // guarantee covers them; they are for the device's owner only.

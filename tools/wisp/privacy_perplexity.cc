@@ -17,8 +17,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // A row of the table: a law, what it is charged for, and what it makes of the texts.
 struct Row {
   const char* mode;         // model, base, mixed or anchored
@@ -29,12 +27,12 @@ struct Row {
   Perplexity perplexity = {};
 };
 
-struct Target {
+struct PerplexityTarget {
   double epsilon, delta;
   uint64_t draws;
 };
 
-Result<ItemLaw> MixedLawFor(const Target& t, bool pld, uint64_t support, double temperature) {
+Result<ItemLaw> MixedLawFor(const PerplexityTarget& t, bool pld, uint64_t support, double temperature) {
   ItemLaw law{.mode = DecodingMode::kUniform, .temperature = temperature};
   if (!pld) {
     WISP_ASSIGN_OR_RETURN(law.lambda, LambdaForEpsilon(t.epsilon, t.draws, support));
@@ -47,7 +45,7 @@ Result<ItemLaw> MixedLawFor(const Target& t, bool pld, uint64_t support, double 
   return law;
 }
 
-Result<ItemLaw> AnchoredLawFor(const Target& t, bool pld, double temperature) {
+Result<ItemLaw> AnchoredLawFor(const PerplexityTarget& t, bool pld, double temperature) {
   double range = t.epsilon / static_cast<double>(t.draws);
   if (pld) {
     WISP_ASSIGN_OR_RETURN(const auto target, privacy::EpsilonDelta::Create(t.epsilon, t.delta));
@@ -64,7 +62,7 @@ Result<std::vector<Row>> RowsOf(const PerplexityArguments& a, uint64_t support) 
                            {.mode = "base", .composition = nullptr, .law = plain, .of_base = true}};
   for (const double epsilon : a.epsilons) {
     WISP_RETURN_IF_ERROR(privacy::CheckTarget(epsilon));
-    const Target target{epsilon, a.delta, a.draws};
+    const PerplexityTarget target{epsilon, a.delta, a.draws};
     for (const bool pld : {false, true}) {
       const char* composition = pld ? "pld" : "pure";
       WISP_ASSIGN_OR_RETURN(const ItemLaw mixed, MixedLawFor(target, pld, support, a.temperature));

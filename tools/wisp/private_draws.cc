@@ -12,8 +12,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // Below these, draws tell little of the model: it is said.
 constexpr double kWeakLambda = 0.5, kWeakClip = 0.5;
 

@@ -11,17 +11,12 @@
 #include <sstream>
 
 #include "runtime/core/file.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
 
 namespace fs = std::filesystem;
-
-Status MakeFolder(const std::string& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  return error ? IoError(folder, ": the folder cannot be made: ", error.message()) : OkStatus();
-}
 
 // Holds a folder for one writer at a time; released by the destructor, or the end of the process.
 class FolderLock {

@@ -14,8 +14,6 @@
 
 namespace wisp::tools {
 
-using Json = nlohmann::ordered_json;
-
 Result<TextQuality> QualityOf(const Recommender& graph, const ParameterSource& weights,
                               const text::Tokenizer& tokenizer, std::span<const Record> records, Workers& workers) {
   const LanguageQuality q = EvaluateLanguage(graph, weights, records, workers);

@@ -12,9 +12,9 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr double kRelativeWidth = 1e-4;
+constexpr double kDrawLossWidth = 1e-4;
 // Loss of one draw. More than the largest is no promise; less than the smallest is no draw from the model.
-constexpr double kLargest = 100, kSmallest = 1e-9;
+constexpr double kLargestDrawLoss = 100, kSmallestDrawLoss = 1e-9;
 constexpr double kUlp = 0x1p-53;
 
 // `draws` draws, each of which has at most this pure epsilon but for rounding.
@@ -69,9 +69,9 @@ Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss&
                         " draws is below what can be computed");
 }
 
-class Search {
+class DrawLossSearch {
  public:
-  Search(const DrawRequest& request, const MechanismOfLoss& mechanism_of)
+  DrawLossSearch(const DrawRequest& request, const MechanismOfLoss& mechanism_of)
       : request_(request), mechanism_of_(mechanism_of) {}
 
   Result<DrawCalibration> At(double loss) const {
@@ -91,12 +91,12 @@ class Search {
 
 // A bracket that doubles away from the pure solution, then bisection of its logarithm. `best` always keeps the promise.
 Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfLoss& mechanism_of) {
-  const Search search(request, mechanism_of);
+  const DrawLossSearch search(request, mechanism_of);
   const double pure = request.target.epsilon() / static_cast<double>(std::max<uint64_t>(1, request.draws));
-  double low = std::min(pure, kLargest) * (1 - 1e-12), high = low;
+  double low = std::min(pure, kLargestDrawLoss) * (1 - 1e-12), high = low;
   WISP_ASSIGN_OR_RETURN(DrawCalibration best, search.At(low));
   while (!search.Keeps(best)) {
-    if (low < std::min(kSmallest, 1e-6 * pure)) {
+    if (low < std::min(kSmallestDrawLoss, 1e-6 * pure)) {
       return PrivacyRefused("epsilon ", DoubleText(request.target.epsilon()), " at delta ",
                             DoubleText(request.target.delta()),
                             " cannot be met: what is spent beside the draws leaves no room, together they cost ",
@@ -107,14 +107,14 @@ Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfL
     WISP_ASSIGN_OR_RETURN(best, search.At(low));
   }
   while (high == low) {
-    if (low >= kLargest / 2) return best;
+    if (low >= kLargestDrawLoss / 2) return best;
     WISP_ASSIGN_OR_RETURN(const DrawCalibration further, search.At(2 * low));
     high = 2 * low;
     if (!search.Keeps(further)) break;
     best = further;
     low = high;
   }
-  while (high / low > 1 + kRelativeWidth) {
+  while (high / low > 1 + kDrawLossWidth) {
     const double middle = std::sqrt(low * high);
     WISP_ASSIGN_OR_RETURN(const DrawCalibration between, search.At(middle));
     if (search.Keeps(between)) best = between;

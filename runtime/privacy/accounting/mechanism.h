@@ -9,12 +9,15 @@
 #define WISP_RUNTIME_PRIVACY_ACCOUNTING_MECHANISM_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "runtime/core/status.h"
 
 namespace wisp::privacy {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // What "neighbouring" means: which change of the data the guarantee hides.
 enum class Adjacency {

@@ -8,7 +8,6 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Outcomes this many standard deviations out are cut off: 1e-21 of the mass, added to infinity or moved up.
 constexpr double kTailDeviations = 9.5;
 // Relative allowance for rounding where a small difference of masses is taken; moves mass up, never down.

@@ -28,10 +28,10 @@ namespace wisp::privacy {
 namespace {
 
 // A lattice with more points than this is composed by transforms instead.
-constexpr double kMostPoints = 4096;
+constexpr double kMostResponsePoints = 4096;
 constexpr double kMostDraws = 0x1p20;
 // Relative and per draw, above what the convolutions round. Sums of n products of positive numbers are off by (n + 1)
-// u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostPoints) + 1) u and e(1) <= 4 u
+// u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostResponsePoints) + 1) u and e(1) <= 4 u
 // give e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
 constexpr double kRoundingOfDraw = 64 * 0x1p-53;
 // And for ConvolveDirectly's use in Compose, on at most 512 points that are not 0.
@@ -69,7 +69,7 @@ bool WorthALattice(const Mechanism& response) {
   const double moves = response.lambda() + 2 * (1 - response.lambda()) * response.min_probability();
   const double draws = static_cast<double>(response.steps());
   // Twelve deviations and a hundred points to either side leave less than the cut (Bernstein).
-  return draws <= kMostDraws && 24 * std::sqrt(moves * draws) + 200 <= kMostPoints;
+  return draws <= kMostDraws && 24 * std::sqrt(moves * draws) + 200 <= kMostResponsePoints;
 }
 
 DiscretePld ResponseLattice(const Mechanism& response) {

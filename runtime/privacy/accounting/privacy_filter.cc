@@ -9,7 +9,6 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Above the rounding of sums over millions of entries, and of the few operations that make a bound.
 constexpr double kRoundUp = 1 + 1e-9;
 constexpr double kBoundRounding = 1e-12;

@@ -12,8 +12,6 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 double LogAddExp(double a, double b) {
   const double high = std::max(a, b), low = std::min(a, b);
   return low == -kInfinity ? high : high + std::log1p(std::exp(low - high));

@@ -7,10 +7,11 @@
 #include <string>
 #include <utility>
 
+#include "runtime/privacy/accounting/mechanism.h"
+
 namespace wisp::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSumTolerance = 1e-9;
 
 Status CheckDistribution(std::span<const double> p) {

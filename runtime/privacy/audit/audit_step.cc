@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/privacy/accounting/mechanism.h"
 #include "runtime/privacy/audit/audit.h"
 
 namespace wisp::privacy {
@@ -16,7 +17,6 @@ namespace {
 // from 0.37 to 0.57, the median from 0.68 to 0.70; 100 gives no more (200 repetitions, 2026-11-21). Soundness does not
 // depend on it.
 constexpr double kChoiceCaution = 10;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 using Side = CanaryEvent::Side;
 using Likelier = CanaryEvent::Likelier;
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <string>
 
+#include "runtime/privacy/accounting/mechanism.h"
+
 namespace wisp::privacy {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // log n! - log(sqrt(2 pi n) (n / e)^n). Up to 15 from the factorial, exact in a double; above, Stirling's series, whose
 // first term left out is below 3e-15 of the logarithm.

@@ -9,7 +9,6 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Slack of blocks adds up to that of the whole but for rounding; Composition pays for more than this.
 constexpr double kSlackRounding = 1 + 5e-10;
 // The seq of what is only thought of: after everything.

@@ -13,12 +13,10 @@ namespace wisp::privacy {
 namespace {
 
 // Sums of loss slack are rounded, once an entry; this covers millions of entries.
-constexpr double kRoundUp = 1 + 1e-9;
+constexpr double kSlackRoundUp = 1 + 1e-9;
 // The tail of exact_sum.h is below 1e-70: less than this share of any delta of at least kMinDelta.
 constexpr double kTailShare = 1e-9;
 constexpr double kMinDelta = 1e-60;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 }  // namespace
 
 void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double loss_slack) {
@@ -38,7 +36,7 @@ Result<StatedEpsilon> Composition::State(const Delta& delta) const {
   if (has_reproducible_) return StatedEpsilon{kInfinity};
   if (loss_slack_ == 0) return StateEpsilon(mechanisms_, delta);
   // exact_sum.h: (epsilon, delta') becomes (epsilon + 2 eta, exp(eta) delta' + tail).
-  const double eta = loss_slack_ * kRoundUp;
+  const double eta = loss_slack_ * kSlackRoundUp;
   const auto rest = Delta::Create(delta.value() * (1 - kTailShare) * std::exp(-eta));
   if (!rest.ok() || delta.value() < kMinDelta) return StatedEpsilon{kInfinity};
   WISP_ASSIGN_OR_RETURN(StatedEpsilon stated, StateEpsilon(mechanisms_, *rest));
@@ -47,7 +45,7 @@ Result<StatedEpsilon> Composition::State(const Delta& delta) const {
 }
 
 Result<double> Composition::DeltaAt(double epsilon) const {
-  const double eta = loss_slack_ * kRoundUp;
+  const double eta = loss_slack_ * kSlackRoundUp;
   // What the noise's distance costs is proved up to an epsilon; above it delta is no more than there.
   const double proved = loss_slack_ == 0 ? epsilon : std::min(epsilon, kMaxDiscretisationEpsilon);
   if (has_reproducible_ || !(proved >= 2 * eta)) return 1.0;

@@ -10,7 +10,7 @@ namespace wisp::privacy {
 namespace {
 
 // Covers the rounding of the few operations below: figures that must not come out too small are multiplied by it.
-constexpr double kRoundUp = 1 + 0x1p-48;
+constexpr double kSigmaRoundUp = 1 + 0x1p-48;
 
 Status OutOfRange(const char* name, double value, const char* allowed) {
   return InvalidArgument(name, " is ", value, ", allowed is ", allowed);
@@ -47,7 +47,7 @@ double ExactGrid::max_sum_squares() const {
 }
 
 uint64_t ExactGrid::sigma_in_steps(double noise_multiplier) const {
-  const double sigma = std::ceil(noise_multiplier * kStepsPerClippingNorm * (1 + kNoiseMargin) * kRoundUp);
+  const double sigma = std::ceil(noise_multiplier * kStepsPerClippingNorm * (1 + kNoiseMargin) * kSigmaRoundUp);
   return static_cast<uint64_t>(std::clamp(sigma, 1.0, static_cast<double>(kMaxDiscreteGaussianSigma)));
 }
 
@@ -55,7 +55,8 @@ double DiscretisationLoss(const Discretisation& d) {
   if (d.num_coordinates == 0 || d.num_steps == 0) return 0;
   if (d.sigma_in_steps < 128) return std::numeric_limits<double>::infinity();
   const double sigma = static_cast<double>(d.sigma_in_steps);
-  return 113 * static_cast<double>(d.num_coordinates) * static_cast<double>(d.num_steps) / (sigma * sigma) * kRoundUp;
+  return 113 * static_cast<double>(d.num_coordinates) * static_cast<double>(d.num_steps) / (sigma * sigma) *
+         kSigmaRoundUp;
 }
 
 }  // namespace wisp::privacy

@@ -16,11 +16,6 @@ namespace {
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-size_t NumTargets(const Record& record) {
-  return static_cast<size_t>(
-      std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
-}
-
 Result<RandomStream> Coins(const std::optional<uint64_t>& seed) {
   if (seed) return RandomStream::Reproducible(*seed, StreamPurpose::kSampling);
   return RandomStream::Secure();

@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kSteps = 1073741824.0;  // 2^30 steps stand for C1
+constexpr double kMapSteps = 1073741824.0;  // 2^30 steps stand for C1
 constexpr double kMostNoise = 0x1p19;
 
 Status Check(const char* field, double value, double most) {
@@ -21,10 +21,10 @@ Status Check(const char* field, double value, double most) {
 }
 
 int64_t ThresholdInSteps(const ContributionMapOptions& o) {
-  return static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kSteps));
+  return static_cast<int64_t>(std::ceil(o.threshold / o.clipping_norm * kMapSteps));
 }
 uint64_t SigmaInSteps(const ContributionMapOptions& o) {
-  return static_cast<uint64_t>(std::ceil(o.noise_multiplier * kSteps));
+  return static_cast<uint64_t>(std::ceil(o.noise_multiplier * kMapSteps));
 }
 
 }  // namespace
@@ -77,7 +77,7 @@ void ContributionMap::Count(const Record& record) {
   if (allowed_ != nullptr) std::erase_if(distinct_, [this](int32_t row) { return allowed_->slot(row) < 0; });
   if (distinct_.empty()) return;
   const double share = std::min(1 / clipping_norm_, 1 / std::sqrt(static_cast<double>(distinct_.size())));
-  const auto steps = static_cast<int64_t>(std::floor(kSteps * share * (1 - 1e-15)));
+  const auto steps = static_cast<int64_t>(std::floor(kMapSteps * share * (1 - 1e-15)));
   for (int32_t row : distinct_) {
     const size_t slot = touched_.Insert(row);
     if (slot == counts_.size()) counts_.push_back(0);

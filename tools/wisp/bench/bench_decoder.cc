@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t kTokensInTurn = 16;    // of a sample, one at a time
 constexpr uint32_t kPrompt = 512;         // where --length does not say
-constexpr double kTolerance = 1e-4;       // of the largest score
+constexpr double kScoreTolerance = 1e-4;  // of the largest score
 constexpr double kPanelTolerance = 0.02;  // activations are rounded to 8 bits for each row: alike, so this is wide
 
 // What one token reads of the weights: all but the tables that are looked up.
@@ -50,7 +50,8 @@ class DecoderBench {
     --tokens_[0];
     WISP_RETURN_IF_ERROR(session_->Score(tokens_, scores_));
     const bool panels = session_->file().tensors()[0].panels.data != nullptr;
-    return CheckNear("a score after tokens one at a time", in_turn, scores_, panels ? kPanelTolerance : kTolerance);
+    return CheckNear("a score after tokens one at a time", in_turn, scores_,
+                     panels ? kPanelTolerance : kScoreTolerance);
   }
 
   // Of the tokens that came last: they, and the scores after the last of them.

@@ -11,11 +11,10 @@
 #include "runtime/privacy/accounting/decoding_calibration.h"
 #include "runtime/train/run/records.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr double kOutside = -1;  // in place of a probability: the next item is not in the support
 

@@ -14,11 +14,10 @@
 #include "runtime/train/run/initialise.h"
 #include "runtime/train/trainer.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {
-
-using Json = nlohmann::ordered_json;
 
 inline double Seconds(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();

@@ -10,9 +10,9 @@
 namespace wisp::tools {
 namespace {
 
-constexpr double kSampleSeconds = 2e-3;
+constexpr double kProductSeconds = 2e-3;
 
-struct Shape {
+struct ProductShape {
   size_t rows, n, k, records;
   double operations() const { return 2 * static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k); }
 };
@@ -41,7 +41,7 @@ AlignedArray<float> Numbers(size_t size, const kernels::Device& device) {
 
 class ProductsBench {
  public:
-  ProductsBench(const kernels::Device& device, const Shape& shape, uint32_t repeats)
+  ProductsBench(const kernels::Device& device, const ProductShape& shape, uint32_t repeats)
       : device_(device),
         ops_(*device.ops),
         s_(shape),
@@ -120,7 +120,7 @@ class ProductsBench {
              static_cast<double>(calls);
     };
     run(1);
-    const auto calls = static_cast<size_t>(std::clamp(kSampleSeconds / std::max(run(1), 1e-9), 1.0, 1e4));
+    const auto calls = static_cast<size_t>(std::clamp(kProductSeconds / std::max(run(1), 1e-9), 1.0, 1e4));
     std::vector<double> us(repeats_);
     for (double& sample : us) sample = 1e6 * run(calls);
     list.push_back({{"product", name},
@@ -134,7 +134,7 @@ class ProductsBench {
 
   const kernels::Device& device_;
   const kernels::OpTable& ops_;
-  const Shape s_;
+  const ProductShape s_;
   const uint32_t repeats_;
   AlignedArray<float> x_, w_, y_, dw_, packed_;
 };
@@ -150,7 +150,7 @@ Status BenchProducts(const BenchArguments& a, Json& result) {
   const size_t records = device.is_processor() ? 1 : GraphOf(subject.architecture, subject.training).max_records;
   result["device"] = device.description;
   for (const auto& [n, k] : WeightsOf(subject.architecture)) {
-    const Shape shape = {.rows = records * subject.length, .n = n, .k = k, .records = records};
+    const ProductShape shape = {.rows = records * subject.length, .n = n, .k = k, .records = records};
     ProductsBench(device.device, shape, a.repeats).Run(result["products"]);
     if (device.is_processor()) continue;
     if (!device.device.memory.wait()) return IoError("the device failed: ", device.device.memory.failure());

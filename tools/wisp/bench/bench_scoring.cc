@@ -11,8 +11,9 @@
 namespace wisp::tools {
 namespace {
 
-constexpr double kFloatTolerance = 1e-4;  // of the largest score
-constexpr double kInt8Tolerance = 0.1;    // of a check for mistakes; what int8 costs is another question (docs/int8.md)
+constexpr double kFloatScoreTolerance = 1e-4;  // of the largest score
+constexpr double kInt8ScoreTolerance =
+    0.1;  // of a check for mistakes; what int8 costs is another question (docs/int8.md)
 
 // Operations of multiply-adds, two each, to score a history of `length` items: every block computes keys and values of
 // all positions, the last one everything else of the last position alone.
@@ -61,7 +62,7 @@ class ScoringBench {
               {"device", device.description},
               {"planned_bytes", session_->planned_bytes()},
               {"planned_bytes_on_device", session_->memory().on_device}};
-    const double tolerance = a_.device.arithmetic == "float32" ? kFloatTolerance : kInt8Tolerance;
+    const double tolerance = a_.device.arithmetic == "float32" ? kFloatScoreTolerance : kInt8ScoreTolerance;
     WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), tolerance));
     WISP_RETURN_IF_ERROR(session_->Recommend(histories_->Next(), {.count = 10}).status());
     WISP_ASSIGN_OR_RETURN(j["top_10_ms"], WholeHistory(*session_));
@@ -81,12 +82,12 @@ class ScoringBench {
       // The file, and what of the program it was that ran first.
       j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;
     }
-    WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatTolerance));
+    WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatScoreTolerance));
     WISP_RETURN_IF_ERROR(BesideThePeak(j));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms"], AppendedEvent(*session_));
     if (kernels::Int8Ops() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto int8, Session::Open(path_, Backend::kInt8));
-      WISP_RETURN_IF_ERROR(CheckScores("a score in int8", *int8, histories_->Next(), kInt8Tolerance));
+      WISP_RETURN_IF_ERROR(CheckScores("a score in int8", *int8, histories_->Next(), kInt8ScoreTolerance));
       WISP_ASSIGN_OR_RETURN(j["top_10_ms_int8"], WholeHistory(*int8));
       WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_int8"], AppendedEvent(*int8));
       j["planned_bytes_int8"] = int8->planned_bytes();
@@ -96,7 +97,7 @@ class ScoringBench {
     WISP_RETURN_IF_ERROR(TablesOfHalves(j));
     if (kernels::XnnpackOps() != nullptr) {
       WISP_ASSIGN_OR_RETURN(const auto other, Session::Open(path_, Backend::kXnnpack));
-      WISP_RETURN_IF_ERROR(CheckScores("a score by XNNPACK", *other, histories_->Next(), kFloatTolerance));
+      WISP_RETURN_IF_ERROR(CheckScores("a score by XNNPACK", *other, histories_->Next(), kFloatScoreTolerance));
       WISP_ASSIGN_OR_RETURN(j["top_10_ms_xnnpack"], WholeHistory(*other));
     }
     WISP_ASSIGN_OR_RETURN(j["open_and_top_10_ms"], Cold());
@@ -198,7 +199,8 @@ class ScoringBench {
              .ok())
       return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto halves, Session::Open(path));
-    WISP_RETURN_IF_ERROR(CheckScores("a score from tables of 16 bits", *halves, histories_->Next(), kFloatTolerance));
+    WISP_RETURN_IF_ERROR(
+        CheckScores("a score from tables of 16 bits", *halves, histories_->Next(), kFloatScoreTolerance));
     WISP_ASSIGN_OR_RETURN(j["top_10_ms_f16"], WholeHistory(*halves));
     WISP_ASSIGN_OR_RETURN(j["appended_event_top_10_ms_f16"], AppendedEvent(*halves));
     j["planned_bytes_f16"] = halves->planned_bytes();

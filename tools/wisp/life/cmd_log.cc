@@ -18,8 +18,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 // One that is there: a misspelt name must not make an empty log, nor another file become one.
 Result<data::EventLog> OpenToRead(const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");

@@ -15,7 +15,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using Serves = NightResult::Serves;
 
 const char* Served(Serves serves) {

@@ -22,8 +22,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 Result<uint32_t> RunsOf(const PlanArguments& a) {
   WISP_ASSIGN_OR_RETURN(const uint64_t whole, ParseDuration("--for", a.duration));
   const std::string every = a.every.empty() ? "1 day" : a.every;

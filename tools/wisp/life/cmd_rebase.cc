@@ -11,11 +11,10 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/life/life_data.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 Result<std::vector<NewItem>> ReadNewItems(const std::string& path) {
   std::ifstream file(path);

@@ -33,7 +33,7 @@ circle.worse { fill: var(--worse); } .key { color: var(--soft); font-size: .9rem
   background: var(--box); padding: .8rem; border-radius: .4rem; }
 )";
 
-std::string Row(const std::string& name, const std::string& value) {
+std::string TableRow(const std::string& name, const std::string& value) {
   return "<tr><th>" + Escaped(name) + "</th><td class=\"n\">" + Escaped(value) + "</td></tr>\n";
 }
 
@@ -79,10 +79,11 @@ std::string PlanAndReality(const ReportedLife& life) {
                                                           ? ", of all that was chosen after looking"
                                                           : ", that of the whole plan from its first charge on"));
   text += "</table>\n<table>\n";
-  text += Row("records", "about " + Thousands(s.num_training_public()) + " that train, " +
-                             Thousands(s.num_judging_public()) + " that judge; each is one " + life.unit);
-  text += Row("batch", "about " + Thousands(s.expected_batch) + " records a step");
-  text += Row("noise", Short(s.training_noise) + " times the clipping norm of " + Short(s.clipping_norm) + " a step");
+  text += TableRow("records", "about " + Thousands(s.num_training_public()) + " that train, " +
+                                  Thousands(s.num_judging_public()) + " that judge; each is one " + life.unit);
+  text += TableRow("batch", "about " + Thousands(s.expected_batch) + " records a step");
+  text +=
+      TableRow("noise", Short(s.training_noise) + " times the clipping norm of " + Short(s.clipping_norm) + " a step");
   return text + "</table>\n";
 }
 

@@ -10,8 +10,6 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::json;
-
 // "all" or "base:K".
 Status ReadSupport(const std::string& where, const std::string& text, uint32_t& base_top) {
   if (text == "all") return OkStatus();
@@ -39,7 +37,7 @@ Status CheckTarget(const std::string& where, const DecodeCell& c) {
 
 }  // namespace
 
-Result<BenchCell> ReadBenchCell(const std::string& where, const Json& json) {
+Result<BenchCell> ReadBenchCell(const std::string& where, const nlohmann::json& json) {
   BenchCell cell;
   BenchArguments& a = cell.arguments;
   JsonSection s(where, json);
@@ -63,13 +61,13 @@ Result<BenchCell> ReadBenchCell(const std::string& where, const Json& json) {
     return InvalidData(where, ": sparse steps have 8 positions, it takes no length");
   if (!clipping && a.items < 512)
     return InvalidData(where, ": sparse steps have 256 negatives, which takes 512 items or more");
-  Json rest = json;
+  nlohmann::json rest = json;
   rest.erase("method");
   cell.together = rest.dump();
   return cell;
 }
 
-Result<DecodeCell> ReadDecodeCell(const std::string& where, const Json& json) {
+Result<DecodeCell> ReadDecodeCell(const std::string& where, const nlohmann::json& json) {
   using Composition = DecodeCell::Composition;
   DecodeCell cell;
   std::string support = "all";

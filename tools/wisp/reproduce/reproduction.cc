@@ -12,13 +12,12 @@
 namespace wisp::tools {
 namespace {
 
-using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "models/reproduce";
 
 // Objects print their keys in order: equal recipes have equal text.
-std::string RecipeHash(Json recipe) {
+std::string RecipeHash(nlohmann::json recipe) {
   if (recipe.contains("training") && recipe["training"].is_object()) recipe["training"].erase("seed");
   const std::string text = recipe.dump();
   char hash[17];
@@ -27,7 +26,7 @@ std::string RecipeHash(Json recipe) {
   return hash;
 }
 
-Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const Json* json) {
+Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const nlohmann::json* json) {
   std::vector<uint64_t> seeds;
   for (size_t i = 0; json != nullptr && json->is_array() && i < json->size(); ++i) {
     if ((*json)[i].is_number_unsigned()) seeds.push_back((*json)[i].get<uint64_t>());
@@ -42,10 +41,10 @@ Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const Json* js
   return seeds;
 }
 
-Status CheckPublished(const std::string& where, const char* key, const Json* json) {
+Status CheckPublished(const std::string& where, const char* key, const nlohmann::json* json) {
   if (json == nullptr) return OkStatus();
-  const bool good =
-      json->is_object() && std::all_of(json->begin(), json->end(), [](const Json& value) { return value.is_number(); });
+  const bool good = json->is_object() && std::all_of(json->begin(), json->end(),
+                                                     [](const nlohmann::json& value) { return value.is_number(); });
   return good ? OkStatus()
               : InvalidData(where, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an object of numbers");
 }
@@ -54,7 +53,7 @@ Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
   const bool bench = cell.kind == ReproductionCell::Kind::kBench;
   const char* key = bench ? "bench" : "decode";
   const std::string where = s.where() + "." + key;
-  const Json* settings = s.Any(key);
+  const nlohmann::json* settings = s.Any(key);
   if (settings == nullptr) return InvalidData(where, " is missing, allowed is an object that says what is measured");
   if (bench) {
     WISP_ASSIGN_OR_RETURN(cell.bench, ReadBenchCell(where, *settings));
@@ -65,7 +64,7 @@ Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
   return OkStatus();
 }
 
-Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
+Status ReadCell(JsonSection& s, const nlohmann::json& base, ReproductionCell& cell) {
   using Kind = ReproductionCell::Kind;
   s.Text("row", cell.row);
   s.Text("column", cell.column);
@@ -77,10 +76,10 @@ Status ReadCell(JsonSection& s, const Json& base, ReproductionCell& cell) {
   for (const char* key : {"published", "published_deviation"})
     WISP_RETURN_IF_ERROR(CheckPublished(s.where(), key, s.Any(key)));
   if (cell.kind != Kind::kTrain) return ReadMeasured(s, cell);
-  const Json* overrides = s.Any("overrides");
-  const Json* seeds = s.Any("seeds");
+  const nlohmann::json* overrides = s.Any("overrides");
+  const nlohmann::json* seeds = s.Any("seeds");
   WISP_ASSIGN_OR_RETURN(cell.seeds, ReadSeeds(s.where(), seeds));
-  Json merged = base;
+  nlohmann::json merged = base;
   if (overrides != nullptr) merged.merge_patch(*overrides);
   WISP_ASSIGN_OR_RETURN(cell.recipe, ParseRecipe(s.where() + " (" + cell.Name() + ") recipe:", merged));
   const std::optional<TextRecipe>& text = cell.recipe.text;
@@ -121,7 +120,7 @@ Result<std::string> FindTable(const std::string& table) {
 
 Result<Reproduction> ReadReproduction(const std::string& table) {
   WISP_ASSIGN_OR_RETURN(const std::string path, FindTable(table));
-  WISP_ASSIGN_OR_RETURN(const Json json, ReadJson(path));
+  WISP_ASSIGN_OR_RETURN(const nlohmann::json json, ReadJson(path));
   Reproduction r;
   std::string base_path;
   JsonSection s(path + ":", json);
@@ -136,7 +135,7 @@ Result<Reproduction> ReadReproduction(const std::string& table) {
     inner.Flag("public", r.says_public);
   });
   for (const char* drawn : {"reference", "row_title", "column_title", "metrics", "plot", "notes"}) s.Any(drawn);
-  Json base = Json::object();
+  nlohmann::json base = nlohmann::json::object();
   if (!base_path.empty()) {
     WISP_ASSIGN_OR_RETURN(base, ReadJson((fs::path(path).parent_path() / base_path).lexically_normal().string()));
   }
