@@ -174,6 +174,19 @@ expect 0 "" "$wisp" personalise --data log.db --model base-4.wisp --out mine.wis
 expect 0 "" "$wisp" catalogue list --model mine.wisp.start --json
 json "[i['key'] for i in j['items'] if i['retired']] == ['$first']"
 
+# What the old base learned from goes along, back to the base that it was trained from.
+printf '{"name": "plain", "training": {"method": "ordinary", "sampling": "shuffled", "epochs": 1, "expected_batch": 50}}' >plain.json
+expect 0 "" "$wisp" train --recipe plain.json --model base.wisp --data log.db --out known.wisp
+expect 0 "" "${plan[@]}" --for "2 months" --every "1 month" --steps 2 --judge none --ledger known.ledger
+expect 0 "" "$wisp" personalise --data log.db --model known.wisp --out moved.wisp --ledger known.ledger --other-data
+expect 0 "" "$wisp" rebase --from known.wisp --to base.wisp --out moved.wisp
+grep -q "serves the new base; what was learned is carried over" out || fail "a rebase to an ancestor says $(cat out)"
+cmp -s moved.wisp base.wisp || fail "a rebase to an ancestor does not serve it"
+expect 4 "was trained on 'log.db' before, without a guarantee" "$wisp" train --recipe "$root/models/recipes/cafe-device.json" \
+  --model moved.wisp.start --data log.db --out t.wisp --ledger moved.ledger --num-records-public 300 --epochs 1 --batch 50 --epsilon 1 --delta 1e-4
+label=$("$wisp" inspect base.wisp --json | python3 -c 'import json, sys; print(json.load(sys.stdin)["provenance"][0]["dataset"])')
+expect 4 "run 3 of the provenance, on the data set .log.db., states no epsilon" "$wisp" recommend --model moved.wisp.start --history tea-mint --private --public-dataset "$label"
+
 # The log.
 expect 3 "^wisp: none.db: the log cannot be opened: No such file or directory; give the SQLite file" \
   "$wisp" log count none.db

@@ -66,6 +66,15 @@ touches='std::(mem(set|cpy|move)|copy(_n)?|fill(_n)?|transform|accumulate|inner_
 entering='^runtime/layers/(graph_base\.cc:[0-9]+:.*std::copy\(\(record\.|classifier\.cc:[0-9]+:.*std::iota\(context\.buffers\.host\[one_each_\]|constants\.cc:|key_value_cache\.h:[0-9]+:.*std::max_element\(sizes_)'
 while read -r hit; do breach "on the host, not an op: $hit"; done < <(
   sources runtime/layers runtime/gradients | xargs grep -nE "$touches" | grep -vE "//.*$touches" | grep -vE "$entering")
+# Where weights of several models are mixed, the result names what each of them learned from (runtime/model/provenance.h). What
+# `wisp compress` reads twice it compares.
+while read -r file; do
+  [ "$file" = tools/wisp/cmd_compress.cc ] || [ "$(grep -cE '\b(AllWeights|ContentsOf|flat_weights|Tensor)\(' "$file")" -lt 2 ] ||
+    breach "$file reads weights more than once and writes a model: take both from a Mixture"
+done < <(sources runtime ports/c tools/wisp | grep -vE '^(runtime/model|tools/wisp/bench)/' | xargs grep -l 'WriteModel(')
+while read -r hit; do breach "provenance is joined, never set (JoinProvenance): $hit"; done < <(
+  sources runtime ports/c tools/wisp | grep -v '^runtime/model/' |
+    xargs grep -nE '(\.|->)provenance *(=[^=]|\.(assign|insert|erase|clear|resize|pop_back|swap)\()' | grep -v '= JoinProvenance(')
 # CMakeLists.txt reads this mark in first lines alone.
 while read -r hit; do breach "the mark for speed is no first line of a .cc file: $hit"; done < <(
   sources runtime kernels ports tools | xargs grep -n '^// Built for speed' /dev/null | grep -vE '\.cc:1:// Built for speed: .*\.$')

@@ -7,6 +7,7 @@
 #include "runtime/model/container.h"
 #include "runtime/model/metadata.h"
 #include "runtime/model/model_metadata.h"
+#include "runtime/model/provenance.h"
 
 namespace wisp {
 
@@ -112,6 +113,7 @@ Status ModelFile::Impl::Join(std::unique_ptr<Impl> with) {
   all.insert(all.end(), tensors.begin(), tensors.end());
   tensors = std::move(all);
   parameters = ParametersOf(model.architecture);
+  model.provenance = JoinProvenance({with->model.provenance, model.provenance});
   base = std::move(with);
   return OkStatus();
 }

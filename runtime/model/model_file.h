@@ -161,9 +161,9 @@ class ModelFile {
   static Result<ModelFile> Open(const std::string& path, Verify verify = Verify::kStructure,
                                 Accept accept = Accept::kRecommender);
 
-  // A model and an adapter that was trained beside it, as one: the adapter's architecture and provenance, the base's
-  // keys and names. kInvalidData also where the adapter belongs to another base. Without `adapter_path` the model
-  // alone.
+  // A model and an adapter that was trained beside it, as one: the adapter's architecture, the base's keys and names,
+  // the provenance of both. kInvalidData also where the adapter belongs to another base. Without `adapter_path` the
+  // model alone.
   static Result<ModelFile> OpenWithAdapter(const std::string& base_path, const std::string& adapter_path,
                                            Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
 

@@ -1,5 +1,7 @@
 #include "runtime/personalise/line.h"
 
+#include <optional>
+
 namespace wisp {
 namespace {
 
@@ -28,10 +30,15 @@ Result<uint64_t> LineOf(const privacy::Ledger& ledger, const privacy::Receipt& r
 }
 
 Result<uint64_t> LineOf(const privacy::Ledger& ledger, const ModelFile& model, const ModelFile& base) {
+  // A model that was carried over also names what the old base learned from, which another ledger may have paid for.
+  std::optional<privacy::Receipt> unpaid;
   for (const ProvenanceEntry& entry : model.provenance().subspan(base.provenance().size())) {
-    if (!entry.receipt.empty()) return LineOf(ledger, entry.receipt, model.name());
+    if (entry.receipt.empty()) continue;
+    WISP_ASSIGN_OR_RETURN(const uint64_t line, ledger.FirstChargeOf(entry.receipt));
+    if (line > 0) return line;
+    if (!unpaid) unpaid = entry.receipt;
   }
-  return 0;
+  return unpaid ? LineOf(ledger, *unpaid, model.name()) : 0;
 }
 
 Result<std::vector<Judgement>> JudgementsOf(const privacy::Ledger& ledger, uint64_t base_hash, uint64_t line) {

@@ -4,7 +4,7 @@
 // one line says nothing of another.
 //
 // Its number is the seq in the ledger of the first charge to the run that began it. A model leads there by its
-// provenance: the first receipt behind the base's own entries is of that run.
+// provenance: behind the base's own entries, the first receipt of that ledger is of that run.
 #ifndef WISP_RUNTIME_PERSONALISE_LINE_H_
 #define WISP_RUNTIME_PERSONALISE_LINE_H_
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/core/file_lock.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/model/checkpoint.h"
+#include "runtime/model/provenance.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/personalise/night_heal.h"
 
@@ -27,62 +27,38 @@ std::vector<uint32_t> ItemsIn(const ModelFile& from, const ModelFile& to) {
   return items;
 }
 
+// Inputs of the mixture: the new base is its main model.
+constexpr size_t kTo = 0, kFrom = 1, kMine = 2;
+
 // to + (mine - from), of each number that all three have.
-class Carrying {
- public:
-  Carrying(const ModelFile& from, const ModelFile& to, const ModelFile& mine)
-      : from_(from.AllWeights(room_from_)), to_(to.AllWeights(room_to_)), mine_(mine.AllWeights(room_mine_)) {}
-
-  std::vector<float> Sum(const std::vector<ParameterSpec>& old_parameters,
-                         const std::vector<ParameterSpec>& new_parameters, const std::vector<uint32_t>& items) const {
-    std::vector<float> sum(to_.begin(), to_.end());
-    for (size_t i = 0; i < old_parameters.size(); ++i) {
-      const ParameterSpec &old_p = old_parameters[i], &new_p = new_parameters[i];
-      const size_t n = NumbersOfItem(old_p);
-      if (n == 0) {
-        Add(old_p.offset, new_p.offset, old_p.size(), sum);
-        continue;
-      }
-      for (size_t item = 0; item < items.size(); ++item) {
-        if (items[item] != kNowhere) Add(old_p.offset + items[item] * n, new_p.offset + item * n, n, sum);
-      }
+std::vector<float> CarriedOver(const Mixture& mixture, const std::vector<ParameterSpec>& old_parameters,
+                               const std::vector<ParameterSpec>& new_parameters, const std::vector<uint32_t>& items) {
+  const std::span<const float> to = mixture.weights(kTo), from = mixture.weights(kFrom), mine = mixture.weights(kMine);
+  std::vector<float> sum(to.begin(), to.end());
+  const auto add = [&](size_t old_at, size_t new_at, size_t n) {
+    for (size_t i = 0; i < n; ++i) sum[new_at + i] += mine[old_at + i] - from[old_at + i];
+  };
+  for (size_t i = 0; i < old_parameters.size(); ++i) {
+    const ParameterSpec &old_p = old_parameters[i], &new_p = new_parameters[i];
+    const size_t n = NumbersOfItem(old_p);
+    if (n == 0) {
+      add(old_p.offset, new_p.offset, old_p.size());
+      continue;
     }
-    return sum;
+    for (size_t item = 0; item < items.size(); ++item) {
+      if (items[item] != kNowhere) add(old_p.offset + items[item] * n, new_p.offset + item * n, n);
+    }
   }
-
- private:
-  void Add(size_t old_at, size_t new_at, size_t n, std::vector<float>& sum) const {
-    for (size_t i = 0; i < n; ++i) sum[new_at + i] += mine_[old_at + i] - from_[old_at + i];
-  }
-
-  std::vector<float> room_from_, room_to_, room_mine_;
-  std::span<const float> from_, to_, mine_;
-};
-
-// The new base's past, and the runs of the old life, which began with it as far as anybody may know.
-std::vector<ProvenanceEntry> ProvenanceOf(const ModelFile& from, const ModelFile& to, const ModelFile& mine,
-                                          const char* description) {
-  std::vector<ProvenanceEntry> entries(to.provenance().begin(), to.provenance().end());
-  entries.push_back({.description = description,
-                     .mechanisms = {"weights of models that are there, from no data of its own"},
-                     .epsilon = 0,
-                     .noise = NoiseOrigin::kSecure,
-                     .date = Today(),
-                     .base_model_hash = to.content_hash()});
-  const auto of_mine = mine.provenance().subspan(from.provenance().size());
-  entries.insert(entries.end(), of_mine.begin(), of_mine.end());
-  return entries;
+  return sum;
 }
 
 Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFile& from, const ModelFile& to,
                   const ModelFile& mine, const std::vector<uint32_t>& items) {
+  const Mixture mixture(to, {&from, &mine}, "what the runs below changed in the model that this hash is of was added");
   const std::vector<float> weights =
-      Carrying(from, to, mine).Sum(ParametersOf(from.architecture()), ParametersOf(to.architecture()), items);
-  std::vector<float> room;
-  ModelContents contents = ContentsOf(to, room);
+      CarriedOver(mixture, ParametersOf(from.architecture()), ParametersOf(to.architecture()), items);
+  ModelContents contents = mixture.Contents();
   contents.weights = weights;
-  contents.provenance =
-      ProvenanceOf(from, to, mine, "what the runs below changed in the model that this hash is of was added");
   contents.created_by = o.created_by;
   return WriteModel(files.start, contents);
 }
@@ -98,20 +74,28 @@ Result<std::optional<ModelFile>> OpenMine(const NightFiles& files, const ModelFi
   return models.candidate ? std::move(models.candidate) : std::move(models.start);
 }
 
+// Whether `model` is `to` or learned from there on. Where one of the two bases was trained from the other, what began
+// with the later one began with the earlier one too: the later one counts.
+bool GoesOnFrom(const ModelFile& to, const ModelFile& from, const ModelFile& model) {
+  if (model.content_hash() == to.content_hash()) return true;
+  if (model.content_hash() == from.content_hash() || !BeganWith(model, to)) return false;
+  return !BeganWith(model, from) || from.provenance().size() < to.provenance().size();
+}
+
 // Whether a rebase before this one got as far as its start.
-bool HasBegun(const NightFiles& files, const ModelFile& to) {
+bool HasBegun(const NightFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto start = ModelFile::Open(files.start, Verify::kFull);
-  return start.ok() && BeganWith(*start, to);
+  return start.ok() && GoesOnFrom(to, from, *start);
 }
 
 // Whether nothing is left to do: what people are served, and what trains, is of the new base. Then a night may have
 // learned more since, which stays.
-bool IsDone(const NightFiles& files, const ModelFile& to) {
+bool IsDone(const NightFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto is_of = [&](const std::string& path) {
     const auto model = ModelFile::Open(path);
-    return model.ok() && (model->content_hash() == to.content_hash() || BeganWith(*model, to));
+    return model.ok() && GoesOnFrom(to, from, *model);
   };
-  return is_of(files.served) && (files.HasCandidate() ? is_of(files.candidate) : HasBegun(files, to));
+  return is_of(files.served) && (files.HasCandidate() ? is_of(files.candidate) : HasBegun(files, from, to));
 }
 
 // In an order in which what is left after a power cut is known for what it is: a candidate without what it began with
@@ -148,8 +132,11 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   const std::vector<uint32_t> items = ItemsIn(from, to);
   for (const uint32_t item : items) result.shared_items += item != kNowhere ? 1 : 0;
   result.lost_items = from.num_items() - result.shared_items;
-  result.carried = HasBegun(files, to);
-  if (IsDone(files, to)) return result;
+  result.carried = HasBegun(files, from, to);
+  if (IsDone(files, from, to)) {
+    if (!result.carried) result.why_not = "training goes on from the new base already";
+    return result;
+  }
   if (result.carried) {
     WISP_RETURN_IF_ERROR(ForgetOld(files, o, /*keep_start=*/true));
     return result;
@@ -176,25 +163,20 @@ Status RebaseAdapter(const RebaseAdapterOptions& o) {
   if (!SameButForItems(from.architecture(), to.architecture()))
     return InvalidArgument(o.to, ": it has another shape than ", o.from,
                            ", in more than its number of items: the adapter cannot stand beside it; train one anew");
-  const auto past = from.provenance(), of_mine_too = mine.provenance();
-  if (of_mine_too.size() < past.size() || !std::equal(past.begin(), past.end(), of_mine_too.begin()))
-    return InvalidArgument(o.adapter, ": its provenance does not begin with that of ", o.from,
-                           ", so what was spent on it is not known");
-  std::vector<float> room_to, room_mine;
-  ModelContents contents = ContentsOf(to, room_to);
+  const Mixture mixture(to, {&from, &mine},
+                        "the adapter that the runs below made beside another base was put beside this one");
+  ModelContents contents = mixture.Contents();
   contents.architecture.adapter = mine.architecture().adapter;
   const std::vector<ParameterSpec> parameters = ParametersOf(contents.architecture),
                                    of_mine = ParametersOf(mine.architecture());
-  const std::span<const float> learned = mine.AllWeights(room_mine);
   std::vector<float> weights(FlatSize(parameters));
   std::copy(contents.weights.begin(), contents.weights.end(), weights.begin());
-  for (size_t i = ParametersOf(to.architecture()).size(); i < parameters.size(); ++i)
-    std::copy_n(learned.begin() + static_cast<std::ptrdiff_t>(of_mine[i].offset), of_mine[i].size(),
-                weights.begin() + static_cast<std::ptrdiff_t>(parameters[i].offset));
+  for (size_t i = ParametersOf(to.architecture()).size(); i < parameters.size(); ++i) {
+    const std::span<const float> learned = mixture.weights(kMine).subspan(of_mine[i].offset, of_mine[i].size());
+    std::copy(learned.begin(), learned.end(), weights.begin() + static_cast<std::ptrdiff_t>(parameters[i].offset));
+  }
   contents.weights = weights;
   contents.base_hash = to.content_hash();
-  contents.provenance =
-      ProvenanceOf(from, to, mine, "the adapter that the runs below made beside another base was put beside this one");
   contents.created_by = o.created_by;
   return WriteModel(o.output, contents);
 }

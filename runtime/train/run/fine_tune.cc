@@ -5,6 +5,7 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/text.h"
+#include "runtime/model/provenance.h"
 #include "runtime/privacy/statement.h"
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/run/check_start.h"
@@ -105,7 +106,7 @@ ModelContents FineTune::Contents(const TrainingJob& job, ModelContents contents)
   const ModelFile* base = start_.base;
   contents.output_bias_origin = base != nullptr ? base->output_bias_origin() : OriginOfBias(job);
   if (base == nullptr) return contents;
-  contents.provenance.assign(base->provenance().begin(), base->provenance().end());
+  contents.provenance = JoinProvenance({base->provenance()});
   if (contents.architecture.adapter)
     contents.base_hash = base->architecture().adapter ? base->base_hash() : base->content_hash();
   return contents;

@@ -65,6 +65,19 @@ TEST_F(AdapterFile, JoinsItsBaseAgain) {
   EXPECT_EQ(joined->size_bytes(), std::filesystem::file_size(base_) + std::filesystem::file_size(adapter_));
 }
 
+TEST_F(AdapterFile, ProvenanceOfTheBase_IsKeptWhateverTheAdapterSays) {
+  for (const std::vector<ProvenanceEntry>& own :
+       {std::vector<ProvenanceEntry>{{.description = "adapted", .dataset = "more events"}}, {}}) {
+    ModelContents contents = Contents();
+    contents.provenance = own;
+    ASSERT_TRUE(WriteModel(adapter_, contents).ok());
+    const ModelFile base = *ModelFile::Open(base_), joined = *ModelFile::OpenWithAdapter(base_, adapter_);
+    ASSERT_EQ(joined.provenance().size(), base.provenance().size() + 1);
+    EXPECT_TRUE(std::equal(base.provenance().begin(), base.provenance().end(), joined.provenance().begin()));
+    EXPECT_EQ(joined.provenance().back().dataset, own.empty() ? kUnknownDataset : "more events");
+  }
+}
+
 TEST_F(AdapterFile, HoldsItsOwnMatricesAlone) {
   Write();
   const auto alone = ModelFile::Open(adapter_, Verify::kFull, Accept::kAnyFile);

@@ -1,7 +1,10 @@
 // A new base: what was learned is carried over by keys, nothing is worse meanwhile, and a power cut loses nothing.
 #include "runtime/personalise/rebase.h"
 
+#include "runtime/decoding/decoding_need.h"
 #include "runtime/model/catalogue.h"
+#include "runtime/personalise/line.h"
+#include "runtime/train/run/check_start.h"
 #include "tests/unit/personalise/night_test_util.h"
 
 namespace wisp {
@@ -29,6 +32,18 @@ class RebaseTest : public NightTest {
     NightOptions o = Options();
     o.base_path = new_base_;
     return o;
+  }
+  // Writes to `path` what runs of that provenance made of the base: other weights.
+  void TrainFurther(const std::string& path, std::vector<ProvenanceEntry> runs) const {
+    const ModelFile base = *ModelFile::Open(base_path_);
+    std::vector<float> room;
+    ModelContents contents = ContentsOf(base, room);
+    std::vector<float> weights(contents.weights.begin(), contents.weights.end());
+    for (float& weight : weights) weight *= 1.01f;
+    contents.weights = weights;
+    runs.front().base_model_hash = base.content_hash();
+    contents.provenance.insert(contents.provenance.end(), runs.begin(), runs.end());
+    ASSERT_TRUE(WriteModel(path, contents).ok());
   }
   // Of the row of an item, by its key.
   static std::vector<float> Row(const ModelFile& model, const std::string& key) {
@@ -129,6 +144,63 @@ TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   EXPECT_EQ(Rebase(other).status().code(), StatusCode::kInvalidArgument);
 }
 
+// The difference that is carried over depends on the old base too.
+TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
+  MakeNewBase();
+  TrainFurther(base_path_, {{.description = "trained without a guarantee", .dataset = "log.db"},
+                            {.description = "trained with one",
+                             .mechanisms = {"noise"},
+                             .epsilon = 1,
+                             .noise = NoiseOrigin::kSecure,
+                             .dataset = "the shop",
+                             .base_model_hash = 7,
+                             .receipt = std::string(kReceiptBytes, 'r')}});
+  Plan(Settings());
+  NightOptions options = Options();
+  options.other_data = true;
+  ASSERT_TRUE(RunNight(options).ok());
+  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  const ModelFile start = *ModelFile::Open(files_.start, Verify::kFull);
+  const privacy::Ledger ledger = OpenLedger();
+  const Status refused = CheckStart(start, files_.start, {.dataset = "log.db"}, ledger);
+  EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(refused.message().find("it was trained on 'log.db' before, without a guarantee"), std::string::npos)
+      << refused.message();
+  const std::vector<std::string> known = {"public ring"};
+  const DecodingNeed need = NeedOf(start, {.public_datasets = known});
+  EXPECT_EQ(need.kind, DecodingNeed::Kind::kCharge) << need.reason;
+  EXPECT_EQ(need.datasets, std::vector<std::string>{"log.db"});
+  // The line is found behind the receipt of the ledger that paid for the old base.
+  EXPECT_NE(*LineOf(ledger, start, *ModelFile::Open(new_base_)), 0u);
+}
+
+// The new base is one that the old one was trained from.
+TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
+  const std::string later = folder_ / "later.wisp";
+  TrainFurther(later, {{.description = "trained", .dataset = "more of the public"}});
+  Plan(Settings());
+  NightOptions on_later = Options();
+  on_later.base_path = later;
+  ASSERT_TRUE(RunNight(on_later).ok());
+  ASSERT_EQ(HashOf(output_), HashOf(later));
+
+  const RebaseOptions back{.from = later, .to = base_path_, .output = output_};
+  for (int again = 0; again < 2; ++again) {
+    const auto result = Rebase(back);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_TRUE(result->carried) << result->why_not;
+    EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+    EXPECT_FALSE(files_.HasCandidate());
+    EXPECT_TRUE(BeganWith(*ModelFile::Open(files_.start), *ModelFile::Open(base_path_)));
+  }
+  ASSERT_TRUE(RunNight(Options()).ok());
+  EXPECT_TRUE(Rebase(back)->carried);
+  EXPECT_TRUE(files_.HasCandidate()) << "what was learned since stays";
+  // And to the later one again.
+  ASSERT_TRUE(Rebase({.from = base_path_, .to = later, .output = output_})->carried);
+  EXPECT_EQ(HashOf(output_), HashOf(later));
+}
+
 TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
   MakeNewBase();
   const std::string adapter = folder_ / "a.wisp", moved = folder_ / "b.wisp";
@@ -159,12 +231,14 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
   }
   ASSERT_EQ(after->provenance().size(), to.provenance().size() + 2);
   EXPECT_EQ(after->provenance().back().description, "adapted");
-  // One whose past is not that of its base: what was spent on it is not known.
+  // Of one that does not say what it learned from, nobody will know.
   contents.provenance = {};
   ASSERT_TRUE(WriteModel(folder_ / "unknown.wisp", contents).ok());
-  EXPECT_EQ(
-      RebaseAdapter({.from = base_path_, .adapter = folder_ / "unknown.wisp", .to = new_base_, .output = moved}).code(),
-      StatusCode::kInvalidArgument);
+  const std::string of_unknown = folder_ / "c.wisp";
+  ASSERT_TRUE(
+      RebaseAdapter({.from = base_path_, .adapter = folder_ / "unknown.wisp", .to = new_base_, .output = of_unknown})
+          .ok());
+  EXPECT_EQ(ModelFile::OpenWithAdapter(new_base_, of_unknown)->provenance().back().dataset, kUnknownDataset);
   // Of another base, and beside one of another shape.
   EXPECT_FALSE(RebaseAdapter({.from = new_base_, .adapter = adapter, .to = base_path_, .output = moved}).ok());
   ModelContents deeper = ContentsOf(to, room);
