@@ -75,6 +75,19 @@ done < <(sources runtime ports/c tools/wisp | grep -vE '^(runtime/model|tools/wi
 while read -r hit; do breach "provenance is joined, never set (JoinProvenance): $hit"; done < <(
   sources runtime ports/c tools/wisp | grep -v '^runtime/model/' |
     xargs grep -nE '(\.|->)provenance *(=[^=]|\.(assign|insert|erase|clear|resize|pop_back|swap)\()' | grep -v '= JoinProvenance(')
+# Items are ranked in one place, runtime/core/served_list.h, from which serving, evaluation and judging take their lists. No
+# other file decides what is seen, or orders by scores; those named here order tokens, draws, statistics or the rows of a
+# method, and judge no list of items.
+ranks='^(runtime/core/served_list\.(h|cc)|runtime/inference/(batch_recommender|device_batch)\.(h|cc)|tools/wisp/bench/bench_ops_cases\.cc)$'
+not_lists='^(runtime/decoding/(audit_decoding|draw_law|private_generator|private_sampling)\.cc|runtime/inference/token_sampler\.cc|runtime/privacy/audit/audit(_step)?\.cc|runtime/train/popularity\.cc|tools/exchange/tokenizer_image\.cc|tools/wisp/cmd_(bench|classify)\.cc)$'
+orders='std::(partial_sort|stable_sort|sort|nth_element|(push|pop|sort|make)_heap|max_element|greater)\b'
+while read -r file; do
+  [[ $file =~ $ranks ]] && continue
+  code=$(sed 's://.*$::' "$file")
+  grep -qE '\bTopK\b|[=!]= *(wisp::)?SeenItems::|\+\+rank;|\brank *\+=' <<<"$code" && breach "$file ranks items: runtime/core/served_list.h does"
+  [[ $file =~ $not_lists ]] && continue
+  grep -qE "$orders" <<<"$code" && grep -qiE '\bscores?_?\b' <<<"$code" && breach "$file orders by scores: runtime/core/served_list.h does"
+done < <(sources runtime ports/c tools)
 # CMakeLists.txt reads this mark in first lines alone.
 while read -r hit; do breach "the mark for speed is no first line of a .cc file: $hit"; done < <(
   sources runtime kernels ports tools | xargs grep -n '^// Built for speed' /dev/null | grep -vE '\.cc:1:// Built for speed: .*\.$')

@@ -62,6 +62,7 @@ Result<wisp::LifeRequest> RequestOf(const wisp_plan_options& o) {
   }
   r.judging_share = o.judging_share;
   r.judges_locally = judge == WISP_JUDGE_LOCAL;
+  r.allow_seen = o.allow_seen != 0;
   return r;
 }
 
@@ -269,20 +270,19 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
   if (model_path == nullptr || log_path == nullptr || out == nullptr)
     return InvalidArgument("wisp_evaluate: model_path, log_path and quality must not be NULL");
   WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_quality"));
+  const int32_t allow_seen = out->size >= sizeof(wisp_quality) ? out->allow_seen : 0;
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(num_threads));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile model, wisp::ModelFile::Open(model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, wisp::ItemKeysOf(model)));
   WISP_ASSIGN_OR_RETURN(
       const data::ReadResult events,
       data::ReadSequences(log_path, data::Format::kSqlite, {.known_items = &index, .private_run = true}));
-  const wisp::Architecture& a = model.architecture();
-  const wisp::RecordSet set = wisp::MakeRecords(events.sequences, a.max_length, wisp::HoldOut::kTest);
-  const wisp::Recommender graph(a, wisp::kernels::Device(wisp::kernels::BestOps()),
-                                {.use = wisp::GraphUse::kInference});
+  const wisp::RecordSet set =
+      wisp::MakeRecords(events.sequences, model.architecture().max_length, wisp::HoldOut::kTest);
   wisp::Workers workers(num_threads == 0 ? wisp::DefaultThreads() : num_threads, {});
-  const wisp::RankingQuality q =
-      wisp::EvaluateRanking(graph, wisp::ParameterSource(model.tensors()), set.test, workers, model.retired());
-  const wisp_quality quality{sizeof(wisp_quality), q.ndcg_at_10, q.hit_at_10, q.num_users};
+  const wisp::RankingQuality q = wisp::EvaluateModel(
+      model, set.test, workers, allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude);
+  const wisp_quality quality{sizeof(wisp_quality), q.ndcg_at_10, q.hit_at_10, q.num_users, allow_seen, 0};
   return wisp::ports::FillResult(quality, out, "wisp_quality");
 }
 

@@ -59,6 +59,10 @@ typedef struct wisp_plan_options { /* what a life may cost, and how it is lived 
   int32_t measure;             /* 1: fill the seconds of the plan, which takes two seconds */
   int32_t other_data;          /* 1: a data set of this name in the model's provenance is another one */
   const wisp_anchor* anchor;   /* of the ledger; NULL: none */
+  /* 1: the app asks for lists with wisp_recommend_options.allow_seen, as cafes, groceries and music do, and models are
+   * judged by such lists. Kept with the plan */
+  int32_t allow_seen;
+  int32_t not_read;
 } wisp_plan_options;
 
 /* What may be hoped for. */
@@ -76,8 +80,8 @@ typedef struct wisp_plan { /* what follows from the options */
   wisp_outlook outlook;                                            /* from `noise_to_signal` */
   double training_noise, judging_noise; /* multipliers; 0 of judging: nobody judges, or locally */
   double noise_to_signal;               /* what `outlook` follows from; docs/personalise.md */
-  /* the smallest gain, in NDCG over all items, that is found in four lives of five; NaN: none is, so no decision is
-   * possible and the base stays what is served */
+  /* the smallest gain, in NDCG@10 of the lists that are shown, that is found in four lives of five; NaN: none is, so no
+   * decision is possible and the base stays what is served */
   double found_gain;
   uint64_t bytes; /* that a night holds while it steps, beside the log */
   /* with `measure`, of this device: processor time of all threads, and time that passes; else 0 */
@@ -180,14 +184,17 @@ typedef struct wisp_night_result { /* what a night did */
 WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wisp_night_result* result,
                                           wisp_error* error);
 
-/* How good the model in a file is on a log: for each user the rank of the last item among all that the events before it
- * do not have. Local only: not private, do not send it anywhere. */
+/* How good the model in a file is on a log: for each user, whether the last item stands in the list of ten that
+ * wisp_recommend gives after the events before it, and where. An item of the history is not in that list unless
+ * `allow_seen` says so. Local only: not private, do not send it anywhere. */
 typedef struct wisp_quality {
   size_t size;
   double ndcg_at_10, hit_at_10; /* means over users, from 0 to 1 */
   uint64_t num_users;           /* of three events or more that the model knows */
+  int32_t allow_seen;           /* read, not filled: as wisp_recommend_options.allow_seen; 0 with older callers */
+  int32_t not_read;
 } wisp_quality;
-/* Reads both files and fills `quality`. `num_threads` as in wisp_batch_options. */
+/* Reads both files and fills the rest of `quality`. `num_threads` as in wisp_batch_options. */
 WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t num_threads,
                                  wisp_quality* quality, wisp_error* error);
 

@@ -140,22 +140,35 @@ class Taste {
 
 class Guest {
  public:
-  Guest(Generator& g, const Taste& taste, uint32_t num_items) : g_(g), taste_(taste), chosen_(num_items, false) {
+  Guest(Generator& g, const Taste& taste, uint32_t num_items, uint32_t repeats)
+      : g_(g), taste_(taste), chosen_(num_items, false), repeats_(repeats) {
     for (uint32_t& favourite : favourites_) favourite = taste.DrawCategory(g);
   }
 
-  // The next item, one that was not chosen yet. Ends: at most a quarter of all items is ever chosen.
+  // The next item: one of before, or one that was not chosen yet. Ends: at most a quarter of all items is ever chosen.
   uint32_t Next() {
+    // Without repeats no number is drawn for them.
+    if (repeats_ > 0 && any_ && g_.Percent(repeats_)) {
+      last_ = Again();
+      return last_;
+    }
     if (g_.Percent(5)) favourites_[g_.Below(favourites_.size())] = taste_.DrawCategory(g_);
     uint32_t item = Propose();
     while (chosen_[item]) item = Propose();
     chosen_[item] = true;
+    had_.push_back(item);
     last_ = item;
     any_ = true;
     return item;
   }
 
  private:
+  uint32_t Again() {
+    const auto all = static_cast<uint32_t>(had_.size());
+    const uint32_t among = g_.Percent(50) ? std::min(all, kNewest) : all;
+    return had_[all - 1 - g_.Below(among)];
+  }
+
   uint32_t Propose() {
     if (any_ && g_.Percent(60)) return taste_.DrawSuccessor(g_, last_);
     if (g_.Percent(80)) return taste_.DrawItem(g_, favourites_[g_.Below(favourites_.size())]);
@@ -166,7 +179,10 @@ class Guest {
   Generator& g_;
   const Taste& taste_;
   std::array<uint32_t, 3> favourites_;
+  static constexpr uint32_t kNewest = 4;
   std::vector<bool> chosen_;
+  std::vector<uint32_t> had_;  // each once, in the order of their first choice
+  uint32_t repeats_;
   uint32_t last_ = 0;
   bool any_ = false;
 };
@@ -187,6 +203,7 @@ Status CheckOptions(const SynthOptions& o) {
   if (o.num_users == 0 || o.num_users > 1000000) {
     return InvalidArgument("synth: ", o.num_users, " users; allowed are 1 to 1000000");
   }
+  if (o.repeats > 99) return InvalidArgument("synth: ", o.repeats, " % of repeats; allowed are 0 to 99");
   if (o.min_events < 1 || o.max_events < o.min_events || o.max_events > o.num_items / 4) {
     return InvalidArgument("synth: ", o.min_events, " to ", o.max_events, " events per user; allowed are 1 to ",
                            o.num_items / 4, " (a quarter of the items), the smaller number first");
@@ -221,7 +238,7 @@ Result<SynthData> Synthesize(const SynthOptions& options) {
   constexpr int64_t kOpening = 1700000000;
   constexpr uint32_t kOpenSeconds = 60 * 24 * 3600, kMostSecondsBetween = 48 * 3600;
   for (uint32_t u = 0; u < options.num_users; ++u) {
-    Guest guest(g, taste, options.num_items);
+    Guest guest(g, taste, options.num_items, options.repeats);
     const uint32_t events = options.min_events + g.Below(options.max_events - options.min_events + 1);
     int64_t time = kOpening + g.Below(kOpenSeconds);
     for (uint32_t e = 0; e < events; ++e) {

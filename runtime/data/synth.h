@@ -32,8 +32,11 @@ struct SynthOptions {
   uint64_t seed = 1;
   uint32_t num_items = kSynthMaxItems;        // a multiple of 48, at most 480; the catalogue depends on nothing else
   uint32_t num_users = 2000;                  // 1 to 1000000
-  uint32_t min_events = 12, max_events = 40;  // per user, uniform, no item twice; at most a quarter of the items
+  uint32_t min_events = 12, max_events = 40;  // per user, uniform; at most a quarter of the items
   Population population = Population::kPublic;
+  // Of 100 events behind a guest's first, so many on average are of an item that the guest had before, one of the
+  // newest four or any, with even chances; up to 99. The shipped model learned from none.
+  uint32_t repeats = 0;
 };
 
 struct SynthData {

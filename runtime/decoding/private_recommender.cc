@@ -43,9 +43,10 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
                       .candidates = o.candidates,
                       .count = o.count,
                       .support_origin = o.support_origin};
-  std::vector<int32_t> support, excluded(o.excluded.begin(), o.excluded.end());
-  const std::span<const int32_t> retired = session_->file().retired();  // public, as the catalogue is
-  excluded.insert(excluded.end(), retired.begin(), retired.end());
+  std::vector<int32_t> support, excluded;
+  // Retired items are public, as the catalogue is.
+  TakeUnoffered(history, {.seen = o.seen, .excluded = o.excluded}, session_->file().retired(),
+                [&excluded](int32_t id) { excluded.push_back(id); });
   if (o.base_top > 0) {
     WISP_ASSIGN_OR_RETURN(support, SupportFromBase(history, o));
     if (support.empty()) return support;  // an empty list of candidates would stand for all items
@@ -59,7 +60,6 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
     WISP_RETURN_IF_ERROR(base_->Score(history, base_scores_));
     Centre(scores_, base_scores_);
   }
-  if (o.seen == SeenItems::kExclude) excluded.insert(excluded.end(), history.begin(), history.end());
   request.excluded = excluded;
   return setup_.sampler.Draw(request);
 }

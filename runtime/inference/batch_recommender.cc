@@ -129,8 +129,7 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
 void BatchRecommender::MarkTakenByAll(const RecommendOptions& options) {
   std::memset(taken_by_all_.data(), options.candidates.empty() ? 0 : 0xff, words_ * sizeof(uint64_t));
   for (int32_t id : options.candidates) GiveBack(taken_by_all_.data(), id);
-  for (int32_t id : options.excluded) Take(taken_by_all_.data(), id);
-  for (int32_t id : session_.file().retired()) Take(taken_by_all_.data(), id);
+  TakeUnoffered({}, options, session_.file().retired(), [this](int32_t id) { Take(taken_by_all_.data(), id); });
 }
 
 Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
@@ -174,7 +173,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
                 graph.Represent(context, history.last(std::min(history.size(), max_length))), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));
-    for (size_t i = 0; options.seen == SeenItems::kExclude && i < history.size(); ++i) Take(taken, history[i]);
+    TakeUnoffered(history, {.seen = options.seen}, {}, [taken](int32_t id) { Take(taken, id); });
     share.tops.emplace_back(std::span(call_.best + (first + r) * options.count, std::min(options.count, num_items)));
   }
   for (size_t tile = 0; tile * kHeadTile < num_items; ++tile) {

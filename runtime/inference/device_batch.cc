@@ -33,11 +33,9 @@ DeviceBatch::DeviceBatch(const Session& session, size_t rows)
 
 void DeviceBatch::MarkTaken(size_t row, std::span<const int32_t> history, const RecommendOptions& options) {
   top_.ClearExcluded(row, options.candidates.empty() ? Offered::kAll : Offered::kNone);
-  for (int32_t id : options.candidates) Unmark(top_.excluded(row), id);
-  for (int32_t id : options.excluded) Mark(top_.excluded(row), id);
-  for (int32_t id : session_.file().retired()) Mark(top_.excluded(row), id);
-  if (options.seen != SeenItems::kExclude) return;
-  for (int32_t id : history) Mark(top_.excluded(row), id);
+  uint32_t* taken = top_.excluded(row);
+  for (int32_t id : options.candidates) Unmark(taken, id);
+  TakeUnoffered(history, options, session_.file().retired(), [taken](int32_t id) { Mark(taken, id); });
 }
 
 void DeviceBatch::ChooseOnHost(size_t row, std::span<Recommendation> best, size_t& found, bool& all_finite) {

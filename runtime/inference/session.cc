@@ -69,23 +69,10 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
       !is_host() && !history.empty() && count <= kernels::kMostTopK)
     return RecommendOnDevice(history, options, count);
   WISP_RETURN_IF_ERROR(Score(history, scores_));
-  std::fill(excluded_.begin(), excluded_.end(), uint8_t{0});
-  if (options.seen == SeenItems::kExclude) {
-    for (int32_t id : history) excluded_[static_cast<size_t>(id)] = 1;
-  }
-  for (const std::span<const int32_t> never : {options.excluded, file_.retired()}) {
-    for (int32_t id : never) excluded_[static_cast<size_t>(id)] = 1;
-  }
   std::vector<Recommendation> best(std::min(options.count, scores_.size()));
-  TopK top(best);
-  if (options.candidates.empty()) top.OfferAll(0, scores_, [this](size_t id) { return excluded_[id] != 0; });
-  for (int32_t id : options.candidates) {
-    uint8_t& taken = excluded_[static_cast<size_t>(id)];
-    if (taken == 0) top.Offer({id, scores_[static_cast<size_t>(id)]});
-    taken = 1;  // a candidate named twice is offered once
-  }
-  best.resize(top.Finish());
-  if (!top.all_finite()) return NotFinite();
+  const ServedList::Chosen chosen = list_.Choose(scores_, history, options, file_.retired(), best);
+  if (!chosen.all_finite) return NotFinite();
+  best.resize(chosen.count);
   return best;
 }
 

@@ -24,23 +24,14 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/served_list.h"
 #include "runtime/inference/device_top.h"
 #include "runtime/inference/device_weights.h"
-#include "runtime/inference/top_k.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
 #include "runtime/model/model_file.h"
 
 namespace wisp {
-
-enum class SeenItems { kExclude, kAllow };  // whether items of the history may be recommended again
-
-struct RecommendOptions {
-  size_t count = 10;
-  SeenItems seen = SeenItems::kExclude;
-  std::span<const int32_t> excluded = {};    // never recommended, as the model's retired items
-  std::span<const int32_t> candidates = {};  // when not empty, only these are considered
-};
 
 enum class Backend {
   kSimd,     // our own kernels, the fastest set that the processor has
@@ -169,7 +160,7 @@ class Session {
   PackedWeights weights_;
   std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
   std::vector<float> scores_;
-  std::vector<uint8_t> excluded_;
+  ServedList list_;
   std::vector<float> popular_;      // scores of a newcomer; empty until they are asked for
   std::unique_ptr<DeviceTop> top_;  // of a device; null on the host
 };

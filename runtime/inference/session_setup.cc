@@ -63,7 +63,7 @@ Session::Session(ModelFile file, const kernels::Device& device, size_t num_threa
                          : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
       weights_(graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
       scores_(file_.architecture().num_items),
-      excluded_(file_.architecture().num_items, 0),
+      list_(file_.architecture().num_items),
       top_(is_host() ? nullptr : std::make_unique<DeviceTop>(device, file_.architecture().num_items, 1)) {
   encoded_.reserve(file_.architecture().max_length);
 }
@@ -130,7 +130,7 @@ InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const Stor
 InferenceMemory Session::memory() const {
   InferenceMemory memory = MemoryOf(graph_, file_.tensors(), num_threads(), kept());
   memory.packed_weights = weights_.allocated_bytes();
-  memory.scores = scores_.capacity() * sizeof(float) + excluded_.capacity() + encoded_.capacity() * sizeof(int32_t);
+  memory.scores = scores_.capacity() * sizeof(float) + list_.bytes() + encoded_.capacity() * sizeof(int32_t);
   if (top_ != nullptr) memory.scores += top_->bytes().on_device + top_->bytes().on_host;
   if (tensors_ != nullptr) {  // the driver may have shared nothing
     memory.on_device += tensors_->allocated_bytes() - memory.weights;

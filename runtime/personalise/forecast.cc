@@ -66,6 +66,7 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
   s.judgings = std::min(r.runs, r.judgings.value_or(kMostJudgings));  // one a night at most
   if (r.judging_share > 0) s.judging_share = r.judging_share;
   s.judges_locally = r.judges_locally ? 1 : 0;
+  s.allow_seen = r.allow_seen ? 1 : 0;
   const uint32_t records = s.num_training_public();
   const double batch = std::max(64.0, records / kStepsOfPass);
   s.expected_batch = r.expected_batch > 0 ? r.expected_batch
@@ -237,9 +238,9 @@ class Measuring {
   // Of one record that judges.
   Taken OfJudged(uint32_t records) const {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
-    const JudgeOptions options{.measure = s_.measure,
-                               .gain_scale = s_.gain_scale,
+    const JudgeOptions options{.gain_scale = s_.gain_scale,
                                .num_targets = s_.num_targets,
+                               .list = {.seen = s_.seen()},
                                .num_threads = o_.num_threads};
     const Stopwatch watch;
     Gains(a_, weights_.data(), weights_.data(), made, options);

@@ -31,6 +31,7 @@ struct LifeRequest {
   std::optional<uint32_t> judgings = {};
   double judging_share = 0;
   bool judges_locally = false;
+  bool allow_seen = false;  // LifetimeSettings::allow_seen
 };
 // Settings without noise, which PlanLifetime finds. docs/personalise.md has the measurements behind each choice.
 LifetimeSettings SuggestLife(const LifeRequest& request);

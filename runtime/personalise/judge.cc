@@ -23,59 +23,43 @@ constexpr double kMostJudgeNoise = 1e6;
 // One model and one worker's buffers.
 class Reader {
  public:
-  Reader(const Recommender& graph, const Weights& weights, std::span<const uint8_t> retired)
+  Reader(const Recommender& graph, const Weights& weights, const RecommendOptions& list)
       : graph_(graph),
-        retired_(retired),
+        options_(list),
         buffers_(graph.AllocateForInference()),
         cache_(graph.AllocateCache(KeptBlocks::kAll)),
         context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
-        scores_(graph.architecture().num_items) {}
+        scores_(graph.architecture().num_items),
+        list_(graph.architecture().num_items) {}
 
-  // Of `target` after `history`; the call before had a history that begins this one, or `fresh`.
-  double Value(std::span<const int32_t> history, int32_t target, JudgeMeasure measure, bool fresh,
-               std::vector<uint8_t>& excluded) {
+  // NDCG of the list that is shown after `history` where `target` is what was wanted; the call before had a history
+  // that begins this one, or `fresh`.
+  double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
     const size_t window = std::min<size_t>(graph_.architecture().max_length, history.size());
     const bool keeps = !fresh && graph_.KeepsKeys(read_, history.size()) && window == history.size();
     context_.past = keeps ? read_ : 0;
     graph_.Score(context_, history.last(window), scores_.data());
     read_ = window == history.size() ? window : 0;
-    if (measure == JudgeMeasure::kLogLikelihood) return LogProbability(target);
-    const size_t rank = Rank(history, target, excluded);
-    return measure == JudgeMeasure::kNdcg ? Ndcg(rank, scores_.size()) : -std::log1p(static_cast<double>(rank));
+    return Ndcg(list_.PositionOf(target, scores_, history, options_));
   }
 
  private:
-  size_t Rank(std::span<const int32_t> history, int32_t target, std::vector<uint8_t>& excluded) const {
-    for (const int32_t id : history) excluded[static_cast<size_t>(id)] = 1;
-    const size_t rank = RankOf(scores_, excluded, target);
-    for (const int32_t id : history) excluded[static_cast<size_t>(id)] = retired_[static_cast<size_t>(id)];
-    return rank;
-  }
-
-  double LogProbability(int32_t target) const {
-    const float largest = *std::max_element(scores_.begin(), scores_.end());
-    double sum = 0;
-    for (const float score : scores_) sum += std::exp(static_cast<double>(score - largest));
-    return static_cast<double>(scores_[static_cast<size_t>(target)] - largest) - std::log(sum);
-  }
-
   const Recommender& graph_;
-  const std::span<const uint8_t> retired_;  // marks [num_items]
+  const RecommendOptions options_;
   Buffers buffers_;
   KeyValueCache cache_;
   RecordContext context_;
   std::vector<float> scores_;
+  ServedList list_;
   size_t read_ = 0;  // of the newest history, items whose keys are kept
 };
 
-double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, const JudgeOptions& o,
-                std::vector<uint8_t>& excluded) {
+double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, const JudgeOptions& o) {
   const size_t targets = std::min<size_t>(o.num_targets, record.size() - 1);
   double sum = 0;
   for (size_t t = record.size() - targets; t < record.size(); ++t) {
     const bool fresh = t == record.size() - targets;
-    sum += candidate.Value(record.first(t), record[t], o.measure, fresh, excluded) -
-           base.Value(record.first(t), record[t], o.measure, fresh, excluded);
+    sum += candidate.Value(record.first(t), record[t], fresh) - base.Value(record.first(t), record[t], fresh);
   }
   return sum / static_cast<double>(targets);
 }
@@ -137,18 +121,22 @@ Result<privacy::ChargeRequest> JudgeCharge(const JudgeOptions& o, uint64_t num_j
 
 std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
                               const ParameterSource& candidate, const data::Sequences& judging, const JudgeOptions& o) {
-  const Recommender graph(architecture, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
-  const PackedWeights of_base(graph, base), of_candidate(graph, candidate);
+  // As each is served: their tables may be of different types.
+  const auto graph_of = [&](const ParameterSource& source) {
+    return Recommender(architecture, kernels::Device(kernels::BestOps()),
+                       {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, source)});
+  };
+  const Recommender base_graph = graph_of(base), candidate_graph = graph_of(candidate);
+  const PackedWeights of_base(base_graph, base), of_candidate(candidate_graph, candidate);
   std::vector<GainOnGrid> gains(judging.num_users());
   Workers workers(o.num_threads, o.executor);
-  const std::vector<uint8_t> retired = RetiredMarks(architecture.num_items, o.retired);
   workers.Run([&](size_t worker) {
-    Reader reads_base(graph, of_base.view(), retired), reads_candidate(graph, of_candidate.view(), retired);
-    std::vector<uint8_t> excluded = retired;
+    Reader reads_base(base_graph, of_base.view(), o.list),
+        reads_candidate(candidate_graph, of_candidate.view(), o.list);
     for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = judging.User(u);
       if (record.size() < 2) continue;
-      gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, o, excluded), o.gain_scale);
+      gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, o), o.gain_scale);
     }
   });
   return gains;

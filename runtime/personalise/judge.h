@@ -1,5 +1,6 @@
-// A private test of whether a model serves people better than another: how much better it predicts what the records
-// that judge did, summed with noise and charged (docs/algorithms.md, section 12).
+// A private test of whether a model serves people better than another: how much more often, and how much further in
+// front, the lists that it would have shown hold what the records that judge did next; summed with noise and charged
+// (docs/algorithms.md, section 12). Lists are those that are served (runtime/core/served_list.h).
 //
 //   WISP_ASSIGN_OR_RETURN(const Judgement night, Judge(architecture, base, candidate, judging, {.ledger = &ledger,
 //       .run = "2026-11-23", .noise_multiplier = 4}));
@@ -17,6 +18,7 @@
 #include <vector>
 
 #include "runtime/core/architecture.h"
+#include "runtime/core/served_list.h"
 #include "runtime/core/status.h"
 #include "runtime/core/threads.h"
 #include "runtime/data/sequences.h"
@@ -26,24 +28,16 @@
 
 namespace wisp {
 
-// What a record's gain is of each of its events, with everything before it as history: larger is better.
-enum class JudgeMeasure {
-  kNdcg,           // 1 / log2(rank + 2), the NDCG of one event among all items; rank 0 is the best
-  kLogRank,        // log(1 + rank) of the base less that of the candidate: also where nobody looks that far
-  kLogLikelihood,  // log-probability under the candidate less that under the base
-};
-
 struct JudgeOptions {
   privacy::Ledger* ledger = nullptr;  // required; of records that are divided
   std::string run;
-  JudgeMeasure measure = JudgeMeasure::kNdcg;
   // Standard deviation of the noise on what one record adds, which is at most 1 in length.
   double noise_multiplier = 0;
   double gain_scale = 0.2;  // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
-  uint64_t base = 0, candidate = 0;       // content hashes of the two, kept with the result (Judgement)
-  uint64_t line = 0;                      // to which the candidate belongs (Judgement)
-  uint32_t num_targets = 8;               // a record is judged by at most so many of its newest events
-  std::span<const int32_t> retired = {};  // items that neither model recommends (ModelFile::retired)
+  uint64_t base = 0, candidate = 0;  // content hashes of the two, kept with the result (Judgement)
+  uint64_t line = 0;                 // to which the candidate belongs (Judgement)
+  uint32_t num_targets = 8;          // a record is judged by at most so many of its newest events
+  RecommendOptions list = {};        // what people are shown; `excluded` are the base's retired items
   uint32_t num_threads = 1;
   Executor executor = {};
   // Set: noise repeats and there is NO guarantee. For tests.
@@ -53,9 +47,9 @@ struct JudgeOptions {
 // Steps of the grid on which gains are summed, for a gain of 1.
 inline constexpr int64_t kJudgeSteps = int64_t{1} << 20;
 
-// A record's gain and its square on the grid: g s and w g^2 s, rounded towards zero, with g = clip(mean gain /
-// gain_scale, -1, 1), s = kJudgeSteps, w = kSquareWeight. Its length is at most JudgeNorm(): that is the sensitivity.
-// 0 where the record has no event to judge by, or one of its gains is no finite number.
+// A record's gain and its square on the grid: g s and w g^2 s, rounded towards zero, with g = clip(mean gain in
+// NDCG@10 / gain_scale, -1, 1), s = kJudgeSteps, w = kSquareWeight. Its length is at most JudgeNorm(): that is
+// the sensitivity. 0 where the record has no event to judge by, or one of its gains is no finite number.
 struct GainOnGrid {
   int64_t gain = 0, square = 0;
 };

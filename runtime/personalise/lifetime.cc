@@ -61,9 +61,8 @@ void ForEachLaterField(Settings& s, const Use& field) {
   field("shrinks_rows", s.shrinks_rows);
   field("steps_in_all", s.steps_in_all);
   field("judgings_before", s.judgings_before);
+  field("allow_seen", s.allow_seen);
 }
-
-constexpr std::string_view kMeasures[] = {"ndcg", "log_rank", "log_likelihood"};
 
 }  // namespace
 
@@ -78,6 +77,7 @@ Status CheckSettings(const LifetimeSettings& s) {
     return InvalidArgument("a plan has ", Counted(s.runs, "run"), " of ", Counted(s.steps_per_run, "step"),
                            ", allowed are 1 of each, up to ", kMostSteps, " steps in all");
   if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
+  if (s.allow_seen > 1) return InvalidArgument("allow_seen is ", s.allow_seen, ", allowed are 0 and 1");
   if (s.judges_locally > 1) return InvalidArgument("judges_locally is ", s.judges_locally, ", allowed are 0 and 1");
   if (!(s.learning_rate > 0 && s.learning_rate <= 1))
     return InvalidArgument("the learning rate is ", privacy::DoubleText(s.learning_rate),
@@ -142,7 +142,7 @@ std::string ToText(const LifetimeSettings& settings) {
   std::string text;
   ForEachSetting(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
   ForEachLaterField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
-  return text + " measure=" + std::string(kMeasures[static_cast<size_t>(settings.measure)]);
+  return text;
 }
 
 Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
@@ -153,11 +153,8 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   ForEachLaterField(settings, [&](const char* name, auto& value) {
     if (read && rest.starts_with(name)) read = TakeNumber(rest, name, value);
   });
-  const auto* measure = std::find(std::begin(kMeasures), std::end(kMeasures),
-                                  rest.starts_with("measure=") ? rest.substr(8) : std::string_view());
-  if (!read || measure == std::end(kMeasures) || !CheckSettings(settings).ok())
+  if (!read || !rest.empty() || !CheckSettings(settings).ok())
     return InvalidData("the settings of a plan are '", OneLine(text), "', which are none of this version");
-  settings.measure = static_cast<JudgeMeasure>(measure - std::begin(kMeasures));
   return settings;
 }
 

@@ -42,11 +42,13 @@ struct LifetimeSettings {
   uint32_t judges_locally = 0;
   double gain_scale = 0.2, error = 0.05, decay = 0.7;  // JudgeOptions and JudgeRule
   uint32_t num_targets = 8;
-  JudgeMeasure measure = JudgeMeasure::kNdcg;
   double learning_rate = 0.003;  // of Adam, constant
   double averaging = 0;          // TrainingOptions::ema_decay
   uint32_t num_negatives = 0;    // of a sampled softmax; 0: the full one
   uint32_t shrinks_rows = 0;     // 1: TrainingJob::shrink_rows
+  // 1: people are shown items of their history again, as in cafes, groceries and music: models are judged by such
+  // lists, and the app asks for them (RecommendOptions::seen).
+  uint32_t allow_seen = 0;
   // Of a plan that was changed (plan_change.h): steps of the one run that its nights share, those before the change
   // too, where that goes on; and judgings before the change, where it does not. 0: runs * steps_per_run, and none.
   uint64_t steps_in_all = 0;
@@ -58,6 +60,7 @@ struct LifetimeSettings {
   privacy::RecordPart training_part() const {
     return judgings > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
   }
+  SeenItems seen() const { return allow_seen != 0 ? SeenItems::kAllow : SeenItems::kExclude; }
   JudgeRule rule() const { return {.error = error, .num_judgings = judgings, .decay = decay}; }
   uint64_t num_steps() const { return steps_in_all > 0 ? steps_in_all : steps_per_run * runs; }
   // So many records train, and judge, as far as anybody may know; never fewer than one.

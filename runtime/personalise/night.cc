@@ -299,13 +299,12 @@ class Night {
     const LifetimeSettings& s = settings();
     return {.ledger = &ledger_,
             .run = kJudgingRun,
-            .measure = s.measure,
             .noise_multiplier = s.judging_noise,
             .gain_scale = s.gain_scale,
             .base = base_.content_hash(),
             .candidate = models_.candidate->content_hash(),
             .num_targets = s.num_targets,
-            .retired = base_.retired(),
+            .list = {.seen = s.seen(), .excluded = base_.retired()},
             .num_threads = o_.num_threads,
             .executor = o_.executor};
   }

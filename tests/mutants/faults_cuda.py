@@ -320,7 +320,7 @@ def programs():
         ("a-list-of-a-failed-device", "Session::RecommendOnDevice", "WISP_RETURN_IF_ERROR(Arrived());", "", session),
         ("damaged-weights-recommend-on-a-device", "Session::RecommendOnDevice",
          "if (!top_->all_finite(0)) return NotFinite();", "", session),
-        ("a-device-forgets-what-was-seen", "Session::MarkTaken", "for (int32_t id : history) Mark(taken, id);", "",
+        ("a-device-forgets-what-was-seen", "Session::MarkTaken", "TakeUnoffered(history,", "TakeUnoffered({},",
          session),
         ("candidates-allow-all-on-a-device", "Session::MarkTaken",
          "options.candidates.empty() ? Offered::kAll : Offered::kNone", "Offered::kAll",
@@ -332,7 +332,7 @@ def programs():
          "top_.Run(rows, count); WISP_RETURN_IF_ERROR(WaitForDevice(graph_.device()));",
          "top_.Run(rows, count);", batch),
         ("a-batch-forgets-what-was-seen", "DeviceBatch::MarkTaken",
-         "for (int32_t id : history) Mark(top_.excluded(row), id);", "", batch),
+         "TakeUnoffered(history,", "TakeUnoffered({},", batch),
     ]) + table("runtime/layers/recommender.cc", [
         ("hidden-states-of-the-next-history", "Recommender::RepresentTogether", "context.records.begin_B[b + 1] - 1",
          "context.records.begin_B[b]",

@@ -221,17 +221,30 @@ def weights_and_scores():
         ("bias-of-the-first-rows", "Linear::Multiply", "bias == nullptr ? nullptr : bias + first", "bias",
          "quantised_test:Quantised.SeveralThreadsGiveTheBitsOfOne"),
     ]) + table("runtime/inference/session.cc", [
-        ("no-numbers-recommended", "Session::Recommend", "if (!top.all_finite()) return NotFinite();", "", no_number),
+        ("no-numbers-recommended", "Session::Recommend", "if (!chosen.all_finite) return NotFinite();", "", no_number),
     ]) + table("runtime/inference/session_setup.cc", [
         ("eight-bits-of-unread-weights", "Session::Open", "options.backend == Backend::kInt8 ? Verify::kFull : verify",
          "verify", damaged),
+    ]) + table("runtime/core/served_list.cc", [
+        ("position-in-a-list-that-is-not-served", "ServedList::PositionOf",
+         "if (!chosen.all_finite) return std::nullopt;", "", "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
+        ("evaluated-with-the-history", "ServedList::PositionOf", "Choose(scores, history,", "Choose(scores, {},",
+         "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
+        ("evaluated-with-lists-of-all-items", "ServedList::PositionOf", "std::min(options.count, scores.size())",
+         "scores.size()", "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("no-numbers-in-a-batch", "BatchRecommender::RecommendSome",
          "if (!share.tops[r].all_finite()) all_finite_ = false;", "", no_number),
     ]) + table("runtime/decoding/private_recommender.cc", [
         ("no-numbers-drawn-from", "PrivateRecommender::Recommend", "return session_->NotFinite();", "{}",
          C_INTERFACE + "ScoresOfWeightsTooLarge_AreNoSuccess"),
-    ]) + table("runtime/inference/top_k.h", [
+    ]) + table("runtime/core/served_list.h", [
+        ("equal-scores-by-the-larger-id", "Better", "a.item < b.item", "a.item > b.item",
+         "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
+        ("history-offered-again", "TakeUnoffered", "for (const int32_t id : history) take(id);", "",
+         "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
+        ("retired-items-offered", "TakeUnoffered", "for (const int32_t id : retired) take(id);", "",
+         "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
         ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
         ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();",
          "return -std::numeric_limits<float>::infinity();", said),

@@ -271,14 +271,14 @@ SHRINK = "shrink_rows_test:"
 
 def offer():
     return table("runtime/inference/session.cc", [
-        ("retired-item-recommended", "Session::Recommend", "{options.excluded, file_.retired()}",
-         "{options.excluded, options.excluded}", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
+        ("retired-item-recommended", "Session::Recommend", "options, file_.retired(), best",
+         "options, options.excluded, best", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("retired-item-recommended-to-many", "",
-         "for (int32_t id : session_.file().retired()) Take(taken_by_all_.data(), id);",
-         "", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
+         "TakeUnoffered({}, options, session_.file().retired(),",
+         "TakeUnoffered({}, options, {},", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/decoding/private_recommender.cc", [
-        ("retired-item-drawn", "", "excluded.insert(excluded.end(), retired.begin(), retired.end());", "(void)retired;",
+        ("retired-item-drawn", "", "session_->file().retired(),", "{},",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/inference/session_newcomer.cc", [
         ("newcomer-gets-untrained-counts", "Session::CopiesBias",

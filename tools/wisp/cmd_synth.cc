@@ -8,8 +8,11 @@
 namespace wisp::tools {
 
 Status Synth(const SynthArguments& a, OutputFormat format) {
-  data::SynthOptions options{
-      .seed = a.seed, .num_users = a.users, .min_events = a.min_events, .max_events = a.max_events};
+  data::SynthOptions options{.seed = a.seed,
+                             .num_users = a.users,
+                             .min_events = a.min_events,
+                             .max_events = a.max_events,
+                             .repeats = a.repeats};
   if (a.population == "device") {
     options.population = data::Population::kDevice;
   } else if (a.population != "public") {
@@ -28,6 +31,7 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
                                          {"users", data.sequences.num_users()},
                                          {"items", data.sequences.item_keys.size()},
                                          {"events", data.sequences.items.size()},
+                                         {"repeats", a.repeats},
                                          {"seed", a.seed}};
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", result.dump(2).c_str());

@@ -177,12 +177,9 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length,
                                     a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
-  const ParameterSource weights(model.tensors());
-  const kernels::Device device(*ops);
-  const Recommender graph(model.architecture(), device, InferenceOf(device, model.architecture(), model.tensors()));
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const RankingQuality q =
-      EvaluateRanking(graph, weights, a.split == "test" ? set.test : set.validation, workers, model.retired());
+  const RankingQuality q = EvaluateModel(model, a.split == "test" ? set.test : set.validation, workers,
+                                         a.allow_seen ? SeenItems::kAllow : SeenItems::kExclude, *ops);
   const char* needed = a.split == "test" ? "3" : "4";
   if (q.num_users == 0)
     return InvalidData(a.data.path, ": no user has enough events to be tested: ", needed,

@@ -100,6 +100,9 @@ class CommandLine {
     c->add_option("--users", synth_.users, "Number of users")->capture_default_str();
     c->add_option("--min-events", synth_.min_events, "Fewest events of a user")->capture_default_str();
     c->add_option("--max-events", synth_.max_events, "Most events of a user")->capture_default_str();
+    c->add_option("--repeats", synth_.repeats, "Of 100 events, so many are of an item that the user had before")
+        ->check(Within(0, 99))
+        ->capture_default_str();
     c->add_option("--seed", synth_.seed, "The same seed gives the same data")->capture_default_str();
     chosen_.OnCall(c, Synth, synth_);
   }
@@ -187,7 +190,7 @@ class CommandLine {
 
   void AddEvaluate() {
     CLI::App* c = app_.add_subcommand("evaluate",
-                                      "HIT@10 and NDCG@10 with full ranking; items of the history are excluded.\n"
+                                      "HIT@10 and NDCG@10 of the lists that wisp recommend gives.\n"
                                       "With --texts: how well a decoder foretells them, its perplexity.\n"
                                       "  wisp evaluate --model m.wisp --data ml-1m.txt --json\n"
                                       "  wisp evaluate --model tuned.wisp --texts dev.txt");
@@ -197,6 +200,7 @@ class CommandLine {
         ->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
         ->capture_default_str();
+    c->add_flag("--allow-seen", evaluate_.allow_seen, "Lists may hold items of the history");
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, evaluate_.data, false);
     AddEvaluateTexts(c, evaluate_);

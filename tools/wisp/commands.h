@@ -26,7 +26,7 @@ struct DataArguments {
 struct SynthArguments {
   std::string out, population = "public";
   uint64_t seed = 1;
-  uint32_t users = 2000, min_events = 12, max_events = 40;
+  uint32_t users = 2000, min_events = 12, max_events = 40, repeats = 0;
 };
 
 struct NewArguments {
@@ -69,6 +69,7 @@ struct EvaluateArguments {
   std::string texts, record = "line";  // of a decoder, in place of data
   std::optional<uint32_t> max_length;
   DataArguments data;
+  bool allow_seen = false;
   uint32_t threads = 0;
 };
 
@@ -216,7 +217,7 @@ struct PlanArguments {
   double epsilon = 0;
   uint32_t num_records_public = 0, typical_events = 0, times_per_second = 1;
   int64_t session_gap = 0;
-  bool dry_run = false, left = false, change = false;
+  bool dry_run = false, left = false, change = false, allow_seen = false;
 };
 
 struct PersonaliseArguments {

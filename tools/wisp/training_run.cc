@@ -412,6 +412,8 @@ Result<TrainingJob> TrainingRun::MakeJob() {
     job.sequences = &data_.sequences;
   }
   job.hold_out = recipe_.hold_out;
+  job.list.seen = recipe_.allow_seen ? SeenItems::kAllow : SeenItems::kExclude;
+  if (base_) job.list.excluded = base_->retired();
   job.architecture = recipe_.architecture;
   job.initialisation = recipe_.initialisation;
   job.training = recipe_.training;

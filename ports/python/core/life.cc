@@ -34,6 +34,7 @@ class PlanArguments {
     o.measure = given_.Flag("measure");
     o.other_data = given_.Flag("other_data");
     o.anchor = anchor_.anchor();
+    o.allow_seen = given_.Flag("allow_seen");
     given_.End();
   }
   const wisp_plan_options* options() const { return &options_; }
@@ -179,8 +180,9 @@ Dict Evaluate(Dict dict) {
   const char* const model = given.Path("model");
   const char* const log = given.Path("log");
   const auto num_threads = given.Count<uint32_t>("num_threads");
-  given.End();
   wisp_quality quality = WISP_INIT(wisp_quality);
+  quality.allow_seen = given.Flag("allow_seen");
+  given.End();
   wisp_error error;
   const wisp_code code = WithoutGil([&] { return wisp_evaluate(model, log, num_threads, &quality, &error); });
   Check(code, error);

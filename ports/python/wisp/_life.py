@@ -38,6 +38,7 @@ def plan_life(
     dry_run: bool = False,
     measure: bool = False,
     other_data: bool = False,
+    allow_seen: bool = False,
     anchor: Anchor | None = None,
 ) -> Plan:
     """Finds the noise of a whole life and writes the plan into the ledger. Reads no event.
@@ -47,6 +48,7 @@ def plan_life(
     judge: who decides whether a personalised model is better: "private" is charged; "local" is not, for models that
       never leave the device; "none".
     judgings: 0: every night, up to 12 times. judging_share: 0: 0.2. steps_per_run: 0: 30 passes in the whole life.
+    allow_seen: the app asks for lists with allow_seen, and models are judged by such lists.
     dry_run: write nothing. measure: fill the seconds of the plan, which takes two seconds.
 
     Raises PrivacyRefused where something was charged already, and for an epsilon that no noise meets.
@@ -118,8 +120,10 @@ def night(
     return NightReport(**run(_core.night, options, progress))
 
 
-def evaluate(model: Path, log: Path, *, num_threads: int = 0) -> Quality:
-    """How good the model is on a log: for each user the rank of the last item. Local only: not private."""
+def evaluate(model: Path, log: Path, *, num_threads: int = 0, allow_seen: bool = False) -> Quality:
+    """How good the model is on a log: where each user's last item stands in the list of ten that recommend gives.
+
+    allow_seen: as of recommend. Local only: not private."""
     return Quality(**_core.evaluate(dict(locals())))
 
 

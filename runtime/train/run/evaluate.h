@@ -1,19 +1,21 @@
-// Ranking quality with full ranking: every item that is not in the user's history competes (docs/algorithms.md, section
-// 8).
+// Ranking quality: whether what a person did next stands in the list that they would have been shown, and where
+// (docs/algorithms.md, section 8). The list is the served one (runtime/core/served_list.h), with its exclusions, ties
+// and length.
 #ifndef WISP_RUNTIME_TRAIN_RUN_EVALUATE_H_
 #define WISP_RUNTIME_TRAIN_RUN_EVALUATE_H_
 
 #include <cstdint>
+#include <optional>
 #include <span>
-#include <vector>
 
+#include "runtime/core/served_list.h"
 #include "runtime/core/threads.h"
 #include "runtime/layers/recommender.h"
+#include "runtime/model/model_file.h"
 
 namespace wisp {
 
-// One question: after `history` (all of it is excluded from the ranking; the last max_length items are read),
-// which rank has `target`?
+// One question: does the list that is shown after `history` (the last max_length items are read) hold `target`?
 struct RankingCase {
   std::span<const int32_t> history;  // at least one item, oldest first
   int32_t target;
@@ -24,20 +26,17 @@ struct RankingQuality {
   uint64_t num_users = 0;
 };
 
-// Rank from 0 of `target` among the items with excluded[item] == 0. Ties count against the model.
-size_t RankOf(std::span<const float> scores, std::span<const uint8_t> excluded, int32_t target);
+// The NDCG of a list with one item that was wanted: 1 / log2(position + 2), and 0 where it is not shown.
+double Ndcg(std::optional<size_t> position);
 
-// For each of `num_items` items 1 if it is retired, else 0: what RankOf begins with.
-std::vector<uint8_t> RetiredMarks(size_t num_items, std::span<const int32_t> retired);
-
-// 1 / log2(rank + 2) if rank < k, else 0.
-double Ndcg(size_t rank, size_t k);
-
-// `weights` in the flat layout of the graph's architecture, or as a file has them. `retired` items (ModelFile::retired)
-// do not compete; where one is the target it is ranked all the same.
+// `weights` in the flat layout of the graph's architecture, or as a file has them. `list` is what people are shown; its
+// `excluded` are the model's retired items.
 RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights,
-                               std::span<const RankingCase> cases, Workers& workers,
-                               std::span<const int32_t> retired = {});
+                               std::span<const RankingCase> cases, Workers& workers, const RecommendOptions& list = {});
+
+// The quality of a model as its lists are served: with its tables, its retired items and these kernels.
+RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase> cases, Workers& workers,
+                             SeenItems seen, const kernels::OpTable& ops = kernels::BestOps());
 
 }  // namespace wisp
 

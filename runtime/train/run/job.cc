@@ -424,7 +424,7 @@ class JobRun {
     const std::vector<StoredTensor> tensors =
         TensorsOf(trainer_->graph().parameters(), job_.training.base, weights.data());
     const Recommender graph(job_.architecture, host, InferenceOf(host, job_.architecture, tensors));
-    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers());
+    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers(), job_.list);
   }
 
   const TrainingJob& job_;

@@ -80,6 +80,22 @@ TEST(Synthesize, Sequences_AreAsPromised) {
   EXPECT_EQ(s.user_keys.front(), "u00001");
 }
 
+TEST(Synthesize, Repeats_AreAsManyAsAskedFor) {
+  for (const uint32_t repeats : {0u, 30u, 90u}) {
+    const SynthData data = Make({.num_users = 400, .repeats = repeats});
+    const Sequences& s = data.sequences;
+    double again = 0, all = 0;
+    for (size_t u = 0; u < s.num_users(); ++u) {
+      const auto items = s.User(u);
+      for (size_t i = 1; i < items.size(); ++i) {
+        again += std::count(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(i), items[i]) > 0;
+        all += 1;
+      }
+    }
+    EXPECT_NEAR(again / all, repeats / 100.0, 0.02) << repeats;
+  }
+}
+
 TEST(SynthCatalogue, NamesAreReadableKeysAscendAndAreUnique) {
   for (uint32_t items = 48; items <= kSynthMaxItems; items += 48) {
     const Result<SynthData> menu = SynthCatalogue(items);
@@ -107,6 +123,7 @@ TEST(Synthesize, OptionsOutOfRange_AreNamed) {
   EXPECT_EQ(refused({.num_items = 528}), "synth: 528 items; allowed are multiples of 48 up to 480");
   EXPECT_EQ(refused({.num_users = 0}), "synth: 0 users; allowed are 1 to 1000000");
   EXPECT_EQ(refused({.num_users = 1000001}), "synth: 1000001 users; allowed are 1 to 1000000");
+  EXPECT_EQ(refused({.repeats = 100}), "synth: 100 % of repeats; allowed are 0 to 99");
   const std::string events =
       " events per user; allowed are 1 to 120 (a quarter of the items), the smaller number first";
   EXPECT_EQ(refused({.min_events = 0}), "synth: 0 to 40" + events);

@@ -6,7 +6,7 @@
 #include <random>
 
 #include "runtime/inference/session.h"
-#include "runtime/inference/top_k.h"
+#include "runtime/core/served_list.h"
 #include "runtime/train/run/evaluate.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
@@ -250,15 +250,69 @@ TEST(TopK, ScoresThatAreNotFiniteAreSaid) {
   EXPECT_FALSE(all_finite({1, 3, -INFINITY}, 9)) << "there is room for it";
 }
 
-TEST(Evaluate, RankCountsTiesAndNansAgainstTheModel) {
-  const std::vector<float> scores = {0.5f, 0.9f, 0.5f, NAN, 0.1f};
-  const std::vector<uint8_t> none(5, 0), without_best = {0, 1, 0, 0, 0};
-  EXPECT_EQ(RankOf(scores, none, 0), 3u);  // behind 1, the tie 2 and the NaN
-  EXPECT_EQ(RankOf(scores, without_best, 0), 2u);
-  EXPECT_EQ(RankOf(scores, none, 1), 1u);  // only the NaN
-  EXPECT_DOUBLE_EQ(Ndcg(0, 10), 1.0);
-  EXPECT_NEAR(Ndcg(2, 10), 0.5, 1e-12);
-  EXPECT_EQ(Ndcg(10, 10), 0);
+// The position that evaluation and judging count by is the place in the list that Session::Recommend gives, on every
+// item of every case: with copied rows (equal scores), repeats, retired and excluded items, and lists that end early.
+TEST_F(SessionTest, PositionsAreThoseOfTheServedList) {
+  const Architecture a = UniformArchitecture{
+      .num_items = 60, .max_length = 8, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
+  const auto parameters = ParametersOf(a);
+  std::vector<float> weights = testing::RandomWeights(a, 11);
+  // Every third item is a copy of the one before it, as a new item beside its neighbour is.
+  for (const ParameterSpec& p : parameters) {
+    const bool is_bias = p.role == ParameterRole::kOutputBias;
+    const bool of_items = is_bias || p.role == ParameterRole::kItemTable || p.role == ParameterRole::kOutputTable;
+    const size_t width = is_bias ? 1 : p.cols;
+    for (size_t i = 2; of_items && i < a.num_items; i += 3)
+      std::copy_n(&weights[p.offset + (i - 1) * width], width, &weights[p.offset + i * width]);
+  }
+  const std::vector<int32_t> retired = {4, 5, 30};
+  ASSERT_TRUE(
+      WriteModel(path_, {.architecture = a, .weights = weights, .retired = retired, .created_by = "test"}).ok());
+  const auto session = *Session::Open(path_);
+  const Recommender& graph = session->graph();
+  Workers workers(2);
+  std::mt19937 random(3);
+  size_t ties = 0, repeats = 0;
+  for (size_t length = 1; length < 30; ++length) {
+    std::vector<int32_t> history;
+    for (size_t t = 0; t < length; ++t) history.push_back(static_cast<int32_t>(random() % 60));
+    for (const SeenItems seen : {SeenItems::kExclude, SeenItems::kAllow}) {
+      for (const size_t count : {size_t{10}, size_t{60}}) {
+        const auto served = *session->Recommend(history, {.count = count, .seen = seen});
+        for (size_t i = 1; i < served.size(); ++i) ties += served[i].score == served[i - 1].score;
+        for (int32_t target = 0; target < 60; ++target) {
+          const auto at = std::find_if(served.begin(), served.end(), [&](auto& r) { return r.item == target; });
+          const RankingCase one{history, target};
+          const RankingQuality q = EvaluateRanking(graph, ParameterSource(session->file().tensors()), {&one, 1},
+                                                   workers, {.count = count, .seen = seen, .excluded = retired});
+          const bool shown = at != served.end();
+          EXPECT_EQ(q.hit_at_10, shown ? 1 : 0) << length << ", item " << target;
+          EXPECT_DOUBLE_EQ(q.ndcg_at_10, shown ? 1 / std::log2(static_cast<double>(at - served.begin()) + 2) : 0)
+              << length << ", item " << target;
+          const bool repeat = std::find(history.begin(), history.end(), target) != history.end();
+          repeats += repeat && shown;
+          EXPECT_FALSE(repeat && shown && seen == SeenItems::kExclude) << target << " is credited, and never shown";
+        }
+      }
+    }
+  }
+  EXPECT_GT(ties, 1000u);
+  EXPECT_GT(repeats, 100u);
+}
+
+TEST(Evaluate, WhatIsNotShownIsWorthNothing) {
+  EXPECT_DOUBLE_EQ(Ndcg(0), 1.0);
+  EXPECT_NEAR(Ndcg(2), 0.5, 1e-12);
+  EXPECT_EQ(Ndcg(std::nullopt), 0);
+  ServedList list(5);
+  const std::vector<float> scores = {0.5f, 0.9f, 0.5f, -1.0f, 0.1f}, damaged = {0.5f, 0.9f, NAN, -1.0f, 0.1f};
+  const std::vector<int32_t> history = {1};
+  EXPECT_EQ(list.PositionOf(0, scores, history, {}), 0u) << "before the tie 2, which is younger";
+  EXPECT_EQ(list.PositionOf(2, scores, history, {}), 1u);
+  EXPECT_EQ(list.PositionOf(1, scores, history, {}), std::nullopt) << "it is not offered again";
+  EXPECT_EQ(list.PositionOf(1, scores, history, {.seen = SeenItems::kAllow}), 0u);
+  EXPECT_EQ(list.PositionOf(3, scores, history, {.count = 3}), std::nullopt) << "the list is shorter";
+  EXPECT_EQ(list.PositionOf(0, damaged, history, {}), std::nullopt) << "such a list is not served";
 }
 
 }  // namespace

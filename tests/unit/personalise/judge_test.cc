@@ -111,16 +111,17 @@ TEST_F(JudgeTest, RecordsThatTrainDoNotCount) {
   ASSERT_LT(sequences_.num_users(), 60u);
 }
 
-// By a score of each history from its beginning, and by hand.
+// By a score of each history from its beginning, and by hand: an item of the history is not shown unless lists may hold
+// such items, and then it counts.
 TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
   Ledger ledger = Divided();
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
   const Buffers buffers = graph.AllocateForInference();
   const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
-  for (const JudgeMeasure measure : {JudgeMeasure::kNdcg, JudgeMeasure::kLogRank, JudgeMeasure::kLogLikelihood}) {
+  for (const SeenItems shown : {SeenItems::kExclude, SeenItems::kAllow}) {
     for (const uint32_t targets : {1u, 4u, 100u}) {
       JudgeOptions options = Options(ledger);
-      options.measure = measure;
+      options.list.seen = shown;
       options.num_targets = targets;
       const auto gains = Gains(architecture_, base_.data(), candidate_.data(), sequences_, options);
       for (size_t u = 0; u < sequences_.num_users(); ++u) {
@@ -132,17 +133,15 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
           RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache};
           for (size_t t = record.size() - count; t < record.size(); ++t) {
             std::vector<float> scores(kItems);
-            std::vector<uint8_t> seen(kItems, 0);
+            std::vector<bool> seen(kItems, false);
             const auto history = record.first(t);
             graph.Score(context, history.last(std::min<size_t>(6, t)), scores.data());
-            for (const int32_t id : history) seen[static_cast<size_t>(id)] = 1;
-            double total = 0;
-            for (const float score : scores) total += std::exp(static_cast<double>(score));
+            for (const int32_t id : history) seen[static_cast<size_t>(id)] = shown == SeenItems::kExclude;
             const auto target = static_cast<size_t>(record[t]);
-            const auto rank = static_cast<double>(RankOf(scores, seen, record[t]));
-            sum[model] += measure == JudgeMeasure::kNdcg      ? 1 / std::log2(rank + 2)
-                          : measure == JudgeMeasure::kLogRank ? -std::log1p(rank)
-                                                              : static_cast<double>(scores[target]) - std::log(total);
+            size_t before = 0;
+            for (size_t i = 0; i < kItems; ++i)
+              before += !seen[i] && (scores[i] > scores[target] || (scores[i] == scores[target] && i < target));
+            if (!seen[target] && before < 10) sum[model] += 1 / std::log2(static_cast<double>(before) + 2);
           }
         }
         const double mean = count == 0 ? 0 : (sum[1] - sum[0]) / static_cast<double>(count);
@@ -160,12 +159,28 @@ TEST_F(JudgeTest, ThreadsChangeNothingAndAModelGainsNothingOverItself) {
   EXPECT_EQ(*Run(options), *one);
   for (const GainOnGrid& g : Gains(architecture_, base_.data(), base_.data(), sequences_, options))
     EXPECT_EQ(g.gain, 0);
-  candidate_[3] = NAN;
-  for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, [&] {
-         options.measure = JudgeMeasure::kLogLikelihood;
-         return options;
-       }()))
-    EXPECT_EQ(g.gain, 0);
+}
+
+// Rows that are copied score alike, and noise tells them apart: what it changes in the lists that are shown is judged,
+// and a gain that no list shows is none.
+TEST_F(JudgeTest, CopiedRowsGiveNoGainThatNoListShows) {
+  Ledger ledger = Divided();
+  for (const ParameterSpec& p : ParametersOf(architecture_)) {
+    const bool is_bias = p.role == ParameterRole::kOutputBias;
+    const size_t width = is_bias ? 1 : p.cols;
+    for (size_t i = 1; (is_bias || p.role == ParameterRole::kItemTable) && i < kItems; i += 2)
+      std::copy_n(&base_[p.offset + (i - 1) * width], width, &base_[p.offset + i * width]);
+  }
+  // The items that were there first are chosen; the copies are not.
+  for (int32_t& item : sequences_.items) item -= item % 2;
+  std::mt19937 random(7);
+  std::normal_distribution<float> noise(0, 1e-5f);
+  candidate_ = base_;
+  for (float& weight : candidate_) weight += noise(random);
+  double gain = 0;
+  for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, Options(ledger)))
+    gain += static_cast<double>(g.gain) / kJudgeSteps;
+  EXPECT_LT(gain, 0) << "the list shows the older of two that score alike: noise can only lose";
 }
 
 // Charged first, to the part that judges, with the noise that is drawn; refused, nothing is said.

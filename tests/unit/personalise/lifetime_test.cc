@@ -228,7 +228,7 @@ TEST_F(LifetimeTest, ALimitThatIsThereHolds) {
 TEST_F(LifetimeTest, SettingsAreReadBackAndNothingElseIs) {
   LifetimeSettings settings = kLife;
   settings.training_noise = 1.0 / 3;
-  settings.measure = JudgeMeasure::kLogLikelihood;
+  settings.allow_seen = 1;
   const std::string text = ToText(settings);
   EXPECT_EQ(*LifetimeSettingsFromText(text), settings);
   for (const std::string& bad : {std::string(), text + " ", text.substr(0, text.size() - 1), "x" + text,

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "kernels/kernels.h"
-#include "runtime/inference/top_k.h"
+#include "runtime/core/served_list.h"
 #include "runtime/layers/weights.h"
 #include "tools/wisp/bench/bench_parts.h"
 

@@ -54,6 +54,7 @@ Result<LifeRequest> RequestOf(const PlanArguments& a) {
   r.judgings = a.judge == "none" ? 0 : a.judgings;
   r.judging_share = a.judging_share.value_or(0);
   r.judges_locally = a.judge == "local";
+  r.allow_seen = a.allow_seen;
   return r;
 }
 
@@ -105,6 +106,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"judgings", s.judgings},
             {"judging_noise", s.judging_noise},
             {"judges_locally", s.judges_locally != 0},
+            {"allow_seen", s.allow_seen != 0},
             {"learning_rate", s.learning_rate},
             {"shrinks_rows", s.shrinks_rows != 0},
             {"noise_to_signal", p.outlook.noise_to_signal},

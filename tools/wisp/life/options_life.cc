@@ -57,6 +57,10 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
           ->capture_default_str());
   fixed(AddOptional(c, "--judgings", a.judgings, "How often it is judged. Default: every night, up to 12 times"));
   fixed(AddOptional(c, "--judging-share", a.judging_share, "Of records that judge and do not train. Default: 0.2"));
+  fixed(
+      c->add_flag("--allow-seen", a.allow_seen,
+                  "Lists may hold items of the history again, as in cafes, groceries and music: models are judged by\n"
+                  "such lists, and the app asks for them (wisp recommend --allow-seen)"));
   AddOptional(c, "--batch", a.expected_batch, "Expected batch. Default: a quarter of the records that train")
       ->excludes(left);
   AddOptional(c, "--steps", a.steps, "Of a night. Default: 30 passes over the records in the whole life")

@@ -75,10 +75,8 @@ Status AddQuality(const ReportArguments& a, const std::string& name, const std::
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(path, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadData(a.data, ReadLimits{.private_run = true}, &model));
   const RecordSet set = MakeRecords(events.sequences, model.architecture().max_length, HoldOut::kTest);
-  const Recommender graph(model.architecture(), kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  life.qualities.push_back(
-      {name, EvaluateRanking(graph, ParameterSource(model.tensors()), set.test, workers, model.retired())});
+  life.qualities.push_back({name, EvaluateModel(model, set.test, workers, life.settings.seen())});
   return OkStatus();
 }
 

@@ -133,6 +133,7 @@ void ReadData(JsonSection& s, Recipe& r) {
   s.Choice<HoldOut>(
       "hold_out", r.hold_out,
       {{"nothing", HoldOut::kNothing}, {"test", HoldOut::kTest}, {"validation_and_test", HoldOut::kValidationAndTest}});
+  s.Flag("allow_seen", r.allow_seen);
 }
 
 void ReadText(JsonSection& s, TextRecipe& t) {

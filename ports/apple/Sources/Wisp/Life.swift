@@ -36,10 +36,11 @@ public struct Life: Sendable {
   }
 
   /// Finds the noise and writes the plan into the ledger, once, before the first night. Reads no event.
+  /// - Parameter allowSeen: the app asks for lists with `allowSeen`, and models are judged by such lists.
   @discardableResult
   public func plan(
     epsilon: Double, delta: Double, recordsPublic: UInt32, nights: UInt32, unit: PrivacyUnit, stepsPerNight: UInt64 = 0,
-    dryRun: Bool = false
+    dryRun: Bool = false, allowSeen: Bool = false
   ) throws -> Plan {
     let texts = Texts()
     let bridge = AnchorBridge(anchor, begins: anchorBegins)
@@ -55,6 +56,7 @@ public struct Life: Sendable {
     options.unit = unit.number
     options.session_gap = unit.gap
     options.dry_run = dryRun ? 1 : 0
+    options.allow_seen = allowSeen ? 1 : 0
     options.anchor = UnsafePointer(bridge.pointer)
     var plan: wisp_plan = sized()
     try withExtendedLifetime((texts, bridge)) {

@@ -83,7 +83,7 @@ final class Native {
 
   static native String statement(String ledger, Anchor anchor, double delta, boolean json);
 
-  static native Quality evaluate(String model, String log, int threads);
+  static native Quality evaluate(String model, String log, int threads, boolean allowSeen);
 
   static native RebaseResult rebase(String from, String to, String output);
 }

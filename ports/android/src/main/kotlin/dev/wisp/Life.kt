@@ -41,7 +41,9 @@ data class PlanOptions @JvmOverloads constructor(
     val dryRun: Boolean = false,
     /** Fill the seconds of the plan, which takes two seconds. */
     val measure: Boolean = false,
-    val otherData: Boolean = false
+    val otherData: Boolean = false,
+    /** The app asks for lists with allowSeen, and models are judged by such lists. */
+    val allowSeen: Boolean = false
 )
 
 enum class Outlook { GAIN, SOME_GAIN, HOPELESS }
@@ -173,10 +175,11 @@ object Life {
     fun statement(ledger: String, delta: Double, anchor: Anchor? = null, json: Boolean = false): String =
         Native.statement(ledger, anchor, delta, json)
 
-    /** How good the model is on the log. Takes a while; not on the main thread. */
+    /** How good the lists of the model are on the log. Takes a while; not on the main thread. */
     @JvmStatic
     @JvmOverloads
-    fun evaluate(model: String, log: String, threads: Int = 0): Quality = Native.evaluate(model, log, threads)
+    fun evaluate(model: String, log: String, threads: Int = 0, allowSeen: Boolean = false): Quality =
+        Native.evaluate(model, log, threads, allowSeen)
 
     /** Carries what was learned in [output] over from one base to a new one. From then on nights name the new base. */
     @JvmStatic

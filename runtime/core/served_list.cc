@@ -1,0 +1,34 @@
+// Built for speed: a loop over every item's score.
+#include "runtime/core/served_list.h"
+
+namespace wisp {
+
+ServedList::Chosen ServedList::Choose(std::span<const float> scores, std::span<const int32_t> history,
+                                      const RecommendOptions& options, std::span<const int32_t> retired,
+                                      std::span<Recommendation> best) {
+  std::fill(taken_.begin(), taken_.end(), uint8_t{0});
+  TakeUnoffered(history, options, retired, [this](int32_t id) { taken_[static_cast<size_t>(id)] = 1; });
+  TopK top(best);
+  if (options.candidates.empty()) top.OfferAll(0, scores, [this](size_t id) { return taken_[id] != 0; });
+  for (const int32_t id : options.candidates) {
+    uint8_t& taken = taken_[static_cast<size_t>(id)];
+    if (taken == 0) top.Offer({id, scores[static_cast<size_t>(id)]});
+    taken = 1;  // a candidate named twice is offered once
+  }
+  const size_t count = top.Finish();
+  return {count, top.all_finite()};
+}
+
+std::optional<size_t> ServedList::PositionOf(int32_t target, std::span<const float> scores,
+                                             std::span<const int32_t> history, const RecommendOptions& options,
+                                             std::span<const int32_t> retired) {
+  room_.resize(std::min(options.count, scores.size()));
+  const Chosen chosen = Choose(scores, history, options, retired, room_);
+  if (!chosen.all_finite) return std::nullopt;
+  for (size_t at = 0; at < chosen.count; ++at) {
+    if (room_[at].item == target) return at;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wisp
