@@ -63,6 +63,7 @@ Result<wisp::LifeRequest> RequestOf(const wisp_plan_options& o) {
   r.judging_share = o.judging_share;
   r.judges_locally = judge == WISP_JUDGE_LOCAL;
   r.allow_seen = o.allow_seen != 0;
+  r.trains_until = o.trains_until;
   return r;
 }
 

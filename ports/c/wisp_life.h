@@ -63,6 +63,9 @@ typedef struct wisp_plan_options { /* what a life may cost, and how it is lived 
    * judged by such lists. Kept with the plan */
   int32_t allow_seen;
   int32_t not_read;
+  /* events after this second since 1970 judge, and do not train: for a log that does not grow. 0: each judging is by
+   * what came after the one before it, which trains from then on (docs/personalise.md) */
+  int64_t trains_until;
 } wisp_plan_options;
 
 /* What may be hoped for. */

@@ -325,6 +325,10 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   }
   result.sequences.item_keys = options.known_items != nullptr ? options.known_items->keys() : NumberByKey(ids);
   Emit(ids, result);
+  if (options.keep_times && timed_ && options.time == TimeSource::kColumn) {
+    result.sequences.times.reserve(events_.size());
+    for (const Event& e : events_) result.sequences.times.push_back(e.time);
+  }
   report.num_events = events_.size();
   report.num_users = result.sequences.num_users();
   report.num_items = result.sequences.num_items();

@@ -54,9 +54,16 @@ struct Sequences {
   // it which came first in the file: what is added to the log later does not change it, wherever its time falls, unless
   // it joins two sessions. Of a day its number since 1970. Empty with the unit user.
   std::vector<int64_t> unit_begins;
+  // Of each item, as the log has it; ascending in a user. Empty unless ReadOptions::keep_times asks for them, and of a
+  // log without times.
+  std::vector<int64_t> times;
 
   size_t num_users() const { return offsets.size() - 1; }
   size_t num_items() const { return item_keys.size(); }
+  std::span<const int64_t> TimesOf(size_t user) const {
+    return times.empty() ? std::span<const int64_t>()
+                         : std::span<const int64_t>(times).subspan(offsets[user], offsets[user + 1] - offsets[user]);
+  }
   std::span<const int32_t> User(size_t user) const {
     return std::span<const int32_t>(items).subspan(offsets[user], offsets[user + 1] - offsets[user]);
   }
@@ -108,6 +115,7 @@ struct ReadOptions {
   // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, and a value
   // in it of more than 1 MB.
   bool private_run = false;
+  bool keep_times = false;       // fill Sequences::times
   std::string table = "events";  // SQLite
 };
 

@@ -20,4 +20,21 @@ Split MakeSplit(const Sequences& sequences, HoldOut hold_out) {
   return split;
 }
 
+Sequences EventsUntil(const Sequences& sequences, const Moment& moment) {
+  if (sequences.times.empty()) return sequences;
+  Sequences kept{
+      .user_keys = sequences.user_keys, .item_keys = sequences.item_keys, .unit_begins = sequences.unit_begins};
+  for (size_t u = 0; u < sequences.num_users(); ++u) {
+    const std::span<const int32_t> items = sequences.User(u);
+    const std::span<const int64_t> times = sequences.TimesOf(u);
+    for (size_t i = 0; i < items.size(); ++i) {
+      if (moment.IsBefore(times[i])) continue;
+      kept.items.push_back(items[i]);
+      kept.times.push_back(times[i]);
+    }
+    kept.offsets.push_back(kept.items.size());
+  }
+  return kept;
+}
+
 }  // namespace wisp::data

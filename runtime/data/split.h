@@ -1,5 +1,6 @@
-// Leave-one-out: the last event of each user is the test, the one before it the validation, the rest is for training.
-// Views into the sequences, no copies. Knows nothing of windows, records or models.
+// Divides events by their order: leave-one-out (the last event of each user is the test, the one before it the
+// validation, the rest is for training; views into the sequences, no copies), and by time. Knows nothing of windows,
+// records or models.
 //
 //   const Split split = MakeSplit(data.sequences, HoldOut::kValidationAndTest);
 //   for (const HeldOutItem& held : split.test) Rank(held.history, held.item);
@@ -34,6 +35,20 @@ struct Split {
   uint64_t not_held_out = 0;  // users with too few events to give some up and keep two: trained with whole, not tested
   uint64_t untrainable = 0;   // users with fewer than two training events: nothing to predict from
 };
+
+// A moment that divides a log's events. What it says of an event hangs on the event's own time alone: taking a record
+// away moves no event of another one to the other side.
+struct Moment {
+  int64_t second = 0;             // since 1970
+  uint32_t times_per_second = 1;  // of the log
+  // A time beyond kLatestSecond is none in these units, and comes after nothing.
+  bool IsBefore(int64_t time) const {
+    return time >= (second + 1) * times_per_second && time / times_per_second <= kLatestSecond;
+  }
+};
+
+// The same users with those events alone that do not come after the moment: all of them where there are no times.
+Sequences EventsUntil(const Sequences& sequences, const Moment& moment);
 
 // `sequences` must outlive the result.
 Split MakeSplit(const Sequences& sequences, HoldOut hold_out);

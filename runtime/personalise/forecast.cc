@@ -67,6 +67,7 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
   if (r.judging_share > 0) s.judging_share = r.judging_share;
   s.judges_locally = r.judges_locally ? 1 : 0;
   s.allow_seen = r.allow_seen ? 1 : 0;
+  s.trains_until = r.trains_until;
   const uint32_t records = s.num_training_public();
   const double batch = std::max(64.0, records / kStepsOfPass);
   s.expected_batch = r.expected_batch > 0 ? r.expected_batch

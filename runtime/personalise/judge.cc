@@ -54,14 +54,25 @@ class Reader {
   size_t read_ = 0;  // of the newest history, items whose keys are kept
 };
 
-double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, const JudgeOptions& o) {
-  const size_t targets = std::min<size_t>(o.num_targets, record.size() - 1);
+// Of the newest events that may judge, so many as are wanted; none is the first, which has nothing before it.
+std::vector<size_t> TargetsOf(std::span<const int32_t> record, std::span<const int64_t> times, const JudgeOptions& o) {
+  std::vector<size_t> targets;
+  for (size_t t = record.size(); t-- > 1 && targets.size() < o.num_targets;) {
+    if (!o.after || (!times.empty() && o.after->IsBefore(times[t]))) targets.push_back(t);
+  }
+  std::reverse(targets.begin(), targets.end());
+  return targets;
+}
+
+// 0 where no event may judge.
+double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, std::span<const size_t> targets) {
+  if (targets.empty()) return 0;
   double sum = 0;
-  for (size_t t = record.size() - targets; t < record.size(); ++t) {
-    const bool fresh = t == record.size() - targets;
+  for (const size_t t : targets) {
+    const bool fresh = t == targets.front();
     sum += candidate.Value(record.first(t), record[t], fresh) - base.Value(record.first(t), record[t], fresh);
   }
-  return sum / static_cast<double>(targets);
+  return sum / static_cast<double>(targets.size());
 }
 
 uint64_t NoiseInSteps(double noise_multiplier) {
@@ -135,8 +146,8 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
         reads_candidate(candidate_graph, of_candidate.view(), o.list);
     for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = judging.User(u);
-      if (record.size() < 2) continue;
-      gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, o), o.gain_scale);
+      const std::vector<size_t> targets = TargetsOf(record, judging.TimesOf(u), o);
+      gains[u] = OnGrid(MeanGain(reads_base, reads_candidate, record, targets), o.gain_scale);
     }
   });
   return gains;

@@ -7,7 +7,11 @@
 //   const Verdict verdict = Decide(rule, judgements);             // judge_rule.h
 //
 // What it is not: a decision, or a figure of quality. `base` and `candidate` must not have learned from the records
-// that judge: those of the other part, in a ledger that divides them (Ledger::Split).
+// that judge: those of the other part, in a ledger that divides them (Ledger::Split). Nor from anybody's events of the
+// time by which they are judged (JudgeOptions::after): a trend that the candidate saw in others would count as a gain.
+//
+// Sensitivity: a record adds one vector (GainOnGrid), no longer than JudgeNorm(), and changes no other record's: the
+// moment is public. Charged in Judge, before a record is read.
 #ifndef WISP_RUNTIME_PERSONALISE_JUDGE_H_
 #define WISP_RUNTIME_PERSONALISE_JUDGE_H_
 
@@ -22,6 +26,7 @@
 #include "runtime/core/status.h"
 #include "runtime/core/threads.h"
 #include "runtime/data/sequences.h"
+#include "runtime/data/split.h"
 #include "runtime/layers/weights.h"
 #include "runtime/personalise/judge_rule.h"
 #include "runtime/privacy/ledger/ledger.h"
@@ -37,7 +42,10 @@ struct JudgeOptions {
   uint64_t base = 0, candidate = 0;  // content hashes of the two, kept with the result (Judgement)
   uint64_t line = 0;                 // to which the candidate belongs (Judgement)
   uint32_t num_targets = 8;          // a record is judged by at most so many of its newest events
-  RecommendOptions list = {};        // what people are shown; `excluded` are the base's retired items
+  // Set: of its events after this moment alone, which must not be earlier than anything that the candidate learned
+  // from. Without times in the records none is later.
+  std::optional<data::Moment> after = {};
+  RecommendOptions list = {};  // what people are shown; `excluded` are the base's retired items
   uint32_t num_threads = 1;
   Executor executor = {};
   // Set: noise repeats and there is NO guarantee. For tests.

@@ -1,6 +1,8 @@
 #include "runtime/personalise/lifetime.h"
 
 #include <algorithm>
+#include <charconv>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <string_view>
@@ -62,7 +64,11 @@ void ForEachLaterField(Settings& s, const Use& field) {
   field("steps_in_all", s.steps_in_all);
   field("judgings_before", s.judgings_before);
   field("allow_seen", s.allow_seen);
+  field("trains_until", s.trains_until);
 }
+
+// What candidates are judged by, and the end of the text.
+constexpr char kMeasure[] = " measure=ndcg@10";
 
 }  // namespace
 
@@ -86,6 +92,9 @@ Status CheckSettings(const LifetimeSettings& s) {
     return InvalidArgument("steps_in_all is ", s.steps_in_all, ", allowed are up to ", kMostSteps);
   if (s.judgings_before > s.judgings)
     return InvalidArgument("judgings_before is ", s.judgings_before, ", the plan has ", s.judgings);
+  if (s.trains_until < 0 || s.trains_until > data::kLatestSecond)
+    return InvalidArgument("trains_until is ", s.trains_until, ", allowed are seconds since 1970 up to ",
+                           data::kLatestSecond, ", and 0");
   if (s.judgings == 0) return OkStatus();
   if (!(s.judging_share > 0 && s.judging_share < 1))
     return InvalidArgument("the share of records that judge is ", privacy::DoubleText(s.judging_share),
@@ -142,7 +151,7 @@ std::string ToText(const LifetimeSettings& settings) {
   std::string text;
   ForEachSetting(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
   ForEachLaterField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
-  return text;
+  return text + kMeasure;
 }
 
 Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
@@ -153,7 +162,7 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   ForEachLaterField(settings, [&](const char* name, auto& value) {
     if (read && rest.starts_with(name)) read = TakeNumber(rest, name, value);
   });
-  if (!read || !rest.empty() || !CheckSettings(settings).ok())
+  if (!read || rest != std::string_view(kMeasure).substr(1) || !CheckSettings(settings).ok())
     return InvalidData("the settings of a plan are '", OneLine(text), "', which are none of this version");
   return settings;
 }
@@ -335,6 +344,56 @@ Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
     steps += trained ? e.mechanism.steps() : 0;
   }
   return steps;
+}
+
+namespace {
+
+// "2026-05-01T12:00:00.000000Z" as seconds since 1970, rounded up: a charge is not later than that.
+std::optional<int64_t> SecondOf(const std::string& utc) {
+  int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
+  const auto number = [&](size_t at, size_t digits, int& value) {
+    if (at + digits > utc.size()) return false;
+    const auto [end, error] = std::from_chars(utc.data() + at, utc.data() + at + digits, value);
+    return error == std::errc() && end == utc.data() + at + digits;
+  };
+  if (!number(0, 4, year) || !number(5, 2, month) || !number(8, 2, day) || !number(11, 2, hour) ||
+      !number(14, 2, minute) || !number(17, 2, second))
+    return std::nullopt;
+  const std::chrono::year_month_day date(std::chrono::year(year), std::chrono::month(static_cast<unsigned>(month)),
+                                         std::chrono::day(static_cast<unsigned>(day)));
+  if (!date.ok()) return std::nullopt;
+  const int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
+  return ((days * 24 + hour) * 60 + minute) * 60 + second + 1;
+}
+
+}  // namespace
+
+Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const LifetimeSettings& settings, int64_t now) {
+  if (settings.judgings == 0) return data::kLatestSecond;
+  if (settings.trains_until > 0) return settings.trains_until;
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
+  // Shares of a judging that each charge brought nearer, by the plan in force then: no later plan moves it back.
+  double due = 0;
+  std::optional<int64_t> newest, until;
+  std::optional<LifetimeSettings> then;
+  auto plan = plans.begin();
+  for (const privacy::LedgerEntry& e : entries) {
+    for (; plan != plans.end() && plan->seq < e.seq; ++plan) {
+      if (!PlanTrains(*plan)) continue;
+      WISP_ASSIGN_OR_RETURN(then, LifetimeSettingsFromText(plan->settings));
+    }
+    if (e.part == privacy::RecordPart::kJudging || !then || then->judgings == 0) continue;
+    const std::optional<int64_t> second = SecondOf(e.time_utc);
+    if (!second)
+      return InvalidData(ledger.path(), ": the time of a charge is '", OneLine(e.time_utc), "', which is none");
+    newest = std::max(newest.value_or(*second), *second);
+    const double judgings = then->judgings - std::min(then->judgings, then->judgings_before);
+    const double before = std::floor(due);
+    due += static_cast<double>(e.mechanism.steps()) * judgings / static_cast<double>(then->num_steps());
+    if (std::floor(due + 1e-9) > before) until = newest;
+  }
+  return until ? *until : newest.value_or(now);
 }
 
 Result<uint64_t> StepsThatPlanCovers(const privacy::Ledger& ledger, const LifetimeSettings& settings,

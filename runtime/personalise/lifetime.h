@@ -49,6 +49,9 @@ struct LifetimeSettings {
   // 1: people are shown items of their history again, as in cafes, groceries and music: models are judged by such
   // lists, and the app asks for them (RecommendOptions::seen).
   uint32_t allow_seen = 0;
+  // Above 0: events after this second since 1970 judge, and do not train, in all nights: for a log that does not grow.
+  // 0: it follows from the ledger (TrainsUntil).
+  int64_t trains_until = 0;
   // Of a plan that was changed (plan_change.h): steps of the one run that its nights share, those before the change
   // too, where that goes on; and judgings before the change, where it does not. 0: runs * steps_per_run, and none.
   uint64_t steps_in_all = 0;
@@ -112,6 +115,12 @@ Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSetting
 
 // Steps of training that were charged under the plan and those that it was changed from.
 Result<uint64_t> StepsTrained(const privacy::Ledger& ledger);
+
+// Up to which second since 1970 events train; later ones judge. Public: the plan's, or of the charge with which the
+// newest of the plan's judgings became due. So training lags behind by one judging's time, and what it does not see yet
+// judges it: no event comes after this moment that a candidate has learned from. Before the first of them it is the
+// newest charge of training, and `now` where there was none. Where nobody judges, all events train.
+Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const LifetimeSettings& settings, int64_t now);
 
 // Up to `most` steps of training a model of this shape that the plan pays for. Fewer than it has left only where the
 // model releases many times the coordinates of the one it was planned for; or, of steps that go through the filter,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <utility>
 
 #include "runtime/core/file.h"
@@ -53,6 +54,8 @@ class Night {
     // What a night before this one found out and could not act upon.
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
+    WISP_ASSIGN_OR_RETURN(until_.second, TrainsUntil(ledger_, settings(), std::time(nullptr)));
+    until_.times_per_second = settings().times_per_second;
     WISP_RETURN_IF_ERROR(Train());
     const Status status = ChooseAndSay();
     if (!status.ok()) return WithTraining(status);
@@ -139,7 +142,8 @@ class Night {
     WISP_ASSIGN_OR_RETURN(const data::Units units,
                           UnitsOf(ledger_.unit(), settings().session_gap, settings().times_per_second));
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, ItemKeysOf(base_)));
-    WISP_ASSIGN_OR_RETURN(data_, o_.read({.known_items = &index, .units = units, .private_run = true}));
+    WISP_ASSIGN_OR_RETURN(data_,
+                          o_.read({.known_items = &index, .units = units, .private_run = true, .keep_times = true}));
     result_.log = data_->report;
     return OkStatus();
   }
@@ -162,10 +166,11 @@ class Night {
     WISP_ASSIGN_OR_RETURN(FineTune run, Begin());
     WISP_RETURN_IF_ERROR(Read());
     WISP_RETURN_IF_ERROR(ServeBaseIfNone());
+    const data::Sequences until_then = data::EventsUntil(data_->sequences, until_);
     std::vector<float> widened;
     ModelContents contents = ContentsOf(origin(), widened);
     contents.created_by = o_.created_by;
-    TrainingJob job = Job(contents);
+    TrainingJob job = Job(contents, until_then);
     job.pause_after = steps;
     WISP_ASSIGN_OR_RETURN(result_.training, run.Run(std::move(job), {.path = files_.candidate,
                                                                      .contents = std::move(contents),
@@ -242,9 +247,9 @@ class Night {
                                                     .unit_chosen = true}});
   }
 
-  TrainingJob Job(const ModelContents& start) const {
+  TrainingJob Job(const ModelContents& start, const data::Sequences& sequences) const {
     TrainingJob job;
-    job.sequences = &data_->sequences;
+    job.sequences = &sequences;
     job.hold_out = HoldOut::kNothing;
     job.architecture = start.architecture;
     job.start_weights = start.weights;
@@ -304,6 +309,7 @@ class Night {
             .base = base_.content_hash(),
             .candidate = models_.candidate->content_hash(),
             .num_targets = s.num_targets,
+            .after = until_,
             .list = {.seen = s.seen(), .excluded = base_.retired()},
             .num_threads = o_.num_threads,
             .executor = o_.executor};
@@ -381,6 +387,7 @@ class Night {
   Ledger& ledger_;
   NightModels models_;
   bool has_output_ = false;  // a model is served already
+  data::Moment until_;       // events after it judge and do not train
   std::optional<data::ReadResult> data_;
   NightResult result_;
 };

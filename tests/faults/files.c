@@ -2,6 +2,7 @@
  *
  *   FAULT_FOLDER  only files below it count: not what is printed
  *   FAULT_TRACE   file; a line for each change, with its number, is appended to it
+ *   FAULT_CLOCK   seconds since 1970 that the clock shows when the process begins; none: it shows the time
  *   FAULT_AT      the number of the change to spoil, from 1; none: nothing is spoiled
  *   FAULT_KIND    kill: the process ends before it    tear: half is written, then the process ends (others: after it)
  *                 enospc, eio: it fails, once          full: it and every later one that needs room fails with ENOSPC
@@ -22,6 +23,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum Fate { kPass, kKill, kTear, kFail, kShort };
@@ -29,6 +31,28 @@ enum Need { kNeedsNothing, kNeedsRoom };
 
 static atomic_long changes;
 static atomic_int is_full;
+
+static time_t clock_offset;
+
+__attribute__((constructor)) static void SetClock(void) {
+  const char* wanted = getenv("FAULT_CLOCK");
+  struct timespec now;
+  if (wanted == NULL || syscall(SYS_clock_gettime, CLOCK_REALTIME, &now) != 0) return;
+  clock_offset = (time_t)strtoll(wanted, NULL, 10) - now.tv_sec;
+}
+
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  const int result = (int)syscall(SYS_clock_gettime, clock, now);
+  if (result == 0 && clock == CLOCK_REALTIME) now->tv_sec += clock_offset;
+  return result;
+}
+
+time_t time(time_t* seconds) {
+  struct timespec now = {0, 0};
+  clock_gettime(CLOCK_REALTIME, &now);
+  if (seconds != NULL) *seconds = now.tv_sec;
+  return now.tv_sec;
+}
 
 static int Counts(const char* path) {
   const char* folder = getenv("FAULT_FOLDER");

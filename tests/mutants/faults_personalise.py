@@ -28,6 +28,10 @@ def judging():
         ("judging-without-slack", "JudgeCharge", ".num_steps = num_judgings})", ".num_steps = 0})",
          JUDGE + "IsPaidForByTheRecordsThatJudge"),
         ("judged-with-keys-of-another-record", "Value", "!fresh &&", "", JUDGE + "GainsAreThoseOfTheNewestEvents"),
+        ("judged-gain-clipped-on-one-side", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "std::clamp(ratio, 0.0, 1.0)",
+         "deployments_test:Deployments.BetterIsWrongNoMoreOftenThanStated"),
+        ("judged-by-what-it-learned-from", "TargetsOf", "o.after->IsBefore(times[t])", "true",
+         JUDGE + "OnlyEventsAfterTheMomentJudge"),
         ("no-number-judges", "OnGrid", "if (!std::isfinite(ratio)) return {};", "",
          JUDGE + "ARecordAddsNoMoreThanItsBound"),
     ]) + table("runtime/personalise/judge_rule.cc", [
@@ -66,6 +70,8 @@ def lifetime():
          LIFE + "APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge"),
         ("reserved-taken-for-free", "LeftOf", "ledger.SpentAfter(reserved, delta)", "ledger.SpentAfter({}, delta)",
          LIFE + "WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed"),
+        ("training-catches-up-with-its-judges", "TrainsUntil", "if (std::floor(due + 1e-9) > before) until = newest;",
+         "until = newest;", LIFE + "TrainsUntilTheNewestJudgingBecameDue"),
         ("limit-of-the-app-raised", "WriteLifetime", "if (!there) ", "", LIFE + "ALimitThatIsThereHolds"),
     ])
 
@@ -75,6 +81,9 @@ NIGHT = "night_test:NightTest."
 
 def night():
     return table("runtime/personalise/night.cc", [
+        ("trained-on-what-judges", "Train", "data::EventsUntil(data_->sequences, until_)", "data_->sequences",
+         NIGHT + "WhatComesLaterDoesNotTrain"),
+        ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "", NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
         ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
          NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",

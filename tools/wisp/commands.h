@@ -209,7 +209,7 @@ struct LifeArguments {
 
 struct PlanArguments {
   LifeArguments life;
-  std::string duration, every, judge = "private";
+  std::string duration, every, judge = "private", trains_until;
   std::optional<std::string> unit;
   std::optional<double> delta, judging_share, learning_rate;
   std::optional<uint32_t> judgings, expected_batch;

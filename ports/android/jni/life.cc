@@ -28,6 +28,7 @@ wisp_plan_options PlanOptionsOf(Fields& fields) {
   options.measure = fields.Flag("measure") ? 1 : 0;
   options.other_data = fields.Flag("otherData") ? 1 : 0;
   options.allow_seen = fields.Flag("allowSeen") ? 1 : 0;
+  options.trains_until = fields.Number("trainsUntil");
   return options;
 }
 

@@ -35,6 +35,7 @@ class PlanArguments {
     o.other_data = given_.Flag("other_data");
     o.anchor = anchor_.anchor();
     o.allow_seen = given_.Flag("allow_seen");
+    o.trains_until = given_.Signed("trains_until");
     given_.End();
   }
   const wisp_plan_options* options() const { return &options_; }

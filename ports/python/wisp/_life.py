@@ -39,6 +39,7 @@ def plan_life(
     measure: bool = False,
     other_data: bool = False,
     allow_seen: bool = False,
+    trains_until: int = 0,
     anchor: Anchor | None = None,
 ) -> Plan:
     """Finds the noise of a whole life and writes the plan into the ledger. Reads no event.
@@ -49,6 +50,8 @@ def plan_life(
       never leave the device; "none".
     judgings: 0: every night, up to 12 times. judging_share: 0: 0.2. steps_per_run: 0: 30 passes in the whole life.
     allow_seen: the app asks for lists with allow_seen, and models are judged by such lists.
+    trains_until: events after this second since 1970 judge, and do not train: for a log that does not grow. 0: each
+      judging is by what came after the one before it.
     dry_run: write nothing. measure: fill the seconds of the plan, which takes two seconds.
 
     Raises PrivacyRefused where something was charged already, and for an epsilon that no noise meets.

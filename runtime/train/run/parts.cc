@@ -15,6 +15,8 @@ data::Sequences SequencesOf(privacy::RecordPart part, const privacy::LedgerSplit
     if (privacy::PartOf(split, name) != part) continue;
     const std::span<const int32_t> items = sequences.User(u);
     kept.items.insert(kept.items.end(), items.begin(), items.end());
+    const std::span<const int64_t> times = sequences.TimesOf(u);
+    kept.times.insert(kept.times.end(), times.begin(), times.end());
     kept.offsets.push_back(kept.items.size());
     kept.user_keys.push_back(sequences.user_keys[u]);
     if (name.begins) kept.unit_begins.push_back(*name.begins);

@@ -39,6 +39,35 @@ std::map<std::string, Keys> ByUser(const Sequences& s) {
   return by_user;
 }
 
+TEST(Moment, DividesEachRecordByItsOwnTimesAlone) {
+  const std::vector<Event> events = {{"a", "x", 5}, {"b", "y", 30}, {"a", "z", 10}, {"a", "w", 11}, {"c", "x", 40}};
+  const auto read = Build(events, {.keep_times = true});
+  ASSERT_TRUE(read.ok());
+  const Sequences& s = read->sequences;
+  ASSERT_EQ(s.times, (std::vector<int64_t>{5, 10, 11, 30, 40}));
+  const Sequences until = EventsUntil(s, {.second = 10});
+  EXPECT_EQ(until.num_users(), 3u) << "also those without an event";
+  EXPECT_EQ(until.items.size(), 2u);
+  EXPECT_EQ(ByUser(until).at("a"), (Keys{"x", "z"}));
+  EXPECT_EQ(until.times, (std::vector<int64_t>{5, 10}));
+  // A record more changes nothing of the others.
+  std::vector<Event> more = events;
+  more.push_back({"d", "x", 1000});
+  std::map<std::string, Keys> with = ByUser(EventsUntil(Build(more, {.keep_times = true})->sequences, {.second = 10}));
+  with.erase("d");
+  EXPECT_EQ(with, ByUser(until));
+  // In parts of a second: all of the second itself is before; what is no time in these units comes after nothing.
+  const Moment moment{.second = 1'700'000'000, .times_per_second = 1000};
+  EXPECT_FALSE(moment.IsBefore(1'700'000'000'999));
+  EXPECT_TRUE(moment.IsBefore(1'700'000'001'000));
+  EXPECT_FALSE((Moment{.second = 1'700'000'000}.IsBefore(1'700'000'001'000))) << "milliseconds, taken for seconds";
+  EXPECT_FALSE((Moment{.second = kLatestSecond, .times_per_second = 1'000'000'000}.IsBefore(INT64_MAX)));
+  // Without times all events train, and none is later.
+  EXPECT_TRUE(Build(events)->sequences.times.empty());
+  EXPECT_EQ(EventsUntil(Build(events)->sequences, {.second = 10}).items.size(), events.size());
+  EXPECT_TRUE(Build(events, {.time = TimeSource::kFileOrder, .keep_times = true})->sequences.times.empty());
+}
+
 TEST(Numbering, WholeNumbers_AscendAsNumbers) {
   const auto read = Build({{"u", "100", 1}, {"u", "9", 2}, {"u", "-3", 3}, {"u", "09", 4}, {"u", "10", 5}});
   ASSERT_TRUE(read.ok());

@@ -151,6 +151,33 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
   }
 }
 
+// By events after the moment alone, each record by its own times; without times by none.
+TEST_F(JudgeTest, OnlyEventsAfterTheMomentJudge) {
+  Ledger ledger = Divided();
+  for (size_t u = 0; u < sequences_.num_users(); ++u) {
+    for (size_t t = 0; t < sequences_.User(u).size(); ++t)
+      sequences_.times.push_back(static_cast<int64_t>(100 * t + u));
+  }
+  JudgeOptions options = Options(ledger);
+  options.after = data::Moment{.second = 450};
+  const auto after = Gains(architecture_, base_.data(), candidate_.data(), sequences_, options);
+  size_t judged = 0;
+  for (size_t u = 0; u < sequences_.num_users(); ++u) {
+    // The newest events alone are later: so many of them are what a record is judged by.
+    size_t later = 0;
+    for (size_t t = 1; t < sequences_.User(u).size(); ++t) later += 100 * t + u > 450;
+    JudgeOptions same = Options(ledger);
+    same.num_targets = static_cast<uint32_t>(std::min<size_t>(later, 8));
+    const auto wanted = Gains(architecture_, base_.data(), candidate_.data(), sequences_, same);
+    EXPECT_EQ(after[u].gain, later == 0 ? 0 : wanted[u].gain) << u;
+    judged += after[u].gain != 0;
+  }
+  EXPECT_GT(judged, 10u);
+  sequences_.times.clear();
+  for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, options))
+    EXPECT_EQ(g.gain, 0);
+}
+
 TEST_F(JudgeTest, ThreadsChangeNothingAndAModelGainsNothingOverItself) {
   Ledger ledger = Divided();
   JudgeOptions options = Options(ledger);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <ctime>
+#include <thread>
+
 #include "runtime/train/run/job.h"
 #include "tests/unit/core/temporary_folder.h"
 
@@ -225,10 +229,50 @@ TEST_F(LifetimeTest, ALimitThatIsThereHolds) {
   EXPECT_EQ((**ledger.Limit()).epsilon(), 2);
 }
 
+// The moment until which events train is public and never moves back: the newest charge, and from the first judging on
+// the charge with which the newest judging became due.
+TEST_F(LifetimeTest, TrainsUntilTheNewestJudgingBecameDue) {
+  LifetimeSettings settings = kLife;
+  const Lifetime life = MustPlan(settings);  // a judging for each 20 steps
+  Ledger ledger = Open();
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  const auto until = [&] { return *TrainsUntil(ledger, life.settings, 77); };
+  const auto charge = [&](uint64_t steps) {
+    ChargeRequest some = life.training[0];
+    some.mechanism = *some.mechanism.WithSteps(steps);
+    some.loss_slack = 0;
+    ASSERT_TRUE(ledger.Charge(some).ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1100));
+  };
+  const auto charged_at = [&](size_t which) {
+    std::tm time{};
+    strptime((*ledger.Entries())[which].time_utc.c_str(), "%Y-%m-%dT%H:%M:%S", &time);
+    return static_cast<int64_t>(timegm(&time)) + 1;
+  };
+  EXPECT_EQ(until(), 77) << "nothing was trained yet";
+  charge(10);
+  EXPECT_EQ(until(), charged_at(0));
+  charge(9);
+  EXPECT_EQ(until(), charged_at(1)) << "nothing was judged yet";
+  charge(1);
+  EXPECT_EQ(until(), charged_at(2)) << "the first judging is due";
+  charge(19);
+  EXPECT_EQ(until(), charged_at(2)) << "training lags behind, until it is judged by what came since";
+  charge(2);
+  EXPECT_EQ(until(), charged_at(4));
+  settings.trains_until = 1'700'000'000;
+  EXPECT_EQ(*TrainsUntil(ledger, settings, 77), 1'700'000'000);
+  settings.judgings = 0;
+  EXPECT_EQ(*TrainsUntil(ledger, settings, 77), data::kLatestSecond) << "nobody judges: all events train";
+  settings.trains_until = -1;
+  EXPECT_EQ(CheckSettings(settings).code(), StatusCode::kInvalidArgument);
+}
+
 TEST_F(LifetimeTest, SettingsAreReadBackAndNothingElseIs) {
   LifetimeSettings settings = kLife;
   settings.training_noise = 1.0 / 3;
   settings.allow_seen = 1;
+  settings.trains_until = 1'700'000'000;
   const std::string text = ToText(settings);
   EXPECT_EQ(*LifetimeSettingsFromText(text), settings);
   for (const std::string& bad : {std::string(), text + " ", text.substr(0, text.size() - 1), "x" + text,

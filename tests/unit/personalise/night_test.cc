@@ -1,5 +1,5 @@
-// A life of nights: what people are served is never worse than the base, however often it is stopped, and what it costs
-// is what was planned.
+// A life of nights: a candidate is served once it was found better than the base, however often nights are stopped, and
+// what it costs is what was planned.
 #include "runtime/personalise/night.h"
 
 #include <unistd.h>
@@ -51,6 +51,29 @@ TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
   const ModelFile mine = *ModelFile::Open(output_);
   ASSERT_EQ(mine.provenance().size(), 2u) << "nights are one run";
   EXPECT_LE(*mine.provenance().back().epsilon, 8);
+}
+
+// What the candidate learned is what people did until then; what they do later is what the base knows. Whoever judges
+// by the time that was trained on takes the candidate for better.
+TEST_F(NightTest, ATrendOfTheTimeItLearnedFromIsNoGain) {
+  std::filesystem::remove(log_path_);
+  WriteLog(log_path_, kDeviceStride, 1);
+  Plan(Settings());
+  const double base = Knows(base_path_);
+  for (int night = 1; night <= 6; ++night) {
+    const NightResult result = MustRun();
+    EXPECT_NE(result.verdict.kind, Verdict::Kind::kBetter) << night;
+  }
+  EXPECT_GT(Knows(files_.candidate), base + 0.2) << "it learned the trend";
+  EXPECT_EQ(HashOf(output_), HashOf(base_path_));
+}
+
+TEST_F(NightTest, WhatComesLaterDoesNotTrain) {
+  std::filesystem::remove(log_path_);
+  WriteLog(log_path_, 1, kDeviceStride);
+  Plan(Settings());
+  for (int night = 1; night <= 6; ++night) MustRun();
+  EXPECT_LT(Knows(files_.candidate), Knows(base_path_) + 0.1);
 }
 
 TEST_F(NightTest, StoppedAnywhereItGoesOnAndCostsNoMoreThanThePlan) {

@@ -18,21 +18,24 @@ namespace wisp {
 
 class NightTest : public ::testing::Test {
  protected:
-  static constexpr int kItems = 20, kUsers = 300, kEvents = 8;
+  // Of each user: events that train, where the user does, and later ones, which judge.
+  static constexpr int kItems = 20, kUsers = 300, kEvents = 8, kLater = 8;
+  static constexpr int64_t kBegin = 1'700'000'000, kUntil = kBegin + 1'000'000;
 
   NightTest() {
     MakeBase(base_path_, 1);
     WriteLog(log_path_, kDeviceStride);
   }
 
-  static void WriteLog(const std::string& path, int stride) {
+  static void WriteLog(const std::string& path, int stride) { WriteLog(path, stride, stride); }
+  static void WriteLog(const std::string& path, int stride, int later_stride) {
     data::EventLog log = *data::EventLog::Open(path);
     std::mt19937 random(3);
     std::vector<data::Event> events;
     for (int u = 0; u < kUsers; ++u) {
       int item = static_cast<int>(random() % kItems);
-      for (int t = 0; t < kEvents; ++t, item = (item + stride) % kItems)
-        events.push_back({"u" + std::to_string(u), Key(item), 1'700'000'000 + u * 1000 + t});
+      for (int t = 0; t < kEvents + kLater; ++t, item = (item + (t < kEvents ? stride : later_stride)) % kItems)
+        events.push_back({"u" + std::to_string(u), Key(item), (t < kEvents ? kBegin : kUntil + 1) + u * 1000 + t});
     }
     EXPECT_TRUE(log.AppendAll(events).ok());
   }
@@ -78,7 +81,8 @@ class NightTest : public ::testing::Test {
             .judgings = 3,
             .judging_share = 0.3,
             .gain_scale = 1,
-            .learning_rate = 0.01};
+            .learning_rate = 0.01,
+            .trains_until = kUntil};
   }
   privacy::Ledger OpenLedger() {
     return *privacy::Ledger::Open(ledger_path_, {.dataset = "log.db", .unit = privacy::PrivacyUnit::kUser});

@@ -55,6 +55,9 @@ Result<LifeRequest> RequestOf(const PlanArguments& a) {
   r.judging_share = a.judging_share.value_or(0);
   r.judges_locally = a.judge == "local";
   r.allow_seen = a.allow_seen;
+  if (!a.trains_until.empty()) {
+    WISP_ASSIGN_OR_RETURN(r.trains_until, ParseMoment("--trains-until", a.trains_until));
+  }
   return r;
 }
 
@@ -107,6 +110,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"judging_noise", s.judging_noise},
             {"judges_locally", s.judges_locally != 0},
             {"allow_seen", s.allow_seen != 0},
+            {"trains_until", s.trains_until},
             {"learning_rate", s.learning_rate},
             {"shrinks_rows", s.shrinks_rows != 0},
             {"noise_to_signal", p.outlook.noise_to_signal},
@@ -125,6 +129,9 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
   j["advice"] = p.outlook.advice;
   return j;
 }
+
+// NDCG@10 of a list that holds what was wanted, at any of its ten places alike.
+constexpr double kNdcgOfHit = 0.4544;
 
 std::string Percent(double share) {
   const double percent = 100 * share;
@@ -147,11 +154,13 @@ void PrintJudging(const Planned& p) {
   std::printf(
       "judging   %u times by %s records of their own, at no cost beside training; wrong in %s of lives at most\n",
       s.judgings, Thousands(s.num_judging_public()).c_str(), Percent(s.error).c_str());
-  std::printf("          the chance that a gain of so much in NDCG is found            after 1   after %u   after %u\n",
-              (s.judgings + 1) / 2, s.judgings);
+  std::printf(
+      "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
+      (s.judgings + 1) / 2, s.judgings);
   for (const Outlook::PowerRow& row : p.outlook.power)
-    std::printf("          %61.3f   %7s   %7s   %8s\n", row.gain, Percent(row.after_first).c_str(),
-                Percent(row.after_half).c_str(), Percent(row.after_all).c_str());
+    std::printf("          %37.0f (a gain of %5.3f in NDCG@10)   %7s   %7s   %8s\n", 100 * row.gain / kNdcgOfHit,
+                row.gain, Percent(row.after_first).c_str(), Percent(row.after_half).c_str(),
+                Percent(row.after_all).c_str());
 }
 
 void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {

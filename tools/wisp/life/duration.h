@@ -12,6 +12,9 @@ namespace wisp::tools {
 // In seconds. A month has 30 days, a year 365. kInvalidArgument names `option`.
 Result<uint64_t> ParseDuration(const char* option, const std::string& text);
 
+// A day, 2026-01-01, of which it is the last second by UTC; or seconds since 1970. kInvalidArgument names the option.
+Result<int64_t> ParseMoment(const std::string& option, const std::string& text);
+
 }  // namespace wisp::tools
 
 #endif  // WISP_TOOLS_WISP_LIFE_DURATION_H_

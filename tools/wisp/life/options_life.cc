@@ -61,6 +61,9 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
       c->add_flag("--allow-seen", a.allow_seen,
                   "Lists may hold items of the history again, as in cafes, groceries and music: models are judged by\n"
                   "such lists, and the app asks for them (wisp recommend --allow-seen)"));
+  fixed(c->add_option("--trains-until", a.trains_until,
+                      "For a log that does not grow: events after this day, 2026-01-01, or second since 1970\n"
+                      "judge, and do not train. Default: each judging is by what came after the one before it"));
   AddOptional(c, "--batch", a.expected_batch, "Expected batch. Default: a quarter of the records that train")
       ->excludes(left);
   AddOptional(c, "--steps", a.steps, "Of a night. Default: 30 passes over the records in the whole life")

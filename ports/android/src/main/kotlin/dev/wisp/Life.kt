@@ -43,7 +43,9 @@ data class PlanOptions @JvmOverloads constructor(
     val measure: Boolean = false,
     val otherData: Boolean = false,
     /** The app asks for lists with allowSeen, and models are judged by such lists. */
-    val allowSeen: Boolean = false
+    val allowSeen: Boolean = false,
+    /** Events after this second since 1970 judge, and do not train: for a log that does not grow. 0: it grows. */
+    val trainsUntil: Long = 0
 )
 
 enum class Outlook { GAIN, SOME_GAIN, HOPELESS }
