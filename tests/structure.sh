@@ -26,13 +26,14 @@ check_arrows runtime/core 'runtime/core/|kernels/(kernels|device|module/module)\
 check_arrows runtime/model 'runtime/(model|core)/|schema/'
 check_arrows runtime/layers 'runtime/(layers|core)/|kernels/(kernels|device)\.h$'
 core='runtime/core/(decimal|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
-check_arrows runtime/privacy "runtime/privacy/|$core"
+check_arrows runtime/sqlite "runtime/sqlite/|$core"
+check_arrows runtime/privacy "runtime/(privacy|sqlite)/|$core"
 check_arrows runtime/privacy/noise "$noise|$core"
 check_arrows runtime/privacy/accounting "$accounting|$writer|$core"
-check_arrows runtime/privacy/ledger "runtime/privacy/ledger/|$accounting|$noise|$writer|$core"
+check_arrows runtime/privacy/ledger "runtime/privacy/ledger/|runtime/sqlite/|$accounting|$noise|$writer|$core"
 check_arrows runtime/privacy/audit "runtime/privacy/audit/|$accounting|$noise|$writer|$core"
 check_arrows runtime/gradients 'runtime/(gradients|core)/|runtime/layers/(factors|record)\.h$|kernels/(kernels|device)\.h$'
-check_arrows runtime/data 'runtime/(data|core)/'
+check_arrows runtime/data 'runtime/(data|sqlite|core)/'
 below='runtime/(model|layers|gradients|privacy|data|core)/|kernels/(kernels|device)\.h$' step='runtime/train/[a-z_]+\.h$' release='runtime/train/release/'
 check_arrows runtime/train "$step|$release|$below" top
 check_arrows runtime/train/release "$release|runtime/train/(options|privacy_plan|memory|optimizer|pooled_cache|popularity)\.h$|$below"
@@ -59,6 +60,9 @@ while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime
 uneven='\b(fsync|fdatasync|sync_file_range|getentropy|getrandom|renameat2|O_TMPFILE)\b *[(|;,]'
 while read -r hit; do breach "runtime/core/sync.h and runtime/privacy/noise/entropy.h have this for every system: $hit"; done < <(
   sources runtime ports/c | grep -vE '^runtime/(core/sync|privacy/noise/entropy)\.h$' | xargs grep -nE "$uneven" | grep -vE "//.*$uneven")
+# One door to SQLite's files, which refuses planted journals.
+while read -r hit; do breach "runtime/sqlite/open.h opens every database: $hit"; done < <(
+  sources runtime kernels ports tools | grep -vE '^runtime/sqlite/open\.(cc|h)$' | xargs grep -nE '\bsqlite3_(open(16|_v2)?|vfs_register)\b *[(;]|\bATTACH\b|VACUUM INTO')
 # What a layer or a gradient sink computes lies in a device's memory: ops alone read and write it. Where records enter, the host
 # writes where they lie (GraphBase::Enter, and Classifier's one row a record); key_value_cache.h looks at sizes; constants.cc
 # makes what is then copied in.

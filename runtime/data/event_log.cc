@@ -11,6 +11,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/data/sequences.h"
 #include "runtime/data/sqlite_file.h"
+#include "runtime/sqlite/open.h"
 
 namespace wisp::data {
 namespace {
@@ -41,6 +42,7 @@ EventLog& EventLog::operator=(EventLog&& other) noexcept {
 EventLog::~EventLog() { sqlite3_close(database_); }
 
 Status EventLog::Error(const char* doing) const {
+  WISP_RETURN_IF_ERROR(sqlite::Explain("event log '" + path_ + "'", path_, database_));
   const int code = sqlite3_errcode(database_);
   if (code == SQLITE_INTERRUPT) return InvalidData("event log '", path_, "': ", kTooMuchWork);
   const std::string sentence = OneLine("event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_));
@@ -72,7 +74,7 @@ Result<EventLog> EventLog::OpenExisting(const std::string& path) {
 // Opens it and checks what is there; adds nothing.
 Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   sqlite3* database = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &database, flags, nullptr);
+  const int code = sqlite::Open(path, flags, &database);
   EventLog log(path, database);
   if (code != SQLITE_OK) return log.Error("cannot open");
   Distrust(database);

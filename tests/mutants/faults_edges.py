@@ -40,7 +40,20 @@ def rows_of_others():
 
 def databases_of_others():
     reader, log = "sqlite_reader_test:Sqlite.", "sqlite_reader_test:EventLog."
-    return table("runtime/data/sqlite_reader.cc", [
+    door = "sqlite_open_test:SqliteOpen."
+    return table("runtime/sqlite/open.cc", [
+        ("journals-may-name-others", "NamesSuperJournal", "tail == kJournalMagic", "false",
+         door + "AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing"),
+        ("links-beside-a-database-are-written-through", "FaultBeside", "info.st_nlink > 1", "false",
+         door + "PipesAndLinksBesideAFile_AreRefusedAtOnce"),
+        ("temporary-files-are-made", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false",
+         door + "NothingGoesToATemporaryFolder"),
+        ("no-locks-are-waited-for", "Lock", "errno == ENOLCK", "false",
+         door + "AFileSystemWithoutLocks_IsNamedAtOnce"),
+    ]) + table("runtime/privacy/ledger/ledger_file.cc", [
+        ("anybody-holds-charges-up", "Turn::Turn", "(opened.st_mode & (S_IRWXG | S_IRWXO)) != 0", "false",
+         "ledger_file_test:LedgerTest.WhoCanOnlyReadTheFolderHoldsNoChargeUp"),
+    ]) + table("runtime/data/sqlite_reader.cc", [
         ("views-are-read", "CheckIsTable", 'if (*type == "table") return OkStatus();', "return OkStatus();",
          reader + "ViewsAndVirtualTables_AreRefused"),
         ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL",
@@ -51,6 +64,8 @@ def databases_of_others():
          log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
         ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0",
          reader + "ManySmallRows_AreRead"),
+    ]) + table("runtime/sqlite/open.cc", [
+        ("journals-may-delete-files", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false", door + "none")
     ]) + table("runtime/data/event_log.cc", [
         ("log-appends-to-anything", "EventLog::CheckTable", 'if (*type != "table") {', "if (false) {",
          log + "WhatIsNoPlainTable_IsRefused"),

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <cctype>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "runtime/privacy/ledger/ledger_file.h"
 #include "runtime/privacy/ledger/ledger_rows.h"
 #include "runtime/privacy/ledger/ledger_upgrade.h"
+#include "runtime/sqlite/open.h"
 
 namespace wisp::privacy {
 namespace {
@@ -36,19 +36,6 @@ int WaitForOthers(void* wait, int times) {
   return WaitABit(w.since, w.timeout_ms) ? 1 : 0;
 }
 
-std::string AsUri(const std::string& path) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
-  std::string uri = "file:";
-  for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) || c == '/')
-      uri += c;
-    else
-      (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
-  }
-  return uri;
-}
-
 // That these are the bytes of a ledger with a chain in which nothing is missing.
 Status CheckWholeLedger(const std::string& path, const std::string& bytes) {
   WISP_ASSIGN_OR_RETURN(Database copy, Database::InMemory(path));
@@ -72,6 +59,7 @@ Status Database::Error(int code) const {
   if (extended == SQLITE_READONLY_DBMOVED)
     return IoError(file,
                    "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
+  WISP_RETURN_IF_ERROR(sqlite::Explain("ledger '" + path_ + "'", path_, handle_.get()));
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
       return InvalidData(
@@ -222,7 +210,7 @@ Status Database::TakeBytes(const std::string& bytes) {
 
 Result<Database> Database::InMemory(const std::string& path) {
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open(":memory:", &handle);
+  const int code = sqlite::OpenInMemory(&handle);
   Database database(path, handle);
   if (code != SQLITE_OK) return database.Error(code);
   database.Harden();
@@ -261,21 +249,11 @@ Result<bool> Database::Attach(bool make) {
   return true;
 }
 
-// The file may come from anywhere: nothing in it is to be loaded as code, and nothing huge to be made. Triggers stay
-// on: those of a ledger guard it against our own mistakes too, and are compared with what they must be before anything
-// is written.
+// The file may come from anywhere: nothing huge is to be made of it. Triggers stay on: those of a ledger guard it against
+// our own mistakes too, and are compared with what they must be before anything is written.
 void Database::Harden() {
-  sqlite3* const handle = handle_.get();
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, nullptr);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
-  for (const auto& [limit, value] :
-       {std::pair(SQLITE_LIMIT_LENGTH, kMostTextBytes), std::pair(SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes),
-        std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
-        std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
-    sqlite3_limit(handle, limit, value);
-  }
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kMostTextBytes);
+  sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes);
 }
 
 void Database::LimitWork() {
@@ -357,8 +335,7 @@ Result<Database> Database::OpenReadOnly(Database database) {
           "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
     }
     sqlite3* handle = nullptr;
-    const int code = sqlite3_open_v2((AsUri(path) + "?immutable=1").c_str(), &handle,
-                                     SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, nullptr);
+    const int code = sqlite::OpenUnchanging(path, &handle);
     database = Database(path, handle);
     if (code != SQLITE_OK) return database.Error(code);
     WISP_RETURN_IF_ERROR(database.Configure(0));
@@ -453,7 +430,7 @@ Result<Transaction> Transaction::Begin(Database& database) {
   }
   const std::string file = database.file();
   WISP_RETURN_IF_ERROR(CheckOneName(file));
-  const Turn turn(FolderOf(file), database.busy_timeout_ms() / 2);
+  const Turn turn(file, database.busy_timeout_ms() / 2);
   WISP_RETURN_IF_ERROR(database.Execute("BEGIN IMMEDIATE"));
   return Transaction(database);
 }

@@ -6,7 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdint>
 #include <mutex>
+#include <utility>
+
+#include "runtime/sqlite/open.h"
 
 namespace wisp::privacy {
 namespace {
@@ -14,19 +19,28 @@ namespace {
 constexpr int kShortestWaitUs = 300, kWaitRangeUs = 2000;
 constexpr mode_t kOwnerOnly = S_IRUSR | S_IWUSR;
 
-// SQLite's own test of a journal that may be played back: it is not empty, and its first byte is not 0.
-bool HasContents(const char* journal) {
-  const int file = open(journal, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  char first = 0;
-  const bool has = read(file, &first, 1) == 1 && first != 0;
-  close(file);
-  return has;
+// A ledger of 1,000,000 charges. Whether a larger one is whole is not asked: reading it would take minutes.
+constexpr sqlite3_int64 kMostBytesRead = sqlite3_int64{256} << 20;
+
+uint32_t BigEndian(const unsigned char* bytes, int size) {
+  uint32_t number = 0;
+  for (int i = 0; i < size; ++i) number = number << 8 | bytes[i];
+  return number;
 }
 
-bool ReadAll(sqlite3_file* file, std::string& bytes) {
-  sqlite3_int64 size = 0;
-  if (file->pMethods->xFileSize(file, &size) != SQLITE_OK) return false;
+// Whether the header says how long the file is, as SQLite's does once a commit has written all pages
+// (sqlite.org/fileformat2.html, 1.3). Where it does not, the file is not whole, and need not be read.
+bool SaysItsSize(sqlite3_file* file, sqlite3_int64 size) {
+  unsigned char header[100];
+  if (size < static_cast<sqlite3_int64>(sizeof header) ||
+      file->pMethods->xRead(file, header, sizeof header, 0) != SQLITE_OK)
+    return false;
+  const uint32_t page = BigEndian(header + 16, 2);
+  return static_cast<sqlite3_int64>(page == 1 ? 65536 : page) * BigEndian(header + 28, 4) == size;
+}
+
+bool ReadAll(sqlite3_file* file, sqlite3_int64 size, std::string& bytes) {
+  if (!SaysItsSize(file, size)) return false;
   bytes.resize(static_cast<size_t>(size));
   constexpr sqlite3_int64 kBlock = 1 << 20;
   for (sqlite3_int64 at = 0; at < size; at += kBlock) {
@@ -68,7 +82,7 @@ int OpenFile(const std::string& path, bool make, int flags, sqlite3** handle) {
     // The umask may have taken bits away; should that fail, SQLite says why it cannot write.
     if (!there || (S_ISREG(info.st_mode) && info.st_size == 0)) (void)chmod(path.c_str(), kOwnerOnly);
   }
-  return sqlite3_open_v2(path.c_str(), handle, flags, nullptr);
+  return sqlite::Open(path, flags, handle);
 }
 
 Status CheckOneName(const std::string& path) {
@@ -87,19 +101,36 @@ bool WaitABit(std::chrono::steady_clock::time_point since, int timeout_ms) {
   return true;
 }
 
-Turn::Turn(const std::string& folder, int timeout_ms) : folder_(open(folder.c_str(), O_RDONLY | O_CLOEXEC)) {
+Turn::Turn(const std::string& ledger, int timeout_ms) : path_(ledger + "-turn") {
   const auto since = std::chrono::steady_clock::now();
-  while (folder_ >= 0 && flock(folder_, LOCK_EX | LOCK_NB) != 0 && WaitABit(since, timeout_ms)) {}
+  bool waits = true;
+  while (waits) {
+    if (file_ < 0) file_ = open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kOwnerOnly);
+    struct stat opened, named;
+    // One that others may open, they may hold.
+    if (file_ < 0 || fstat(file_, &opened) != 0 || !S_ISREG(opened.st_mode) || opened.st_uid != geteuid() ||
+        (opened.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+      break;
+    if (flock(file_, LOCK_EX | LOCK_NB) == 0) {
+      if (lstat(path_.c_str(), &named) == 0 && named.st_ino == opened.st_ino && named.st_dev == opened.st_dev) return;
+      close(std::exchange(file_, -1));  // who had it before has removed it
+      continue;
+    }
+    waits = errno == EWOULDBLOCK && WaitABit(since, timeout_ms);
+  }
+  if (file_ >= 0) close(std::exchange(file_, -1));
 }
 
 Turn::~Turn() {
-  if (folder_ >= 0) close(folder_);  // with the lock
+  if (file_ < 0) return;
+  unlink(path_.c_str());
+  close(file_);  // with the lock
 }
 
 Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(const std::string& bytes)>& is_whole) {
   const char* journal = sqlite3_filename_journal(sqlite3_db_filename(handle, "main"));
   sqlite3_file* file = nullptr;
-  if (journal == nullptr || !HasContents(journal) ||
+  if (journal == nullptr || !sqlite::IsHotJournal(journal) ||
       sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK)
     return OkStatus();
   const sqlite3_io_methods& io = *file->pMethods;
@@ -107,15 +138,22 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
   for (;;) {
     // As SQLite before it plays a journal back: alone, and not past somebody who is writing it just now.
     int reserved = 0;
-    const bool shared = io.xLock(file, SQLITE_LOCK_SHARED) == SQLITE_OK;
+    const int locked = io.xLock(file, SQLITE_LOCK_SHARED);
+    if (locked != SQLITE_OK && (locked & 0xff) != SQLITE_BUSY) return OkStatus();  // SQLite will find, and say, the same
+    const bool shared = locked == SQLITE_OK;
     const bool known = shared && io.xCheckReservedLock(file, &reserved) == SQLITE_OK;
     const bool alone =
-        known && reserved == 0 && HasContents(journal) && io.xLock(file, SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK;
+        known && reserved == 0 && sqlite::IsHotJournal(journal) && io.xLock(file, SQLITE_LOCK_EXCLUSIVE) == SQLITE_OK;
     Status result;
-    if (alone && HasContents(journal)) {
+    if (alone && sqlite::IsHotJournal(journal)) {
       std::string bytes;
-      // What is kept must last before the journal goes.
-      if (ReadAll(file, bytes) && is_whole(bytes)) {
+      sqlite3_int64 size = 0;
+      if (io.xFileSize(file, &size) != SQLITE_OK) size = 0;
+      if (size > kMostBytesRead) {
+        result = InvalidData("the ledger beside the journal '", journal, "' has ", size,
+                             " bytes, and is read to its end where a program was killed: allowed are ",
+                             kMostBytesRead, "; restore it from a copy");
+      } else if (ReadAll(file, size, bytes) && is_whole(bytes)) {  // what is kept must last before the journal goes
         sqlite3_vfs* vfs = nullptr;
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);
         if (vfs == nullptr || io.xSync(file, SQLITE_SYNC_FULL) != SQLITE_OK ||
@@ -125,7 +163,7 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
       }
     }
     io.xUnlock(file, SQLITE_LOCK_NONE);
-    if (alone || reserved != 0 || !HasContents(journal) || !WaitABit(since, timeout_ms)) return result;
+    if (alone || reserved != 0 || !sqlite::IsHotJournal(journal) || !WaitABit(since, timeout_ms)) return result;
   }
 }
 

@@ -31,16 +31,18 @@ bool WaitABit(std::chrono::steady_clock::time_point since, int timeout_ms);
 
 // Writers take turns: who is next waits for the ledger alone, and the one that has just written queues behind.
 // (SQLite's own waiting sleeps up to 0.1 s, so a writer that hardly pauses starved the others.) The queue is a lock on
-// the folder, which leaves no file. It is a courtesy: who does not get it in time goes on without, and what is written
-// is safe either way.
+// a file of its own beside the ledger, which is there for a moment and which nobody but the ledger's owner can open: who
+// can only look into the folder holds nobody up. It is a courtesy: who does not get it in time, or at all, goes on
+// without, and what is written is safe either way.
 class Turn {
  public:
-  Turn(const std::string& folder, int timeout_ms);
+  Turn(const std::string& ledger, int timeout_ms);
   Turn(const Turn&) = delete;
   ~Turn();
 
  private:
-  int folder_;
+  const std::string path_;
+  int file_ = -1;
 };
 
 // A program that was killed inside a charge leaves a journal with what the file held before. SQLite goes back to that,

@@ -260,9 +260,9 @@ TEST(Sqlite, WhatIsNoRegularFile_IsRefusedAtOnce) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   const int held = open(pipe.c_str(), O_RDWR);  // so that this test would fail, and not wait
   ASSERT_GE(held, 0);
-  EXPECT_EQ(ToldOfFile(pipe, Format::kSqlite), "error: " + pipe + ": is not a regular file, and a log is one");
+  EXPECT_EQ(ToldOfFile(pipe, Format::kSqlite), "error: " + pipe + ": is not a regular file, and a database is one");
   EXPECT_EQ(ToldOfFile(folder / ".", Format::kSqlite),
-            "error: " + (folder / ".") + ": is not a regular file, and a log is one");
+            "error: " + (folder / ".") + ": is not a regular file, and a database is one");
   close(held);
 }
 

@@ -1,10 +1,12 @@
 // The ledger as a file: copied after a kill, under several names, with a journal left behind, of version 1.
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -84,6 +86,26 @@ TEST_F(LedgerTest, OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess) {
   EXPECT_TRUE(OthersSeeAWriter(Path()));
   sqlite3_close(writer);
   EXPECT_FALSE(OthersSeeAWriter(Path()));
+}
+
+// A lock on the folder, or on a file that others may open, is one that anybody may take.
+TEST_F(LedgerTest, WhoCanOnlyReadTheFolderHoldsNoChargeUp) {
+  Ledger ledger = MustOpen(Path());
+  const int folder = open(folder_.path().c_str(), O_RDONLY), turn = open(Path("test.ledger-turn").c_str(), O_CREAT | O_RDONLY, 0644);
+  ASSERT_EQ(fchmod(turn, 0644), 0);
+  ASSERT_EQ(flock(folder, LOCK_EX), 0);
+  ASSERT_EQ(flock(turn, LOCK_EX), 0);
+  const auto since = std::chrono::steady_clock::now();
+  EXPECT_TRUE(ledger.Charge({.mechanism = Steps(1), .run = "a"}).ok());
+  EXPECT_LT(std::chrono::steady_clock::now() - since, std::chrono::seconds(2));
+  close(turn);
+  close(folder);
+}
+
+// Its own turn is a file that is gone once the charge is written.
+TEST_F(LedgerTest, ChargingLeavesOneFile) {
+  Charge(Path(), 2);
+  EXPECT_EQ(folder_.NumFiles(), 1u);
 }
 
 TEST_F(LedgerTest, SeveralNamesAreRefused) {

@@ -1,0 +1,282 @@
+#include "runtime/sqlite/open.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "runtime/core/text.h"
+
+namespace wisp::sqlite {
+namespace {
+
+// A journal that names a super-journal ends with the name, its length, its checksum and these bytes
+// (sqlite.org/fileformat2.html, and readSuperJournal in SQLite's pager.c).
+constexpr std::array<unsigned char, 8> kJournalMagic = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
+constexpr int64_t kSuperTailBytes = 16;
+
+// `read(bytes, size, offset)`: whether it read them all.
+template <class Read>
+bool NamesSuperJournal(int64_t size, const Read& read) {
+  std::array<unsigned char, kJournalMagic.size()> tail{};
+  return size >= kSuperTailBytes && read(tail.data(), tail.size(), size - static_cast<int64_t>(tail.size())) &&
+         tail == kJournalMagic;
+}
+
+constexpr char kRemoveIt[] = "; no program of ours leaves such a file: remove it";
+
+// Why SQLite must not use `path`, which belongs to a database; "" where it may, or where nothing is there.
+std::string FaultBeside(const std::string& path) {
+  struct stat info;
+  if (lstat(path.c_str(), &info) != 0) return "";
+  if (!S_ISREG(info.st_mode)) return "'" + path + "' beside it is not a regular file" + kRemoveIt;
+  if (info.st_nlink > 1)
+    return "'" + path + "' beside it is also known by another name (hard links), and SQLite would write to it" +
+           kRemoveIt;
+  return "";
+}
+
+std::string FaultOfJournal(const std::string& path) {
+  std::string fault = FaultBeside(path);
+  if (!fault.empty()) return fault;
+  // Nobody locks a journal, so closing it here takes no lock away.
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (file < 0) return "";
+  struct stat info;
+  const bool names = fstat(file, &info) == 0 && NamesSuperJournal(info.st_size, [&](void* to, size_t n, int64_t at) {
+                       return pread(file, to, n, static_cast<off_t>(at)) == static_cast<ssize_t>(n);
+                     });
+  close(file);
+  return names ? "'" + path + "' beside it names another journal (a super-journal), and SQLite would delete that file" +
+                     kRemoveIt
+               : "";
+}
+
+// By the name that SQLite uses: without links.
+std::string FaultOf(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return "is not a regular file, and a database is one";
+  std::string fault = FaultOfJournal(path + "-journal");
+  return fault.empty() ? FaultBeside(path + "-wal") : fault;
+}
+
+std::string WithoutLinks(const std::string& path) {
+  const std::unique_ptr<char, decltype(&std::free)> real(realpath(path.c_str(), nullptr), &std::free);
+  return real == nullptr ? path : real.get();
+}
+
+// The methods of a kind of file, with a lock of our own.
+struct Methods {
+  sqlite3_io_methods ours;
+  const sqlite3_io_methods* theirs;
+};
+
+// A file system under ours. SQLite keeps the file systems that it was given for as long as the process lives.
+struct Door {
+  sqlite3_vfs ours;
+  sqlite3_vfs* under;
+  std::string name;
+};
+
+std::mutex g_mutex;  // of the two lists
+std::list<Methods>& AllMethods() {
+  static auto* all = new std::list<Methods>;
+  return *all;
+}
+std::list<Door>& AllDoors() {
+  static auto* all = new std::list<Door>;
+  return *all;
+}
+
+// SQLite takes "no locks available" for "somebody has it" and asks again until its patience ends.
+int Lock(sqlite3_file* file, int level) {
+  const auto* methods = reinterpret_cast<const Methods*>(file->pMethods);  // `ours` is its first member
+  errno = 0;
+  const int code = methods->theirs->xLock(file, level);
+  return code == SQLITE_BUSY && errno == ENOLCK ? SQLITE_IOERR_LOCK : code;
+}
+
+// False: no memory.
+bool TakeOver(sqlite3_file* file) {
+  const std::lock_guard lock(g_mutex);
+  for (const Methods& m : AllMethods()) {
+    if (m.theirs != file->pMethods) continue;
+    file->pMethods = &m.ours;
+    return true;
+  }
+  try {
+    AllMethods().push_back({.ours = *file->pMethods, .theirs = file->pMethods});
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  Methods& m = AllMethods().back();
+  m.ours.iVersion = std::min(m.ours.iVersion, 3);  // as far as this struct goes
+  m.ours.xLock = Lock;
+  file->pMethods = &m.ours;
+  return true;
+}
+
+bool NamesSuperJournal(sqlite3_file* journal) {
+  sqlite3_int64 size = 0;
+  return journal->pMethods->xFileSize(journal, &size) != SQLITE_OK ||
+         NamesSuperJournal(size, [&](void* to, size_t n, int64_t at) {
+           return journal->pMethods->xRead(journal, to, static_cast<int>(n), at) == SQLITE_OK;
+         });
+}
+
+sqlite3_vfs* Under(sqlite3_vfs* vfs) { return static_cast<Door*>(vfs->pAppData)->under; }
+
+constexpr int kDatabase = SQLITE_OPEN_MAIN_DB, kJournal = SQLITE_OPEN_MAIN_JOURNAL, kWal = SQLITE_OPEN_WAL;
+
+int OpenChecked(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out_flags) {
+  file->pMethods = nullptr;
+  // Super-journals, and all that SQLite would put into a temporary folder.
+  if (name == nullptr || (flags & (kDatabase | kJournal | kWal)) == 0) return SQLITE_CANTOPEN;
+  const std::string path = name;
+  if (!((flags & kDatabase) != 0 ? FaultOf(path) : (flags & kWal) != 0 ? FaultBeside(path) : FaultOfJournal(path)).empty())
+    return SQLITE_CANTOPEN;
+  const int code = Under(vfs)->xOpen(Under(vfs), name, file, flags, out_flags);
+  if (code != SQLITE_OK || file->pMethods == nullptr) return code;
+  // Once more, of the very file that SQLite will play back.
+  const bool refused = (flags & kJournal) != 0 && NamesSuperJournal(file);
+  if (!refused && ((flags & kDatabase) == 0 || TakeOver(file))) return SQLITE_OK;
+  file->pMethods->xClose(file);
+  file->pMethods = nullptr;
+  return refused ? SQLITE_CANTOPEN : SQLITE_NOMEM;
+}
+
+int OpenGuarded(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out_flags) {
+  try {
+    return OpenChecked(vfs, name, file, flags, out_flags);
+  } catch (const std::bad_alloc&) {
+    return SQLITE_NOMEM;
+  }
+}
+
+// The name of a file system that opens files as the default one does, and checks them first. Null: none to be had.
+const char* DoorOverDefault() {
+  if (sqlite3_initialize() != SQLITE_OK) return nullptr;
+  const std::lock_guard lock(g_mutex);
+  sqlite3_vfs* under = sqlite3_vfs_find(nullptr);
+  if (under == nullptr) return nullptr;
+  Door* door = nullptr;
+  for (Door& d : AllDoors()) {
+    if (d.under == under && d.ours.szOsFile == under->szOsFile) door = &d;
+  }
+  if (door != nullptr) return door->name.c_str();
+  door = &AllDoors().emplace_back();
+  door->under = under;
+  door->name = "wisp-" + std::to_string(AllDoors().size());
+  door->ours = *under;
+  door->ours.pNext = nullptr;
+  door->ours.zName = door->name.c_str();
+  door->ours.pAppData = door;
+  door->ours.xOpen = OpenGuarded;
+  door->ours.xDelete = [](sqlite3_vfs* v, const char* name, int sync) {
+    return Under(v)->xDelete(Under(v), name, sync);
+  };
+  door->ours.xAccess = [](sqlite3_vfs* v, const char* name, int flags, int* out) {
+    return Under(v)->xAccess(Under(v), name, flags, out);
+  };
+  door->ours.xFullPathname = [](sqlite3_vfs* v, const char* name, int size, char* out) {
+    return Under(v)->xFullPathname(Under(v), name, size, out);
+  };
+  if (sqlite3_vfs_register(&door->ours, 0) == SQLITE_OK) return door->name.c_str();
+  AllDoors().pop_back();
+  return nullptr;
+}
+
+// What is in the file is data: nothing of it is run, and nothing goes to a temporary folder.
+int Harden(sqlite3* handle) {
+  for (const auto& [option, value] :
+       {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
+        std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0), std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0)}) {
+    sqlite3_db_config(handle, option, value, nullptr);
+  }
+  for (const auto& [limit, value] :
+       {std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
+        std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
+    sqlite3_limit(handle, limit, value);
+  }
+  return sqlite3_exec(handle, "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
+}
+
+int OpenThroughDoor(const std::string& name, int flags, sqlite3** handle) {
+  *handle = nullptr;
+  const char* door = DoorOverDefault();
+  if (door == nullptr) return SQLITE_NOMEM;
+  const int code = sqlite3_open_v2(name.c_str(), handle, flags, door);
+  return code == SQLITE_OK ? Harden(*handle) : code;
+}
+
+std::string AsUri(const std::string& path) {
+  constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string uri = "file:";
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || c == '/')
+      uri += c;
+    else
+      (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return uri;
+}
+
+}  // namespace
+
+int Open(const std::string& path, int flags, sqlite3** handle) { return OpenThroughDoor(path, flags, handle); }
+
+int OpenInMemory(sqlite3** handle) {
+  return OpenThroughDoor(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, handle);
+}
+
+int OpenUnchanging(const std::string& path, sqlite3** handle) {
+  return OpenThroughDoor(AsUri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                         handle);
+}
+
+Status Explain(const std::string& subject, const std::string& path, sqlite3* handle) {
+  const int code = handle == nullptr ? SQLITE_NOMEM : sqlite3_extended_errcode(handle);
+  if ((code & 0xff) == SQLITE_CANTOPEN) {
+    const std::string fault = FaultOf(WithoutLinks(path));
+    return fault.empty() ? OkStatus() : InvalidData(subject, ": ", OneLine(fault));
+  }
+  switch (code) {
+    case SQLITE_IOERR_LOCK:
+    case SQLITE_IOERR_RDLOCK:
+    case SQLITE_IOERR_CHECKRESERVEDLOCK:
+      return IoError(subject,
+                     ": its file system cannot lock files, so two programs could write it at once; put it on a local "
+                     "file system that can");
+    case SQLITE_IOERR_DIR_FSYNC:
+      return IoError(subject,
+                     ": its file system cannot sync folders, so a power cut could take back what was written; put it "
+                     "on a local file system that can");
+    default:
+      return OkStatus();
+  }
+}
+
+bool IsHotJournal(const char* journal) {
+  const int file = open(journal, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (file < 0) return false;
+  char first = 0;
+  const bool is_hot = read(file, &first, 1) == 1 && first != 0;
+  close(file);
+  return is_hot;
+}
+
+}  // namespace wisp::sqlite

@@ -1,0 +1,53 @@
+// The one door to SQLite's files: nothing else in the library or the program calls sqlite3_open. Who opens a log, a
+// ledger or somebody's table takes what a folder holds for what it may be: planted.
+//
+//   sqlite3* database = nullptr;
+//   const int code = sqlite::Open(path, SQLITE_OPEN_READWRITE, &database);   // close it in either case
+//   if (code != SQLITE_OK) {
+//     const Status known = sqlite::Explain("event log '" + path + "'", path, database);
+//     ...
+//   }
+//
+// What every open promises:
+//   - The file, its journal and its write-ahead log are regular files. SQLite would wait at a pipe for ever.
+//   - A journal that names a super-journal is refused, before any byte of the database changes. SQLite deletes the file
+//     of that name, whatever it is. Only programs that attach databases write such names, and we attach none.
+//   - A journal or a write-ahead log that is a link, or has several names, is refused: SQLite would write through it.
+//   - No temporary file is made: sorting and undoing happen in memory. The system's temporary folder is not ours.
+//   - Nothing in the file is run: no extension, no view, no function that could do harm.
+//   - A file system that cannot lock is an error at once, not a wait for others.
+//
+// What it is not: a judge of what is in the file; that is data/sqlite_file.h and privacy/ledger/ledger_database.h.
+#ifndef WISP_RUNTIME_SQLITE_OPEN_H_
+#define WISP_RUNTIME_SQLITE_OPEN_H_
+
+#include <sqlite3.h>
+
+#include <string>
+
+#include "runtime/core/status.h"
+
+namespace wisp::sqlite {
+
+// SQLite's result code. `handle` is to be closed whatever it is. Flags as for sqlite3_open_v2; names are never URIs.
+// Other threads may open files at the same time.
+int Open(const std::string& path, int flags, sqlite3** handle);
+
+// An empty database in memory.
+int OpenInMemory(sqlite3** handle);
+
+// For reading only, in a folder where nothing can be written. Only for a file that no program writes meanwhile, and
+// which has no write-ahead log beside it.
+int OpenUnchanging(const std::string& path, sqlite3** handle);
+
+// Why the last call on `handle` failed, where this door or the file system is the reason: kInvalidData for files that
+// are refused, kIo for a file system that cannot lock or cannot sync folders. OK for every other failure, of which
+// SQLite's own message tells. Sentences begin with `subject`.
+Status Explain(const std::string& subject, const std::string& path, sqlite3* handle);
+
+// Whether SQLite may play this journal back: it is there, not empty, and its first byte is not 0. Never waits.
+bool IsHotJournal(const char* journal);
+
+}  // namespace wisp::sqlite
+
+#endif  // WISP_RUNTIME_SQLITE_OPEN_H_
