@@ -17,8 +17,7 @@ namespace wisp::data {
 namespace {
 
 constexpr char kSchema[] =
-    "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA ignore_check_constraints=ON; PRAGMA journal_mode=WAL; PRAGMA "
-    "synchronous=FULL; PRAGMA fullfsync=ON;"
+    "PRAGMA auto_vacuum=INCREMENTAL; PRAGMA ignore_check_constraints=ON; PRAGMA synchronous=EXTRA; PRAGMA fullfsync=ON;"
     "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
 
@@ -58,12 +57,18 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   WorkLimit work(log.database_);
   work.AllowForSize();
   WISP_RETURN_IF_ERROR(log.Execute(kSchema, "cannot prepare the table events"));
+  // What was erased while somebody was reading. Without waiting: nobody was told that it is gone.
+  if (sqlite::SizeOf(path + "-wal") > 0) {
+    sqlite3_busy_timeout(log.database_, 0);
+    WISP_RETURN_IF_ERROR(log.EmptyWriteAheadLog().status());
+    Distrust(log.database_);
+  }
   return log;
 }
 
 Result<EventLog> EventLog::OpenExisting(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
-  WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READWRITE));
+  WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READONLY));
   WorkLimit work(log.database_);
   const auto type = TypeOf(log.database_, "events");
   if (!type) return log.Error("cannot read");
@@ -74,10 +79,12 @@ Result<EventLog> EventLog::OpenExisting(const std::string& path) {
 // Opens it and checks what is there; adds nothing.
 Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   sqlite3* database = nullptr;
-  const int code = sqlite::Open(path, flags, &database);
+  const int code =
+      (flags & SQLITE_OPEN_READONLY) != 0 ? sqlite::OpenToRead(path, &database) : sqlite::Open(path, flags, &database);
   EventLog log(path, database);
   if (code != SQLITE_OK) return log.Error("cannot open");
   Distrust(database);
+  WISP_RETURN_IF_ERROR(sqlite::CheckJournal("event log '" + path + "'", database));
   WorkLimit work(database);
   // A ledger, say: SQLite would add a table to it without a word.
   const SqliteStatement id = Prepare(database, "PRAGMA application_id");

@@ -7,6 +7,10 @@
 // Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. One that is there already
 // may have more columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is
 // asked. Used by one thread at a time.
+//
+// A file that Open made is whole after each append: it has no write-ahead log, so a copy of it alone is a copy of the
+// log. Who reads it keeps those waiting who append, for as long as reading takes. A file that another program made keeps
+// the way of writing that it has.
 #ifndef WISP_RUNTIME_DATA_EVENT_LOG_H_
 #define WISP_RUNTIME_DATA_EVENT_LOG_H_
 
@@ -59,8 +63,14 @@ class EventLog {
   // others that are computed.
   static Result<EventLog> Open(const std::string& path);
   // One that is there and has the table, to count and list: nothing is added to it. What a killed app has left for
-  // SQLite to take up is taken up. kInvalidData where there is no table, otherwise as Open.
+  // SQLite to take up is taken up. Also where nothing can be written. kInvalidData where there is no table, otherwise as
+  // Open.
   static Result<EventLog> OpenExisting(const std::string& path);
+  // Writes a copy of what the log holds now, one file, whole, the owner's alone. Takes memory of the log's size.
+  // kInvalidArgument where a database is at `copy`: it would be lost.
+  Status Backup(const std::string& copy) const;
+  // All that the log holds becomes what `copy` holds, or nothing changes. kInvalidData where that is no log.
+  Status Restore(const std::string& copy);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;
   ~EventLog();
@@ -70,10 +80,12 @@ class EventLog {
   // All of them or none, with one write to the disk.
   Status AppendAll(std::span<const Event> events);
 
-  // Takes all events of the user away and overwrites them in the file; where another program is reading it, once that
-  // one has ended. How many there were. What a model has learned from them stays in the model.
+  // Takes all events of the user away and overwrites them in the file. How many there were. What a model has learned
+  // from them stays in the model. kIo where another program is reading the log for longer than a few seconds: the
+  // sentence says whether the events are deleted and their bytes not yet overwritten, or nothing was done. To be called
+  // again then. Opening the log overwrites what could not be overwritten before.
   Result<uint64_t> Erase(const std::string& user);
-  // How many went. kInvalidArgument for options that no pruning keeps (PruneOptions), and for units that are none. The
+  // How many went. kIo as Erase. kInvalidArgument for options that no pruning keeps (PruneOptions), and for units that are none. The
   // file shrinks by what was in it, if it was made by Open.
   Result<uint64_t> Prune(const PruneOptions& options);
 
@@ -96,6 +108,8 @@ class EventLog {
   Result<std::vector<int64_t>> Times(const std::string& user) const;
   Result<uint64_t> PruneUsers(const PruneOptions& options);
   Status Shrink();
+  // False where another program is reading an older state.
+  Result<bool> EmptyWriteAheadLog();
 
   std::string path_;
   sqlite3* database_ = nullptr;

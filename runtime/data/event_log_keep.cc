@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
 
+#include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
 #include "runtime/core/date.h"
 #include "runtime/data/sqlite_file.h"
@@ -120,9 +123,55 @@ Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
   return pruned;
 }
 
-// What was written over must not stay in the write-ahead log, and unused pages are given back. A file that another
-// program made keeps them, and uses them again.
-Status EventLog::Shrink() { return Execute("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)", kForgetting); }
+// Unused pages are given back. A file that another program made keeps them, and uses them again.
+Status EventLog::Shrink() {
+  WISP_RETURN_IF_ERROR(Execute("PRAGMA incremental_vacuum", kForgetting));
+  WISP_ASSIGN_OR_RETURN(const bool overwritten, EmptyWriteAheadLog());
+  if (overwritten) return OkStatus();
+  return IoError("event log '", path_,
+                 "': the events are deleted, but their bytes are still on the disk, as another program is reading the "
+                 "log as it was; do the same again once that one has ended");
+}
+
+// A log that another program made may have a write-ahead log. What is overwritten is overwritten in there first, and in
+// the file once nobody reads an older state.
+Result<bool> EventLog::EmptyWriteAheadLog() {
+  const SqliteStatement checkpoint = Prepare(database_, "PRAGMA wal_checkpoint(TRUNCATE)");
+  if (checkpoint == nullptr || sqlite3_step(checkpoint.get()) != SQLITE_ROW) return Error(kForgetting);
+  return sqlite3_column_int64(checkpoint.get(), 0) == 0;  // whether it was busy
+}
+
+// As SQLite would write it, at one moment; with what a write-ahead log holds.
+Status EventLog::Backup(const std::string& copy) const {
+  constexpr size_t kWriteVersionAt = 18, kReadVersionAt = 19;  // 2: there may be a write-ahead log; 1: there is none
+  WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
+  sqlite3_int64 size = 0;
+  const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),
+                                                                      &sqlite3_free);
+  if (bytes == nullptr || size <= static_cast<sqlite3_int64>(kReadVersionAt)) return Error("cannot be copied");
+  bytes.get()[kWriteVersionAt] = bytes.get()[kReadVersionAt] = 1;
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(copy));
+  WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size)))));
+  return file.Commit();
+}
+
+Status EventLog::Restore(const std::string& copy) {
+  WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
+  WISP_ASSIGN_OR_RETURN(const EventLog from, OpenExisting(copy));
+  {
+    WorkLimit work(from.database_);
+    work.AllowForSize();
+    const auto faults = Names(from.database_, "PRAGMA quick_check(1)");
+    if (!faults) return from.Error("cannot be read");
+    if (*faults != std::vector<std::string>{"ok"})
+      return InvalidData("event log '", copy, "': is damaged, and nothing was restored: ", OneLine(faults->front()));
+  }
+  sqlite3_backup* backup = sqlite3_backup_init(database_, "main", from.database_, "main");
+  if (backup == nullptr) return Error("cannot be restored");
+  sqlite3_backup_step(backup, -1);
+  // Finishing tells what stepping met, and undoes what is not complete.
+  return sqlite3_backup_finish(backup) == SQLITE_OK ? OkStatus() : Error("cannot be restored");
+}
 
 Result<LogCount> EventLog::Count() const {
   WorkLimit work(database_);

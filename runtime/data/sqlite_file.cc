@@ -1,8 +1,8 @@
 #include "runtime/data/sqlite_file.h"
 
-#include <sys/stat.h>
-
 #include <utility>
+
+#include "runtime/sqlite/open.h"
 
 namespace wisp::data {
 namespace {
@@ -16,11 +16,6 @@ constexpr int kMaxSqlBytes = 1 << 17;    // of what defines a table, say
 // some thousand at most.
 constexpr int64_t kOperationsPerByte = 4, kOperationsBesides = 1 << 16;
 constexpr int kOperationsPerCall = 1 << 12;
-
-int64_t SizeOf(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;
-}
 
 }  // namespace
 
@@ -77,7 +72,8 @@ WorkLimit::WorkLimit(sqlite3* database) : database_(database), left_(kOperations
 // What lies there, whatever the file says of itself.
 void WorkLimit::AllowForSize() {
   const char* file = sqlite3_db_filename(database_, "main");
-  if (file != nullptr) left_ += kOperationsPerByte * (SizeOf(file) + SizeOf(std::string(file) + "-wal"));
+  if (file != nullptr)
+    left_ += kOperationsPerByte * (sqlite::SizeOf(file) + sqlite::SizeOf(std::string(file) + "-wal"));
 }
 
 }  // namespace wisp::data

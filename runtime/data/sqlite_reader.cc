@@ -69,10 +69,11 @@ Result<Database> Open(const std::string& path) {
   if (stat(path.c_str(), &info) != 0)
     return IoError(path, ": the log cannot be opened: ", std::generic_category().message(errno));
   sqlite3* opened = nullptr;
-  const int code = sqlite::Open(path, SQLITE_OPEN_READONLY, &opened);
+  const int code = sqlite::OpenToRead(path, &opened);
   Database database(opened);
   if (code != SQLITE_OK) return DatabaseError(path, opened, code);
   Distrust(opened);
+  WISP_RETURN_IF_ERROR(sqlite::CheckJournal(path, opened));
   return database;
 }
 

@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -146,7 +147,10 @@ int OpenChecked(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flag
   // Super-journals, and all that SQLite would put into a temporary folder.
   if (name == nullptr || (flags & (kDatabase | kJournal | kWal)) == 0) return SQLITE_CANTOPEN;
   const std::string path = name;
-  if (!((flags & kDatabase) != 0 ? FaultOf(path) : (flags & kWal) != 0 ? FaultBeside(path) : FaultOfJournal(path)).empty())
+  if (!((flags & kDatabase) != 0 ? FaultOf(path)
+        : (flags & kWal) != 0    ? FaultBeside(path)
+                                 : FaultOfJournal(path))
+           .empty())
     return SQLITE_CANTOPEN;
   const int code = Under(vfs)->xOpen(Under(vfs), name, file, flags, out_flags);
   if (code != SQLITE_OK || file->pMethods == nullptr) return code;
@@ -206,9 +210,8 @@ int Harden(sqlite3* handle) {
         std::pair(SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0), std::pair(SQLITE_DBCONFIG_ENABLE_VIEW, 0)}) {
     sqlite3_db_config(handle, option, value, nullptr);
   }
-  for (const auto& [limit, value] :
-       {std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
-        std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
+  for (const auto& [limit, value] : {std::pair(SQLITE_LIMIT_ATTACHED, 0), std::pair(SQLITE_LIMIT_WORKER_THREADS, 0),
+                                     std::pair(SQLITE_LIMIT_EXPR_DEPTH, 100)}) {
     sqlite3_limit(handle, limit, value);
   }
   return sqlite3_exec(handle, "PRAGMA temp_store = MEMORY", nullptr, nullptr, nullptr);
@@ -220,6 +223,74 @@ int OpenThroughDoor(const std::string& name, int flags, sqlite3** handle) {
   if (door == nullptr) return SQLITE_NOMEM;
   const int code = sqlite3_open_v2(name.c_str(), handle, flags, door);
   return code == SQLITE_OK ? Harden(*handle) : code;
+}
+
+std::string FolderOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
+// Numbers in SQLite's files (sqlite.org/fileformat2.html, 1.3 and 3).
+constexpr int kWriteVersionAt = 18, kCounterAt = 24, kHeaderBytes = 28;
+
+uint32_t BigEndian(const unsigned char* bytes) {
+  return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
+}
+
+// The database's file, opened by SQLite: closing one of our own would take this process's locks away. Null: none.
+sqlite3_file* FileOf(sqlite3* handle) {
+  sqlite3_file* file = nullptr;
+  const bool found = sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK;
+  return found && file != nullptr && file->pMethods != nullptr ? file : nullptr;
+}
+
+using FileHeader = std::array<unsigned char, kHeaderBytes>;
+std::optional<FileHeader> HeaderOf(sqlite3* handle) {
+  sqlite3_file* file = FileOf(handle);
+  FileHeader header;
+  if (file == nullptr || file->pMethods->xRead(file, header.data(), kHeaderBytes, 0) != SQLITE_OK) return std::nullopt;
+  return header;
+}
+
+bool HasWriteAheadLog(sqlite3* handle) {
+  const std::optional<FileHeader> header = HeaderOf(handle);
+  return header && (*header)[kWriteVersionAt] == 2;
+}
+
+// How many commits the file has seen. Each of a rollback journal counts one.
+std::optional<uint32_t> CounterOf(sqlite3* handle) {
+  const std::optional<FileHeader> header = HeaderOf(handle);
+  if (!header) return std::nullopt;
+  return BigEndian(header->data() + kCounterAt);
+}
+
+bool SomebodyWrites(sqlite3* handle) {
+  sqlite3_file* file = FileOf(handle);
+  int reserved = 0;
+  return file != nullptr && file->pMethods->xCheckReservedLock(file, &reserved) == SQLITE_OK && reserved != 0;
+}
+
+// The counter in the page 1 that a journal would bring back; nothing where it has none among its first pages.
+std::optional<uint32_t> CounterIn(const std::string& journal) {
+  const int file = open(journal.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (file < 0) return std::nullopt;
+  std::optional<uint32_t> counter;
+  std::array<unsigned char, 28> header;
+  const auto reads = [&](unsigned char* to, size_t size, int64_t at) {
+    return pread(file, to, size, static_cast<off_t>(at)) == static_cast<ssize_t>(size);
+  };
+  if (reads(header.data(), header.size(), 0) &&
+      std::equal(kJournalMagic.begin(), kJournalMagic.end(), header.begin())) {
+    constexpr int64_t kMostRecords = 4096;
+    const int64_t records = std::min<int64_t>(BigEndian(header.data() + 8), kMostRecords);
+    const int64_t sector = BigEndian(header.data() + 20), page = BigEndian(header.data() + 24);
+    std::array<unsigned char, 4 + kHeaderBytes> record;  // a page's number and its beginning
+    for (int64_t i = 0; i < records && !counter && reads(record.data(), record.size(), sector + i * (page + 8)); ++i) {
+      if (BigEndian(record.data()) == 1) counter = BigEndian(record.data() + 4 + kCounterAt);
+    }
+  }
+  close(file);
+  return counter;
 }
 
 std::string AsUri(const std::string& path) {
@@ -243,6 +314,17 @@ int OpenInMemory(sqlite3** handle) {
   return OpenThroughDoor(":memory:", SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MEMORY, handle);
 }
 
+int OpenToRead(const std::string& path, sqlite3** handle) {
+  const int code = Open(path, SQLITE_OPEN_READWRITE, handle);
+  if (code != SQLITE_OK) return code;
+  const std::string file = sqlite3_db_filename(*handle, "main");
+  if (access(FolderOf(file).c_str(), W_OK) != 0 && HasWriteAheadLog(*handle) && SizeOf(file + "-wal") == 0) {
+    sqlite3_close(*handle);
+    return OpenUnchanging(path, handle);
+  }
+  return sqlite3_exec(*handle, "PRAGMA query_only = ON", nullptr, nullptr, nullptr);
+}
+
 int OpenUnchanging(const std::string& path, sqlite3** handle) {
   return OpenThroughDoor(AsUri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                          handle);
@@ -251,8 +333,11 @@ int OpenUnchanging(const std::string& path, sqlite3** handle) {
 Status Explain(const std::string& subject, const std::string& path, sqlite3* handle) {
   const int code = handle == nullptr ? SQLITE_NOMEM : sqlite3_extended_errcode(handle);
   if ((code & 0xff) == SQLITE_CANTOPEN) {
-    const std::string fault = FaultOf(WithoutLinks(path));
-    return fault.empty() ? OkStatus() : InvalidData(subject, ": ", OneLine(fault));
+    const std::string file = WithoutLinks(path), fault = FaultOf(file);
+    if (!fault.empty()) return InvalidData(subject, ": ", OneLine(fault));
+    if (SizeOf(file + "-wal") == 0 || access(FolderOf(file).c_str(), W_OK) == 0) return OkStatus();
+    return IoError(subject, ": its latest changes are in '", OneLine(file + "-wal"),
+                   "', which can be read only where the folder can be written in: copy both files to such a folder");
   }
   switch (code) {
     case SQLITE_IOERR_LOCK:
@@ -268,6 +353,26 @@ Status Explain(const std::string& subject, const std::string& path, sqlite3* han
     default:
       return OkStatus();
   }
+}
+
+int64_t SizeOf(const std::string& path) {
+  struct stat info;
+  return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;
+}
+
+Status CheckJournal(const std::string& subject, sqlite3* handle) {
+  const char* name = sqlite3_db_filename(handle, "main");
+  const std::string journal = std::string(name == nullptr ? "" : name) + "-journal";
+  constexpr useconds_t kMoment = 2000;
+  // Somebody may be writing just now: then both change.
+  for (int look = 0; look < 5; ++look) {
+    if (look > 0) usleep(kMoment);
+    const std::optional<uint32_t> before = CounterIn(journal), now = CounterOf(handle);
+    if (!before || !now || *now == *before || *now == *before + 1 || SomebodyWrites(handle)) return OkStatus();
+  }
+  return InvalidData(subject, ": '", OneLine(journal),
+                     "', which a program that was killed left, is of another state of the file, as where an old copy "
+                     "was put back beside it; remove it to use the file as it is");
 }
 
 bool IsHotJournal(const char* journal) {

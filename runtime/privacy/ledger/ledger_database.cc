@@ -263,7 +263,7 @@ void Database::LimitWork() {
 
 // What lies there, whatever it says of itself.
 Result<int64_t> Database::NumBytes() {
-  if (is_file()) return SizeOf(file()) + SizeOf(file() + "-wal");
+  if (is_file()) return sqlite::SizeOf(file()) + sqlite::SizeOf(file() + "-wal");
   return ReadNumber("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
 }
 

@@ -57,11 +57,6 @@ bool IsMissing(const std::string& path) {
   return stat(path.c_str(), &info) != 0 || (S_ISREG(info.st_mode) && info.st_size == 0);
 }
 
-int64_t SizeOf(const std::string& path) {
-  struct stat info;
-  return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;
-}
-
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -139,7 +134,8 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
     // As SQLite before it plays a journal back: alone, and not past somebody who is writing it just now.
     int reserved = 0;
     const int locked = io.xLock(file, SQLITE_LOCK_SHARED);
-    if (locked != SQLITE_OK && (locked & 0xff) != SQLITE_BUSY) return OkStatus();  // SQLite will find, and say, the same
+    if (locked != SQLITE_OK && (locked & 0xff) != SQLITE_BUSY)
+      return OkStatus();  // SQLite will find, and say, the same
     const bool shared = locked == SQLITE_OK;
     const bool known = shared && io.xCheckReservedLock(file, &reserved) == SQLITE_OK;
     const bool alone =
@@ -151,8 +147,8 @@ Status SettleJournal(sqlite3* handle, int timeout_ms, const std::function<bool(c
       if (io.xFileSize(file, &size) != SQLITE_OK) size = 0;
       if (size > kMostBytesRead) {
         result = InvalidData("the ledger beside the journal '", journal, "' has ", size,
-                             " bytes, and is read to its end where a program was killed: allowed are ",
-                             kMostBytesRead, "; restore it from a copy");
+                             " bytes, and is read to its end where a program was killed: allowed are ", kMostBytesRead,
+                             "; restore it from a copy");
       } else if (ReadAll(file, size, bytes) && is_whole(bytes)) {  // what is kept must last before the journal goes
         sqlite3_vfs* vfs = nullptr;
         sqlite3_file_control(handle, "main", SQLITE_FCNTL_VFS_POINTER, &vfs);

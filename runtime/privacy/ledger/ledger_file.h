@@ -14,7 +14,6 @@
 namespace wisp::privacy {
 
 bool IsMissing(const std::string& path);  // not there, or an empty file
-int64_t SizeOf(const std::string& path);  // 0 where there is none
 std::string FolderOf(const std::string& path);
 
 // Makes an empty file where there is none, and opens it. A new one is for its owner only, whatever the umask: its

@@ -73,7 +73,8 @@ class SqliteOpen : public ::testing::Test {
   }
 
   test::TemporaryFolder folder_;
-  const std::string log_ = folder_ / "events.db", ledger_ = folder_ / "a.ledger", victim_ = folder_ / "elsewhere.ledger";
+  const std::string log_ = folder_ / "events.db", ledger_ = folder_ / "a.ledger",
+                    victim_ = folder_ / "elsewhere.ledger";
 };
 
 TEST_F(SqliteOpen, AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing) {
@@ -118,13 +119,12 @@ TEST_F(SqliteOpen, AJournalOfOurs_IsPlayedBack) {
 TEST_F(SqliteOpen, PipesAndLinksBesideAFile_AreRefusedAtOnce) {
   const std::string text = folder_ / "letter.txt";
   for (const char* end : {"-journal", "-wal"}) {
-    const auto make = {std::function<void(const std::string&)>([](const std::string& beside) {
-                         EXPECT_EQ(mkfifo(beside.c_str(), 0600), 0);
-                       }),
-                       std::function<void(const std::string&)>(
-                           [&](const std::string& beside) { fs::create_symlink(text, beside); }),
-                       std::function<void(const std::string&)>(
-                           [&](const std::string& beside) { fs::create_hard_link(text, beside); })};
+    const auto make = {
+        std::function<void(const std::string&)>(
+            [](const std::string& beside) { EXPECT_EQ(mkfifo(beside.c_str(), 0600), 0); }),
+        std::function<void(const std::string&)>([&](const std::string& beside) { fs::create_symlink(text, beside); }),
+        std::function<void(const std::string&)>(
+            [&](const std::string& beside) { fs::create_hard_link(text, beside); })};
     for (const auto& plant : make) {
       for (const auto& [path, opened] : Openers()) {
         std::ofstream(text) << "dear reader";

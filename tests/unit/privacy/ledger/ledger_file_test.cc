@@ -91,7 +91,8 @@ TEST_F(LedgerTest, OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess) {
 // A lock on the folder, or on a file that others may open, is one that anybody may take.
 TEST_F(LedgerTest, WhoCanOnlyReadTheFolderHoldsNoChargeUp) {
   Ledger ledger = MustOpen(Path());
-  const int folder = open(folder_.path().c_str(), O_RDONLY), turn = open(Path("test.ledger-turn").c_str(), O_CREAT | O_RDONLY, 0644);
+  const int folder = open(folder_.path().c_str(), O_RDONLY),
+            turn = open(Path("test.ledger-turn").c_str(), O_CREAT | O_RDONLY, 0644);
   ASSERT_EQ(fchmod(turn, 0644), 0);
   ASSERT_EQ(flock(folder, LOCK_EX), 0);
   ASSERT_EQ(flock(turn, LOCK_EX), 0);
