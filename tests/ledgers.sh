@@ -172,4 +172,59 @@ grep -q "lifetime" err && fail "the first draws of a plan speak of it: $(cat err
 expect 0 "" "${plan[@]}"
 grep -q "lifetime" err && fail "the second query of a plan warns: $(cat err)"
 expect 0 "of the --lifetime of 40 draws the ledger's limit, epsilon 20 at delta 1e-06 over everything, leaves room for [1-9]" "${draw[@]}" --ledger draws.db --epsilon 19 --delta 1e-6 --lifetime 40
+# A statement that was kept is checked later: against the ledger, and against models.
+expect 0 "" "$wisp" privacy --ledger l.db --delta 1e-6 --model o.wisp --json
+cp out kept.json
+[ "$(python3 -c 'import json; print(json.load(open("kept.json"))["verification"]["models"][0]["sha256"])')" = "$(sha256sum o.wisp | cut -d" " -f1)" ] ||
+  fail "the statement has another SHA-256 than sha256sum"
+check=("$wisp" privacy check kept.json)
+expect 0 "" "${check[@]}" --ledger l.db --model o.wisp
+grep -q "^kept.json: holds; every figure was computed again, 1 model named in it$" out || fail "a check says $(cat out)"
+expect 4 "names no model of SHA-256" "${check[@]}" --ledger l.db --model base.wisp
+expect 4 "the ledger does not have the charge" "${check[@]}" --ledger draws.db
+python3 -c 'import json; j=json.load(open("kept.json")); j["accounting"]["ledger_epsilon"]/=2; json.dump(j, open("less.json","w"))'
+expect 4 "says otherwise of accounting.ledger_epsilon" "$wisp" privacy check less.json --ledger l.db
+echo '{"statement_version": 2}' >empty.json
+expect 3 "it does not name the newest charge" "$wisp" privacy check empty.json --ledger l.db
+cp l.db before.db
+expect 0 "" "${run[@]}" --data log.db --epsilon 2 --budget 60 --out more.wisp --ledger l.db
+expect 0 "" "${check[@]}" --ledger l.db
+grep -q "^charged since: [0-9]* charge" out || fail "a check of a ledger that went on says $(cat out)"
+expect 0 "" "$wisp" privacy --ledger l.db --delta 1e-6 --json
+cp out later.json
+expect 4 "is an old copy, or another one" "$wisp" privacy check later.json --ledger before.db
+# A file system without locks is named at once. Here each request for one is answered as such a file system does.
+cat >no_locks.c <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+static int answer(const char *name, int file, int what, void *argument) {
+  int (*real)(int, int, ...) = (int (*)(int, int, ...))dlsym(RTLD_NEXT, name);
+  if (what != F_SETLK && what != F_SETLKW && what != F_GETLK) return real(file, what, argument);
+  errno = atoi(getenv("LOCKS_FAIL_WITH"));
+  return -1;
+}
+#define FUNCTION(name) \
+  int name(int file, int what, ...) { \
+    va_list list; \
+    va_start(list, what); \
+    void *argument = va_arg(list, void *); \
+    va_end(list); \
+    return answer(#name, file, what, argument); \
+  }
+FUNCTION(fcntl)
+FUNCTION(fcntl64)
+int flock(int file, int what) { return (void)file, (void)what, errno = atoi(getenv("LOCKS_FAIL_WITH")), -1; }
+END
+cc -O1 -shared -fPIC no_locks.c -o no_locks.so -ldl 2>err || fail "the stand-in: $(head -c 300 err)"
+for number in 37 95; do  # ENOLCK, EOPNOTSUPP
+  without=(timeout 10 env LD_PRELOAD="$PWD/no_locks.so" LOCKS_FAIL_WITH=$number)
+  expect 3 "its file system cannot lock files" "${without[@]}" "$wisp" log count log.db
+  expect 3 "its file system cannot lock files" "${without[@]}" "$wisp" log erase log.db --user nobody
+  expect 3 "its file system cannot lock files" "${without[@]}" "$wisp" privacy --ledger draws.db --delta 1e-6
+  expect 3 "its file system cannot lock files" "${without[@]}" "${draw[@]}" --ledger draws.db --clip 0.5
+done
 finish

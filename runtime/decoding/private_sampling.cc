@@ -276,6 +276,7 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs, uint32_t at_most) {
     block_left_ = draws - 1;
     draws_charged_ += draws;
   }
+  random_.Freshen();  // of two machines restored from one snapshot, each draws for itself
   return OkStatus();
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/privacy/ledger_statement.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
@@ -187,6 +188,37 @@ Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string&
   s.parts_assume = PrivacyStatement::Assumed::kNothing;  // what it charges was fixed when it began, and all was taken
   s.accountant = PrivacyStatement().accountant;
   return s;
+}
+
+std::string HexOf(std::string_view bytes) {
+  std::string text;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
+  }
+  return text;
+}
+
+Status NameNewestCharge(const Ledger& ledger, PrivacyStatement& statement) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ledger.Entries());
+  statement.num_charges = entries.size();
+  if (entries.empty()) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const Receipt receipt, ledger.ReceiptOf(entries.back().run));
+  statement.receipt = HexOf(receipt);
+  return OkStatus();
+}
+
+Result<bool> HasCharge(const Ledger& ledger, const std::string& receipt) {
+  Receipt bytes;
+  for (size_t i = 0; i + 1 < receipt.size(); i += 2) {
+    unsigned value = 0;
+    const auto [end, error] = std::from_chars(receipt.data() + i, receipt.data() + i + 2, value, 16);
+    if (error != std::errc() || end != receipt.data() + i + 2) return false;
+    bytes += static_cast<char>(value);
+  }
+  if (bytes.size() != sizeof(ChainValue) || HexOf(bytes) != receipt) return false;
+  return ledger.HasPaid(bytes);
 }
 
 Result<std::string> Ledger::ExportJson(const Delta& delta) const {

@@ -3,6 +3,7 @@
 #define WISP_RUNTIME_PRIVACY_LEDGER_STATEMENT_H_
 
 #include <string>
+#include <string_view>
 
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/statement.h"
@@ -22,6 +23,14 @@ struct RunEpsilon {
   std::string accountant;
 };
 Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta);
+
+// Writes into a statement how many charges the ledger has, and the receipt of the newest: by these it can be checked
+// later, against this ledger and no other.
+Status NameNewestCharge(const Ledger& ledger, PrivacyStatement& statement);
+// Whether the ledger has the charge of this receipt, in hex as a statement has it, and all that came before it.
+Result<bool> HasCharge(const Ledger& ledger, const std::string& receipt);
+// Two lower-case digits a byte.
+std::string HexOf(std::string_view bytes);
 
 // `path` is shown as it is given.
 Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta);

@@ -370,6 +370,9 @@ std::string ToText(const PrivacyStatement& s) {
   Line(text, "software", s.software);
   if (!s.created_by.empty()) Line(text, "created by", s.created_by);
   if (!s.ledger_path.empty()) Line(text, "ledger", s.ledger_path);
+  if (s.num_charges) Line(text, "charges", std::to_string(*s.num_charges));
+  if (!s.receipt.empty()) Line(text, "hash of the newest charge", s.receipt);
+  for (const StatedModel& m : s.models) Line(text, "SHA-256 of " + OneLine(m.file), m.sha256);
   return text;
 }
 
@@ -417,6 +420,15 @@ std::string ToJson(const PrivacyStatement& s) {
   json.EndObject();
   json.Key("verification").BeginObject();
   json.Key("software").Value(s.software).Key("ledger").Value(s.ledger_path);
+  if (s.num_charges) json.Key("charges").Value(*s.num_charges).Key("receipt").Value(s.receipt);
+  if (!s.models.empty()) {
+    json.Key("models").BeginArray();
+    for (const StatedModel& m : s.models) {
+      json.BeginObject().Key("file").Value(m.file).Key("sha256").Value(m.sha256).Key("receipt").Value(m.receipt);
+      json.EndObject();
+    }
+    json.EndArray();
+  }
   json.EndObject().EndObject();
   return json.Take();
 }

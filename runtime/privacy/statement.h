@@ -49,6 +49,12 @@ struct DrawFigures {
   StatedEpsilon alone;
 };
 
+// A model file, for who checks the statement later.
+struct StatedModel {
+  std::string file, sha256;  // in hex
+  std::string receipt;       // in hex, of the charge that its training ended with; empty: it has none of this ledger
+};
+
 struct PrivacyStatement {
   // The setting, and what is covered.
   std::string setting = "central: the device holds the records, computes on them and releases the output named below";
@@ -93,6 +99,10 @@ struct PrivacyStatement {
   std::string software = "wisp";
   std::string created_by;  // the program that wrote the statement, with its version; empty: not said
   std::string ledger_path;
+  // Of the ledger as it was: how many charges, and the receipt of the newest, in hex (NameNewestCharge).
+  std::optional<uint64_t> num_charges;
+  std::string receipt;
+  std::vector<StatedModel> models;
 };
 
 // The name of a run for the ledger with what one record of it is, in words, where the unit does not say it: "one line

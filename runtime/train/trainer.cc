@@ -268,6 +268,8 @@ Status Trainer::ChargeIfNeeded() {
 }
 
 void Trainer::DrawBatch() {
+  sampling_stream_.Freshen();  // of two machines restored from one snapshot, each draws its own noise
+  for (const auto& w : worker_state_) w->noise.Freshen();
   if (head_) head_->Draw(sampling_stream_, records_.size());
   batch_.clear();
   if (release_) DrawGradientBatch();

@@ -258,8 +258,10 @@ def random():
     return table("runtime/privacy/noise/random.cc", [
         ("stream-repeats-its-buffer", "RandomStream::Refill", "s.first_word += kBufferWords;", "",
          RANDOM + "SeekReturnsToAPosition"),
-        ("child-keeps-its-parents-key", "RandomStream::Refill", "RekeyAfterFork(s);", "",
+        ("child-keeps-its-parents-key", "RandomStream::Refill", "TakeAnotherKey(s);", "",
          RANDOM + "SecureForkedChildDrawsOtherNoise"),
+        ("a-restored-snapshot-keeps-its-key", "RandomStream::Freshen", "TakeAnotherKey(*state_);", "",
+         RANDOM + "AStreamThatIsFreshenedIsAnotherInEachCopyOfTheMemory"),
         ("key-without-entropy", "RandomStream::SecureForTesting", "source(state->key, kKeyBytes) != 0",
          "source(state->key, kKeyBytes) > 1000",
          RANDOM + "SecureWithoutEntropyIsAnErrorNotAWeakKey"),

@@ -33,6 +33,11 @@ def figures():
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.sh"),
     ]) + table("tools/wisp/output.cc", [
         ("bytes-called-private", "NotPrivate", '"planned_bytes",', "", "figures.sh"),
+    ]) + table("tools/wisp/statement_check.cc", [
+        ("a-changed-statement-holds", "CompareFigures", "differ.empty()", "true", "ledgers.sh"),
+        ("a-statement-of-another-ledger-holds", "PrivacyCheck",
+         "!has_paid || (same && kept.receipt != statement.receipt)", "false", "ledgers.sh"),
+        ("any-model-is-the-one", "CheckModels", "!is_named", "false", "ledgers.sh"),
     ]) + table("tools/wisp/cmd_reproduce.cc", [
         ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures",
          "reproduce.sh"),

@@ -68,7 +68,7 @@ class CommandLine {
 
   int Run(int argc, char** argv) {
     if (const std::string fault = UnknownWord(app_, argc, argv); !fault.empty()) {
-      std::fprintf(stderr, "wisp: %s\n", fault.c_str());
+      std::fprintf(stderr, "wisp: %s\n", OneLine(fault).c_str());
       return 2;
     }
     try {
@@ -79,7 +79,7 @@ class CommandLine {
       return 2;
     }
     const Status status = chosen_.action();
-    if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", Printable(status.message()).c_str());
+    if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(status.message()).c_str());
     return ExitCode(status);
   }
 
@@ -292,12 +292,25 @@ class CommandLine {
     CLI::App* c = app_.add_subcommand("privacy",
                                       "What a ledger's data set has spent; or accounting without one.\n"
                                       "  wisp privacy --ledger log.ledger --delta 1e-5\n"
+                                      "  wisp privacy check statement.json --ledger log.ledger\n"
                                       "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
     c->require_subcommand(0, 1);
     c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
     AddAnchor(c, privacy_.anchor);
     AddOptional(c, "--delta", privacy_.at_delta, "At this delta; default: that of the ledger's limit, or 1e-5");
+    AddRepeated(c, "--model", privacy_.models,
+                "A model that the statement is to name, with its SHA-256; may be repeated");
     chosen_.OnCall(c, PrivacyLedger, privacy_);
+    CLI::App* check =
+        c->add_subcommand("check",
+                          "Whether a statement that was kept (--json) agrees with a ledger, and with models.\n"
+                          "  wisp privacy check statement.json --ledger log.ledger --model mine.wisp");
+    check->add_option("statement,--statement", privacy_.statement, "File that `wisp privacy --json` has written")
+        ->required();
+    check->add_option("--ledger", privacy_.ledger, "Privacy ledger of the data set")->required();
+    AddAnchor(check, privacy_.anchor);
+    AddRepeated(check, "--model", privacy_.models, "A model that the statement names; may be repeated");
+    chosen_.OnCall(check, PrivacyCheck, privacy_);
     CLI::App* epsilon =
         c->add_subcommand("epsilon", "Epsilon of a number of steps of the Poisson-subsampled Gaussian.");
     epsilon->add_option("--sigma", privacy_.noise_multiplier, "Noise multiplier")->required();

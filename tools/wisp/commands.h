@@ -142,7 +142,8 @@ struct InspectArguments {
 };
 
 struct PrivacyArguments {
-  std::string ledger;
+  std::string ledger, statement;
+  std::vector<std::string> models;
   AnchorArguments anchor;
   double delta = 1e-5;
   std::optional<double> at_delta;  // of the statement
@@ -244,7 +245,7 @@ struct CatalogueArguments {
 
 // Of `wisp log`.
 struct LogArguments {
-  std::string path, user, after, before;
+  std::string path, user, after, before, copy;
   std::optional<std::string> unit;
   int64_t session_gap = 0;
   uint32_t times_per_second = 1, count = 20;
@@ -305,6 +306,7 @@ Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyDecoding(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyLedger(const PrivacyArguments& arguments, OutputFormat format);
+Status PrivacyCheck(const PrivacyArguments& arguments, OutputFormat format);
 Status AuditStepCommand(const AuditArguments& arguments, OutputFormat format);
 Status AuditRunCommand(const AuditArguments& arguments, OutputFormat format);
 Status AuditMembershipCommand(const AuditArguments& arguments, OutputFormat format);
@@ -326,6 +328,8 @@ Status LogCount(const LogArguments& arguments, OutputFormat format);
 Status LogList(const LogArguments& arguments, OutputFormat format);
 Status LogErase(const LogArguments& arguments, OutputFormat format);
 Status LogPrune(const LogArguments& arguments, OutputFormat format);
+Status LogBackup(const LogArguments& arguments, OutputFormat format);
+Status LogRestore(const LogArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools
 

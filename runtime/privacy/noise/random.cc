@@ -87,9 +87,10 @@ void RandomStream::FillBuffer() {
   crypto_stream_chacha20_xor_ic(bytes, bytes, sizeof s.buffer, kNonce, s.first_word / 8, s.key);
 }
 
-// The child's key is a hash of the parent's with the child's identity and, where the system gives it, fresh entropy.
-// Even without any the child's bits are unrelated to the parent's and to those of its siblings.
-void RandomStream::RekeyAfterFork(State& s) {
+// The new key is a hash of the old one with the identity of the process, which a child of fork() has for itself, and,
+// where the system gives it, fresh entropy. Even without any a child's bits are unrelated to the parent's and to those
+// of its siblings, and a stream's to those before.
+void RandomStream::TakeAnotherKey(State& s) {
   struct {
     uint8_t key[kKeyBytes];
     uint8_t fresh[kKeyBytes];
@@ -102,6 +103,13 @@ void RandomStream::RekeyAfterFork(State& s) {
   input.position = s.first_word + s.next;
   crypto_generichash(s.key, kKeyBytes, reinterpret_cast<const uint8_t*>(&input), sizeof input, nullptr, 0);
   sodium_memzero(&input, sizeof input);
+  s.first_word = s.next = 0;
+}
+
+void RandomStream::Freshen() {
+  if (!state_->secure) return;
+  TakeAnotherKey(*state_);
+  FillBuffer();
 }
 
 void RandomStream::Refill() {
@@ -110,8 +118,7 @@ void RandomStream::Refill() {
   if (s.fork_count != forks) {
     s.fork_count = forks;
     if (s.secure) {
-      RekeyAfterFork(s);
-      s.first_word = s.next = 0;
+      TakeAnotherKey(s);
       FillBuffer();
       return;
     }

@@ -1,0 +1,19 @@
+// Models as a privacy statement names them, so that it can be checked later.
+#ifndef WISP_TOOLS_WISP_STATEMENT_MODELS_H_
+#define WISP_TOOLS_WISP_STATEMENT_MODELS_H_
+
+#include <string>
+
+#include "runtime/core/status.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/statement.h"
+
+namespace wisp::tools {
+
+// Its SHA-256, and the charge that its training ended with. kPrivacyRefused where it learned from the ledger's data set
+// and this ledger did not pay for that.
+Result<privacy::StatedModel> StateModel(const std::string& path, const privacy::Ledger& ledger);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_STATEMENT_MODELS_H_
