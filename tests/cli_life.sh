@@ -202,6 +202,30 @@ expect 0 "" "$wisp" log erase log.db --user "$user"
 grep -q "^nothing matched: log.db has no event of '$user'" out || fail "an erasure of nobody says $(cat out)"
 expect 0 "" "$wisp" log erase log.db --user "$user" --json
 json 'j["erased"] == 0'
+# A copy is one file and a log. Restoring makes the log what it was, and a log that is lost anew.
+expect 0 "" "$wisp" log backup log.db --out copy.db
+expect 2 "will not be replaced" "$wisp" log backup log.db --out copy.db
+expect 2 "the copy and the log name the same file" "$wisp" log restore copy.db --from copy.db
+[ "$(ls copy.db*)" = copy.db ] || fail "a copy is $(ls copy.db*)"
+other=$(sqlite3 log.db 'select user from events limit 1')
+expect 0 "" "$wisp" log erase log.db --user "$other"
+expect 0 "" "$wisp" log restore log.db --from copy.db
+grep -q "Whoever was erased since is back" out || fail "restoring says $(cat out)"
+expect 0 "" "$wisp" log restore lost.db --from copy.db
+for log in log.db lost.db; do
+  expect 0 "" "$wisp" log count "$log" --json
+  json 'j["users"] == 299'
+done
+expect 3 "none.db: the log cannot be opened" "$wisp" log restore made.db --from none.db
+[ ! -e made.db ] || fail "a restoration from nothing made a log"
+# Names come from anywhere: a listing is a line each, and nothing that a terminal acts on.
+name=$'bad\nwisp: gone\xe2\x80\xae.db'
+cp copy.db "$name"
+expect 0 "" "$wisp" log count "$name"
+grep -q '^bad?wisp: gone?\.db: ' out || fail "a name reaches the terminal: $(head -c 200 out)"
+sqlite3 "$name" "update events set user = 'a' || char(0x202e) || 'b' where user = '$other'"
+expect 0 "" "$wisp" log list "$name" --count 9999
+grep -q '^a?b	' out || fail "a user's name reaches the terminal"
 expect 0 "" "$wisp" log list log.db --count 3
 [ "$(grep -c " events" out)" = 3 ] || fail "log list shows $(grep -c " events" out) users, not 3"
 expect 2 "--before is 'soon'" "$wisp" log prune log.db --before soon --unit user

@@ -73,7 +73,7 @@ template <class Work>
 wisp_code Guarded(wisp_error* error, Work&& work) {
   try {
     const Status status = work();
-    return Report(error, CodeOf(status.code()), Printable(status.message()).c_str());
+    return Report(error, CodeOf(status.code()), OneLine(status.message()).c_str());
   } catch (const std::bad_alloc&) {
     return ReportThrown(error, "out of memory");
   } catch (const std::exception& exception) {
@@ -124,10 +124,12 @@ int32_t NumberOf(const Enum& field) {
   return number;
 }
 
-// A list of items as the caller gives it. `num` without a list is an error; a list of none is not the same as no list.
-inline Status CheckList(const char* function, const int32_t* list, size_t num) {
-  if (list != nullptr || num == 0) return OkStatus();
-  return InvalidArgument(function, ": a list is NULL but its number is not 0");
+// A list as the caller gives it. `num` without a list is an error; a list of none is not the same as no list. A number
+// beyond those of any list, such as (size_t)-1, is another function's failure that nobody looked at.
+inline Status CheckList(const char* function, const void* list, size_t num) {
+  if (list == nullptr && num > 0) return InvalidArgument(function, ": a list is NULL but its number is not 0");
+  if (num <= INT32_MAX) return OkStatus();
+  return InvalidArgument(function, ": the number of a list is ", num, ", allowed are 0 to ", INT32_MAX);
 }
 
 // How many items are wanted, of the `count` asked for: none where only candidates are wanted and there are none.

@@ -186,6 +186,7 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
   if (model == nullptr || (history == nullptr && num_history > 0) || out == nullptr || count == nullptr) {
     return InvalidArgument("wisp_recommend: model, out and count must not be NULL, nor history with a num_history");
   }
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", history, num_history));
   WISP_ASSIGN_OR_RETURN(const wisp::RecommendOptions options, RecommendOptionsOf(given, *count));
   WISP_ASSIGN_OR_RETURN(const auto top, model->session->Recommend({history, num_history}, options));
   for (size_t i = 0; i < top.size(); ++i) out[i] = {top[i].item, top[i].score};
@@ -219,6 +220,7 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
   if (model == nullptr || histories == nullptr || lengths == nullptr || out == nullptr || found == nullptr) {
     return InvalidArgument("wisp_recommend_batch: model, histories, lengths, out and found must not be NULL");
   }
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend_batch", histories, num_histories));
   // No history has more items than the model; `count` remains the distance between two histories in `out`, as far as
   // memory reaches.
   const size_t best_of = std::min<size_t>(count, model->session->architecture().num_items);
@@ -233,6 +235,7 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
   model->histories.clear();
   for (size_t i = 0; i < num_histories; ++i) {
     if (histories[i] == nullptr) return InvalidArgument("wisp_recommend_batch: history ", i, " is NULL");
+    WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend_batch", histories[i], lengths[i]));
     model->histories.emplace_back(histories[i], lengths[i]);
   }
   WISP_RETURN_IF_ERROR(MakeBatch(model, how, num_histories));

@@ -37,8 +37,7 @@ Status CheckDrawOptions(const wisp_private_options& o) {
                                                                           {"budget_epsilon", o.budget_epsilon},
                                                                           {"temperature", o.temperature},
                                                                           {"top_p", o.top_p}}));
-  if (o.public_datasets == nullptr && o.num_public_datasets > 0)
-    return InvalidArgument("wisp_private_options: a list is NULL but its number is not 0");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_options", o.public_datasets, o.num_public_datasets));
   for (size_t i = 0; i < o.num_public_datasets; ++i) {
     if (o.public_datasets[i] == nullptr)
       return InvalidArgument("wisp_private_options: a label of public_datasets is NULL");
@@ -171,6 +170,7 @@ Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", o.excluded, o.num_excluded));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", o.candidates, o.num_candidates));
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", history, num_history));
   wisp::PrivateRecommendOptions options{.count = wisp::ports::CountOf(o, *count)};
   options.seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude;
   options.excluded = {o.excluded, o.num_excluded};

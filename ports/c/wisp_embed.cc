@@ -27,6 +27,8 @@ Status OpenMemory(const char* name, const void* bytes, size_t num_bytes, const w
                   wisp_model** out) {
   if (name == nullptr || bytes == nullptr || out == nullptr)
     return InvalidArgument("wisp_model_open_memory: name, bytes and model must not be NULL");
+  if (num_bytes > PTRDIFF_MAX)
+    return InvalidArgument("wisp_model_open_memory: num_bytes is ", num_bytes, ", more than memory can hold");
   WISP_ASSIGN_OR_RETURN(OpenChoice choice, ChoiceWithoutPath("wisp_model_open_memory", given));
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenMemory(name, {static_cast<const std::byte*>(bytes), num_bytes},
                                                               choice.verifies()));

@@ -31,6 +31,7 @@ Status CheckTexts(const wisp_private_text_options& o) {
   WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers("wisp_private_text_options", {{"mixing_floor", o.mixing_floor}}));
   if (o.private_texts == nullptr && o.num_private_texts > 0)
     return InvalidArgument("wisp_private_text_options: private_texts is NULL but their number is not 0");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_text_options", o.private_texts, o.num_private_texts));
   if (o.contexts == 0 && o.num_private_texts > 0)
     return InvalidArgument("wisp_private_text_options: private texts need `contexts`, the public number of them");
   for (size_t i = 0; i < o.num_private_texts; ++i) {

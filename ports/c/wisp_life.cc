@@ -220,7 +220,7 @@ Result<std::function<void(wisp::NightOptions::Says, const std::string&)>> SayTo(
   if (logger.write == nullptr) return InvalidArgument("wisp_logger: write must not be NULL");
   say = [logger](wisp::NightOptions::Says kind, const std::string& sentence) {
     logger.write(logger.data, kind == wisp::NightOptions::Says::kInfo ? WISP_LOG_INFO : WISP_LOG_WARNING,
-                 wisp::Printable(sentence).c_str());
+                 wisp::OneLine(sentence).c_str());
   };
   return say;
 }
@@ -306,6 +306,7 @@ Status RebaseTo(const char* from, const char* to, const char* output, wisp_rebas
 Status AddToCatalogue(const char* model_path, const wisp_new_item* items, size_t count, const char* out_path) {
   if (model_path == nullptr || out_path == nullptr || (items == nullptr && count > 0))
     return InvalidArgument("wisp_catalogue_add: model_path and out_path must not be NULL, nor items with a count");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_catalogue_add", items, count));
   const std::string model = model_path, out = out_path;
   WISP_RETURN_IF_ERROR(wisp::CheckOutput({"out_path", out}, {{"model_path", model}}));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(model, wisp::Verify::kFull));
@@ -322,6 +323,7 @@ Status ChangeOffer(const char* model_path, const char* const* keys, size_t count
   if (model_path == nullptr || out_path == nullptr || (keys == nullptr && count > 0))
     return InvalidArgument(
         "wisp_catalogue_retire: model_path and out_path must not be NULL, nor item_keys with a count");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_catalogue_retire", keys, count));
   if (restore != 0 && restore != 1)
     return InvalidArgument("wisp_catalogue_retire: restore is ", restore, ", allowed are 0 and 1");
   const std::string model = model_path, out = out_path;
@@ -340,6 +342,7 @@ Status ChangeOffer(const char* model_path, const char* const* keys, size_t count
 Status AppendAll(wisp_log* log, const wisp_event* events, size_t count) {
   if (log == nullptr || (events == nullptr && count > 0))
     return InvalidArgument("wisp_log_append_all: log must not be NULL, nor events with a count");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_log_append_all", events, count));
   std::vector<data::Event> all;
   for (size_t i = 0; i < count; ++i) {
     if (events[i].user == nullptr || events[i].item_key == nullptr)

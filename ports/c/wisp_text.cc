@@ -174,6 +174,7 @@ Result<GenerateOptions> GenerationOf(const wisp_generate_options* given) {
   WISP_ASSIGN_OR_RETURN(const auto o, OptionsOf(given, "wisp_generate_options"));
   if (o.stop == nullptr && o.num_stop > 0)
     return InvalidArgument("wisp_generate_options: stop is NULL but num_stop is ", o.num_stop);
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_generate_options", o.stop, o.num_stop));
   const auto or_one = [](double number) { return number == 0 ? 1 : number; };
   GenerateOptions options{.sampling = {.temperature = o.greedy != 0 ? 0 : or_one(o.temperature),
                                        .top_k = o.top_k,
@@ -239,6 +240,7 @@ Status FillAll(std::vector<wisp::Generated>&& made, std::vector<std::string>& te
 Result<std::vector<std::string>> PromptsOf(const char* const* prompts, size_t num_prompts) {
   if (prompts == nullptr && num_prompts > 0)
     return InvalidArgument("wisp_text_generate_batch: prompts is NULL but their number is not 0");
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_text_generate_batch", prompts, num_prompts));
   std::vector<std::string> all;
   for (size_t i = 0; i < num_prompts; ++i) {
     if (prompts[i] == nullptr) return InvalidArgument("wisp_text_generate_batch: prompts[", i, "] is NULL");

@@ -182,6 +182,7 @@ Result<LabelledTexts> LabelledOf(const wisp_labelled_texts* given) {
   LabelledChoice choice{.max_length = t.max_length};
   if (t.classes == nullptr && t.num_classes > 0)
     return InvalidArgument("wisp_classifier_train: classes is NULL, num_classes is ", t.num_classes);
+  WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_classifier_train", t.classes, t.num_classes));
   for (size_t i = 0; i < t.num_classes; ++i) {
     if (t.classes[i] == nullptr) return InvalidArgument("wisp_classifier_train: class ", i, " is NULL");
     choice.classes.emplace_back(t.classes[i]);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -18,6 +19,7 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/core/hash.h"
 #include "runtime/core/sync.h"
 
 namespace wisp {
@@ -130,6 +132,16 @@ std::optional<FileIdentity> IdentityOf(const std::string& given) {
   return FileIdentity{info.st_dev, info.st_ino, NameOf(path)};
 }
 
+// Whether the name of a file is that of a temporary file, and ours: somebody's "m.wisp.tmp-2026-11-27" is not.
+bool IsTemporary(const std::string& path, std::string_view numbers) {
+  uint64_t process = 0, number = 0;
+  const char* end = numbers.data() + numbers.size();
+  const auto first = std::from_chars(numbers.data(), end, process);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != '-') return false;
+  const auto second = std::from_chars(first.ptr + 1, end, number);
+  return second.ec == std::errc() && TemporaryName(path, process, number) == path + ".tmp-" + std::string(numbers);
+}
+
 // Calls `use` with the path of each file beside `path` that has the name of one of its temporary files.
 template <class Use>
 void ForEachTemporary(const std::string& path, const Use& use) {
@@ -139,7 +151,7 @@ void ForEachTemporary(const std::string& path, const Use& use) {
   while (const dirent* entry = readdir(listing)) {
     const std::string name = entry->d_name;
     if (name.size() <= prefix.size() || name.compare(0, prefix.size(), prefix) != 0) continue;
-    if (name.find_first_not_of("0123456789-", prefix.size()) != std::string::npos) continue;
+    if (!IsTemporary(path, std::string_view(name).substr(prefix.size()))) continue;
     use(path.substr(0, path.size() - NameOf(path).size()) + name);
   }
   closedir(listing);
@@ -151,6 +163,15 @@ std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+std::string TemporaryName(const std::string& path, uint64_t process, uint64_t number) {
+  const std::string end = ".tmp-" + std::to_string(process) + "-" + std::to_string(number);
+  const std::string name = NameOf(path) + end;
+  uint64_t check = Hash64(std::as_bytes(std::span(name)));
+  std::string digits(16, '0');
+  for (size_t i = digits.size(); i-- > 0; check >>= 4) digits[i] = "0123456789abcdef"[check & 15];
+  return path + end + "-" + digits;
 }
 
 void RemoveAbandoned(const std::string& path) { ForEachTemporary(path, RemoveIfAbandoned); }
@@ -228,7 +249,7 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
   FileReplacement out;
   out.path_ = path;
   while (true) {
-    const std::string name = path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(counter++);
+    const std::string name = TemporaryName(path, static_cast<uint64_t>(getpid()), counter++);
     out.fd_ = OpenRetrying(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, access == FileAccess::kOwner ? 0600 : 0666);
     if (out.fd_ < 0 && errno == EEXIST) continue;
     if (out.fd_ < 0) return out.Error("the new file cannot be created beside it");

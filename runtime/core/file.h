@@ -56,7 +56,7 @@ enum class FileAccess {
   kShared,  // as the umask says: for what is made of no data
 };
 
-// Writes a temporary file beside `path` ("name.tmp-PID-N"), then renames it over `path`. Readers see the old file or
+// Writes a temporary file beside `path` (TemporaryName), then renames it over `path`. Readers see the old file or
 // the new one, never a part, also after a crash or a power cut. An error, or destruction without Commit, removes the
 // temporary file and leaves the old one alone. A process that is killed leaves its temporary file behind; the next
 // replacement of the same path removes it. A symbolic link at `path` is replaced, not followed.
@@ -96,6 +96,9 @@ class FileReplacement {
   int fd_ = -1;
   uint64_t size_ = 0, reserved_ = 0;
 };
+
+// "PATH.tmp-PROCESS-NUMBER-CHECK", a name that nobody chooses by chance: the check follows from all before it.
+std::string TemporaryName(const std::string& path, uint64_t process, uint64_t number);
 
 // Removes what killed writers of `path` left beside it: a FileReplacement's temporary files that nobody holds.
 void RemoveAbandoned(const std::string& path);

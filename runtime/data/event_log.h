@@ -9,8 +9,8 @@
 // asked. Used by one thread at a time.
 //
 // A file that Open made is whole after each append: it has no write-ahead log, so a copy of it alone is a copy of the
-// log. Who reads it keeps those waiting who append, for as long as reading takes. A file that another program made keeps
-// the way of writing that it has.
+// log. Who reads it keeps those waiting who append, for as long as reading takes. A file that another program made
+// keeps the way of writing that it has.
 #ifndef WISP_RUNTIME_DATA_EVENT_LOG_H_
 #define WISP_RUNTIME_DATA_EVENT_LOG_H_
 
@@ -63,8 +63,8 @@ class EventLog {
   // others that are computed.
   static Result<EventLog> Open(const std::string& path);
   // One that is there and has the table, to count and list: nothing is added to it. What a killed app has left for
-  // SQLite to take up is taken up. Also where nothing can be written. kInvalidData where there is no table, otherwise as
-  // Open.
+  // SQLite to take up is taken up. Also where nothing can be written. kInvalidData where there is no table, otherwise
+  // as Open.
   static Result<EventLog> OpenExisting(const std::string& path);
   // Writes a copy of what the log holds now, one file, whole, the owner's alone. Takes memory of the log's size.
   // kInvalidArgument where a database is at `copy`: it would be lost.
@@ -85,8 +85,8 @@ class EventLog {
   // sentence says whether the events are deleted and their bytes not yet overwritten, or nothing was done. To be called
   // again then. Opening the log overwrites what could not be overwritten before.
   Result<uint64_t> Erase(const std::string& user);
-  // How many went. kIo as Erase. kInvalidArgument for options that no pruning keeps (PruneOptions), and for units that are none. The
-  // file shrinks by what was in it, if it was made by Open.
+  // How many went. kIo as Erase. kInvalidArgument for options that no pruning keeps (PruneOptions), and for units that
+  // are none. The file shrinks by what was in it, if it was made by Open.
   Result<uint64_t> Prune(const PruneOptions& options);
 
   Result<LogCount> Count() const;

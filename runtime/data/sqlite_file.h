@@ -31,8 +31,8 @@ using SqliteStatement = std::unique_ptr<sqlite3_stmt, FinalizeSqlite>;
 inline constexpr std::string_view kTooMuchWork =
     "takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy";
 
-// To be called first, on what sqlite::Open has opened. No trigger runs, and a value of more than a megabyte is an error.
-// Other processes are waited for.
+// To be called first, on what sqlite::Open has opened. No trigger runs, and a value of more than a megabyte is an
+// error. Other processes are waited for.
 void Distrust(sqlite3* database);
 
 // Null on errors: see sqlite3_errcode.

@@ -342,6 +342,7 @@ Status Explain(const std::string& subject, const std::string& path, sqlite3* han
   switch (code) {
     case SQLITE_IOERR_LOCK:
     case SQLITE_IOERR_RDLOCK:
+    case SQLITE_IOERR_UNLOCK:
     case SQLITE_IOERR_CHECKRESERVEDLOCK:
       return IoError(subject,
                      ": its file system cannot lock files, so two programs could write it at once; put it on a local "

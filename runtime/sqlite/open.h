@@ -36,17 +36,17 @@ int Open(const std::string& path, int flags, sqlite3** handle);
 // An empty database in memory.
 int OpenInMemory(sqlite3** handle);
 
-// To read a file that others may write. What a killed program left is taken up, where that can be written. A file of the
-// kind that has a write-ahead log is read without one where nothing can be written and none is there.
+// To read a file that others may write. What a killed program left is taken up, where that can be written. A file of
+// the kind that has a write-ahead log is read without one where nothing can be written and none is there.
 int OpenToRead(const std::string& path, sqlite3** handle);
 
 // For reading only, in a folder where nothing can be written. Only for a file that no program writes meanwhile, and
 // which has no write-ahead log beside it.
 int OpenUnchanging(const std::string& path, sqlite3** handle);
 
-// That a journal which a killed program left belongs to the file as it is: kInvalidData where it is of another state, as
-// an old copy that was put back without removing the journal beside it. SQLite would write pages of one into the other.
-// To be called before anything is read. As far as the journal's first pages tell.
+// That a journal which a killed program left belongs to the file as it is: kInvalidData where it is of another state,
+// as an old copy that was put back without removing the journal beside it. SQLite would write pages of one into the
+// other. To be called before anything is read. As far as the journal's first pages tell.
 Status CheckJournal(const std::string& subject, sqlite3* handle);
 
 int64_t SizeOf(const std::string& path);  // 0 where there is no file

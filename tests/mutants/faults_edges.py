@@ -40,7 +40,7 @@ def rows_of_others():
 
 def databases_of_others():
     reader, log = "sqlite_reader_test:Sqlite.", "sqlite_reader_test:EventLog."
-    door = "sqlite_open_test:SqliteOpen."
+    door, keep = "sqlite_open_test:SqliteOpen.", "event_log_keep_test:EventLogKeep."
     return table("runtime/sqlite/open.cc", [
         ("journals-may-name-others", "NamesSuperJournal", "tail == kJournalMagic", "false",
          door + "AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing"),
@@ -48,6 +48,8 @@ def databases_of_others():
          door + "PipesAndLinksBesideAFile_AreRefusedAtOnce"),
         ("temporary-files-are-made", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false",
          door + "NothingGoesToATemporaryFolder"),
+        ("journals-of-another-state-are-played-back", "CheckJournal", "*now == *before ||", "true ||",
+         "event_log_keep_test:EventLogKeep.AJournalOfAnotherState_IsNoticed"),
         ("no-locks-are-waited-for", "Lock", "errno == ENOLCK", "false",
          door + "AFileSystemWithoutLocks_IsNamedAtOnce"),
     ]) + table("runtime/privacy/ledger/ledger_file.cc", [
@@ -59,14 +61,20 @@ def databases_of_others():
         ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL",
          reader + "BadTables_AreNamed"),
     ]) + table("runtime/data/sqlite_file.cc", [
-        ("triggers-run", "Distrust", "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 0)",
-         "std::pair(SQLITE_DBCONFIG_ENABLE_TRIGGER, 1)",
+        ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr",
          log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
         ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0",
          reader + "ManySmallRows_AreRead"),
     ]) + table("runtime/sqlite/open.cc", [
         ("journals-may-delete-files", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false", door + "none")
+    ]) + table("runtime/data/event_log_keep.cc", [
+        ("said-to-be-gone-while-somebody-reads", "EventLog::EmptyWriteAheadLog",
+         "sqlite3_column_int64(checkpoint.get(), 0) == 0", "true", keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),
+        ("a-damaged-copy-replaces-a-log", "EventLog::Restore", '*faults != std::vector<std::string>{"ok"}', "false",
+         keep + "ACopyHoldsWhatTheLogHeld"),
     ]) + table("runtime/data/event_log.cc", [
+        ("never-overwritten-later", "EventLog::Open", 'sqlite::SizeOf(path + "-wal") > 0', "false",
+         keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),
         ("log-appends-to-anything", "EventLog::CheckTable", 'if (*type != "table") {', "if (false) {",
          log + "WhatIsNoPlainTable_IsRefused"),
         ("log-computes-columns", "EventLog::CheckTable", "if (!computed->empty()) {", "if (false) {",
@@ -156,6 +164,9 @@ def files():
          "identity != IdentityOf(database + std::string(end))", "true", C_PERSONALISE + "FilesOfSqlite_AreNoOutputs"),
         ("what-lies-beside-a-database-is-replaced", "HoldsDatabase", "path.ends_with(end) &&",
          "path.empty() && path.ends_with(end) &&", databases),
+        ("files-of-others-are-removed", "IsTemporary",
+         "TemporaryName(path, process, number) == path + \".tmp-\" + std::string(numbers)", "true",
+         MODEL_WRITE + "FilesOfOthersWithSimilarNamesStay"),
         ("abandoned-files-stay", "FileReplacement::Begin", "RemoveAbandoned(path);", "",
          MODEL_WRITE + "FilesOfOthersWithSimilarNamesStay"),
         ("files-of-living-writers-go", "RemoveIfAbandoned", "if (flock(fd, LOCK_EX | LOCK_NB) == 0)", "",
@@ -328,8 +339,8 @@ def structs_and_enums():
          "false ? WithWhatStays", C_PERSONALISE + "WhatFailsAfterACharge_SaysThatItStays"),
     ]) + table("tools/wisp/recipe/known_words.h", [
         ("an-empty-value-takes-in-the-next-option", "UnknownWord", 'word == name + "="', "false", "cli_usage.sh"),
-    ]) + table("runtime/data/sqlite_reader.cc", [
-        ("a-pipe-is-waited-for", "Open", "!S_ISREG(info.st_mode)", "false",
+    ]) + table("runtime/sqlite/open.cc", [
+        ("a-pipe-is-waited-for", "FaultOf", "!S_ISREG(info.st_mode)", "false",
          "sqlite_reader_test:Sqlite.WhatIsNoRegularFile_IsRefusedAtOnce"),
     ]) + table("ports/c/options_c.h", [
         ("an-unknown-unit-is-the-user", "UnitOfNumber", "case WISP_UNIT_USER:", "default: case WISP_UNIT_USER:",

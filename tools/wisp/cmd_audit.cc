@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/text.h"
 #include "runtime/decoding/audit_decoding.h"
 #include "runtime/decoding/decoding_need.h"
 #include "runtime/privacy/json.h"
@@ -187,7 +188,7 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
           "tests one, --method phantom a private run\n");
     }
     if (audit.charges_data())
-      std::printf("charged to %s like training: %llu steps\n", a.ledger.c_str(),
+      std::printf("charged to %s like training: %llu steps\n", OneLine(a.ledger).c_str(),
                   static_cast<unsigned long long>(o.num_steps));
     if (!a.data.path.empty()) std::printf("%s\n", kLocalOnly);
   }

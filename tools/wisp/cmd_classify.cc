@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/text.h"
 #include "runtime/inference/classifier_session.h"
 #include "runtime/model/model_file.h"
 #include "runtime/train/run/classification.h"
@@ -101,7 +102,8 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     for (const float score : z) sum += std::exp(static_cast<double>(score) - *best);
     const auto k = static_cast<size_t>(best - z.begin());
     const std::string name = class_names.empty() ? std::to_string(k) : class_names[k];
-    if (format == OutputFormat::kText) std::printf("%-16s %.4f  %s\n", name.c_str(), 1 / sum, text.c_str());
+    if (format == OutputFormat::kText)
+      std::printf("%-16s %.4f  %s\n", OneLine(name).c_str(), 1 / sum, OneLine(text).c_str());
     Json result = {{"text", text}, {"class", name}, {"probability", 1 / sum}};
     if (!given.lines.empty()) result["line"] = given.lines[i];
     list.push_back(std::move(result));

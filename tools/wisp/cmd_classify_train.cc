@@ -425,7 +425,7 @@ class ClassifyTrainCommand {
       std::printf("%s\n", j.dump(2).c_str());
       return;
     }
-    std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", a_.out.c_str(),
+    std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", OneLine(a_.out).c_str(),
                 static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds, Described(r).c_str());
     if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -66,7 +67,7 @@ void SayIfRoundedTwice(const CompressArguments& a, const ModelFile& model, Weigh
   std::fprintf(stderr,
                "wisp: warning: %s has weights that were rounded to int8 before, and they are rounded a second time; "
                "compress the model that it was made of with --int4 to lose a little less\n",
-               a.model.c_str());
+               OneLine(a.model).c_str());
 }
 
 // All of it but how weights are stored. Rounding is post-processing: what the provenance states holds as before.
@@ -101,7 +102,7 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
                             .c_str());
     return;
   }
-  std::printf("%s: %s in %s, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", a.out.c_str(),
+  std::printf("%s: %s in %s, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", OneLine(a.out).c_str(),
               (after.storage() == WeightStorage::kHalf ? "tables" : "weights"), NameOf(after.storage()),
               static_cast<unsigned long long>(after.size_bytes()), static_cast<unsigned long long>(before.size_bytes()),
               largest);

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/model/model_file.h"
 #include "tools/exchange/hugging_face/config.h"
 #include "tools/exchange/torch_names.h"
@@ -297,7 +298,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
     std::fprintf(stderr,
                  "wisp: %s states %s: nothing vouches for that, and %s has lost the guarantee; keep the model that was "
                  "exported, it has it\n",
-                 a.in.c_str(), guarantee.c_str(), a.out.c_str());
+                 OneLine(a.in).c_str(), guarantee.c_str(), OneLine(a.out).c_str());
   }
   const Json architecture = WriteArchitecture(contents.architecture);
   if (format == OutputFormat::kJson) {
@@ -309,8 +310,8 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
     std::printf("%s\n", result.dump(2).c_str());
     return OkStatus();
   }
-  std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n", a.out.c_str(),
-              contents.architecture.num_items, file.tensors().size(), DatasetOf(a).c_str(),
+  std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n",
+              OneLine(a.out).c_str(), contents.architecture.num_items, file.tensors().size(), DatasetOf(a).c_str(),
               architecture.dump().c_str());
   return OkStatus();
 }
@@ -335,7 +336,7 @@ Status Export(const ExportArguments& a, OutputFormat format) {
                     .dump(2)
                     .c_str());
   } else {
-    std::printf("%s: %zu tensors\n%s\n", a.out.c_str(), tensors.size(), ProvenanceText(model).c_str());
+    std::printf("%s: %zu tensors\n%s\n", OneLine(a.out).c_str(), tensors.size(), ProvenanceText(model).c_str());
   }
   return OkStatus();
 }

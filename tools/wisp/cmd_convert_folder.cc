@@ -6,6 +6,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/hash.h"
+#include "runtime/core/text.h"
 #include "runtime/text/tokenizer.h"
 #include "tools/exchange/hugging_face/tensors.h"
 #include "tools/exchange/tokenizer_json.h"
@@ -175,9 +176,10 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
     std::printf("%s\n", result.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     return;
   }
-  std::printf("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s", a.out.c_str(),
-              d.model_class.c_str(), d.architecture.num_items, static_cast<unsigned long long>(NumWeights(matching)),
-              NumUsed(matching), DatasetOf(a).c_str(), LeftOutInWords(matching).c_str());
+  std::printf("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s",
+              OneLine(a.out).c_str(), d.model_class.c_str(), d.architecture.num_items,
+              static_cast<unsigned long long>(NumWeights(matching)), NumUsed(matching), DatasetOf(a).c_str(),
+              LeftOutInWords(matching).c_str());
   for (const exchange::FoundToken& token : tokenizer.tokens)
     std::printf("token: %s is %d, %s (%s)\n", token.meaning.c_str(), token.id, exchange::Shown(token.text).c_str(),
                 token.from.c_str());
@@ -191,7 +193,7 @@ Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, cons
   const std::string path = folder.tokenizer_folder();
   if (!exchange::HasTokenizer(path)) {
     std::fprintf(stderr, "wisp: %s has no tokenizer (tokenizer.json, vocab.txt or vocab.json): texts come as ids\n",
-                 a.in.c_str());
+                 OneLine(a.in).c_str());
     return std::vector<std::byte>();
   }
   Result<std::vector<std::byte>> image = exchange::TokenizerImageOfFolder(path, &report, folder.lower_case());

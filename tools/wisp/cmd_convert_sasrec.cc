@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/text.h"
 #include "tools/wisp/imported.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/recipe/recipe_section.h"
@@ -46,7 +47,7 @@ Status ReadSasrec(const ConvertArguments& a, const exchange::SafeTensorsFile& fi
         stderr,
         "wisp: %s is of SASRec.pytorch, which attends to the padding before a history shorter than %u: lists of "
         "such histories differ from its own, those of longer ones do not\n",
-        a.in.c_str(), contents.architecture.max_length);
+        OneLine(a.in).c_str(), contents.architecture.max_length);
   }
   return OkStatus();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "tools/exchange/hugging_face/config.h"
 #include "tools/exchange/hugging_face/export.h"
 #include "tools/wisp/dataset.h"
@@ -73,8 +74,8 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
                     .c_str());
     return OkStatus();
   }
-  std::printf("%s: %s, %zu tensors%s; it carries no privacy guarantee, the model keeps its own\n", a.out.c_str(),
-              hf::WrittenAs(*family, architecture.head.kind).model_class, out.tensors.size(),
+  std::printf("%s: %s, %zu tensors%s; it carries no privacy guarantee, the model keeps its own\n",
+              OneLine(a.out).c_str(), hf::WrittenAs(*family, architecture.head.kind).model_class, out.tensors.size(),
               alone ? " without a config.json" : "");
   return OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/layers/adapter.h"
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
@@ -29,7 +30,7 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", nlohmann::ordered_json({{"model", a.out}, {"floats", merged.size()}}).dump(2).c_str());
   } else {
-    std::printf("%s: %zu weights, the adapter among them\n", a.out.c_str(), merged.size());
+    std::printf("%s: %zu weights, the adapter among them\n", OneLine(a.out).c_str(), merged.size());
   }
   return OkStatus();
 }

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/core/text.h"
 #include "runtime/data/synth.h"
 #include "tools/wisp/commands.h"
 
@@ -36,7 +37,7 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", result.dump(2).c_str());
   } else {
-    std::printf("%s: %zu events of %zu users (%s); names of %zu items in %s\n", a.out.c_str(),
+    std::printf("%s: %zu events of %zu users (%s); names of %zu items in %s\n", OneLine(a.out).c_str(),
                 data.sequences.items.size(), data.sequences.num_users(), a.population.c_str(),
                 data.sequences.item_keys.size(), names.c_str());
   }

@@ -4,6 +4,7 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/file.h"
+#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "runtime/privacy/statement.h"
@@ -80,7 +81,7 @@ class TrainCommand {
       std::printf("%s\n", j.dump(2).c_str());
       return;
     }
-    std::printf("%s: %llu steps over %llu records in %.1f s\n", a_.out.c_str(),
+    std::printf("%s: %llu steps over %llu records in %.1f s\n", OneLine(a_.out).c_str(),
                 static_cast<unsigned long long>(r.num_steps), static_cast<unsigned long long>(r.num_records),
                 r.seconds);
     if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
@@ -192,7 +193,8 @@ Status New(const NewArguments& a, OutputFormat format) {
                             .dump(2)
                             .c_str());
   } else {
-    std::printf("%s: untrained, %u items, %zu weights\n", a.out.c_str(), recipe.architecture.num_items, weights.size());
+    std::printf("%s: untrained, %u items, %zu weights\n", OneLine(a.out).c_str(), recipe.architecture.num_items,
+                weights.size());
   }
   return OkStatus();
 }

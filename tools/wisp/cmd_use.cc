@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/text.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/inference/texts.h"
 #include "runtime/model/model_file.h"
@@ -124,7 +125,7 @@ void PrintSection(const char* title, const Json& section) {
   std::printf("%s\n", title);
   for (const auto& [key, value] : section.items())
     std::printf("  %-16s %s\n", key.c_str(),
-                value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+                (value.is_string() ? OneLine(value.get<std::string>()) : value.dump()).c_str());
 }
 
 void PrintInspected(const InspectArguments& a, const ModelFile& model, const Json& j, OutputFormat format) {
@@ -132,7 +133,7 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
     std::printf("%s\n", j.dump(2).c_str());
     return;
   }
-  std::printf("%s: %llu bytes, format %u, read by format %u and newer, hash %s%s\n", a.model.c_str(),
+  std::printf("%s: %llu bytes, format %u, read by format %u and newer, hash %s%s\n", OneLine(a.model).c_str(),
               static_cast<unsigned long long>(model.size_bytes()), model.format_version(), model.oldest_reader(),
               j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
   if (j.contains("base_hash"))
@@ -144,16 +145,16 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   std::printf("tensors\n");
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterSpec& p = model.parameters()[i];
-    std::printf("  %-34s %6u x %-6u %s %10zu bytes\n", p.name.c_str(), p.rows, p.cols, TypeOf(model, i),
+    std::printf("  %-34s %6u x %-6u %s %10zu bytes\n", OneLine(p.name).c_str(), p.rows, p.cols, TypeOf(model, i),
                 BytesOf(model, i).size());
   }
   std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
   for (const ProvenanceEntry& p : model.provenance()) {
     const std::string cost =
         p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
-    std::printf("  %s on %s, %s, %llu steps: %s\n", p.description.c_str(), p.dataset.c_str(), p.date.c_str(),
-                static_cast<unsigned long long>(p.steps), cost.c_str());
-    for (const std::string& m : p.mechanisms) std::printf("    %s\n", m.c_str());
+    std::printf("  %s on %s, %s, %llu steps: %s\n", OneLine(p.description).c_str(), OneLine(p.dataset).c_str(),
+                OneLine(p.date).c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
+    for (const std::string& m : p.mechanisms) std::printf("    %s\n", OneLine(m).c_str());
   }
 }
 

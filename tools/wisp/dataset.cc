@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "runtime/core/date.h"
+#include "runtime/core/text.h"
 #include "runtime/decoding/decoding_need.h"
 #include "runtime/privacy/json.h"
 
@@ -89,7 +90,7 @@ Result<data::ReadResult> ReadData(const DataArguments& a, data::ReadOptions opti
   WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
   WISP_ASSIGN_OR_RETURN(data::ReadResult result, data::ReadSequences(a.path, format, options));
   for (const std::string& warning : data::Warnings(result.report))
-    std::fprintf(stderr, "wisp: %s: %s (local only)\n", a.path.c_str(), warning.c_str());
+    std::fprintf(stderr, "wisp: %s: %s (local only)\n", OneLine(a.path).c_str(), OneLine(warning).c_str());
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -81,6 +82,11 @@ class File final : public LedgerAnchor {
     const std::string temporary = path_ + ".tmp", line = LineOf(value);
     const int file = OpenLocked(temporary);
     if (file < 0) return Failed("cannot be written");
+    if (!IsOurs(file)) {
+      close(file);
+      return IoError("the anchor '", path_, "' cannot be written: '", temporary,
+                     "' is in the way, which is no anchor; move it elsewhere");
+    }
     const bool written = ftruncate(file, 0) == 0 &&
                          write(file, line.data(), line.size()) == static_cast<ssize_t>(line.size()) &&
                          SyncToDisk(file) == 0 && rename(temporary.c_str(), path_.c_str()) == 0;
@@ -95,7 +101,7 @@ class File final : public LedgerAnchor {
   // until it is closed.
   static int OpenLocked(const std::string& temporary) {
     for (;;) {
-      const int file = open(temporary.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+      const int file = open(temporary.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
       if (file < 0) return file;
       struct stat opened, named;
       if (flock(file, LOCK_EX) != 0 || fstat(file, &opened) != 0 || fchmod(file, 0600) != 0) {
@@ -108,6 +114,13 @@ class File final : public LedgerAnchor {
         return file;
       close(file);  // another writer has put it in its place meanwhile, or removed it
     }
+  }
+
+  // What a killed writer left is empty, or the beginning of a line. Anything else is somebody's file.
+  static bool IsOurs(int file) {
+    std::array<char, kTitle.size()> begin;
+    const ssize_t size = pread(file, begin.data(), begin.size(), 0);
+    return size >= 0 && kTitle.starts_with(std::string_view(begin.data(), static_cast<size_t>(size)));
   }
 
   Status Failed(const char* what) const {

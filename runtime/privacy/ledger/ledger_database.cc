@@ -59,6 +59,10 @@ Status Database::Error(int code) const {
   if (extended == SQLITE_READONLY_DBMOVED)
     return IoError(file,
                    "was moved, replaced or removed while it was open; this charge was not recorded, open it anew");
+  if (extended == SQLITE_READONLY_ROLLBACK || extended == SQLITE_READONLY_RECOVERY)
+    return IoError(file,
+                   "has an unfinished charge of a program that was killed in the journal beside it, which can be read "
+                   "only where the folder can be written in: copy both files to such a folder");
   WISP_RETURN_IF_ERROR(sqlite::Explain("ledger '" + path_ + "'", path_, handle_.get()));
   switch (code & 0xFF) {
     case SQLITE_INTERRUPT:
@@ -249,8 +253,8 @@ Result<bool> Database::Attach(bool make) {
   return true;
 }
 
-// The file may come from anywhere: nothing huge is to be made of it. Triggers stay on: those of a ledger guard it against
-// our own mistakes too, and are compared with what they must be before anything is written.
+// The file may come from anywhere: nothing huge is to be made of it. Triggers stay on: those of a ledger guard it
+// against our own mistakes too, and are compared with what they must be before anything is written.
 void Database::Harden() {
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_LENGTH, kMostTextBytes);
   sqlite3_limit(handle_.get(), SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes);

@@ -30,8 +30,8 @@ bool WaitABit(std::chrono::steady_clock::time_point since, int timeout_ms);
 
 // Writers take turns: who is next waits for the ledger alone, and the one that has just written queues behind.
 // (SQLite's own waiting sleeps up to 0.1 s, so a writer that hardly pauses starved the others.) The queue is a lock on
-// a file of its own beside the ledger, which is there for a moment and which nobody but the ledger's owner can open: who
-// can only look into the folder holds nobody up. It is a courtesy: who does not get it in time, or at all, goes on
+// a file of its own beside the ledger, which is there for a moment and which nobody but the ledger's owner can open:
+// who can only look into the folder holds nobody up. It is a courtesy: who does not get it in time, or at all, goes on
 // without, and what is written is safe either way.
 class Turn {
  public:

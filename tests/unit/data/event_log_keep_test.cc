@@ -1,6 +1,11 @@
 // What a log forgets: whole units, each by its own events alone, and not a byte of who was erased.
 #include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -42,6 +47,11 @@ class EventLogKeep : public ::testing::Test {
     return records;
   }
 
+  static std::string BytesOf(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+
   LogFolder folder_;
 };
 
@@ -66,16 +76,12 @@ TEST_F(EventLogKeep, ManyEventsAreAppendedAtOnceOrNone) {
 
 // To count and list changes nothing of what an app, or somebody else, has made.
 TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
-  const auto bytes = [](const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), {});
-  };
   const std::string app = folder_.MakeDatabase("app.db",
                                                "CREATE TABLE events(user TEXT, item TEXT, time INTEGER, place TEXT); "
                                                "INSERT INTO events VALUES('a', 'x', 1, '')");
   const std::string other = folder_.MakeDatabase("other.db", "CREATE TABLE x(y)"), empty = folder_ / "empty.db";
   std::ofstream(empty).flush();
-  const std::string app_before = bytes(app), other_before = bytes(other);
+  const std::string app_before = BytesOf(app), other_before = BytesOf(other);
   const size_t num_files = folder_.NumFiles();
   {
     const EventLog log = *EventLog::OpenExisting(app);
@@ -86,9 +92,9 @@ TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
             "event log '" + other + "': there is no table 'events' in it");
   EXPECT_FALSE(EventLog::OpenExisting(empty).ok());
   EXPECT_FALSE(EventLog::OpenExisting(folder_ / "none.db").ok());
-  EXPECT_EQ(bytes(app), app_before);
-  EXPECT_EQ(bytes(other), other_before);
-  EXPECT_EQ(bytes(empty), "");
+  EXPECT_EQ(BytesOf(app), app_before);
+  EXPECT_EQ(BytesOf(other), other_before);
+  EXPECT_EQ(BytesOf(empty), "");
   EXPECT_EQ(folder_.NumFiles(), num_files);
 }
 
@@ -120,13 +126,167 @@ TEST_F(EventLogKeep, WhoIsErasedLeavesNoByte) {
     EXPECT_EQ(*log.Erase("somebody-in-particular"), 0u);
     EXPECT_EQ(log.Count()->events, 3000u);
     for (const char* file : {"log.db", "log.db-wal"}) {
-      std::ifstream in(folder_ / file, std::ios::binary);
-      const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+      const std::string bytes = BytesOf(folder_ / file);
       EXPECT_EQ(bytes.find("somebody-in"), std::string::npos) << file;
       EXPECT_EQ(bytes.find("secret-item"), std::string::npos) << file;
     }
   }
   EXPECT_EQ(Open().Count()->users, 20u);
+}
+
+// Somebody who reads, in a transaction of his own.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) {
+    EXPECT_EQ(sqlite3_open(path.c_str(), &database_), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database_, "BEGIN; SELECT count(*) FROM events", nullptr, nullptr, nullptr), SQLITE_OK);
+  }
+  ~Reader() { sqlite3_close(database_); }
+
+ private:
+  sqlite3* database_ = nullptr;
+};
+
+// An app's own file, with a write-ahead log: there the old bytes stay for as long as somebody reads them.
+TEST_F(EventLogKeep, WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone) {
+  const std::string path = folder_.MakeDatabase(
+      "app.db", "PRAGMA journal_mode = WAL; CREATE TABLE events(user TEXT, item TEXT, time INTEGER)");
+  const auto is_on_disk = [&] {
+    return (BytesOf(path) + BytesOf(path + "-wal")).find("secret-item") != std::string::npos;
+  };
+  EventLog log = *EventLog::Open(path);
+  std::vector<Event> events = Random(2, 20, 300);
+  for (int i = 0; i < 40; ++i) events.push_back({"somebody", "secret-item-" + std::to_string(i), i});
+  ASSERT_TRUE(log.AppendAll(events).ok());
+  {
+    const Reader reader(path);
+    const Status erased = log.Erase("somebody").status();
+    EXPECT_EQ(erased.code(), StatusCode::kIo);
+    EXPECT_NE(erased.message().find("their bytes are still on the disk"), std::string::npos) << erased.message();
+    EXPECT_TRUE(is_on_disk());
+    EXPECT_EQ(log.Count()->events, 300u);
+    EXPECT_TRUE(EventLog::Open(path).ok());  // at once
+    EXPECT_TRUE(is_on_disk());
+  }
+  // Opened again, while the first one is still open.
+  EXPECT_TRUE(EventLog::Open(path).ok());
+  EXPECT_FALSE(is_on_disk());
+  EXPECT_EQ(*log.Erase("somebody"), 0u);
+}
+
+TEST_F(EventLogKeep, WhatAReaderKeepsFromBeingDone_IsNotDone) {
+  EventLog log = Open();
+  ASSERT_TRUE(log.AppendAll(Random(2, 20, 300)).ok());
+  {
+    const Reader reader(folder_ / "log.db");
+    const Status erased = log.Erase("u1").status();
+    EXPECT_EQ(erased.code(), StatusCode::kIo) << erased.message();
+    EXPECT_EQ(log.Count()->users, 20u);
+  }
+  EXPECT_GT(*log.Erase("u1"), 0u);
+}
+
+TEST_F(EventLogKeep, EachAppendLeavesOneFileThatIsTheLog) {
+  EventLog log = Open();
+  for (int i = 1; i <= 5; ++i) {
+    ASSERT_TRUE(log.Append({"a", "x" + std::to_string(i), i}).ok());
+    EXPECT_EQ(folder_.NumFiles(), 1u);
+    const std::string copy = folder_ / "copy.db";
+    std::filesystem::copy_file(folder_ / "log.db", copy);
+    EXPECT_EQ(EventLog::OpenExisting(copy)->Count()->events, static_cast<uint64_t>(i));
+    std::filesystem::remove(copy);
+  }
+}
+
+TEST_F(EventLogKeep, ACopyHoldsWhatTheLogHeld) {
+  const std::string app = folder_.MakeDatabase(
+      "app.db", "PRAGMA journal_mode = WAL; CREATE TABLE events(user TEXT, item TEXT, time INTEGER)");
+  for (const std::string& path : {folder_ / "log.db", app}) {
+    const std::string copy = path + ".copy";
+    EventLog log = *EventLog::Open(path);
+    const std::vector<Event> events = Random(5, 20, 300);
+    ASSERT_TRUE(log.AppendAll(events).ok());
+    ASSERT_EQ(log.Backup(copy).message(), "");
+    EXPECT_EQ(log.Backup(copy).code(), StatusCode::kInvalidArgument) << "a copy was replaced";
+    EXPECT_EQ(log.Backup(path).code(), StatusCode::kInvalidArgument);
+    EXPECT_EQ(EventLog::OpenExisting(copy)->Count()->events, 300u);
+    EXPECT_FALSE(std::filesystem::exists(copy + "-wal"));
+    ASSERT_TRUE(log.Append({"later", "x", 1}).ok());
+    ASSERT_GT(*log.Erase("u1"), 0u);
+    ASSERT_EQ(log.Restore(copy).message(), "");
+    EXPECT_EQ(log.Count()->events, 300u);
+    ASSERT_TRUE(log.Append({"later", "x", 1}).ok());
+    // Into a new one.
+    EventLog lost = *EventLog::Open(path + ".new");
+    ASSERT_EQ(lost.Restore(copy).message(), "");
+    EXPECT_EQ(lost.Count()->events, 300u);
+    EXPECT_EQ(lost.Restore(path + ".new").code(), StatusCode::kInvalidArgument);
+    // What is no log, or damaged, changes nothing.
+    std::string bytes = BytesOf(copy);
+    std::fill(bytes.begin() + 4096, bytes.begin() + 8192, 'x');
+    std::ofstream(copy, std::ios::binary) << bytes;
+    EXPECT_FALSE(log.Restore(copy).ok());
+    EXPECT_FALSE(log.Restore(folder_ / "none.db").ok());
+    EXPECT_EQ(log.Count()->events, 301u);
+  }
+}
+
+// A program that was killed while it appended left a journal; then an old copy was put back beside it.
+TEST_F(EventLogKeep, AJournalOfAnotherState_IsNoticed) {
+  const std::string path = folder_ / "log.db", copy = folder_ / "copy.db", journal = path + "-journal";
+  { ASSERT_TRUE(Open().AppendAll(Random(1, 5, 2000)).ok()); }
+  std::filesystem::copy_file(path, copy);
+  { ASSERT_TRUE(Open().AppendAll(Random(2, 5, 2000)).ok()); }
+  {
+    // Small enough a cache, and SQLite writes its journal before the end.
+    sqlite3* writer = nullptr;
+    ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(writer,
+                           "PRAGMA cache_size = 2; BEGIN; PRAGMA user_version = 7; UPDATE events SET time = time + 1",
+                           nullptr, nullptr, nullptr),
+              SQLITE_OK);
+    std::filesystem::copy_file(path, folder_ / "killed.db");
+    std::filesystem::copy_file(journal, folder_ / "killed.db-journal");
+    sqlite3_close(writer);
+  }
+  std::filesystem::rename(folder_ / "killed.db-journal", journal);
+  std::filesystem::copy_file(copy, path, std::filesystem::copy_options::overwrite_existing);
+  for (const Status& status : {EventLog::Open(path).status(), EventLog::OpenExisting(path).status(),
+                               ReadSequences(path, Format::kSqlite, {}).status()}) {
+    EXPECT_EQ(status.code(), StatusCode::kInvalidData);
+    EXPECT_NE(status.message().find("is of another state of the file"), std::string::npos) << status.message();
+  }
+  EXPECT_EQ(BytesOf(path), BytesOf(copy));
+  // Beside its own file it is played back.
+  std::filesystem::rename(folder_ / "killed.db", path);
+  EXPECT_EQ(EventLog::OpenExisting(path)->Count()->events, 4000u);
+  EXPECT_FALSE(std::filesystem::exists(journal));
+}
+
+// As on a mount where nothing can be written: in a child that may not.
+TEST_F(EventLogKeep, AFolderThatCannotBeWrittenIn_IsRead) {
+  const std::string app = folder_.MakeDatabase("app.db",
+                                               "PRAGMA journal_mode = WAL; CREATE TABLE events(user TEXT, item TEXT, "
+                                               "time INTEGER); INSERT INTO events VALUES('a', 'x', 1)");
+  { ASSERT_TRUE(Open().Append({"a", "x", 1}).ok()); }
+  for (const char* name : {"log.db", "app.db"})
+    std::filesystem::permissions(folder_ / name, std::filesystem::perms(0444));
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0555));
+  const pid_t child = fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (geteuid() == 0 && setuid(kNobody) != 0) _exit(9);
+    for (const char* name : {"log.db", "app.db"}) {
+      const auto log = EventLog::OpenExisting(folder_ / name);
+      if (!log.ok() || log->Count()->events != 1) _exit(1);
+      if (ToldOfFile(folder_ / name, Format::kSqlite) != "a: x") _exit(2);
+    }
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms(0755));
 }
 
 TEST_F(EventLogKeep, UsersKeepTheirNewest) {

@@ -210,7 +210,7 @@ TEST_F(ModelWrite, KilledAtAnyTimeLeavesOneOfTheTwoFiles) {
 TEST_F(ModelWrite, TemporaryFileOfALivingWriterStays) {
   auto slow = FileReplacement::Begin(path_);
   ASSERT_TRUE(slow.ok());
-  test::WriteBytes(folder_ / "m.wisp.tmp-123-0", "abandoned");
+  test::WriteBytes(TemporaryName(path_, 123, 0), "abandoned");
   EXPECT_TRUE(slow->CheckOnlyWriter().ok());
   {
     const auto second = FileReplacement::Begin(path_);
@@ -228,19 +228,20 @@ TEST_F(ModelWrite, TemporaryFileOfALivingWriterStays) {
 }
 
 TEST_F(ModelWrite, FilesOfOthersWithSimilarNamesStay) {
-  for (const char* name : {"m.wisp.tmp-", "m.wisp.tmp-1-2.bak", "m.wisp.tmp", "other.wisp.tmp-1-2", "m.wisp.tmp-x"}) {
+  for (const char* name : {"m.wisp.tmp-", "m.wisp.tmp-1-2.bak", "m.wisp.tmp", "other.wisp.tmp-1-2", "m.wisp.tmp-x",
+                           "m.wisp.tmp-1-2", "m.wisp.tmp-2026-11-27", "m.wisp.tmp-1-2-0123456789abcdef"}) {
     test::WriteBytes(folder_ / name, "x");
   }
-  test::WriteBytes(folder_ / "m.wisp.tmp-123-0", "abandoned");
+  test::WriteBytes(TemporaryName(path_, 123, 0), "abandoned");
   ASSERT_TRUE(WriteModel(path_, new_.contents()).ok());
-  EXPECT_EQ(folder_.NumFiles(), 6u);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "m.wisp.tmp-123-0"));
+  EXPECT_EQ(folder_.NumFiles(), 9u);
+  EXPECT_FALSE(std::filesystem::exists(TemporaryName(path_, 123, 0)));
 }
 
 // A log or a ledger, what SQLite keeps beside it, and one whose name is that of a temporary file.
 TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
   const std::string database("SQLite format 3\0 and its pages", 30),
-      ledger = folder_ / "l.db", beside = ledger + "-wal", named = path_ + ".tmp-1-2";
+      ledger = folder_ / "l.db", beside = ledger + "-wal", named = TemporaryName(path_, 1, 2);
   for (const std::string& path : {ledger, named}) test::WriteBytes(path, database);
   test::WriteBytes(beside, "x");
   for (const std::string& path : {ledger, beside}) {

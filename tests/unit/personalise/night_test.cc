@@ -185,8 +185,8 @@ TEST_F(NightTest, TakesAwayWhatKilledNightsLeftAlsoWhenNothingIsLeftToTrain) {
   settings.judgings = 1;
   Plan(settings);
   MustRun();
-  const std::string left[] = {output_ + ".tmp-12-0", files_.candidate + ".tmp-12-1", files_.checkpoint + ".tmp-12-2",
-                              ledger_path_ + "-room.tmp-12-3"};
+  const std::string left[] = {TemporaryName(output_, 12, 0), TemporaryName(files_.candidate, 12, 1),
+                              TemporaryName(files_.checkpoint, 12, 2), TemporaryName(ledger_path_ + "-room", 12, 3)};
   for (const std::string& path : left) std::ofstream(path) << "half";
   EXPECT_EQ(MustRun().steps, 0u);
   for (const std::string& path : left) EXPECT_NE(access(path.c_str(), F_OK), 0) << path;

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <functional>
 
+#include "ports/c/wisp_embed.h"
+#include "ports/c/wisp_life.h"
 #include "tests/unit/ports/c_test_util.h"
 
 namespace wisp {
@@ -426,6 +428,50 @@ TEST_F(CInterface, Messages_HoldNothingThatATerminalActsOn) {
                             &model, &error_),
             WISP_IO);
   EXPECT_NE(std::string(error_.message).find("no?]0;such??2J?.wisp"), std::string::npos) << error_.message;
+}
+
+// A path may hold ends of lines, and what turns the order of characters around.
+TEST_F(CInterface, Messages_AreOneLine) {
+  wisp_model* model = nullptr;
+  EXPECT_EQ(wisp_model_open("no\nwisp: all is well\xe2\x80\xae.wisp", &model, &error_), WISP_IO);
+  EXPECT_NE(std::string(error_.message).find("no?wisp: all is well?.wisp"), std::string::npos) << error_.message;
+  wisp_log* log = nullptr;
+  EXPECT_EQ(wisp_log_open("none\n/log.db", &log, &error_), WISP_IO);
+  EXPECT_EQ(std::string(error_.message).find('\n'), std::string::npos) << error_.message;
+}
+
+// (size_t)-1 is what many functions return where they fail.
+TEST_F(CInterface, ANumberThatNoListHas_IsRefused) {
+  size_t count = 3;
+  wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
+  const int32_t* const histories[] = {history_};
+  for (const size_t many : {SIZE_MAX, SIZE_MAX / 2, size_t{1} << 31}) {
+    EXPECT_EQ(wisp_recommend(model_, history_, many, nullptr, top_, &count, &error_), WISP_INVALID_ARGUMENT);
+    for (auto [list, number] : {std::pair(&options.excluded, &options.num_excluded),
+                                std::pair(&options.candidates, &options.num_candidates)}) {
+      options = WISP_INIT(wisp_recommend_options);
+      *list = history_;
+      *number = many;
+      EXPECT_EQ(Recommend(&options, &count), WISP_INVALID_ARGUMENT);
+    }
+    EXPECT_EQ(wisp_recommend_batch(model_, histories, &many, 1, nullptr, nullptr, 3, top_, &count, &error_),
+              WISP_INVALID_ARGUMENT);
+    EXPECT_EQ(wisp_recommend_batch(model_, histories, &count, many, nullptr, nullptr, 3, top_, &count, &error_),
+              WISP_INVALID_ARGUMENT);
+    const wisp_new_item item = {"key", nullptr, nullptr};
+    const char* const key = "0";
+    const std::string out = folder_ / "out.wisp";
+    EXPECT_EQ(wisp_catalogue_add(path_.c_str(), &item, many, out.c_str(), &error_), WISP_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(error_.message).find("allowed are 0 to 2147483647"), std::string::npos) << error_.message;
+    EXPECT_EQ(wisp_catalogue_retire(path_.c_str(), &key, many, 0, out.c_str(), &error_), WISP_INVALID_ARGUMENT);
+    wisp_log* log = nullptr;
+    ASSERT_EQ(wisp_log_open((folder_ / "log.db").c_str(), &log, &error_), WISP_OK) << error_.message;
+    const wisp_event event = {"anna", "k1", 1};
+    EXPECT_EQ(wisp_log_append_all(log, &event, many, &error_), WISP_INVALID_ARGUMENT);
+    wisp_log_close(log);
+  }
+  wisp_model* model = nullptr;
+  EXPECT_EQ(wisp_model_open_memory("m", history_, SIZE_MAX, nullptr, &model, &error_), WISP_INVALID_ARGUMENT);
 }
 
 TEST_F(CInterface, LogOfNoFile_IsRefused) {

@@ -87,7 +87,7 @@ Status LogCount(const LogArguments& a, OutputFormat format) {
   if (count.oldest) j["oldest"] = *count.oldest, j["newest"] = *count.newest;
   j["not_private"] = AllOf(j);
   Show(j, format,
-       a.path + ": " + ThousandsOf(count.events, "event") + " of " + ThousandsOf(count.users, "user") + ", " +
+       OneLine(a.path) + ": " + ThousandsOf(count.events, "event") + " of " + ThousandsOf(count.users, "user") + ", " +
            ThousandsOf(count.items, "item") +
            (count.oldest ? ", from " + std::to_string(*count.oldest) + " to " + std::to_string(*count.newest) : "") +
            "\n" + kLocalOnly);
@@ -102,7 +102,7 @@ Status LogList(const LogArguments& a, OutputFormat format) {
   for (const data::LogUser& user : users) {
     j["users"].push_back({{"user", user.user}, {"events", user.events}, {"newest", user.newest}});
     lines +=
-        Printable(user.user) + "\t" + Counted(user.events, "event") + "\tnewest " + std::to_string(user.newest) + "\n";
+        OneLine(user.user) + "\t" + Counted(user.events, "event") + "\tnewest " + std::to_string(user.newest) + "\n";
   }
   j["not_private"] = AllOf(j);
   Show(j, format, lines + kLocalOnly);
@@ -113,8 +113,8 @@ Status LogErase(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenToWrite(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t erased, log.Erase(a.user));
   Show({{"log", a.path}, {"user", a.user}, {"erased", erased}}, format,
-       erased == 0 ? "nothing matched: " + a.path + " has no event of '" + Printable(a.user) + "'"
-                   : Thousands(erased) + " events of '" + Printable(a.user) +
+       erased == 0 ? "nothing matched: " + OneLine(a.path) + " has no event of '" + OneLine(a.user) + "'"
+                   : Thousands(erased) + " events of '" + OneLine(a.user) +
                          "' are gone from the log. What models learned from them stays in these, under their "
                          "guarantee; to be rid of\n"
                          "that too, delete the personalised model with its candidate, checkpoint and start, and go on "
@@ -135,8 +135,28 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
   Show({{"log", a.path}, {"pruned", pruned}}, format,
-       pruned == 0 ? "nothing matched: every event of " + a.path + " is to be kept"
-                   : Thousands(pruned) + " events are gone from " + a.path);
+       pruned == 0 ? "nothing matched: every event of " + OneLine(a.path) + " is to be kept"
+                   : Thousands(pruned) + " events are gone from " + OneLine(a.path));
+  return OkStatus();
+}
+
+Status LogBackup(const LogArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
+  WISP_RETURN_IF_ERROR(log.Backup(a.copy));
+  Show({{"log", a.path}, {"copy", a.copy}}, format,
+       OneLine(a.copy) + ": a whole copy of " + OneLine(a.path) + "; it holds what people did, so keep it as private");
+  return OkStatus();
+}
+
+Status LogRestore(const LogArguments& a, OutputFormat format) {
+  // Before a log is made where none is.
+  WISP_RETURN_IF_ERROR(OpenToRead(a.copy).status());
+  WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
+  WISP_RETURN_IF_ERROR(log.Restore(a.copy));
+  Show({{"log", a.path}, {"copy", a.copy}}, format,
+       OneLine(a.path) + " holds what " + OneLine(a.copy) +
+           " held. Whoever was erased since is back: erase them again. The ledger stays as it is, whatever the log "
+           "holds");
   return OkStatus();
 }
 

@@ -63,7 +63,7 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
     if (format == OutputFormat::kJson) {
       std::printf("%s\n", Json({{"adapter", a.out}, {"model", a.to}, {"carried", true}}).dump(2).c_str());
     } else {
-      std::printf("%s: the adapter beside %s. Nothing was charged, and nobody judged it\n", a.out.c_str(),
+      std::printf("%s: the adapter beside %s. Nothing was charged, and nobody judged it\n", OneLine(a.out).c_str(),
                   a.to.c_str());
     }
     return OkStatus();
@@ -81,7 +81,7 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
                             .c_str());
     return OkStatus();
   }
-  std::printf("%s: serves the new base%s\n", a.out.c_str(),
+  std::printf("%s: serves the new base%s\n", OneLine(a.out).c_str(),
               r.carried ? "; what was learned is carried over, and is served once a judging finds it better"
                         : (": " + r.why_not).c_str());
   std::printf("%s items are in both, %s of the old base are gone. Nothing was charged; what was spent stays spent\n",
@@ -108,7 +108,7 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", j.dump(2).c_str());
   } else {
-    std::printf("%s: %s items, of which %zu are new; rows: %s\n", a.out.c_str(),
+    std::printf("%s: %s items, of which %zu are new; rows: %s\n", OneLine(a.out).c_str(),
                 Thousands(grown.contents.architecture.num_items).c_str(), items.size(), ways.c_str());
   }
   return OkStatus();
@@ -129,7 +129,7 @@ Status CatalogueOffer(const CatalogueArguments& a, Offer offer, OutputFormat for
             .dump(2)
             .c_str());
   } else {
-    std::printf("%s: %s items, of which %zu are retired and never recommended\n", a.out.c_str(),
+    std::printf("%s: %s items, of which %zu are retired and never recommended\n", OneLine(a.out).c_str(),
                 Thousands(contents.architecture.num_items).c_str(), contents.retired.size());
   }
   return OkStatus();
@@ -151,7 +151,7 @@ Status CatalogueList(const CatalogueArguments& a, OutputFormat format) {
     if (format == OutputFormat::kJson) {
       j["items"].push_back({{"key", key}, {"name", name}, {"retired", retired}});
     } else {
-      std::printf("%s\t%s%s\n", Printable(key).c_str(), Printable(name).c_str(), retired ? "\tretired" : "");
+      std::printf("%s\t%s%s\n", OneLine(key).c_str(), OneLine(name).c_str(), retired ? "\tretired" : "");
     }
   }
   if (format == OutputFormat::kJson) std::printf("%s\n", j.dump(2).c_str());

@@ -174,7 +174,9 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
                                      "Look after a log of events. Local only: what it shows is not private.\n"
                                      "  wisp log count log.db\n"
                                      "  wisp log erase log.db --user u17\n"
-                                     "  wisp log prune log.db --before 2026-01-01 --unit session --session-gap 1800");
+                                     "  wisp log prune log.db --before 2026-01-01 --unit session --session-gap 1800\n"
+                                     "  wisp log backup log.db --out copy.db\n"
+                                     "  wisp log restore log.db --from copy.db");
   log->require_subcommand(1);
   chosen.OnCall(AddLogCommand(log, "count", "How many events, users and items there are, and from when.", a), LogCount,
                 a);
@@ -193,6 +195,13 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   AddUnit(prune, a.unit, a.session_gap, a.times_per_second);
   prune->get_option("--unit")->required();
   chosen.OnCall(prune, LogPrune, a);
+  CLI::App* backup = AddLogCommand(log, "backup", "Write a whole copy of what the log holds now.", a);
+  backup->add_option("--out", a.copy, "File to write")->required();
+  chosen.OnCall(backup, LogBackup, a);
+  CLI::App* restore =
+      AddLogCommand(log, "restore", "Make all that the log holds what a copy holds; makes a log that is missing.", a);
+  restore->add_option("--from", a.copy, "The copy")->required();
+  chosen.OnCall(restore, LogRestore, a);
 }
 
 }  // namespace

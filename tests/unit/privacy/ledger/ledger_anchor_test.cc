@@ -240,13 +240,22 @@ TEST_F(LedgerAnchorTest, AFileThatIsNoAnchor_IsRefusedAndKept) {
 
 // Of a program that was killed in the middle of it.
 TEST_F(LedgerAnchorTest, ATemporaryFileLeftBehind_IsUsedByTheNextWriter) {
-  std::ofstream(Path("anchor.tmp")) << std::string(4096, 'x');
+  std::ofstream(Path("anchor.tmp")) << "wisp ledger anchor 1: " << std::string(4096, 'x');
   fs::permissions(Path("anchor.tmp"), fs::perms::all);
   MustCharge(options_);
   EXPECT_FALSE(fs::exists(Path("anchor.tmp")));
   EXPECT_LT(fs::file_size(Path("anchor")), 256u);
   EXPECT_EQ(fs::status(Path("anchor")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
   MustCharge(options_);
+}
+
+TEST_F(LedgerAnchorTest, AFileOfOthersWithTheTemporaryName_Stays) {
+  std::ofstream(Path("anchor.tmp")) << "a letter";
+  const Status written = FileAnchor(Path("anchor"))->Write({std::string(16, 'a'), 1, {}});
+  EXPECT_EQ(written.code(), StatusCode::kIo);
+  std::string left;
+  std::getline(std::ifstream(Path("anchor.tmp")) >> std::ws, left);
+  EXPECT_EQ(left, "a letter");
 }
 
 // Several writers: none is refused because another was between its charge and its anchor.

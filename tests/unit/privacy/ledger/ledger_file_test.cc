@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "gtest/gtest.h"
@@ -107,6 +108,23 @@ TEST_F(LedgerTest, WhoCanOnlyReadTheFolderHoldsNoChargeUp) {
 TEST_F(LedgerTest, ChargingLeavesOneFile) {
   Charge(Path(), 2);
   EXPECT_EQ(folder_.NumFiles(), 1u);
+}
+
+// A statement charges nothing, and its refusal does not speak of charging.
+TEST_F(LedgerTest, AJournalWhereNothingCanBeWritten_IsNamed) {
+  Charge(Path(), 1);
+  std::ofstream(Path() + "-journal") << "left by a program that was killed";
+  fs::permissions(Path(), fs::perms(0444));
+  fs::permissions(Path() + "-journal", fs::perms(0444));
+  fs::permissions(folder_.path(), fs::perms(0555));
+  EXPECT_EQ(InChild([&] {
+              if (geteuid() == 0 && setuid(65534) != 0) _exit(1);
+              const std::string said = Ledger::OpenExisting(Path()).status().message();
+              if (said.find("in the journal beside it, which can be read only where the folder") == std::string::npos)
+                _exit(2);
+            }),
+            0);
+  fs::permissions(folder_.path(), fs::perms(0755));
 }
 
 TEST_F(LedgerTest, SeveralNamesAreRefused) {

@@ -359,11 +359,11 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
     StatusCode code;
     const char* part;
   };
-  for (const Case& c :
-       {Case{"text", StatusCode::kInvalidData, "not an SQLite database"},
-        Case{"app.db", StatusCode::kInvalidData, "not a privacy ledger"},
-        Case{"newer", StatusCode::kUnsupported, "newer"}, Case{"folder", StatusCode::kIo, "cannot be opened"},
-        Case{"missing/ledger", StatusCode::kIo, "cannot be made"}}) {
+  for (const Case& c : {Case{"text", StatusCode::kInvalidData, "not an SQLite database"},
+                        Case{"app.db", StatusCode::kInvalidData, "not a privacy ledger"},
+                        Case{"newer", StatusCode::kUnsupported, "newer"},
+                        Case{"folder", StatusCode::kInvalidData, "is not a regular file"},
+                        Case{"missing/ledger", StatusCode::kIo, "cannot be made"}}) {
     const std::string before = ReadFile(Path(c.name));
     const auto opened = Ledger::Open(Path(c.name), kOptions);
     ASSERT_FALSE(opened.ok()) << c.name;
