@@ -1,14 +1,21 @@
 // A thousand deployments in which tastes drift, trends come and go, people choose again what they had, and new items
 // are copies of others: how often the rule says "better" of what is then served to people and is worse. The lists are
 // those of ServedList, the sums those of OnGrid, the verdicts those of Decide; models are scores of items.
+//
+// WISP_DEPLOYMENTS_LOG names a log of "user item" lines, in the order of time in each user: then a thousand deployments
+// of popularity models on it are lived too, each user's events divided by their order.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <numeric>
 #include <random>
 #include <vector>
 
 #include "runtime/core/served_list.h"
+#include "runtime/data/readers.h"
 #include "runtime/personalise/judge.h"
 #include "runtime/personalise/judge_rule.h"
 #include "runtime/train/run/evaluate.h"
@@ -203,6 +210,124 @@ TEST(Deployments, JudgedByTheTimeItLearnedFromATrendIsAGain) {
   std::printf("by the same time: wrong in %.3f; by a later one in %.3f\n", same.wrong, later.wrong);
   EXPECT_GT(same.wrong, 0.05);
   EXPECT_LE(later.wrong, 0.05);
+}
+
+// Popularity models on a real log. Events of a user are four parts in their order; what is judged or served is of a
+// later part than what was learned.
+class OfALog {
+ public:
+  explicit OfALog(data::Sequences sequences) : log_(std::move(sequences)), list_(log_.num_items()) {
+    for (size_t u = 0; u < log_.num_users(); ++u) {
+      if (log_.User(u).size() >= 2 * kParts) users_.push_back(u);
+    }
+  }
+
+  struct Life {
+    bool better = false, wrong = false;
+  };
+  Life Live(uint64_t seed) {
+    std::mt19937_64 random(seed);
+    std::shuffle(users_.begin(), users_.end(), random);
+    constexpr size_t kPublic = 3000, kTrain = 1600, kJudge = 400, kFresh = 2500;
+    if (users_.size() < kPublic + kTrain + kJudge + kFresh) return {};
+    const std::span<const size_t> all(users_), train = all.subspan(kPublic, kTrain),
+                                               judge = all.subspan(kPublic + kTrain, kJudge),
+                                               fresh = all.subspan(kPublic + kTrain + kJudge, kFresh);
+    std::vector<double> known(log_.num_items(), 0.1), learned(log_.num_items(), 0.1);
+    for (const size_t u : all.first(kPublic)) Count(u, 0, known);
+    const Ranked base = RankedOf(known, known, 0, 0, random);
+    constexpr double kShares[] = {0, 0.2, 0.5, 1}, kNoises[] = {1e-5, 0.2, 0.5, 1};
+    const double share = kShares[random() % 4], noise = kNoises[random() % 4];
+    const JudgeRule rule{.error = 0.05, .num_judgings = kParts - 1, .decay = 0.7};
+    std::normal_distribution<double> normal;
+    std::vector<Judgement> judged;
+    Life life;
+    for (size_t part = 0; part + 1 < kParts; ++part) {
+      for (const size_t u : train) Count(u, part, learned);
+      const Ranked candidate = RankedOf(known, learned, share, noise, random);
+      Judgement j{.noise_multiplier = kNoise};
+      for (const size_t u : judge) {
+        const GainOnGrid g = OnGrid(GainOf(u, part + 1, base, candidate), kScale);
+        j.gains += static_cast<double>(g.gain) / kJudgeSteps;
+        j.squares += static_cast<double>(g.square) / (kSquareWeight * kJudgeSteps);
+      }
+      j.gains += j.gain_noise() * normal(random);
+      j.squares += j.square_noise() * normal(random);
+      judged.push_back(j);
+      if (Decide(rule, judged).kind != Verdict::Kind::kBetter) continue;
+      life.better = true;
+      double gain = 0;
+      const size_t then = std::min(part + 2, kParts - 1);
+      for (const size_t u : fresh) gain += GainOf(u, then, base, candidate);
+      life.wrong = life.wrong || gain < 0;
+    }
+    return life;
+  }
+
+ private:
+  static constexpr size_t kParts = 4, kTop = 300;
+  // Scores of all items, and the best of them, beyond which no list of ten goes.
+  struct Ranked {
+    Scores scores;
+    std::vector<int32_t> top;
+  };
+
+  std::pair<size_t, size_t> Part(size_t user, size_t part) const {
+    const size_t size = log_.User(user).size();
+    return {size * part / kParts, size * (part + 1) / kParts};
+  }
+  void Count(size_t user, size_t part, std::vector<double>& counts) const {
+    const auto [first, end] = Part(user, part);
+    for (size_t t = first; t < end; ++t) counts[static_cast<size_t>(log_.User(user)[t])] += 1;
+  }
+  Ranked RankedOf(const std::vector<double>& known, const std::vector<double>& learned, double share, double noise,
+                  std::mt19937_64& random) {
+    std::normal_distribution<double> normal;
+    const double of_known = std::accumulate(known.begin(), known.end(), 0.0),
+                 of_learned = std::accumulate(learned.begin(), learned.end(), 0.0);
+    Ranked ranked;
+    for (size_t i = 0; i < known.size(); ++i) {
+      const double mixed = (1 - share) * known[i] / of_known + share * learned[i] / of_learned;
+      ranked.scores.push_back(static_cast<float>(std::log(mixed) + noise * normal(random)));
+    }
+    std::vector<Recommendation> best(kTop);
+    best.resize(list_.Choose(ranked.scores, {}, {}, {}, best).count);
+    for (const Recommendation& r : best) ranked.top.push_back(r.item);
+    return ranked;
+  }
+  double GainOf(size_t user, size_t part, const Ranked& base, const Ranked& candidate) {
+    const auto [first, end] = Part(user, part);
+    double sum = 0;
+    for (size_t t = first; t < end; ++t) {
+      const std::span<const int32_t> history = log_.User(user).first(t);
+      const auto value = [&](const Ranked& model) {
+        return Ndcg(list_.PositionOf(log_.User(user)[t], model.scores, history, {.candidates = model.top}));
+      };
+      sum += value(candidate) - value(base);
+    }
+    return end > first ? sum / static_cast<double>(end - first) : 0;
+  }
+
+  data::Sequences log_;
+  ServedList list_;
+  std::vector<size_t> users_;
+};
+
+TEST(Deployments, OfALogThatIsNamed) {
+  const char* path = std::getenv("WISP_DEPLOYMENTS_LOG");
+  if (path == nullptr) GTEST_SKIP() << "WISP_DEPLOYMENTS_LOG names no log";
+  auto read = data::ReadSequences(path, data::Format::kAuto, {});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  OfALog log(std::move(read->sequences));
+  constexpr int kLives = 1000;
+  double better = 0, wrong = 0;
+  for (int life = 0; life < kLives; ++life) {
+    const OfALog::Life lived = log.Live(static_cast<uint64_t>(life) + 1);
+    better += lived.better / static_cast<double>(kLives);
+    wrong += lived.wrong / static_cast<double>(kLives);
+  }
+  std::printf("%s: wrong in %.3f of %d deployments, better in %.3f (stated 0.05)\n", path, wrong, kLives, better);
+  EXPECT_LE(wrong, 0.05);
 }
 
 }  // namespace

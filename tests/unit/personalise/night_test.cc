@@ -57,7 +57,7 @@ TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
 // by the time that was trained on takes the candidate for better.
 TEST_F(NightTest, ATrendOfTheTimeItLearnedFromIsNoGain) {
   std::filesystem::remove(log_path_);
-  WriteLog(log_path_, kDeviceStride, 1);
+  WriteLog(log_path_, kDeviceStride, 1, 1);  // of the newest events the others are of the time that was trained on
   Plan(Settings());
   const double base = Knows(base_path_);
   for (int night = 1; night <= 6; ++night) {

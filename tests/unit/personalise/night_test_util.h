@@ -28,13 +28,13 @@ class NightTest : public ::testing::Test {
   }
 
   static void WriteLog(const std::string& path, int stride) { WriteLog(path, stride, stride); }
-  static void WriteLog(const std::string& path, int stride, int later_stride) {
+  static void WriteLog(const std::string& path, int stride, int later_stride, int later = kLater) {
     data::EventLog log = *data::EventLog::Open(path);
     std::mt19937 random(3);
     std::vector<data::Event> events;
     for (int u = 0; u < kUsers; ++u) {
       int item = static_cast<int>(random() % kItems);
-      for (int t = 0; t < kEvents + kLater; ++t, item = (item + (t < kEvents ? stride : later_stride)) % kItems)
+      for (int t = 0; t < kEvents + later; ++t, item = (item + (t < kEvents ? stride : later_stride)) % kItems)
         events.push_back({"u" + std::to_string(u), Key(item), (t < kEvents ? kBegin : kUntil + 1) + u * 1000 + t});
     }
     EXPECT_TRUE(log.AppendAll(events).ok());
