@@ -77,7 +77,7 @@ expect 4 "is of the data set 'notes', and what is to be charged is 'notes.txt': 
 expect 0 "" "$wisp" privacy --ledger n.db --delta 1e-6
 grep -q "privacy unit: one interaction" out || fail "a ledger of a decoder's records protects something else: $(cat out)"
 expect 0 "" "${anchored[@]}" --ledger u.db "${target[@]}" --unit user
-expect 4 "protects a user" "${texts[@]}" "${public[@]}" --ledger u.db --dataset notes --clip 1
+expect 4 "protects one user" "${texts[@]}" "${public[@]}" --ledger u.db --dataset notes --clip 1
 # A lifetime over several texts.
 life=("${plain[@]}" "${beside[@]}" --ledger l.db "${target[@]}" --lifetime 10 --max-new-tokens)
 expect 0 "" "${life[@]}" 6
@@ -133,7 +133,7 @@ expect 0 "" "${share[@]}" --ledger t4.db --contexts 4
 grep -q "share 4" err && fail "texts for half of the contexts are told of: $(cat err)"
 # The statement: what was drawn, from what, and what one record was. The weights were public, and this charge protects none.
 expect 0 "" "$wisp" privacy --ledger t.db --delta 1e-6
-for words in "released: the tokens that were drawn" "one record was: one private text in a prompt: who wrote k of them is protected less" \
+for words in "released: the tokens that were drawn" "one record is: one private text in a prompt: who wrote k of them is protected less" \
   "not protected: the weights that private texts were given to" "not protected: whoever wrote several of the records"; do
   grep -q "$words" out || fail "the statement of private texts does not say '$words': $(cat out)"
 done

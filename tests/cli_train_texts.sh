@@ -90,7 +90,9 @@ assert "a record is one line of text" in text and "whoever wrote several of the 
 PY
 
 expect 0 "" "$wisp" privacy --ledger blocks.db --delta 0.001
-grep -q "one record was: one line of text: who wrote k of them is protected less" out || fail "the ledger does not say what a record was: $(cat out)"
+grep -q "one record is: one line of text: who wrote k of them is protected less" out || fail "the ledger does not say what a record was: $(cat out)"
+expect 4 "protects one line of text; asked for was one chunk of 16 bytes of text" "${tune[@]}" --method phantom --trains blocks \
+  --out refused.wisp --ledger blocks.db "${private[@]}" --record chunk:16
 # A second run on a ledger without a limit: what both cost, and that nothing ends it.
 again_at=("${tune[@]}" --method phantom --trains blocks --out t.wisp --ledger blocks.db "${private[@]}" --epochs 1)
 expect 0 "cost epsilon .* at delta 0.001 together, and its ledger blocks.db has no limit.*--budget" "${again_at[@]}"

@@ -46,7 +46,14 @@ unit interaction '"unit": "interaction"'
 expect 4 "one event alone teaches nothing" "${train[@]}" --data log.db --recipe interaction.json --num-records-public 300 --out o.wisp --ledger o.ledger
 "$wisp" synth --out log.txt --population device --users 60 --seed 3 >/dev/null 2>&1 || fail "synth of lines"
 expect 3 "log.txt: its events have no times" "${train[@]}" --data log.txt --recipe session.json --num-records-public 300 --out o.wisp --ledger o.ledger
-expect 4 "protects a user" "${train[@]}" --data log.db --recipe session.json --num-records-public 300 --out o.wisp --ledger user.ledger --dataset log
+expect 4 "protects one user" "${train[@]}" --data log.db --recipe session.json --num-records-public 300 --out o.wisp --ledger user.ledger --dataset log
+# Records of another size do not come to one figure with those before, whether or not their unit has the same name.
+unit short '"unit": "session", "session_gap": 10'
+expect 4 "of more than 86400 seconds.*; asked for was .*of more than 10 seconds.*: costs of different records" "${train[@]}" --data log.db \
+  --recipe short.json --num-records-public 300 --out o.wisp --ledger session.ledger --dataset log
+unit millis '"unit": "session", "session_gap": 86400, "times_per_second": 1000'
+expect 4 "count 1 to the second; asked for was .* count 1000 to the second" "${train[@]}" --data log.db \
+  --recipe millis.json --num-records-public 300 --out o.wisp --ledger session.ledger --dataset log
 [ ! -e o.wisp ] && [ ! -e o.ledger ] || fail "a refused run left something behind"
 
 # One person: a delta that is none is refused, and what one record means is said.

@@ -90,7 +90,7 @@ int Recommend(bool appended) {
 int Step(Method method) {
   const Architecture a = Ml1m(500, 50);
   const test::TemporaryFolder folder;
-  auto ledger = privacy::Ledger::Open(folder / "l", {.dataset = "gate"});
+  auto ledger = privacy::Ledger::Open(folder / "l", {.dataset = "gate", .record = privacy::RecordSpec::OfEvents({})});
   if (!ledger.ok()) return Failed(ledger.status());
   std::vector<std::vector<int32_t>> users;
   for (size_t u = 0; u < 16; ++u) users.push_back(Walk(a.num_items, 7 * u, a.max_length + 1));

@@ -25,7 +25,7 @@ was, now = (j["accounting"]["epsilon"] for j in (old, new))
 assert now is None if was is None else now >= was, (was, now)
 PYTHON
   cp "$ledger" read.ledger
-  [ "$(sqlite3 read.ledger 'pragma user_version')" != 3 ] || fail "$ledger was upgraded by who only reads"
+  [ "$(sqlite3 read.ledger 'pragma user_version')" != 4 ] || fail "$ledger was upgraded by who only reads"
   rm -f read.ledger
 done
 [ "$(wc -l <several.past)" = 8 ] && [ "$(wc -l <limits.past)" = 7 ] || fail "the old ledgers are not what this test expects: $(wc -l ./*.past)"
@@ -36,7 +36,7 @@ run=("$wisp" train --recipe recipe.json --model base.wisp --data log.db --datase
 for name in closed limits several killed; do
   expect 0 "" "${run[@]}" --ledger $name.ledger --noise-multiplier 8 --epochs 1 --out $name.wisp
   [ ! -e $name.ledger-wal ] || fail "$name.ledger-wal is still there"
-  [ "$(sqlite3 $name.ledger 'pragma user_version')" = 3 ] || fail "$name.ledger was not upgraded"
+  [ "$(sqlite3 $name.ledger 'pragma user_version')" = 4 ] || fail "$name.ledger was not upgraded"
   sqlite3 $name.ledger "$past" >now
   [ "$(head -n "$(wc -l <$name.past)" now)" = "$(cat $name.past)" ] || fail "$name.ledger lost something: $(diff $name.past now)"
   [ "$(wc -l <now)" = $(($(wc -l <$name.past) + 1)) ] || fail "$name.ledger has not one charge more: $(cat now)"
@@ -92,7 +92,7 @@ for name in several raised; do
   expect 0 "" "${run[@]}" --ledger $name.ledger --noise-multiplier 8 --epochs 1 --out p.wisp
 done
 for name in planned several raised; do
-  [ "$(sqlite3 $name.ledger 'pragma user_version')" = 3 ] || fail "$name.ledger was not upgraded"
+  [ "$(sqlite3 $name.ledger 'pragma user_version')" = 4 ] || fail "$name.ledger was not upgraded"
   for what in past chains; do
     sqlite3 $name.ledger "${!what}" >now
     while read -r row; do grep -qxF "$row" now || fail "$name.ledger lost '$row'"; done <$name.$what

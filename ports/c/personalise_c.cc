@@ -156,18 +156,18 @@ class Personalisation {
                             .dataset = Dataset(),
                             .other_data = o_.other_data != 0,
                             .run = RunName(),
-                            .record = what_.RecordInWords(),
                             .tuning = Text(o_.uncharged_tuning),
                             .ledger = LedgerToTrain{.path = o_.ledger_path,
                                                     .anchor = std::move(anchor.kept),
                                                     .begin_anchor = anchor.begins,
-                                                    .unit = Unit(),
+                                                    .record = what_.Record(Unit()),
                                                     .unit_chosen = unit_.has_value()}});
   }
 
   std::string Description() const {
-    const std::string run = "personalised on the device", record = what_.RecordInWords();
-    return record.empty() ? run : run + ", one record: " + record;
+    const std::string run = "personalised on the device";
+    const privacy::RecordSpec record = what_.Record(Unit());
+    return record.is_of_texts() ? run + ", one record: " + record.InWords() : run;
   }
 
   TrainingJob MakeJob(const ModelFile& base, const Architecture& trained) {

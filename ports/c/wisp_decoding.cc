@@ -121,11 +121,11 @@ Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need,
   WISP_ASSIGN_OR_RETURN(const auto unit, DrawUnit(o));
   const bool of_texts = shown == DrawsShow::kTexts;
   const auto usual = shown == DrawsShow::kRecords ? privacy::PrivacyUnit::kUser : privacy::PrivacyUnit::kInteraction;
+  const privacy::RecordSpec record = RecordOfDraws(unit.value_or(usual), of_texts);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(o.ledger_path, {.dataset = dataset,
-                                                              .unit = unit.value_or(usual),
+                                                              .record = record,
                                                               .unit_chosen = of_texts || unit.has_value(),
-                                                              .any_unit = !of_texts,
                                                               .anchor = anchor.kept,
                                                               .begin_anchor = anchor.begins}));
   WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));

@@ -33,13 +33,14 @@ using wisp::ports::Text;
 namespace data = wisp::data;
 namespace privacy = wisp::privacy;
 
-Result<data::Units> UnitsOfOptions(const char* function, const wisp_unit& field, int64_t session_gap,
-                                   uint32_t times_per_second) {
+Result<privacy::RecordSpec::Events> EventsOfOptions(const char* function, const wisp_unit& field, int64_t session_gap,
+                                                    uint32_t times_per_second) {
   const auto unit = wisp::ports::UnitOfNumber(NumberOf(field));
   if (!unit)
     return InvalidArgument(function, ": unit is ", NumberOf(field),
                            "; required is what one record is: WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY");
-  return wisp::UnitsOf(*unit, session_gap, times_per_second == 0 ? 1 : times_per_second);
+  return privacy::RecordSpec::Events{
+      .unit = *unit, .session_gap = session_gap, .times_per_second = times_per_second == 0 ? 1 : times_per_second};
 }
 
 Result<wisp::LifeRequest> RequestOf(const wisp_plan_options& o) {
@@ -91,7 +92,7 @@ wisp_plan Filled(const wisp::LifetimeSettings& s, const wisp::Outlook& outlook, 
 }
 
 Result<privacy::Ledger> OpenPlannedLedger(const wisp_plan_options& o, const wisp::ModelFile& base,
-                                          privacy::PrivacyUnit unit) {
+                                          const privacy::RecordSpec& record) {
   WISP_ASSIGN_OR_RETURN(auto anchor, wisp::ports::AnchorOf(o.anchor));
   return wisp::OpenLedgerToTrain({.base = &base,
                                   .base_path = o.model_path,
@@ -103,7 +104,7 @@ Result<privacy::Ledger> OpenPlannedLedger(const wisp_plan_options& o, const wisp
                                   .ledger = wisp::LedgerToTrain{.path = o.ledger_path,
                                                                 .anchor = std::move(anchor.kept),
                                                                 .begin_anchor = anchor.begins,
-                                                                .unit = unit,
+                                                                .record = record,
                                                                 .unit_chosen = true}});
 }
 
@@ -113,13 +114,13 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_plan"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckGiven("wisp_plan_life", "model_path, ledger_path and dataset",
                                                {o.model_path, o.ledger_path, o.dataset}));
-  WISP_ASSIGN_OR_RETURN(const data::Units units,
-                        UnitsOfOptions("wisp_plan_life", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec::Events events,
+                        EventsOfOptions("wisp_plan_life", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, wisp::RecordOfEvents(events));
   WISP_ASSIGN_OR_RETURN(const wisp::LifeRequest request, RequestOf(o));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
-                        OpenPlannedLedger(o, base, *wisp::ports::UnitOfNumber(NumberOf(o.unit))));
-  WISP_ASSIGN_OR_RETURN(const wisp::Lifetime life, wisp::PlanLife(base.architecture(), request, units));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenPlannedLedger(o, base, record));
+  WISP_ASSIGN_OR_RETURN(const wisp::Lifetime life, wisp::PlanLife(base.architecture(), request));
   WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), life.settings, o.num_threads));
   wisp::LifeTime time;
   if (o.measure != 0) {
@@ -357,7 +358,9 @@ Status Prune(wisp_log* log, const wisp_prune_options* given, uint64_t* pruned) {
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_prune_options"));
   data::PruneOptions options{.newest_per_user = o.newest_per_user};
   if (o.has_before != 0) options.before = o.before;
-  WISP_ASSIGN_OR_RETURN(options.units, UnitsOfOptions("wisp_log_prune", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec::Events events,
+                        EventsOfOptions("wisp_log_prune", o.unit, o.session_gap, o.times_per_second));
+  WISP_ASSIGN_OR_RETURN(options.units, wisp::UnitsOf(events));
   WISP_ASSIGN_OR_RETURN(const uint64_t count, log->log.Prune(options));
   if (pruned != nullptr) *pruned = count;
   return OkStatus();

@@ -60,7 +60,9 @@ class Texts final : public wisp::ports::ToLearn {
 
   const char* units() const override { return kUnitsOfTexts; }
   void Set(wisp::TrainingOptions& options) const override { options.cut_to = max_length_; }
-  std::string RecordInWords() const override { return data::InWords(unit_); }
+  privacy::RecordSpec Record(privacy::PrivacyUnit unit) const override {
+    return privacy::RecordSpec::OfTexts(unit, data::ToText(unit_));
+  }
 
   Result<Counted> Read(const wisp_personalise_options& o, const ModelFile& base, TrainingJob& job) override {
     WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::TokenizerOf(base));
@@ -128,6 +130,10 @@ class LabelledTexts final : public wisp::ports::ToLearn {
         "an adapter (adapter_rank, adapter_path)");
   }
 
+  privacy::RecordSpec Record(privacy::PrivacyUnit unit) const override {
+    return privacy::RecordSpec::OfTexts(unit, privacy::RecordSpec::kLabelledText);
+  }
+
   wisp::Accept accepts() const override { return wisp::Accept::kAny; }
 
   Status CheckBase(const ModelFile& base, bool with_new_adapter) override {
@@ -153,7 +159,6 @@ class LabelledTexts final : public wisp::ports::ToLearn {
     options.cut_to = choice_.max_length;
     options.classes_hash = wisp::HashOfClasses(choice_.classes);
   }
-  std::string RecordInWords() const override { return "one labelled text"; }
 
   Result<Counted> Read(const wisp_personalise_options& o, const ModelFile& base, TrainingJob& job) override {
     WISP_ASSIGN_OR_RETURN(const wisp::text::Tokenizer tokenizer, wisp::TokenizerOf(base));

@@ -47,19 +47,24 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
 class Events final : public wisp::ports::ToLearn {
  public:
   Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
-    WISP_ASSIGN_OR_RETURN(units_, wisp::UnitsOf(unit.value_or(privacy::PrivacyUnit::kUser), o.session_gap,
-                                                o.times_per_second == 0 ? 1 : o.times_per_second));
+    WISP_ASSIGN_OR_RETURN(record_,
+                          wisp::RecordOfEvents({.unit = unit.value_or(privacy::PrivacyUnit::kUser),
+                                                .session_gap = o.session_gap,
+                                                .times_per_second = o.times_per_second == 0 ? 1 : o.times_per_second}));
     return OkStatus();
   }
+
+  privacy::RecordSpec Record(privacy::PrivacyUnit) const override { return record_; }
 
   const char* units() const override { return "WISP_UNIT_USER, WISP_UNIT_SESSION or WISP_UNIT_DAY"; }
 
   Result<Counted> Read(const wisp_personalise_options& o, const wisp::ModelFile& base,
                        wisp::TrainingJob& job) override {
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o.model_path, wisp::ItemKeysOf(base)));
+    WISP_ASSIGN_OR_RETURN(const data::Units units, wisp::UnitsOf(record_.events()));
     WISP_ASSIGN_OR_RETURN(data::ReadResult events,
                           data::ReadSequences(o.log_path, data::Format::kSqlite,
-                                              {.known_items = &index, .units = units_, .private_run = true}));
+                                              {.known_items = &index, .units = units, .private_run = true}));
     events_ = std::move(events.sequences);
     job.sequences = &events_;
     num_users_ = events.report.num_users;
@@ -75,7 +80,7 @@ class Events final : public wisp::ports::ToLearn {
   }
 
  private:
-  data::Units units_;
+  privacy::RecordSpec record_ = privacy::RecordSpec::OfEvents({});
   data::Sequences events_;
   uint64_t num_users_ = 0;  // of events
 };

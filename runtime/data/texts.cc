@@ -16,12 +16,32 @@ constexpr std::string_view kChunk = "chunk:";
 
 bool IsInsideCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// The first place from `at` on, within the three bytes that a character may still have, where one begins.
-size_t CharacterFrom(std::string_view file, size_t at) {
-  for (size_t i = at; i < std::min(at + 4, file.size()); ++i) {
-    if (!IsInsideCharacter(file[i])) return i;
+// As many bytes as a character has that begins with this one.
+size_t LengthByFirst(char byte) {
+  const auto first = static_cast<unsigned char>(byte);
+  return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
+}
+
+// What a record says follows from its own bytes, wherever in the file it stands.
+std::string_view WithoutMark(std::string_view record) {
+  if (record.starts_with(kByteOrderMark)) record.remove_prefix(kByteOrderMark.size());
+  return record;
+}
+
+// The characters that lie within a chunk as a whole. One that lies across a border is in neither chunk: a record must
+// not hold what another one has a part in. What is no UTF-8 stays, and whoever reads the text says so.
+std::string_view WholeCharacters(std::string_view chunk) {
+  constexpr size_t kMostOfOne = 3;  // bytes of a character that the neighbour may have
+  size_t before = 0;
+  while (before < std::min(kMostOfOne, chunk.size()) && IsInsideCharacter(chunk[before])) ++before;
+  chunk.remove_prefix(before);
+  for (size_t behind = 1; behind <= std::min(kMostOfOne, chunk.size()); ++behind) {
+    const char byte = chunk[chunk.size() - behind];
+    if (IsInsideCharacter(byte)) continue;
+    if (LengthByFirst(byte) > behind) chunk.remove_suffix(behind);
+    break;
   }
-  return std::min(at, file.size());  // no UTF-8: whoever reads the text says so
+  return chunk;
 }
 
 bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r\n") == std::string_view::npos; }
@@ -29,20 +49,21 @@ bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r\n") =
 void AddChunks(std::string_view file, uint64_t bytes, Texts& out) {
   uint64_t line = 1;
   for (size_t at = 0; at < file.size(); at += bytes) {
-    const size_t begin = CharacterFrom(file, at), end = CharacterFrom(file, std::min<size_t>(at + bytes, file.size()));
-    const std::string_view chunk = file.substr(begin, end - begin);
+    const std::string_view own = file.substr(at, bytes), chunk = WholeCharacters(WithoutMark(own));
     if (!IsBlank(chunk)) {
       out.texts.emplace_back(chunk);
       out.lines.push_back(line);
     }
-    line += static_cast<uint64_t>(std::count(chunk.begin(), chunk.end(), '\n'));
+    line += static_cast<uint64_t>(std::count(own.begin(), own.end(), '\n'));
   }
 }
 
 void AddLines(std::string_view file, Texts& out) {
   Lines lines(file);
   while (lines.Next()) {
-    out.texts.emplace_back(lines.line());
+    const std::string_view line = WithoutMark(lines.line());
+    if (IsBlank(line)) continue;
+    out.texts.emplace_back(line);
     out.lines.push_back(lines.number());
   }
 }
@@ -51,13 +72,15 @@ void AddParagraphs(std::string_view file, Texts& out) {
   Lines lines(file);
   uint64_t last = 0;
   while (lines.Next()) {
-    const bool goes_on = last > 0 && lines.number() == last + 1;
+    const std::string_view line = WithoutMark(lines.line());
+    if (IsBlank(line)) continue;
+    const bool continues = last > 0 && lines.number() == last + 1;
     last = lines.number();
-    if (goes_on) {
-      out.texts.back().append("\n").append(lines.line());
+    if (continues) {
+      out.texts.back().append("\n").append(line);
       continue;
     }
-    out.texts.emplace_back(lines.line());
+    out.texts.emplace_back(line);
     out.lines.push_back(last);
   }
 }
@@ -91,18 +114,6 @@ std::string ToText(const TextUnit& unit) {
   return "";
 }
 
-std::string InWords(const TextUnit& unit) {
-  switch (unit.kind) {
-    case TextUnit::Kind::kLine:
-      return "one line of text";
-    case TextUnit::Kind::kParagraph:
-      return "one paragraph of text";
-    case TextUnit::Kind::kChunk:
-      return "one chunk of " + std::to_string(unit.chunk_bytes) + " bytes of text";
-  }
-  return "";
-}
-
 Result<Texts> ReadTexts(const std::string& path, const TextOptions& options) {
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   return ParseTexts(path, {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, options);
@@ -118,7 +129,6 @@ Result<Texts> ParseTexts(const std::string& name, std::string_view file, const T
       AddParagraphs(file, out);
       break;
     case TextUnit::Kind::kChunk:
-      if (file.starts_with(kByteOrderMark)) file.remove_prefix(kByteOrderMark.size());
       AddChunks(file, options.unit.chunk_bytes, out);
       break;
   }

@@ -27,7 +27,7 @@ struct TextUnit {
   enum class Kind {
     kLine,       // blank lines are none
     kParagraph,  // lines between blank ones
-    kChunk,      // so many bytes of the file, one behind the other
+    kChunk,      // so many bytes of the file
   } kind = Kind::kLine;
   uint64_t chunk_bytes = 0;  // kChunk: kMinChunk to kMaxChunk
 };
@@ -36,8 +36,6 @@ inline constexpr uint64_t kMinChunk = 8, kMaxChunk = uint64_t{1} << 20;
 // "line", "paragraph", "chunk:256". kInvalidArgument names `what`.
 Result<TextUnit> ParseTextUnit(std::string_view what, std::string_view text);
 std::string ToText(const TextUnit& unit);  // as ParseTextUnit reads it
-// "one line of text", for sentences that say what is protected.
-std::string InWords(const TextUnit& unit);
 
 struct TextOptions {
   TextUnit unit;
@@ -53,8 +51,9 @@ struct Texts {
 };
 
 // Ends of lines are LF or CRLF; a byte order mark is left out. A line keeps its blanks, a paragraph its ends of lines
-// but for the last. A chunk begins at the first character on or behind a multiple of chunk_bytes: where it begins
-// depends on the few bytes there and on no other record. kInvalidData: no text, or more than 2^31 - 1.
+// but for the last. A chunk is the bytes from one multiple of chunk_bytes to the next, and its text the characters that
+// lie in them as a whole: one across a border is in no text. So each text follows from the bytes of its own record, and
+// to take these away changes no other text. kInvalidData: no text, or more than 2^31 - 1.
 Result<Texts> ReadTexts(const std::string& path, const TextOptions& options);
 Result<Texts> ParseTexts(const std::string& name, std::string_view file, const TextOptions& options);
 

@@ -108,6 +108,13 @@ Status CheckDrawBackends(const Session& session, const Session* base);
 
 // `num_items`: drawn are 0 .. num_items - 1. With contexts the session's model must be public, and what is charged for
 // is what they hold. Writes to the ledger last: a request that was refused leaves it as it is.
+// What one record is to a ledger that draws are charged to: one of the private texts, or, of draws from weights, which
+// cost the same for all, any. `unit` is that of a new ledger.
+inline privacy::RecordSpec RecordOfDraws(privacy::PrivacyUnit unit, bool of_texts) {
+  return of_texts ? privacy::RecordSpec::OfTexts(unit, privacy::RecordSpec::kPromptText)
+                  : privacy::RecordSpec::Any(unit);
+}
+
 Result<DrawSetup> SetUpDraws(const Session& session, const PrivateDrawOptions& options, uint32_t num_items);
 
 // The largest support of draws with these options.

@@ -26,8 +26,6 @@ Status CheckSupport(const PrivateGeneratorOptions& o) {
   return InvalidArgument("the base's best tokens are to be drawn from, but there is no base model");
 }
 
-constexpr char kRecord[] = "one private text in a prompt";  // with contexts, for the statement
-
 bool IsFinite(float score) { return score - score == 0; }
 
 }  // namespace
@@ -54,8 +52,7 @@ PrivateGenerator::PrivateGenerator(Session& session, const text::Tokenizer& toke
 
 Result<PrivateGenerator> PrivateGenerator::Create(Session& session, const text::Tokenizer& tokenizer,
                                                   const PrivateGeneratorOptions& asked, PrivateTexts texts) {
-  PrivateGeneratorOptions options = asked;
-  if (asked.draws.contexts > 0) options.draws.run = privacy::WithRecord(asked.draws.run, kRecord);
+  const PrivateGeneratorOptions& options = asked;
   WISP_RETURN_IF_ERROR(CheckDrawBackends(session, options.draws.base));
   WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, {}));
   WISP_RETURN_IF_ERROR(CheckTokenizers(session, options.draws.base));

@@ -34,6 +34,9 @@ double ShareOfRate(const Architecture& a) {
   return std::clamp(std::pow(kItemsOfMostRate / a.num_items, kRatePower), kLeastShare, 1.0);
 }
 
+// The ledger with made-up charges is taken away again, so it does not matter what its records are.
+privacy::RecordSpec MadeUpRecord() { return privacy::RecordSpec::OfEvents({}); }
+
 std::string Shown(double number) { return privacy::ShortText(number); }
 
 void Advise(const LifetimeSettings& s, Outlook& o) {
@@ -79,10 +82,8 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
   return s;
 }
 
-Result<Lifetime> PlanLife(const Architecture& a, const LifeRequest& r, const data::Units& units) {
+Result<Lifetime> PlanLife(const Architecture& a, const LifeRequest& r) {
   LifetimeSettings wanted = SuggestLife(r);
-  wanted.session_gap = units.session_gap;
-  wanted.times_per_second = units.times_per_second;
   const double most_events = static_cast<double>(wanted.num_training_public()) * a.max_length;
   wanted.shrinks_rows = most_events < kFewEvents * a.num_items ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(Lifetime life, PlanLifetime(a, wanted));
@@ -220,7 +221,8 @@ class Measuring {
     const std::string path = o_.ledger_path + ".plan";
     std::remove(path.c_str());
     {
-      WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(path, {.dataset = "made up"}));
+      WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                            privacy::Ledger::Open(path, {.dataset = "made up", .record = MadeUpRecord()}));
       WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life_, "measuring"));
       for (const auto* charges : {&life_.training, &life_.judging}) {
         if (!charges->empty()) WISP_RETURN_IF_ERROR(ledger.Charge(charges->front()).status());
@@ -264,7 +266,8 @@ Result<LifeTime> MeasureLife(const Architecture& architecture, std::span<const f
   std::remove(options.ledger_path.c_str());
   Result<LifeTime> measured = IoError(options.ledger_path, ": it cannot be made");
   {
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(options.ledger_path, {.dataset = "made up"}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                          privacy::Ledger::Open(options.ledger_path, {.dataset = "made up", .record = MadeUpRecord()}));
     measured = Measuring(architecture, weights, life, options, ledger).Run();
   }
   std::remove(options.ledger_path.c_str());

@@ -2,7 +2,7 @@
 // find, memory, and time, measured on this device with made-up records. Nothing here reads the log.
 //
 //   WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(architecture, {.num_records_public = 2000, .epsilon = 4,
-//                                                                      .delta = 1e-5, .runs = 365}, units));
+//                                                                      .delta = 1e-5, .runs = 365}));
 //   const Outlook outlook = OutlookOf(architecture, life.settings);
 #ifndef WISP_RUNTIME_PERSONALISE_FORECAST_H_
 #define WISP_RUNTIME_PERSONALISE_FORECAST_H_
@@ -38,7 +38,7 @@ struct LifeRequest {
 LifetimeSettings SuggestLife(const LifeRequest& request);
 // Both, with a learning rate that follows from noise and catalogue where none is asked for, and with shrinkage of rows
 // (shrink_rows.h) where there are few events for each item, however long the records.
-Result<Lifetime> PlanLife(const Architecture& architecture, const LifeRequest& request, const data::Units& units);
+Result<Lifetime> PlanLife(const Architecture& architecture, const LifeRequest& request);
 
 // The learning rate that follows from noise and catalogue.
 double SuggestRate(const Architecture& architecture, const LifetimeSettings& settings);

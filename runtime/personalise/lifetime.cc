@@ -53,8 +53,6 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("learning_rate", s.learning_rate);
   field("averaging", s.averaging);
   field("num_negatives", s.num_negatives);
-  field("session_gap", s.session_gap);
-  field("times_per_second", s.times_per_second);
 }
 
 // As ForEachSetting, of those that plans of earlier versions do not have.

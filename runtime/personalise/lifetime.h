@@ -56,9 +56,6 @@ struct LifetimeSettings {
   // too, where that goes on; and judgings before the change, where it does not. 0: runs * steps_per_run, and none.
   uint64_t steps_in_all = 0;
   uint32_t judgings_before = 0;
-  // How events become records, with the ledger's unit: data::Units.
-  int64_t session_gap = 0;
-  uint32_t times_per_second = 1;
 
   privacy::RecordPart training_part() const {
     return judgings > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;

@@ -41,8 +41,9 @@ Result<privacy::Mechanism> StepOf(const LifetimeSettings& s) {
 
 class Night {
  public:
-  Night(const NightOptions& options, const LifetimeSettings& settings, const ModelFile& base, Ledger& ledger)
-      : o_(options), files_(options.output), base_(base), ledger_(ledger) {
+  Night(const NightOptions& options, const LifetimeSettings& settings, const ModelFile& base, Ledger& ledger,
+        privacy::RecordSpec record)
+      : o_(options), files_(options.output), base_(base), ledger_(ledger), record_(std::move(record)) {
     result_.settings = settings;
   }
 
@@ -55,7 +56,7 @@ class Night {
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
     WISP_ASSIGN_OR_RETURN(until_.second, TrainsUntil(ledger_, settings(), std::time(nullptr)));
-    until_.times_per_second = settings().times_per_second;
+    until_.times_per_second = record_.events().times_per_second;
     WISP_RETURN_IF_ERROR(Train());
     const Status status = ChooseAndSay();
     if (!status.ok()) return WithTraining(status);
@@ -139,8 +140,8 @@ class Night {
   // Once, before it is needed: what a refusal could keep from being trained on is not read.
   Status Read() {
     if (data_) return OkStatus();
-    WISP_ASSIGN_OR_RETURN(const data::Units units,
-                          UnitsOf(ledger_.unit(), settings().session_gap, settings().times_per_second));
+    // As the ledger says, so that no night can read other records than those that it charges.
+    WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record_.events()));
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, ItemKeysOf(base_)));
     WISP_ASSIGN_OR_RETURN(data_,
                           o_.read({.known_items = &index, .units = units, .private_run = true, .keep_times = true}));
@@ -243,7 +244,7 @@ class Night {
                             .ledger = LedgerToTrain{.path = o_.ledger.path,
                                                     .anchor = o_.ledger.anchor,
                                                     .begin_anchor = false,
-                                                    .unit = ledger_.unit(),
+                                                    .record = record_,
                                                     .unit_chosen = true}});
   }
 
@@ -385,6 +386,7 @@ class Night {
   const NightFiles files_;
   const ModelFile& base_;
   Ledger& ledger_;
+  const privacy::RecordSpec record_;
   NightModels models_;
   bool has_output_ = false;  // a model is served already
   data::Moment until_;       // events after it judge and do not train
@@ -395,6 +397,18 @@ class Night {
 // What a night cannot mend, with what is to be done.
 Status Advised(const Status& status, const char* advice) {
   return status.code() == StatusCode::kInvalidData ? InvalidData(status.message(), "; ", advice) : status;
+}
+
+// What one record is, by the ledger; the log must be read by the same columns.
+Result<privacy::RecordSpec> RecordOfNight(const Ledger& ledger, const NightOptions& o) {
+  WISP_ASSIGN_OR_RETURN(privacy::RecordSpec record, ledger.RequireRecord());
+  privacy::RecordSpec::Events read = record.events();
+  read.user_column = o.user_column;
+  read.time_column = o.time_column;
+  const privacy::RecordSpec as_read = privacy::RecordSpec::OfEvents(read);
+  if (as_read == record) return record;
+  return PrivacyRefused("ledger '", ledger.path(), "' protects ", record.InWords(), "; the log is to be read as ",
+                        as_read.InWords(), ": costs of different records do not add up");
 }
 
 // Another output than the one that was trained: nothing of it is there, or a file that is neither the base nor was made
@@ -430,13 +444,14 @@ Result<NightResult> RunNight(const NightOptions& o) {
                    "yet, `wisp plan` comes first");
   Ledger ledger = *std::move(opened);
   WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, RequireSettings(ledger));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, RecordOfNight(ledger, o));
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())
     return Advised(base.status(), "it is the base, which no night can do without: put it back as it was shipped");
   if (o.anew == NightOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseAnew(o.output, *base, ledger));
   const std::string held = o.output + ": another run personalises it; allowed is one at a time";
   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));
-  return Night(o, settings, *base, ledger).Run();
+  return Night(o, settings, *base, ledger, record).Run();
 }
 
 }  // namespace wisp

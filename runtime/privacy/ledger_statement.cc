@@ -39,13 +39,13 @@ constexpr char kFilterInWords[] =
     "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone as if they "
     "had been fixed beforehand, each by the accountant that it names";
 
-// Whose draws were charged: names of their runs, as `wisp` and the C interface give them (WithRecord).
+// Whose draws were charged, by the names of their runs as `wisp` and the C interface give them.
 struct DrawsOf {
   bool items = false, tokens = false, texts = false;  // texts: tokens from private texts in a prompt
-  void Add(const std::string& run) {
-    const bool from_texts = !RecordOf(run).empty();
+  void Add(const LedgerEntry& draws) {
+    const bool from_texts = draws.record && draws.record->kind() == RecordSpec::kPromptText;
     texts |= from_texts;
-    (run.starts_with("generation") ? tokens : items) |= !from_texts;
+    (draws.run.starts_with("generation") ? tokens : items) |= !from_texts;
   }
   bool any() const { return items || tokens || texts; }
 };
@@ -54,16 +54,17 @@ void AddOnce(std::vector<std::string>& list, const std::string& value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-// What a record was of runs on texts, and what that leaves unprotected.
-void DescribeRecords(PrivacyStatement& s, const std::vector<std::string>& trained) {
-  for (const std::string& record : s.records) {
-    s.protected_parts.front() += "; a record is " + record;
-    if (s.unit == PrivacyUnit::kUser) continue;  // declared: each is all that one user wrote
-    AddOnce(s.unprotected_parts, record.starts_with(kChunkOfText)
+// What records of texts leave unprotected. `steps`: the texts trained something.
+void DescribeRecords(PrivacyStatement& s, bool steps) {
+  if (!s.record) return;
+  s.protected_parts.front() += "; a record is " + s.record->InWords();
+  if (!s.record->is_of_texts()) return;
+  if (s.unit != PrivacyUnit::kUser) {  // else each is declared to be all that one user wrote
+    AddOnce(s.unprotected_parts, s.record->is_chunk()
                                      ? "any person: whoever wrote the text is in many chunks of it"
                                      : "whoever wrote several of the records: the sum of what their records cost");
   }
-  if (!trained.empty()) AddOnce(s.unprotected_parts, "the tokenizer");
+  if (steps) AddOnce(s.unprotected_parts, "the tokenizer");
 }
 
 // What is released, and by which accountant the figure stands, in words.
@@ -113,18 +114,16 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   WISP_ASSIGN_OR_RETURN(s.limit, ledger.Limit());
   Composition all, draws;
   std::vector<Purpose> purposes;
-  std::vector<std::string> runs, trained;
+  std::vector<std::string> runs;
   DrawsOf drawn;
   for (const LedgerEntry& entry : entries) {
     all.Add(entry.mechanism, entry.noise, entry.loss_slack);
     OfPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
-    const std::string record = RecordOf(entry.run);
-    if (!record.empty()) AddOnce(s.records, record);
     if (entry.mechanism.is_gaussian()) {
-      if (!record.empty()) AddOnce(trained, record);
+      s.charges_without_record += entry.record ? 0 : 1;
     } else {
       draws.Add(entry.mechanism, entry.noise, entry.loss_slack);
-      drawn.Add(entry.run);
+      drawn.Add(entry);
     }
     if (std::find(runs.begin(), runs.end(), entry.run) == runs.end()) runs.push_back(entry.run);
   }
@@ -152,8 +151,10 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   if (!draws.mechanisms().empty()) {
     WISP_ASSIGN_OR_RETURN(s.draws, FiguresOf(draws, delta));
   }
-  DescribeRecords(s, trained);
-  Describe(s, drawn, NumSteps(draws) < s.num_steps);
+  WISP_ASSIGN_OR_RETURN(s.record, ledger.Record());
+  const bool steps = NumSteps(draws) < s.num_steps;
+  DescribeRecords(s, steps);
+  Describe(s, drawn, steps);
   return s;
 }
 
@@ -231,6 +232,9 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
   json.Key("dataset").Value(dataset());
   json.Key("privacy_unit").Value(ToText(unit()));
   json.Key("adjacency").Value(ToText(adjacency()));
+  WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, Record());
+  json.Key("record");
+  record ? json.Value(record->ToText()) : json.Null();
   json.Key("limit");
   if (limit) {
     json.BeginObject().Key("epsilon").Value(limit->epsilon()).Key("delta").Value(limit->delta()).EndObject();

@@ -10,7 +10,6 @@ namespace wisp::privacy {
 namespace {
 
 constexpr char kTuned[] = ", after choosing without a charge: ";  // in a run's name
-constexpr char kRecord[] = ", one record: ";                      // likewise, before it
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
 std::string_view SamplingText(SamplingDone sampling) {
@@ -66,11 +65,13 @@ std::string_view UnitInWords(PrivacyUnit unit) {
   return "";
 }
 
-// What one record of a run on texts was, and whom that protects less than a record.
-std::string RecordInWords(const std::string& record, PrivacyUnit unit) {
-  if (unit == PrivacyUnit::kUser) return record + ", declared to be all that one user wrote";
-  if (record.starts_with(kChunkOfText)) return record + ": no person, as whoever wrote the text is in many of them";
-  return record + ": who wrote k of them is protected less: the epsilon is k times as large, and delta is larger";
+// What one record is, and of texts whom that protects less than a record.
+std::string RecordInWords(const RecordSpec& record) {
+  if (!record.is_of_texts()) return record.InWords();
+  if (record.unit() == PrivacyUnit::kUser) return record.InWords() + ", as was declared";
+  if (record.is_chunk()) return record.InWords() + ": no person, as whoever wrote the text is in many of them";
+  return record.InWords() +
+         ": who wrote k of them is protected less: the epsilon is k times as large, and delta is larger";
 }
 
 // One "name: value" line, whatever the two hold: names of data sets, runs and purposes come from a ledger.
@@ -308,18 +309,6 @@ Status CheckTuning(std::string_view what, const std::string& tuning) {
   return InvalidArgument(what, " ", fault, "; allowed is a short list, such as 'learning rate, batch'");
 }
 
-std::string WithRecord(const std::string& run, const std::string& record) {
-  if (record.empty()) return run;
-  std::string named = run;
-  return named.insert(std::min(run.find(kTuned), run.size()), kRecord + record);
-}
-
-std::string RecordOf(const std::string& run) {
-  const std::string name = run.substr(0, run.find(kTuned));
-  const size_t at = name.rfind(kRecord);
-  return at == std::string::npos ? "" : name.substr(at + sizeof(kRecord) - 1);
-}
-
 std::string TuningOf(const std::string& run) {
   const size_t at = run.find(kTuned);
   return at == std::string::npos ? "" : run.substr(at + sizeof(kTuned) - 1);
@@ -342,7 +331,10 @@ std::string ToText(const PrivacyStatement& s) {
   Line(text, "released", s.output);
   Line(text, "privacy unit", std::string("one ") + std::string(ToText(s.unit)));
   Line(text, "which is", UnitInWords(s.unit));
-  for (const std::string& record : s.records) Line(text, "one record was", RecordInWords(record, s.unit));
+  if (s.record) Line(text, "one record is", RecordInWords(*s.record));
+  if (s.charges_without_record > 0)
+    Line(text, "not known",
+         "what one record was for " + Counted(s.charges_without_record, "charge") + " of an earlier version");
   if (!s.unit_chosen)
     Line(text, "the unit was chosen by", "nobody: it is the default of the program that made the ledger");
   Line(text, "adjacency", ToText(s.adjacency));
@@ -390,7 +382,8 @@ std::string ToJson(const PrivacyStatement& s) {
   json.Key("output").Value(s.output);
   json.Key("privacy_unit").Value(ToText(s.unit)).Key("adjacency").Value(ToText(s.adjacency));
   json.Key("privacy_unit_means").Value(UnitInWords(s.unit)).Key("privacy_unit_chosen").Value(s.unit_chosen);
-  if (!s.records.empty()) WriteStrings(json, "records", s.records);
+  if (s.record) json.Key("record").Value(s.record->ToText()).Key("record_means").Value(RecordInWords(*s.record));
+  if (s.charges_without_record > 0) json.Key("charges_without_record").Value(s.charges_without_record);
   WriteStrings(json, "protected", s.protected_parts);
   WriteStrings(json, "not_protected", s.unprotected_parts);
   json.EndObject();

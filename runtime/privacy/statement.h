@@ -27,7 +27,7 @@ namespace wisp::privacy {
 
 // Of ToJson, its first key "statement_version": grows when a key is taken away or means something else, not when one is
 // added.
-inline constexpr uint64_t kStatementVersion = 2;
+inline constexpr uint64_t kStatementVersion = 3;
 
 // How the records of a step were really chosen, whatever the mechanism assumes.
 enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: no records were read, only weights
@@ -63,8 +63,9 @@ struct PrivacyStatement {
   std::vector<std::string> uncharged_tuning;  // what was chosen by looking at the same data without a charge
   std::string output = "the weights after every step, and all that is computed from them";
   PrivacyUnit unit = PrivacyUnit::kSession;
-  bool unit_chosen = true;           // false: nobody did, it is what programs took from before there was a choice
-  std::vector<std::string> records;  // of runs on texts: what one record was, in words (RecordOf)
+  bool unit_chosen = true;              // false: nobody did, it is what programs took from before there was a choice
+  std::optional<RecordSpec> record;     // none: no charge says so
+  uint64_t charges_without_record = 0;  // of versions that did not say what a record is
   Adjacency adjacency = Adjacency::kAddRemove;
   std::vector<std::string> protected_parts = {"whether a record took part, and everything in it"};
   std::vector<std::string> unprotected_parts = {"the number of steps", "the architecture", "the hyper-parameters"};
@@ -104,14 +105,6 @@ struct PrivacyStatement {
   std::string receipt;
   std::vector<StatedModel> models;
 };
-
-// The name of a run for the ledger with what one record of it is, in words, where the unit does not say it: "one line
-// of text". Also of a name that has a declaration of tuning; nothing where `record` is empty. And that from such a
-// name.
-std::string WithRecord(const std::string& run, const std::string& record);
-std::string RecordOf(const std::string& run);
-// Of records that are pieces of one text, for whoever takes them for people.
-inline constexpr char kChunkOfText[] = "one chunk of";
 
 // The name of a run for the ledger, with what its user declares to have chosen by looking at the same data without a
 // charge (nothing where `tuning` is empty); and that declaration from such a name.

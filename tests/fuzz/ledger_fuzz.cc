@@ -150,14 +150,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   } else if (how & 1) {
     fuzz::WriteFile(path, input.Rest());
   } else {
-    auto ledger = Ledger::Open(path, {.dataset = "watch history"});
+    auto ledger = Ledger::Open(path, {.dataset = "watch history", .record = privacy::RecordSpec::OfEvents({})});
     if (!Held(ledger.status())) return 0;
     Operate(*ledger, input, (how & 2) != 0);
     if (how & 4) Read(*ledger, (how & 2) != 0);
   }
   if (how & 8) Edit(path, input);
-  auto again =
-      how & 16 ? Ledger::OpenExisting(path) : Ledger::Open(path, {.dataset = "watch history", .busy_timeout_ms = 100});
+  auto again = how & 16 ? Ledger::OpenExisting(path)
+                        : Ledger::Open(path, {.dataset = "watch history",
+                                              .record = privacy::RecordSpec::OfEvents({}),
+                                              .busy_timeout_ms = 100});
   if (!Held(again.status())) return 0;
   Read(*again, (how & 2) != 0);
   if (how & 32) Operate(*again, input, (how & 2) != 0);

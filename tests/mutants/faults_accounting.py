@@ -5,6 +5,7 @@ PLD = "accountant_test:Pld."
 ROUNDING = "pld_rounding_test:PldRounding."
 DRAWS = "decoding_accounting_test:"
 LEDGER = "ledger_test:LedgerTest."
+RECORD = "ledger_record_test:LedgerRecordTest."
 CRAFTED = "ledger_crafted_test:LedgerTest."
 ANCHOR = "ledger_anchor_test:LedgerAnchorTest."
 SHARES = "ledger_shares_test:SharesOfDelta."
@@ -105,7 +106,7 @@ def accountants():
 
 
 def ledger():
-    return table("runtime/privacy/ledger/ledger.cc", [
+    return table("runtime/privacy/ledger/ledger_impl.h", [
         ("limit-not-checked", "Charge", "if (budget.limit()) {", "if (false) {",
          LEDGER + "ARefusedChargeChangesNothingAndSaysWhy"),
         ("charges-of-others-not-read", "Charge", "WISP_RETURN_IF_ERROR(Refresh());", "",
@@ -118,10 +119,22 @@ def ledger():
          LEDGER + "NoiseOfTwoKindsDoesNotMix"),
         ("a-name-forges-lines-of-a-message", "CheckDataset", "OneLine(dataset)", "Printable(dataset)",
          LEDGER + "AnotherUnitOrAdjacencyIsRefused"),
-        ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run",
-         LEDGER + "*:-LedgerTest.TheFileIsMade*"),
         ("filter-without-what-is-about-to-run", "Charge", "budget.AfterCharge(charge), charge.part",
          "budget, charge.part", BUDGET + "WhatIsAboutToRunIsCounted"),
+        ("charge-that-says-no-record", "Charge", "WISP_ASSIGN_OR_RETURN(entry.record, RecordToSay(LedgerParts::Says::kCharge));", "",
+         RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
+    ]) + table("runtime/privacy/ledger/ledger_reads.cc", [
+        ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run",
+         LEDGER + "*:-LedgerTest.TheFileIsMade*"),
+    ]) + table("runtime/privacy/ledger/ledger_parts.cc", [
+        ("records-not-compared", "LedgerParts::RecordToSay", "*record_ == *asked", "true",
+         RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
+    ]) + table("runtime/privacy/ledger/record_spec.cc", [
+        ("gap-left-out-of-the-record", "RecordSpec::ToText",
+         'if (unit() == PrivacyUnit::kSession) text += " gap=" + std::to_string(events_.session_gap);', "",
+         RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
+        ("user-column-left-out-of-the-record", "RecordSpec::ToText", '" user=" + Escaped(events_.user_column)', '""',
+         RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
     ]) + table("runtime/privacy/accounting/privacy_filter.cc", [
         ("filter-of-the-last-order", "RenyiFilter::Fits", "size_t j = 0;", "size_t j = bound_.size() - 1;",
          "privacy_filter_test:Filter.TheWholePathMustFitOneOrder"),
@@ -246,7 +259,8 @@ def ledger_file():
          ANCHOR + "AnOldCopyPutBack_IsRefused"),
     ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
         ("old-tables-taken-as-they-are", "CheckTablesOf",
-         "return CheckTables(database, version == 1 ? kTablesOfVersion1 : kTablesOfVersion2);", "return OkStatus();",
+         "if (version == kLedgerVersion) return CheckTables(database);",
+         "if (version == kLedgerVersion) return CheckTables(database);\n  if (version < 4) return OkStatus();",
          CRAFTED + "AViewInAnOldLedgerIsNotRead"),
         ("old-ledger-loses-its-last-entries", "CheckLastEntry", "row.Number(0) <= static_cast<int64_t>(num_entries)",
          "true",
@@ -309,13 +323,13 @@ def figures():
     ]) + table("runtime/privacy/ledger_statement.cc", [
         ("tuning-kept-quiet", "Gather", "!tuning.empty())", "tuning.empty())",
          "ledger_statement_test:LedgerStatementTest.WhatWasTunedIsThereOnce"),
-        ("record-of-texts-kept-quiet", "Gather", "if (!record.empty()) AddOnce(s.records, record);", "",
-         "ledger_statement_test:LedgerStatementTest.SaysWhatARecordOfTextsWas"),
-        ("writer-of-several-taken-for-protected", "DescribeRecords", "s.unit == PrivacyUnit::kUser",
-         "s.unit != PrivacyUnit::kUser",
-         "ledger_statement_test:LedgerStatementTest.SaysWhatARecordOfTextsWas"),
-        ("weights-taken-for-protected", "Add", "const bool from_texts = !RecordOf(run).empty();",
-         "const bool from_texts = false;",
+        ("record-kept-quiet", "Gather", "WISP_ASSIGN_OR_RETURN(s.record, ledger.Record());", "",
+         "ledger_statement_test:LedgerStatementTest.SaysWhatARecordIs"),
+        ("writer-of-several-taken-for-protected", "DescribeRecords", "s.unit != PrivacyUnit::kUser",
+         "s.unit == PrivacyUnit::kUser",
+         "ledger_statement_test:LedgerStatementTest.SaysWhatARecordIs"),
+        ("weights-taken-for-protected", "Add", "draws.record && draws.record->kind() == RecordSpec::kPromptText",
+         "false",
          "ledger_statement_test:LedgerStatementTest.SaysWhatDrawsWereMadeFrom"),
     ])
 

@@ -136,7 +136,8 @@ def texts():
          "privacy::PrivacyUnit::kUser", in_c, units),
         ("a-decoders-records-called-all-of-a-user", "ShownBy",
          "model.tokenizer().empty() ? DrawsShow::kRecords : DrawsShow::kRecordsOfTexts", "DrawsShow::kRecords", units),
-        ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", ".any_unit = !of_texts", ".any_unit = true", in_c),
+        ("private-texts-in-a-ledger-of-users", "OpenLedgerOf", "RecordOfDraws(unit.value_or(usual), of_texts)",
+         "RecordOfDraws(unit.value_or(usual), false)", in_c),
     ]) + table("runtime/decoding/context_sum.cc", [
         ("context-without-a-clip", "AddClipped", "std::min(kSteps, std::max(-kSteps, steps))",
          "std::min(1e15, std::max(-1e15, steps))",

@@ -32,7 +32,8 @@ def figures():
     ]) + table("tools/wisp/training_run.cc", [
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.sh"),
     ]) + table("tools/wisp/output.cc", [
-        ("bytes-called-private", "NotPrivate", '"planned_bytes",', "", "figures.sh"),
+        ("bytes-called-private", "", '"planned_bytes",', "", "figures.sh"),
+        ("local-threshold-called-private", "", '"threshold", ', "", "cli_life.sh"),
     ]) + table("tools/wisp/statement_check.cc", [
         ("a-changed-statement-holds", "CompareFigures", "differ.empty()", "true", "ledgers.sh"),
         ("a-statement-of-another-ledger-holds", "PrivacyCheck",
@@ -61,9 +62,24 @@ def reproduced_tables():
 
 # Records of text stay apart, one text is one record, and what one holds decides nothing about another.
 def texts():
-    return table("runtime/data/texts.cc", [
-        ("chunks-that-overlap", "AddChunks", "file.substr(begin, end - begin)", "file.substr(begin, end - begin + 1)",
-         "texts_test"),
+    return table("runtime/data/sessions.cc", [
+        ("late-events-join-sessions", "Continues", "events_[a].reading == events_[b].reading && ", "",
+         "sessions_test:Sessions.LateEvents_joinNoTwoSessions"),
+        ("late-events-between-two-begin-another", "Place", "session = other;",
+         "if (session != kNone) { session = kNone; break; }\n      session = other;",
+         "sessions_test:Sessions.OneSessionTakenAway_changesNoOther"),
+    ]) + table("runtime/data/sqlite_reader.cc", [
+        ("readings-not-marked", "ReadSqlite", "++mark) builder.EndReading();", "++mark) continue;",
+         "sessions_test:MarkedLog.LateEvent_joinsOneSessionThatWasReadBefore"),
+    ]) + table("runtime/data/event_log_keep.cc", [
+        ("marks-cover-rows-that-come-later", "EventLog::Erase", "!TidyMarks(database_, kEvents) || ", "",
+         "sessions_test:MarkedLog.ErasedRows_leaveNoMarkThatCoversLaterOnes"),
+    ]) + table("runtime/data/texts.cc", [
+        ("chunks-that-overlap", "AddChunks", "own = file.substr(at, bytes)", "own = file.substr(at, bytes + 1)",
+         "texts_test:Texts.ChunkTakenAway_changesNoOtherText"),
+        ("chunks-that-end-in-the-next", "AddChunks", "WholeCharacters(WithoutMark(own))",
+         "file.substr(at, own.size() + (own.empty() || own.back() >= 0 ? 0 : 1))",
+         "texts_test:Texts.ChunkTakenAway_changesNoOtherText"),
         ("paragraphs-that-run-on", "AddParagraphs", "last > 0 && lines.number() == last + 1", "last > 0", "texts_test"),
         ("tokens-of-a-text-that-was-dropped", "EncodeTexts",
          "      out.tokens.resize(out.begin.back());\n      if (out.num_dropped++ == 0)",
@@ -85,7 +101,8 @@ def texts():
          "(is_held_out ? out.held_out : out.records).push_back(all[i]);", "out.records.push_back(all[i]);",
          "cli_train_texts.sh"),
     ]) + table("tools/wisp/training_run.cc", [
-        ("a-run-that-names-no-record", "TrainingRun::Begin", 'is_text() ? data::InWords(recipe_.text->unit) : ""', '""',
+        ("a-run-that-names-no-record", "TrainingRun::Begin", "LedgerOf(a_.ledger, a_.anchor, *record_,",
+         "LedgerOf(a_.ledger, a_.anchor, privacy::RecordSpec::Any(recipe_.unit),",
          "cli_train_texts.sh"),
     ]) + table("tools/wisp/cmd_merge.cc", [
         ("a-merged-adapter-rounded-away", "Merge",

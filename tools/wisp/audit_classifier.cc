@@ -147,8 +147,9 @@ Status AuditClassifierStep(const AuditArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;  // made-up data is charged too, but nobody needs to know
   if (recipe.options.dp_fp.mode != DpFpMode::kPaper) {
+    const auto record = privacy::RecordSpec::OfTexts(recipe.unit, privacy::RecordSpec::kLabelledText);
     WISP_ASSIGN_OR_RETURN(privacy::Ledger opened,
-                          privacy::Ledger::Open(folder.File("ledger"), {.dataset = "made up", .unit = recipe.unit}));
+                          privacy::Ledger::Open(folder.File("ledger"), {.dataset = "made up", .record = record}));
     ledger.emplace(std::move(opened));
     recipe.options.privacy.ledger = &*ledger;
   }

@@ -338,11 +338,11 @@ class ClassifyTrainCommand {
                         .dataset = Dataset(),
                         .other_data = a_.other_data,
                         .run = Name() + " " + Timestamp(),
-                        .record = "one labelled text",
                         .tuning = recipe_.uncharged_tuning};
     if (is_private()) {
       SayIfOneRecord(recipe_.options.num_records_public, recipe_.unit);
-      WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, recipe_.unit_chosen));
+      const auto record = privacy::RecordSpec::OfTexts(recipe_.unit, privacy::RecordSpec::kLabelledText);
+      WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, record, recipe_.unit_chosen));
     }
     WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
     if (!is_private()) return OkStatus();

@@ -101,7 +101,7 @@ class TrainCommand {
     }
     if (run_.is_text())
       std::printf("one record: %s; what is protected is that, not who wrote several\n",
-                  data::InWords(recipe_.text->unit).c_str());
+                  run_.record().InWords().c_str());
     if (const auto& held_out = run_.text_quality()) std::printf("held out: %s\n", InWords(*held_out).c_str());
     std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str()
                                      : "not private: no guarantee; local only: the model, and every figure above");

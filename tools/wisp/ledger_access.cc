@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/data/texts.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger/ledger_anchor.h"
+#include "runtime/train/run/records.h"
 
 namespace wisp::tools {
 void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::EpsilonDelta>& before) {
@@ -101,9 +103,19 @@ Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a
   return privacy::FileAnchor(a.file);
 }
 
-Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, privacy::PrivacyUnit unit,
+Result<privacy::RecordSpec> RecordOf(const Recipe& recipe, const DataArguments& data) {
+  if (recipe.text) return privacy::RecordSpec::OfTexts(recipe.unit, data::ToText(recipe.text->unit));
+  return RecordOfEvents({.unit = recipe.unit,
+                         .session_gap = recipe.session_gap,
+                         .times_per_second = recipe.times_per_second,
+                         .user_column = data.user_column,
+                         .time_column = data.time_column});
+}
+
+Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, const privacy::RecordSpec& record,
                                bool unit_chosen) {
-  LedgerToTrain ledger{.path = path, .begin_anchor = a.begin, .unit = unit, .unit_chosen = unit_chosen};
+  LedgerToTrain ledger{
+      .path = path, .anchor = nullptr, .begin_anchor = a.begin, .record = record, .unit_chosen = unit_chosen};
   if (path.empty()) return ledger;
   WISP_ASSIGN_OR_RETURN(ledger.anchor, AnchorOf(a, path));
   return ledger;

@@ -1,6 +1,6 @@
 // How commands come to a ledger and its limit: the right one for the data, and no limit changed unnoticed.
 //
-//   WISP_ASSIGN_OR_RETURN(LedgerToTrain ledger, LedgerOf(a.ledger, a.anchor, unit, unit_chosen));
+//   WISP_ASSIGN_OR_RETURN(LedgerToTrain ledger, LedgerOf(a.ledger, a.anchor, record, unit_chosen));
 //   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a.budget, goal.delta));
 #ifndef WISP_TOOLS_WISP_LEDGER_ACCESS_H_
 #define WISP_TOOLS_WISP_LEDGER_ACCESS_H_
@@ -14,6 +14,7 @@
 #include "runtime/train/run/fine_tune.h"
 #include "runtime/train/run/job.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/recipe/recipe.h"
 
 namespace wisp::tools {
 
@@ -40,10 +41,13 @@ Result<std::optional<privacy::EpsilonDelta>> NewLimit(const std::optional<double
 // What --anchor names, nothing without it; it must be another file than the ledger.
 Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a, const std::string& ledger);
 
-// What --ledger and --anchor name, for a run that trains on records of this unit. `unit_chosen`: by a recipe or an
+// What --ledger and --anchor name, for a run that trains on such records. `unit_chosen`: by a recipe or an
 // option.
-Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, privacy::PrivacyUnit unit,
+Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, const privacy::RecordSpec& record,
                                bool unit_chosen);
+
+// What one record is of a run of that recipe: of texts, or of the events of `data`.
+Result<privacy::RecordSpec> RecordOf(const Recipe& recipe, const DataArguments& data);
 
 }  // namespace wisp::tools
 

@@ -237,11 +237,11 @@ Status PrivateDraws::OpenLedger(const DecodingNeed& need, bool of_texts, bool is
   if (dataset.empty()) dataset = p_.dataset;
   WISP_RETURN_IF_ERROR(CheckDatasetName(dataset));
   WISP_ASSIGN_OR_RETURN(const auto anchor, AnchorOf(p_.anchor, p_.ledger));
+  const privacy::RecordSpec record = RecordOfDraws(unit, of_texts);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::Open(p_.ledger, {.dataset = dataset,
-                                                          .unit = unit,
+                                                          .record = record,
                                                           .unit_chosen = of_texts || p_.unit.has_value(),
-                                                          .any_unit = !of_texts,
                                                           .anchor = anchor,
                                                           .begin_anchor = p_.anchor.begin}));
   WISP_RETURN_IF_ERROR(ledger.CheckDataset(dataset));

@@ -56,11 +56,11 @@ Result<std::vector<std::byte>> TokenizerNamed(const std::string& name) {
   return image;
 }
 
-void SayIfChunks(const data::TextUnit& unit) {
-  if (unit.kind != data::TextUnit::Kind::kChunk) return;
+void SayIfChunks(const privacy::RecordSpec& record) {
+  if (!record.is_chunk()) return;
   std::fprintf(stderr,
                "wisp: one record is %s: that protects no person, as whoever wrote the text is in many chunks of it\n",
-               data::InWords(unit).c_str());
+               record.InWords().c_str());
 }
 
 }  // namespace wisp::tools

@@ -11,6 +11,7 @@
 
 #include "runtime/data/texts.h"
 #include "runtime/layers/record.h"
+#include "runtime/privacy/ledger/record_spec.h"
 #include "runtime/text/tokenizer.h"
 
 namespace wisp::tools {
@@ -36,7 +37,7 @@ Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokeniz
 Result<std::vector<std::byte>> TokenizerNamed(const std::string& name);
 
 // Says on standard error that a piece of a long text is no person's.
-void SayIfChunks(const data::TextUnit& unit);
+void SayIfChunks(const privacy::RecordSpec& record);
 
 }  // namespace wisp::tools
 

@@ -13,9 +13,9 @@ namespace wisp::tools {
 Result<privacy::Ledger*> TemporaryLedger::Open() {
   WISP_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
   folder_.emplace(std::move(folder));
-  WISP_ASSIGN_OR_RETURN(
-      privacy::Ledger ledger,
-      privacy::Ledger::Open(folder_->File("ledger"), {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        privacy::Ledger::Open(folder_->File("ledger"),
+                                              {.dataset = "synthetic", .record = privacy::RecordSpec::OfEvents({})}));
   ledger_.emplace(std::move(ledger));
   return &*ledger_;
 }
@@ -123,14 +123,15 @@ Status TrainingAudit::ReadPrivateLog() {
     return PrivacyRefused("a private run with data.min_item_events ", recipe_.min_item_events,
                           ": one user could decide whether others' events stay; allowed is 1");
   }
-  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, RecordOf(recipe_, a_.data));
+  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record.events()));
   WISP_ASSIGN_OR_RETURN(data_,
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
   if (!is_private()) return OkStatus();
   const std::string name = a_.dataset.empty() ? FileName(a_.data.path) : a_.dataset;
   FineTuneStart start{.base = base(), .base_path = a_.model, .dataset = name};
-  WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, /*unit_chosen=*/false));
+  WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, record, /*unit_chosen=*/false));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenLedgerToTrain(start));
   ledger_.emplace(std::move(ledger));
   recipe_.training.privacy.ledger = &*ledger_;

@@ -224,8 +224,8 @@ Status TrainingRun::Read() {
 
 Status TrainingRun::ReadEvents() {
   // Before the ledger is opened: what has no records spends nothing.
-  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(recipe_.unit, recipe_.session_gap, recipe_.times_per_second));
   WISP_RETURN_IF_ERROR(Begin());
+  WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record_->events()));
   WISP_ASSIGN_OR_RETURN(data_,
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
@@ -249,7 +249,7 @@ Status TrainingRun::ReadTexts() {
                            ", allowed are 1 to ", most, ", the positions of the model");
   WISP_RETURN_IF_ERROR(Begin());
   if (recipe_.text->max_length == 0) recipe_.text->max_length = most;
-  SayIfChunks(recipe_.text->unit);
+  SayIfChunks(*record_);
   WISP_ASSIGN_OR_RETURN(texts_, ReadTextRecords(DataPath(), tokenizer,
                                                 {.unit = recipe_.text->unit,
                                                  .max_length = recipe_.text->max_length,
@@ -354,20 +354,20 @@ std::string TrainingRun::Name() const {
 // Of the run, for the provenance: of texts what a record was.
 std::string TrainingRun::Description() const {
   const std::string run = (base_ ? "fine-tuned by " : "trained by ") + Name();
-  return is_text() ? run + ", one record: " + data::InWords(recipe_.text->unit) : run;
+  return is_text() ? run + ", one record: " + record_->InWords() : run;
 }
 
 Status TrainingRun::Begin() {
+  WISP_ASSIGN_OR_RETURN(record_, RecordOf(recipe_, a_.data));
   FineTuneStart start{.base = base(),
                       .base_path = a_.model,
                       .adapter_path = a_.adapter,
                       .dataset = Dataset(),
                       .other_data = a_.other_data,
                       .run = Name() + " " + Timestamp(),
-                      .record = is_text() ? data::InWords(recipe_.text->unit) : "",
                       .tuning = recipe_.uncharged_tuning};
   if (is_private()) {
-    WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, recipe_.unit, recipe_.unit_chosen));
+    WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(a_.ledger, a_.anchor, *record_, recipe_.unit_chosen));
   }
   WISP_ASSIGN_OR_RETURN(fine_tune_, FineTune::Begin(std::move(start)));
   if (!is_private()) return OkStatus();

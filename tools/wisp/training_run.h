@@ -52,6 +52,7 @@ class TrainingRun {
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
   const Recipe& recipe() const { return recipe_; }  // as it was run
   const data::Sequences& sequences() const { return data_.sequences; }
+  const privacy::RecordSpec& record() const { return *record_; }
   bool is_text() const { return recipe_.text.has_value(); }
   const TextRecords& texts() const { return texts_; }
   // Of texts of which some were held out. Local only.
@@ -86,6 +87,7 @@ class TrainingRun {
   const TrainArguments& a_;
   Recipe recipe_;
   std::optional<ModelFile> base_;
+  std::optional<privacy::RecordSpec> record_;  // once Begin was called
   std::optional<FineTune> fine_tune_;
   std::optional<privacy::EpsilonDelta> limit_before_;
   std::vector<float> start_weights_;           // room for the base model's, or what stands behind them

@@ -11,7 +11,7 @@
 // Rows are chained by hashes, so what is changed or missing is noticed.
 //
 //   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("history.ledger", {.dataset = "watch history",
-//                                                                        .unit = PrivacyUnit::kSession}));
+//       .record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession, .session_gap = 1800})}));
 //   WISP_ASSIGN_OR_RETURN(EpsilonDelta limit, EpsilonDelta::Create(8, 1e-6));
 //   WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
 //   WISP_RETURN_IF_ERROR(ledger.Charge({.mechanism = hundred_steps, .run = "2026-05-01"}).status());
@@ -35,14 +35,9 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/mechanism.h"
 #include "runtime/privacy/ledger/ledger_chain.h"
+#include "runtime/privacy/ledger/record_spec.h"
 
 namespace wisp::privacy {
-
-// What one record is: everything of it is protected together. "User" only where a device holds several.
-enum class PrivacyUnit { kUser, kSession, kDay, kInteraction };
-std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction"
-std::string WithArticle(PrivacyUnit unit);  // "a user", "an interaction"
-Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
 
 // Where the noise came from. Reproducible noise carries no guarantee: whoever knows the seed can take it away.
 enum class NoiseKind { kSecure, kReproducible };
@@ -82,6 +77,8 @@ struct LedgerEntry {
   double loss_slack = 0;
   uint64_t plan = 0;  // seq of the plan that pays; 0: none
   RecordPart part = RecordPart::kAll;
+  // What one record is. None: the charge is for draws from weights, or a version wrote it that did not say.
+  std::optional<RecordSpec> record = {};
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
 };
 
@@ -95,7 +92,8 @@ struct LedgerPlan {
   std::string time_utc, run, purpose;
   std::vector<PlannedMechanism> mechanisms;  // none: the plan of its part was taken back
   RecordPart part = RecordPart::kAll;
-  std::string settings = {};  // JSON of who wrote it: how its runs are made; empty: none
+  std::string settings = {};              // JSON of who wrote it: how its runs are made; empty: none
+  std::optional<RecordSpec> record = {};  // as that of LedgerEntry
 };
 
 // How records are divided: once, for good. A record judges where the hash of its unit with the salt, as a number from 0
@@ -156,10 +154,10 @@ class LedgerAnchor;  // ledger_anchor.h
 
 struct LedgerOptions {
   std::string dataset;  // for people
-  PrivacyUnit unit = PrivacyUnit::kSession;
+  // What one record is. RecordSpec::Any opens an existing ledger whatever its records are, under any adjacency.
+  RecordSpec record;
   bool unit_chosen = true;  // somebody chose the unit; false where a program took the default because nobody did
   Adjacency adjacency = Adjacency::kAddRemove;
-  bool any_unit = false;  // an existing ledger may have another unit and adjacency: for what costs the same under all
   // How far the ledger has got, kept elsewhere: a ledger that lacks what the anchor knows is refused. None: an old copy
   // goes unnoticed.
   std::shared_ptr<LedgerAnchor> anchor;
@@ -171,13 +169,14 @@ struct LedgerOptions {
 class Ledger {
  public:
   // Opens the ledger, or one that is not there yet: nothing is spent on it, and its first charge or limit makes the
-  // file, so what is refused before leaves none behind. An existing one must have the unit and the adjacency of
+  // file, so what is refused before leaves none behind. An existing one must have the record and the adjacency of
   // `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged),
-  // kUnsupported (a newer version), kPrivacyRefused (another unit or adjacency; its anchor knows what it lacks). A file
-  // that is not a ledger is left as it is. Where another process makes the ledger meanwhile, its is the one that
-  // counts; one of another data set, unit or adjacency is refused from then on. A relative path is that of now.
+  // kUnsupported (a newer version), kPrivacyRefused (another record or adjacency; its anchor knows what it lacks). A
+  // file that is not a ledger is left as it is. Where another process makes the ledger meanwhile, its is the one that
+  // counts; one of another data set, record or adjacency is refused from then on. A relative path is that of now.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);
-  // Opens what is there, whatever its unit; for display.
+  // Opens what is there, whatever its records are: for display, and for charges by those who take what one record is
+  // from record().
   static Result<Ledger> OpenExisting(const std::string& path, std::shared_ptr<LedgerAnchor> anchor = nullptr,
                                      bool begin_anchor = false);
   Ledger(Ledger&&) noexcept;
@@ -192,6 +191,11 @@ class Ledger {
   PrivacyUnit unit() const;
   bool unit_chosen() const;
   Adjacency adjacency() const;
+  // What one record is: as the charges say, or before the first of them the newest plan, or who opened the ledger.
+  // Nothing where none of these says so.
+  Result<std::optional<RecordSpec>> Record() const;
+  // The same, and kPrivacyRefused where nothing says so, or who opened the ledger takes a record for something else.
+  Result<RecordSpec> RequireRecord() const;
 
   // From now on no charge may bring the total above `limit`, also where charges are chosen by looking at what earlier
   // ones released. The newest limit counts, all are kept. A limit below what is spent is accepted: every further charge
@@ -203,7 +207,8 @@ class Ledger {
   Result<std::optional<EpsilonDelta>> Limit() const;
 
   // Records the charge durably. kPrivacyRefused, with nothing changed, if the total would pass the limit (a
-  // reproducible charge passes any), if the mechanism's adjacency is not the data set's, if no accountant has a proof
+  // reproducible charge passes any), if its record is not that of the charges before it, or nobody says
+  // what a record is, if the mechanism's adjacency is not the data set's, if no accountant has a proof
   // for it, or if its noise is reproducible where charges before it had secure noise, or the other way round: that
   // would take the epsilon from all of them, for ever. After any error nothing may be released; an I/O error, the
   // anchor's too, may leave the charge recorded. An error says what the run was charged before. What is under the plan

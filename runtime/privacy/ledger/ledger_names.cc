@@ -25,10 +25,6 @@ std::string_view ToText(PrivacyUnit unit) {
   return "unknown";
 }
 
-std::string WithArticle(PrivacyUnit unit) {
-  return (unit == PrivacyUnit::kInteraction ? "an " : "a ") + std::string(ToText(unit));
-}
-
 Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text) {
   for (PrivacyUnit unit : {PrivacyUnit::kUser, PrivacyUnit::kSession, PrivacyUnit::kDay, PrivacyUnit::kInteraction}) {
     if (text == ToText(unit)) return unit;

@@ -30,14 +30,37 @@ Status LedgerParts::Take(const LedgerSplit& split) {
 
 Status LedgerParts::Take(const LedgerPlan& plan) {
   if (plan.part != RecordPart::kAll && !split_) return InvalidData("a plan of a part, and records are not divided");
+  WISP_RETURN_IF_ERROR(TakeRecord(plan.record, /*is_charge=*/false));
   ForEach(budgets_, plan.part, [&](size_t, LedgerBudget& budget) { budget.Take(plan); });
   return OkStatus();
 }
 
 Status LedgerParts::Take(const LedgerEntry& entry) {
   if (entry.part != RecordPart::kAll && !split_) return InvalidData("a charge of a part, and records are not divided");
+  WISP_RETURN_IF_ERROR(TakeRecord(entry.record, /*is_charge=*/true));
   ForEach(budgets_, entry.part, [&](size_t, LedgerBudget& budget) { budget.Take(entry); });
   return OkStatus();
+}
+
+Status LedgerParts::TakeRecord(const std::optional<RecordSpec>& record, bool is_charge) {
+  if (!record) return OkStatus();
+  if (record_is_charged_ && *record_ != *record) return InvalidData("its charges are for different kinds of records");
+  record_ = record;
+  record_is_charged_ = record_is_charged_ || is_charge;
+  return OkStatus();
+}
+
+Result<RecordSpec> LedgerParts::RecordToSay(const std::string& path, const std::optional<RecordSpec>& asked,
+                                            Says who) const {
+  if (!asked && !record_)
+    return PrivacyRefused("ledger '", path,
+                          "' does not say what one record is, for an earlier version wrote it: nothing can be charged "
+                          "before a plan or a run has said so");
+  if (!asked) return *record_;
+  const bool may_differ = !record_ || (who == Says::kPlan && !record_is_charged_);
+  if (may_differ || *record_ == *asked) return *asked;
+  return PrivacyRefused("ledger '", path, "' protects ", record_->InWords(), "; asked for was ", asked->InWords(),
+                        ": costs of different records do not add up");
 }
 
 Status LedgerParts::CheckParts(std::span<const ChargeRequest> charges) const {

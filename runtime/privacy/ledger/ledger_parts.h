@@ -28,6 +28,13 @@ class LedgerParts {
   Status Take(const LedgerResult&) { return OkStatus(); }  // paid for by its entry
 
   const std::optional<LedgerSplit>& split() const { return split_; }
+  // What one record is: of the first charge that says so, or before it of the newest plan. Nothing where none does.
+  const std::optional<RecordSpec>& record() const { return record_; }
+  // What a charge, or a plan, is to say of its records: `asked`, or where nobody asks what was said before.
+  // kPrivacyRefused where these differ, or there is neither; a plan may differ from a plan before it that nothing was
+  // charged under. `path` names the ledger.
+  enum class Says { kCharge, kPlan };
+  Result<RecordSpec> RecordToSay(const std::string& path, const std::optional<RecordSpec>& asked, Says who) const;
   std::optional<EpsilonDelta> limit() const { return budgets_.front().limit(); }
 
   // kInvalidArgument: charges of a part where records are not divided, or charges of different parts.
@@ -60,10 +67,13 @@ class LedgerParts {
   template <typename Budgets, typename Use>
   static void ForEach(Budgets& budgets, RecordPart part, const Use& use);
   std::string Name(size_t budget) const;
+  Status TakeRecord(const std::optional<RecordSpec>& record, bool is_charge);
   static LedgerFigures Largest(std::span<const LedgerFigures> each);
 
   std::vector<LedgerBudget> budgets_ = std::vector<LedgerBudget>(1);  // then one of each of kParts
   std::optional<LedgerSplit> split_;
+  std::optional<RecordSpec> record_;
+  bool record_is_charged_ = false;  // a charge says so, not a plan alone
 };
 
 }  // namespace wisp::privacy

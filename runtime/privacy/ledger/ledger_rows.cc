@@ -45,13 +45,14 @@ ChainLink LinkOf(const LedgerSplit& s) {
   return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.judging_share).Text(s.salt));
 }
 
-// What version 2 did not have is hashed where it says something: so its rows keep their chain values, which models and
-// anchors know.
+// What earlier versions did not have is hashed where it says something: so their rows keep their chain values, which
+// models and anchors know.
 ChainLink LinkOf(const LedgerPlan& p) {
   ChainLink link("plan");
   link.Number(p.seq).Text(p.time_utc).Text(p.run).Text(p.purpose).Number(p.mechanisms.size());
   for (const PlannedMechanism& m : p.mechanisms) link.Text(m.mechanism.ToText()).Real(m.loss_slack);
   if (p.part != RecordPart::kAll || !p.settings.empty()) link.Text(ToText(p.part)).Text(p.settings);
+  if (p.record) link.Text("record").Text(p.record->ToText());
   return link;
 }
 
@@ -67,6 +68,7 @@ ChainLink LinkOf(const LedgerEntry& e) {
       .Real(e.loss_slack)
       .Number(e.plan);
   if (e.part != RecordPart::kAll) link.Text(ToText(e.part));
+  if (e.record) link.Text("record").Text(e.record->ToText());
   return link;
 }
 
@@ -125,8 +127,20 @@ Result<Statement> PrepareAfter(Database& database, const std::string& sql, uint6
   return row;
 }
 
-// Columns that version 2 did not have.
-std::string New(int64_t version, const char* column, const char* without) { return version >= 3 ? column : without; }
+// A column that versions before `since` did not have.
+std::string New(int64_t version, int64_t since, const char* column, const char* without) {
+  return version >= since ? column : without;
+}
+
+// "" is nothing.
+Result<std::optional<RecordSpec>> ReadRecord(const Database& database, const std::string& row,
+                                             const std::string& text) {
+  if (text.empty()) return std::optional<RecordSpec>();
+  WISP_ASSIGN_OR_RETURN(RecordSpec record, Checked(database, row, RecordSpec::FromText(text)));
+  return std::optional(std::move(record));
+}
+
+std::string ToText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
 
 Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(
@@ -150,8 +164,9 @@ Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vec
 Status ReadPlans(Database& database, int64_t version, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(Statement row,
                         PrepareAfter(database,
-                                     "SELECT seq, time, run, purpose, chain, " + New(version, "part", "'all'") + ", " +
-                                         New(version, "settings", "''") + " FROM plans WHERE seq > ? ORDER BY seq",
+                                     "SELECT seq, time, run, purpose, chain, " + New(version, 3, "part", "'all'") +
+                                         ", " + New(version, 3, "settings", "''") + ", " +
+                                         New(version, 4, "record", "''") + " FROM plans WHERE seq > ? ORDER BY seq",
                                      after));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
@@ -163,6 +178,7 @@ Status ReadPlans(Database& database, int64_t version, uint64_t after, LedgerRows
                     .settings = row.Text(6)};
     WISP_ASSIGN_OR_RETURN(plan.part,
                           Checked(database, "plan " + std::to_string(plan.seq), RecordPartFromText(row.Text(5))));
+    WISP_ASSIGN_OR_RETURN(plan.record, ReadRecord(database, "plan " + std::to_string(plan.seq), row.Text(7)));
     WISP_RETURN_IF_ERROR(ReadPlanMechanisms(database, plan));
     places.push_back({plan.seq, LinkOf(plan), row.Blob(4)});
     rows.plans.push_back(std::move(plan));
@@ -189,7 +205,8 @@ Status ReadEntries(Database& database, int64_t version, ChargeId after, LedgerRo
       Statement row,
       PrepareAfter(database,
                    "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain, " +
-                       New(version, "part", "'all'") + " FROM entries WHERE id > ? ORDER BY id",
+                       New(version, 3, "part", "'all'") + ", " + New(version, 4, "record", "''") +
+                       " FROM entries WHERE id > ? ORDER BY id",
                    static_cast<uint64_t>(after)));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
@@ -198,6 +215,7 @@ Status ReadEntries(Database& database, int64_t version, ChargeId after, LedgerRo
     WISP_ASSIGN_OR_RETURN(const Mechanism mechanism, Checked(database, name, Mechanism::FromText(row.Text(5))));
     WISP_ASSIGN_OR_RETURN(const NoiseKind noise, Checked(database, name, NoiseKindFromText(row.Text(4))));
     WISP_ASSIGN_OR_RETURN(const RecordPart part, Checked(database, name, RecordPartFromText(row.Text(11))));
+    WISP_ASSIGN_OR_RETURN(std::optional<RecordSpec> record, ReadRecord(database, name, row.Text(12)));
     rows.entries.push_back(
         {.id = row.Number(0),
          .seq = static_cast<uint64_t>(row.Number(8)),
@@ -209,6 +227,7 @@ Status ReadEntries(Database& database, int64_t version, ChargeId after, LedgerRo
          .loss_slack = row.Real(6),
          .plan = static_cast<uint64_t>(row.Number(9)),
          .part = part,
+         .record = std::move(record),
          .state = row.Text(7) == "released" ? LedgerEntry::State::kReleased : LedgerEntry::State::kCharged});
     const LedgerEntry& entry = rows.entries.back();
     if (entry.id != ++rows.end.last_id)
@@ -419,10 +438,8 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
 Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, LedgerPlan& plan) {
   LedgerPosition next = Advance(at, plan);
   next.chain = LinkOf(plan).After(at.chain);
-  WISP_ASSIGN_OR_RETURN(
-      Statement insert,
-      database.Prepare(
-          "INSERT INTO plans (seq, time, run, purpose, chain, part, settings) VALUES (?, ?, ?, ?, ?, ?, ?)"));
+  WISP_ASSIGN_OR_RETURN(Statement insert, database.Prepare("INSERT INTO plans (seq, time, run, purpose, chain, part, "
+                                                           "settings, record) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, static_cast<int64_t>(plan.seq))
                            .Bind(1, plan.time_utc)
                            .Bind(2, plan.run)
@@ -430,6 +447,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
                            .BindBlob(4, AsText(next.chain))
                            .Bind(5, ToText(plan.part))
                            .Bind(6, plan.settings)
+                           .Bind(7, ToText(plan.record))
                            .Run());
   for (size_t i = 0; i < plan.mechanisms.size(); ++i) {
     WISP_ASSIGN_OR_RETURN(
@@ -453,8 +471,8 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
   WISP_ASSIGN_OR_RETURN(
       Statement insert,
       database.Prepare(
-          "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain, state, part) "
-          "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+          "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, plan, chain, state, part, "
+          "record) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
   WISP_RETURN_IF_ERROR(insert.Bind(0, entry.id)
                            .Bind(1, static_cast<int64_t>(entry.seq))
                            .Bind(2, entry.time_utc)
@@ -467,6 +485,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
                            .BindBlob(9, AsText(next.chain))
                            .Bind(10, entry.state == LedgerEntry::State::kReleased ? "released" : "charged")
                            .Bind(11, ToText(entry.part))
+                           .Bind(12, ToText(entry.record))
                            .Run());
   WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
   return next;

@@ -38,7 +38,7 @@ Result<LedgerSubject> ReadSubjectOfVersion1(Database& database) {
   if (!adjacency.ok()) return Damaged(database, adjacency.status().message());
   // Version 1 did not say who chose the unit. The default of its programs, the user, and that of its library were
   // nobody's choice.
-  const bool chosen = *unit != PrivacyUnit::kUser && *unit != LedgerOptions().unit;
+  const bool chosen = *unit != PrivacyUnit::kUser && *unit != PrivacyUnit::kSession;
   LedgerSubject subject{row.Text(0), *unit, *adjacency, chosen, row.Text(3)};
   WISP_ASSIGN_OR_RETURN(subject.random_id, NewRandomId());
   return subject;
@@ -129,13 +129,14 @@ Status UpgradeFromVersion1(Database& database) {
   return OkStatus();
 }
 
-Status UpgradeFromVersion2(Database& database) {
+// From version 2 or 3.
+Status UpgradeChain(Database& database, int64_t version) {
   LedgerPosition at;
   WISP_ASSIGN_OR_RETURN(const LedgerSubject subject, ReadSubject(database, &at));
-  WISP_ASSIGN_OR_RETURN(LedgerRows rows, ReadRowsAfter(database, at, 2));
-  WISP_RETURN_IF_ERROR(
-      database.Execute("DROP TABLE entries; DROP TABLE plan_mechanisms; DROP TABLE plans; DROP TABLE limits; "
-                       "DROP TABLE head; DROP TABLE dataset"));
+  WISP_ASSIGN_OR_RETURN(LedgerRows rows, ReadRowsAfter(database, at, version));
+  WISP_RETURN_IF_ERROR(database.Execute(
+      "DROP TABLE entries; DROP TABLE plan_mechanisms; DROP TABLE plans; DROP TABLE limits; "
+      "DROP TABLE IF EXISTS splits; DROP TABLE IF EXISTS results; DROP TABLE head; DROP TABLE dataset"));
   WISP_RETURN_IF_ERROR(CreateTables(database, subject));
   WISP_RETURN_IF_ERROR(InOrder(rows, [&](auto& row) -> Status {
     WISP_ASSIGN_OR_RETURN(at, Append(database, at, row));
@@ -148,12 +149,12 @@ Status UpgradeFromVersion2(Database& database) {
 
 Status CheckTablesOf(Database& database, int64_t version) {
   if (version == kLedgerVersion) return CheckTables(database);
-  return CheckTables(database, version == 1 ? kTablesOfVersion1 : kTablesOfVersion2);
+  return CheckTables(database, version == 1 ? kTablesOfVersion1 : version == 2 ? kTablesOfVersion2 : kTablesOfVersion3);
 }
 
 Status Upgrade(Database& database, int64_t version) {
   WISP_RETURN_IF_ERROR(CheckTablesOf(database, version));
-  return version == 1 ? UpgradeFromVersion1(database) : UpgradeFromVersion2(database);
+  return version == 1 ? UpgradeFromVersion1(database) : UpgradeChain(database, version);
 }
 
 }  // namespace wisp::privacy

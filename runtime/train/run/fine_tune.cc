@@ -50,7 +50,7 @@ Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
   }
   WISP_RETURN_IF_ERROR(CheckDatasetName(start.dataset));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(l.path, {.dataset = start.dataset,
-                                                                               .unit = l.unit,
+                                                                               .record = l.record,
                                                                                .unit_chosen = l.unit_chosen,
                                                                                .anchor = l.anchor,
                                                                                .begin_anchor = l.begin_anchor}));
@@ -94,7 +94,7 @@ Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::
   entry.epsilon = r.epsilon;
   entry.delta = job.goal.delta;
   entry.accountant = r.accountant;
-  entry.privacy_unit = privacy::ToText(start_.ledger->unit);
+  entry.privacy_unit = privacy::ToText(start_.ledger->record.unit());
   entry.adjacency = "add_remove";
   entry.noise = r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
   static_assert(sizeof(privacy::ChainValue) == kReceiptBytes);
@@ -125,7 +125,7 @@ Status FineTune::CheckAdapter(const Architecture& trained) const {
 Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
   job.training.privacy.ledger = ledger();
-  job.training.privacy.run = privacy::WithTuning(privacy::WithRecord(start_.run, start_.record), start_.tuning);
+  job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
   job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
   ModelContents contents = Contents(job, std::move(output.contents));
   // The base of an adapter must stay.

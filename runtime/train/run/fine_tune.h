@@ -24,8 +24,8 @@ struct LedgerToTrain {
   std::string path;
   std::shared_ptr<privacy::LedgerAnchor> anchor;  // none: null
   bool begin_anchor = false;                      // there may be none yet
-  privacy::PrivacyUnit unit = privacy::PrivacyUnit::kUser;
-  bool unit_chosen = false;  // by whoever started the run
+  privacy::RecordSpec record;                     // what one record of the run is
+  bool unit_chosen = false;                       // by whoever started the run
 };
 
 struct FineTuneStart {
@@ -35,7 +35,6 @@ struct FineTuneStart {
   std::string dataset;                  // what the run trains on, by name
   bool other_data = false;              // the user's word that data of this name in the base's provenance is other data
   std::string run;                      // names it in the ledger: unique on this device
-  std::string record;                   // what one record is, where the unit does not say it: "one line of text"
   std::string tuning;                   // what was chosen on the same data without a charge; empty: nothing
   std::optional<LedgerToTrain> ledger;  // of a private run, and only then
 };

@@ -7,9 +7,14 @@
 
 namespace wisp {
 
-Result<data::Units> UnitsOf(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second) {
-  data::Units units{.session_gap = session_gap, .times_per_second = times_per_second};
-  switch (unit) {
+Result<privacy::RecordSpec> RecordOfEvents(const privacy::RecordSpec::Events& events) {
+  WISP_RETURN_IF_ERROR(UnitsOf(events).status());
+  return privacy::RecordSpec::OfEvents(events);
+}
+
+Result<data::Units> UnitsOf(const privacy::RecordSpec::Events& events) {
+  data::Units units{.session_gap = events.session_gap, .times_per_second = events.times_per_second};
+  switch (events.unit) {
     case privacy::PrivacyUnit::kUser:
       break;
     case privacy::PrivacyUnit::kSession:

@@ -16,10 +16,13 @@ namespace wisp {
 
 using data::HoldOut;
 
-// How the events of a log become records of this unit; `session_gap` in seconds, 0 unless it is kSession.
-// kPrivacyRefused for kInteraction: one event alone has nothing that it follows and nothing that follows it, so a
-// recommender learns nothing from it; and were it trained together with the event before, each would be in two records.
-Result<data::Units> UnitsOf(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second);
+// What one record of a log is, from what people say of it. kInvalidArgument for a gap out of range, or of a unit that
+// has none. kPrivacyRefused for kInteraction: one event alone has nothing that it follows and nothing that follows it,
+// so a recommender learns nothing from it; and were it trained together with the event before, each would be in two
+// records.
+Result<privacy::RecordSpec> RecordOfEvents(const privacy::RecordSpec::Events& events);
+// How the events of a log become such records; the same errors.
+Result<data::Units> UnitsOf(const privacy::RecordSpec::Events& events);
 
 struct RecordSet {
   // One per user (or smaller unit) with at least two training items: inputs s[..-1], targets s[1..].

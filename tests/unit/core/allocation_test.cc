@@ -59,7 +59,7 @@ TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
   for (const bool secure : {false, true}) {
     for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
       auto ledger = *privacy::Ledger::Open(folder / (std::to_string(secure) + std::to_string(static_cast<int>(form))),
-                                           {.dataset = "ring"});
+                                           {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
       TrainingOptions o{.method = Method::kPhantom,
                         .sampling = Sampling::kPoisson,
                         .num_steps = 100,
@@ -96,7 +96,7 @@ std::vector<std::pair<Method, Architecture>> Cases() {
 TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
   const testing::Ring ring(300, 40, 10);
   const test::TemporaryFolder folder;
-  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
+  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   std::vector<int32_t> rows(100);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(3 * i);
   int run = 0;
@@ -139,7 +139,7 @@ TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
   const testing::Ring ring(300, 40, 10);
   const std::vector<float> weights = testing::StartWeights(kSmall, {});
   const test::TemporaryFolder folder;
-  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
+  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   TrainingOptions o{.method = Method::kPhantom,
                     .sampling = Sampling::kPoisson,
                     .num_steps = 1000,

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <random>
+
 namespace wisp::data {
 namespace {
 
@@ -46,18 +49,64 @@ TEST(Texts, LinesAndParagraphsAreRecords) {
   EXPECT_EQ(paragraphs.lines, (Lines{1, 5, 8}));
 }
 
-TEST(Texts, ChunksAreTheFileAndBreakNoCharacter) {
+TEST(Texts, ChunksHoldTheirWholeCharacters) {
   EXPECT_EQ(Parse("0123456789abcdef!", "chunk:8").texts, (Strings{"01234567", "89abcdef", "!"}));
-  // A character over a border stays with the chunk that it begins in.
+  // A character across a border is in neither chunk.
   const Texts texts = Parse(
       "0123456\xc3\xa9"
       "89\nbcde\xf0\x9f\x98\x80tuvwxyz",
       "chunk:8");
-  EXPECT_EQ(texts.texts, (Strings{"0123456\xc3\xa9", "89\nbcde", "\xf0\x9f\x98\x80tuvw", "xyz"}));
+  EXPECT_EQ(texts.texts, (Strings{"0123456", "89\nbcde", "\xf0\x9f\x98\x80tuvw", "xyz"}));
   EXPECT_EQ(texts.lines, (Lines{1, 1, 2, 2}));
   // What is no UTF-8 is cut all the same, and blanks alone are no text.
   EXPECT_EQ(Parse(std::string(20, '\x80'), "chunk:8").texts.size(), 3u);
   EXPECT_EQ(Parse("01234567        89abcdef", "chunk:8").texts, (Strings{"01234567", "89abcdef"}));
+}
+
+// A file of characters of all lengths, marks of byte order, ends of lines, and bytes that are no UTF-8.
+std::string RandomFile(std::mt19937& random) {
+  const char* const parts[] = {"a", "\n", " ", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xef\xbb\xbf"};
+  const bool is_valid = random() % 2 == 0;
+  std::string file;
+  for (size_t length = random() % 120; file.size() < length;) {
+    if (!is_valid && random() % 3 == 0) {
+      file += static_cast<char>(random());
+    } else {
+      file += parts[random() % std::size(parts)];
+    }
+  }
+  return file;
+}
+
+// One record less is one text less, and all others stay as they are.
+TEST(Texts, ChunkTakenAway_changesNoOtherText) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  for (int round = 0; round < 3000; ++round) {
+    const std::string file = RandomFile(random);
+    const uint64_t size = 8 + random() % 9;
+    const TextOptions options = {.unit = {TextUnit::Kind::kChunk, size}, .private_run = true};
+    const Strings all = ParseTexts("f", file, options)->texts;
+    Strings each;
+    for (size_t at = 0; at < file.size(); at += size) {
+      const Strings own = ParseTexts("f", file.substr(at, size), options)->texts;
+      ASSERT_LE(own.size(), 1u);
+      std::string without = file;
+      const Strings others = ParseTexts("f", without.erase(at, size), options)->texts;
+      Strings expected = all;
+      if (!own.empty()) expected.erase(expected.begin() + static_cast<std::ptrdiff_t>(each.size()));
+      ASSERT_EQ(others, expected) << "round " << round << ", chunk at " << at << " of " << size;
+      each.insert(each.end(), own.begin(), own.end());
+    }
+    ASSERT_EQ(each, all) << "round " << round;
+  }
+}
+
+TEST(Texts, MarksOfByteOrder_areLeftOutWhereverTheyStand) {
+  const std::string mark = "\xef\xbb\xbf", file = mark + "a\n" + mark + "b\n" + mark + "\nc\n";
+  EXPECT_EQ(Parse(file, "line").texts, (Strings{"a", "b", "c"}));
+  EXPECT_EQ(Parse(file, "paragraph").texts, (Strings{"a\nb", "c"}));
 }
 
 TEST(Texts, AFileWithoutTextIsRefusedWhereThatTellsOfNobody) {

@@ -149,11 +149,11 @@ TEST(Units, OutOfRange_AreRefused) {
     EXPECT_EQ(data::CheckUnits(units).code(), StatusCode::kInvalidArgument);
   }
   using privacy::PrivacyUnit;
-  EXPECT_EQ(UnitsOf(PrivacyUnit::kInteraction, 0, 1).status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_EQ(UnitsOf(PrivacyUnit::kSession, 0, 1).status().code(), StatusCode::kInvalidArgument);
-  EXPECT_EQ(UnitsOf(PrivacyUnit::kSession, 60, 1)->unit, RecordUnit::kSession);
-  EXPECT_EQ(UnitsOf(PrivacyUnit::kDay, 0, 1)->unit, RecordUnit::kDay);
-  EXPECT_EQ(UnitsOf(PrivacyUnit::kUser, 0, 1)->unit, RecordUnit::kUser);
+  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kInteraction}).status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kSession}).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kSession, .session_gap = 60})->unit, RecordUnit::kSession);
+  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kDay})->unit, RecordUnit::kDay);
+  EXPECT_EQ(UnitsOf({.unit = PrivacyUnit::kUser})->unit, RecordUnit::kUser);
 }
 
 TEST(Units, EmptyLog_IsAnErrorUnlessItMayBe) {

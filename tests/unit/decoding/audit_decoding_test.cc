@@ -59,7 +59,8 @@ TEST(AuditDecoding, SmallerClaimIsCaught) {
 
 TEST(AuditDecoding, SamplerKeepsToItsLaw) {
   const test::TemporaryFolder folder;
-  auto ledger = privacy::Ledger::Open(folder / "ledger", {.dataset = "made up"});
+  auto ledger =
+      privacy::Ledger::Open(folder / "ledger", {.dataset = "made up", .record = privacy::RecordSpec::OfEvents({})});
   ASSERT_TRUE(ledger.ok());
   for (DecodingAuditOptions o : Modes()) {
     o.observations = 4000;

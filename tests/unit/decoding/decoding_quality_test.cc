@@ -103,7 +103,8 @@ TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
             .ok());
     sessions[i] = *Session::Open(path);
   }
-  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "private"});
+  auto ledger =
+      *privacy::Ledger::Open(folder / "l", {.dataset = "private", .record = privacy::RecordSpec::OfEvents({})});
   const std::vector<std::string> shipped = {"shipped"};
   PrivateRecommenderOptions o{.base = anchored ? sessions[1].get() : nullptr,
                               .goal = {.lambda = 0.5},

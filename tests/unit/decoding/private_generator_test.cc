@@ -31,9 +31,11 @@ const ProvenanceEntry kShipped{.description = "converted", .dataset = "webtext"}
 const ProvenanceEntry kDevice{.description = "fine-tuned", .dataset = "notes"};
 const std::vector<std::string> kNotes = {"the tea is cold", "a bagel for lunch, and then another one", "tea"};
 
+const privacy::LedgerOptions kLedger{.dataset = "notes", .record = privacy::RecordSpec::OfEvents({})};
+
 class PrivateGeneratorTest : public ::testing::Test {
  protected:
-  PrivateGeneratorTest() : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "notes"})) {
+  PrivateGeneratorTest() : ledger_(*Ledger::Open(folder_ / "l", kLedger)) {
     base_ = Open(1, {kShipped});
     model_ = Open(2, {kShipped, kDevice});
   }
@@ -270,12 +272,12 @@ TEST_F(PrivateGeneratorTest, OneTextMovesNoTokensLawByMoreThanIsCharged) {
 TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsDrawnThen) {
   const DrawGoal goal{.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}};
   for (PrivateGeneratorOptions o : {Anchored(goal), Aggregate(goal)}) {
-    ledger_ = *Ledger::Open(folder_ / ("l" + std::to_string(++models_)), {.dataset = "notes"});
+    ledger_ = *Ledger::Open(folder_ / ("l" + std::to_string(++models_)), kLedger);
     o.draws.draws_per_charge = 4;
     o.only_text = true;
     uint64_t drawn = 0;
     for (int text = 0; drawn < 12; ++text) {
-      ledger_ = *Ledger::Open(ledger_.path(), {.dataset = "notes"});  // as after a restart
+      ledger_ = *Ledger::Open(ledger_.path(), kLedger);  // as after a restart
       PrivateGenerator generator = Must(o);
       std::string shown;
       const auto show = [&](std::string_view more) { return shown += more, true; };
@@ -321,7 +323,7 @@ TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
     ASSERT_EQ(ledger_.Plans()->size(), 1u);
     EXPECT_EQ(ledger_.Plans()->front().mechanisms.front().mechanism.steps(), 12u);
     EXPECT_LT(ledger_.Plans()->front().seq, ledger_.Entries()->front().seq);
-    ledger_ = *Ledger::Open(folder_ / "second", {.dataset = "notes"});
+    ledger_ = *Ledger::Open(folder_ / "second", kLedger);
   }
 }
 
@@ -333,7 +335,7 @@ TEST_F(PrivateGeneratorTest, ATextThatHasRoomIsDrawnToItsEnd) {
   const std::vector cost = {*privacy::Mechanism::BoundedRange({.range = 4 * 0.3 + kAnchoredRangeSlack, .count = 16})};
   const double together = privacy::StateEpsilon(cost, *privacy::Delta::Create(1e-6))->epsilon;
   for (int text = 0; text < 5; ++text) {  // some end early
-    ledger_ = *Ledger::Open(folder_ / ("t" + std::to_string(text)), {.dataset = "notes"});
+    ledger_ = *Ledger::Open(folder_ / ("t" + std::to_string(text)), kLedger);
     o.draws.new_limit = *EpsilonDelta::Create(together * 1.001, 1e-6);
     const auto made = Must(o).Generate("the", {.max_new_tokens = 16});
     ASSERT_TRUE(made.ok()) << made.status().message();
@@ -372,7 +374,7 @@ TEST_F(PrivateGeneratorTest, ATextEndsWhereAnotherProcessHasSpentTheRest) {
   PrivateGeneratorOptions o = Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 20}});
   o.draws.draws_per_charge = 3;
   PrivateGenerator generator = Must(o);
-  Ledger other = *Ledger::Open(ledger_.path(), {.dataset = "notes"});
+  Ledger other = *Ledger::Open(ledger_.path(), kLedger);
   o.draws.ledger = &other;
   o.draws.draws_per_charge = 11;
   PrivateGenerator spends = Must(o);
@@ -411,7 +413,7 @@ TEST_F(PrivateGeneratorTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   }
   EXPECT_EQ(Charged(), 1u) << "what the weights cost";
   // Paid for by another ledger: its total would leave out what the text shows.
-  Ledger elsewhere = *Ledger::Open(folder_ / "other", {.dataset = "notes"});
+  Ledger elsewhere = *Ledger::Open(folder_ / "other", kLedger);
   PrivateGeneratorOptions o = Mixed();
   o.draws.ledger = &elsewhere;
   EXPECT_EQ(Make(o, dp.get()).status().code(), StatusCode::kPrivacyRefused);

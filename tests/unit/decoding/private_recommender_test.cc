@@ -34,7 +34,8 @@ const ProvenanceEntry kGuaranteed{
 
 class PrivateRecommenderTest : public ::testing::Test {
  protected:
-  PrivateRecommenderTest() : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "history"})) {
+  PrivateRecommenderTest()
+      : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "history", .record = privacy::RecordSpec::OfEvents({})})) {
     base_ = Open(1, {kShipped});
     model_ = Open(2, {kShipped, kDevice});
   }
@@ -107,7 +108,7 @@ TEST_F(PrivateRecommenderTest, EveryDrawIsChargedAndTheFigureGrows) {
 
 // What the draws show is history: a ledger of anything else does not pay for it, and learns nothing of it.
 TEST_F(PrivateRecommenderTest, ALedgerOfOtherDataDoesNotPay) {
-  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "shopping"});
+  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "shopping", .record = privacy::RecordSpec::OfEvents({})});
   for (PrivateRecommenderOptions options : {Mixed(), Anchored()}) {
     options.ledger = &other;
     const Status status = PrivateRecommender::Create(*model_, options).status();
@@ -155,7 +156,8 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   EXPECT_NE(other.status().message().find("is of the data set 'history', and what is to be charged is 'shipped'"),
             std::string::npos)
       << other.status().message();
-  Ledger shipped = *Ledger::Open(folder_ / "shipped", {.dataset = "shipped"});
+  Ledger shipped =
+      *Ledger::Open(folder_ / "shipped", {.dataset = "shipped", .record = privacy::RecordSpec::OfEvents({})});
   nothing_public.ledger = &shipped;
   EXPECT_FALSE(PrivateRecommender::Create(*dp, nothing_public)->is_free());
   EXPECT_EQ(PrivateRecommender::Create(*model_, nothing_public).status().code(), StatusCode::kPrivacyRefused)
@@ -164,7 +166,7 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
 
 TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
   // Charged to another ledger of the same data.
-  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "history"});
+  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "history", .record = privacy::RecordSpec::OfEvents({})});
   const ProvenanceEntry elsewhere = PaidFrom(other);
   const auto dp = Open(3, {kShipped, elsewhere}), then_bare = Open(4, {kShipped, elsewhere, kDevice});
   const auto refused = [&](Session& model, Session* base, bool other_data = false) {
@@ -200,7 +202,8 @@ TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
 TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {
   const EpsilonDelta target = *EpsilonDelta::Create(2, 1e-6);
   for (const bool anchored : {false, true}) {
-    ledger_ = *Ledger::Open(folder_ / (anchored ? "anchored" : "mixed"), {.dataset = "history"});
+    ledger_ = *Ledger::Open(folder_ / (anchored ? "anchored" : "mixed"),
+                            {.dataset = "history", .record = privacy::RecordSpec::OfEvents({})});
     const DrawGoal goal{.lifetime = DrawGoal::Lifetime{target, 30}};
     PrivateRecommenderOptions options = anchored ? Anchored(goal) : Mixed(goal);
     options.draws_per_charge = 10;

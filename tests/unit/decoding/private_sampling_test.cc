@@ -29,7 +29,8 @@ const std::vector<double> kMixing = {1, 2, 3, 4, 10};
 class PrivateSamplingTest : public testing::Test {
  protected:
   void SetUp() override {
-    auto ledger = Ledger::Open(folder_ / "test.ledger", {.dataset = "watch history"});
+    auto ledger = Ledger::Open(folder_ / "test.ledger",
+                               {.dataset = "watch history", .record = privacy::RecordSpec::OfEvents({})});
     ASSERT_TRUE(ledger.ok()) << ledger.status().message();
     ledger_.emplace(*std::move(ledger));
   }

@@ -63,7 +63,8 @@ TEST_F(OfferTest, RetiredItemsAreNeverRecommendedAndStandInHistories) {
 
 TEST_F(OfferTest, RetiredItemsAreNeverDrawn) {
   const auto session = Open(kRetired, {{.description = "fine-tuned", .dataset = "history"}});
-  auto ledger = *privacy::Ledger::Open(folder_ / "l", {.dataset = "history"});
+  auto ledger =
+      *privacy::Ledger::Open(folder_ / "l", {.dataset = "history", .record = privacy::RecordSpec::OfEvents({})});
   auto recommender = PrivateRecommender::Create(*session, {.goal = {.lambda = 1e-3}, .ledger = &ledger});
   ASSERT_TRUE(recommender.ok()) << recommender.status().message();
   std::set<int32_t> drawn;

@@ -69,7 +69,9 @@ inline Record Labelled(std::span<const int32_t> tokens, int32_t label) {
 class ClassifierTraining : public ::testing::Test {
  protected:
   privacy::Ledger OpenLedger(std::string_view name) {
-    return *privacy::Ledger::Open(folder_ / name, {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction});
+    return *privacy::Ledger::Open(
+        folder_ / name,
+        {.dataset = "texts", .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kInteraction})});
   }
 
   test::TemporaryFolder folder_;

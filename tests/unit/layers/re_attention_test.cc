@@ -347,7 +347,7 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
   const auto parameters = ParametersOf(a);
   const std::vector<float> start = testing::StartWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f});
   const test::TemporaryFolder folder;
-  auto ledger = privacy::Ledger::Open(folder / "l", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  auto ledger = privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   ASSERT_TRUE(ledger.ok());
   const size_t runs = 12, steps = 60;
   std::vector<double> sum(start.size(), 0.0), squares(start.size(), 0.0);

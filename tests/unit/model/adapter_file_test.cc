@@ -181,11 +181,13 @@ class AdapterFineTune : public testing::RingTraining {
   // Beside the base, or on from `before`.
   Status Run(const std::string& before, const std::string& out, std::optional<AdapterSpec> adapter) {
     WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::OpenWithAdapter(base_, before, Verify::kFull));
-    WISP_ASSIGN_OR_RETURN(FineTune run, FineTune::Begin({.base = &base,
-                                                         .base_path = base_,
-                                                         .dataset = "ring",
-                                                         .run = out,
-                                                         .ledger = LedgerToTrain{.path = folder_ / "ledger"}}));
+    WISP_ASSIGN_OR_RETURN(FineTune run,
+                          FineTune::Begin({.base = &base,
+                                           .base_path = base_,
+                                           .dataset = "ring",
+                                           .run = out,
+                                           .ledger = LedgerToTrain{.path = folder_ / "ledger",
+                                                                   .record = privacy::RecordSpec::OfEvents({})}}));
     std::vector<float> room;
     const auto weights = base.AllWeights(room);
     const std::vector<float> start(weights.begin(), weights.end());

@@ -59,7 +59,7 @@ TEST_F(Forecast, SettingsFollowFromPublicNumbers) {
 TEST_F(Forecast, TheRateFollowsFromTheNoise) {
   const auto rate = [&](uint32_t records, double asked) {
     const LifeRequest r{.num_records_public = records, .epsilon = 4, .delta = 1e-6, .runs = 10, .learning_rate = asked};
-    return PlanLife(architecture_, r, {})->settings.learning_rate;
+    return PlanLife(architecture_, r)->settings.learning_rate;
   };
   EXPECT_EQ(rate(100'000, 0), 0.01) << "at most";
   EXPECT_LT(rate(300, 0), 0.008);

@@ -45,7 +45,7 @@ class JudgeTest : public ::testing::Test {
   }
 
   Ledger Divided(const char* name = "l") {
-    Ledger ledger = *Ledger::Open(folder_ / name, {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+    Ledger ledger = *Ledger::Open(folder_ / name, {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
     EXPECT_TRUE(ledger.Split(0.5).ok());
     return ledger;
   }
@@ -232,7 +232,7 @@ TEST_F(JudgeTest, IsPaidForByTheRecordsThatJudge) {
   EXPECT_LT(more, 20);
   EXPECT_EQ(ledger.Results()->size(), ledger.Entries()->size());
   EXPECT_LE(*ledger.Spent(*privacy::Delta::Create(1e-5)), 3);
-  Ledger whole = *Ledger::Open(folder_ / "whole", {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+  Ledger whole = *Ledger::Open(folder_ / "whole", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
   EXPECT_EQ(Run(Options(whole)).status().code(), StatusCode::kInvalidArgument);
 }
 

@@ -33,7 +33,7 @@ class LifetimeTest : public ::testing::Test {
         .num_items = 40, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
   }
   Ledger Open(const char* name = "l") {
-    return *Ledger::Open(folder_ / name, {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+    return *Ledger::Open(folder_ / name, {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
   }
   Lifetime MustPlan(const LifetimeSettings& settings = kLife) {
     auto life = PlanLifetime(architecture_, settings);

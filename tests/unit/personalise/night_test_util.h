@@ -85,7 +85,7 @@ class NightTest : public ::testing::Test {
             .trains_until = kUntil};
   }
   privacy::Ledger OpenLedger() {
-    return *privacy::Ledger::Open(ledger_path_, {.dataset = "log.db", .unit = privacy::PrivacyUnit::kUser});
+    return *privacy::Ledger::Open(ledger_path_, {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})});
   }
   void Plan(const LifetimeSettings& settings) {
     const ModelFile base = *ModelFile::Open(base_path_);

@@ -153,7 +153,7 @@ TEST(CostOfAChange, RisesWithWhatIsSpent) {
   double last = 1;
   for (const uint64_t done : {36, 90, 180, 270}) {
     const test::TemporaryFolder folder;
-    Ledger ledger = *Ledger::Open(folder / "l", {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+    Ledger ledger = *Ledger::Open(folder / "l", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
     ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
     const PrivacyPlan plan = *PrivacyPlan::Create(shape, TrainingOf(life.settings));
     ASSERT_TRUE(ledger.Charge(plan.ChargesTogether(done)->front()).ok());

@@ -360,7 +360,7 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   // One text was charged for: not all that a user wrote.
   draws.unit = WISP_UNIT_USER;
   EXPECT_EQ(open(base), WISP_PRIVACY_REFUSED);
-  says("protects an interaction");
+  says("protects one interaction");
   draws.unit = WISP_UNIT_INTERACTION;
   EXPECT_EQ(open(base), WISP_OK) << error_.message;
   draws.unit = static_cast<wisp_unit>(0);
@@ -430,7 +430,7 @@ TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
   draws.unit = static_cast<wisp_unit>(0);
   // Tokens from weights cost the same whatever a record was: a ledger of users that there is takes them.
   EXPECT_EQ(unit("users", false), "user");
-  EXPECT_NE(unit("users-texts", true).find("protects a user"), std::string::npos) << error_.message;
+  EXPECT_NE(unit("users-texts", true).find("protects one user"), std::string::npos) << error_.message;
   wisp_text_close(tuned);
   wisp_text_close(base);
 }

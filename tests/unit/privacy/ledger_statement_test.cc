@@ -30,7 +30,11 @@ TEST(StateEpsilon, NamesTheAccountantThatSetTheFigure) {
 
 class LedgerStatementTest : public ::testing::Test {
  protected:
-  LedgerStatementTest() : ledger_(*Ledger::Open(folder_ / "l", {.dataset = "history"})) {}
+  LedgerStatementTest()
+      : ledger_(*Ledger::Open(folder_ / "l",
+                              {.dataset = "history",
+                               .record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession, .session_gap = 1800})})) {
+  }
   void Charge(const Mechanism& m, const char* purpose, NoiseKind noise = NoiseKind::kSecure, double slack = 0) {
     ASSERT_TRUE(
         ledger_.Charge({.mechanism = m, .run = "run", .purpose = purpose, .noise = noise, .loss_slack = slack}).ok());
@@ -52,57 +56,53 @@ TEST_F(LedgerStatementTest, WhatWasTunedIsThereOnce) {
   EXPECT_EQ(TuningOf("a run"), "");
 }
 
-// Of runs on texts the unit alone says little: what a record was stands in the run's name, beside what was tuned.
-TEST_F(LedgerStatementTest, SaysWhatARecordOfTextsWas) {
-  EXPECT_EQ(WithRecord("a run", ""), "a run");
-  EXPECT_EQ(RecordOf("a run"), "");
-  for (const char* tuning : {"", "the rate"}) {
-    const std::string run = WithRecord(WithTuning("a run", tuning), "one line of text");
-    EXPECT_EQ(run, WithTuning(WithRecord("a run", "one line of text"), tuning));
-    EXPECT_EQ(RecordOf(run), "one line of text");
-    EXPECT_EQ(TuningOf(run), tuning);
-  }
+// Of texts the unit alone says little.
+TEST_F(LedgerStatementTest, SaysWhatARecordIs) {
   Charge(kTraining, "training");
-  EXPECT_TRUE(Stated().records.empty());
-  EXPECT_FALSE(nlohmann::json::parse(ToJson(Stated()))["definition"].contains("records"));
-  for (const char* record : {"one line of text", "one line of text", "one chunk of 64 bytes of text"})
-    ASSERT_TRUE(ledger_.Charge({.mechanism = kTraining, .run = WithRecord(WithTuning("r", "rate"), record)}).ok());
-  const PrivacyStatement s = Stated();
-  EXPECT_EQ(s.records, (std::vector<std::string>{"one line of text", "one chunk of 64 bytes of text"}));
-  const std::string text = ToText(s);
-  for (const char* part : {"one record was: one line of text: who wrote k of them is protected less",
-                           "one record was: one chunk of 64 bytes of text: no person",
-                           "not protected: whoever wrote several of the records",
+  EXPECT_NE(ToText(Stated()).find("one record is: the events of one user without a pause of more than 1800 seconds"),
+            std::string::npos);
+  const auto stated = [&](const char* kind, PrivacyUnit unit) {
+    const std::string path = folder_ / (kind + std::string(ToText(unit)));
+    Ledger ledger = *Ledger::Open(path, {.dataset = "history", .record = RecordSpec::OfTexts(unit, kind)});
+    EXPECT_TRUE(ledger.Charge({.mechanism = kTraining, .run = "r"}).ok());
+    return *StatementOf(ledger, "l", DeltaAt(kDelta));
+  };
+  const PrivacyStatement lines = stated("line", PrivacyUnit::kInteraction);
+  const std::string of_lines = ToText(lines), of_chunks = ToText(stated("chunk:64", PrivacyUnit::kInteraction));
+  for (const char* part : {"one record is: one line of text: who wrote k of them is protected less",
+                           "not protected: whoever wrote several of the records", "not protected: the tokenizer"})
+    EXPECT_NE(of_lines.find(part), std::string::npos) << part << " is missing in\n" << of_lines;
+  for (const char* part : {"one record is: one chunk of 64 bytes of text: no person",
                            "not protected: any person: whoever wrote the text", "not protected: the tokenizer"})
-    EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
-  EXPECT_EQ(nlohmann::json::parse(ToJson(s))["definition"]["records"].size(), 2u);
-  Ledger users = *Ledger::Open(folder_ / "users", {.dataset = "history", .unit = PrivacyUnit::kUser});
-  ASSERT_TRUE(users.Charge({.mechanism = kTraining, .run = WithRecord("r", "one line of text")}).ok());
-  const std::string of_users = ToText(*StatementOf(users, "l", DeltaAt(kDelta)));
+    EXPECT_NE(of_chunks.find(part), std::string::npos) << part << " is missing in\n" << of_chunks;
+  EXPECT_EQ(nlohmann::json::parse(ToJson(lines))["definition"]["record"], "line unit=interaction");
+  const std::string of_users = ToText(stated("line", PrivacyUnit::kUser));
   EXPECT_EQ(of_users.find("several of the records"), std::string::npos) << of_users;
-  EXPECT_NE(of_users.find("declared to be all that one user wrote"), std::string::npos) << of_users;
+  EXPECT_NE(of_users.find("all that one user wrote, as was declared"), std::string::npos) << of_users;
 }
 
 // What draws show differs: weights that learned, or texts in a prompt, whose charge protects no weights.
 TEST_F(LedgerStatementTest, SaysWhatDrawsWereMadeFrom) {
-  const auto drawn_by = [&](const std::string& run) {
-    Ledger ledger = *Ledger::Open(folder_ / run, {.dataset = "history", .unit = PrivacyUnit::kInteraction});
+  const auto drawn_by = [&](const std::string& run, const RecordSpec& record) {
+    Ledger ledger = *Ledger::Open(folder_ / (run + record.kind()), {.dataset = "history", .record = record});
     EXPECT_TRUE(ledger.Charge({.mechanism = Range(1), .run = run, .purpose = "decoding"}).ok());
     return ToText(*StatementOf(ledger, "l", DeltaAt(kDelta)));
   };
-  const std::string texts = drawn_by(WithRecord("generation", "one private text in a prompt"));
+  const std::string texts =
+      drawn_by("generation", RecordSpec::OfTexts(PrivacyUnit::kInteraction, RecordSpec::kPromptText));
   for (const char* part :
-       {"released: the tokens that were drawn", "nor the private texts", "one record was: one private text",
+       {"released: the tokens that were drawn", "nor the private texts", "one record is: one private text",
         "not protected: the prompt", "not protected: the weights that private texts were given to",
         "not protected: whoever wrote several", "each private text took part in each token"})
     EXPECT_NE(texts.find(part), std::string::npos) << part << " is missing in\n" << texts;
   for (const char* other : {"items", "the history", "the lists of candidates", "weights as they are", "the tokenizer"})
     EXPECT_EQ(texts.find(other), std::string::npos) << other << " is in\n" << texts;
-  const std::string tokens = drawn_by("generation");
+  const std::string tokens = drawn_by("generation", RecordSpec::Any(PrivacyUnit::kInteraction));
   EXPECT_NE(tokens.find("the tokens that were drawn"), std::string::npos) << tokens;
   EXPECT_NE(tokens.find("draws from weights as they are"), std::string::npos) << tokens;
   EXPECT_EQ(tokens.find("private text"), std::string::npos) << tokens;
-  EXPECT_NE(drawn_by("recommendations").find("the items that were drawn"), std::string::npos);
+  EXPECT_NE(drawn_by("recommendations", RecordSpec::Any(PrivacyUnit::kUser)).find("the items that were drawn"),
+            std::string::npos);
 }
 
 // A run alone: what was charged to it, and by whom its figure is set.

@@ -102,7 +102,9 @@ TEST_P(LanguageModel, TheGradientIsThatOfTheReference) {
 
 // Each record's own length is cut, not that of what they add up to; with noise of a ten-thousandth of the bound.
 TEST_P(LanguageModel, APrivateStepClipsEachRecordAlone) {
-  auto ledger = privacy::Ledger::Open(folder_ / "l", {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction});
+  auto ledger = privacy::Ledger::Open(
+      folder_ / "l",
+      {.dataset = "texts", .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kInteraction})});
   ASSERT_TRUE(ledger.ok());
   const double clip = 0.5;
   for (const Method method : {Method::kPhantom, Method::kOrdinary}) {
@@ -138,7 +140,9 @@ TEST_P(LanguageModel, APrivateStepClipsEachRecordAlone) {
 }
 
 TEST_P(LanguageModel, WhatTheLedgerRefusesMovesNothing) {
-  auto ledger = privacy::Ledger::Open(folder_ / "l", {.dataset = "texts", .unit = privacy::PrivacyUnit::kInteraction});
+  auto ledger = privacy::Ledger::Open(
+      folder_ / "l",
+      {.dataset = "texts", .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kInteraction})});
   ASSERT_TRUE(ledger.ok());
   ASSERT_TRUE(ledger->SetLimit(*privacy::EpsilonDelta::Create(0.5, 1e-5)).ok());
   const TrainingOptions o{.method = Method::kPhantom,

@@ -139,8 +139,9 @@ class BaseInFile : public ::testing::Test {
 
   const test::TemporaryFolder folder_;
   const std::string path_ = folder_ / "base.wisp";
-  privacy::Ledger ledger_ =
-      *privacy::Ledger::Open(folder_ / "l", {.dataset = "d", .unit = privacy::PrivacyUnit::kInteraction});
+  privacy::Ledger ledger_ = *privacy::Ledger::Open(
+      folder_ / "l",
+      {.dataset = "d", .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kInteraction})});
   std::vector<testing::OwnedRecord> owned_;
 };
 

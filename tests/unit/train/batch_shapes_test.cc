@@ -109,7 +109,7 @@ class BatchShapes : public ::testing::Test {
 
   const test::TemporaryFolder folder_;
   privacy::Ledger ledger_ =
-      *privacy::Ledger::Open(folder_ / "l", {.dataset = "d", .unit = privacy::PrivacyUnit::kUser});
+      *privacy::Ledger::Open(folder_ / "l", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
   std::vector<StepReport> reports_;
 };
 

@@ -123,7 +123,7 @@ TEST(Memory, RefusesToPlanMoreThreadsThanAllowed) {
 
 TEST(Memory, TrainerHoldsWhatIsPlanned) {
   const test::TemporaryFolder folder;
-  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring"});
+  auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   for (const Architecture& a : Architectures()) {
     const testing::Ring ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5));
     const std::vector<float> weights = testing::StartWeights(a, {});
@@ -214,7 +214,8 @@ class MethodsMemory : public ::testing::Test {
   const UniformArchitecture a_{
       .num_items = 3000, .max_length = 20, .width = 32, .num_heads = 2, .num_blocks = 1, .inner_width = 32};
   const test::TemporaryFolder folder_;
-  privacy::Ledger ledger_ = *privacy::Ledger::Open(folder_ / "l", {.dataset = "ring"});
+  privacy::Ledger ledger_ =
+      *privacy::Ledger::Open(folder_ / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   int runs_ = 0;
 };
 

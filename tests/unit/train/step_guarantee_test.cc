@@ -188,8 +188,9 @@ TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
 
 // A charge that is refused comes before everything that is drawn: no stream has moved.
 TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
-  auto other =
-      *privacy::Ledger::Open(folder_ / "zero-out", {.dataset = "ring", .adjacency = privacy::Adjacency::kZeroOut});
+  auto other = *privacy::Ledger::Open(
+      folder_ / "zero-out",
+      {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({}), .adjacency = privacy::Adjacency::kZeroOut});
   for (const Way& way : kWays) {
     TrainingOptions o = Options(way, 1.0);
     o.privacy.ledger = &other;

@@ -46,7 +46,7 @@ class RingTraining : public ::testing::Test {
   explicit RingTraining(size_t num_users) : ring_(kSmall.num_items, num_users, 10) {}
 
   privacy::Ledger OpenLedger(std::string_view name) {
-    return *privacy::Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+    return *privacy::Ledger::Open(folder_ / name, {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   }
 
   static constexpr UniformArchitecture kSmall{.num_items = 30,

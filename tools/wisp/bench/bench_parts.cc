@@ -76,7 +76,9 @@ Result<std::unique_ptr<StepPair>> StepPair::Create(const BenchArguments& a) {
   WISP_ASSIGN_OR_RETURN(const BenchSubject subject, BenchSubjectOf(a));
   WISP_ASSIGN_OR_RETURN(OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
   WISP_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
+  WISP_ASSIGN_OR_RETURN(
+      privacy::Ledger ledger,
+      privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench", .record = privacy::RecordSpec::OfEvents({})}));
   std::unique_ptr<StepPair> pair(new StepPair(subject, std::move(device), std::move(folder), std::move(ledger)));
   WISP_RETURN_IF_ERROR(CheckGradient(pair->problem_));
   for (size_t m = 0; m < 2; ++m) {

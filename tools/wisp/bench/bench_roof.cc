@@ -88,7 +88,9 @@ class RoofBench {
 
   Result<Json> CountTraining() {
     WISP_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::Create());
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                          privacy::Ledger::Open(folder.File("ledger"),
+                                                {.dataset = "bench", .record = privacy::RecordSpec::OfEvents({})}));
     CountingDevice counting(inner(), roofs_);
     WISP_ASSIGN_OR_RETURN(const auto trainer, Trainer::Create(s_.architecture, problem_.weights, problem_.records,
                                                               Options(counting.device(), &ledger)));

@@ -252,7 +252,9 @@ class ScoringBench {
   // Ten items drawn privately over the ten best, in turns. The durable charge, a disk sync for each block, is taken
   // once before. Anchored decoding scores the base too, which costs as much as the model does and is left out here.
   Status Drawing(Json& result) {
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder_.File("ledger"), {.dataset = "bench"}));
+    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                          privacy::Ledger::Open(folder_.File("ledger"),
+                                                {.dataset = "bench", .record = privacy::RecordSpec::OfEvents({})}));
     PrivateSamplerOptions options{.num_items = session_->architecture().num_items,
                                   .lambda = 1e-3,
                                   .clip = 0.5,

@@ -61,7 +61,9 @@ TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger*
 Result<std::vector<double>> TimeSteps(const BenchArguments& a, const SparseProblem& problem, Method method,
                                       size_t steps) {
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
-  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench"}));
+  WISP_ASSIGN_OR_RETURN(
+      privacy::Ledger ledger,
+      privacy::Ledger::Open(folder.File("ledger"), {.dataset = "bench", .record = privacy::RecordSpec::OfEvents({})}));
   WISP_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(problem.architecture, problem.weights, problem.records,
                                                       Options(a, method, &ledger)));
   WISP_RETURN_IF_ERROR(trainer->Step().status());

@@ -44,7 +44,7 @@ Status CheckJudges(const PlanArguments& a) {
 
 Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second) {
   WISP_RETURN_IF_ERROR(Of("--times-per-second", data::CheckUnits({.times_per_second = times_per_second})));
-  Result<data::Units> units = UnitsOf(unit, session_gap, times_per_second);
+  Result<data::Units> units = UnitsOf({.unit = unit, .session_gap = session_gap, .times_per_second = times_per_second});
   if (!units.ok()) return Of("--session-gap", units.status());
   return units;
 }

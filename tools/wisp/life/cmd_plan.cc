@@ -186,7 +186,12 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
 Result<privacy::Ledger> LedgerForPlan(const PlanArguments& a, const ModelFile& base, const ChosenUnit& unit) {
   const std::string path = LedgerPath(a.life);
   FineTuneStart start{.base = &base, .base_path = a.life.model, .dataset = DatasetOf(a.life), .run = "plan"};
-  WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(path, a.life.anchor, unit.unit, unit.chosen));
+  const privacy::RecordSpec record = privacy::RecordSpec::OfEvents({.unit = unit.unit,
+                                                                    .session_gap = a.session_gap,
+                                                                    .times_per_second = a.times_per_second,
+                                                                    .user_column = a.life.data.user_column,
+                                                                    .time_column = a.life.data.time_column});
+  WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(path, a.life.anchor, record, unit.chosen));
   return OpenLedgerToTrain(start);
 }
 
@@ -277,11 +282,11 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const LifeRequest request, RequestOf(a));
   WISP_RETURN_IF_ERROR(CheckPlan(a, request));
   WISP_ASSIGN_OR_RETURN(const ChosenUnit unit, UnitChosen(a.unit));
-  WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(unit.unit, a.session_gap, a.times_per_second));
+  WISP_RETURN_IF_ERROR(CheckedUnits(unit.unit, a.session_gap, a.times_per_second).status());
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
   const std::string path = LedgerPath(a.life);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, LedgerForPlan(a, base, unit));
-  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(base.architecture(), request, units));
+  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(base.architecture(), request));
   Planned planned{.settings = life.settings, .outlook = OutlookOf(base.architecture(), life.settings)};
   WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(life.settings));
   WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), life.settings, a.life.threads));

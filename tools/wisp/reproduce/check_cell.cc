@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "runtime/train/run/job.h"
+#include "tools/wisp/ledger_access.h"
 #include "tools/wisp/temporary_folder.h"
 
 namespace wisp::tools {
@@ -34,8 +35,9 @@ Status Check(const Reproduction& table, const Recipe& r) {
   WISP_ASSIGN_OR_RETURN(const TemporaryFolder folder, TemporaryFolder::Create());
   std::optional<privacy::Ledger> ledger;
   if (is_private) {
+    WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, RecordOf(r, {}));
     WISP_ASSIGN_OR_RETURN(privacy::Ledger opened,
-                          privacy::Ledger::Open(folder.File("ledger"), {.dataset = "none", .unit = r.unit}));
+                          privacy::Ledger::Open(folder.File("ledger"), {.dataset = "none", .record = record}));
     ledger.emplace(std::move(opened));
     o.privacy.ledger = &*ledger;
     o.privacy.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);  // of a target: any

@@ -258,7 +258,7 @@ TEST_F(LedgerTest, LossSlackIsPaidFor) {
 TEST_F(LedgerTest, AnotherUnitOrAdjacencyIsRefused) {
   ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(10)).ok());
   LedgerOptions options = kOptions;
-  options.unit = PrivacyUnit::kInteraction;
+  options.record = RecordSpec::OfEvents({.unit = PrivacyUnit::kInteraction});
   const auto opened = Ledger::Open(Path(), options);
   ASSERT_FALSE(opened.ok());
   EXPECT_NE(opened.status().message().find("session"), std::string::npos);
@@ -323,8 +323,9 @@ TEST_F(LedgerTest, ALedgerMadeMeanwhileIsTheOneThatCounts) {
   for (const bool other_unit : {false, true}) {
     const std::string path = Path(other_unit ? "unit" : "name");
     Ledger waiting = MustOpen(path);
-    auto other = Ledger::Open(path, {.dataset = other_unit ? "watch history" : "letters",
-                                     .unit = other_unit ? PrivacyUnit::kDay : PrivacyUnit::kSession});
+    auto other = Ledger::Open(
+        path, {.dataset = other_unit ? "watch history" : "letters",
+               .record = RecordSpec::OfEvents({.unit = other_unit ? PrivacyUnit::kDay : PrivacyUnit::kSession})});
     ASSERT_TRUE(other->Charge({.mechanism = Steps(1), .run = "a"}).ok());
     for (int again = 0; again < 3; ++again) EXPECT_FALSE(waiting.Charge({.mechanism = Steps(1), .run = "b"}).ok());
     EXPECT_FALSE(waiting.Spent(AtDelta()).ok());
@@ -351,7 +352,7 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
   std::ofstream(Path("text")) << std::string(5000, 'x');
   ASSERT_EQ(Sql(Path("app.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)"), "");
   ASSERT_TRUE(MustOpen(Path("newer")).SetLimit(LimitOf(10)).ok());
-  ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 4"), "");
+  ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 5"), "");
   std::ofstream(Path("empty")).close();
   fs::create_directory(folder_ / "folder");
   struct Case {

@@ -22,7 +22,8 @@ class LedgerTest : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-inline const LedgerOptions kOptions{.dataset = "watch history"};
+inline const LedgerOptions kOptions{.dataset = "watch history",
+                                    .record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession})};
 
 // Parameters for which the accountant is quick.
 inline Mechanism Steps(uint64_t steps, double noise_multiplier = 20, double q = 0.1) {

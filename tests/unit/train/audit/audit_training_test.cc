@@ -32,8 +32,8 @@ constexpr UniformArchitecture kTiny{.num_items = 12,
 class AuditTraining : public ::testing::Test {
  protected:
   AuditTraining() : weights_(testing::RandomWeights(kTiny, 5)) {
-    ledger_.emplace(
-        *privacy::Ledger::Open(folder_ / "ledger", {.dataset = "synthetic", .unit = privacy::PrivacyUnit::kUser}));
+    ledger_.emplace(*privacy::Ledger::Open(folder_ / "ledger",
+                                           {.dataset = "synthetic", .record = privacy::RecordSpec::OfEvents({})}));
     RandomStream random = RandomStream::Reproducible(3, StreamPurpose::kSampling);
     others_ = RandomRecords(2, 3, kTiny.num_items, random);
   }

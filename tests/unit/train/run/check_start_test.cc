@@ -15,7 +15,8 @@ using privacy::LedgerTest;
 
 class CheckStartTest : public LedgerTest {
  protected:
-  CheckStartTest() : ledger_(*Ledger::Open(Path(), {.dataset = "log.db"})) {}
+  CheckStartTest()
+      : ledger_(*Ledger::Open(Path(), {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})})) {}
   // Of a run on "log.db" with weights whose provenance is `entry`.
   Status Check(const ProvenanceEntry& entry, const Ledger& ledger) {
     ModelContents contents = model_.contents();
@@ -76,7 +77,7 @@ TEST_F(CheckStartTest, AGuaranteeMustHaveBeenPaidFromThisLedger) {
   EXPECT_TRUE(Check(here, ledger_).ok()) << "what comes after it takes nothing away";
 
   // As much was spent there, at the same time, by a run of the same name, but not for these weights.
-  Ledger other = *Ledger::Open(Path("other"), {.dataset = "log.db"});
+  Ledger other = *Ledger::Open(Path("other"), {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})});
   ProvenanceEntry elsewhere = Paid(other);
   Status refused = Check(elsewhere, ledger_);
   EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
@@ -98,12 +99,14 @@ TEST_F(CheckStartTest, ACopyFromBeforeTheLastChargeDidNotPay) {
   std::filesystem::copy_file(ledger_.path(), Path("copy"));
   const ProvenanceEntry after = Paid(ledger_);
   EXPECT_TRUE(Check(after, ledger_).ok());
-  EXPECT_FALSE(Check(after, *Ledger::Open(Path("copy"), {.dataset = "log.db"})).ok());
+  EXPECT_FALSE(
+      Check(after, *Ledger::Open(Path("copy"), {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})}))
+          .ok());
 }
 
 // For draws. A ledger that names no data set may be that of any: what a model has spent on private data must be in it.
 TEST_F(CheckStartTest, DrawsNeedALedgerThatHasWhatTheModelSpent) {
-  const Ledger unnamed = *Ledger::Open(Path("unnamed"), {});
+  const Ledger unnamed = *Ledger::Open(Path("unnamed"), {.record = privacy::RecordSpec::OfEvents({})});
   const auto check = [&](const ProvenanceEntry& entry, const Ledger& ledger, std::vector<std::string> is_public = {}) {
     ModelContents contents = model_.contents();
     contents.provenance = {entry};

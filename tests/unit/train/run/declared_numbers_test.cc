@@ -27,7 +27,7 @@ class DeclaredNumbers : public ::testing::Test {
     for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
   }
   Ledger OpenLedger(const std::string& name) {
-    return *Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+    return *Ledger::Open(folder_ / name, {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   }
   TrainingJob Job(Method method, uint32_t declared, Ledger& ledger) {
     TrainingJob job{.sequences = &sequences_};

@@ -26,7 +26,9 @@ class FineTuneTest : public testing::RingTraining {
             .base_path = base_,
             .dataset = "ring",
             .run = "a run",
-            .ledger = LedgerToTrain{.path = ledger_path_, .unit = privacy::PrivacyUnit::kDay, .unit_chosen = true}};
+            .ledger = LedgerToTrain{.path = ledger_path_,
+                                    .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kDay}),
+                                    .unit_chosen = true}};
   }
 
   TrainingJob Job() const {
@@ -94,7 +96,8 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
     EXPECT_TRUE(*run.ledger()->HasPaid(said.receipt));
     // The last of its charges, so a copy that lacks one of them has not paid.
     EXPECT_EQ(said.receipt, *run.ledger()->ReceiptOf(entries[1].run));
-    EXPECT_FALSE(*privacy::Ledger::Open(folder_ / "other", {})->HasPaid(said.receipt));
+    EXPECT_FALSE(*privacy::Ledger::Open(folder_ / "other", {.record = privacy::RecordSpec::OfEvents({})})
+                      ->HasPaid(said.receipt));
     if (!repeatable) {
       EXPECT_DOUBLE_EQ(*said.epsilon, *run.ledger()->Spent(*privacy::Delta::Create(1e-3)));
     }

@@ -173,8 +173,8 @@ class KeptValue final : public privacy::LedgerAnchor {
 // must not end as a model.
 TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
   const auto anchor = std::make_shared<KeptValue>();
-  Ledger ledger =
-      *Ledger::Open(folder_ / "anchored", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser, .anchor = anchor});
+  Ledger ledger = *Ledger::Open(folder_ / "anchored",
+                                {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({}), .anchor = anchor});
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(1.001 * Cost(8), kDelta)).ok());
   TrainingJob job = Job();
   job.training.privacy.ledger = &ledger;
@@ -261,7 +261,7 @@ TEST_F(InterruptedRun, CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsH
   ASSERT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   job.progress = nullptr;
   job.checkpoint_path = folder_ / "killed";
-  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   job.training.privacy.ledger = &other;
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
   EXPECT_TRUE(other.Entries()->empty());
@@ -333,7 +333,7 @@ TEST_F(InterruptedRun, CheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
 // end.
 TEST_F(InterruptedRun, RoomKeptForTheLedgerIsGivenToIt) {
   test::FullDiskVfs disk([this] { return full_ && Temporaries() > 0; });
-  Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   TrainingJob job = Job();
   job.checkpoint_path.clear();
   job.training.privacy.ledger = &ledger;
@@ -345,7 +345,7 @@ TEST_F(InterruptedRun, RoomKeptForTheLedgerIsGivenToIt) {
 
 TEST_F(InterruptedRun, FullDiskSaysWhatWasCharged) {
   test::FullDiskVfs disk([this] { return full_; });
-  Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+  Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   TrainingJob job = Job();
   job.training.privacy.ledger = &ledger;
   job.progress = [&](const JobProgress& p) { return full_ = p.step >= 3, true; };

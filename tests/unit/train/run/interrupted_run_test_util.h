@@ -54,7 +54,7 @@ class InterruptedRun : public ::testing::Test {
     const auto mechanism = *privacy::Mechanism::PoissonSubsampledGaussian(
         {.noise_multiplier = 2, .sampling_probability = 0.25, .steps = steps});
     privacy::Ledger other = *privacy::Ledger::Open(folder_ / ("cost" + std::to_string(steps)),
-                                                   {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+                                                   {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
     EXPECT_TRUE(other.Charge({.mechanism = mechanism, .run = "r", .purpose = "training"}).ok());
     return *other.Spent(*privacy::Delta::Create(kDelta));
   }
@@ -72,7 +72,7 @@ class InterruptedRun : public ::testing::Test {
   data::Sequences sequences_;
   bool full_ = false;  // the disk, for full_disk_vfs.h
   privacy::Ledger ledger_ =
-      *privacy::Ledger::Open(folder_ / "l", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+      *privacy::Ledger::Open(folder_ / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
 };
 
 }  // namespace wisp

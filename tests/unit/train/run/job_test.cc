@@ -27,7 +27,7 @@ class JobTest : public ::testing::Test {
       sequences_.user_keys.push_back(std::to_string(u));
     }
     for (int i = 0; i < 20; ++i) sequences_.item_keys.push_back(std::to_string(i));
-    ledger_.emplace(*Ledger::Open(folder_ / "l", {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser}));
+    ledger_.emplace(*Ledger::Open(folder_ / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})}));
   }
 
   TrainingJob PrivateJob() {

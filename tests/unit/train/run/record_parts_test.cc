@@ -110,7 +110,7 @@ class PartsOfARun : public ::testing::Test {
     return RunTrainingJob(job);
   }
   Ledger Open(const char* name) {
-    return *Ledger::Open(folder_ / name, {.dataset = "ring", .unit = privacy::PrivacyUnit::kUser});
+    return *Ledger::Open(folder_ / name, {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   }
 
   test::TemporaryFolder folder_;

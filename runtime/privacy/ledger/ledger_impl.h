@@ -1,0 +1,195 @@
+// The inside of a Ledger, for the files that its functions are in: ledger.cc has those that write, ledger_reads.cc
+// those that only read.
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_IMPL_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_IMPL_H_
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "runtime/core/text.h"
+#include "runtime/privacy/accounting/accountant.h"
+#include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/ledger/ledger_anchored.h"
+#include "runtime/privacy/ledger/ledger_database.h"
+#include "runtime/privacy/ledger/ledger_parts.h"
+#include "runtime/privacy/ledger/ledger_rows.h"
+
+namespace wisp::privacy {
+
+struct Ledger::Impl {
+  Impl(Database d, const LedgerOptions& options)
+      : database(std::move(d)), anchored(options.anchor, options.begin_anchor), opened_as(options.record) {}
+
+  // What the ledger is of, and all rows from the first on.
+  Status Start() {
+    position = {};
+    WISP_ASSIGN_OR_RETURN(subject, ReadSubject(database, &position));
+    random_id = subject.random_id;
+    return Refresh();
+  }
+
+  // What was written since, of a ledger that may be there by now.
+  Status ReadNew() {
+    WISP_RETURN_IF_ERROR(Attach(/*make=*/false));
+    return Refresh();
+  }
+
+  // All rows, checked anew.
+  Result<LedgerRows> ReadAll() {
+    WISP_RETURN_IF_ERROR(Attach(/*make=*/false));
+    LedgerPosition start;
+    WISP_RETURN_IF_ERROR(ReadSubject(database, &start).status());
+    return ReadRowsAfter(database, start);
+  }
+
+  Status CheckUnit(const LedgerSubject& there, PrivacyUnit unit, Adjacency adjacency) const {
+    if (there.unit == unit && there.adjacency == adjacency) return OkStatus();
+    return PrivacyRefused("ledger '", database.path(), "' protects one ", ToText(there.unit), " under ",
+                          ToText(there.adjacency), ", asked for was one ", ToText(unit), " under ", ToText(adjacency),
+                          ": costs of different units do not add up");
+  }
+
+  // What a charge or a plan says of its records: nothing where it costs the same whatever they are.
+  Result<std::optional<RecordSpec>> RecordToSay(LedgerParts::Says who) const {
+    if (opened_as && opened_as->is_any()) return std::optional<RecordSpec>();
+    WISP_ASSIGN_OR_RETURN(RecordSpec record, budget.RecordToSay(database.path(), opened_as, who));
+    return std::optional(std::move(record));
+  }
+
+  Status CheckDataset(const LedgerSubject& there, const std::string& dataset) const {
+    if (there.dataset.empty() || dataset.empty() || there.dataset == dataset) return OkStatus();
+    return PrivacyRefused(
+        "ledger '", database.path(), "' is of the data set '", OneLine(there.dataset),
+        "', and what is to be charged is '", OneLine(dataset),
+        "': what is spent on one must not be counted for the other (the same data in a file of another name: "
+        "--dataset ",
+        InShell(OneLine(there.dataset)), "; in the C interface: dataset)");
+  }
+
+  // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and
+  // that of another process may be of something else. Then nothing is read from it or charged to it, now or later.
+  Status Attach(bool make) {
+    WISP_RETURN_IF_ERROR(mismatch);
+    if (!database.is_pending()) return OkStatus();
+    WISP_ASSIGN_OR_RETURN(const bool attached, database.Attach(make));
+    if (!attached) return OkStatus();
+    // Unless all of this succeeds.
+    mismatch = InvalidData("ledger '", database.path(), "' could not be read when it was made");
+    LedgerPosition start;
+    WISP_ASSIGN_OR_RETURN(const LedgerSubject there, ReadSubject(database, &start));
+    mismatch = CheckUnit(there, subject.unit, subject.adjacency);
+    if (mismatch.ok()) mismatch = CheckDataset(there, subject.dataset);
+    position = start;
+    random_id = there.random_id;
+    return mismatch;
+  }
+
+  // Brings what is kept here up to date with what this and other processes have written.
+  Status Refresh() {
+    // Before the rows: who adds rows writes the anchor after them.
+    WISP_ASSIGN_OR_RETURN(const auto known, anchored.Read(database));
+    WISP_ASSIGN_OR_RETURN(const LedgerRows rows, ReadRowsAfter(database, position));
+    const Status taken = InOrder(rows, [&](const auto& row) { return budget.Take(row); });
+    if (!taken.ok()) return Damaged(database, taken.message());
+    position = rows.end;
+    return anchored.Check(known, database, random_id, position);
+  }
+
+  // What can be said of a charge whatever else was charged.
+  Status CheckAlone(const ChargeRequest& charge) const {
+    if (charge.mechanism.adjacency() != subject.adjacency) {
+      return PrivacyRefused("the mechanism is private under ", std::string(ToText(charge.mechanism.adjacency())),
+                            ", the data set of ledger '", database.path(), "' is protected under ",
+                            std::string(ToText(subject.adjacency)));
+    }
+    return CheckAccountable({&charge.mechanism, 1});
+  }
+
+  // What can be said of all charges of one part before their cost.
+  Status CheckEach(std::span<const ChargeRequest> charges) const {
+    WISP_RETURN_IF_ERROR(budget.CheckParts(charges));
+    for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
+    return budget.CheckNoise(charges);
+  }
+
+  // Rows, in this order and all or none, and then the anchor.
+  template <typename... Rows>
+  Status Write(Transaction& transaction, Rows&... rows) {
+    LedgerPosition after = position;
+    Status status;
+    const auto append = [&](auto& row) {
+      if (!status.ok()) return;
+      const Result<LedgerPosition> next = Append(database, after, row);
+      if (next.ok()) after = *next;
+      status = next.status();
+    };
+    (append(rows), ...);
+    WISP_RETURN_IF_ERROR(status);
+    // Should the commit fail after all, the rows may or may not be there: then Refresh finds them.
+    WISP_RETURN_IF_ERROR(transaction.Commit());
+    num_written += sizeof...(rows);
+    const auto take = [&](const auto& row) {
+      if (status.ok()) status = budget.Take(row);
+    };
+    (take(rows), ...);
+    WISP_RETURN_IF_ERROR(status);
+    position = after;
+    return anchored.Keep(database, random_id, position);
+  }
+
+  Result<ChargeId> Charge(const ChargeRequest& charge) {
+    WISP_RETURN_IF_ERROR(CheckAlone(charge));
+    WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
+    WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+    WISP_RETURN_IF_ERROR(Refresh());
+    WISP_RETURN_IF_ERROR(budget.CheckParts({&charge, 1}));
+    WISP_RETURN_IF_ERROR(budget.CheckNoise({&charge, 1}));
+    if (budget.limit()) {
+      WISP_RETURN_IF_ERROR(
+          budget.CheckLimits("charging " + charge.mechanism.Describe() + " to run '" + OneLine(charge.run) + "'",
+                             budget.AfterCharge(charge), charge.part));
+    }
+    LedgerEntry entry{.run = charge.run,
+                      .purpose = charge.purpose,
+                      .mechanism = charge.mechanism,
+                      .noise = charge.noise,
+                      .loss_slack = charge.loss_slack,
+                      .plan = budget.PlanFor(charge),
+                      .part = charge.part};
+    WISP_ASSIGN_OR_RETURN(entry.record, RecordToSay(LedgerParts::Says::kCharge));
+    WISP_RETURN_IF_ERROR(Write(transaction, entry));
+    return entry.id;
+  }
+
+  // The error of a charge, and what the run was charged before: that stays spent.
+  Status WithWhatWasCharged(const Status& error, const std::string& run) {
+    const Result<LedgerRows> rows = ReadAll();
+    uint64_t steps = 0;
+    if (rows.ok()) {
+      for (const LedgerEntry& e : rows->entries) steps += e.run == run ? e.mechanism.steps() : 0;
+    }
+    if (steps == 0) return error;
+    return Status(error.code(), error.message() + "; charged to run '" + OneLine(run) +
+                                    "' before, and spent: " + Counted(steps, "step"));
+  }
+
+  uint64_t num_written = 0;
+  std::mutex mutex;
+  Database database;
+  Anchored anchored;
+  std::string random_id;                // of the file, as far as it is there
+  std::optional<RecordSpec> opened_as;  // none: as the ledger itself says
+  LedgerSubject subject;                // as it was opened: never changed, so read without the mutex
+  Status mismatch;                      // why the file that was made meanwhile is not the one wanted
+  // Of the rows up to `position`, which never change.
+  LedgerPosition position;
+  LedgerParts budget;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_IMPL_H_

@@ -1,0 +1,68 @@
+// What one record of a data set is. A charge says so, because costs of records of different kinds do not add up: a run
+// with one record of a sitting and one with a record of each of its minutes are two promises.
+//
+//   const RecordSpec record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession, .session_gap = 1800});
+//   WISP_ASSIGN_OR_RETURN(Ledger ledger, Ledger::Open("log.ledger", {.dataset = "log.db", .record = record}));
+//
+// Whoever reads the data reads it by the same object (runtime/train/run/records.h, UnitsOf), so a run cannot charge for
+// one kind of record and read another. How much of a record is read is no part of this: whatever is cut off, all of the
+// record is protected.
+#ifndef WISP_RUNTIME_PRIVACY_LEDGER_RECORD_SPEC_H_
+#define WISP_RUNTIME_PRIVACY_LEDGER_RECORD_SPEC_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "runtime/core/status.h"
+
+namespace wisp::privacy {
+
+// All of one unit is protected together. "User" only where a device holds several.
+enum class PrivacyUnit { kUser, kSession, kDay, kInteraction };
+std::string_view ToText(PrivacyUnit unit);  // "user", "session", "day", "interaction"
+Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
+
+class RecordSpec {
+ public:
+  struct Events {
+    PrivacyUnit unit = PrivacyUnit::kUser;
+    int64_t session_gap = 0;        // kSession: in seconds
+    uint32_t times_per_second = 1;  // of the log's times
+    // The columns that say whose an event is and when it was, where somebody named them.
+    std::string user_column = {}, time_column = {};
+  };
+  static RecordSpec OfEvents(const Events& events);
+  // `kind`: "line", "paragraph", "chunk:16", kLabelledText or kPromptText. With kUser each is declared to be all that
+  // one user wrote.
+  static RecordSpec OfTexts(PrivacyUnit unit, std::string kind);
+  static constexpr char kLabelledText[] = "labelled-text", kPromptText[] = "prompt-text";
+  // For draws from weights, which cost the same whatever a record is. `unit` is for a ledger that is not there yet.
+  static RecordSpec Any(PrivacyUnit unit);
+
+  PrivacyUnit unit() const { return events_.unit; }
+  const Events& events() const { return events_; }
+  const std::string& kind() const { return kind_; }  // "events", that of OfTexts, or "any"
+  bool is_any() const;
+  bool is_of_texts() const;
+  bool is_chunk() const { return kind_.starts_with("chunk:"); }
+
+  // "the events of one user without a pause of more than 1800 seconds".
+  std::string InWords() const;
+  // For files: "events unit=session gap=1800 times_per_second=1".
+  std::string ToText() const;
+  // kInvalidData for what ToText does not write.
+  static Result<RecordSpec> FromText(const std::string& text);
+  bool operator==(const RecordSpec& other) const { return ToText() == other.ToText(); }
+
+ private:
+  RecordSpec(std::string kind, Events events) : kind_(std::move(kind)), events_(std::move(events)) {}
+
+  std::string kind_;
+  Events events_;
+};
+
+}  // namespace wisp::privacy
+
+#endif  // WISP_RUNTIME_PRIVACY_LEDGER_RECORD_SPEC_H_
