@@ -8,13 +8,14 @@
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
+#include "runtime/data/read_marks.h"
 #include "runtime/core/date.h"
 #include "runtime/data/sqlite_file.h"
 
 namespace wisp::data {
 namespace {
 
-constexpr char kForgetting[] = "cannot forget";
+constexpr char kForgetting[] = "cannot forget", kEvents[] = "events";
 
 // The time from which on a user's events stay; those at `times`, which ascend.
 int64_t FirstKept(const std::vector<int64_t>& times, const PruneOptions& o) {
@@ -59,6 +60,8 @@ Result<uint64_t> EventLog::Erase(const std::string& user) {
   WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
   uint64_t erased = 0;
   {
+    SqliteTransaction transaction(database_);
+    if (!transaction.is_open()) return Error(kForgetting);
     WorkLimit work(database_);
     work.AllowForSize();
     const SqliteStatement erase = Prepare(database_, "DELETE FROM events WHERE user = ?");
@@ -66,6 +69,7 @@ Result<uint64_t> EventLog::Erase(const std::string& user) {
     BindText(erase.get(), 1, user);
     if (sqlite3_step(erase.get()) != SQLITE_DONE) return Error(kForgetting);
     erased = static_cast<uint64_t>(sqlite3_changes64(database_));
+    if (!TidyMarks(database_, kEvents) || !transaction.Commit()) return Error(kForgetting);
   }
   WISP_RETURN_IF_ERROR(Shrink());
   return erased;
@@ -117,7 +121,7 @@ Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
     SqliteTransaction transaction(database_);
     if (!transaction.is_open()) return Error(kForgetting);
     WISP_ASSIGN_OR_RETURN(pruned, PruneUsers(o));
-    if (!transaction.Commit()) return Error(kForgetting);
+    if (!TidyMarks(database_, kEvents) || !transaction.Commit()) return Error(kForgetting);
   }
   WISP_RETURN_IF_ERROR(Shrink());
   return pruned;

@@ -85,6 +85,10 @@ Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOp
     }
   }
   if (format == Format::kSqlite) return ReadDatabase(path, options);
+  if (options.is_read_again && options.units.unit == RecordUnit::kSession)
+    return InvalidArgument(path,
+                           ": sessions must stay what they were when they were first read, and a file of text has no "
+                           "place to note how far that was; allowed is an SQLite log");
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (format == Format::kAuto) format = GuessByText(text);

@@ -8,6 +8,7 @@
 #include "runtime/core/date.h"
 #include "runtime/core/text.h"
 #include "runtime/data/lines.h"
+#include "runtime/data/sessions.h"
 
 namespace wisp::data {
 namespace {
@@ -159,6 +160,11 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
         TakeRow(InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ",
                             second, " to the second; units smaller than a user need to know how many there are")));
   }
+  size_t at = 0, kept = 0;
+  for (size_t& end : reading_ends_) {
+    for (; at < end; ++at) kept += outside(events_[at]) ? 0 : 1;
+    end = kept;
+  }
   std::erase_if(events_, outside);
   return OkStatus();
 }
@@ -178,24 +184,45 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
                            options.min_user_events, " per user and ", options.min_item_events,
                            " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
-  const int64_t second = units.times_per_second;
   WISP_RETURN_IF_ERROR(DropTimesOutside(units));
-  const std::vector<uint32_t> arrival = SortByUserAndTime();
-  const bool sessions = units.unit == RecordUnit::kSession;
-  uint32_t user = 0, first = 0;  // of the unit: whose it is, and when the event came that came first
-  int64_t last = 0;
-  for (size_t i = 0; i < events_.size(); ++i) {
-    Event& e = events_[i];
-    const int64_t day = e.time / second / kSecondsOfDay;
-    const bool same = sessions ? e.time - last <= units.session_gap * second : day == last / second / kSecondsOfDay;
-    const bool begins = user_of_.empty() || e.user != user || !same;
-    if (begins) user_of_.push_back(e.user), begins_.push_back(0);
-    if (begins || arrival[i] < first) first = arrival[i], begins_.back() = sessions ? e.time : day;
+  units.unit == RecordUnit::kSession ? SplitBySession(units) : SplitByDay(units);
+  return OkStatus();
+}
+
+void SequenceBuilder::SplitByDay(const Units& units) {
+  SortByUserAndTime();
+  uint32_t user = 0;
+  for (Event& e : events_) {
+    const int64_t day = e.time / units.times_per_second / kSecondsOfDay;
+    if (user_of_.empty() || e.user != user || day != begins_.back()) user_of_.push_back(e.user), begins_.push_back(day);
     user = e.user;
-    last = e.time;
     e.user = static_cast<uint32_t>(user_of_.size() - 1);
   }
-  return OkStatus();
+}
+
+void SequenceBuilder::SplitBySession(const Units& units) {
+  const std::vector<uint32_t> arrival = SortByUserAndTime();
+  std::vector<ArrivedEvent> own;
+  for (size_t begin = 0, end = 0; begin < events_.size(); begin = end) {
+    const uint32_t user = events_[begin].user;
+    own.clear();
+    for (; end < events_.size() && events_[end].user == user; ++end) {
+      const auto reading = std::upper_bound(reading_ends_.begin(), reading_ends_.end(), arrival[end]);
+      own.push_back({.time = events_[end].time,
+                     .arrival = arrival[end],
+                     .reading = static_cast<uint32_t>(reading - reading_ends_.begin())});
+    }
+    const std::vector<uint32_t> session_of = CutSessions(own, units.session_gap * units.times_per_second);
+    const size_t before = user_of_.size(), sessions = *std::max_element(session_of.begin(), session_of.end()) + 1;
+    user_of_.resize(before + sessions, user);
+    begins_.resize(before + sessions);
+    std::vector<uint32_t> first(sessions, std::numeric_limits<uint32_t>::max());
+    for (size_t i = 0; i < own.size(); ++i) {
+      const uint32_t session = session_of[i];
+      if (own[i].arrival < first[session]) first[session] = own[i].arrival, begins_[before + session] = own[i].time;
+      events_[begin + i].user = static_cast<uint32_t>(before + session);
+    }
+  }
 }
 
 // The place that each event had before.

@@ -24,15 +24,16 @@ namespace wisp::data {
 // What one record is, which is what private training protects as a whole.
 enum class RecordUnit {
   kUser,     // all events of a user
-  kSession,  // events of a user with no pause longer than session_gap between neighbours
+  kSession,  // events of a user with no pause longer than session_gap between neighbours, as they were first read
   kDay,      // events of a user on one day, by UTC
 };
 
 // How events become records. Constants, never chosen by looking at the data. Units smaller than a user need times in
 // known parts of a second since 1970, or they would be smaller still than what is promised.
 //
-// Taking all events of a session away leaves every other record as it was: its neighbours are further apart then than
-// before. So it is with days. Units are made of all events, those of unknown items included, before any is dropped.
+// Taking all events of a session away leaves every other record as it was (sessions.h). So it is with days. Units are
+// made of all events, those of unknown items included, before any is dropped. What was a session when a private run
+// first read it stays one: an event that comes late joins one session at most, and never makes one of two.
 struct Units {
   RecordUnit unit = RecordUnit::kUser;
   int64_t session_gap = 0;        // kSession: in seconds, 1 to kMaxSessionGap
@@ -51,8 +52,8 @@ struct Sequences {
   std::vector<std::string> user_keys;   // of another unit than the user: a user's key once for each unit of theirs
   std::vector<std::string> item_keys;   // of item 0 .. M-1
   // Of a unit smaller than a user: what each is known by beside the user's key. Of a session the time of that event of
-  // it which came first in the file: what is added to the log later does not change it, wherever its time falls, unless
-  // it joins two sessions. Of a day its number since 1970. Empty with the unit user.
+  // it which came first in the file: what is added to the log later does not change it, wherever its time falls. Of a
+  // day its number since 1970. Empty with the unit user.
   std::vector<int64_t> unit_begins;
   // Of each item, as the log has it; ascending in a user. Empty unless ReadOptions::keep_times asks for them, and of a
   // log without times.
@@ -115,6 +116,9 @@ struct ReadOptions {
   // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, and a value
   // in it of more than 1 MB.
   bool private_run = false;
+  // A later private run will read the log again, with what was added: for nights. kInvalidArgument with sessions,
+  // unless the log is SQLite, which notes what was read (read_marks.h).
+  bool is_read_again = false;
   bool keep_times = false;       // fill Sequences::times
   std::string table = "events";  // SQLite
 };
@@ -168,6 +172,8 @@ class SequenceBuilder {
   Status TakeRow(const Status& row);
   bool private_run() const { return private_run_; }
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }
+  // What was added up to here was read before what follows: it came first, and was in sessions already.
+  void EndReading() { reading_ends_.push_back(events_.size()); }
   // The times that were added only put events in order.
   void set_untimed() { timed_ = false; }
 
@@ -187,6 +193,8 @@ class SequenceBuilder {
   Status AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id);
   Status DropTimesOutside(const Units& units);
   Status SplitUsers(const ReadOptions& options);
+  void SplitByDay(const Units& units);
+  void SplitBySession(const Units& units);
   std::vector<uint32_t> SortByUserAndTime();
   const std::string& UserKey(uint32_t user) const { return users_.keys()[user_of_.empty() ? user : user_of_[user]]; }
   Status MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
@@ -197,8 +205,9 @@ class SequenceBuilder {
   std::string name_, unit_;
   KeyTable users_, items_;
   std::vector<Event> events_;
-  std::vector<uint32_t> user_of_;  // of a unit smaller than a user, whose number events have then; else empty
-  std::vector<int64_t> begins_;    // of these units: Sequences::unit_begins
+  std::vector<size_t> reading_ends_;  // EndReading: so many events came with the readings up to each
+  std::vector<uint32_t> user_of_;     // of a unit smaller than a user, whose number events have then; else empty
+  std::vector<int64_t> begins_;       // of these units: Sequences::unit_begins
   bool timed_ = true;
   bool private_run_;
   uint64_t num_lines_ = 0, bad_rows_ = 0;

@@ -9,6 +9,7 @@
 
 #include "runtime/data/columns.h"
 #include "runtime/data/lines.h"
+#include "runtime/data/read_marks.h"
 #include "runtime/data/readers.h"
 #include "runtime/data/sqlite_file.h"
 #include "runtime/sqlite/open.h"
@@ -136,17 +137,30 @@ Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceB
   const auto names = Names(database.get(), "SELECT name FROM pragma_table_info(?)", options.table);
   if (!names) return DatabaseError(path, database.get(), sqlite3_errcode(database.get()));
   WISP_ASSIGN_OR_RETURN(const Columns columns, ChooseColumns(path + ", table " + options.table, *names, options));
-  // Sorting is the builder's, which keeps this order among equal times. A table without rowid has its own order.
-  const std::string select = "SELECT " + Quoted((*names)[columns.user]) + ", " + Quoted((*names)[columns.item]) + ", " +
-                             (columns.time ? Quoted((*names)[*columns.time]) : "0") + " FROM " + Quoted(options.table);
+  const bool is_marked = options.private_run && options.units.unit == RecordUnit::kSession;
+  std::vector<int64_t> marks;
+  if (is_marked) {
+    WISP_ASSIGN_OR_RETURN(marks, MarkRead(path, options.table));
+    if (marks.empty()) return OkStatus();
+  }
+  // Sorting is the builder's, which keeps this order among equal times. A table without rowid has its own order. What
+  // came after the mark is read the next time.
+  const std::string select =
+      "SELECT " + Quoted((*names)[columns.user]) + ", " + Quoted((*names)[columns.item]) + ", " +
+      (columns.time ? Quoted((*names)[*columns.time]) : "0") +
+      (is_marked ? ", rowid FROM " + Quoted(options.table) + " WHERE rowid <= ?" : " FROM " + Quoted(options.table));
   sqlite3_stmt* prepared = nullptr;
   int code = sqlite3_prepare_v2(database.get(), (select + " ORDER BY rowid").c_str(), -1, &prepared, nullptr);
   if (code == SQLITE_ERROR) code = sqlite3_prepare_v2(database.get(), select.c_str(), -1, &prepared, nullptr);
   const SqliteStatement statement(prepared);
   if (code != SQLITE_OK) return DatabaseError(path, database.get(), code);
+  if (is_marked) sqlite3_bind_int64(prepared, 1, marks.back());
   uint64_t row = 0;
-  while ((code = sqlite3_step(prepared)) == SQLITE_ROW)
+  auto mark = marks.begin();
+  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) {
+    for (; is_marked && *mark < sqlite3_column_int64(prepared, 3); ++mark) builder.EndReading();
     WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(prepared, ++row, options, builder)));
+  }
   builder.set_num_lines(row);
   return code == SQLITE_DONE ? OkStatus() : DatabaseError(path, database.get(), code);
 }
