@@ -131,7 +131,7 @@ done
 expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger
 grep -q "without noise and without a charge" out || fail "what judging locally leaks is not said"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json
-json 'j["judged"] and "verdict" in j["not_private"]'
+json 'j["judged"] and {"verdict", "evidence", "threshold", "serves", "changed", "records", "seconds"} <= set(j["not_private"])'
 json '"judgings_left" not in j'
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --ledger local.ledger
 grep -q "judgings" out && fail "judgings are counted, though each night judges"

@@ -81,4 +81,37 @@ expect 0 "" "$wisp" classify evaluate --model texts.wisp --data texts.txt --json
 json 'set(j["not_private"]) == set(j) - {"not_private"}'
 expect 0 "" "$wisp" classify evaluate --model texts.wisp --data texts.txt
 grep -q "^local only" out || fail "the accuracy on private texts: $(cat out)"
+
+# Every command that reads a log reads two that differ in one user: what differs then in its output must be marked.
+"$wisp" synth --out whole.db --population device --users 30 --seed 5 >/dev/null 2>&1 || fail "synth of a log"
+neighbours() { # NAME COMMAND...: in folders with a log each
+  local name=$1 which
+  shift
+  for which in whole less; do
+    rm -rf work.$which && mkdir work.$which && cp whole.db work.$which/log.db
+    [ $which = whole ] || "$wisp" log erase work.less/log.db --user u00007 >/dev/null 2>&1 || fail "one user less"
+    (cd work.$which && ln -s ../base.wisp . && "$@" >../$name.$which.json 2>err) || fail "$name: $(head -c 300 work.$which/err)"
+  done
+  python3 - $name.whole.json $name.less.json <<'PYTHON' || fail "$name has an exact figure without a mark"
+import json, sys
+whole, less = (json.load(open(f)) for f in sys.argv[1:])
+for key in (set(whole) | set(less)) - {"not_private"}:
+    if whole.get(key) != less.get(key):
+        assert all(key in j.get("not_private", []) for j in (whole, less)), (key, whole.get(key), less.get(key))
+PYTHON
+}
+log=(--data log.db --model base.wisp)
+neighbours count "$wisp" log count log.db --json
+neighbours list "$wisp" log list log.db --json
+neighbours erase "$wisp" log erase log.db --user u00007 --json
+neighbours prune "$wisp" log prune log.db --unit user --newest-per-user 2 --json
+neighbours evaluate "$wisp" evaluate "${log[@]}" --json
+neighbours train "$wisp" train --recipe "$recipe" "${log[@]}" --num-records-public 30 --batch 10 --epochs 2 --delta 0.001 --threads 1 \
+  --noise-multiplier 3 --reproducible-noise 1 --ledger l.ledger --out m.wisp --json
+night='"$0" plan --data log.db --model base.wisp --epsilon 4 --delta 1e-4 --for "4 days" --every "1 day" --unit user --num-records-public 30 \
+  --judge "$1" >/dev/null && "$0" personalise --data log.db --model base.wisp --out m.wisp --json'
+neighbours local bash -c "$night" "$wisp" local
+neighbours none bash -c "$night" "$wisp" none
+neighbours report bash -c "$night >/dev/null && \"\$0\" report --ledger log.ledger --model base.wisp --out m.wisp --data log.db --html p.html --json" \
+  "$wisp" none
 finish

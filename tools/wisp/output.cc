@@ -99,19 +99,31 @@ Status MakeFolder(const std::string& path) {
 
 std::string FileName(const std::string& path) { return path.substr(path.find_last_of('/') + 1); }
 
-// Seconds and bytes too: they tell how many records took part.
-std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures) {
+namespace {
+
+// Whatever of these a private run prints was counted or measured on its records. Seconds and bytes too: they tell how
+// many records took part.
+constexpr const char* kExact[] = {"records", "records_dropped", "gradient_norm", "clipped",
+                                  "seconds", "planned_bytes",   "validation",    "test"};
+constexpr const char* kOfLocalJudging[] = {"verdict", "evidence", "threshold", "serves", "changed"};
+
+}  // namespace
+
+std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Judged judged) {
   std::vector<std::string> names;
-  for (const char* name :
-       {"records", "records_dropped", "gradient_norm", "clipped", "seconds", "planned_bytes", "validation", "test"}) {
+  const auto add = [&](const char* name) {
     if (figures.contains(name)) names.emplace_back(name);
-  }
+  };
+  std::for_each(std::begin(kExact), std::end(kExact), add);
+  if (judged == Judged::kLocally) std::for_each(std::begin(kOfLocalJudging), std::end(kOfLocalJudging), add);
   return names;
 }
 
 std::string NotPrivateInWords(const nlohmann::ordered_json& figures) {
+  const auto listed = figures.find("not_private");
+  const auto names = listed == figures.end() ? NotPrivate(figures) : listed->get<std::vector<std::string>>();
   std::string words = "local only, not private, for this device's owner: loss";
-  for (const std::string& name : NotPrivate(figures)) words += ", " + name;
+  for (const std::string& name : names) words += ", " + name;
   return words;
 }
 

@@ -62,8 +62,10 @@ Status MakeFolder(const std::string& path);
 
 // Of the figures that a private run prints: the names of those that were computed from the data without noise. No
 // guarantee covers them; they are for the device's owner only.
-std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures);
-// The same as a sentence, for people.
+// With judges that add no noise, so is what follows from their choice.
+enum class Judged { kPrivately, kLocally };
+std::vector<std::string> NotPrivate(const nlohmann::ordered_json& figures, Judged judged = Judged::kPrivately);
+// As a sentence, for people: of figures with the key not_private what stands there.
 std::string NotPrivateInWords(const nlohmann::ordered_json& figures);
 // Every name: of what is computed from data or weights that nothing protects.
 std::vector<std::string> AllOf(const nlohmann::ordered_json& figures);

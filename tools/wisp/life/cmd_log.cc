@@ -112,7 +112,9 @@ Status LogList(const LogArguments& a, OutputFormat format) {
 Status LogErase(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(data::EventLog log, OpenToWrite(a.path));
   WISP_ASSIGN_OR_RETURN(const uint64_t erased, log.Erase(a.user));
-  Show({{"log", a.path}, {"user", a.user}, {"erased", erased}}, format,
+  Json j = {{"log", a.path}, {"user", a.user}, {"erased", erased}};
+  j["not_private"] = AllOf(j);
+  Show(j, format,
        erased == 0 ? "nothing matched: " + OneLine(a.path) + " has no event of '" + OneLine(a.user) + "'"
                    : Thousands(erased) + " events of '" + OneLine(a.user) +
                          "' are gone from the log. What models learned from them stays in these, under their "
@@ -134,7 +136,9 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
       return InvalidArgument("--before is '", OneLine(a.before), "', allowed is from 1970-01-01 on, or 0 and more");
   }
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
-  Show({{"log", a.path}, {"pruned", pruned}}, format,
+  Json j = {{"log", a.path}, {"pruned", pruned}};
+  j["not_private"] = AllOf(j);
+  Show(j, format,
        pruned == 0 ? "nothing matched: every event of " + OneLine(a.path) + " is to be kept"
                    : Thousands(pruned) + " events are gone from " + OneLine(a.path));
   return OkStatus();

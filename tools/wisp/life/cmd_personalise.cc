@@ -50,9 +50,7 @@ Json ToJson(const NightResult& n, const std::string& out) {
     j["seconds"] = n.training->seconds;
     if (!n.training->save_failure.empty()) j["save_failure"] = n.training->save_failure;
   }
-  j["not_private"] = NotPrivate(j);
-  if (n.settings.judges_locally != 0)
-    j["not_private"].insert(j["not_private"].end(), {"verdict", "evidence", "serves"});
+  j["not_private"] = NotPrivate(j, n.settings.judges_locally != 0 ? Judged::kLocally : Judged::kPrivately);
   return j;
 }
 

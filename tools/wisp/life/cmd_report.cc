@@ -23,9 +23,9 @@ Status Report(const ReportArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(file.Commit());
   const bool local = !life.qualities.empty();
   if (format == OutputFormat::kJson) {
-    std::printf(
-        "%s\n",
-        nlohmann::ordered_json({{"html", a.html}, {"bytes", page.size()}, {"local_only", local}}).dump(2).c_str());
+    nlohmann::ordered_json j = {{"html", a.html}, {"bytes", page.size()}, {"local_only", local}};
+    if (local) j["not_private"] = {"html", "bytes"};
+    std::printf("%s\n", j.dump(2).c_str());
     return OkStatus();
   }
   std::printf("%s: %s\n", a.html.c_str(),
