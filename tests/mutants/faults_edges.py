@@ -46,12 +46,19 @@ def databases_of_others():
          door + "AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing"),
         ("links-beside-a-database-are-written-through", "FaultBeside", "info.st_nlink > 1", "false",
          door + "PipesAndLinksBesideAFile_AreRefusedAtOnce"),
-        ("temporary-files-are-made", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false",
+        ("temporary-files-are-asked-for", "Harden", "temp_store = MEMORY", "temp_store = FILE",
          door + "NothingGoesToATemporaryFolder"),
         ("journals-of-another-state-are-played-back", "CheckJournal", "*now == *before ||", "true ||",
          "event_log_keep_test:EventLogKeep.AJournalOfAnotherState_IsNoticed"),
         ("no-locks-are-waited-for", "Lock", "errno == ENOLCK", "false",
          door + "AFileSystemWithoutLocks_IsNamedAtOnce"),
+    ]) + table("ports/c/status_c.h", [
+        ("any-number-is-a-lists", "CheckList", "num <= INT32_MAX", "true", C_INTERFACE + "ANumberThatNoListHas_IsRefused"),
+        ("messages-of-many-lines", "Guarded", "OneLine(status.message())", "Printable(status.message())",
+         C_INTERFACE + "Messages_AreOneLine"),
+    ]) + table("runtime/privacy/ledger/ledger_anchor.cc", [
+        ("anybodys-file-becomes-an-anchor", "Write", "!IsOurs(file)", "false",
+         "ledger_anchor_test:LedgerAnchorTest.AFileOfOthersWithTheTemporaryName_Stays"),
     ]) + table("runtime/privacy/ledger/ledger_file.cc", [
         ("anybody-holds-charges-up", "Turn::Turn", "(opened.st_mode & (S_IRWXG | S_IRWXO)) != 0", "false",
          "ledger_file_test:LedgerTest.WhoCanOnlyReadTheFolderHoldsNoChargeUp"),
