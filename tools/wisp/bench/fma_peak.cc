@@ -1,3 +1,4 @@
+// Built for speed: its loop is what is measured.
 // The most fused multiply-adds that one thread of this processor does in a second, with the widest vectors that the
 // kernels use: the roof that figures are held against.
 #include "tools/wisp/bench/fma_peak.h"

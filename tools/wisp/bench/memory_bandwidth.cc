@@ -1,3 +1,4 @@
+// Built for speed: its loop is what is measured.
 // The bytes that one thread moves between memory and registers in a second: the roof of what is read once and written
 // once.
 #include "tools/wisp/bench/memory_bandwidth.h"
