@@ -14,10 +14,6 @@ namespace {
 constexpr char kTable[] = "CREATE TABLE wisp_reads(log TEXT, last INTEGER, PRIMARY KEY(log, last)) WITHOUT ROWID";
 constexpr char kSelect[] = "SELECT last FROM wisp_reads WHERE log = ? ORDER BY last";
 
-struct Close {
-  void operator()(sqlite3* database) const { sqlite3_close(database); }
-};
-
 std::string Quoted(std::string_view identifier) {
   std::string quoted = "\"";
   for (const char c : identifier) quoted += c == '"' ? "\"\"" : std::string(1, c);
@@ -95,7 +91,7 @@ bool Mark(sqlite3* database, const std::string& table) {
 Result<std::vector<int64_t>> MarkRead(const std::string& path, const std::string& table) {
   sqlite3* opened = nullptr;
   const int code = sqlite::Open(path, SQLITE_OPEN_READWRITE, &opened);
-  const std::unique_ptr<sqlite3, Close> database(opened);
+  const sqlite::Handle database(opened);
   if (code != SQLITE_OK) return Error(path, opened);
   Distrust(opened);
   WISP_RETURN_IF_ERROR(sqlite::CheckJournal(path, opened));

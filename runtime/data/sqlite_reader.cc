@@ -17,10 +17,7 @@
 namespace wisp::data {
 namespace {
 
-struct Close {
-  void operator()(sqlite3* database) const { sqlite3_close(database); }
-};
-using Database = std::unique_ptr<sqlite3, Close>;
+using Database = sqlite::Handle;
 
 Status DatabaseError(const std::string& path, sqlite3* database, int code) {
   WISP_RETURN_IF_ERROR(sqlite::Explain(path, path, database));

@@ -13,7 +13,7 @@ namespace wisp {
 namespace {
 
 // Rows of existing items with their weights, which add up to 1: what a new row is the sum of.
-struct Mixture {
+struct RowMixture {
   std::vector<std::pair<uint32_t, double>> rows;
   RowOrigin origin;
 };
@@ -45,13 +45,13 @@ class Rows {
     }
   }
 
-  Result<Mixture> Of(const NewItem& item) const {
+  Result<RowMixture> Of(const NewItem& item) const {
     if (!item.like.empty()) {
       const auto like = base_.FindItem(item.like);
       if (!like)
         return InvalidArgument(base_.name(), ": item '", OneLine(item.key), "' is to be like '", OneLine(item.like),
                                "', which is none of its items");
-      return Mixture{{{*like, 1.0}}, RowOrigin::kNeighbour};
+      return RowMixture{{{*like, 1.0}}, RowOrigin::kNeighbour};
     }
     std::map<uint32_t, double> weights;
     const double items = base_.num_items();
@@ -64,7 +64,7 @@ class Rows {
       for (const uint32_t i : found->second) weights[i] += weight / count;
       sum += weight;
     }
-    Mixture mixture{{}, RowOrigin::kWords};
+    RowMixture mixture{{}, RowOrigin::kWords};
     for (const auto& [i, weight] : weights) mixture.rows.emplace_back(i, weight / sum);
     if (!mixture.rows.empty()) return mixture;
     mixture.origin = RowOrigin::kMean;
@@ -78,7 +78,7 @@ class Rows {
 };
 
 void CopyParameter(const ParameterSpec& from, const ParameterSpec& to, std::span<const float> old,
-                   const std::vector<Mixture>& mixtures, std::vector<float>& weights) {
+                   const std::vector<RowMixture>& mixtures, std::vector<float>& weights) {
   std::copy_n(old.data() + from.offset, from.size(), weights.data() + to.offset);
   const size_t n = NumbersOfItem(from);
   for (size_t m = 0; n > 0 && m < mixtures.size(); ++m) {
@@ -132,10 +132,10 @@ std::vector<std::string> ItemKeysOf(const ModelFile& model) {
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items) {
   WISP_RETURN_IF_ERROR(Check(base, items));
   const Rows rows(base);
-  std::vector<Mixture> mixtures;
+  std::vector<RowMixture> mixtures;
   GrownModel grown;
   for (const NewItem& item : items) {
-    WISP_ASSIGN_OR_RETURN(Mixture mixture, rows.Of(item));
+    WISP_ASSIGN_OR_RETURN(RowMixture mixture, rows.Of(item));
     grown.origins.push_back(mixture.origin);
     mixtures.push_back(std::move(mixture));
   }

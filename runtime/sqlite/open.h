@@ -23,11 +23,17 @@
 
 #include <sqlite3.h>
 
+#include <memory>
 #include <string>
 
 #include "runtime/core/status.h"
 
 namespace wisp::sqlite {
+
+struct Close {
+  void operator()(sqlite3* database) const { sqlite3_close(database); }
+};
+using Handle = std::unique_ptr<sqlite3, Close>;
 
 // SQLite's result code. `handle` is to be closed whatever it is. Flags as for sqlite3_open_v2; names are never URIs.
 // Other threads may open files at the same time.
