@@ -205,7 +205,8 @@ WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, u
 
 typedef struct wisp_rebase_result { /* what was carried over */
   size_t size;
-  /* 0: nothing was learned yet, or shapes differ in more than the number of items: training begins anew */
+  /* 0: nothing was learned yet, shapes differ in more than the number of items, or the new base was not trained from
+   * the old one: training begins anew */
   int32_t carried;
   uint32_t shared_items; /* of both bases */
   uint32_t lost_items;   /* of the old base alone: what was learned of them is gone */
@@ -220,7 +221,7 @@ WISP_API wisp_code wisp_rebase(const char* from_path, const char* to_path, const
 
 /* The same for an adapter (wisp_personalise_options.adapter_rank) that was trained beside from_path: writes to
  * `out_path` one that stands beside to_path. Nobody judges it. WISP_INVALID_ARGUMENT: the bases differ in more than
- * their items. */
+ * their items, or the new one was not trained from the old one. */
 WISP_API wisp_code wisp_rebase_adapter(const char* from_path, const char* adapter_path, const char* to_path,
                                        const char* out_path, wisp_error* error);
 
@@ -231,8 +232,9 @@ typedef struct wisp_new_item { /* an item for a catalogue */
   const char* like;
 } wisp_new_item;
 
-/* Writes a base with more items to `out_path`, behind those that it has. What is known of them is public. Personalised
- * models are carried over with wisp_rebase. */
+/* Writes a base with more items to `out_path`, behind those that it has. What is known of them is public. Until a run
+ * has trained a new item it is not recommended, and histories are read without it: people are served as before.
+ * Personalised models are carried over with wisp_rebase. */
 WISP_API wisp_code wisp_catalogue_add(const char* model_path, const wisp_new_item* items, size_t count,
                                       const char* out_path, wisp_error* error);
 

@@ -3,7 +3,7 @@
 //
 //   ServedList list(num_items);
 //   std::vector<Recommendation> best(10);
-//   const ServedList::Chosen chosen = list.Choose(scores, history, {}, retired, best);
+//   const ServedList::Chosen chosen = list.Choose(scores, history, {}, withheld, best);
 //   best.resize(chosen.count);                       // best first
 //   // an item that may be shown had a score that is no number, or infinite: such a list is not served
 //   if (!chosen.all_finite) ...
@@ -35,17 +35,17 @@ inline constexpr size_t kListLength = 10;
 struct RecommendOptions {
   size_t count = kListLength;
   SeenItems seen = SeenItems::kExclude;
-  std::span<const int32_t> excluded = {};    // never recommended, as the model's retired items
+  std::span<const int32_t> excluded = {};    // never recommended, as the model's withheld items
   std::span<const int32_t> candidates = {};  // when not empty, only these are considered
 };
 
 // Calls take(item) for each item that must not be shown after `history`, whatever its score. Candidates are not looked
 // at here.
 template <class Take>
-void TakeUnoffered(std::span<const int32_t> history, const RecommendOptions& options, std::span<const int32_t> retired,
+void TakeUnoffered(std::span<const int32_t> history, const RecommendOptions& options, std::span<const int32_t> withheld,
                    Take&& take) {
   for (const int32_t id : options.excluded) take(id);
-  for (const int32_t id : retired) take(id);
+  for (const int32_t id : withheld) take(id);
   if (options.seen != SeenItems::kExclude) return;
   for (const int32_t id : history) take(id);
 }
@@ -119,12 +119,12 @@ class ServedList {
   // The list after `history`, at the front of `best`, whose size is the length that is wanted. Scores are those of all
   // items; ids were checked.
   Chosen Choose(std::span<const float> scores, std::span<const int32_t> history, const RecommendOptions& options,
-                std::span<const int32_t> retired, std::span<Recommendation> best);
+                std::span<const int32_t> withheld, std::span<Recommendation> best);
 
   // Where `target` stands in the list of options.count items, from 0. Nothing where it is not shown: because it is not
   // good enough, or may not be offered, or because no list is served.
   std::optional<size_t> PositionOf(int32_t target, std::span<const float> scores, std::span<const int32_t> history,
-                                   const RecommendOptions& options, std::span<const int32_t> retired = {});
+                                   const RecommendOptions& options, std::span<const int32_t> withheld = {});
 
   size_t bytes() const { return taken_.capacity() + room_.capacity() * sizeof(Recommendation); }
 

@@ -44,8 +44,8 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
                       .count = o.count,
                       .support_origin = o.support_origin};
   std::vector<int32_t> support, excluded;
-  // Retired items are public, as the catalogue is.
-  TakeUnoffered(history, {.seen = o.seen, .excluded = o.excluded}, session_->file().retired(),
+  // Withheld items are public, as the catalogue is.
+  TakeUnoffered(history, {.seen = o.seen, .excluded = o.excluded}, session_->file().withheld(),
                 [&excluded](int32_t id) { excluded.push_back(id); });
   if (o.base_top > 0) {
     WISP_ASSIGN_OR_RETURN(support, SupportFromBase(history, o));

@@ -73,8 +73,7 @@ InferenceMemory BatchRecommender::memory() const {
   return memory;
 }
 
-Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(const Session& session,
-                                                                   const BatchOptions& options) {
+Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(Session& session, const BatchOptions& options) {
   WISP_RETURN_IF_ERROR(CheckOptions(options, session.graph().ops()));
   const kernels::Device& device = session.graph().device();
   if (device.memory.is_host()) return std::unique_ptr<BatchRecommender>(new BatchRecommender(session, options));
@@ -86,7 +85,7 @@ Result<std::unique_ptr<BatchRecommender>> BatchRecommender::Create(const Session
   }
 }
 
-BatchRecommender::BatchRecommender(const Session& session, const BatchOptions& options)
+BatchRecommender::BatchRecommender(Session& session, const BatchOptions& options)
     : session_(session),
       rows_(is_host() ? options.rows : DeviceBatch::RowsOf(session.architecture(), options.rows)),
       words_(WordsOf(session.architecture().num_items)),
@@ -129,14 +128,37 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
 void BatchRecommender::MarkTakenByAll(const RecommendOptions& options) {
   std::memset(taken_by_all_.data(), options.candidates.empty() ? 0 : 0xff, words_ * sizeof(uint64_t));
   for (int32_t id : options.candidates) GiveBack(taken_by_all_.data(), id);
-  TakeUnoffered({}, options, session_.file().retired(), [this](int32_t id) { Take(taken_by_all_.data(), id); });
+  TakeUnoffered({}, options, session_.file().withheld(), [this](int32_t id) { Take(taken_by_all_.data(), id); });
 }
 
 Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                                    std::span<Recommendation> best, std::span<size_t> found) {
   WISP_RETURN_IF_ERROR(Check(histories, options, best, found));
   if (histories.empty()) return OkStatus();
-  if (on_device_ != nullptr) return on_device_->Recommend(histories, options, best.data(), found.data());
+  if (on_device_ != nullptr) {
+    WISP_RETURN_IF_ERROR(on_device_->Recommend(histories, options, best.data(), found.data()));
+  } else {
+    WISP_RETURN_IF_ERROR(RecommendOnHost(histories, options, best, found));
+  }
+  return session_.file().untrained().empty() ? OkStatus() : RecommendToNewcomers(histories, options, best, found);
+}
+
+Status BatchRecommender::RecommendToNewcomers(std::span<const std::span<const int32_t>> histories,
+                                              const RecommendOptions& options, std::span<Recommendation> best,
+                                              std::span<size_t> found) {
+  std::vector<int32_t> room;
+  for (size_t i = 0; i < histories.size(); ++i) {
+    if (!HistoryWindow(histories[i], session_.file().untrained(), 1, room).empty()) continue;
+    WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> list, session_.Recommend(histories[i], options));
+    std::copy(list.begin(), list.end(), best.begin() + static_cast<std::ptrdiff_t>(i * options.count));
+    found[i] = list.size();
+  }
+  return OkStatus();
+}
+
+Status BatchRecommender::RecommendOnHost(std::span<const std::span<const int32_t>> histories,
+                                         const RecommendOptions& options, std::span<Recommendation> best,
+                                         std::span<size_t> found) {
   MarkTakenByAll(options);
   // Pieces of one size, so that no thread is left with a few rows at the end.
   const size_t threads = workers_.size(),
@@ -169,8 +191,9 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
   for (size_t r = 0; r < rows; ++r) {
     const std::span<const int32_t> history = call_.histories[first + r];
     RecordContext context{.weights = weights, .buffers = share.buffers, .cache = &share.cache};
-    std::memcpy(share.hidden.data() + r * d,
-                graph.Represent(context, history.last(std::min(history.size(), max_length))), d * sizeof(float));
+    auto window = HistoryWindow(history, session_.file().untrained(), max_length, share.window);
+    if (window.empty()) window = history.last(1);  // RecommendToNewcomers
+    std::memcpy(share.hidden.data() + r * d, graph.Represent(context, window), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));
     TakeUnoffered(history, {.seen = options.seen}, {}, [taken](int32_t id) { Take(taken, id); });

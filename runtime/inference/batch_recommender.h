@@ -8,9 +8,9 @@
 //   WISP_RETURN_IF_ERROR(batch->Recommend(histories, {.count = 10}, best, found));
 //
 // What comes out is what Session::Recommend gives for each of them, bit for bit: the session's weights are read,
-// nothing of its state. A thread encodes its histories one by one and multiplies the output table by many of them at
-// once, a tile of items at a time: the table is read once for all of them, and no history's scores of all items are
-// ever kept.
+// nothing of its state. The session itself answers for histories of which the model knows no item. A thread encodes its
+// histories one by one and multiplies the output table by many of them at once, a tile of items at a time: the table is
+// read once for all of them, and no history's scores of all items are ever kept.
 //
 // Of a session on a device, histories pass together there (device_batch.h), and the calling thread waits.
 //
@@ -51,7 +51,7 @@ class BatchRecommender {
 
   // The session must outlive what is returned. kInvalidArgument for options out of range; kUnsupported with XNNPACK,
   // whose packed weights are for one thread; kIo where a device has no room.
-  static Result<std::unique_ptr<BatchRecommender>> Create(const Session& session, const BatchOptions& options);
+  static Result<std::unique_ptr<BatchRecommender>> Create(Session& session, const BatchOptions& options);
   BatchRecommender(const BatchRecommender&) = delete;
   BatchRecommender& operator=(const BatchRecommender&) = delete;
 
@@ -73,6 +73,7 @@ class BatchRecommender {
     AlignedArray<float> hidden, scores;  // [rows, D], [rows, kHeadTile]
     AlignedArray<uint64_t> taken;        // [rows, words]
     std::vector<TopK> tops;
+    std::vector<int32_t> window;  // of a history with untrained items, what is read of it
   };
   struct Call {
     std::span<const std::span<const int32_t>> histories;
@@ -82,15 +83,20 @@ class BatchRecommender {
     size_t rows;  // of a piece of work
   };
 
-  BatchRecommender(const Session& session, const BatchOptions& options);
+  BatchRecommender(Session& session, const BatchOptions& options);
   bool is_host() const { return session_.graph().device().memory.is_host(); }
   Status Check(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                std::span<Recommendation> best, std::span<size_t> found) const;
   void MarkTakenByAll(const RecommendOptions& options);
+  Status RecommendOnHost(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                         std::span<Recommendation> best, std::span<size_t> found);
+  // Anew, of histories of untrained items alone.
+  Status RecommendToNewcomers(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
+                              std::span<Recommendation> best, std::span<size_t> found);
   void Work(size_t worker);
   void RecommendSome(Share& share, size_t first, size_t rows);
 
-  const Session& session_;
+  Session& session_;
   std::unique_ptr<DeviceBatch> on_device_;  // null on the host; where there is one, no share has anything
   size_t rows_, words_;
   Workers workers_;

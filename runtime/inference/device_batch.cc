@@ -27,6 +27,7 @@ DeviceBatch::DeviceBatch(const Session& session, size_t rows)
       buffers_(graph_.AllocateForInference()),
       cache_(graph_.AllocateCache(KeptBlocks::kInTurn)),
       top_(graph_.device(), session.architecture().num_items, rows),
+      windows_(rows),
       scores_(session.architecture().num_items) {
   records_.reserve(rows);
 }
@@ -35,7 +36,7 @@ void DeviceBatch::MarkTaken(size_t row, std::span<const int32_t> history, const 
   top_.ClearExcluded(row, options.candidates.empty() ? Offered::kAll : Offered::kNone);
   uint32_t* taken = top_.excluded(row);
   for (int32_t id : options.candidates) Unmark(taken, id);
-  TakeUnoffered(history, options, session_.file().retired(), [taken](int32_t id) { Mark(taken, id); });
+  TakeUnoffered(history, options, session_.file().withheld(), [taken](int32_t id) { Mark(taken, id); });
 }
 
 void DeviceBatch::ChooseOnHost(size_t row, std::span<Recommendation> best, size_t& found, bool& all_finite) {
@@ -54,7 +55,9 @@ Status DeviceBatch::RecommendSome(std::span<const std::span<const int32_t>> hist
   records_.clear();
   for (size_t r = 0; r < rows; ++r) {
     MarkTaken(r, histories[r], options);
-    records_.push_back({.inputs = histories[r].last(std::min(histories[r].size(), max_length)), .targets = {}});
+    auto window = HistoryWindow(histories[r], session_.file().untrained(), max_length, windows_[r]);
+    if (window.empty()) window = histories[r].last(1);  // BatchRecommender::RecommendToNewcomers
+    records_.push_back({.inputs = window, .targets = {}});
   }
   RecordContext context{.weights = session_.weights(), .buffers = buffers_, .cache = &cache_};
   graph_.ScoreRows(session_.weights(), graph_.RepresentTogether(context, records_), rows, top_.scores());

@@ -43,7 +43,8 @@ class DeviceBatch {
   KeyValueCache cache_;
   DeviceTop top_;
   std::vector<Record> records_;
-  std::vector<float> scores_;  // of one history, where the host chooses
+  std::vector<std::vector<int32_t>> windows_;  // of histories with untrained items, what is read of them
+  std::vector<float> scores_;                  // of one history, where the host chooses
 };
 
 }  // namespace wisp

@@ -29,8 +29,7 @@ Status Session::CheckItems(const char* what, std::span<const int32_t> items) con
   return OkStatus();
 }
 
-void Session::ScoreTo(std::span<const int32_t> history, float* scores) {
-  const auto window = history.last(std::min<size_t>(history.size(), graph_.architecture().max_length));
+void Session::ScoreTo(std::span<const int32_t> window, float* scores) {
   RecordContext context{.weights = weights_.view(),
                         .buffers = buffers_,
                         .cache = &cache_,
@@ -43,13 +42,14 @@ void Session::ScoreTo(std::span<const int32_t> history, float* scores) {
 Status Session::Score(std::span<const int32_t> history, std::span<float> scores) {
   if (scores.size() != scores_.size()) return WrongRoom(scores.size(), scores_.size());
   WISP_RETURN_IF_ERROR(CheckItems("the history", history));
-  if (history.empty()) {
+  const std::span<const int32_t> window = WindowOf(history);
+  if (window.empty()) {
     WISP_RETURN_IF_ERROR(FindPopular());
     std::copy(popular_.begin(), popular_.end(), scores.begin());
     return OkStatus();
   }
-  if (!is_host()) return ScoreOnDevice(history, scores);
-  ScoreTo(history, scores.data());
+  if (!is_host()) return ScoreOnDevice(window, scores);
+  ScoreTo(window, scores.data());
   return OkStatus();
 }
 
@@ -65,12 +65,13 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
                                                        const RecommendOptions& options) {
   WISP_RETURN_IF_ERROR(CheckItems("the list of excluded items", options.excluded));
   WISP_RETURN_IF_ERROR(CheckItems("the list of candidates", options.candidates));
+  WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   if (const size_t count = std::min(options.count, scores_.size());
-      !is_host() && !history.empty() && count <= kernels::kMostTopK)
+      !is_host() && count <= kernels::kMostTopK && !WindowOf(history).empty())
     return RecommendOnDevice(history, options, count);
   WISP_RETURN_IF_ERROR(Score(history, scores_));
   std::vector<Recommendation> best(std::min(options.count, scores_.size()));
-  const ServedList::Chosen chosen = list_.Choose(scores_, history, options, file_.retired(), best);
+  const ServedList::Chosen chosen = list_.Choose(scores_, history, options, file_.withheld(), best);
   if (!chosen.all_finite) return NotFinite();
   best.resize(chosen.count);
   return best;

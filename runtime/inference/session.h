@@ -29,6 +29,7 @@
 #include "runtime/inference/device_weights.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
+#include "runtime/model/history_window.h"
 #include "runtime/model/model_file.h"
 
 namespace wisp {
@@ -103,15 +104,16 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // The best items after `history` (item ids, oldest first; the last max_length are read), best first,
-  // ties by smaller id. Fewer than `count` when not that many are left. kInvalidData where the score of an item that
-  // might be recommended is no finite number: damaged weights, which a file that was opened with Verify::kStructure may
-  // have. kIo where the device has failed.
+  // The best items after `history` (item ids, oldest first; what is read of them: HistoryWindow), best first, ties by
+  // smaller id. Items that the model withholds (ModelFile::withheld) are never among them. Fewer than `count` when not
+  // that many are left. kInvalidData where the score of an item that might be recommended is no finite number: damaged
+  // weights, which a file that was opened with Verify::kStructure may have. kIo where the device has failed.
   Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
 
-  // Scores of all items [num_items], retired ones too. Of an empty history, a newcomer's: what is popular, as the model
-  // knows it. Those are the output bias where that is made of counts; else the mean of the scores after one item, over
-  // at most 256 items, which the first such call finds and the session keeps.
+  // Scores of all items [num_items], withheld ones too. Of an empty history, or one of untrained items alone, a
+  // newcomer's: what is popular, as the model knows it. Those are the output bias where that is made of counts; else
+  // the mean of the scores after one item, over at most 256 items, which the first such call finds and the session
+  // keeps.
   Status Score(std::span<const int32_t> history, std::span<float> scores);
 
   const ModelFile& file() const { return file_; }
@@ -141,9 +143,13 @@ class Session {
   static bool CopiesBias(const ModelFile& file);
   bool is_host() const { return graph_.device().memory.is_host(); }
   size_t ItemsKept(std::span<const int32_t> window) const;
-  // Scores of all items to where ops write them.
-  void ScoreTo(std::span<const int32_t> history, float* scores);
-  Status ScoreOnDevice(std::span<const int32_t> history, std::span<float> scores);
+  // What is read of a history, until the next call.
+  std::span<const int32_t> WindowOf(std::span<const int32_t> history) {
+    return HistoryWindow(history, file_.untrained(), graph_.architecture().max_length, window_);
+  }
+  // Scores of all items after what is read of a history, to where ops write them.
+  void ScoreTo(std::span<const int32_t> window, float* scores);
+  Status ScoreOnDevice(std::span<const int32_t> window, std::span<float> scores);
   // On a device: what was asked for has run, and holds.
   Status Arrived();
   // The items in top_'s list of what is not offered.
@@ -159,6 +165,7 @@ class Session {
   std::unique_ptr<DeviceWeights> tensors_;  // of a device; null on the host
   PackedWeights weights_;
   std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
+  std::vector<int32_t> window_;   // of a history with untrained items, what is read of it
   std::vector<float> scores_;
   ServedList list_;
   std::vector<float> popular_;      // scores of a newcomer; empty until they are asked for

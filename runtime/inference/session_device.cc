@@ -13,10 +13,10 @@ Status Session::Arrived() {
   return status;
 }
 
-Status Session::ScoreOnDevice(std::span<const int32_t> history, std::span<float> scores) {
+Status Session::ScoreOnDevice(std::span<const int32_t> window, std::span<float> scores) {
   const kernels::Memory& memory = graph_.device().memory;
   const Gathering gathering(memory);
-  ScoreTo(history, top_->scores());
+  ScoreTo(window, top_->scores());
   memory.copy_out(scores.data(), top_->scores(), scores.size_bytes());
   return Arrived();
 }
@@ -25,17 +25,16 @@ void Session::MarkTaken(std::span<const int32_t> history, const RecommendOptions
   top_->ClearExcluded(0, options.candidates.empty() ? Offered::kAll : Offered::kNone);
   uint32_t* taken = top_->excluded(0);
   for (int32_t id : options.candidates) Unmark(taken, id);
-  TakeUnoffered(history, options, file_.retired(), [taken](int32_t id) { Mark(taken, id); });
+  TakeUnoffered(history, options, file_.withheld(), [taken](int32_t id) { Mark(taken, id); });
 }
 
 Result<std::vector<Recommendation>> Session::RecommendOnDevice(std::span<const int32_t> history,
                                                                const RecommendOptions& options, size_t count) {
-  WISP_RETURN_IF_ERROR(CheckItems("the history", history));
   MarkTaken(history, options);
   {
     const Gathering gathering(graph_.device().memory);
     top_->SendExcluded(1);
-    ScoreTo(history, top_->scores());
+    ScoreTo(WindowOf(history), top_->scores());
     top_->Run(1, count);
   }
   WISP_RETURN_IF_ERROR(Arrived());

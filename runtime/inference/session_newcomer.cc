@@ -9,6 +9,16 @@ namespace {
 // Of the histories of one item that are asked: more of them recommend no better (docs/personalise.md).
 constexpr size_t kMostAsked = 256;
 
+// The item of that number among those that are not in `untrained`, which ascends.
+int32_t KnownItem(size_t number, std::span<const int32_t> untrained) {
+  auto item = static_cast<int32_t>(number);
+  for (const int32_t id : untrained) {
+    if (id > item) break;
+    ++item;
+  }
+  return item;
+}
+
 }  // namespace
 
 bool Session::CopiesBias(const ModelFile& file) {
@@ -27,10 +37,11 @@ Status Session::FindPopular() {
     return OkStatus();
   }
   std::vector<float> mean(num_items, 0);
-  const size_t asked = std::min(num_items, kMostAsked);
+  const std::span<const int32_t> untrained = file_.untrained();
+  const size_t known = num_items - untrained.size(), asked = std::min(known, kMostAsked);
   const float weight = 1 / static_cast<float>(asked);
   for (size_t a = 0; a < asked; ++a) {
-    const auto item = static_cast<int32_t>(a * num_items / asked);
+    const int32_t item = KnownItem(a * known / asked, untrained);
     WISP_RETURN_IF_ERROR(Score({&item, 1}, scores_));
     for (size_t i = 0; i < num_items; ++i) mean[i] += weight * scores_[i];
   }

@@ -151,6 +151,7 @@ Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> item
   for (const NewItem& item : items) {
     grown.contents.item_keys.push_back(item.key);
     if (base.has_item_names()) grown.contents.item_names.push_back(item.name.empty() ? item.key : item.name);
+    grown.contents.untrained.push_back(static_cast<int32_t>(grown.contents.item_keys.size()) - 1);
   }
   grown.contents.weights = grown.weights;
   return grown;
@@ -169,8 +170,12 @@ Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::st
       retired.erase(static_cast<int32_t>(*item));
     }
   }
-  if (retired.size() == base.num_items())
-    return InvalidArgument(base.name(), ": all its items would be retired; one at least must be left to recommend");
+  std::set<int32_t> withheld = retired;
+  withheld.insert(base.untrained().begin(), base.untrained().end());
+  if (withheld.size() == base.num_items())
+    return InvalidArgument(base.name(), ": all its items would be retired",
+                           base.untrained().empty() ? "" : " or have not learned yet",
+                           "; one at least must be left to recommend");
   ModelContents contents = ContentsOf(base, room);
   contents.storage = base.storage();
   contents.retired.assign(retired.begin(), retired.end());

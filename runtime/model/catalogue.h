@@ -23,7 +23,7 @@ struct NewItem {
 enum class RowOrigin {
   kNeighbour,  // a copy of the row of the item that it is like
   kWords,      // the mean of rows of items that share words of its name or key; rare words count more
-  kMean,       // the mean of all rows: a score as of an item of which nothing is known
+  kMean,       // the mean of all rows
 };
 
 struct GrownModel {
@@ -32,9 +32,10 @@ struct GrownModel {
   std::vector<RowOrigin> origins;  // of each new item
 };
 
-// Items keep their numbers; new ones follow in the order given. Nothing is read but the base's file, so its provenance
-// stays what it is. kInvalidArgument: a key that is none, twice or there already; `like` names no item; a base without
-// keys, a classifier or an adapter. `base` must outlive the result.
+// Items keep their numbers; new ones follow in the order given. They are not served before a run has trained them
+// (ModelFile::untrained); their rows are what training begins with. Nothing is read but the base's file, so its
+// provenance stays what it is. kInvalidArgument: a key that is none, twice or there already; `like` names no item; a
+// base without keys, a classifier or an adapter. `base` must outlive the result.
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items);
 
 // Whether people are offered an item.

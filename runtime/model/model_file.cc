@@ -260,6 +260,7 @@ ModelContents ContentsWithoutWeights(const ModelFile& m) {
                          .item_keys = {},
                          .item_names = {},
                          .retired = {m.retired().begin(), m.retired().end()},
+                         .untrained = {m.untrained().begin(), m.untrained().end()},
                          .tokenizer = {m.tokenizer().begin(), m.tokenizer().end()},
                          .provenance = {m.provenance().begin(), m.provenance().end()},
                          .description = std::string(m.description()),
@@ -289,6 +290,14 @@ std::string_view ModelFile::item_name(size_t item) const {
 
 std::span<const int32_t> ModelFile::retired() const {
   return impl_->base ? impl_->base->model.retired : impl_->model.retired;
+}
+
+std::span<const int32_t> ModelFile::untrained() const {
+  return impl_->base ? impl_->base->model.untrained : impl_->model.untrained;
+}
+
+std::span<const int32_t> ModelFile::withheld() const {
+  return impl_->base ? impl_->base->model.withheld : impl_->model.withheld;
 }
 
 std::span<const std::byte> ModelFile::tokenizer() const {

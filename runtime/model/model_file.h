@@ -38,7 +38,7 @@ struct ModelMetadata;
 }
 
 // schema/README.md says what is new in each.
-inline constexpr uint32_t kModelFormatVersion = 10;
+inline constexpr uint32_t kModelFormatVersion = 11;
 
 // Where the noise of a run came from. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };
@@ -117,6 +117,7 @@ struct ModelContents {
   std::vector<std::string> item_keys;   // outside identifiers, unique, num_items or none
   std::vector<std::string> item_names;  // for people, num_items or none
   std::vector<int32_t> retired;         // items that are never recommended, ascending; not all
+  std::vector<int32_t> untrained;       // items that were added and have not learned yet (ModelFile::untrained)
   // How texts become items: an image for text::Tokenizer (runtime/text), of no more tokens than items; or empty.
   std::vector<std::byte> tokenizer;
   std::vector<ProvenanceEntry> provenance;  // oldest first
@@ -125,8 +126,8 @@ struct ModelContents {
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   WeightStorage storage = WeightStorage::kFloat;
   // With an adapter, and only then: content_hash() of the model that it stands beside. The file holds the adapter's
-  // matrices alone; keys, names, retired items, the tokenizer and the origin of the bias are the base's and are not
-  // written.
+  // matrices alone; keys, names, retired and untrained items, the tokenizer and the origin of the bias are the base's
+  // and are not written.
   uint64_t base_hash = 0;
   FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };
@@ -213,6 +214,12 @@ class ModelFile {
   std::string_view item_name(size_t item) const;
   // Items that are never recommended, ascending; they may stand in histories. With an adapter the base's.
   std::span<const int32_t> retired() const;
+  // Items that were added (catalogue.h) and have not learned yet, ascending. Until they have, they are not recommended
+  // and histories are read without them (history_window.h): adding items changes nothing that people are served. With
+  // an adapter the base's.
+  std::span<const int32_t> untrained() const;
+  // Both, ascending: what no list shows.
+  std::span<const int32_t> withheld() const;
   // Of texts, on 8 bytes; empty where there is none. Not looked into: text::Tokenizer::Open does. With an adapter the
   // base's.
   std::span<const std::byte> tokenizer() const;

@@ -211,21 +211,34 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
   return OkStatus();
 }
 
-Status ReadRetired(const std::string& name, ModelMetadata& model) {
-  const auto* stored = model.root->retired();
-  if (stored == nullptr || stored->size() == 0) return OkStatus();
+// `noun` as messages have it: the field's name.
+Result<std::vector<int32_t>> ReadItems(const std::string& name, const ModelMetadata& model, const std::string& noun,
+                                       const flatbuffers::Vector<uint32_t>* stored) {
+  std::vector<int32_t> items;
+  if (stored == nullptr || stored->size() == 0) return items;
   const uint32_t num_items = model.architecture.num_items;
   if (model.architecture.adapter || model.classifier)
-    return InvalidData(name, ": has retired items; allowed are those of recommenders, adapters aside");
+    return InvalidData(name, ": has ", noun, " items; allowed are those of recommenders, adapters aside");
   for (flatbuffers::uoffset_t i = 0; i < stored->size(); ++i) {
     const uint32_t item = stored->Get(i);
     if (item >= num_items || (i > 0 && item <= stored->Get(i - 1)))
-      return InvalidData(name, ": retired[", i, "] is ", item, "; allowed are items 0 to ", num_items - 1,
+      return InvalidData(name, ": ", noun, "[", i, "] is ", item, "; allowed are items 0 to ", num_items - 1,
                          ", each once, ascending");
-    model.retired.push_back(static_cast<int32_t>(item));
+    items.push_back(static_cast<int32_t>(item));
   }
-  if (model.retired.size() < num_items) return OkStatus();
-  return InvalidData(name, ": all ", num_items, " items are retired; at least one must be left to recommend");
+  return items;
+}
+
+Status ReadWithheld(const std::string& name, ModelMetadata& model) {
+  WISP_ASSIGN_OR_RETURN(model.retired, ReadItems(name, model, "retired", model.root->retired()));
+  WISP_ASSIGN_OR_RETURN(model.untrained, ReadItems(name, model, "untrained", model.root->untrained()));
+  std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.end(),
+                 std::back_inserter(model.withheld));
+  const uint32_t num_items = model.architecture.num_items;
+  if (model.withheld.size() < num_items) return OkStatus();
+  return InvalidData(name, ": all ", num_items, " items are retired",
+                     model.untrained.empty() ? "" : " or have not learned yet",
+                     "; at least one must be left to recommend");
 }
 
 Status CheckTokenizer(const std::string& name, const ModelMetadata& model) {
@@ -315,7 +328,7 @@ Result<ModelMetadata> ReadModelMetadata(const std::string& name, std::span<const
   WISP_RETURN_IF_ERROR(CheckTexts(name, "item_keys", root.item_keys(), model.architecture.num_items, "item", texts));
   WISP_RETURN_IF_ERROR(ReadClassNames(name, model, texts));
   WISP_RETURN_IF_ERROR(CheckKeyOrder(name, root));
-  WISP_RETURN_IF_ERROR(ReadRetired(name, model));
+  WISP_RETURN_IF_ERROR(ReadWithheld(name, model));
   WISP_RETURN_IF_ERROR(CheckTokenizer(name, model));
   return model;
 }

@@ -32,7 +32,7 @@ struct ModelMetadata {
   std::vector<size_t> array_of_parameter;           // index into `arrays`
   std::vector<schema::ElementType> types;           // of each parameter: F32, F16 of a table, or blocks
   std::vector<ProvenanceEntry> provenance;
-  std::vector<int32_t> retired;  // ascending
+  std::vector<int32_t> retired, untrained, withheld;  // ascending; the last are both
   std::span<const uint64_t> segment_bytes() const {
     return {root->segment_bytes()->data(), root->segment_bytes()->size()};
   }

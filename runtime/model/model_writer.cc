@@ -22,7 +22,7 @@ uint64_t TextBytes(const ModelContents& contents) {
   const auto add = [&bytes](const std::vector<std::string>& texts) {
     for (const std::string& text : texts) bytes += text.size() + 2 * sizeof(flatbuffers::uoffset_t);
   };
-  bytes += contents.retired.size() * sizeof(uint32_t) + contents.tokenizer.size();
+  bytes += (contents.retired.size() + contents.untrained.size()) * sizeof(uint32_t) + contents.tokenizer.size();
   add(contents.item_keys);
   add(contents.item_names);
   if (contents.classifier) add(contents.classifier->class_names);
@@ -133,6 +133,11 @@ Offset<flatbuffers::Vector<Offset<schema::Tensor>>> BuildTensors(FlatBufferBuild
   return builder.CreateVector(tensors);
 }
 
+Offset<flatbuffers::Vector<uint32_t>> ItemsOrNone(FlatBufferBuilder& builder, const std::vector<int32_t>& items) {
+  if (items.empty()) return {};
+  return builder.CreateVector(std::vector<uint32_t>(items.begin(), items.end()));
+}
+
 void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const WeightArrays& weights) {
   const container::Placement placement = container::Place(weights.arrays);
   const auto architecture = metadata::BuildArchitecture(builder, contents.architecture);
@@ -147,11 +152,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   const auto keys = TextsOrNone(builder, contents.item_keys);
   Offset<flatbuffers::Vector<uint32_t>> key_order;
   if (!contents.item_keys.empty()) key_order = builder.CreateVector(SortedByKey(contents.item_keys));
-  Offset<flatbuffers::Vector<uint32_t>> retired;
-  if (!contents.retired.empty()) {
-    const std::vector<uint32_t> items(contents.retired.begin(), contents.retired.end());
-    retired = builder.CreateVector(items);
-  }
+  const auto retired = ItemsOrNone(builder, contents.retired), untrained = ItemsOrNone(builder, contents.untrained);
   Offset<flatbuffers::Vector<uint8_t>> tokenizer;
   if (!contents.tokenizer.empty()) {
     builder.ForceVectorAlignment(contents.tokenizer.size(), sizeof(uint8_t), metadata::kTokenizerAlignment);
@@ -181,6 +182,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   out.add_base_hash(contents.base_hash);
   out.add_retired(retired);
   out.add_text_tokenizer(tokenizer);
+  out.add_untrained(untrained);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
@@ -254,6 +256,7 @@ container::Format FormatOf(const ModelContents& contents) {
   if (!contents.tokenizer.empty()) format.oldest_reader = std::max(format.oldest_reader, 7u);
   if (contents.storage >= WeightStorage::kInt8) format.oldest_reader = std::max(format.oldest_reader, 8u);
   if (contents.storage == WeightStorage::kPanels) format.oldest_reader = std::max(format.oldest_reader, 10u);
+  if (!contents.untrained.empty()) format.oldest_reader = std::max(format.oldest_reader, 11u);
   return format;
 }
 
@@ -277,6 +280,7 @@ ModelContents AsAdapter(const ModelContents& contents) {
   own.item_keys.clear();
   own.item_names.clear();
   own.retired.clear();
+  own.untrained.clear();
   own.tokenizer.clear();
   own.output_bias_origin = OutputBiasOrigin::kNone;
   return own;

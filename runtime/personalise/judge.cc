@@ -6,6 +6,7 @@
 
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
+#include "runtime/model/history_window.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
@@ -23,29 +24,44 @@ constexpr double kMostJudgeNoise = 1e6;
 // One model and one worker's buffers.
 class Reader {
  public:
-  Reader(const Recommender& graph, const Weights& weights, const RecommendOptions& list)
+  Reader(const Recommender& graph, const Weights& weights, const RecommendOptions& list,
+         std::span<const int32_t> untrained)
       : graph_(graph),
+        untrained_(untrained),
+        excluded_(list.excluded.begin(), list.excluded.end()),
         options_(list),
         buffers_(graph.AllocateForInference()),
         cache_(graph.AllocateCache(KeptBlocks::kAll)),
         context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
         scores_(graph.architecture().num_items),
-        list_(graph.architecture().num_items) {}
+        list_(graph.architecture().num_items) {
+    excluded_.insert(excluded_.end(), untrained.begin(), untrained.end());
+    options_.excluded = excluded_;
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
 
   // NDCG of the list that is shown after `history` where `target` is what was wanted; the call before had a history
   // that begins this one, or `fresh`.
   double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
-    const size_t window = std::min<size_t>(graph_.architecture().max_length, history.size());
-    const bool keeps = !fresh && graph_.KeepsKeys(read_, history.size()) && window == history.size();
+    const size_t most = graph_.architecture().max_length;
+    const std::span<const int32_t> known = HistoryWindow(history, untrained_, most, room_),
+                                   window = known.empty() ? HistoryWindow(history, {}, most, room_) : known;
+    // All that the model knows of the history: then what was read before begins it.
+    const bool is_whole =
+        known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
+    const bool keeps = !fresh && is_whole && read_ < window.size() && graph_.KeepsKeys(read_, window.size());
     context_.past = keeps ? read_ : 0;
-    graph_.Score(context_, history.last(window), scores_.data());
-    read_ = window == history.size() ? window : 0;
+    graph_.Score(context_, window, scores_.data());
+    read_ = is_whole ? window.size() : 0;
     return Ndcg(list_.PositionOf(target, scores_, history, options_));
   }
 
  private:
   const Recommender& graph_;
-  const RecommendOptions options_;
+  const std::span<const int32_t> untrained_;
+  std::vector<int32_t> excluded_, room_;
+  RecommendOptions options_;
   Buffers buffers_;
   KeyValueCache cache_;
   RecordContext context_;
@@ -142,8 +158,8 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
   std::vector<GainOnGrid> gains(judging.num_users());
   Workers workers(o.num_threads, o.executor);
   workers.Run([&](size_t worker) {
-    Reader reads_base(base_graph, of_base.view(), o.list),
-        reads_candidate(candidate_graph, of_candidate.view(), o.list);
+    Reader reads_base(base_graph, of_base.view(), o.list, o.untrained_of_base),
+        reads_candidate(candidate_graph, of_candidate.view(), o.list, o.untrained_of_candidate);
     for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = judging.User(u);
       const std::vector<size_t> targets = TargetsOf(record, judging.TimesOf(u), o);

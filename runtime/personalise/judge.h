@@ -46,6 +46,8 @@ struct JudgeOptions {
   // from. Without times in the records none is later.
   std::optional<data::Moment> after = {};
   RecommendOptions list = {};  // what people are shown; `excluded` are the base's retired items
+  // Items that have not learned in that model yet (ModelFile::untrained).
+  std::span<const int32_t> untrained_of_base = {}, untrained_of_candidate = {};
   uint32_t num_threads = 1;
   Executor executor = {};
   // Set: noise repeats and there is NO guarantee. For tests.

@@ -314,6 +314,8 @@ class Night {
             .num_targets = s.num_targets,
             .after = until_,
             .list = {.seen = s.seen(), .excluded = base_.retired()},
+            .untrained_of_base = base_.untrained(),
+            .untrained_of_candidate = models_.candidate->untrained(),
             .num_threads = o_.num_threads,
             .executor = o_.executor};
   }

@@ -1,7 +1,6 @@
 #include "runtime/personalise/rebase.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -12,20 +11,10 @@
 #include "runtime/model/provenance.h"
 #include "runtime/personalise/night_files.h"
 #include "runtime/personalise/night_heal.h"
+#include "runtime/personalise/related_bases.h"
 
 namespace wisp {
 namespace {
-
-constexpr uint32_t kNowhere = static_cast<uint32_t>(-1);
-
-// For each item of `to` its number in `from`.
-std::vector<uint32_t> ItemsIn(const ModelFile& from, const ModelFile& to) {
-  std::vector<uint32_t> items(to.num_items(), kNowhere);
-  for (uint32_t i = 0; i < to.num_items(); ++i) {
-    if (const auto found = from.FindItem(to.item_key(i))) items[i] = *found;
-  }
-  return items;
-}
 
 // Inputs of the mixture: the new base is its main model.
 constexpr size_t kTo = 0, kFrom = 1, kMine = 2;
@@ -46,10 +35,24 @@ std::vector<float> CarriedOver(const Mixture& mixture, const std::vector<Paramet
       continue;
     }
     for (size_t item = 0; item < items.size(); ++item) {
-      if (items[item] != kNowhere) add(old_p.offset + items[item] * n, new_p.offset + item * n, n);
+      if (items[item] != kNoItem) add(old_p.offset + items[item] * n, new_p.offset + item * n, n);
     }
   }
   return sum;
+}
+
+// An untrained item of the new base has learned where the old base had it, untrained too, and it learned there.
+std::vector<int32_t> StillUntrained(const ModelFile& from, const ModelFile& to, const ModelFile& mine,
+                                    const std::vector<uint32_t>& items) {
+  const auto is_in = [](std::span<const int32_t> untrained, uint32_t item) {
+    return std::binary_search(untrained.begin(), untrained.end(), static_cast<int32_t>(item));
+  };
+  std::vector<int32_t> untrained(to.untrained().begin(), to.untrained().end());
+  std::erase_if(untrained, [&](int32_t item) {
+    const uint32_t old = items[static_cast<size_t>(item)];
+    return old != kNoItem && is_in(from.untrained(), old) && !is_in(mine.untrained(), old);
+  });
+  return untrained;
 }
 
 Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFile& from, const ModelFile& to,
@@ -59,6 +62,7 @@ Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFi
       CarriedOver(mixture, ParametersOf(from.architecture()), ParametersOf(to.architecture()), items);
   ModelContents contents = mixture.Contents();
   contents.weights = weights;
+  contents.untrained = StillUntrained(from, to, mine, items);
   contents.created_by = o.created_by;
   return WriteModel(files.start, contents);
 }
@@ -107,12 +111,6 @@ Status ForgetOld(const NightFiles& files, const RebaseOptions& o, bool keep_star
 
 }  // namespace
 
-bool SameButForItems(const Architecture& one, const Architecture& other) {
-  Architecture same = one;
-  same.num_items = other.num_items;
-  return same == other;
-}
-
 Result<RebaseResult> Rebase(const RebaseOptions& o) {
   if (o.from.empty() || o.to.empty() || o.output.empty())
     return InvalidArgument("a rebase needs an old base, a new one and an output");
@@ -130,7 +128,7 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
     return InvalidArgument(o.to, ": it is the base that there is, ", o.from, ": nothing is to be carried over");
   RebaseResult result;
   const std::vector<uint32_t> items = ItemsIn(from, to);
-  for (const uint32_t item : items) result.shared_items += item != kNowhere ? 1 : 0;
+  for (const uint32_t item : items) result.shared_items += item != kNoItem ? 1 : 0;
   result.lost_items = from.num_items() - result.shared_items;
   result.carried = HasBegun(files, from, to);
   if (IsDone(files, from, to)) {
@@ -144,9 +142,7 @@ Result<RebaseResult> Rebase(const RebaseOptions& o) {
   WISP_ASSIGN_OR_RETURN(const std::optional<ModelFile> mine, OpenMine(files, from, result.damaged));
   if (!mine) {
     result.why_not = result.damaged.empty() ? "nothing was learned yet" : result.damaged;
-  } else if (!SameButForItems(from.architecture(), to.architecture())) {
-    result.why_not = "the new base has another shape, in more than its number of items";
-  } else {
+  } else if (result.why_not = WhyUnrelated(from, to, items); result.why_not.empty()) {
     WISP_RETURN_IF_ERROR(WriteStart(files, o, from, to, *mine, items));
     result.carried = true;
   }
@@ -160,9 +156,8 @@ Status RebaseAdapter(const RebaseAdapterOptions& o) {
   WISP_ASSIGN_OR_RETURN(const ModelFile from, ModelFile::Open(o.from, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const ModelFile mine, ModelFile::OpenWithAdapter(o.from, o.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const ModelFile to, ModelFile::Open(o.to, Verify::kFull));
-  if (!SameButForItems(from.architecture(), to.architecture()))
-    return InvalidArgument(o.to, ": it has another shape than ", o.from,
-                           ", in more than its number of items: the adapter cannot stand beside it; train one anew");
+  if (const std::string why = WhyUnrelated(from, to, ItemsIn(from, to)); !why.empty())
+    return InvalidArgument(o.to, ": ", why, ": the adapter cannot stand beside it; train one anew");
   const Mixture mixture(to, {&from, &mine},
                         "the adapter that the runs below made beside another base was put beside this one");
   ModelContents contents = mixture.Contents();

@@ -24,8 +24,8 @@ struct RebaseOptions {
 };
 
 struct RebaseResult {
-  // Nothing was learned yet, or shapes differ in more than the number of items: training begins anew with the new base,
-  // with what the plan has left.
+  // False: nothing was learned yet, shapes differ in more than the number of items, or the new base was not trained
+  // from the old one. Training begins anew with the new base, with what the plan has left.
   bool carried = false;
   std::string why_not;
   std::string damaged;        // sentences: files that could not be read, and are lost; empty: none
@@ -43,12 +43,9 @@ struct RebaseAdapterOptions {
   std::string to, output;     // the new base, and the file of the adapter beside it
   std::string created_by = {};
 };
-// Nothing is charged. kInvalidArgument: the bases differ in more than their items. kInvalidData: an adapter of another
-// base.
+// Nothing is charged. kInvalidArgument: the bases differ in more than their items, or the new one was not trained from
+// the old one. kInvalidData: an adapter of another base.
 Status RebaseAdapter(const RebaseAdapterOptions& options);
-
-// Whether the second differs from the first in its number of items at most.
-bool SameButForItems(const Architecture& one, const Architecture& other);
 
 }  // namespace wisp
 

@@ -560,6 +560,7 @@ struct ModelT : public flatbuffers::NativeTable {
   uint64_t base_hash = 0;
   std::vector<uint32_t> retired{};
   std::vector<uint8_t> text_tokenizer{};
+  std::vector<uint32_t> untrained{};
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -585,7 +586,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_CLASS_NAMES = 26,
     VT_BASE_HASH = 28,
     VT_RETIRED = 30,
-    VT_TEXT_TOKENIZER = 32
+    VT_TEXT_TOKENIZER = 32,
+    VT_UNTRAINED = 34
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -632,6 +634,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint8_t> *text_tokenizer() const {
     return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_TEXT_TOKENIZER);
   }
+  const flatbuffers::Vector<uint32_t> *untrained() const {
+    return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_UNTRAINED);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -667,6 +672,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(retired()) &&
            VerifyOffset(verifier, VT_TEXT_TOKENIZER) &&
            verifier.VerifyVector(text_tokenizer()) &&
+           VerifyOffset(verifier, VT_UNTRAINED) &&
+           verifier.VerifyVector(untrained()) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -723,6 +730,9 @@ struct ModelBuilder {
   void add_text_tokenizer(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer) {
     fbb_.AddOffset(Model::VT_TEXT_TOKENIZER, text_tokenizer);
   }
+  void add_untrained(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained) {
+    fbb_.AddOffset(Model::VT_UNTRAINED, untrained);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -753,9 +763,11 @@ inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0,
     uint64_t base_hash = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained = 0) {
   ModelBuilder builder_(_fbb);
   builder_.add_base_hash(base_hash);
+  builder_.add_untrained(untrained);
   builder_.add_text_tokenizer(text_tokenizer);
   builder_.add_retired(retired);
   builder_.add_class_names(class_names);
@@ -794,7 +806,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr,
     uint64_t base_hash = 0,
     const std::vector<uint32_t> *retired = nullptr,
-    const std::vector<uint8_t> *text_tokenizer = nullptr) {
+    const std::vector<uint8_t> *text_tokenizer = nullptr,
+    const std::vector<uint32_t> *untrained = nullptr) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
   auto description__ = description ? _fbb.CreateString(description) : 0;
@@ -806,6 +819,7 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
   auto class_names__ = class_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*class_names) : 0;
   auto retired__ = retired ? _fbb.CreateVector<uint32_t>(*retired) : 0;
   auto text_tokenizer__ = text_tokenizer ? _fbb.CreateVector<uint8_t>(*text_tokenizer) : 0;
+  auto untrained__ = untrained ? _fbb.CreateVector<uint32_t>(*untrained) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       architecture,
@@ -822,7 +836,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       class_names__,
       base_hash,
       retired__,
-      text_tokenizer__);
+      text_tokenizer__,
+      untrained__);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -999,7 +1014,8 @@ inline ModelT::ModelT(const ModelT &o)
         class_names(o.class_names),
         base_hash(o.base_hash),
         retired(o.retired),
-        text_tokenizer(o.text_tokenizer) {
+        text_tokenizer(o.text_tokenizer),
+        untrained(o.untrained) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -1022,6 +1038,7 @@ inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(base_hash, o.base_hash);
   std::swap(retired, o.retired);
   std::swap(text_tokenizer, o.text_tokenizer);
+  std::swap(untrained, o.untrained);
   return *this;
 }
 
@@ -1049,6 +1066,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = base_hash(); _o->base_hash = _e; }
   { auto _e = retired(); if (_e) { _o->retired.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->retired[_i] = _e->Get(_i); } } }
   { auto _e = text_tokenizer(); if (_e) { _o->text_tokenizer.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->text_tokenizer.begin()); } }
+  { auto _e = untrained(); if (_e) { _o->untrained.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->untrained[_i] = _e->Get(_i); } } }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1074,6 +1092,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _base_hash = _o->base_hash;
   auto _retired = _o->retired.size() ? _fbb.CreateVector(_o->retired) : 0;
   auto _text_tokenizer = _o->text_tokenizer.size() ? _fbb.CreateVector(_o->text_tokenizer) : 0;
+  auto _untrained = _o->untrained.size() ? _fbb.CreateVector(_o->untrained) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
@@ -1090,7 +1109,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _class_names,
       _base_hash,
       _retired,
-      _text_tokenizer);
+      _text_tokenizer,
+      _untrained);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

@@ -276,7 +276,7 @@ def weights_and_scores():
          "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
         ("history-offered-again", "TakeUnoffered", "for (const int32_t id : history) take(id);", "",
          "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
-        ("retired-items-offered", "TakeUnoffered", "for (const int32_t id : retired) take(id);", "",
+        ("retired-items-offered", "TakeUnoffered", "for (const int32_t id : withheld) take(id);", "",
          "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
         ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
         ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();",

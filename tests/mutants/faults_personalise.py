@@ -168,8 +168,7 @@ def rebase():
         ("carried-unjudged", "ForgetOld", "return CopyFile(o.to, files.served);",
          "return CopyFile(keep_start ? files.start : o.to, files.served);",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
-        ("adapter-of-another-shape", "RebaseAdapter", "if (!SameButForItems(from.architecture(), to.architecture()))",
-         "if (false)", REBASE + "PutsAnAdapterBesideTheNewBase"),
+        ("adapter-of-another-shape", "RebaseAdapter", "!why.empty()", "false", REBASE + "PutsAnAdapterBesideTheNewBase"),
         ("variances-carried-by-number", "CarriedOver", "const size_t n = NumbersOfItem(old_p);",
          "const size_t n = old_p.role == ParameterRole::kItemVariance ? 0 : NumbersOfItem(old_p);",
          REBASE + "CarriesVariancesOfItemsByTheirKeys"),
@@ -278,16 +277,63 @@ OFFER = "offer_test:OfferTest."
 SHRINK = "shrink_rows_test:"
 
 
+ADDED = "added_items_test:WithANeighbourAndWithout/AddedItems."
+UNTRAINED = "untrained_items_test:UntrainedItems."
+
+
+def added():
+    return table("runtime/model/catalogue.cc", [
+        ("added-item-offered-at-once", "AddItems",
+         "grown.contents.untrained.push_back(static_cast<int32_t>(grown.contents.item_keys.size()) - 1);", "",
+         UNTRAINED + "AddedOnes_AreUntrained"),
+    ]) + table("runtime/model/model_metadata.cc", [
+        ("untrained-item-in-lists", "ReadWithheld",
+         "std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.end(),",
+         "std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.begin(),",
+         ADDED + "ListsAreThoseOfTheBase/0"),
+    ]) + table("runtime/model/history_window.h", [
+        ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
+         ADDED + "ListsAreThoseOfTheBase/0"),
+    ]) + table("runtime/inference/session_newcomer.cc", [
+        ("newcomer-asked-of-untrained-items", "Session::FindPopular", "num_items - untrained.size()", "num_items",
+         ADDED + "ListsAreThoseOfTheBase/1"),
+    ]) + table("runtime/inference/batch_recommender.cc", [
+        ("batch-reads-untrained-items-alone", "BatchRecommender::Recommend",
+         "session_.file().untrained().empty() ? OkStatus()", "true ? OkStatus()",
+         ADDED + "ListsOfManyAreThoseOfOne/1"),
+    ]) + table("runtime/train/run/evaluate.cc", [
+        ("untrained-items-evaluated-in-histories", "EvaluateModel", "model.untrained()", "{}",
+         ADDED + "EvaluationIsThatOfTheBase/1"),
+        ("untrained-items-evaluated-in-lists", "EvaluateModel", "model.withheld()", "model.retired()",
+         ADDED + "EvaluationIsThatOfTheBase/1"),
+    ]) + table("runtime/personalise/judge.cc", [
+        ("base-judged-with-its-untrained-items", "Gains", "o.untrained_of_base", "o.untrained_of_candidate",
+         ADDED + "JudgingRanksEachModelAsItIsServed/1"),
+    ]) + table("runtime/train/run/untrained_items.cc", [
+        ("item-learned-in-one-step", "HasPassedOnce",
+         "static_cast<double>(result.num_steps) * o.expected_batch >= records", "records > 0",
+         UNTRAINED + "LessThanOnePass_TeachesNoItem"),
+        ("item-learned-though-its-row-stayed", "HasMoved", "return !std::equal(", "return true || !std::equal(",
+         UNTRAINED + "RowThatStayed_HasNotLearned"),
+    ]) + table("runtime/personalise/related_bases.cc", [
+        ("carried-to-an-unrelated-base", "WhyUnrelated", "if (likeness >= kLeastLikeness) return \"\";", "return \"\";",
+         REBASE + "UnrelatedBase_BeginsAnew"),
+    ]) + table("runtime/personalise/rebase.cc", [
+        ("items-learn-by-a-rebase", "WriteStart", "contents.untrained = StillUntrained(from, to, mine, items);",
+         "contents.untrained.clear();", REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
+    ])
+
+
 def offer():
     return table("runtime/inference/session.cc", [
-        ("retired-item-recommended", "Session::Recommend", "options, file_.retired(), best",
+        ("retired-item-recommended", "Session::Recommend", "options, file_.withheld(), best",
          "options, options.excluded, best", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("retired-item-recommended-to-many", "",
-         "TakeUnoffered({}, options, session_.file().retired(),",
+         "TakeUnoffered({}, options, session_.file().withheld(),",
          "TakeUnoffered({}, options, {},", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/decoding/private_recommender.cc", [
-        ("retired-item-drawn", "", "session_->file().retired(),", "{},",
+        ("retired-item-drawn", "", "session_->file().withheld(),", "{},",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/inference/session_newcomer.cc", [
         ("newcomer-gets-untrained-counts", "Session::CopiesBias",
@@ -295,7 +341,7 @@ def offer():
          OFFER + "ANewcomerGetsWhatTheCountsSay"),
         ("newcomer-gets-the-last-answer", "Session::FindPopular", "mean[i] += weight", "mean[i] = weight",
          OFFER + "ANewcomerGetsWhatIsLikelyAfterAnyItem"),
-        ("catalogue-asked-whole", "Session::FindPopular", "std::min(num_items, kMostAsked)", "num_items",
+        ("catalogue-asked-whole", "Session::FindPopular", "std::min(known, kMostAsked)", "known",
          OFFER + "OfManyItemsANewcomersListAsksSome"),
         ("newcomer-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(mean);",
          "for (const float s : mean) { if (s - s != 0) return NotFinite(); } popular_ = std::move(mean);",
@@ -348,4 +394,4 @@ def embed():
 
 
 def faults():
-    return judging() + lifetime() + night() + line() + damage() + rebase() + log() + change() + offer() + embed()
+    return judging() + lifetime() + night() + line() + damage() + rebase() + log() + change() + added() + offer() + embed()

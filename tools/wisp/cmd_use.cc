@@ -92,6 +92,7 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
           {"item_keys", m.has_item_keys()},
           {"item_names", m.has_item_names()},
           {"retired_items", m.retired().size()},
+          {"untrained_items", m.untrained().size()},
           {"provenance", provenance}};
 }
 

@@ -30,11 +30,13 @@ struct RankingQuality {
 double Ndcg(std::optional<size_t> position);
 
 // `weights` in the flat layout of the graph's architecture, or as a file has them. `list` is what people are shown; its
-// `excluded` are the model's retired items.
+// `excluded` are the model's withheld items (ModelFile::withheld). Histories are read without `untrained`
+// items (HistoryWindow); one of these alone is read as it is.
 RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights,
-                               std::span<const RankingCase> cases, Workers& workers, const RecommendOptions& list = {});
+                               std::span<const RankingCase> cases, Workers& workers, const RecommendOptions& list = {},
+                               std::span<const int32_t> untrained = {});
 
-// The quality of a model as its lists are served: with its tables, its retired items and these kernels.
+// The quality of a model as its lists are served: with its tables, its withheld items and these kernels.
 RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase> cases, Workers& workers,
                              SeenItems seen, const kernels::OpTable& ops = kernels::BestOps());
 

@@ -9,6 +9,7 @@
 #include "runtime/privacy/statement.h"
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/run/check_start.h"
+#include "runtime/train/run/untrained_items.h"
 
 namespace wisp {
 namespace {
@@ -107,6 +108,8 @@ ModelContents FineTune::Contents(const TrainingJob& job, ModelContents contents)
   contents.output_bias_origin = base != nullptr ? base->output_bias_origin() : OriginOfBias(job);
   if (base == nullptr) return contents;
   contents.provenance = JoinProvenance({base->provenance()});
+  contents.retired.assign(base->retired().begin(), base->retired().end());
+  contents.untrained.assign(base->untrained().begin(), base->untrained().end());
   if (contents.architecture.adapter)
     contents.base_hash = base->architecture().adapter ? base->base_hash() : base->content_hash();
   return contents;
@@ -146,6 +149,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
       contents.before = job.training.base;
       WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
       contents.provenance.push_back(std::move(run));
+      if (start_.base != nullptr) contents.untrained = StillUntrained(*start_.base, contents.architecture, result);
       // An adapter without a head describes the base's.
       const std::optional<AdapterSpec>& adapter = contents.architecture.adapter;
       if (contents.classifier && (!adapter || adapter->has_head)) contents.classifier->norm_bound = result.norm_bound;

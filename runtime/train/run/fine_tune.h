@@ -57,7 +57,8 @@ struct StartBesideBase {
 StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, const TrainingOptions& options,
                             const InitialisationOptions& initialisation, uint64_t seed);
 
-// What is written. `contents` has all but weights, provenance, the bias's origin and the hash of a base.
+// What is written. `contents` has all but weights, provenance, the bias's origin, the hash of a base, and which items
+// are retired or untrained.
 struct FineTuneOutput {
   std::string path;  // empty: nothing is written
   ModelContents contents;

@@ -38,7 +38,7 @@ class BatchRecommenderTest : public ::testing::Test {
   }
 
   // A batch of `session`'s against one by one in a session of its own.
-  void ExpectOneByOne(const Session& session, Backend backend, const BatchOptions& how, const Histories& histories,
+  void ExpectOneByOne(Session& session, Backend backend, const BatchOptions& how, const Histories& histories,
                       const RecommendOptions& options) {
     const auto batch = *BatchRecommender::Create(session, how);
     const auto alone = *Session::Open(path_, backend);

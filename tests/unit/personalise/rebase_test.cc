@@ -25,6 +25,7 @@ class RebaseTest : public NightTest {
       std::copy_n(grown->weights.data() + table.offset + row * table.cols, table.cols,
                   reversed.data() + table.offset + (table.rows - 1 - row) * table.cols);
     grown->contents.weights = reversed;
+    grown->contents.untrained = {0, 1};
     ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
   }
   RebaseOptions OptionsOfRebase() const { return {.from = base_path_, .to = new_base_, .output = output_}; }
@@ -78,6 +79,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   const std::vector<float> carried = Row(start, Key(5));
   for (size_t i = 0; i < base.size(); ++i) EXPECT_NEAR(carried[i], mine[i], 1e-5) << "the new row is the old base's";
   EXPECT_EQ(Row(start, "new b"), Row(*ModelFile::Open(new_base_), "new b")) << "of which nothing was learned";
+  EXPECT_EQ(std::vector(start.untrained().begin(), start.untrained().end()), (std::vector<int32_t>{0, 1}));
   ASSERT_EQ(start.provenance().size(), 3u);
 
   // Judged at once, though the plan has no judging for this night.
@@ -86,6 +88,17 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_TRUE(night->judged);
   EXPECT_EQ(night->serves, NightResult::Serves::kNewestCandidate);
   EXPECT_GT(Knows(output_), (learned + known) / 2);
+  EXPECT_TRUE(ModelFile::Open(output_)->untrained().empty()) << "a night passes over all records";
+
+  // A newer base that adds them too, of which the candidate has learned.
+  const ModelFile second = *ModelFile::Open(new_base_);
+  std::vector<float> room;
+  ModelContents contents = *ChangeOffer(second, std::vector<std::string>{Key(2)}, Offer::kRetired, room);
+  const std::string third = folder_ / "base-3.wisp";
+  ASSERT_TRUE(WriteModel(third, contents).ok());
+  ASSERT_TRUE(Rebase({.from = new_base_, .to = third, .output = output_})->carried);
+  EXPECT_FALSE(ModelFile::Open(output_)->untrained().empty());
+  EXPECT_TRUE(ModelFile::Open(files_.start)->untrained().empty());
 }
 
 TEST_F(RebaseTest, EndsWhatAPowerCutLeft) {
@@ -199,6 +212,28 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   // And to the later one again.
   ASSERT_TRUE(Rebase({.from = base_path_, .to = later, .output = output_})->carried);
   EXPECT_EQ(HashOf(output_), HashOf(later));
+}
+
+// Of one that was trained from other random weights, what was learned beside the old one says nothing.
+TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
+  const std::string unrelated = folder_ / "unrelated.wisp", related = folder_ / "related.wisp";
+  MakeBase(unrelated, 2);
+  TrainFurther(related, {{.description = "trained", .dataset = "more of the public"}});
+  Plan(Settings());
+  ASSERT_TRUE(RunNight(Options()).ok());
+  const auto anew = Rebase({.from = base_path_, .to = unrelated, .output = output_});
+  ASSERT_TRUE(anew.ok()) << anew.status().message();
+  EXPECT_FALSE(anew->carried);
+  EXPECT_NE(anew->why_not.find("the new base was not trained from the old one"), std::string::npos) << anew->why_not;
+  EXPECT_EQ(HashOf(output_), HashOf(unrelated));
+  EXPECT_FALSE(files_.HasAny() && (files_.HasStart() || files_.HasCandidate()));
+  NightOptions on_unrelated = Options();
+  on_unrelated.base_path = unrelated;
+  ASSERT_TRUE(RunNight(on_unrelated).ok());
+  // Back, where the two have as little in common; and to one that was trained from the old one.
+  EXPECT_FALSE(Rebase({.from = unrelated, .to = base_path_, .output = output_})->carried);
+  ASSERT_TRUE(RunNight(Options()).ok());
+  EXPECT_TRUE(Rebase({.from = base_path_, .to = related, .output = output_})->carried);
 }
 
 TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {

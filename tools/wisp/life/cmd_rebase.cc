@@ -110,6 +110,7 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   } else {
     std::printf("%s: %s items, of which %zu are new; rows: %s\n", OneLine(a.out).c_str(),
                 Thousands(grown.contents.architecture.num_items).c_str(), items.size(), ways.c_str());
+    std::printf("People are served as before: a new item is recommended and read once a run has trained it\n");
   }
   return OkStatus();
 }
@@ -147,11 +148,15 @@ Status CatalogueList(const CatalogueArguments& a, OutputFormat format) {
   Json j = {{"model", a.model}, {"items", Json::array()}};
   for (size_t i = 0; i < model.num_items(); ++i) {
     const std::string key(model.has_item_keys() ? model.item_key(i) : ""), name = ShownItem(model, i);
-    const bool retired = std::binary_search(model.retired().begin(), model.retired().end(), static_cast<int32_t>(i));
+    const auto is_in = [i](std::span<const int32_t> ids) {
+      return std::binary_search(ids.begin(), ids.end(), static_cast<int32_t>(i));
+    };
+    const bool retired = is_in(model.retired()), untrained = is_in(model.untrained());
     if (format == OutputFormat::kJson) {
-      j["items"].push_back({{"key", key}, {"name", name}, {"retired", retired}});
+      j["items"].push_back({{"key", key}, {"name", name}, {"retired", retired}, {"untrained", untrained}});
     } else {
-      std::printf("%s\t%s%s\n", OneLine(key).c_str(), OneLine(name).c_str(), retired ? "\tretired" : "");
+      std::printf("%s\t%s%s%s\n", OneLine(key).c_str(), OneLine(name).c_str(), retired ? "\tretired" : "",
+                  untrained ? "\tuntrained" : "");
     }
   }
   if (format == OutputFormat::kJson) std::printf("%s\n", j.dump(2).c_str());

@@ -1,0 +1,74 @@
+#include "runtime/personalise/related_bases.h"
+
+#include <cmath>
+#include <numeric>
+
+namespace wisp {
+namespace {
+
+// Between what was measured on people's histories with games: 0.92 of a base that was trained further on more of them,
+// 0.03 and -0.01 of bases that were trained from other random weights.
+constexpr double kLeastLikeness = 0.5;
+
+// Whether the second differs from the first in its number of items at most.
+bool SameButForItems(const Architecture& one, const Architecture& other) {
+  Architecture same = one;
+  same.num_items = other.num_items;
+  return same == other;
+}
+
+}  // namespace
+
+std::vector<uint32_t> ItemsIn(const ModelFile& from, const ModelFile& to) {
+  std::vector<uint32_t> items(to.num_items(), kNoItem);
+  if (!from.has_item_keys() && !to.has_item_keys() && from.num_items() == to.num_items())
+    std::iota(items.begin(), items.end(), 0u);
+  for (uint32_t i = 0; i < to.num_items(); ++i) {
+    if (const auto found = from.FindItem(to.item_key(i))) items[i] = *found;
+  }
+  return items;
+}
+
+double Likeness(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items) {
+  const std::vector<ParameterSpec> old_parameters = ParametersOf(from.architecture()),
+                                   new_parameters = ParametersOf(to.architecture());
+  const ParameterSpec& old_p = old_parameters[RequireParameter(old_parameters, ParameterRole::kItemTable)];
+  const ParameterSpec& new_p = new_parameters[RequireParameter(new_parameters, ParameterRole::kItemTable)];
+  std::vector<float> old_room, new_room;
+  const float* const old_rows = from.AllWeights(old_room).data() + old_p.offset;
+  const float* const new_rows = to.AllWeights(new_room).data() + new_p.offset;
+  const size_t d = old_p.cols;
+  std::vector<double> old_mean(d), new_mean(d);
+  double shared = 0;
+  for (const uint32_t item : items) shared += item != kNoItem ? 1 : 0;
+  const auto each = [&](const auto& visit) {
+    for (size_t item = 0; item < items.size(); ++item) {
+      for (size_t c = 0; c < d && items[item] != kNoItem; ++c)
+        visit(c, static_cast<double>(old_rows[items[item] * d + c]), static_cast<double>(new_rows[item * d + c]));
+    }
+  };
+  each([&](size_t c, double of_old, double of_new) {
+    old_mean[c] += of_old / shared;
+    new_mean[c] += of_new / shared;
+  });
+  double both = 0, old_square = 0, new_square = 0;
+  each([&](size_t c, double of_old, double of_new) {
+    both += (of_old - old_mean[c]) * (of_new - new_mean[c]);
+    old_square += (of_old - old_mean[c]) * (of_old - old_mean[c]);
+    new_square += (of_new - new_mean[c]) * (of_new - new_mean[c]);
+  });
+  const double lengths = std::sqrt(old_square * new_square);
+  return lengths > 0 ? both / lengths : 1;  // one shared item, or none: nothing speaks against it
+}
+
+std::string WhyUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items) {
+  if (!SameButForItems(from.architecture(), to.architecture()))
+    return "the new base has another shape, in more than its number of items";
+  const double likeness = Likeness(from, to, items);
+  if (likeness >= kLeastLikeness) return "";
+  const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
+  return "the new base was not trained from the old one: the directions of their items agree to " + percent(likeness) +
+         ", allowed are " + percent(kLeastLikeness) + " and more";
+}
+
+}  // namespace wisp
