@@ -90,8 +90,8 @@ void AppendTokens(std::string_view text, const Vocabulary& vocabulary, LetterCas
                   std::vector<int32_t>& tokens);
 
 struct EncodeOptions {
-  // Public. A label is a class's name or its number. Where a class is called by another number than its own, names alone
-  // are labels.
+  // Public. A label is a class's name or its number. Where a class is called by another number than its own, names
+  // alone are labels.
   std::span<const std::string> classes;
   LetterCase letters = LetterCase::kLower;
   uint32_t max_length = 0;  // 1 and above, kFirstToken included

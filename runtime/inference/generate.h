@@ -57,9 +57,9 @@ using NextToken = std::function<Result<int32_t>(std::span<const int32_t> tokens)
 // stop text that is empty.
 Status CheckGenerates(const Session& session, const text::Tokenizer& tokenizer, std::span<const std::string> stop);
 
-// The tokens of a prompt. What the tokenizer's template puts behind a text is left out: a prompt goes on. A token for an
-// end that the prompt itself holds stays, and the text goes on behind it.
-// kInvalidArgument: there is none; or as many as `max_tokens`, or more.
+// The tokens of a prompt. What the tokenizer's template puts behind a text is left out: a prompt goes on. A token for
+// an end that the prompt itself holds stays, and the text goes on behind it. kInvalidArgument: there is none; or as
+// many as `max_tokens`, or more.
 Status PromptTokens(const text::Tokenizer& tokenizer, std::string_view prompt, size_t max_tokens,
                     std::vector<int32_t>& tokens);
 

@@ -34,8 +34,8 @@ struct SasrecChoices {
   std::optional<float> norm_epsilon;
 };
 
-// kInvalidArgument: a choice that must be given is missing, or one is given that the program does not have. kInvalidData:
-// a tensor is missing, or has another shape. kUnsupported: a version that computes otherwise.
+// kInvalidArgument: a choice that must be given is missing, or one is given that the program does not have.
+// kInvalidData: a tensor is missing, or has another shape. kUnsupported: a version that computes otherwise.
 Result<Architecture> SasrecArchitecture(const std::string& path, const SafeTensorsFile& file, SasrecLayout layout,
                                         const SasrecChoices& choices);
 

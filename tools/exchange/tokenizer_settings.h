@@ -1,5 +1,5 @@
-// What stands beside a tokenizer.json or a vocabulary: settings that change what the tokenizer does, and which token has
-// which meaning. Followed as transformers follows it, or said. Internal to tokenizer_json.cc.
+// What stands beside a tokenizer.json or a vocabulary: settings that change what the tokenizer does, and which token
+// has which meaning. Followed as transformers follows it, or said. Internal to tokenizer_json.cc.
 #ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_SETTINGS_H_
 #define WISP_TOOLS_EXCHANGE_TOKENIZER_SETTINGS_H_
 
@@ -20,12 +20,13 @@ struct TokenizerSettings {
 };
 
 // Settings of tokenizer_config.json that take the place of those of tokenizer.json are written into `root`: what BERT's
-// normaliser does, a space before the text, added tokens. kInvalidData: one of the wrong kind. Before the parts are made.
+// normaliser does, a space before the text, added tokens. kInvalidData: one of the wrong kind. Before the parts are
+// made.
 Status FollowSettings(const std::string& name, const TokenizerSettings& settings, nlohmann::json& root,
                       std::vector<std::string>& notes);
 
-// Special tokens, the tokens that end a text, and the template where add_bos_token or add_eos_token ask for another one.
-// `ids`: of each token. kInvalidData: more ends than an image holds. After the parts are made.
+// Special tokens, the tokens that end a text, and the template where add_bos_token or add_eos_token ask for another
+// one. `ids`: of each token. kInvalidData: more ends than an image holds. After the parts are made.
 Status FindMeanings(const std::string& name, const TokenizerSettings& settings,
                     const std::unordered_map<std::string, int32_t>& ids, TokenizerParts& parts,
                     TokenizerReport& report);

@@ -31,8 +31,8 @@ namespace {
 constexpr double kMostResponsePoints = 4096;
 constexpr double kMostDraws = 0x1p20;
 // Relative and per draw, above what the convolutions round. Sums of n products of positive numbers are off by (n + 1)
-// u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostResponsePoints) + 1) u and e(1) <= 4 u
-// give e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
+// u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostResponsePoints) + 1) u and e(1) <=
+// 4 u give e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
 constexpr double kRoundingOfDraw = 64 * 0x1p-53;
 // And for ConvolveDirectly's use in Compose, on at most 512 points that are not 0.
 constexpr double kRoundingOfTerm = 600 * 0x1p-53;

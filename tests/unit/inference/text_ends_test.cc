@@ -1,4 +1,5 @@
-// Where texts end: every token that ends one stops generation, a prompt goes on, and records of training are marked once.
+// Where texts end: every token that ends one stops generation, a prompt goes on, and records of training are marked
+// once.
 #include <gtest/gtest.h>
 
 #include "runtime/inference/generate.h"

@@ -1,5 +1,5 @@
-// Keys of a folder's JSON files that change nothing here, each with its reason, and those that must be as they are. What
-// is in no table is said by name: a setting that nobody has thought of is not passed over.
+// Keys of a folder's JSON files that change nothing here, each with its reason, and those that must be as they are.
+// What is in no table is said by name: a setting that nobody has thought of is not passed over.
 #ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KEYS_H_
 #define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KEYS_H_
 
@@ -12,8 +12,8 @@
 
 namespace wisp::exchange::hugging_face {
 
-// Once everything that is read of a config.json has been read: refuses by `fields` what would change the model, and adds
-// a note for what is not followed.
+// Once everything that is read of a config.json has been read: refuses by `fields` what would change the model, and
+// adds a note for what is not followed.
 void CheckOtherKeys(Fields& fields, const nlohmann::json& config, HeadKind head, std::vector<std::string>& notes);
 
 // The same of a generation_config.json: how texts are drawn is an option of each call.
