@@ -32,7 +32,7 @@ for name in user session day; do
   records[${#records[@]}]=$(python3 -c 'import json; print(json.load(open("out"))["records"])')
   "$wisp" privacy --ledger $name.ledger --delta 1e-4 >statement 2>&1
   grep -q "privacy unit: one $name\$" statement || fail "the statement does not say the unit $name"
-  grep -q '"privacy_unit": "'$name'"' <<<"$("$wisp" inspect $name.wisp --json)" || fail "the model does not say the unit $name"
+  grep -q '"privacy_unit": "'$name'[",]' <<<"$("$wisp" inspect $name.wisp --json)" || fail "the model does not say the unit $name"
 done
 grep -q "one day of a user, not the user" statement || fail "the statement does not say what one day protects"
 # A user has several sessions of two events or more; a day of two events is rare.

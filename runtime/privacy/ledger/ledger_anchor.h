@@ -8,7 +8,7 @@
 // has rows and no anchor is refused, unless it is said that the anchor begins now. What it is not: proof against who
 // can change both.
 //
-//   Ledger::Open(path, {.dataset = "history", .anchor = FileAnchor("/elsewhere/history.anchor")})
+//   Ledger::Open(path, {.dataset = "history", .record = record, .anchor = FileAnchor("/elsewhere/history.anchor")})
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ANCHOR_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ANCHOR_H_
 

@@ -21,6 +21,14 @@ OutputBiasOrigin OriginOfBias(const TrainingJob& job) {
   return job.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
 }
 
+// What one record was: the unit, and what it is where the unit does not say that. Guarantees for records of two kinds do
+// not add up (decoding_need.h).
+std::string UnitOf(const privacy::RecordSpec& record) {
+  const std::string unit(privacy::ToText(record.unit()));
+  const bool says_all = record == privacy::RecordSpec::OfEvents({.unit = record.unit()});
+  return says_all ? unit : unit + ", " + record.InWords();
+}
+
 }  // namespace
 
 std::span<const StoredTensor> BaseBeside(const ModelFile& base, const Architecture& trained,
@@ -95,7 +103,7 @@ Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::
   entry.epsilon = r.epsilon;
   entry.delta = job.goal.delta;
   entry.accountant = r.accountant;
-  entry.privacy_unit = privacy::ToText(start_.ledger->record.unit());
+  entry.privacy_unit = UnitOf(start_.ledger->record);
   entry.adjacency = "add_remove";
   entry.noise = r.options.privacy.reproducible_seed ? NoiseOrigin::kReproducible : NoiseOrigin::kSecure;
   static_assert(sizeof(privacy::ChainValue) == kReceiptBytes);

@@ -87,7 +87,7 @@ TEST_F(CClassifierTrain, LearnsTheClassesOfTexts) {
   const auto model = ModelFile::Open(out_, Verify::kFull, Accept::kClassifier);
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->provenance().back().description, "personalised on the device, one record: one labelled text");
-  EXPECT_EQ(model->provenance().back().privacy_unit, "interaction");
+  EXPECT_EQ(model->provenance().back().privacy_unit, "interaction, one labelled text");
   EXPECT_EQ(privacy::Ledger::OpenExisting(ledger_)->dataset(), "labelled.txt");
 }
 

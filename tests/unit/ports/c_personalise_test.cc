@@ -173,8 +173,12 @@ TEST_F(CPersonalise, SessionsAndDays_AreRecordsOfTheirOwn) {
   options_.unit = WISP_UNIT_SESSION;
   options_.session_gap = 1800;
   EXPECT_EQ(MustRun().num_records, 20u);
-  EXPECT_EQ(Stated(), "session session");
-  // Another unit on the same ledger is another promise.
+  EXPECT_TRUE(Stated().starts_with("session session, the events of one user without a pause of more than 1800 seconds"))
+      << Stated();
+  // Another gap, or another unit, on the same ledger is another promise.
+  options_.session_gap = 60;
+  EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED);
+  EXPECT_NE(std::string(error_.message).find("a pause of more than 60 seconds"), std::string::npos) << error_.message;
   options_.unit = WISP_UNIT_DAY;
   options_.session_gap = 0;
   options_.output_path = base_.c_str();

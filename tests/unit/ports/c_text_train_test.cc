@@ -51,7 +51,7 @@ TEST_F(CTextTrain, ALineIsARecordAndSaysSo) {
   const auto model = ModelFile::Open(out_);
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->provenance().back().description, "personalised on the device, one record: one line of text");
-  EXPECT_EQ(model->provenance().back().privacy_unit, "interaction");
+  EXPECT_EQ(model->provenance().back().privacy_unit, "interaction, one line of text");
   EXPECT_FALSE(model->tokenizer().empty());
   const auto ledger = privacy::Ledger::OpenExisting(ledger_);
   EXPECT_EQ(ledger->dataset(), "texts.txt");
@@ -69,6 +69,9 @@ TEST_F(CTextTrain, ParagraphsAndChunksAreFewerRecords) {
   ASSERT_EQ(Run(), WISP_OK) << error_.message;
   EXPECT_EQ(result_.num_records, 10u);
   records_ = {.size = sizeof(records_), .record = WISP_TEXT_CHUNK, .chunk_bytes = 64, .max_length = 8, .not_read = 0};
+  EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED) << "records of two kinds on one ledger";
+  const std::string other = folder_ / "other.ledger";
+  options_.ledger_path = other.c_str();
   ASSERT_EQ(Run(), WISP_OK) << error_.message;
   EXPECT_EQ(result_.num_records + result_.bad_rows, 4u);  // of 246 bytes
 }
