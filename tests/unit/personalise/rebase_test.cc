@@ -184,7 +184,9 @@ TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
   EXPECT_EQ(need.kind, DecodingNeed::Kind::kCharge) << need.reason;
   EXPECT_EQ(need.datasets, std::vector<std::string>{"log.db"});
   // The line is found behind the receipt of the ledger that paid for the old base.
-  EXPECT_NE(*LineOf(ledger, start, *ModelFile::Open(new_base_)), 0u);
+  const auto line = LineOf(ledger, start, *ModelFile::Open(new_base_));
+  ASSERT_TRUE(line.ok()) << line.status().message();
+  EXPECT_NE(*line, 0u);
 }
 
 // The new base is one that the old one was trained from.
