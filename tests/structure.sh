@@ -25,7 +25,7 @@ check_arrows schema 'schema/'
 check_arrows runtime/core 'runtime/core/|kernels/(kernels|device|module/module)\.h$'
 check_arrows runtime/model 'runtime/(model|core)/|schema/'
 check_arrows runtime/layers 'runtime/(layers|core)/|kernels/(kernels|device)\.h$'
-core='runtime/core/(decimal|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
+core='runtime/core/(date|decimal|fork|reason|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
 check_arrows runtime/sqlite "runtime/sqlite/|$core"
 check_arrows runtime/privacy "runtime/(privacy|sqlite)/|$core"
 check_arrows runtime/privacy/noise "$noise|$core"
@@ -63,6 +63,11 @@ while read -r hit; do breach "runtime/core/sync.h and runtime/privacy/noise/entr
 # One door to SQLite's files, which refuses planted journals.
 while read -r hit; do breach "runtime/sqlite/open.h opens every database: $hit"; done < <(
   sources runtime kernels ports tools | grep -vE '^runtime/sqlite/open\.(cc|h)$' | xargs grep -nE '\bsqlite3_(open(16|_v2)?|vfs_register)\b *[(;]|\bATTACH\b|VACUUM INTO')
+# An app's language changes no number and no sentence. The emulator and the GPU's sentences have no numbers of that kind.
+asks_locale='\b(v?s?n?f?printf|strto(d|f|ld)|ato[fi]|sto(f|d|ld)|strerror(_r|_l)?|strftime|is(al(pha|num)|digit|space|upper|lower|punct|print|xdigit|w[a-z]+)|to(lower|upper)|setlocale|localeconv|strcoll|strxfrm|[a-z]+_category\(\)\.message|dlerror|[io]?f?stringstream|[io]fstream|std::locale|put_time|get_time) *[({< ]'
+while read -r hit; do breach "asks the program's locale; runtime/core has decimal.h, date.h, reason.h and text.h for this: $hit"; done < <(
+  sources runtime kernels ports/c | grep -vE '^(runtime/core/(decimal\.h|reason\.cc)|kernels/cuda/(emulate|gpu)/.*|kernels/module/module\.cc|ports/c/example\.c)$' |
+    xargs grep -nE "$asks_locale" | grep -vE "//.*$asks_locale|utf8proc_to(lower|upper)")
 # What a layer or a gradient sink computes lies in a device's memory: ops alone read and write it. Where records enter, the host
 # writes where they lie (GraphBase::Enter, and Classifier's one row a record); key_value_cache.h looks at sizes; constants.cc
 # makes what is then copied in.

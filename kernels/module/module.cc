@@ -1,6 +1,7 @@
 #include "kernels/module/module.h"
 
 #include <dlfcn.h>
+#include <locale.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -51,15 +52,24 @@ std::string FileOf(const ModuleRequest& request) {
   return name;
 }
 
+// What the loader says, in English, whatever the program's language; empty where it says nothing.
+std::string WhyNotLoaded() {
+  const locale_t english = newlocale(LC_ALL_MASK, "C", nullptr), before = uselocale(english);
+  const char* error = dlerror();
+  std::string why = error != nullptr ? error : "";
+  uselocale(before);
+  if (english != locale_t{}) freelocale(english);
+  return why;
+}
+
 }  // namespace
 
 OpenedModule OpenModule(const ModuleRequest& request) {
   const std::string file = FileOf(request);
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
-    const char* error = dlerror();
-    return {.why = "its module was not loaded: " + std::string(error != nullptr ? error : file.c_str()),
-            .is_wrong = !request.file.empty()};
+    const std::string why = WhyNotLoaded();
+    return {.why = "its module was not loaded: " + (why.empty() ? file : why), .is_wrong = !request.file.empty()};
   }
   const auto entry = reinterpret_cast<ModuleEntry>(dlsym(library, kModuleEntry));
   if (entry == nullptr) return {.why = file + " is no module of wisp: it has no " + kModuleEntry, .is_wrong = true};

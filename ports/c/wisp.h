@@ -7,18 +7,18 @@
  *   - Handles are opaque, made by *_open and released by *_close (NULL is allowed there). A handle is used by one
  *     thread at a time; different handles are independent. The library has no global state, prints nothing, never
  *     exits, and lets no C++ exception out.
+ *   - After fork() the child may close every handle, and use models that are on the processor, on one thread. Logs and
+ *     draws that cost refuse there (WISP_INVALID_ARGUMENT): open them anew.
  *   - Structs that may grow begin with `size`: set it with WISP_INIT(type), which also zeroes the rest; zero means
  *     "default" for every field unless said otherwise. A result struct is filled as far as its size goes, never beyond.
  *     A size that no version ever had (below 8, no multiple of its alignment), and an enum's value that is not listed,
  *     are WISP_INVALID_ARGUMENT.
  *   - Strings are UTF-8 and belong to the caller (arguments) or to the handle (results, valid until it is closed).
  *   - The library that only recommends (libwisp-runtime) has wisp_version and the part "Model", no more. That of texts
- *     (libwisp-text) has the part "Texts" of wisp_text.h besides. The functions of the parts marked "in libwisp alone"
- *     are missing there at link time; they do not return WISP_UNSUPPORTED.
+ *     (libwisp-text) has the part "Texts" of wisp_text.h besides. What is marked "in libwisp alone" is missing there.
  *   - Items have an index 0 .. n-1 in the model and a key, the name they carry in the app's own data.
  *
- * A complete program is in example.c. Models in memory, allocators, what a model is: wisp_embed.h. A device's life:
- * wisp_life.h. */
+ * A program: example.c. Models in memory, allocators, what a model is: wisp_embed.h. A device's life: wisp_life.h. */
 #ifndef WISP_PORTS_C_WISP_H_
 #define WISP_PORTS_C_WISP_H_
 

@@ -1,7 +1,8 @@
-// The day, for what people read. No clock of a protocol.
+// The day and the time, for what people read. No clock of a protocol.
 #ifndef WISP_RUNTIME_CORE_DATE_H_
 #define WISP_RUNTIME_CORE_DATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
 #include <string>
@@ -10,16 +11,44 @@ namespace wisp {
 
 inline constexpr int64_t kSecondsOfDay = 86400;
 
-// Now in UTC, as strftime writes it: 2026-05-01.
-inline std::string UtcNow(const char* format) {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char text[32];
-  return std::string(text, std::strftime(text, sizeof(text), format, &utc));
+namespace date_parts {
+
+// So many digits of a number that is not negative.
+inline void Append(std::string& text, int number, size_t digits) {
+  text.append(digits, '0');
+  for (size_t at = text.size(); number > 0 && digits > 0; number /= 10, --digits)
+    text[--at] = static_cast<char>('0' + number % 10);
 }
 
-inline std::string Today() { return UtcNow("%Y-%m-%d"); }
+inline std::tm Utc(std::time_t seconds) {
+  std::tm parts{};
+  gmtime_r(&seconds, &parts);
+  return parts;
+}
+
+}  // namespace date_parts
+
+// In UTC: 2026-05-01.
+inline std::string UtcDate(std::time_t seconds) {
+  const std::tm parts = date_parts::Utc(seconds);
+  std::string text;
+  date_parts::Append(text, 1900 + parts.tm_year, 4);
+  date_parts::Append(text += '-', 1 + parts.tm_mon, 2);
+  date_parts::Append(text += '-', parts.tm_mday, 2);
+  return text;
+}
+
+// In UTC: 2026-05-01T12:30:00.
+inline std::string UtcTime(std::time_t seconds) {
+  const std::tm parts = date_parts::Utc(seconds);
+  std::string text = UtcDate(seconds);
+  date_parts::Append(text += 'T', parts.tm_hour, 2);
+  date_parts::Append(text += ':', parts.tm_min, 2);
+  date_parts::Append(text += ':', parts.tm_sec, 2);
+  return text;
+}
+
+inline std::string Today() { return UtcDate(std::time(nullptr)); }
 
 }  // namespace wisp
 

@@ -20,13 +20,26 @@
 #include <string>
 #include <system_error>
 
+#include "runtime/core/c_locale.h"
+
 namespace wisp {
 
 inline constexpr size_t kDecimalBytes = 32;  // the longest is -2.2250738585072014e-308
 
-// What the library would do, from the functions of C. The locale must write a point; the systems that lack the others
-// do (Apple's is that of the program, "C" unless an app asks for another).
+// What the library would do, from the functions of C.
 namespace decimal_by_hand {
+
+[[gnu::cold]] inline double Parse(const char* text) {
+  const InCLocale here;
+  return std::strtod(text, nullptr);
+}
+
+// As printf does by `format`: "%.*e", "%.*f" or "%.*g". The length of all of it, of which `text` has what fits.
+template <size_t kBytes>
+[[gnu::cold]] int Print(char (&text)[kBytes], const char* format, int digits, double value) {
+  const InCLocale here;
+  return std::snprintf(text, kBytes, format, digits, value);
+}
 
 // The decimal one higher in the last digit of d.ddde+xx; false where all digits are 9.
 [[gnu::cold]] inline bool OneHigher(char* scientific) {
@@ -41,9 +54,9 @@ namespace decimal_by_hand {
 // Whether so many digits behind the point read back, which are then in `scientific`. printf writes the nearest decimal;
 // below a power of two doubles lie closer than above it, so that the next one may read back where the nearest does not.
 [[gnu::cold]] inline bool ReadsBack(char (&scientific)[kDecimalBytes], int digits, double value) {
-  std::snprintf(scientific, sizeof scientific, "%.*e", digits, value);
-  if (std::strtod(scientific, nullptr) == value) return true;
-  return OneHigher(scientific) && std::strtod(scientific, nullptr) == value;
+  Print(scientific, "%.*e", digits, value);
+  if (Parse(scientific) == value) return true;
+  return OneHigher(scientific) && Parse(scientific) == value;
 }
 
 // The shortest digits that read back.
@@ -59,7 +72,7 @@ namespace decimal_by_hand {
   const int exponent = std::atoi(std::strchr(scientific, 'e') + 1);
   // Without an exponent where that is not longer. Whole numbers then have all their digits, not zeros at the end.
   char fixed[400];
-  const int length = std::snprintf(fixed, sizeof fixed, "%.*f", std::max(0, digits - 1 - exponent), value);
+  const int length = Print(fixed, "%.*f", std::max(0, digits - 1 - exponent), value);
   const char* shorter = length <= static_cast<int>(std::strlen(scientific)) ? fixed : scientific;
   return std::copy_n(shorter, std::strlen(shorter), text);
 }
@@ -81,7 +94,7 @@ namespace decimal_by_hand {
   constexpr char kDigits[] = "0123456789";
   if (at != end && *at == '-') ++at;
   if (word("infinity") || word("inf") || word("nan")) {
-    value = std::strtod(std::string(begin, at).c_str(), nullptr);
+    value = Parse(std::string(begin, at).c_str());
     return {at, std::errc()};
   }
   const char* const first = at;
@@ -98,7 +111,7 @@ namespace decimal_by_hand {
     if (at != end && (*at == '-' || *at == '+')) ++at;
     if (skip(kDigits) == 0) at = mantissa_end;
   }
-  const double read = std::strtod(std::string(begin, at).c_str(), nullptr);
+  const double read = Parse(std::string(begin, at).c_str());
   if (std::isinf(read) || (read == 0 && !zero)) return {at, std::errc::result_out_of_range};
   value = read;
   return {at, std::errc()};
@@ -115,12 +128,23 @@ inline char* WriteDecimal(char* text, double value) {
 #endif
 }
 
-// So many significant digits at most, as printf's %g; behind its end. `text` has kDecimalBytes, digits are 9 or fewer.
+// So many significant digits at most, as printf's %g; behind its end. `text` has kDecimalBytes, digits are 17 or fewer.
 inline char* WriteDecimal(char* text, double value, int digits) {
 #if defined(__cpp_lib_to_chars)
   return std::to_chars(text, text + kDecimalBytes, value, std::chars_format::general, digits).ptr;
 #else
-  return text + std::snprintf(text, kDecimalBytes, "%.*g", digits, value);
+  char all[kDecimalBytes];
+  return std::copy_n(all, decimal_by_hand::Print(all, "%.*g", digits, value), text);
+#endif
+}
+
+// So many digits behind the point, with an exponent, as printf's %e: 1.50e-07. Otherwise as the one above.
+inline char* WriteScientific(char* text, double value, int digits) {
+#if defined(__cpp_lib_to_chars)
+  return std::to_chars(text, text + kDecimalBytes, value, std::chars_format::scientific, digits).ptr;
+#else
+  char all[kDecimalBytes];
+  return std::copy_n(all, decimal_by_hand::Print(all, "%.*e", digits, value), text);
 #endif
 }
 

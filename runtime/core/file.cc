@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/reason.h"
 #include "runtime/core/sync.h"
 
 namespace wisp {
@@ -27,8 +28,6 @@ namespace {
 
 // write(2) moves at most about 2 GiB a call; less than that keeps signals responsive.
 constexpr size_t kWriteChunk = size_t{1} << 28;
-
-std::string Reason(int error) { return std::generic_category().message(error); }
 
 int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
   int fd;

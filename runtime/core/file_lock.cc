@@ -5,8 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <system_error>
 #include <utility>
+
+#include "runtime/core/reason.h"
 
 namespace wisp {
 
@@ -17,7 +18,7 @@ Result<FileLock> FileLock::Take(const std::string& path, const std::string& held
   while (failed == 0 && (failed = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) failed = 0;
   if (failed == 0) return lock;
   if (errno == EWOULDBLOCK) return IoError(held);
-  return IoError(path, ": the lock cannot be taken: ", std::generic_category().message(errno));
+  return IoError(path, ": the lock cannot be taken: ", Reason(errno));
 }
 
 FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}

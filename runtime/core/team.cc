@@ -39,6 +39,10 @@ Team::Team(size_t size, Executor executor)
 }
 
 Team::~Team() {
+  if (origin_.IsForked()) {
+    LeaveBehind(threads_, mutex_, start_, done_);
+    return;
+  }
   stop_ = true;
   { std::lock_guard lock(mutex_); }  // a helper that saw no stop sleeps by now, and is woken
   start_.notify_all();
@@ -49,7 +53,10 @@ Team::~Team() {
 // sequentially consistent, so one of the two sees the other. Likewise with the last task and a caller that sleeps.
 void Team::RunAll(size_t num_tasks, const Call& call) {
   if (num_tasks == 0) return;
-  if (num_tasks == 1) return call.function(call.task, 0);
+  if (num_tasks == 1 || origin_.IsForked()) {
+    for (size_t task = 0; task < num_tasks; ++task) call.function(call.task, task);
+    return;
+  }
   call_ = call;
   left_.store(num_tasks, std::memory_order_relaxed);
   open_.store(static_cast<uint32_t>((uint64_t{1} << num_tasks) - 1));

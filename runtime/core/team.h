@@ -10,7 +10,7 @@
 // too. So a helper that sleeps, or that the system has no processor for, delays no one by more than what it has begun.
 //
 // Run must not be called from two threads at once, nor from inside a task. A task must not throw. A run allocates
-// nothing.
+// nothing. In a process that was forked off the caller does all tasks, one after the other.
 #ifndef WISP_RUNTIME_CORE_TEAM_H_
 #define WISP_RUNTIME_CORE_TEAM_H_
 
@@ -81,6 +81,7 @@ class Team {
   std::condition_variable start_, done_;
   uint64_t wakes_ = 0;  // how often sleepers were woken
   std::vector<std::thread> threads_;
+  const Origin origin_;
 };
 
 }  // namespace wisp

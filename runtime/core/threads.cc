@@ -23,6 +23,10 @@ Workers::Workers(size_t size, Executor executor) : size_(std::max<size_t>(1, siz
 }
 
 Workers::~Workers() {
+  if (origin_.IsForked()) {
+    LeaveBehind(threads_, mutex_, start_, done_);
+    return;
+  }
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
@@ -32,6 +36,10 @@ Workers::~Workers() {
 }
 
 void Workers::Run(const std::function<void(size_t)>& task) {
+  if (origin_.IsForked()) {
+    for (size_t worker = 0; worker < size_; ++worker) task(worker);
+    return;
+  }
   if (executor_) {
     task_ = &task;
     return RunOnExecutor();
@@ -81,6 +89,15 @@ void Workers::Loop(size_t worker) {
     std::lock_guard lock(mutex_);
     if (--running_ == 0) done_.notify_one();
   }
+}
+
+// Each object begins anew where it lies, without its destructor.
+void LeaveBehind(std::vector<std::thread>& threads, std::mutex& mutex, std::condition_variable& start,
+                 std::condition_variable& done) {
+  for (std::thread& thread : threads) std::construct_at(&thread);
+  std::construct_at(&mutex);
+  std::construct_at(&start);
+  std::construct_at(&done);
 }
 
 size_t DefaultThreads() { return std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4); }

@@ -4,7 +4,8 @@
 //   workers.Run([&](size_t worker) { ... });   // called once for worker = 0 .. size() - 1
 //
 // The caller is worker 0; a team of 1 creates no thread. Workers sleep between runs (no spinning).
-// Run must not be called from two threads at once, nor from inside a task.
+// Run must not be called from two threads at once, nor from inside a task. A process that was forked off has none of
+// the threads: there the caller does all tasks, one after the other.
 //
 // An app that has a pool of its own lends it: then no thread is created here, and the app's threads do all work.
 //
@@ -25,6 +26,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/core/fork.h"
 #include "runtime/core/status.h"
 
 namespace wisp {
@@ -64,7 +66,13 @@ class Workers {
   size_t running_ = 0;
   bool stop_ = false;
   std::vector<std::thread> threads_;
+  const Origin origin_;
 };
+
+// For a team's destructor in a process that was forked off: leaves threads behind that are not there, and what they
+// wait for. Joining them, and destroying a condition that they wait for, would never return.
+void LeaveBehind(std::vector<std::thread>& threads, std::mutex& mutex, std::condition_variable& start,
+                 std::condition_variable& done);
 
 // min(4, processors): more buys little on phones and takes the app's cores away.
 size_t DefaultThreads();

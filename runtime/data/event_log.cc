@@ -32,13 +32,20 @@ constexpr char kComputed[] =
 
 EventLog::EventLog(std::string path, sqlite3* database) : path_(std::move(path)), database_(database) {}
 EventLog::EventLog(EventLog&& other) noexcept
-    : path_(std::move(other.path_)), database_(std::exchange(other.database_, nullptr)) {}
+    : path_(std::move(other.path_)), database_(std::exchange(other.database_, nullptr)), origin_(other.origin_) {}
 EventLog& EventLog::operator=(EventLog&& other) noexcept {
   std::swap(path_, other.path_);
   std::swap(database_, other.database_);
+  std::swap(origin_, other.origin_);
   return *this;
 }
-EventLog::~EventLog() { sqlite3_close(database_); }
+EventLog::~EventLog() {
+  if (!origin_.IsForked()) sqlite3_close(database_);
+}
+
+Status EventLog::CheckProcess() const {
+  return origin_.IsForked() ? ForkedError("event log '" + path_ + "'") : OkStatus();
+}
 
 Status EventLog::Error(const char* doing) const {
   WISP_RETURN_IF_ERROR(sqlite::Explain("event log '" + path_ + "'", path_, database_));
@@ -125,12 +132,17 @@ Status EventLog::CheckTable() const {
 }
 
 Status EventLog::Execute(const char* sql, const char* doing) {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   return sqlite3_exec(database_, sql, nullptr, nullptr, nullptr) == SQLITE_OK ? OkStatus() : Error(doing);
 }
 
-Status EventLog::Append(const Event& event) { return Insert({&event, 1}); }
+Status EventLog::Append(const Event& event) {
+  WISP_RETURN_IF_ERROR(CheckProcess());
+  return Insert({&event, 1});
+}
 
 Status EventLog::AppendAll(std::span<const Event> events) {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   SqliteTransaction transaction(database_);
   if (!transaction.is_open()) return Error("cannot append");
   WISP_RETURN_IF_ERROR(Insert(events));
@@ -160,6 +172,7 @@ Status EventLog::Insert(std::span<const Event> events) {
 }
 
 Result<std::vector<std::string>> EventLog::History(const std::string& user, size_t limit) const {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select =

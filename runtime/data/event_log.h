@@ -6,7 +6,8 @@
 //
 // Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. One that is there already
 // may have more columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is
-// asked. Used by one thread at a time.
+// asked. Used by one thread at a time. In a process that was forked off every call refuses, and the destructor leaves
+// the file as it is open: SQLite would take the locks of its parent for its own.
 //
 // A file that Open made is whole after each append: it has no write-ahead log, so a copy of it alone is a copy of the
 // log. Who reads it keeps those waiting who append, for as long as reading takes. A file that another program made
@@ -21,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/core/fork.h"
 #include "runtime/core/status.h"
 #include "runtime/data/sequences.h"
 
@@ -28,12 +30,6 @@ struct sqlite3;
 struct sqlite3_stmt;
 
 namespace wisp::data {
-
-struct Event {
-  std::string user;
-  std::string item;
-  int64_t time = 0;  // any unit that grows
-};
 
 // What a log holds. Local only: not private.
 struct LogCount {
@@ -93,12 +89,15 @@ class EventLog {
   // Users by key, from the first after `after` on, at most `limit` of them.
   Result<std::vector<LogUser>> Users(const std::string& after, size_t limit) const;
 
+  // All that the user did, the oldest first; ties in time in the order of appending.
+  Result<std::vector<Event>> Events(const std::string& user) const;
   // The item keys of the user's newest `limit` events, oldest first; ties in time in the order of appending.
   Result<std::vector<std::string>> History(const std::string& user, size_t limit) const;
 
  private:
   EventLog(std::string path, sqlite3* database);
   static Result<EventLog> Connect(const std::string& path, int flags);
+  Status CheckProcess() const;
   Status CheckTable() const;
   Status Error(const char* doing) const;
   Status Execute(const char* sql, const char* doing);
@@ -113,6 +112,7 @@ class EventLog {
 
   std::string path_;
   sqlite3* database_ = nullptr;
+  Origin origin_;
 };
 
 }  // namespace wisp::data

@@ -147,6 +147,7 @@ Result<bool> EventLog::EmptyWriteAheadLog() {
 
 // As SQLite would write it, at one moment; with what a write-ahead log holds.
 Status EventLog::Backup(const std::string& copy) const {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   constexpr size_t kWriteVersionAt = 18, kReadVersionAt = 19;  // 2: there may be a write-ahead log; 1: there is none
   WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
   sqlite3_int64 size = 0;
@@ -160,6 +161,7 @@ Status EventLog::Backup(const std::string& copy) const {
 }
 
 Status EventLog::Restore(const std::string& copy) {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
   WISP_ASSIGN_OR_RETURN(const EventLog from, OpenExisting(copy));
   {
@@ -178,6 +180,7 @@ Status EventLog::Restore(const std::string& copy) {
 }
 
 Result<LogCount> EventLog::Count() const {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select = Prepare(
@@ -191,7 +194,24 @@ Result<LogCount> EventLog::Count() const {
   return count;
 }
 
+Result<std::vector<Event>> EventLog::Events(const std::string& user) const {
+  WISP_RETURN_IF_ERROR(CheckProcess());
+  WorkLimit work(database_);
+  work.AllowForSize();
+  const SqliteStatement select =
+      Prepare(database_, "SELECT item, time FROM events WHERE user = ? ORDER BY time, rowid");
+  if (select == nullptr) return Error("cannot read");
+  BindText(select.get(), 1, user);
+  std::vector<Event> events;
+  int code;
+  while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
+    events.push_back({user, std::string(TextOf(select.get(), 0)), sqlite3_column_int64(select.get(), 1)});
+  if (code != SQLITE_DONE) return Error("cannot read");
+  return events;
+}
+
 Result<std::vector<LogUser>> EventLog::Users(const std::string& after, size_t limit) const {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select = Prepare(

@@ -21,6 +21,12 @@
 
 namespace wisp::data {
 
+struct Event {
+  std::string user;
+  std::string item;
+  int64_t time = 0;  // any unit that grows
+};
+
 // What one record is, which is what private training protects as a whole.
 enum class RecordUnit {
   kUser,     // all events of a user
@@ -137,6 +143,11 @@ struct ReadReport {
   uint64_t unknown_events = 0;  // of items that known_items lacks
   uint64_t unknown_items = 0;   // how many such items
   std::string first_unknown_item;
+  // Of events with times: how many of those since 2001 are of seconds and of milliseconds, going by their size.
+  uint64_t in_seconds = 0, in_milliseconds = 0;
+  // Keys of users and items with a mark that joins the letter before it (NFD), and the first of them.
+  uint64_t with_marks = 0;
+  std::string first_with_marks;
   uint64_t ties = 0;     // kept neighbouring events of one user at the same time: their order is the file's
   uint64_t repeats = 0;  // kept events of an item that the user had before
 };
@@ -177,6 +188,8 @@ class SequenceBuilder {
   // The times that were added only put events in order.
   void set_untimed() { timed_ = false; }
 
+  // All that was added, in its order.
+  std::vector<Event> Events() const;
   // Once, last. An error when nothing is left.
   Result<ReadResult> Finish(const ReadOptions& options);
 
@@ -185,7 +198,7 @@ class SequenceBuilder {
   Status Error(uint64_t line, const std::string& sentence) const;
 
  private:
-  struct Event {
+  struct Added {
     uint32_t user, item;
     int64_t time;
   };
@@ -198,13 +211,14 @@ class SequenceBuilder {
   std::vector<uint32_t> SortByUserAndTime();
   const std::string& UserKey(uint32_t user) const { return users_.keys()[user_of_.empty() ? user : user_of_[user]]; }
   Status MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
+  void ReportMixtures(ReadReport& report) const;
   void DropRare(const ReadOptions& options, ReadReport& report);
   std::vector<std::string> NumberByKey(std::vector<int32_t>& ids) const;
   void Emit(const std::vector<int32_t>& ids, ReadResult& result);
 
   std::string name_, unit_;
   KeyTable users_, items_;
-  std::vector<Event> events_;
+  std::vector<Added> events_;
   std::vector<size_t> reading_ends_;  // EndReading: so many events came with the readings up to each
   std::vector<uint32_t> user_of_;     // of a unit smaller than a user, whose number events have then; else empty
   std::vector<int64_t> begins_;       // of these units: Sequences::unit_begins

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
-#include <system_error>
 
+#include "runtime/core/reason.h"
 #include "runtime/data/columns.h"
 #include "runtime/data/lines.h"
 #include "runtime/data/read_marks.h"
@@ -64,8 +64,7 @@ const char* TypeName(int type) {
 Result<Database> Open(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
   struct stat info;
-  if (stat(path.c_str(), &info) != 0)
-    return IoError(path, ": the log cannot be opened: ", std::generic_category().message(errno));
+  if (stat(path.c_str(), &info) != 0) return IoError(path, ": the log cannot be opened: ", Reason(errno));
   sqlite3* opened = nullptr;
   const int code = sqlite::OpenToRead(path, &opened);
   Database database(opened);

@@ -259,6 +259,7 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs, uint32_t at_most) {
   const uint32_t draws = std::min(options_.draws_per_charge, at_most == 0 ? UINT32_MAX : at_most);
   for (const DrawCost& cost : costs) {
     if (cost.kind == DrawCost::Kind::kNothing) continue;
+    if (origin_.IsForked()) return ForkedError("the ledger of these draws");
     if (block_left_ > 0 && Covers(block_, cost)) {
       --block_left_;
       continue;

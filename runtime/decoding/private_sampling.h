@@ -116,7 +116,8 @@ struct DrawRequest {
 // The cost of one draw from so many items at most, whatever the model says; kNothing for kPlain.
 DrawCost DearestDraw(const PrivateSamplerOptions& options, uint64_t support);
 
-// Used by one thread at a time, and not across fork(): parent and child would both draw on what one of them paid for.
+// Used by one thread at a time. In a process that was forked off a draw that costs is refused: parent and child would
+// both draw on what one of them paid for.
 class PrivateSampler {
  public:
   // kPrivacyRefused: what would void the guarantee, or has none. kInvalidArgument: numbers out of range. kIo: no secure
@@ -155,6 +156,7 @@ class PrivateSampler {
   DrawCost block_;            // what the draws left were paid as
   uint64_t block_left_ = 0;
   uint64_t draws_charged_ = 0;
+  Origin origin_;
 };
 
 }  // namespace wisp

@@ -1,7 +1,6 @@
 #include "runtime/model/catalogue.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <set>
@@ -22,9 +21,8 @@ std::set<std::string> WordsOf(std::string_view text) {
   std::set<std::string> words;
   std::string word;
   for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) != 0 || byte >= 0x80) {
-      word += static_cast<char>(std::tolower(byte));
+    if (IsAsciiLetter(c) || IsAsciiDigit(c) || static_cast<unsigned char>(c) >= 0x80) {
+      word += AsciiLower(c);
     } else if (!word.empty()) {
       words.insert(std::exchange(word, {}));
     }

@@ -5,18 +5,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <system_error>
 
 #include "runtime/core/file.h"
+#include "runtime/core/reason.h"
 
 namespace wisp {
 namespace {
 
 bool IsThere(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
-Status Failed(const std::string& path, const char* doing) {
-  return IoError(path, ": ", doing, ": ", std::generic_category().message(errno));
-}
+Status Failed(const std::string& path, const char* doing) { return IoError(path, ": ", doing, ": ", Reason(errno)); }
 
 }  // namespace
 

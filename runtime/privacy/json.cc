@@ -1,11 +1,6 @@
 #include "runtime/privacy/json.h"
 
-#include <cstdio>
-
-#include <charconv>
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "runtime/core/decimal.h"
@@ -21,24 +16,32 @@ uint32_t CodePoint(std::string_view text, size_t length) {
   return point;
 }
 
+// Of a number that was written here; a sign of either kind may stand before it.
+double ParseDouble(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  double number = 0;
+  (void)ReadDecimal(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
 }  // namespace
 
 std::string ShortText(double number, int digits) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.*g", digits, number);
-  return text;
+  char text[kDecimalBytes];
+  return {text, WriteDecimal(text, number, digits)};
 }
 
 std::string EpsilonText(double number, int digits) {
   if (!(number >= 0 && std::isfinite(number))) return DoubleText(number);
   std::string text = ShortText(number, digits);
-  if (std::strtod(text.c_str(), nullptr) >= number) return text;
+  const double shown = ParseDouble(text);
+  if (shown >= number) return text;
   // One more in the last place that is shown. Decimals of so few digits come back from a double as they went in.
-  char nearest[40];
-  std::snprintf(nearest, sizeof nearest, "%.*e", digits - 1, number);
-  const int exponent = std::atoi(std::strchr(nearest, 'e') + 1);
-  std::snprintf(nearest, sizeof nearest, "1e%d", exponent - digits + 1);
-  return ShortText(std::strtod(text.c_str(), nullptr) + std::strtod(nearest, nullptr), digits);
+  char nearest[kDecimalBytes];
+  const std::string_view scientific(nearest,
+                                    static_cast<size_t>(WriteScientific(nearest, number, digits - 1) - nearest));
+  const int exponent = static_cast<int>(ParseDouble(scientific.substr(scientific.find('e') + 1)));
+  return ShortText(shown + ParseDouble("1e" + std::to_string(exponent - digits + 1)), digits);
 }
 
 std::string DoubleText(double number) {
@@ -125,9 +128,9 @@ void JsonWriter::AppendQuoted(std::string_view text) {
     if (length == 0) {
       text_ += "\xEF\xBF\xBD";
     } else if (IsControl(text, length) && c != '\t') {
-      char escape[16];
-      std::snprintf(escape, sizeof escape, "\\u%04x", static_cast<unsigned>(CodePoint(text, length)));
-      text_ += escape;
+      const uint32_t point = CodePoint(text, length);
+      text_ += "\\u";
+      for (int shift = 12; shift >= 0; shift -= 4) text_ += "0123456789abcdef"[point >> shift & 15];
     } else if (c == '"' || c == '\\') {
       text_ += '\\';
       text_ += c;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cerrno>
 #include <cstdint>
 #include <cstdlib>
@@ -298,7 +297,7 @@ std::string AsUri(const std::string& path) {
   std::string uri = "file:";
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    if (std::isalnum(byte) || c == '/')
+    if (IsAsciiLetter(c) || IsAsciiDigit(c) || c == '/')
       uri += c;
     else
       (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};

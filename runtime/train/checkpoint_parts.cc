@@ -1,8 +1,6 @@
 #include "runtime/train/checkpoint_parts.h"
 
 #include <algorithm>
-#include <cctype>
-#include <cstdlib>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -69,7 +67,7 @@ constexpr Option kOptions[] = {{"sampling", "sampling", false},
                                {"optimizer", "optimizer or learning rate", false},
                                {"re-attention", "re-attention", false}};
 
-bool IsWord(const std::string& text) { return !text.empty() && std::isalpha(static_cast<unsigned char>(text[0])) != 0; }
+bool IsWord(const std::string& text) { return !text.empty() && IsAsciiLetter(text[0]); }
 
 std::string Described(const std::string& word, const std::string& then, const std::string& now) {
   const auto* known =
@@ -77,7 +75,9 @@ std::string Described(const std::string& word, const std::string& then, const st
   std::string name = known == std::end(kOptions) ? word : std::string(known->name);
   if (known != std::end(kOptions) && !known->shown) return name;
   const auto shown = [](const std::string& number) {
-    return privacy::ShortText(std::strtod(number.c_str(), nullptr), 6);
+    double read = 0;
+    (void)ReadDecimal(number.data(), number.data() + number.size(), read);
+    return privacy::ShortText(read, 6);
   };
   return name + " (" + shown(then) + ", here " + shown(now) + ")";
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "runtime/core/reason.h"
 #include "runtime/core/sync.h"
 
 namespace wisp::privacy {
@@ -123,9 +124,7 @@ class File final : public LedgerAnchor {
     return size >= 0 && kTitle.starts_with(std::string_view(begin.data(), static_cast<size_t>(size)));
   }
 
-  Status Failed(const char* what) const {
-    return IoError("the anchor '", path_, "' ", what, ": ", std::strerror(errno));
-  }
+  Status Failed(const char* what) const { return IoError("the anchor '", path_, "' ", what, ": ", Reason(errno)); }
 
   Status SyncFolder() const {
     const size_t slash = path_.rfind('/');

@@ -91,7 +91,12 @@ Status Database::Error(int code) const {
   }
 }
 
+Status Database::CheckProcess() const {
+  return handle_.get_deleter().origin.IsForked() ? ForkedError("ledger '" + path_ + "'") : OkStatus();
+}
+
 Result<Statement> Database::Prepare(std::string_view sql) {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(handle_.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);
   if (code != SQLITE_OK) return Error(code);
@@ -99,6 +104,7 @@ Result<Statement> Database::Prepare(std::string_view sql) {
 }
 
 Status Database::Execute(const char* sql) {
+  WISP_RETURN_IF_ERROR(CheckProcess());
   const int code = sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr);
   return code == SQLITE_OK ? OkStatus() : Error(code);
 }

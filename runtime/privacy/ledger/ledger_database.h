@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/core/fork.h"
 #include "runtime/core/status.h"
 
 namespace wisp::privacy {
@@ -31,7 +32,8 @@ struct WorkLimit {
   int64_t left = 0;
 };
 
-// One connection. Used by one thread at a time, never across a fork.
+// One connection. Used by one thread at a time. In a process that was forked off every call refuses, and the destructor
+// leaves the connection as it is: SQLite would take the locks of its parent for its own.
 class Database {
  public:
   // Where there is no file, or an empty one: make it a ledger, make it one only once Attach says so, or that is an
@@ -63,7 +65,9 @@ class Database {
   Result<Statement> Prepare(std::string_view sql);
   Status Execute(const char* sql);
   // For destructors: no sentence is made of a failure, as that takes memory, which may be what there is none of.
-  void Rollback() noexcept { sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr); }
+  void Rollback() noexcept {
+    if (!handle_.get_deleter().origin.IsForked()) sqlite3_exec(handle_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
   // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from
   // here on.
   Status TakeBytes(const std::string& bytes);
@@ -83,10 +87,14 @@ class Database {
 
  private:
   struct Closer {
-    void operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+    void operator()(sqlite3* handle) const {
+      if (!origin.IsForked()) sqlite3_close_v2(handle);
+    }
+    Origin origin;
   };
   Database(std::string path, sqlite3* handle) : path_(std::move(path)), handle_(handle) {}
 
+  Status CheckProcess() const;
   Result<int64_t> ReadNumber(const char* sql);
   // The version of the ledger, 0 for an empty file; an error if it is anything else.
   Result<int64_t> Recognise();

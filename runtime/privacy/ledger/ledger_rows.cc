@@ -1,11 +1,11 @@
 #include "runtime/privacy/ledger/ledger_rows.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <ctime>
 #include <optional>
 #include <utility>
 
+#include "runtime/core/date.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/ledger/ledger_chain.h"
 #include "runtime/privacy/noise/entropy.h"
@@ -284,13 +284,11 @@ LedgerPosition Advance(const LedgerPosition& at, Row& row) {
 
 std::string UtcNow() {
   timespec now{};
-  std::tm parts{};
-  char text[32] = "", fraction[24] = "";
   // Not C11's timespec_get: Android has that from version 10 on only.
-  if (clock_gettime(CLOCK_REALTIME, &now) != 0 || gmtime_r(&now.tv_sec, &parts) == nullptr) return text;
-  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
-  std::snprintf(fraction, sizeof fraction, ".%06ldZ", now.tv_nsec / 1000);
-  return std::string(text) + fraction;
+  if (clock_gettime(CLOCK_REALTIME, &now) != 0) return "";
+  std::string text = UtcTime(now.tv_sec) + ".";
+  date_parts::Append(text, static_cast<int>(now.tv_nsec / 1000), 6);
+  return text + "Z";
 }
 
 Result<std::string> NewRandomId() {

@@ -1,7 +1,6 @@
 // Built for speed: the random bits of every draw.
 #include "runtime/privacy/noise/random.h"
 
-#include <pthread.h>
 #include <sodium.h>
 #include <unistd.h>
 
@@ -9,10 +8,10 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <mutex>
 #include <numbers>
 #include <string>
 
+#include "runtime/core/reason.h"
 #include "runtime/privacy/noise/entropy.h"
 
 namespace wisp::privacy {
@@ -27,8 +26,6 @@ void ChooseImplementation() { [[maybe_unused]] static const int chosen = sodium_
 
 }  // namespace
 
-std::atomic<uint32_t> RandomStream::fork_count_{0};
-
 RandomStream::State::~State() {
   sodium_memzero(key, sizeof key);
   sodium_memzero(buffer, sizeof buffer);
@@ -38,25 +35,18 @@ Result<RandomStream> RandomStream::Secure() { return SecureForTesting(SystemEntr
 
 Result<RandomStream> RandomStream::SecureForTesting(EntropySource source) {
   // A child of fork() holds the parent's key and unread words; the count tells its streams to take another key.
-  static std::once_flag once;
-  static int fork_handler_error = 0;
-  std::call_once(once, [] {
-    fork_handler_error = pthread_atfork(nullptr, nullptr, [] { fork_count_.fetch_add(1, std::memory_order_relaxed); });
-  });
-  if (fork_handler_error != 0) {
-    return IoError("no secure random stream: the operating system refused a fork handler (",
-                   std::strerror(fork_handler_error), ")");
+  if (const int refused = WatchForks(); refused != 0) {
+    return IoError("no secure random stream: the operating system refused a fork handler (", Reason(refused), ")");
   }
   ChooseImplementation();
   auto state = std::make_unique<State>();
   errno = 0;
   if (source(state->key, kKeyBytes) != 0) {
     return IoError("the operating system gave no random bytes to key a secure stream (",
-                   (errno != 0 ? std::strerror(errno) : "no reason given"),
-                   "); without them there is no private noise");
+                   (errno != 0 ? Reason(errno) : "no reason given"), "); without them there is no private noise");
   }
   state->secure = true;
-  state->fork_count = fork_count_.load(std::memory_order_relaxed);
+  state->fork_count = num_forks.load(std::memory_order_relaxed);
   RandomStream stream(std::move(state));
   stream.FillBuffer();
   return stream;
@@ -70,7 +60,7 @@ RandomStream RandomStream::Reproducible(uint64_t seed, StreamPurpose purpose) {
   input[sizeof seed] = static_cast<uint8_t>(purpose);
   constexpr uint8_t kLabel[] = "wisp reproducible stream 1";
   crypto_generichash(state->key, kKeyBytes, input, sizeof input, kLabel, sizeof kLabel - 1);
-  state->fork_count = fork_count_.load(std::memory_order_relaxed);
+  state->fork_count = num_forks.load(std::memory_order_relaxed);
   RandomStream stream(std::move(state));
   stream.FillBuffer();
   return stream;
@@ -114,7 +104,7 @@ void RandomStream::Freshen() {
 
 void RandomStream::Refill() {
   State& s = *state_;
-  const uint32_t forks = fork_count_.load(std::memory_order_relaxed);
+  const uint32_t forks = num_forks.load(std::memory_order_relaxed);
   if (s.fork_count != forks) {
     s.fork_count = forks;
     if (s.secure) {

@@ -15,12 +15,12 @@
 #ifndef WISP_RUNTIME_PRIVACY_NOISE_RANDOM_H_
 #define WISP_RUNTIME_PRIVACY_NOISE_RANDOM_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "runtime/core/fork.h"
 #include "runtime/core/status.h"
 
 namespace wisp::privacy {
@@ -59,7 +59,7 @@ class RandomStream {
 
   uint64_t NextU64() {
     State& s = *state_;
-    if (s.next >= kBufferWords || s.fork_count != fork_count_.load(std::memory_order_relaxed)) [[unlikely]]
+    if (s.next >= kBufferWords || s.fork_count != num_forks.load(std::memory_order_relaxed)) [[unlikely]]
       Refill();
     return s.buffer[s.next++];
   }
@@ -113,7 +113,6 @@ class RandomStream {
   void FillBuffer();
   static void TakeAnotherKey(State& state);
 
-  static std::atomic<uint32_t> fork_count_;
   std::unique_ptr<State> state_;
 };
 

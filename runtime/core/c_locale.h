@@ -1,0 +1,41 @@
+// The functions of C that ask the program's locale, as they are in the locale "C": an app's language must change no
+// number, and no sentence.
+//
+//   { const InCLocale here;  std::snprintf(text, sizeof text, "%.3f", 0.5); }   // "0.500", never "0,500"
+//
+// Whoever needs one of these functions asks decimal.h, date.h or reason.h; tests/structure.sh looks for other calls.
+#ifndef WISP_RUNTIME_CORE_C_LOCALE_H_
+#define WISP_RUNTIME_CORE_C_LOCALE_H_
+
+#if !defined(__ANDROID__) && !defined(__wasm__)  // these know no other locale
+#define WISP_HAS_LOCALES 1
+#include <locale.h>
+#if defined(__APPLE__)
+#include <xlocale.h>
+#endif
+#endif
+
+namespace wisp {
+
+// For the thread that makes it, while it lives.
+class InCLocale {
+ public:
+#if defined(WISP_HAS_LOCALES)
+  InCLocale() : c_(newlocale(LC_ALL_MASK, "C", nullptr)), before_(uselocale(c_)) {}
+  ~InCLocale() {
+    uselocale(before_);
+    if (c_ != locale_t{}) freelocale(c_);
+  }
+  InCLocale(const InCLocale&) = delete;
+  InCLocale& operator=(const InCLocale&) = delete;
+
+ private:
+  locale_t c_, before_;
+#else
+  InCLocale() {}
+#endif
+};
+
+}  // namespace wisp
+
+#endif  // WISP_RUNTIME_CORE_C_LOCALE_H_
