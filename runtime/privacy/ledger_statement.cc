@@ -160,9 +160,10 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
 
 }  // namespace
 
-Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta) {
+Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta,
+                            Fineness fineness) {
   if (length == RunLength::kFixed) {
-    WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
+    WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta, fineness));
     return RunEpsilon{alone.epsilon, std::string(ToText(alone.accountant))};
   }
   WISP_ASSIGN_OR_RETURN(const LedgerFigures all, ledger.Stated(delta));

@@ -22,7 +22,8 @@ struct RunEpsilon {
   double epsilon = 0;
   std::string accountant;
 };
-Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta);
+Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta,
+                            Fineness fineness = Fineness::kFull);
 
 // Writes into a statement how many charges the ledger has, and the receipt of the newest: by these it can be checked
 // later, against this ledger and no other.

@@ -65,8 +65,8 @@ def pld():
 def accountants():
     return table("runtime/privacy/accounting/accountant.cc", [
         ("better-of-two-directions", "WorstOfDirections",
-         "std::max(remove, figure(ComposeDirection(merged, Direction::kAdd)))",
-         "std::min(remove, figure(ComposeDirection(merged, Direction::kAdd)))",
+         "std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, points)))",
+         "std::min(remove, figure(ComposeDirection(merged, Direction::kAdd, points)))",
          PLD + "EpsilonEqualsIndependentComputation"),
         ("steps-of-the-longer-run", "Merge", "same->steps() + m.steps()", "std::max(same->steps(), m.steps())",
          PLD + "HalvesTogetherCostTheWhole"),
@@ -135,6 +135,9 @@ def ledger():
          RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
         ("user-column-left-out-of-the-record", "RecordSpec::ToText", '" user=" + Escaped(events_.user_column)', '""',
          RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
+    ]) + table("runtime/privacy/ledger/ledger_database.cc", [
+        ("child-charges-over-its-parents-connection", "Database::CheckProcess",
+         "handle_.get_deleter().origin.IsForked()", "false", "c_fork_test:CFork.Ledgers_RefuseAndClose"),
     ]) + table("runtime/privacy/accounting/privacy_filter.cc", [
         ("filter-of-the-last-order", "RenyiFilter::Fits", "size_t j = 0;", "size_t j = bound_.size() - 1;",
          "privacy_filter_test:Filter.TheWholePathMustFitOneOrder"),
@@ -317,7 +320,7 @@ def figures():
         ("controls-of-several-bytes-in-json", "JsonWriter::AppendQuoted", "IsControl(text, length) && c != '\\t'",
          "length == 1 && IsControl(text, length) && c != '\\t'",
          "statement_test:JsonWriter.ControlCharactersOfSeveralBytesAreEscaped"),
-        ("epsilon-to-nearest", "EpsilonText", "if (std::strtod(text.c_str(), nullptr) >= number) return text;",
+        ("epsilon-to-nearest", "EpsilonText", "if (shown >= number) return text;",
          "return text;",
          "json_test:EpsilonText.ReadBackIsNeverLessAndNearAbove"),
     ]) + table("runtime/privacy/ledger_statement.cc", [

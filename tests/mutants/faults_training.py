@@ -286,6 +286,9 @@ def rows():
 
 def jobs():
     return table("runtime/train/run/job.cc", [
+        ("figure-that-stays-from-the-quick-grid", "Show",
+         "at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick", "privacy::Fineness::kQuick",
+         "job_test:JobTest.ProgressNamesWhatIsChargedSoFar"),
         ("a-part-trains-on-all", "TakePart", "sequences_ = SequencesOf(p.part, *split, *job_.sequences);",
          "sequences_ = *job_.sequences;", PARTS),
         ("steps-of-the-private-number", "NumRecords",

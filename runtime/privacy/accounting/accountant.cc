@@ -11,9 +11,12 @@
 namespace wisp::privacy {
 namespace {
 
-// The composed range gets at least this many points and at most the other number; in between the step is 1e-4. A point
+// The composed range gets at least so many points and at most the other number; in between the step is 1e-4. A point
 // takes about 40 bytes for as long as a figure is computed.
-constexpr double kFewestPoints = 1 << 17, kMostPoints = 1 << 19;
+struct GridPoints {
+  double fewest, most;
+};
+constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15};
 constexpr double kUsualStep = 1e-4;
 constexpr double kCoarsePoints = 4096;
 // Losses below it are rounded up to it: a grid finer than that could not count its points.
@@ -108,7 +111,7 @@ std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Dir
   return terms;
 }
 
-DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction direction) {
+DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction direction, const GridPoints& points) {
   double widest = 0;
   for (const auto& [m, composed] : parts) {
     const LossRange range = RangeOf(m, direction);
@@ -119,13 +122,13 @@ DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction dire
   const LossRange range = ComposedRange(DiscretiseAll(parts, direction, coarse), 40);
   const double width = range.high - range.low;
   const double step = std::max(
-      {kSmallestStep, std::min(kUsualStep, width / kFewestPoints), width / kMostPoints, widest / kMostStepPoints});
+      {kSmallestStep, std::min(kUsualStep, width / points.fewest), width / points.most, widest / kMostStepPoints});
   return Compose(DiscretiseAll(parts, direction, step));
 }
 
 // Draws have losses far below those of Gaussian steps and are many: a grid that suits both would be too coarse for
 // them. Each is composed with itself on a grid of its own first.
-DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction direction) {
+DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction direction, const GridPoints& points) {
   std::vector<PartToCompose> parts;
   for (const Mechanism& m : mechanisms) {
     parts.push_back({m});
@@ -133,17 +136,17 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
     if (m.kind() == Mechanism::Kind::kRandomisedResponse && WorthALattice(m)) {
       parts.back().composed = ResponseLattice(m);
     } else {
-      DiscretePld composed = ComposeParts({parts.back()}, direction);
+      DiscretePld composed = ComposeParts({parts.back()}, direction, points);
       TrimTails(composed, composed.infinity);  // the rounding's noise, which fills the whole circle
       parts.back().composed = std::move(composed);
     }
   }
-  return parts.size() == 1 && parts.front().composed ? *parts.front().composed : ComposeParts(parts, direction);
+  return parts.size() == 1 && parts.front().composed ? *parts.front().composed : ComposeParts(parts, direction, points);
 }
 
 // `known` bounds the figure by other means, and is what it is where only that can be said.
 template <class F>
-double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, F&& figure) {
+double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, const GridPoints& points, F&& figure) {
   const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
   if (merged.empty()) return known;
   for (const Mechanism& m : merged) {
@@ -155,8 +158,9 @@ double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, F&
   }
   const bool symmetric = std::all_of(merged.begin(), merged.end(),
                                      [](const Mechanism& m) { return PlainGaussian(m) || !m.is_gaussian(); });
-  const double remove = figure(ComposeDirection(merged, Direction::kRemove));
-  return std::min(known, symmetric ? remove : std::max(remove, figure(ComposeDirection(merged, Direction::kAdd))));
+  const double remove = figure(ComposeDirection(merged, Direction::kRemove, points));
+  if (symmetric) return std::min(known, remove);
+  return std::min(known, std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, points))));
 }
 
 // The pair that dominates a bounded-range draw (pld.cc) pays for the worst t at every epsilon at once: its losses have
@@ -188,7 +192,7 @@ std::string_view ToText(Accountant accountant) {
   return "unknown";
 }
 
-Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta) {
+Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta, Fineness fineness) {
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
   // Infinite is nobody's figure: PLD is the one that found none.
   StatedEpsilon stated{pure, std::isinf(pure) ? Accountant::kPld : Accountant::kPure};
@@ -196,8 +200,8 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));
     if (rdp < stated.epsilon) stated = {rdp, Accountant::kRdp};
   }
-  const double pld =
-      WorstOfDirections(mechanisms, stated.epsilon, [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
+  const double pld = WorstOfDirections(mechanisms, stated.epsilon, fineness == Fineness::kFull ? kFullGrid : kQuickGrid,
+                                       [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
   if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
   return stated;
 }
@@ -215,7 +219,7 @@ Result<double> PldDelta(std::span<const Mechanism> mechanisms, double epsilon) {
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpDelta(Merge(mechanisms), epsilon));
     known = std::min(known, rdp);
   }
-  return WorstOfDirections(mechanisms, known, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
+  return WorstOfDirections(mechanisms, known, kFullGrid, [&](const DiscretePld& pld) { return DeltaOf(pld, epsilon); });
 }
 
 }  // namespace wisp::privacy

@@ -274,7 +274,8 @@ class Ledger {
   Result<double> Spent(const Delta& delta) const;
   // The same as it would be after these charges, of one part or of several. Writes nothing.
   Result<double> SpentAfter(std::span<const ChargeRequest> charges, const Delta& delta) const;
-  Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta) const;
+  Result<StatedEpsilon> SpentByRun(const std::string& run, const Delta& delta,
+                                   Fineness fineness = Fineness::kFull) const;
 
   // Of all that was charged to `run` so far; empty: nothing was.
   Result<Receipt> ReceiptOf(const std::string& run) const;

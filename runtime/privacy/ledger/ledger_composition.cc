@@ -32,14 +32,14 @@ void Composition::Add(const Mechanism& mechanism, NoiseKind noise, double loss_s
   mechanisms_.push_back(mechanism);
 }
 
-Result<StatedEpsilon> Composition::State(const Delta& delta) const {
+Result<StatedEpsilon> Composition::State(const Delta& delta, Fineness fineness) const {
   if (has_reproducible_) return StatedEpsilon{kInfinity};
-  if (loss_slack_ == 0) return StateEpsilon(mechanisms_, delta);
+  if (loss_slack_ == 0) return StateEpsilon(mechanisms_, delta, fineness);
   // exact_sum.h: (epsilon, delta') becomes (epsilon + 2 eta, exp(eta) delta' + tail).
   const double eta = loss_slack_ * kSlackRoundUp;
   const auto rest = Delta::Create(delta.value() * (1 - kTailShare) * std::exp(-eta));
   if (!rest.ok() || delta.value() < kMinDelta) return StatedEpsilon{kInfinity};
-  WISP_ASSIGN_OR_RETURN(StatedEpsilon stated, StateEpsilon(mechanisms_, *rest));
+  WISP_ASSIGN_OR_RETURN(StatedEpsilon stated, StateEpsilon(mechanisms_, *rest, fineness));
   stated.epsilon = stated.epsilon <= kMaxDiscretisationEpsilon ? stated.epsilon + 2 * eta : kInfinity;
   return stated;
 }

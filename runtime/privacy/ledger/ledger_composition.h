@@ -29,7 +29,7 @@ class Composition {
   // as exact_sum.h proves.
   Result<double> Epsilon(const Delta& delta) const;
   // The same, and the accountant that set it.
-  Result<StatedEpsilon> State(const Delta& delta) const;
+  Result<StatedEpsilon> State(const Delta& delta, Fineness fineness = Fineness::kFull) const;
   // Upper bound on delta at `epsilon`; 1 where there is none.
   Result<double> DeltaAt(double epsilon) const;
 

@@ -33,14 +33,14 @@ Result<double> Ledger::SpentAfter(std::span<const ChargeRequest> charges, const 
   return figures.stated.epsilon;
 }
 
-Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& delta) const {
+Result<StatedEpsilon> Ledger::SpentByRun(const std::string& run, const Delta& delta, Fineness fineness) const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());
   Composition composition;
   for (const LedgerEntry& e : rows.entries) {
     if (e.run == run) composition.Add(e.mechanism, e.noise, e.loss_slack);
   }
-  return composition.State(delta);
+  return composition.State(delta, fineness);
 }
 
 Result<Receipt> Ledger::ReceiptOf(const std::string& run) const {

@@ -28,7 +28,7 @@ using privacy::Mechanism;
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-// Accounting for the display takes about 0.2 s a time; this often is enough for a bar that moves.
+// Accounting for the display takes about 10 ms a time; this often is enough for a bar that moves.
 constexpr uint64_t kEpsilonDisplays = 20;
 
 bool IsPrivateJob(const TrainingJob& job) { return IsPrivate(job.training); }
@@ -295,12 +295,13 @@ class JobRun {
     return OkStatus();
   }
 
-  // What the ledger has charged to this run; nothing when the noise can be repeated.
-  Result<std::optional<double>> EpsilonSoFar() {
+  // What the ledger has charged to this run; nothing when the noise can be repeated. While steps follow a quick bound
+  // is shown, as the same run is accounted for again and again.
+  Result<std::optional<double>> EpsilonSoFar(privacy::Fineness fineness) {
     if (!IsPrivateJob(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
-    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated,
-                          privacy::StateRun(*options_.privacy.ledger, trainer_->run(), result_.length(), delta));
+    WISP_ASSIGN_OR_RETURN(const privacy::RunEpsilon stated, privacy::StateRun(*options_.privacy.ledger, trainer_->run(),
+                                                                              result_.length(), delta, fineness));
     result_.accountant = stated.accountant;
     return std::optional<double>(stated.epsilon);
   }
@@ -350,7 +351,7 @@ class JobRun {
     result_.paused = result_.ended_early.empty() && result_.num_steps < options_.num_steps;
     result_.epsilon = progress.epsilon;
     if (shown_ != result_.num_steps || !result_.ended_early.empty()) {
-      WISP_ASSIGN_OR_RETURN(result_.epsilon, EpsilonSoFar());
+      WISP_ASSIGN_OR_RETURN(result_.epsilon, EpsilonSoFar(privacy::Fineness::kFull));
     }
     result_.num_dropped += trainer_->num_left_out();
     result_.run = trainer_->run();
@@ -409,8 +410,10 @@ class JobRun {
   // What was spent changes with a charge alone, and stating it takes as long as some records do. At the end it is
   // stated anew: others may have charged the ledger.
   Status Show(JobProgress& progress) {
-    if (!shown_ || trainer_->num_charged() != shown_charged_ || progress.step == end_) {
-      WISP_ASSIGN_OR_RETURN(progress.epsilon, EpsilonSoFar());
+    const bool at_end = progress.step == end_;
+    if (!shown_ || trainer_->num_charged() != shown_charged_ || at_end) {
+      WISP_ASSIGN_OR_RETURN(progress.epsilon,
+                            EpsilonSoFar(at_end ? privacy::Fineness::kFull : privacy::Fineness::kQuick));
     }
     shown_ = progress.step;
     shown_charged_ = trainer_->num_charged();
