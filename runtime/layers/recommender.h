@@ -43,6 +43,10 @@ class Recommender final : public GraphBase {
   const float* RepresentEach(RecordContext& context, std::span<const int32_t> history) const;
   // See Graph. The records pass one after the other.
   void Represent(RecordContext& context, Batch batch, float* h_BD) const;
+  // Scores of every item [num_items] of one hidden state h [D], in the device's memory.
+  void ScoreState(const RecordContext& context, const float* h_D, float* scores) const {
+    head_.Score(context, h_D, scores);
+  }
   void ScoreTile(const Weights& weights, const float* h_RD, size_t rows, size_t tile, float* scores) const {
     head_.ScoreTile(weights, h_RD, rows, tile, scores);
   }

@@ -343,8 +343,8 @@ def offer():
          OFFER + "ANewcomerGetsWhatIsLikelyAfterAnyItem"),
         ("catalogue-asked-whole", "Session::FindPopular", "std::min(known, kMostAsked)", "known",
          OFFER + "OfManyItemsANewcomersListAsksSome"),
-        ("newcomer-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(mean);",
-         "for (const float s : mean) { if (s - s != 0) return NotFinite(); } popular_ = std::move(mean);",
+        ("newcomer-told-of-weights-for-free", "Session::FindPopular", "return ScoreMean(context, mean);",
+         "for (const float s : mean) { if (s - s != 0) return NotFinite(); } return ScoreMean(context, mean);",
          "private_recommender_test:PrivateRecommenderTest.ANewcomersDrawsAreChargedWhateverTheScoresAre"),
     ]) + table("runtime/inference/session_setup.cc", [
         ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = a.num_items * sizeof(float)", ".newcomer = 0",
