@@ -256,4 +256,17 @@ done
 expect 0 "" "$wisp" log prune log.db --newest-per-user 5 --unit user --json
 expect 0 "" "$wisp" log count log.db --json
 json 'j["events"] == 5 * 299'
+
+# As text and back: the same events.
+expect 0 "" "$wisp" log export log.db --out events.csv
+expect 0 "" "$wisp" log import again.db --data events.csv --json
+json 'j["imported"] == 5 * 299 and j["not_private"] == ["imported"]'
+expect 0 "" "$wisp" log export again.db --out EVENTS.TSV
+diff <(tr '\t' ',' <EVENTS.TSV) events.csv >diff || fail "a log that went through a file is another: $(head -3 diff)"
+[ "$(stat -c %a events.csv)" = 600 ] || fail "exported events can be read by others"
+printf '{"user": "a"}\n' >lines.txt
+expect 2 "is JSON; allowed is a user and an item" "$wisp" log import again.db --data lines.txt
+expect 2 "allowed are names that end in .csv or .tsv" "$wisp" log export log.db --out events.txt
+expect 0 "" "$wisp" log count again.db --json
+json 'j["events"] == 5 * 299'
 finish

@@ -31,6 +31,11 @@ grep -q "the list of items is that of 'lone.txt', which was declared public" out
 sed 's/"training"/"data": {"catalogue": "public"}, "training"/' plain.json >public.json
 expect 0 "" "$wisp" new --recipe public.json --data lone.txt --out new.wisp
 expect 0 "" "$wisp" new --recipe plain.json --num-items 9 --out new.wisp
+# Of a model without keys the numbers that a list shows are what a history is given in.
+expect 0 "" "$wisp" recommend --model new.wisp --history 3,8 --count 2 --json
+json 'len(j) == 2 and all(i["item"] in range(9) for i in j)'
+expect 2 "--history names item '9'; the model has no keys, allowed are numbers 0 to 8" "$wisp" recommend --model new.wisp --history 9
+expect 2 "--history names item 'tea'; the model has no keys" "$wisp" recommend --model new.wisp --history tea
 
 # Nor does private training take items from private data, or let one user decide whether others' events stay.
 bare=("$wisp" train --model base.wisp "${fit[@]}" --epsilon 2 --out bare.wisp --ledger bare.ledger)

@@ -378,6 +378,17 @@ Status Count(const wisp_log* log, wisp_log_counts* out) {
   return wisp::ports::FillResult(counts, out, "wisp_log_counts");
 }
 
+Status TellEvents(const wisp_log* log, const char* user, wisp_on_event on_event, void* user_data) {
+  if (log == nullptr || user == nullptr || on_event == nullptr)
+    return InvalidArgument("wisp_log_events: log, user and on_event must not be NULL");
+  WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, log->log.Events(user));
+  for (const data::Event& event : events) {
+    const wisp_event told{event.user.c_str(), event.item.c_str(), event.time};
+    if (on_event(user_data, &told) == 0) break;
+  }
+  return OkStatus();
+}
+
 Status Users(const wisp_log* log, const char* after, size_t limit, char* text, size_t capacity, size_t* needed) {
   if (log == nullptr || after == nullptr || needed == nullptr || (text == nullptr && capacity > 0))
     return InvalidArgument("wisp_log_users: log, after and needed must not be NULL, nor text with a capacity");
@@ -461,6 +472,11 @@ wisp_code wisp_log_prune(wisp_log* log, const wisp_prune_options* options, uint6
 
 wisp_code wisp_log_count(const wisp_log* log, wisp_log_counts* counts, wisp_error* error) {
   return Guarded(error, [&] { return Count(log, counts); });
+}
+
+wisp_code wisp_log_events(const wisp_log* log, const char* user, wisp_on_event on_event, void* user_data,
+                          wisp_error* error) {
+  return Guarded(error, [&] { return TellEvents(log, user, on_event, user_data); });
 }
 
 wisp_code wisp_log_users(const wisp_log* log, const char* after, size_t limit, char* text, size_t capacity,

@@ -255,6 +255,12 @@ typedef struct wisp_event { /* one thing that happened */
 /* All of them or none, with one write to the disk. */
 WISP_API wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, size_t count, wisp_error* error);
 
+/* Is told an event of a log, whose texts are valid while it runs; returns 0 to end. */
+typedef int32_t (*wisp_on_event)(void* user_data, const wisp_event* event);
+/* Tells what the user did, the oldest first. Local only: not private. */
+WISP_API wisp_code wisp_log_events(const wisp_log* log, const char* user, wisp_on_event on_event, void* user_data,
+                                   wisp_error* error);
+
 /* Takes all events of the user away and overwrites them; *erased, which may be NULL: how many. What models learned from
  * them stays in these, under their guarantee. To be rid of that too, delete the output with what lies beside it: the
  * next night begins with the base, with what the plan has left, and is judged anew. */

@@ -15,7 +15,8 @@
 namespace wisp::data {
 
 // Records of RFC 4180: fields between separators; a field that starts with a quote ends with one, may span lines and
-// doubles the quotes in it. A quote inside an unquoted field stands for itself.
+// doubles the quotes in it. A quote inside an unquoted field stands for itself. Between tabs, where most files have no
+// quotes, a field is quoted only if its closing quote ends it on the same line: "Best" tea is a name.
 class Records {
  public:
   // `lines_alone`: a record ends with its line, even inside quotes. A record that is malformed has a fault, and reading
@@ -71,7 +72,7 @@ class Records {
     unquoted_.clear();
     const size_t before = rest_.size();
     for (bool more = true; more;) {
-      if (rest_.starts_with('"')) {
+      if (IsQuoted()) {
         WISP_RETURN_IF_ERROR(ReadQuoted());
       } else {
         size_t end = 0;
@@ -95,6 +96,22 @@ class Records {
     rest_.remove_prefix(1);
     ++next_line_;
     return OkStatus();
+  }
+
+  // Whether a quoted field begins here.
+  bool IsQuoted() const {
+    if (!rest_.starts_with('"')) return false;
+    if (separator_ != '\t') return true;
+    for (size_t at = 1; at < rest_.size() && rest_[at] != '\n'; ++at) {
+      if (rest_[at] != '"') continue;
+      const std::string_view after = rest_.substr(at + 1);
+      if (after.starts_with('"')) {
+        ++at;
+        continue;
+      }
+      return after.empty() || after[0] == separator_ || after[0] == '\n' || after == "\r" || after.starts_with("\r\n");
+    }
+    return false;
   }
 
   Status ReadQuoted() {

@@ -1,8 +1,11 @@
 #include "runtime/data/readers.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "runtime/core/file.h"
@@ -20,6 +23,13 @@ constexpr std::array<std::pair<Format, const char*>, 7> kFormats = {{{Format::kA
                                                                      {Format::kInter, "inter"},
                                                                      {Format::kSqlite, "sqlite"}}};
 
+// EVENTS.CSV too.
+bool EndsWith(std::string_view path, std::string_view end) {
+  return path.size() >= end.size() &&
+         std::equal(end.begin(), end.end(), path.end() - static_cast<std::ptrdiff_t>(end.size()),
+                    [](char a, char b) { return a == AsciiLower(b); });
+}
+
 size_t CountOf(std::string_view text, std::string_view part) {
   size_t count = 0;
   for (size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + part.size())) ++count;
@@ -34,12 +44,6 @@ Format GuessByText(std::string_view text) {
   if (line.find_first_of(" \t") == std::string_view::npos)
     return CountOf(line, "::") == 3 ? Format::kRatingsDat : Format::kUserItem;
   return line.find(":token\t") != std::string_view::npos ? Format::kInter : Format::kUserItem;
-}
-
-// The path, names of tables and columns, and what SQLite says of a schema may hold anything.
-Result<ReadResult> Quoted(Result<ReadResult> read) {
-  if (read.ok()) return read;
-  return Status(read.status().code(), OneLine(read.status().message()));
 }
 
 Status FillFromText(std::string_view text, Format format, const ReadOptions& options, SequenceBuilder& builder) {
@@ -64,18 +68,18 @@ Status FillFromText(std::string_view text, Format format, const ReadOptions& opt
   return InvalidArgument(builder.name(), ": the format ", FormatName(format), " is not one of text");
 }
 
-Result<ReadResult> ReadDatabase(const std::string& path, const ReadOptions& options) {
-  SequenceBuilder builder(path, "table " + options.table + ", row", options.private_run);
-  WISP_RETURN_IF_ERROR(ReadSqlite(path, options, builder));
-  return builder.Finish(options);
+Status FillFromDatabase(const std::string& path, const ReadOptions& options, std::optional<SequenceBuilder>& builder) {
+  builder.emplace(path, "table " + options.table + ", row", options.private_run);
+  return ReadSqlite(path, options, *builder);
 }
 
-Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOptions& options) {
+Status FillFromFile(const std::string& path, Format format, const ReadOptions& options,
+                    std::optional<SequenceBuilder>& builder) {
   if (format == Format::kAuto) format = FormatOfName(path);
   if (format == Format::kAuto && options.private_run) {
     // The first row would decide how all others are read.
-    if (path.ends_with(".dat")) format = Format::kRatingsDat;
-    if (path.ends_with(".txt")) format = Format::kUserItem;
+    if (EndsWith(path, ".dat")) format = Format::kRatingsDat;
+    if (EndsWith(path, ".txt")) format = Format::kUserItem;
     if (format == Format::kAuto) {
       return InvalidArgument(
           path,
@@ -84,7 +88,7 @@ Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOp
           "a format that is given");
     }
   }
-  if (format == Format::kSqlite) return ReadDatabase(path, options);
+  if (format == Format::kSqlite) return FillFromDatabase(path, options, builder);
   if (options.is_read_again && options.units.unit == RecordUnit::kSession)
     return InvalidArgument(path,
                            ": sessions must stay what they were when they were first read, and a file of text has no "
@@ -92,17 +96,31 @@ Result<ReadResult> ReadFile(const std::string& path, Format format, const ReadOp
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (format == Format::kAuto) format = GuessByText(text);
-  if (format == Format::kSqlite) return ReadDatabase(path, options);
-  return ReadText(path, text, format, options);
+  if (format == Format::kSqlite) return FillFromDatabase(path, options, builder);
+  builder.emplace(path, "line", options.private_run);
+  return FillFromText(text, format, options, *builder);
+}
+
+// What a file within the limits may still be larger than: the memory of a device.
+template <class Value>
+Result<Value> WithinMemory(const std::string& path, const std::function<Result<Value>()>& read) {
+  try {
+    Result<Value> value = read();
+    if (value.ok()) return value;
+    // The path, names of tables and columns, and what SQLite says of a schema may hold anything.
+    return Status(value.status().code(), OneLine(value.status().message()));
+  } catch (const std::bad_alloc&) {
+    return IoError(path, ": there is not enough memory for its events");
+  }
 }
 
 }  // namespace
 
 Format FormatOfName(std::string_view path) {
-  if (path.ends_with(".db") || path.ends_with(".sqlite") || path.ends_with(".sqlite3")) return Format::kSqlite;
-  if (path.ends_with(".csv")) return Format::kCsv;
-  if (path.ends_with(".tsv")) return Format::kTsv;
-  return path.ends_with(".inter") ? Format::kInter : Format::kAuto;
+  if (EndsWith(path, ".db") || EndsWith(path, ".sqlite") || EndsWith(path, ".sqlite3")) return Format::kSqlite;
+  if (EndsWith(path, ".csv")) return Format::kCsv;
+  if (EndsWith(path, ".tsv")) return Format::kTsv;
+  return EndsWith(path, ".inter") ? Format::kInter : Format::kAuto;
 }
 
 const char* FormatName(Format format) {
@@ -123,17 +141,29 @@ Result<Format> ParseFormat(std::string_view name) {
 
 Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options) {
   SequenceBuilder builder(name, "line", options.private_run);
-  const Status filled = FillFromText(text, format, options, builder);
-  return filled.ok() ? Quoted(builder.Finish(options)) : Quoted(filled);
+  Status status = FillFromText(text, format, options, builder);
+  if (status.ok()) {
+    Result<ReadResult> read = builder.Finish(options);
+    if (read.ok()) return read;
+    status = read.status();
+  }
+  return Status(status.code(), OneLine(status.message()));
 }
 
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options) {
-  // A file within the limits can still be larger than the memory of a device.
-  try {
-    return Quoted(ReadFile(path, format, options));
-  } catch (const std::bad_alloc&) {
-    return IoError(path, ": there is not enough memory for its events");
-  }
+  return WithinMemory<ReadResult>(path, [&]() -> Result<ReadResult> {
+    std::optional<SequenceBuilder> builder;
+    WISP_RETURN_IF_ERROR(FillFromFile(path, format, options, builder));
+    return builder->Finish(options);
+  });
+}
+
+Result<std::vector<Event>> ReadEvents(const std::string& path, Format format, const ReadOptions& options) {
+  return WithinMemory<std::vector<Event>>(path, [&]() -> Result<std::vector<Event>> {
+    std::optional<SequenceBuilder> builder;
+    WISP_RETURN_IF_ERROR(FillFromFile(path, format, options, builder));
+    return builder->Events();
+  });
 }
 
 }  // namespace wisp::data

@@ -16,6 +16,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/data/sequences.h"
 
@@ -28,7 +29,7 @@ const char* FormatName(Format format);
 // kInvalidArgument, with the allowed names, if there is no such format.
 Result<Format> ParseFormat(std::string_view name);
 
-// What a name says by its end (.db .sqlite .sqlite3 .csv .tsv .inter); kAuto where it says nothing.
+// What a name says by its end (.db .sqlite .sqlite3 .csv .tsv .inter, also in capitals); kAuto where it says nothing.
 Format FormatOfName(std::string_view path);
 
 // kAuto goes by the name (.db .sqlite .sqlite3 .csv .tsv .inter), then by the first bytes (SQLite; a first line of
@@ -37,6 +38,10 @@ Format FormatOfName(std::string_view path);
 // others are read. A database that this process itself has open must be named as kSqlite or end in .db, .sqlite or
 // .sqlite3: looking into it otherwise would drop the locks that SQLite holds for the process.
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options);
+
+// All events of a file, in its order; of "user item" the time is the number of the line. Of `options` what names
+// columns and the table. kInvalidData for an event that cannot be read.
+Result<std::vector<Event>> ReadEvents(const std::string& path, Format format, const ReadOptions& options);
 
 // The same from text in memory (not kAuto, not kSqlite); `name` is used in messages.
 Result<ReadResult> ReadText(const std::string& name, std::string_view text, Format format, const ReadOptions& options);

@@ -46,6 +46,15 @@ void OrderEvents(std::vector<Event>& events) {
   if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
 }
 
+// U+0300 to U+036F: a letter and its accent as two characters, as some systems write the names of files.
+bool HasMark(std::string_view key) {
+  for (size_t at = 0; at + 1 < key.size(); ++at) {
+    const auto lead = static_cast<uint8_t>(key[at]), next = static_cast<uint8_t>(key[at + 1]);
+    if ((lead == 0xcc && next >= 0x80) || (lead == 0xcd && next >= 0x80 && next < 0xb0)) return true;
+  }
+  return false;
+}
+
 std::string Count(uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 }  // namespace
@@ -108,6 +117,17 @@ std::vector<std::string> Warnings(const ReadReport& r) {
     warnings.push_back(Count(r.dropped_events, "event") + " left out by the minimum counts, with them " +
                        Count(r.dropped_users, "user") + " and " + Count(r.dropped_items, "item"));
   }
+  if (r.in_seconds > 0 && r.in_milliseconds > 0) {
+    warnings.push_back("times of " + Count(r.in_seconds, "event") + " look like seconds, of " +
+                       Count(r.in_milliseconds, "event") +
+                       " like milliseconds: a log has one unit, or the order of its events is wrong");
+  }
+  if (r.with_marks > 0) {
+    warnings.push_back(
+        Count(r.with_marks, "key") + " of users and items with accents as characters of their own, the first " + "'" +
+        OneLine(r.first_with_marks) + "'" +
+        ": the same letters written as one character are another key; write all in one form of Unicode (NFC)");
+  }
   if (r.ties > 0) {
     warnings.push_back(Count(r.ties, "event") +
                        " at the same time as the event of the same user before: kept in the order of the file");
@@ -132,7 +152,7 @@ Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_vie
 Status SequenceBuilder::Add(uint64_t line, std::string_view user, std::string_view item, int64_t time) {
   if (events_.size() >= kMaxEvents)
     return Unsupported(name_, ", ", unit_, " ", line, ": more than ", kMaxEvents, " events; that is the most allowed");
-  Event event{.time = time};
+  Added event{.time = time};
   if (!events_.empty() && users_.keys()[last_user_] == user) {
     event.user = last_user_;
   } else {
@@ -153,8 +173,8 @@ Status SequenceBuilder::TakeRow(const Status& row) {
 // Each event by its own time alone.
 Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const int64_t second = units.times_per_second;
-  const auto outside = [&](const Event& e) { return e.time < 0 || e.time / second > kLatestSecond; };
-  for (const Event& e : events_) {
+  const auto outside = [&](const Added& e) { return e.time < 0 || e.time / second > kLatestSecond; };
+  for (const Added& e : events_) {
     if (!outside(e)) continue;
     WISP_RETURN_IF_ERROR(
         TakeRow(InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ",
@@ -192,7 +212,7 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
 void SequenceBuilder::SplitByDay(const Units& units) {
   SortByUserAndTime();
   uint32_t user = 0;
-  for (Event& e : events_) {
+  for (Added& e : events_) {
     const int64_t day = e.time / units.times_per_second / kSecondsOfDay;
     if (user_of_.empty() || e.user != user || day != begins_.back()) user_of_.push_back(e.user), begins_.push_back(day);
     user = e.user;
@@ -225,15 +245,40 @@ void SequenceBuilder::SplitBySession(const Units& units) {
   }
 }
 
+std::vector<Event> SequenceBuilder::Events() const {
+  std::vector<Event> events;
+  events.reserve(events_.size());
+  for (const Added& e : events_) events.push_back({users_.keys()[e.user], items_.keys()[e.item], e.time});
+  return events;
+}
+
+// Seconds and milliseconds of one log put its events in a wrong order; and what looks alike is two keys.
+void SequenceBuilder::ReportMixtures(ReadReport& report) const {
+  constexpr int64_t kFirst = 1000000000;  // 2001
+  const auto within = [](int64_t time, int64_t second) {
+    return time >= kFirst * second && time <= kLatestSecond * second;
+  };
+  for (const Added& e : events_) {
+    report.in_seconds += timed_ && within(e.time, 1);
+    report.in_milliseconds += timed_ && within(e.time, 1000);
+  }
+  for (const KeyTable* table : {&users_, &items_}) {
+    for (const std::string& key : table->keys()) {
+      if (!HasMark(key)) continue;
+      if (report.with_marks++ == 0) report.first_with_marks = key;
+    }
+  }
+}
+
 // The place that each event had before.
 std::vector<uint32_t> SequenceBuilder::SortByUserAndTime() {
   std::vector<uint32_t> before(events_.size());
   std::iota(before.begin(), before.end(), 0);
   std::stable_sort(before.begin(), before.end(), [&](uint32_t a, uint32_t b) {
-    const Event &x = events_[a], &y = events_[b];
+    const Added &x = events_[a], &y = events_[b];
     return x.user != y.user ? x.user < y.user : x.time < y.time;
   });
-  std::vector<Event> sorted;
+  std::vector<Added> sorted;
   sorted.reserve(events_.size());
   for (const uint32_t i : before) sorted.push_back(events_[i]);
   events_ = std::move(sorted);
@@ -252,7 +297,7 @@ Status SequenceBuilder::MapToKnown(const ReadOptions& options, ReadReport& repor
     if (report.unknown_items++ == 0) report.first_unknown_item = key;
   }
   if (report.unknown_items == 0) return OkStatus();
-  report.unknown_events = std::erase_if(events_, [&](const Event& e) { return ids[e.item] < 0; });
+  report.unknown_events = std::erase_if(events_, [&](const Added& e) { return ids[e.item] < 0; });
   return OkStatus();
 }
 
@@ -284,12 +329,12 @@ void SequenceBuilder::DropRare(const ReadOptions& options, ReadReport& report) {
     }
   }
   size_t index = 0;
-  report.dropped_events = std::erase_if(events_, [&](const Event&) { return dropped[index++]; });
+  report.dropped_events = std::erase_if(events_, [&](const Added&) { return dropped[index++]; });
 }
 
 std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids) const {
   const std::vector<std::string>& keys = items_.keys();
-  for (const Event& e : events_) ids[e.item] = 0;
+  for (const Added& e : events_) ids[e.item] = 0;
   std::vector<uint32_t> order;
   std::vector<int64_t> numbers(keys.size());
   bool all_numbers = true;
@@ -317,7 +362,7 @@ void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) 
   sequences.items.reserve(events_.size());
   std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // who had the item last
   for (size_t i = 0; i < events_.size(); ++i) {
-    const Event& e = events_[i];
+    const Added& e = events_[i];
     const bool first = i == 0 || events_[i - 1].user != e.user;
     if (first) {
       if (i > 0) sequences.offsets.push_back(i);
@@ -337,6 +382,7 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   ReadReport& report = result.report;
   report.num_lines = num_lines_;
   report.num_read = events_.size();
+  ReportMixtures(report);
   const bool may_be_empty = private_run_ && options.known_items != nullptr;
   if (events_.empty() && !may_be_empty) return InvalidData(name_, ": there is no event in it");
   WISP_RETURN_IF_ERROR(SplitUsers(options));
@@ -354,7 +400,7 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   Emit(ids, result);
   if (options.keep_times && timed_ && options.time == TimeSource::kColumn) {
     result.sequences.times.reserve(events_.size());
-    for (const Event& e : events_) result.sequences.times.push_back(e.time);
+    for (const Added& e : events_) result.sequences.times.push_back(e.time);
   }
   report.num_events = events_.size();
   report.num_users = result.sequences.num_users();

@@ -16,8 +16,17 @@ std::string_view TakeField(std::string_view& rest) {
   return field;
 }
 
+// An object or a list; with one blank in it, it would pass for two keys.
+bool IsJson(std::string_view line) {
+  const size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t,");
+  if (first == std::string_view::npos || last == std::string_view::npos) return false;
+  return (line[first] == '{' && line[last] == '}') || (line[first] == '[' && line[last] == ']');
+}
+
 Status AddLine(std::string_view line, uint64_t number, SequenceBuilder& builder) {
   if (line.size() > kMaxLineBytes) return builder.Error(number, TooLong(line.size()));
+  if (IsJson(line))
+    return builder.Error(number, Shown(line) + " is JSON; allowed is a user and an item, separated by blanks");
   std::string_view rest = line;
   const std::string_view user = TakeField(rest), item = TakeField(rest), more = TakeField(rest);
   if (item.empty() || !more.empty()) {

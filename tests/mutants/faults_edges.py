@@ -25,7 +25,7 @@ def rows_of_others():
         ("a-quote-takes-in-other-rows", "ReadTable", "builder.private_run()", "false",
          csv + "PrivateRun_AQuoteTakesInNobodyElse"),
     ]) + table("runtime/data/readers.cc", [
-        ("a-row-decides-the-format", "ReadFile", "format == Format::kAuto && options.private_run", "false",
+        ("a-row-decides-the-format", "FillFromFile", "format == Format::kAuto && options.private_run", "false",
          readers + "ReadSequences.PrivateRun_GoesByTheNameAlone"),
     ]) + table("runtime/data/labelled.cc", [
         ("a-quote-takes-in-other-texts", "ParseLabelled", "ReadCsv(name, text, options.drop_bad, collector)",

@@ -1,6 +1,8 @@
 // wisp recommend: the best items, or, with --private, items drawn and paid for.
+#include <charconv>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
@@ -26,12 +28,25 @@ std::string NearKeys(const ModelFile& model, const std::string& key) {
   return near.Question();
 }
 
+// Of a model without keys an item is called by its number, as answers show it.
+std::optional<size_t> FindItem(const ModelFile& model, const std::string& key) {
+  if (model.has_item_keys()) return model.FindItem(key);
+  size_t number = 0;
+  const char* const end = key.data() + key.size();
+  const auto read = std::from_chars(key.data(), end, number);
+  if (read.ec != std::errc() || read.ptr != end || number >= model.num_items()) return std::nullopt;
+  return number;
+}
+
 // Blanks around a name are no part of it, unless an item is called so.
 Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option, const std::string& keys) {
   std::vector<int32_t> items;
   for (const std::string& key : SplitCommas(keys)) {
-    auto item = model.FindItem(key);
-    if (!item) item = model.FindItem(Trimmed(key));
+    auto item = FindItem(model, key);
+    if (!item) item = FindItem(model, Trimmed(key));
+    if (!item && !model.has_item_keys())
+      return InvalidArgument(option, " names item '", Trimmed(key),
+                             "'; the model has no keys, allowed are numbers 0 to ", model.num_items() - 1);
     if (!item)
       return InvalidArgument(option, " names item '", Trimmed(key), "', which the model does not have",
                              NearKeys(model, Trimmed(key)));

@@ -246,6 +246,7 @@ struct CatalogueArguments {
 // Of `wisp log`.
 struct LogArguments {
   std::string path, user, after, before, copy;
+  DataArguments data;  // of import
   std::optional<std::string> unit;
   int64_t session_gap = 0;
   uint32_t times_per_second = 1, count = 20;
@@ -330,6 +331,8 @@ Status LogErase(const LogArguments& arguments, OutputFormat format);
 Status LogPrune(const LogArguments& arguments, OutputFormat format);
 Status LogBackup(const LogArguments& arguments, OutputFormat format);
 Status LogRestore(const LogArguments& arguments, OutputFormat format);
+Status LogImport(const LogArguments& arguments, OutputFormat format);
+Status LogExport(const LogArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools
 

@@ -17,7 +17,7 @@ namespace wisp::tools {
 
 std::string Version() { return WISP_VERSION; }
 
-std::string Timestamp() { return UtcNow("%Y-%m-%dT%H:%M:%SZ-") + std::to_string(getpid()); }
+std::string Timestamp() { return UtcTime(std::time(nullptr)) + "Z-" + std::to_string(getpid()); }
 
 std::vector<std::string> ItemKeys(const ModelFile& model) {
   std::vector<std::string> keys;
@@ -82,11 +82,22 @@ Result<data::ReadResult> ReadData(const DataArguments& a, const ReadLimits& limi
   return ReadData(a, options);
 }
 
-Result<data::ReadResult> ReadData(const DataArguments& a, data::ReadOptions options) {
+static void SetColumns(const DataArguments& a, data::ReadOptions& options) {
   options.user_column = a.user_column;
   options.item_column = a.item_column;
   options.time_column = a.time_column;
   options.table = a.table;
+}
+
+Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& a) {
+  data::ReadOptions options;
+  SetColumns(a, options);
+  WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
+  return data::ReadEvents(a.path, format, options);
+}
+
+Result<data::ReadResult> ReadData(const DataArguments& a, data::ReadOptions options) {
+  SetColumns(a, options);
   WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
   WISP_ASSIGN_OR_RETURN(data::ReadResult result, data::ReadSequences(a.path, format, options));
   for (const std::string& warning : data::Warnings(result.report))

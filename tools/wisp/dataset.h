@@ -25,6 +25,7 @@ Result<data::ReadResult> ReadData(const DataArguments& arguments, const ReadLimi
 
 // The same with the options of whoever asks.
 Result<data::ReadResult> ReadData(const DataArguments& arguments, data::ReadOptions options);
+Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& arguments);
 
 std::vector<std::string> ItemKeys(const ModelFile& model);
 

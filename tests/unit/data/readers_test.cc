@@ -197,6 +197,74 @@ TEST(Csv, Report_CountsHeaderAndLinesOfQuotedFields) {
   }
 }
 
+// One blank in an object or a list makes two fields of it.
+TEST(UserItem, Json_IsRefused) {
+  for (const std::string line : {R"({"user": "a"})", R"({"user":"a", "item":"b"})", "[1, 2]", R"( {"user": 1}, )"}) {
+    ExpectRefused(line + "\n", Format::kUserItem,
+                  "log, line 1: '" + line + "' is JSON; allowed is a user and an item, separated by blanks");
+  }
+  EXPECT_EQ(ToldOf("{a b\n[1] {x}y\n", Format::kUserItem), "{a: b; [1]: {x}y") << "keys may begin so";
+}
+
+TEST(Tsv, AQuoteThatEndsNoField_StandsForItself) {
+  const std::string header = "user\titem\ttime\n";
+  for (const Format format : {Format::kTsv, Format::kInter}) {
+    const std::string head = format == Format::kTsv ? header : "user:token\titem:token\ttime:float\n";
+    EXPECT_EQ(ToldOf(head + "a\t\"Best\" tea\t1\na\t\"open\t2\nb\t\"\t3\n", format), "a: \"Best\" tea \"open; b: \"");
+    EXPECT_EQ(ToldOf(head + "a\t\"one\"\t1\na\t\"t\"\"wo\"\t2\r\n", format), "a: one t\"wo");
+  }
+  ReadOptions by_order{.time = TimeSource::kFileOrder};
+  EXPECT_EQ(ToldOf("user\titem\na\t\"last\"", Format::kTsv, by_order), "a: last");
+}
+
+TEST(AllTextReaders, TwoUnitsOfTime_AreReported) {
+  const auto warnings = [](const std::string& times) {
+    const auto read = ReadText("log", "user,item,time\n" + times, Format::kCsv, {});
+    return read.ok() ? Warnings(read->report) : std::vector<std::string>{read.status().message()};
+  };
+  EXPECT_EQ(warnings("a,b,1700000000\na,c,1700000001000\na,d,1700000002\n"),
+            std::vector<std::string>{"times of 2 events look like seconds, of 1 event like milliseconds: a log has one "
+                                     "unit, or the order of its events is wrong"});
+  EXPECT_TRUE(warnings("a,b,1700000000\na,c,1800000000\n").empty());
+  EXPECT_TRUE(warnings("a,b,1700000000000\na,c,1800000000000\n").empty());
+  EXPECT_TRUE(warnings("a,b,1\na,c,1700000000\n").empty());
+}
+
+// The same letters as one character and as two are two keys.
+TEST(AllTextReaders, AccentsAsCharactersOfTheirOwn_AreReported) {
+  const auto read = ReadText("log", "a caf\xc3\xa9\nb cafe\xcc\x81\nb cafe\xcc\x81\n", Format::kUserItem, {});
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->report.num_items, 2u);
+  const std::vector<std::string> warnings = Warnings(read->report);
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(
+      warnings[0],
+      "1 key of users and items with accents as characters of their own, the first 'cafe\xcc\x81': the same letters "
+      "written as one character are another key; write all in one form of Unicode (NFC)");
+}
+
+// Each event with its time, in the order of the file.
+TEST(ReadEvents, GivesWhatTheFileHas) {
+  const LogFolder folder;
+  const auto told = [](const Result<std::vector<Event>>& events) {
+    if (!events.ok()) return "error: " + events.status().message();
+    std::string text;
+    for (const Event& e : *events) text += e.user + " " + e.item + " " + std::to_string(e.time) + "; ";
+    return text;
+  };
+  EXPECT_EQ(told(ReadEvents(folder.Write("a.csv", "user,item,time\nb,x,5\na,y,3\nb,x,5\n"), Format::kAuto, {})),
+            "b x 5; a y 3; b x 5; ");
+  EXPECT_EQ(told(ReadEvents(folder.Write("a.txt", "b x\na y\n"), Format::kAuto, {})), "b x 1; a y 2; ");
+  const std::string bad = folder.Write("bad.csv", "user,item,time\nb,x,5\na,,3\n");
+  EXPECT_EQ(told(ReadEvents(bad, Format::kAuto, {})),
+            "error: " + bad + ", line 3: the item is empty; allowed are 1 to 256 bytes");
+  EXPECT_EQ(told(ReadEvents(folder.MakeDatabase("a.db",
+                                                "CREATE TABLE events(user, item, time); "
+                                                "INSERT INTO events VALUES('b', 'x', 7)"),
+                            Format::kAuto, {})),
+            "b x 7; ");
+}
+
 TEST(Tsv, CommasAndBlanks_AreContents) {
   EXPECT_EQ(ToldOf("user\titem\ttime\nanna b\tx, y\t1\n", Format::kTsv), "anna b: x, y");
   ExpectRefused("user,item,time\na,b,1\n", Format::kTsv,
@@ -285,6 +353,11 @@ TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
   EXPECT_EQ(ToldOfFile(folder.Write("a.tsv", "user\titem\ttime\nu\ti\t1\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("a.inter", "user_id:token\titem_id:token\ttimestamp:float\nu\ti\t1\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("b.txt", "user_id:token\titem_id:token\ttimestamp:float\nu\ti\t1\n")), "u: i");
+  EXPECT_EQ(ToldOfFile(folder.Write("EVENTS.CSV", "user,item,time\nu,i,1\n")), "u: i");
+  EXPECT_EQ(ToldOfFile(folder.MakeDatabase("LOG.DB",
+                                           "CREATE TABLE events(user, item, time); "
+                                           "INSERT INTO events VALUES('u', 'i', 7)")),
+            "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("ratings.dat", "u::i::3::1\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("b.dat", "u i\n")), "u: i");
   EXPECT_EQ(ToldOfFile(folder.Write("c.txt", "u::i\n")),

@@ -307,6 +307,24 @@ TEST_F(CLifeTest, ALogIsLookedAfter) {
   ASSERT_EQ(wisp_log_users(log, "new", 2, text, sizeof(text), &needed, &error_), WISP_OK);
   EXPECT_STREQ(text, "short\nu0\n");
   EXPECT_EQ(needed, 10u);
+  std::vector<std::string> told;
+  const wisp_on_event tell = [](void* list, const wisp_event* e) -> int32_t {
+    static_cast<std::vector<std::string>*>(list)->push_back(std::string(e->user) + e->item_key +
+                                                            std::to_string(e->time));
+    return 1;
+  };
+  ASSERT_EQ(wisp_log_events(log, "new", tell, &told, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(told, (std::vector<std::string>{"newk11700000001", "newk21700000002"}));
+  const wisp_on_event once = [](void* number, const wisp_event*) -> int32_t {
+    return ++*static_cast<int*>(number) < 1;
+  };
+  int calls = 0;
+  ASSERT_EQ(wisp_log_events(log, "new", once, &calls, &error_), WISP_OK);
+  EXPECT_EQ(calls, 1) << "0 ends it";
+  EXPECT_EQ(wisp_log_events(log, "nobody", tell, &told, &error_), WISP_OK);
+  EXPECT_EQ(told.size(), 2u);
+  EXPECT_EQ(wisp_log_events(log, nullptr, tell, &told, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_EQ(wisp_log_events(log, "new", nullptr, &told, &error_), WISP_INVALID_ARGUMENT);
   uint64_t count = 0;
   ASSERT_EQ(wisp_log_erase(log, "new", &count, &error_), WISP_OK);
   EXPECT_EQ(count, 2u);

@@ -202,6 +202,14 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
       AddLogCommand(log, "restore", "Make all that the log holds what a copy holds; makes a log that is missing.", a);
   restore->add_option("--from", a.copy, "The copy")->required();
   chosen.OnCall(restore, LogRestore, a);
+  CLI::App* import =
+      AddLogCommand(log, "import", "Add the events of a file to a log, which is made if it is not there.", a);
+  AddData(import, a.data, true);
+  chosen.OnCall(import, LogImport, a);
+  CLI::App* export_ =
+      AddLogCommand(log, "export", "Write all events as text: user, item, time. As private as the log.", a);
+  export_->add_option("--out", a.copy, "File that ends in .csv or .tsv")->required();
+  chosen.OnCall(export_, LogExport, a);
 }
 
 }  // namespace

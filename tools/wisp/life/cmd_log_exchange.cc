@@ -1,0 +1,76 @@
+// wisp log import, wisp log export: events of other files into a log, and a log's as text.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "runtime/core/file.h"
+#include "runtime/core/text.h"
+#include "runtime/data/event_log.h"
+#include "runtime/data/readers.h"
+#include "tools/wisp/commands.h"
+#include "tools/wisp/dataset.h"
+#include "tools/wisp/life/life_data.h"
+#include "tools/wisp/output.h"
+
+namespace wisp::tools {
+namespace {
+
+void ShowMoved(const Json& j, OutputFormat format, const std::string& sentence) {
+  std::printf("%s\n", format == OutputFormat::kJson ? j.dump(2).c_str() : sentence.c_str());
+}
+
+// A key as a field between separators. Keys have no control characters, so no tabs and no line ends.
+std::string KeyField(const std::string& key, char separator) {
+  if (key.find(separator) == std::string::npos && key.front() != '"') return key;
+  std::string field = "\"";
+  for (const char c : key) field += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return field + "\"";
+}
+
+Status WriteTo(FileReplacement& out, const std::string& text) { return out.Write(std::as_bytes(std::span(text))); }
+
+}  // namespace
+
+Status LogImport(const LogArguments& a, OutputFormat format) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, ReadEventsOf(a.data));
+  WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
+  WISP_RETURN_IF_ERROR(log.AppendAll(events));
+  const Json j = {{"log", a.path}, {"imported", events.size()}, {"not_private", {"imported"}}};
+  ShowMoved(j, format,
+            ThousandsOf(events.size(), "event") + " of " + a.data.path + " added to " + a.path +
+                "; to import the same file again would add them again\n" + kLocalOnly);
+  return OkStatus();
+}
+
+Status LogExport(const LogArguments& a, OutputFormat format) {
+  const data::Format wanted = data::FormatOfName(a.copy);
+  if (wanted != data::Format::kCsv && wanted != data::Format::kTsv)
+    return InvalidArgument("--out is '", OneLine(a.copy), "', allowed are names that end in .csv or .tsv");
+  const char separator = wanted == data::Format::kCsv ? ',' : '\t';
+  WISP_ASSIGN_OR_RETURN(const data::EventLog log, data::EventLog::OpenExisting(a.path));
+  WISP_ASSIGN_OR_RETURN(FileReplacement out, FileReplacement::Begin(a.copy));
+  WISP_RETURN_IF_ERROR(WriteTo(out, std::string("user") + separator + "item" + separator + "time\n"));
+  constexpr size_t kUsersAtOnce = 1000;
+  uint64_t exported = 0;
+  for (std::string after;;) {
+    WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log.Users(after, kUsersAtOnce));
+    for (const data::LogUser& user : users) {
+      WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, log.Events(user.user));
+      std::string lines;
+      for (const data::Event& e : events)
+        lines += KeyField(e.user, separator) + separator + KeyField(e.item, separator) + separator +
+                 std::to_string(e.time) + "\n";
+      WISP_RETURN_IF_ERROR(WriteTo(out, lines));
+      exported += events.size();
+    }
+    if (users.size() < kUsersAtOnce) break;
+    after = users.back().user;
+  }
+  WISP_RETURN_IF_ERROR(out.Commit());
+  const Json j = {{"log", a.path}, {"out", a.copy}, {"exported", exported}, {"not_private", {"exported"}}};
+  ShowMoved(j, format,
+            ThousandsOf(exported, "event") + " of " + a.path + " written to " + a.copy +
+                ", which is as private as the log\n" + kLocalOnly);
+  return OkStatus();
+}
+
+}  // namespace wisp::tools
