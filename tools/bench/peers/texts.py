@@ -13,7 +13,7 @@ import time
 import torch
 
 from figures import over, shown, spread
-from minilm_parity import package_folder
+from minilm import package_folder
 
 WHAT = "texts"
 STEPS = 4  # of an epoch, timed; one more is not
@@ -109,16 +109,16 @@ def run(report, wisp, a, folder):
         report.skip(WHAT, "torch", "there are no texts: --data FILE, with a header and text<TAB>label lines, is needed")
         return
     batch = a.batch or 256
-    encoder = a.encoder or package_folder()
     texts, labels = read(a.data, batch * STEPS)
     torch.set_num_threads(a.threads)
     try:
+        encoder = a.encoder or package_folder()
         theirs = {
             name: Torch(encoder, texts, labels, batch, sorts)
             for name, sorts in (("torch", False), ("torch, by length", True))
         }
     except ImportError as error:
-        report.skip(WHAT, "torch", f"transformers is not installed ({error})")
+        report.skip(WHAT, "torch", f"a package is not installed ({error})")
         return
     ours = WispTexts(wisp, folder, encoder, texts, labels, batch, a.threads)
     report.title(
