@@ -215,7 +215,7 @@ void RefuseMask(const Label& label, nb::handle given) {
             "compressed() of one history, a list of those for several");
 }
 
-Items::Items(Label label, nb::handle given) {
+Items::Items(Label label, nb::handle given) : label_(label) {
   if (given.is_none()) return;
   if (!FromBuffer(label, given)) FromSequence(label, given);
   if (size_ == 0) data_ = &kNone;
@@ -228,6 +228,10 @@ bool Items::FromBuffer(Label label, nb::handle given) {
   RefuseMask(label, given);
   const Py_buffer& view = buffer_.view();
   const char format = IntegerFormat(view);
+  if (view.ndim == 1 && view.format != nullptr && std::strpbrk(view.format, "Ow") != nullptr) {  // of objects, of texts
+    buffer_.Release();
+    return false;
+  }
   if (view.ndim == 1 && view.shape[0] == 0) return true;  // of whatever type: numpy.array([]) is of float64
   if (view.ndim != 1 || format == 0)
     RaiseType(label.text() + " is an array of " + std::to_string(view.ndim) + " dimensions and type '" +
@@ -253,7 +257,8 @@ void Items::FromSequence(Label label, nb::handle given) {
   PyObject* const object = given.ptr();
   if (PyUnicode_Check(object) || PyBytes_Check(object) || PyByteArray_Check(object) ||
       !(PySequence_Check(object) || PyAnySet_Check(object)))
-    RaiseType(label.text() + " is " + Shown(given) + "; allowed is an int32 array or a list of whole numbers");
+    RaiseType(label.text() + " is " + Shown(given) +
+              "; allowed is an int32 array, or a list of whole numbers or items' keys");
   // A copy as a list: items may be numbers of a class, whose code changes the sequence while it is read.
   const nb::object list = nb::steal(PySequence_List(object));
   if (!list.is_valid()) throw nb::python_error();
@@ -261,6 +266,10 @@ void Items::FromSequence(Label label, nb::handle given) {
   copied_.resize(static_cast<size_t>(num));
   for (Py_ssize_t i = 0; i < num; ++i) {
     PyObject* const item = PyList_GetItem(list.ptr(), i);
+    if (PyUnicode_Check(item)) {
+      keys_.emplace_back(static_cast<size_t>(i), Utf8(label.text() + "[" + std::to_string(i) + "]", item));
+      continue;
+    }
     int overflow = 1;
     const int64_t value = PyLong_CheckExact(item) ? PyLong_AsLongLongAndOverflow(item, &overflow) : 0;
     copied_[static_cast<size_t>(i)] =
@@ -270,6 +279,16 @@ void Items::FromSequence(Label label, nb::handle given) {
   }
   size_ = copied_.size();
   data_ = copied_.data();
+}
+
+void Items::FindKeys(const wisp_model* model) {
+  for (const auto& [at, key] : keys_) {
+    const int32_t item = wisp_model_find_item(model, key.c_str());
+    if (item < 0)
+      Raise(WISP_INVALID_ARGUMENT, label_.text() + "[" + std::to_string(at) + "] is " + Shown(nb::str(key.c_str())) +
+                                       "; the model has no item of this key");
+    copied_[at] = item;
+  }
 }
 
 }  // namespace wisp_python

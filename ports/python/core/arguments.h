@@ -91,11 +91,14 @@ class Options {
 // TypeError for an array of NumPy of which something is masked: its buffer has that, too.
 void RefuseMask(const Label& label, nb::handle given);
 
-// Item numbers from a list or set of ints, or from an array of any integer type: a copy.
+// Item numbers from a list or set of ints, or from an array of any integer type: a copy. A list, set or array may have
+// items' keys too, which stand for numbers once FindKeys has been called, with the model in use.
 class Items {
  public:
   // None is no list (data() is null).
   Items(Label label, nb::handle given);
+  // WISP_INVALID_ARGUMENT: a key that the model does not have.
+  void FindKeys(const wisp_model* model);
 
   const int32_t* data() const { return data_; }
   size_t size() const { return size_; }
@@ -104,8 +107,10 @@ class Items {
   bool FromBuffer(Label label, nb::handle given);
   void FromSequence(Label label, nb::handle given);
 
+  Label label_;
   Buffer buffer_;
   std::vector<int32_t> copied_;
+  std::vector<std::pair<size_t, std::string>> keys_;  // where in `copied_`, in order
   const int32_t* data_ = nullptr;
   size_t size_ = 0;
 };

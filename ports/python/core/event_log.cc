@@ -1,5 +1,6 @@
 // wisp._core.Log: what happens on the device (wisp.h and wisp_life.h).
 #include <algorithm>
+#include <cstring>
 #include <deque>
 #include <limits>
 
@@ -77,6 +78,29 @@ nb::object History(const Log& self, const Recommender& recommender, nb::handle u
   return out.array();
 }
 
+nb::object Str(const char* text) {
+  return nb::steal(PyUnicode_DecodeUTF8(text, static_cast<Py_ssize_t>(std::strlen(text)), "surrogateescape"));
+}
+
+nb::list Events(const Log& self, nb::handle user) {
+  const std::string text = UserKey("user", user);
+  std::vector<std::pair<std::string, int64_t>> read;
+  {
+    const InUse log(self.opened());
+    wisp_error error;
+    const wisp_on_event keep = [](void* list, const wisp_event* event) -> int32_t {
+      static_cast<decltype(read)*>(list)->emplace_back(event->item_key, event->time);
+      return 1;
+    };
+    const wisp_code code = WithoutGil([&] { return wisp_log_events(log.get(), text.c_str(), keep, &read, &error); });
+    Check(code, error);
+  }
+  nb::list out;
+  const nb::object who = nb::borrow(user);
+  for (const auto& [item, time] : read) out.append(nb::make_tuple(who, Str(item.c_str()), time));
+  return out;
+}
+
 uint64_t Erase(const Log& self, nb::handle user) {
   const std::string text = UserKey("user", user);
   const InUse log(self.opened());
@@ -150,6 +174,8 @@ void BindLog(nb::module_& module) {
                   "numpy.typing.NDArray[numpy.int32]"),
           "The newest items of the user that the model knows, oldest first: int32 of shape (count,), at most `limit`;\n"
           "None: as many as the model reads.")
+      .def("events", &Events, nb::arg("user"), nb::sig("def events(self, user: str) -> list[tuple[str, str, int]]"),
+           "All that the user did, as (user, item_key, time), the oldest first. Local only: not private.")
       .def("erase", &Erase, nb::arg("user"), nb::sig("def erase(self, user: str) -> int"),
            "Takes all events of the user away and overwrites them; returns how many. What models learned stays.")
       .def("_prune", &Prune, nb::arg("options"))

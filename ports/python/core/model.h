@@ -60,6 +60,10 @@ const wisp_device* DeviceOf(Options& given, wisp_device& device);
 class RecommendArguments {
  public:
   RecommendArguments(nb::handle exclude, nb::handle candidates, nb::handle allow_seen);
+  void FindKeys(const wisp_model* model) {
+    exclude_.FindKeys(model);
+    candidates_.FindKeys(model);
+  }
   const wisp_recommend_options* options() const { return &options_; }
 
  private:

@@ -143,10 +143,12 @@ nb::object Recommend(const PrivateRecommender& self, nb::handle history, nb::han
                      nb::handle candidates, nb::handle allow_seen) {
   self.CheckOpen();
   const PrivateRecommender held{{nullptr, self.model, self.base, self.drawer}};
-  const Items read({"history"}, history);
-  const RecommendArguments arguments(exclude, candidates, allow_seen);
+  Items read({"history"}, history);
+  RecommendArguments arguments(exclude, candidates, allow_seen);
   const int64_t wanted = Integer("k", k, 0, std::numeric_limits<int64_t>::max());
   const UseAll use = held.Enter();
+  read.FindKeys(held.model->get());
+  arguments.FindKeys(held.model->get());
   size_t count = std::min<size_t>(static_cast<size_t>(wanted), wisp_model_num_items(held.model->get()));
   std::vector<int32_t> items(std::max<size_t>(count, 1));
   wisp_error error;

@@ -63,9 +63,11 @@ size_t NumWanted(nb::handle k, const wisp_model* model) {
 nb::object Recommend(const Recommender& self, nb::handle history, nb::handle k, nb::handle exclude,
                      nb::handle candidates, nb::handle allow_seen) {
   self.opened();
-  const Items read({"history"}, history);
-  const RecommendArguments arguments(exclude, candidates, allow_seen);
+  Items read({"history"}, history);
+  RecommendArguments arguments(exclude, candidates, allow_seen);
   const InUse model(self.opened());
+  read.FindKeys(model.get());
+  arguments.FindKeys(model.get());
   size_t count = NumWanted(k, model.get());
   constexpr size_t kFew = 64;
   wisp_recommendation few[kFew];
@@ -89,6 +91,9 @@ class Histories {
  public:
   explicit Histories(nb::handle given) {
     if (!ReadTable(given)) ReadRows(given);
+  }
+  void FindKeys(const wisp_model* model) {
+    for (Items& row : rows_) row.FindKeys(model);
   }
   size_t size() const { return starts_.size(); }
   const int32_t* const* starts() const { return starts_.data(); }
@@ -152,11 +157,13 @@ nb::object Rows(const std::vector<wisp_recommendation>& out, const std::vector<s
 nb::object RecommendBatch(const Recommender& self, nb::handle histories, nb::handle k, nb::handle exclude,
                           nb::handle candidates, nb::handle allow_seen, nb::handle num_threads) {
   self.opened();
-  const Histories read(histories);
-  const RecommendArguments arguments(exclude, candidates, allow_seen);
+  Histories read(histories);
+  RecommendArguments arguments(exclude, candidates, allow_seen);
   wisp_batch_options how = WISP_INIT(wisp_batch_options);
   how.num_threads = static_cast<uint32_t>(Integer("num_threads", num_threads, 0, std::numeric_limits<uint32_t>::max()));
   const InUse model(self.opened());
+  read.FindKeys(model.get());
+  arguments.FindKeys(model.get());
   const size_t count = NumWanted(k, model.get());
   std::vector<size_t> found(read.size());
   std::vector<wisp_recommendation> out(std::max<size_t>(read.size() * count, 1));
@@ -255,7 +262,7 @@ Dict PlanMemory(Dict given) {
 }
 
 constexpr char kItemsAndScores[] = "tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.float32]]";
-constexpr char kList[] = "numpy.typing.ArrayLike | collections.abc.Set[int]";
+constexpr char kList[] = "numpy.typing.ArrayLike | collections.abc.Set[int | str]";
 
 std::string Signature(const char* name, const char* first, const char* last) {
   const std::string list = std::string(kList) + " | None = None";
@@ -265,8 +272,8 @@ std::string Signature(const char* name, const char* first, const char* last) {
 
 constexpr char kRecommendDoc[] = R"(The best k items after a history, best first.
 
-history: item numbers, oldest first, as an int32 array, another integer array, or a list; empty for
-  a newcomer, who gets what is popular.
+history: item numbers, oldest first, as an int32 array, another integer array, or a list, which may
+  have items' keys in their place; empty for a newcomer, who gets what is popular.
 k: how many; fewer come where there are no more.
 exclude: items that never come. candidates: if given, only these may come. allow_seen: items of the history may come.
 

@@ -1,5 +1,6 @@
 """The log of events."""
 
+import datetime
 import sqlite3
 
 import pytest
@@ -24,6 +25,37 @@ def test_keeps_events_in_order(log, cafe):
     assert len(log.history(cafe, "anna", 0)) == 0 == len(log.history(cafe, "nobody"))
     assert log.count() == wisp.LogCounts(events=4, users=2, items=3, oldest=100, newest=300)
     assert list(log.users()) == ["anna", "bert"]
+
+
+def test_takes_frames_and_gives_events_back(log):
+    at = datetime.datetime(2026, 5, 1, 12, tzinfo=datetime.timezone.utc)
+    frame = {"who": ["anna", "bert", 7], "sku": ["k1", "k2", 3], "at": [at, at.replace(tzinfo=None), 5]}
+    log.append_frame(frame, user="who", item="sku", time="at")
+    seconds = int(at.timestamp())
+    events = [("7", "3", 5), ("anna", "k1", seconds), ("bert", "k2", seconds)]
+    assert list(log) == events
+    log.append("anna", "k0", 1)
+    assert log.events("anna") == [("anna", "k0", 1), events[1]] and log.events("nobody") == []
+    again = [event for event in log]
+    for rows, sentence in (
+        ({"user": ["a"], "item": ["k"]}, "no column 'time'; it has"),
+        ({"user": ["a"], "item": ["k", "l"], "time": [1]}, "columns have 1, 2, 1 rows"),
+        ({"user": ["a", None], "item": ["k", "l"], "time": [1, 2]}, "row 1 has user None"),
+        ({"user": ["a"], "item": ["k"], "time": [float("nan")]}, "row 0 has time nan"),
+        (7, "no column 'user'"),
+    ):
+        with pytest.raises(wisp.InvalidArgument, match=sentence):
+            log.append_frame(rows)
+    assert list(log) == again  # all of a frame or none of it
+
+
+def test_takes_frames_of_pandas(log):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    times = pandas.to_datetime(["2026-05-01 12:00", "2026-05-01 12:01"])
+    log.append_frame(pandas.DataFrame({"user": ["a", "b"], "item": [1, 2], "time": times}))
+    assert [time for _, _, time in log] == [1777636800, 1777636860]
+    with pytest.raises(wisp.InvalidArgument, match="row 1 has time NaT"):
+        log.append_frame({"user": ["a", "b"], "item": ["k", "l"], "time": pandas.Series([times[0], pandas.NaT])})
 
 
 def test_users_that_are_no_utf_8_are_named_and_erased(tmp_path):

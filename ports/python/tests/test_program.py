@@ -36,6 +36,23 @@ def test_converts_what_the_program_converts(tmp_path, classifier):
     assert (tmp_path / "folder" / "config.json").exists()
 
 
+def test_the_variable_names_another_program(tmp_path):
+    """WISP_PROGRAM, read when wisp is imported."""
+    script = tmp_path / "mine"
+    script.write_text('#!/bin/sh\necho "{\\"mine\\": \\"$1\\"}"\n')
+    script.chmod(0o755)
+    ask = [sys.executable, "-c", "import wisp; print(wisp.run_program('hello'))"]
+
+    def said(program):
+        run = subprocess.run(ask, env={**os.environ, "WISP_PROGRAM": str(program)}, capture_output=True, text=True)
+        return run.stdout + run.stderr
+
+    assert said(script) == "{'mine': 'hello'}\n"
+    nowhere = said(tmp_path / "nowhere")
+    assert "wisp.Unsupported: " in nowhere or "Unsupported" in nowhere
+    assert f"there is no program {tmp_path / 'nowhere'}" in nowhere and "the variable WISP_PROGRAM" in nowhere
+
+
 @pytest.mark.parametrize("weights", ["f16", "int8", "int4"])
 def test_compresses(tmp_path, encoder, weights):
     made = wisp.compress(encoder, tmp_path / "small.wisp", weights)

@@ -69,6 +69,22 @@ def test_lists_of_items_are_kept_to(history, chosen, allow_seen):
     assert set(only.tolist()) == chosen
 
 
+def test_keys_stand_for_items(cafe):
+    keys = ["tea-mint", "bagel-lentil"]
+    numbers = [cafe.find(key) for key in keys]
+    expected = cafe.recommend(numbers, 5)[0].tolist()
+    for history in (keys, tuple(keys), [numbers[0], keys[1]], numpy.array(keys), numpy.array(keys, object)):
+        assert cafe.recommend(history, 5)[0].tolist() == expected
+        assert cafe.recommend_batch([history, [1]], 5)[0][0].tolist() == expected
+    first, second = (cafe.item_key(item) for item in expected[:2])
+    assert cafe.recommend(keys, 1, exclude={first})[0].tolist() == expected[1:2]
+    assert cafe.recommend(keys, 5, candidates=[second])[0].tolist() == expected[1:2]
+    with pytest.raises(wisp.InvalidArgument, match=r"candidates\[0\] is 'nothing'"):
+        cafe.recommend(keys, 5, candidates=["nothing"])
+    with wisp.PrivateRecommender(cafe, public_datasets=["synthetic public cafe guests"]) as draws:
+        assert len(draws.recommend(keys, 3)) == 3
+
+
 def test_rows_of_an_array_are_histories(cafe):
     table = numpy.arange(12).reshape(3, 4)
     for kind in (table, table.astype(numpy.int32), numpy.asfortranarray(table)):
@@ -88,8 +104,9 @@ def test_rows_of_an_array_are_histories(cafe):
         ([1.0], TypeError, r"history\[0\] is 1.0 \(float\); allowed is a whole number"),
         ([float("nan")], TypeError, "is nan"),
         ([None], TypeError, "None"),
-        (["1"], TypeError, "'1'"),
-        ("12", TypeError, r"history is '12' \(str\); allowed is an int32 array or a list of whole numbers"),
+        (["tea-mint", "1"], wisp.InvalidArgument, r"\[1\] is '1' \(str\); the model has no item of this key"),
+        (["tea\0mint"], wisp.InvalidArgument, "NUL"),
+        ("12", TypeError, r"history is '12' \(str\); allowed is an int32 array, or a list of whole numbers or items' keys"),
         (b"12", TypeError, "bytes"),
         (7, TypeError, r"history is 7 \(int\)"),
         ({1: 2}, TypeError, "dict"),
@@ -99,8 +116,8 @@ def test_rows_of_an_array_are_histories(cafe):
         (numpy.array([1], ">i4"), TypeError, "type '>i'"),
         (numpy.array([[1]]), TypeError, "2 dimensions"),
         (numpy.array(1), TypeError, "0 dimensions"),
-        (numpy.array(["a"]), TypeError, "type '1w'"),
-        (numpy.array([object()]), TypeError, "type 'O'"),
+        (numpy.array(["a"]), wisp.InvalidArgument, r"\[0\] is 'a'"),
+        (numpy.array([object()]), TypeError, "object object"),
     ],
 )
 def test_a_wrong_history_is_a_sentence(cafe, history, error, sentence):

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Literal
+import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
 from . import _core
+from ._errors import InvalidArgument
 from ._recommender import Path
 from ._results import LogCounts
 
 Unit = Literal["user", "session", "day", "interaction"]
+
+
+def _column(frame: Any, name: str) -> Sequence[Any]:
+    try:
+        column = frame[name]
+    except (KeyError, IndexError, TypeError):
+        there = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
+        raise InvalidArgument(f"the frame has no column {name!r}; it has {there}") from None
+    except Exception as error:  # Polars has classes of its own
+        raise InvalidArgument(f"the frame has no column {name!r}: {error}") from None
+    for as_list in ("to_list", "tolist"):
+        if hasattr(column, as_list):
+            return getattr(column, as_list)()  # type: ignore[no-any-return]
+    return list(column)
+
+
+def _key(name: str, row: int, value: object) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise InvalidArgument(f"row {row} has {name} {value!r}; allowed are texts and whole numbers")
+    return value
+
+
+def _time(name: str, row: int, value: object) -> int:
+    if isinstance(value, datetime.datetime) and value == value:  # what is missing is no number, and not itself
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=datetime.timezone.utc)
+        return int((aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)).total_seconds() // 1)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidArgument(f"row {row} has {name} {value!r}; allowed are whole numbers and dates with a time")
+    return value
 
 
 class Log(_core.Log):
@@ -31,6 +66,27 @@ class Log(_core.Log):
 
     def __repr__(self) -> str:
         return "<wisp.Log, closed>" if self.closed else "<wisp.Log>"
+
+    def append_frame(self, frame: Any, *, user: str = "user", item: str = "item", time: str = "time") -> None:
+        """Appends the rows of a data frame of pandas or Polars, or of a dict of lists: all of them or none. user, item,
+        time: its columns. Users and items that are whole numbers become texts; times that are dates become seconds
+        since 1970, those without a zone as of UTC. Raises InvalidArgument for a missing column or value."""
+        columns = [_column(frame, name) for name in (user, item, time)]
+        if len({len(column) for column in columns}) != 1:
+            rows = ", ".join(str(len(column)) for column in columns)
+            raise InvalidArgument(f"the columns have {rows} rows; allowed is one number")
+        users, items, times = columns
+        self.append_all(
+            [
+                (_key(user, row, users[row]), _key(item, row, items[row]), _time(time, row, times[row]))
+                for row in range(len(times))
+            ]
+        )
+
+    def __iter__(self) -> Iterator[tuple[str, str, int]]:
+        """All events (user, item_key, time), user by user, of each the oldest first. Local only: not private."""
+        for user in self.users():
+            yield from self.events(user)
 
     def count(self) -> LogCounts:
         """How much it holds. Local only: not private."""

@@ -19,7 +19,7 @@ from ._results import ModelInfo, ModelMemory, Provenance
 Path = str | os.PathLike[str]
 Backend = Literal["simd", "xnnpack", "int8"]
 Verify = Literal["always", "once", "never"]
-Items = numpy.typing.ArrayLike | AbstractSet[int]
+Items = numpy.typing.ArrayLike | AbstractSet[int | str]
 ItemsAndScores = tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[numpy.float32]]
 
 
