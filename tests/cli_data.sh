@@ -22,8 +22,19 @@ expect 3 "semicolons.csv, line 1: $separator" "${evaluate[@]}" semicolons.csv
 times="no column 'time' or 'timestamp'; the columns are 'user', 'item'; times are needed, as numbers such as seconds"
 cut -d , -f 1,2 log.csv >timeless.csv
 expect 3 "$times" "${evaluate[@]}" timeless.csv
-printf 'user,item,time\na,tea-mint,2024-05-01\n' >dates.csv
-expect 3 "dates.csv, line 2: the time is '2024-05-01'; allowed is a number" "${evaluate[@]}" dates.csv
+printf 'user,item,time\na,tea-mint,01.05.2024\n' >dates.csv
+expect 3 "dates.csv, line 2: the time is '01.05.2024'; allowed is a number .* or a date of ISO 8601" "${evaluate[@]}" dates.csv
+# The same log with dates for its times is the same log.
+python3 - <<'PY'
+import csv, datetime
+with open("log.csv") as numbers, open("iso.csv", "w", newline="") as out:
+    rows, dates = csv.DictReader(numbers), csv.writer(out)
+    dates.writerow(["user", "item", "time"])
+    for row in rows:
+        dates.writerow([row["user"], row["item"], datetime.datetime.fromtimestamp(int(float(row["time"])), datetime.timezone.utc).isoformat()])
+PY
+expect 0 "" "${evaluate[@]}" iso.csv
+sort out | cmp -s log.txt.quality - || fail "dates are read as another log: $(cat out)"
 expect 3 "nowhere.wisp" "$wisp" evaluate --model nowhere.wisp --data log.db
 echo "not a model" >text.wisp
 expect 3 "text.wisp" "$wisp" inspect text.wisp

@@ -6,10 +6,11 @@ cp "$root/models/cafe.wisp" base.wisp
 "$wisp" synth --out log.db --population device --users 300 --seed 3 >out 2>err || fail "synth"
 plan=("$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --unit user --typical-events 26)
 
-expect 2 "wisp plan needs --epsilon, --unit, --num-records-public and --for; missing is --for;" "${plan[@]}"
+expect 2 "wisp plan needs --epsilon, --unit (what one record is, .*), --num-records-public and --for; missing is --for;" "${plan[@]}"
 expect 2 "missing is --epsilon, --num-records-public;" "$wisp" plan --data log.db --model base.wisp --unit user --for "1 year"
 # Errors name the option and what is allowed.
-expect 2 "wisp plan needs --unit" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --for "1 year"
+expect 2 "missing is --unit;" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --num-records-public 300 --for "1 year"
+expect 2 "missing is --epsilon, --unit, --num-records-public, --for;" "$wisp" plan --data log.db --model base.wisp
 for wrong in "--batch 5000|--batch is 5000, allowed are 1 to 240" "--learning-rate 2|--learning-rate is 2, allowed is above 0, up to 1" \
   "--judgings 0|--judgings is 0, allowed are 1 and more" "--judging-share 1|--judging-share is 1, allowed is above 0 and below 1" \
   "--steps 0|--steps is 0, allowed are 1" "--steps 999999999|--steps: a plan has 365 runs of 999999999 steps" "--epsilon 1000|--epsilon: epsilon is 1000" \
@@ -37,8 +38,15 @@ expect 3 "log.ledger" "$wisp" personalise --data log.db --model base.wisp --out 
 
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --json
 json 'j["runs"] == 6 and j["steps_per_run"] == 4 and j["records_that_train"] == 240 and j["records_that_judge"] == 60'
-json 'j["outlook"] in ("some gain", "hopeless") and len(j["power"]) == 6 and j["epsilon_of_one_run"] < 4'
+json 'j["outlook"] in ("some gain", "hopeless", "new items only") and j["noise_of_an_item"] > 0 and len(j["power"]) == 6 and j["epsilon_of_one_run"] < 4'
 json '0 < j["cpu_seconds_of_run"] and 0 < j["cpu_seconds_of_judging"] and j["bytes"] > 100000'
+json '"made_before" not in j'
+# Asked for again it is found; another one is refused until it is asked for by name.
+expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --judgings 2
+grep -q "written   nothing: the ledger has had this plan since" out || fail "a plan that was there is not said to be"
+expect 4 "the number of runs is 6, asked for is 12" "${plan[@]}" --for "1 year" --every "1 month"
+expect 0 "" "${plan[@]}" --for "1 year" --every "1 month" --steps 4 --judgings 2 --replace
+expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --replace
 [ ! -e log.ledger.measuring ] && [ ! -e log.ledger.measuring.plan ] || fail "what was measured left files"
 expect 2 "--out and --model name the same file" "$wisp" personalise --data log.db --model base.wisp --out base.wisp
 for night in 1 2 3 4 5 6; do
@@ -98,6 +106,14 @@ expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.le
 expect 4 "has no plan for a life, and was charged" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
 
+# A log in another form than is read ends the night before anything is charged, and leaves no model.
+sqlite3 log.db "SELECT user, item, strftime('%d.%m.%Y', time, 'unixepoch') FROM events" >rows
+{ echo "user|item|time"; cat rows; } | tr '|' '\t' >german.tsv
+expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger german.ledger
+german=("$wisp" personalise --model base.wisp --out german.wisp --ledger german.ledger --dataset log.db)
+expect 3 "german.tsv: not one of its rows can be read, so nothing can be learned from it. The first: german.tsv, line 2: the time is" "${german[@]}" --data german.tsv
+[ "$(sqlite3 german.ledger 'select count(*) from entries')" = 0 ] && [ ! -e german.wisp ] || fail "a log that cannot be read was charged, or left a model"
+
 # A plan is changed: other times are free, another batch costs noise, and nothing else can be changed.
 life=(--data log.db --model base.wisp --ledger changed.ledger)
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger changed.ledger
@@ -126,9 +142,9 @@ json 'j["accounting"]["ledger_epsilon"] <= 4'
 
 # Judged locally, it is said. The plan that was made last is the plan, whoever judges.
 for judge in private none; do
-  expect 0 "" "${plan[@]}" --for "2 days" --judge $judge --ledger local.ledger
+  expect 0 "" "${plan[@]}" --for "2 days" --judge $judge --ledger local.ledger --replace
 done
-expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger
+expect 0 "" "${plan[@]}" --for "2 days" --judge local --ledger local.ledger --replace
 grep -q "without noise and without a charge" out || fail "what judging locally leaks is not said"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json
 json 'j["judged"] and {"verdict", "evidence", "threshold", "serves", "changed", "records", "seconds"} <= set(j["not_private"])'

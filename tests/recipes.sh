@@ -28,6 +28,7 @@ run cafe log.db --batch 20
 run ml-1m events.txt --batch 30
 run ml-1m-wide events.txt --batch 30
 run large-catalogue events.txt --batch 30
+run shop events.txt --batch 30
 for name in ml-1m-dp-10 ml-1m-dp-5 games-dp; do run $name events.txt "${private[@]}" --ledger $name.ledger; done
 run large-catalogue-dp events.txt "${private[@]}" --model large-catalogue.wisp --other-data --ledger large.ledger
 for name in cafe-device fine-tune-dp; do run $name log.db "${private[@]}" --model base.wisp --ledger $name.ledger; done

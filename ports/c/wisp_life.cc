@@ -15,6 +15,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
+#include "runtime/personalise/make_plan.h"
 #include "runtime/personalise/night.h"
 #include "runtime/personalise/plan_change.h"
 #include "runtime/personalise/rebase.h"
@@ -50,6 +51,7 @@ Result<wisp::LifeRequest> RequestOf(const wisp_plan_options& o) {
   WISP_RETURN_IF_ERROR(wisp::ports::CheckNumbers(
       "wisp_plan_options", {{"judging_share", o.judging_share}, {"learning_rate", o.learning_rate}}));
   wisp::LifeRequest r{.num_records_public = o.num_records_public,
+                      .num_records_at_start = o.num_records_at_start,
                       .epsilon = o.epsilon,
                       .delta = o.delta,
                       .runs = o.runs,
@@ -82,6 +84,7 @@ wisp_plan Filled(const wisp::LifetimeSettings& s, const wisp::Outlook& outlook, 
   plan.training_noise = s.training_noise;
   plan.judging_noise = s.judging_noise;
   plan.noise_to_signal = outlook.noise_to_signal;
+  plan.noise_of_an_item = outlook.noise_of_an_item;
   plan.found_gain = outlook.found.value_or(std::nan(""));
   plan.bytes = bytes;
   plan.cpu_seconds_of_run = time.cpu_of_run;
@@ -120,7 +123,13 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
   WISP_ASSIGN_OR_RETURN(const wisp::LifeRequest request, RequestOf(o));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenPlannedLedger(o, base, record));
-  WISP_ASSIGN_OR_RETURN(const wisp::Lifetime life, wisp::PlanLife(base.architecture(), request));
+  WISP_ASSIGN_OR_RETURN(const wisp::MadePlan made, wisp::MakePlan(ledger, base.architecture(),
+                                                                  {.request = request,
+                                                                   .run = "plan",
+                                                                   .output = Text(o.output_path),
+                                                                   .replaces = o.replace != 0,
+                                                                   .dry_run = o.dry_run != 0}));
+  const wisp::Lifetime& life = made.life;
   WISP_ASSIGN_OR_RETURN(const size_t bytes, wisp::MemoryOfRun(base.architecture(), life.settings, o.num_threads));
   wisp::LifeTime time;
   if (o.measure != 0) {
@@ -130,10 +139,11 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
                                                    .typical_events = o.typical_events,
                                                    .num_threads = o.num_threads}));
   }
-  if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteLifetime(ledger, life, "plan"));
   if (out == nullptr) return OkStatus();
-  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings);
-  return wisp::ports::FillResult(Filled(life.settings, outlook, bytes, time), out, "wisp_plan");
+  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings, o.typical_events);
+  wisp_plan filled = Filled(life.settings, outlook, bytes, time);
+  filled.was_there = made.made_before ? 1 : 0;
+  return wisp::ports::FillResult(filled, out, "wisp_plan");
 }
 
 Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_factor) {
@@ -157,7 +167,7 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
   if (o.dry_run == 0) WISP_RETURN_IF_ERROR(wisp::WriteChange(ledger, life, "changed plan"));
   if (noise_factor != nullptr) *noise_factor = life.settings.training_noise / settings.training_noise;
   if (out == nullptr) return OkStatus();
-  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings);
+  const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings, o.typical_events);
   return wisp::ports::FillResult(Filled(life.settings, outlook, bytes, {}), out, "wisp_plan");
 }
 

@@ -1,7 +1,7 @@
 /* wisp: a device's life. Plan what a year of private personalisation may cost, call one function at night, serve the
  * personalised model only where it was found better than the base; look after the log. Conventions as in wisp.h.
  *
- *   wisp_plan_options plan = WISP_INIT(wisp_plan_options);      once, before the first look
+ *   wisp_plan_options plan = WISP_INIT(wisp_plan_options);      at each start: makes the plan, or finds it
  *   ...
  *   wisp_plan_life(&plan, NULL, &error);
  *   wisp_night_options night = WISP_INIT(wisp_night_options);   every night, in a thread of the app's
@@ -54,7 +54,7 @@ typedef struct wisp_plan_options { /* what a life may cost, and how it is lived 
   uint32_t expected_batch;     /* 0: a quarter of the records that train, 64 to 4096 */
   uint32_t num_threads;        /* of what is measured; 0: min(4, processors) */
   double learning_rate;        /* 0: it follows from the noise, 0.01 at most */
-  uint32_t typical_events;     /* of a record, for what is measured: a public guess; 0: as many as the model reads */
+  uint32_t typical_events;     /* of a record: a public guess; 0: 10, for what is measured as many as are read */
   int32_t dry_run;             /* 1: write nothing */
   int32_t measure;             /* 1: fill the seconds of the plan, which takes two seconds */
   int32_t other_data;          /* 1: a data set of this name in the model's provenance is another one */
@@ -66,21 +66,30 @@ typedef struct wisp_plan_options { /* what a life may cost, and how it is lived 
   /* events after this second since 1970 judge, and do not train: for a log that does not grow. 0: each judging is by
    * what came after the one before it, which trains from then on (docs/personalise.md) */
   int64_t trains_until;
+  /* what nights write. Where the ledger is gone and files of nights lie here, a new plan is refused: it would forget
+   * what was spent. NULL: not looked at */
+  const char* output_path;
+  int32_t replace; /* 1: another plan that nothing was charged under is replaced; 0: it is refused */
+  /* so many records are there when the life begins, and num_records_public at its end, as anybody may know: nights then
+   * share the steps by how many are there. 0: all of them from the first night on */
+  uint32_t num_records_at_start;
 } wisp_plan_options;
 
 /* What may be hoped for. */
 typedef enum wisp_outlook WISP_ENUM_TYPE {
   WISP_OUTLOOK_GAIN = 0, /* at this noise a clear gain was measured */
   WISP_OUTLOOK_SOME_GAIN = 1,
-  WISP_OUTLOOK_HOPELESS = 2 /* and at this one none: the base is the better model */
+  WISP_OUTLOOK_HOPELESS = 2, /* and at this one none: the base is the better model */
+  /* there are too few events for each item: a gain was measured only where the base lacked items that people choose */
+  WISP_OUTLOOK_NEW_ITEMS = 3
 } wisp_outlook;
 
 typedef struct wisp_plan { /* what follows from the options */
   size_t size;
   uint32_t runs, judgings;                                         /* nights; those that judge */
-  uint64_t steps_per_run;                                          /* of a night */
+  uint64_t steps_per_run;                                          /* of a night, on average */
   uint32_t expected_batch, records_that_train, records_that_judge; /* of the public number of records */
-  wisp_outlook outlook;                                            /* from `noise_to_signal` */
+  wisp_outlook outlook;                                            /* from `noise_to_signal` and `noise_of_an_item` */
   double training_noise, judging_noise; /* multipliers; 0 of judging: nobody judges, or locally */
   double noise_to_signal;               /* what `outlook` follows from; docs/personalise.md */
   /* the smallest gain, in NDCG@10 of the lists that are shown, that is found in four lives of five; NaN: none is, so no
@@ -89,10 +98,17 @@ typedef struct wisp_plan { /* what follows from the options */
   uint64_t bytes; /* that a night holds while it steps, beside the log */
   /* with `measure`, of this device: processor time of all threads, and time that passes; else 0 */
   double cpu_seconds_of_run, seconds_of_run, cpu_seconds_of_judging, seconds_of_judging;
+  int32_t was_there; /* 1: the ledger had the plan, and nothing was written */
+  int32_t not_read;
+  double noise_of_an_item; /* the noise of one item's row against what its events say; docs/personalise.md */
 } wisp_plan;
 
-/* Finds the noise and writes the plan into the ledger. Reads no event. `plan` may be NULL. WISP_PRIVACY_REFUSED where
- * something was charged already, and for an epsilon that no noise meets. */
+/* Finds the noise and writes the plan into the ledger. Reads no event. `plan` may be NULL. Call it at each start:
+ * where the ledger has the plan that is asked for, it fills `plan` from it and writes nothing, also when nights have
+ * run or the plan was changed. What is 0 stays as it was chosen. After a kill, a full disk or an error of any kind
+ * the ledger has no plan, and the next call makes it. WISP_PRIVACY_REFUSED: the ledger has another plan (the sentence
+ * names what differs) or charges without a plan; it is gone, and output_path shows that there was one; or no noise
+ * meets the epsilon. */
 WISP_API wisp_code wisp_plan_life(const wisp_plan_options* options, wisp_plan* plan, wisp_error* error);
 
 /* Another plan for what is left of a life: `runs` of them are to come. Read are model_path, ledger_path, anchor, runs,

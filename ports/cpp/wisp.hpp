@@ -270,7 +270,7 @@ Result WithProgress(wisp_code (*run)(const Options*, Result*, wisp_error*), Opti
 inline wisp_personalise_result Personalise(const wisp_personalise_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise, options, std::move(progress));
 }
-inline wisp_plan PlanLife(const wisp_plan_options& options) {  // a plan, once, before the first night
+inline wisp_plan PlanLife(const wisp_plan_options& options) {  // makes the plan, or finds it
   return internal::Read<wisp_plan>(wisp_plan_life, &options);
 }
 // A device's life, one call a night.

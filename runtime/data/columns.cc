@@ -47,7 +47,7 @@ Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::s
   if (!time.ok()) {
     return InvalidData(
         time.status().message(),
-        "; times are needed, as numbers such as seconds: they put the events of a user in order. "
+        "; times are needed, as numbers such as seconds or as dates: they put the events of a user in order. "
         "Events without times can be lines of a user and an item, in their order (the format user-item)");
   }
   columns.time = *time;

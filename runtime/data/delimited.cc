@@ -17,7 +17,7 @@ Status AddRow(const Records& records, size_t width, const Columns& columns, cons
                                              "; allowed are " + std::to_string(width) + ", as in the header");
   }
   auto time = static_cast<int64_t>(records.line());
-  if (options.time == TimeSource::kColumn && !ParseTime(fields[*columns.time], time)) {
+  if (options.time == TimeSource::kColumn && !ParseTime(fields[*columns.time], options.units.times_per_second, time)) {
     return BadTime(builder, records.line(), fields[*columns.time]);
   }
   return builder.Add(records.line(), fields[columns.user], fields[columns.item], time);

@@ -92,6 +92,7 @@ Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   if (code != SQLITE_OK) return log.Error("cannot open");
   Distrust(database);
   WISP_RETURN_IF_ERROR(sqlite::CheckJournal("event log '" + path + "'", database));
+  AddTimeFunction(database);
   WorkLimit work(database);
   // A ledger, say: SQLite would add a table to it without a word.
   const SqliteStatement id = Prepare(database, "PRAGMA application_id");
@@ -176,7 +177,7 @@ Result<std::vector<std::string>> EventLog::History(const std::string& user, size
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select =
-      Prepare(database_, "SELECT item FROM events WHERE user = ? ORDER BY time DESC, rowid DESC LIMIT ?");
+      Prepare(database_, "SELECT item FROM events WHERE user = ? ORDER BY wisp_time(time, 1) DESC, rowid DESC LIMIT ?");
   if (select == nullptr) return Error("cannot read");
   BindText(select.get(), 1, user);
   sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));

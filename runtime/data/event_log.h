@@ -5,9 +5,10 @@
 //   WISP_RETURN_IF_ERROR(log.Append({.user = "anna", .item = "espresso", .time = 1700000000}));
 //
 // Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. One that is there already
-// may have more columns, with constants for defaults. Nothing that the file says is run: no trigger fires, no CHECK is
-// asked. Used by one thread at a time. In a process that was forked off every call refuses, and the destructor leaves
-// the file as it is open: SQLite would take the locks of its parent for its own.
+// may have more columns, with constants for defaults, and dates of ISO 8601 for times (date_time.h). Nothing that the
+// file says is run: no trigger fires, no CHECK is asked. Used by one thread at a time. In a process that was forked off
+// every call refuses, and the destructor leaves the file as it is open: SQLite would take the locks of its parent for
+// its own.
 //
 // A file that Open made is whole after each append: it has no write-ahead log, so a copy of it alone is a copy of the
 // log. Who reads it keeps those waiting who append, for as long as reading takes. A file that another program made
@@ -85,7 +86,8 @@ class EventLog {
   // are none. The file shrinks by what was in it, if it was made by Open.
   Result<uint64_t> Prune(const PruneOptions& options);
 
-  Result<LogCount> Count() const;
+  // Dates count so many times to the second.
+  Result<LogCount> Count(uint32_t per_second = 1) const;
   // Users by key, from the first after `after` on, at most `limit` of them.
   Result<std::vector<LogUser>> Users(const std::string& after, size_t limit) const;
 
@@ -103,8 +105,8 @@ class EventLog {
   Status Execute(const char* sql, const char* doing);
   Status Insert(std::span<const Event> events);
   // Deletes events of the user before a time. How many.
-  Result<uint64_t> DeleteBefore(const std::string& user, int64_t time);
-  Result<std::vector<int64_t>> Times(const std::string& user) const;
+  Result<uint64_t> DeleteBefore(const std::string& user, int64_t time, uint32_t per_second);
+  Result<std::vector<int64_t>> Times(const std::string& user, uint32_t per_second) const;
   Result<uint64_t> PruneUsers(const PruneOptions& options);
   Status Shrink();
   // False where another program is reading an older state.

@@ -75,10 +75,12 @@ Result<uint64_t> EventLog::Erase(const std::string& user) {
   return erased;
 }
 
-Result<std::vector<int64_t>> EventLog::Times(const std::string& user) const {
-  const SqliteStatement select = Prepare(database_, "SELECT time FROM events WHERE user = ? ORDER BY time");
+Result<std::vector<int64_t>> EventLog::Times(const std::string& user, uint32_t per_second) const {
+  const SqliteStatement select =
+      Prepare(database_, "SELECT wisp_time(time, ?2) AS at FROM events WHERE user = ?1 AND at IS NOT NULL ORDER BY at");
   if (select == nullptr) return Error("cannot read");
   BindText(select.get(), 1, user);
+  sqlite3_bind_int64(select.get(), 2, per_second);
   std::vector<int64_t> times;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW) times.push_back(sqlite3_column_int64(select.get(), 0));
@@ -86,11 +88,12 @@ Result<std::vector<int64_t>> EventLog::Times(const std::string& user) const {
   return times;
 }
 
-Result<uint64_t> EventLog::DeleteBefore(const std::string& user, int64_t time) {
-  const SqliteStatement remove = Prepare(database_, "DELETE FROM events WHERE user = ? AND time < ?");
+Result<uint64_t> EventLog::DeleteBefore(const std::string& user, int64_t time, uint32_t per_second) {
+  const SqliteStatement remove = Prepare(database_, "DELETE FROM events WHERE user = ?1 AND wisp_time(time, ?3) < ?2");
   if (remove == nullptr) return Error(kForgetting);
   BindText(remove.get(), 1, user);
   sqlite3_bind_int64(remove.get(), 2, time);
+  sqlite3_bind_int64(remove.get(), 3, per_second);
   if (sqlite3_step(remove.get()) != SQLITE_DONE) return Error(kForgetting);
   return static_cast<uint64_t>(sqlite3_changes64(database_));
 }
@@ -104,8 +107,9 @@ Result<uint64_t> EventLog::PruneUsers(const PruneOptions& o) {
     for (const LogUser& u : users) {
       WorkLimit work(database_);
       work.AllowForSize();
-      WISP_ASSIGN_OR_RETURN(const std::vector<int64_t> times, Times(u.user));
-      WISP_ASSIGN_OR_RETURN(const uint64_t gone, DeleteBefore(u.user, FirstKept(times, o)));
+      const uint32_t per_second = o.units.times_per_second;
+      WISP_ASSIGN_OR_RETURN(const std::vector<int64_t> times, Times(u.user, per_second));
+      WISP_ASSIGN_OR_RETURN(const uint64_t gone, DeleteBefore(u.user, FirstKept(times, o), per_second));
       pruned += gone;
     }
     if (users.size() < kAtOnce) return pruned;
@@ -179,13 +183,17 @@ Status EventLog::Restore(const std::string& copy) {
   return sqlite3_backup_finish(backup) == SQLITE_OK ? OkStatus() : Error("cannot be restored");
 }
 
-Result<LogCount> EventLog::Count() const {
+Result<LogCount> EventLog::Count(uint32_t per_second) const {
   WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
-  const SqliteStatement select = Prepare(
-      database_, "SELECT count(*), count(DISTINCT user), count(DISTINCT item), min(time), max(time) FROM events");
-  if (select == nullptr || sqlite3_step(select.get()) != SQLITE_ROW) return Error("cannot read");
+  const SqliteStatement select =
+      Prepare(database_,
+              "SELECT count(*), count(DISTINCT user), count(DISTINCT item), min(wisp_time(time, ?1)), "
+              "max(wisp_time(time, ?1)) FROM events");
+  if (select == nullptr) return Error("cannot read");
+  sqlite3_bind_int64(select.get(), 1, per_second);
+  if (sqlite3_step(select.get()) != SQLITE_ROW) return Error("cannot read");
   const auto number = [&](int column) { return sqlite3_column_int64(select.get(), column); };
   LogCount count{.events = static_cast<uint64_t>(number(0)),
                  .users = static_cast<uint64_t>(number(1)),
@@ -215,7 +223,8 @@ Result<std::vector<LogUser>> EventLog::Users(const std::string& after, size_t li
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select = Prepare(
-      database_, "SELECT user, count(*), max(time) FROM events WHERE user > ? GROUP BY user ORDER BY user LIMIT ?");
+      database_,
+      "SELECT user, count(*), max(wisp_time(time, 1)) FROM events WHERE user > ? GROUP BY user ORDER BY user LIMIT ?");
   if (select == nullptr) return Error("cannot read");
   BindText(select.get(), 1, after);
   sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));

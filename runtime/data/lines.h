@@ -1,15 +1,13 @@
-// What the text readers share: lines, and numbers and values as messages show them.
+// What the text readers share: lines, and values as messages show them.
 #ifndef WISP_RUNTIME_DATA_LINES_H_
 #define WISP_RUNTIME_DATA_LINES_H_
 
-#include <charconv>
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
-#include "runtime/core/decimal.h"
 #include "runtime/core/status.h"
+#include "runtime/data/date_time.h"
 #include "runtime/data/sequences.h"
 
 namespace wisp::data {
@@ -59,22 +57,8 @@ inline std::string TooLong(size_t bytes) {
          std::to_string(kMaxLineBytes);
 }
 
-// A whole number, or one with a fraction, which is cut off (some exports write 8.8e8 or 881250949.0).
-inline bool ParseTime(std::string_view value, int64_t& time) {
-  const char* end = value.data() + value.size();
-  const auto exact = std::from_chars(value.data(), end, time);
-  if (exact.ec == std::errc() && exact.ptr == end) return true;
-  double real = 0;
-  const auto general = ReadDecimal(value.data(), end, real);
-  if (general.ec != std::errc() || general.ptr != end || !(real > -9e18 && real < 9e18)) return false;
-  time = static_cast<int64_t>(std::floor(real));
-  return true;
-}
-
 inline Status BadTime(const SequenceBuilder& builder, uint64_t line, std::string_view value) {
-  return builder.Error(
-      line, "the time is " + Shown(value) +
-                "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none");
+  return builder.Error(line, "the time is " + Shown(value) + "; " + std::string(kTimeFormats));
 }
 
 }  // namespace wisp::data

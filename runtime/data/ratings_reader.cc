@@ -26,7 +26,7 @@ Status AddLine(std::string_view line, uint64_t number, const ReadOptions& option
     return builder.Error(number, "the rating is " + Shown(fields[2]) + "; allowed is a number");
   }
   int64_t time;
-  if (!ParseTime(fields[3], time)) return BadTime(builder, number, fields[3]);
+  if (!ParseTime(fields[3], options.units.times_per_second, time)) return BadTime(builder, number, fields[3]);
   if (options.time == TimeSource::kFileOrder) time = static_cast<int64_t>(number);
   return builder.Add(number, fields[0], fields[1], time);
 }

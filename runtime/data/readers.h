@@ -9,8 +9,8 @@
 //   WISP_ASSIGN_OR_RETURN(ReadResult data, ReadSequences("events.db", Format::kSqlite, {.known_items = &index}));
 //
 // Text is UTF-8, with or without a byte order mark, lines end in LF or CRLF, the last one may lack its end. Blank lines
-// are skipped. Times are numbers, also negative; a fraction is cut off (towards the past). Errors name file, line,
-// field, the value found and what is allowed: kInvalidData for what the file says, kIo for what the system says.
+// are skipped. Times are numbers, also negative, or dates of ISO 8601 (date_time.h). Errors name file, line, field, the
+// value found and what is allowed: kInvalidData for what the file says, kIo for what the system says.
 #ifndef WISP_RUNTIME_DATA_READERS_H_
 #define WISP_RUNTIME_DATA_READERS_H_
 

@@ -384,8 +384,11 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   report.num_read = events_.size();
   ReportMixtures(report);
   const bool may_be_empty = private_run_ && options.known_items != nullptr;
-  if (events_.empty() && !may_be_empty) return InvalidData(name_, ": there is no event in it");
+  if (events_.empty() && bad_rows_ == 0 && !may_be_empty) return InvalidData(name_, ": there is no event in it");
   WISP_RETURN_IF_ERROR(SplitUsers(options));
+  if (events_.empty() && bad_rows_ > 0)
+    return InvalidData(
+        name_, ": not one of its rows can be read, so nothing can be learned from it. The first: ", first_bad_row_);
   report.bad_rows = bad_rows_;
   report.first_bad_row = first_bad_row_;
   std::vector<int32_t> ids(items_.keys().size(), -1);

@@ -119,8 +119,10 @@ struct ReadOptions {
   Units units;
   // For private training, where a refusal would tell of a record. A row that cannot be read, or whose time is out of
   // range, is left out and counted. With known_items it is no error that no event is left. Each line of text is a row
-  // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, and a value
-  // in it of more than 1 MB.
+  // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, a value in
+  // it of more than 1 MB, and a log with rows of which not one can be read. How a log's rows are written is public, and
+  // the same for all of them, so that says that the format is another one. It says something of one record only where
+  // no other record can be read.
   bool private_run = false;
   // A later private run will read the log again, with what was added: for nights. kInvalidArgument with sessions,
   // unless the log is SQLite, which notes what was read (read_marks.h).

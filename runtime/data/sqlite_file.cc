@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "runtime/data/date_time.h"
 #include "runtime/sqlite/open.h"
 
 namespace wisp::data {
@@ -16,6 +17,19 @@ constexpr int kMaxSqlBytes = 1 << 17;    // of what defines a table, say
 // some thousand at most.
 constexpr int64_t kOperationsPerByte = 4, kOperationsBesides = 1 << 16;
 constexpr int kOperationsPerCall = 1 << 12;
+
+void TimeOfValue(sqlite3_context* context, int, sqlite3_value** values) {
+  const int type = sqlite3_value_type(values[0]);
+  if (type == SQLITE_INTEGER) return sqlite3_result_int64(context, sqlite3_value_int64(values[0]));
+  if (type != SQLITE_FLOAT && type != SQLITE_TEXT) return sqlite3_result_null(context);
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
+  if (text == nullptr) return sqlite3_result_error_nomem(context);
+  const std::string_view value(text, static_cast<size_t>(sqlite3_value_bytes(values[0])));
+  int64_t time = 0;
+  if (ParseTime(value, static_cast<uint32_t>(sqlite3_value_int64(values[1])), time))
+    return sqlite3_result_int64(context, time);
+  sqlite3_result_null(context);
+}
 
 }  // namespace
 
@@ -55,6 +69,11 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
   std::vector<std::string> names;
   while ((code = sqlite3_step(prepared)) == SQLITE_ROW) names.emplace_back(TextOf(prepared, 0));
   return code == SQLITE_DONE ? std::optional(std::move(names)) : std::nullopt;
+}
+
+void AddTimeFunction(sqlite3* database) {
+  sqlite3_create_function_v2(database, "wisp_time", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, nullptr,
+                             TimeOfValue, nullptr, nullptr, nullptr);
 }
 
 std::optional<std::string> TypeOf(sqlite3* database, std::string_view table) {

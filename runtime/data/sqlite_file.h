@@ -49,6 +49,10 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
 // Nothing on errors.
 std::optional<std::string> TypeOf(sqlite3* database, std::string_view table);
 
+// Statements of ours may call wisp_time(time, per_second): the time of an event as a whole number, whether the file has
+// a number or a date (date_time.h); NULL for what is neither.
+void AddTimeFunction(sqlite3* database);
+
 // Takes back what was not committed, whatever ends it. False: see sqlite3_errcode.
 class SqliteTransaction {
  public:

@@ -107,10 +107,12 @@ Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, Se
     const int type = sqlite3_column_type(row, 2);
     if (type == SQLITE_INTEGER) {
       time = sqlite3_column_int64(row, 2);
-    } else if ((type != SQLITE_FLOAT && type != SQLITE_TEXT) || !ParseTime(TextOf(row, 2), time)) {
+    } else if ((type != SQLITE_FLOAT && type != SQLITE_TEXT) ||
+               !ParseTime(TextOf(row, 2), options.units.times_per_second, time)) {
       return type == SQLITE_FLOAT || type == SQLITE_TEXT
                  ? BadTime(builder, number, TextOf(row, 2))
-                 : builder.Error(number, std::string("the time is ") + TypeName(type) + "; allowed is a number");
+                 : builder.Error(number,
+                                 std::string("the time is ") + TypeName(type) + "; allowed is a number, or a date");
     }
   }
   return builder.Add(number, TextOf(row, 0), TextOf(row, 1), time);

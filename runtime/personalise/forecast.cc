@@ -45,7 +45,16 @@ void Advise(const LifetimeSettings& s, Outlook& o) {
     o.advice.push_back("the noise is " + Shown(o.noise_to_signal) +
                        " times what can be learned at most: nothing is to be won by training on so few records at this "
                        "epsilon; the base is the better model");
+  if (o.kind == Kind::kNewItems)
+    o.advice.push_back(
+        "with " + std::to_string(o.typical_events) + " events a record the noise of one item is " +
+        Shown(o.noise_of_an_item) +
+        " times what they say of it: what people like cannot be learned item by item. A gain was measured only where "
+        "the base lacked items that people choose; expect nothing of the rest, and the base to stay what is served");
   const uint64_t steps = s.num_steps();
+  if (s.num_records_at_start > 0 && steps < 4ull * s.runs)
+    o.advice.push_back("fewer nights could follow how people come: every night takes a step at least, and there are " +
+                       std::to_string(steps) + " for " + std::to_string(s.runs) + " nights");
   if (o.kind != Kind::kGain && s.expected_batch < s.num_training_public())
     o.advice.push_back("a larger batch hides more under the same noise: up to " +
                        std::to_string(s.num_training_public()) + ", and fewer steps");
@@ -63,6 +72,7 @@ void Advise(const LifetimeSettings& s, Outlook& o) {
 LifetimeSettings SuggestLife(const LifeRequest& r) {
   LifetimeSettings s;
   s.num_records_public = r.num_records_public;
+  s.num_records_at_start = r.num_records_at_start;
   s.epsilon = r.epsilon;
   s.delta = r.delta;
   s.runs = r.runs;
@@ -97,13 +107,24 @@ double SuggestRate(const Architecture& a, const LifetimeSettings& s) {
 
 double NoiseToSignal(const Architecture& a, const LifetimeSettings& s) {
   const auto steps = static_cast<double>(s.num_steps());
-  return s.training_noise * std::sqrt(TrainedNumbers(a, s)) / (s.expected_batch * std::sqrt(steps));
+  return s.training_noise * std::sqrt(TrainedNumbers(a, s)) / (s.share_present() * s.expected_batch * std::sqrt(steps));
 }
 
-Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s) {
-  Outlook o{.noise_to_signal = NoiseToSignal(a, s)};
-  if (o.noise_to_signal > kSomeGain) o.kind = Outlook::Kind::kSomeGain;
-  if (o.noise_to_signal > kNoGain) o.kind = Outlook::Kind::kHopeless;
+double NoiseOfAnItem(const Architecture& a, const LifetimeSettings& s, uint32_t events) {
+  const auto steps = static_cast<double>(s.num_steps());
+  const double read = std::clamp<uint32_t>(events, 1, a.max_length);
+  return s.training_noise * std::sqrt(a.width) * a.num_items /
+         (s.share_present() * s.expected_batch * std::sqrt(steps) * std::sqrt(read));
+}
+
+Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s, uint32_t typical_events) {
+  using Kind = Outlook::Kind;
+  Outlook o{.noise_to_signal = NoiseToSignal(a, s),
+            .typical_events = std::min<uint32_t>(typical_events > 0 ? typical_events : kTypicalEvents, a.max_length)};
+  o.noise_of_an_item = NoiseOfAnItem(a, s, o.typical_events);
+  if (o.noise_to_signal > kSomeGain || o.noise_of_an_item > kSomeGainOfAnItem) o.kind = Kind::kSomeGain;
+  if (o.noise_of_an_item > kNoGainOfAnItem) o.kind = Kind::kNewItems;
+  if (o.noise_to_signal > kNoGain) o.kind = Kind::kHopeless;
   if (s.judgings > 0 && s.judges_locally == 0) {
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;
@@ -223,8 +244,12 @@ class Measuring {
     {
       WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                             privacy::Ledger::Open(path, {.dataset = "made up", .record = MadeUpRecord()}));
-      WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life_, "measuring"));
-      for (const auto* charges : {&life_.training, &life_.judging}) {
+      Lifetime life = life_;
+      if (life.training.empty()) {  // of a plan that was read
+        WISP_ASSIGN_OR_RETURN(life, PlanLifetime(a_, s_));
+      }
+      WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, "measuring"));
+      for (const auto* charges : {&life.training, &life.judging}) {
         if (!charges->empty()) WISP_RETURN_IF_ERROR(ledger.Charge(charges->front()).status());
       }
     }

@@ -22,7 +22,7 @@ namespace wisp {
 
 // What an app says of its life; what is left at 0 is chosen.
 struct LifeRequest {
-  uint32_t num_records_public = 0;
+  uint32_t num_records_public = 0, num_records_at_start = 0;
   double epsilon = 0, delta = 0;
   uint32_t runs = 0;
   uint64_t steps_per_run = 0;
@@ -44,13 +44,22 @@ Result<Lifetime> PlanLife(const Architecture& architecture, const LifeRequest& r
 double SuggestRate(const Architecture& architecture, const LifetimeSettings& settings);
 
 // How much of what training releases over the whole life is noise. All steps' noise, spread over every trained number,
-// against what records agree on at most: noise * sqrt(trained) / (batch * sqrt(steps)). Public numbers alone.
+// against what records agree on at most: noise * sqrt(trained) / (batch * sqrt(steps)), over the share of the records
+// that is there. Public numbers alone.
 double NoiseToSignal(const Architecture& architecture, const LifetimeSettings& settings);
 
+// Noise to signal in one item's row, where a record's gradient is shared by the rows of so many events:
+// noise * sqrt(width) * items / (batch * sqrt(steps) * sqrt(events)). In a sparse catalogue each item has few events,
+// and its row is noise though the whole is not.
+double NoiseOfAnItem(const Architecture& architecture, const LifetimeSettings& settings, uint32_t events);
+
 struct Outlook {
-  double noise_to_signal = 0;
-  // Below kSomeGain of it a clear gain was measured, above kNoGain none: docs/personalise.md has what was measured.
-  enum class Kind { kGain, kSomeGain, kHopeless } kind = Kind::kGain;
+  double noise_to_signal = 0, noise_of_an_item = 0;
+  uint32_t typical_events = 0;  // that noise_of_an_item assumes
+  // Below kSomeGain and kSomeGainOfAnItem a clear gain was measured, above kNoGain none: docs/personalise.md has what
+  // was measured. kNewItems: above kNoGainOfAnItem a gain was measured only where the base lacked items that people
+  // choose.
+  enum class Kind { kGain, kSomeGain, kHopeless, kNewItems } kind = Kind::kGain;
   // The chance that candidates whose mean gain is `gain` (in the measure's unit) are found better, after the first, the
   // middle and the last judging. Empty without private judges.
   struct PowerRow {
@@ -61,9 +70,11 @@ struct Outlook {
   std::optional<double> found;
   std::vector<std::string> advice;  // sentences: what would help; empty where nothing is amiss
 };
-inline constexpr double kSomeGain = 0.2, kNoGain = 0.8;
-// Of settings with their noise.
-Outlook OutlookOf(const Architecture& architecture, const LifetimeSettings& settings);
+inline constexpr double kSomeGain = 0.2, kNoGain = 0.8, kSomeGainOfAnItem = 1, kNoGainOfAnItem = 2.5;
+// Events of a record where nobody says how many: a cautious guess, as few events are the worse case.
+inline constexpr uint32_t kTypicalEvents = 10;
+// For settings with their noise. `typical_events` of a record: a public guess; 0: kTypicalEvents.
+Outlook OutlookOf(const Architecture& architecture, const LifetimeSettings& settings, uint32_t typical_events = 0);
 
 // Processor seconds, all threads together, and seconds of waiting, of one run with its accounting and of one judging.
 // The log is read beside them.
@@ -76,7 +87,8 @@ struct MeasureOptions {
   uint32_t num_threads = 0;
   double seconds = 2;
 };
-// Trains and judges made-up records with these weights, and accounts for them, for about so long.
+// Trains and judges made-up records with these weights, and accounts for them, for about so long. Of `life` the
+// settings are enough.
 Result<LifeTime> MeasureLife(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
                              const MeasureOptions& options);
 

@@ -63,6 +63,7 @@ void ForEachLaterField(Settings& s, const Use& field) {
   field("judgings_before", s.judgings_before);
   field("allow_seen", s.allow_seen);
   field("trains_until", s.trains_until);
+  field("num_records_at_start", s.num_records_at_start);
 }
 
 // What candidates are judged by, and the end of the text.
@@ -88,6 +89,9 @@ Status CheckSettings(const LifetimeSettings& s) {
                            ", allowed is above 0 and up to 1");
   if (s.steps_in_all > kMostSteps)
     return InvalidArgument("steps_in_all is ", s.steps_in_all, ", allowed are up to ", kMostSteps);
+  if (s.num_records_at_start > s.num_records_public)
+    return InvalidArgument("the public number of records at the start is ", s.num_records_at_start,
+                           ", allowed are up to ", s.num_records_public, ", the public number of records");
   if (s.judgings_before > s.judgings)
     return InvalidArgument("judgings_before is ", s.judgings_before, ", the plan has ", s.judgings);
   if (s.trains_until < 0 || s.trains_until > data::kLatestSecond)
@@ -126,6 +130,43 @@ uint32_t LifetimeSettings::num_judging_public() const {
 }
 uint32_t LifetimeSettings::num_training_public() const {
   return std::max(1u, num_records_public - std::min(num_records_public, num_judging_public()));
+}
+
+namespace {
+
+// The share of all records that is there at the start.
+double ShareAtStart(const LifetimeSettings& s) {
+  return s.num_records_at_start == 0 ? 1.0 : static_cast<double>(s.num_records_at_start) / s.num_records_public;
+}
+
+// Steps that the first so many nights take: in proportion to the sum of how many records are there in each.
+uint64_t StepsUpTo(const LifetimeSettings& s, uint64_t nights) {
+  const double start = ShareAtStart(s), x = static_cast<double>(nights) / s.runs;
+  const double share = (2 * start * x + (1 - start) * x * x) / (1 + start);
+  return static_cast<uint64_t>(std::llround(share * static_cast<double>(s.num_steps())));
+}
+
+// Sets how much the next run takes, and how many runs are left. A night leaves no trace but its steps: where it was cut
+// short, the next one takes the rest of it first.
+void ShareSteps(const LifetimeSettings& s, LifetimeLeft& left) {
+  left.runs = left.steps / s.steps_per_run;
+  left.steps_of_next = std::min(s.steps_per_run, left.steps);
+  if (s.num_records_at_start == 0 || left.steps == 0) return;
+  const uint64_t taken = s.num_steps() - std::min(s.num_steps(), left.steps);
+  uint64_t night = 0, after = s.runs;  // the first night that ends with more steps than were taken
+  while (after - night > 1) {
+    const uint64_t middle = night + (after - night) / 2;
+    (StepsUpTo(s, middle) > taken ? after : night) = middle;
+  }
+  left.runs = s.runs - night;
+  left.steps_of_next = std::clamp<uint64_t>(StepsUpTo(s, night + 1) - taken, 1, left.steps);
+}
+
+}  // namespace
+
+double LifetimeSettings::share_present() const {
+  const double start = ShareAtStart(*this);
+  return 2.0 / 3 * (1 + start + start * start) / (1 + start);
 }
 
 TrainingOptions TrainingOf(const LifetimeSettings& s) {
@@ -188,17 +229,24 @@ Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSe
 
 namespace {
 
+using Plans = std::vector<privacy::LedgerPlan>;
+
 // A plan of other judges, or of none, that was made before: it is for parts that this one leaves alone.
-Status DropPlansBut(privacy::Ledger& ledger, const Lifetime& life, const std::string& run) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger.Plans());
+void DropPlansBut(const Plans& plans, const Lifetime& life, const std::string& run, privacy::LedgerSetup& setup) {
   using privacy::RecordPart;
   for (const RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kJudging}) {
     const bool is_kept =
         part == life.settings.training_part() || (part == RecordPart::kJudging && !life.judging.empty());
     const auto last = std::find_if(plans.rbegin(), plans.rend(), [&](const auto& plan) { return plan.part == part; });
-    if (!is_kept && last != plans.rend() && !last->mechanisms.empty()) WISP_RETURN_IF_ERROR(ledger.DropPlan(run, part));
+    if (!is_kept && last != plans.rend() && !last->mechanisms.empty())
+      setup.plans.push_back({.run = run, .purpose = "no plan", .part = part});
   }
-  return OkStatus();
+}
+
+// The new plan sets the limit where there is none, or that of the plan which it replaces. Any other one was set by
+// somebody, and stays.
+bool LimitFollowsPlan(const std::optional<EpsilonDelta>& limit, const std::optional<LifetimeSettings>& earlier) {
+  return !limit || (earlier && limit->epsilon() == earlier->epsilon && limit->delta() == earlier->delta);
 }
 
 }  // namespace
@@ -212,13 +260,19 @@ Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::s
         "' has charges: a plan for a life is made before the first of them, or it would promise nothing");
   WISP_ASSIGN_OR_RETURN(const EpsilonDelta limit, EpsilonDelta::Create(s.epsilon, s.delta));
   WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
-  if (!there) WISP_RETURN_IF_ERROR(ledger.SetLimit(limit));
-  WISP_RETURN_IF_ERROR(DropPlansBut(ledger, life, run));
-  if (s.judgings > 0) {
-    WISP_RETURN_IF_ERROR(ledger.Split(s.judging_share));
-    if (s.judges_locally == 0) WISP_RETURN_IF_ERROR(ledger.WritePlan(run, "judging of a life", life.judging));
-  }
-  return ledger.WritePlan(run, "training of a life", life.training, ToText(s));
+  WISP_ASSIGN_OR_RETURN(const auto earlier, SettingsOf(ledger));
+  WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
+  privacy::LedgerSetup setup;
+  if (LimitFollowsPlan(there, earlier)) setup.limit = limit;
+  DropPlansBut(plans, life, run, setup);
+  const privacy::RecordPart trains = s.training_part();
+  if (s.judgings > 0) setup.judging_share = s.judging_share;
+  if (!life.judging.empty())
+    setup.plans.push_back(
+        {.run = run, .purpose = "judging of a life", .part = privacy::RecordPart::kJudging, .charges = life.judging});
+  setup.plans.push_back(
+      {.run = run, .purpose = "training of a life", .part = trains, .charges = life.training, .settings = ToText(s)});
+  return ledger.SetUp(setup);
 }
 
 Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger) {
@@ -251,7 +305,6 @@ Result<std::optional<LifetimeSettings>> SettingsBefore(const privacy::Ledger& le
 
 namespace {
 
-using Plans = std::vector<privacy::LedgerPlan>;
 using Entries = std::vector<privacy::LedgerEntry>;
 
 bool PlanTrains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
@@ -321,7 +374,7 @@ Result<LifetimeLeft> LeftOf(const privacy::Ledger& ledger, const LifetimeSetting
     left.judgings = StepsLeft(*judging, false, entries);
     WISP_RETURN_IF_ERROR(Reserve(*judging, left.judgings, reserved));
   }
-  left.runs = left.steps / s.steps_per_run;
+  ShareSteps(s, left);
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   if (!limit) return left;
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(limit->delta()));

@@ -56,6 +56,10 @@ struct LifetimeSettings {
   // too, where that goes on; and judgings before the change, where it does not. 0: runs * steps_per_run, and none.
   uint64_t steps_in_all = 0;
   uint32_t judgings_before = 0;
+  // So many records are there when the life begins, and from night to night as many more, up to num_records_public: how
+  // people come is public, as that number is. Nights then share the steps by how many are there. 0: all of them are
+  // there from the first night on.
+  uint32_t num_records_at_start = 0;
 
   privacy::RecordPart training_part() const {
     return judgings > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
@@ -63,6 +67,8 @@ struct LifetimeSettings {
   SeenItems seen() const { return allow_seen != 0 ? SeenItems::kAllow : SeenItems::kExclude; }
   JudgeRule rule() const { return {.error = error, .num_judgings = judgings, .decay = decay}; }
   uint64_t num_steps() const { return steps_in_all > 0 ? steps_in_all : steps_per_run * runs; }
+  // The mean share of all records that is there when a step is taken: 1, or less where they come over time.
+  double share_present() const;
   // So many records train, and judge, as far as anybody may know; never fewer than one.
   uint32_t num_training_public() const;
   uint32_t num_judging_public() const;
@@ -90,8 +96,8 @@ struct Lifetime {
 // many records, or an epsilon that no noise meets.
 Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSettings& settings);
 
-// Writes the limit, the split and the plans into a ledger without charges. Doing so again does no harm: a power cut in
-// between leaves less than a whole plan, and no settings. kPrivacyRefused where something was charged.
+// Writes the limit, the split and the plans into a ledger without charges, all of them or nothing. A limit that
+// somebody else set stays. kPrivacyRefused where something was charged. MakePlan (make_plan.h) is for apps.
 Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run);
 
 // Those of the plan that is in force, a changed one too; nothing where there is none.
@@ -104,6 +110,7 @@ Result<std::optional<LifetimeSettings>> SettingsBefore(const privacy::Ledger& le
 // What is left of the plan: it costs nothing beyond the plan's epsilon.
 struct LifetimeLeft {
   uint64_t steps = 0, runs = 0, judgings = 0;  // whole runs
+  uint64_t steps_of_next = 0;                  // of the next run
   // Of the limit, beside the plan: what is left of it when all of the plan is used. 0 where there is no limit.
   double epsilon = 0;
   bool by_filter = false;  // its steps are of a changed plan, and go through the filter

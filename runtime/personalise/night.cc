@@ -152,7 +152,7 @@ class Night {
   }
 
   Status Train() {
-    const uint64_t wanted = std::min(settings().steps_per_run, result_.left.steps);
+    const uint64_t wanted = result_.left.steps_of_next;
     WISP_ASSIGN_OR_RETURN(const uint64_t steps,
                           StepsThatPlanCovers(ledger_, settings(), result_.left, origin().architecture(), wanted));
     if (steps == 0) {

@@ -92,6 +92,7 @@ Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::
   if (entries.empty())
     return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");
   ChangedLife life{.settings = now};
+  life.settings.num_records_at_start = 0;  // from now on all are there
   WISP_ASSIGN_OR_RETURN(life.before, LeftOf(ledger, now));
   LifetimeSettings& s = life.settings;
   s.runs = change.runs;

@@ -200,7 +200,11 @@ private fun lifeCases(t: Cases) {
         holds(Life.plan(plan.copy(dryRun = true)).bytes > 100_000 && !File(options.ledger).exists()) {
             "a dry run wrote"
         }
-        same(Life.plan(plan).runs, 10)
+        same(Life.plan(plan).wasThere, false)
+        same(Life.plan(plan).wasThere, true)
+        refused(WispException.Code.PRIVACY_REFUSED, "the number of runs is 10, asked for is 9") {
+            Life.plan(plan.copy(runs = 9))
+        }
         runBlocking {
             refused(WispException.Code.INVALID_ARGUMENT, "bytes") { night(options.copy(maxBytes = 1000)) }
             val sentences = ArrayList<String>()

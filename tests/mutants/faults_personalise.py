@@ -52,6 +52,7 @@ def judging():
 
 
 LIFE = "lifetime_test:LifetimeTest."
+MAKE = "make_plan_test:MakePlanTest."
 
 
 def lifetime():
@@ -66,13 +67,24 @@ def lifetime():
          LIFE + "CostsWhatWasAskedForAndNoMoreAtItsEnd"),
         ("plan-of-a-life-after-a-look", "WriteLifetime", "if (!entries.empty())", "if (false)",
          LIFE + "AfterAChargeThereIsNoPlanAndNothingOfOne"),
-        ("plan-of-other-judges-stays", "WriteLifetime", "WISP_RETURN_IF_ERROR(DropPlansBut(ledger, life, run));", "",
+        ("steps-follow-the-calendar", "ShareSteps", "if (s.num_records_at_start == 0 || left.steps == 0) return;",
+         "return;", LIFE + "NightsTakeMoreStepsWhereMorePeopleAreThere"),
+        ("plan-of-other-judges-stays", "WriteLifetime", "DropPlansBut(plans, life, run, setup);", "",
          LIFE + "APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge"),
         ("reserved-taken-for-free", "LeftOf", "ledger.SpentAfter(reserved, delta)", "ledger.SpentAfter({}, delta)",
          LIFE + "WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed"),
         ("training-catches-up-with-its-judges", "TrainsUntil", "if (std::floor(due + 1e-9) > before) until = newest;",
          "until = newest;", LIFE + "TrainsUntilTheNewestJudgingBecameDue"),
-        ("limit-of-the-app-raised", "WriteLifetime", "if (!there) ", "", LIFE + "ALimitThatIsThereHolds"),
+        ("limit-of-the-app-raised", "WriteLifetime", "if (LimitFollowsPlan(there, earlier)) ", "",
+         LIFE + "ALimitThatIsThereHolds"),
+    ]) + table("runtime/personalise/make_plan.cc", [
+        ("another-plan-taken-for-the-same", "DifferencesOf", 'd.Compare("epsilon", there.epsilon, r.epsilon);', "",
+         MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),
+        ("plan-replaced-without-a-word", "MakePlan", "if (is_charged || !wanted.replaces)", "if (is_charged)",
+         MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),
+        ("new-ledger-beside-what-was-trained", "MakePlan",
+         "WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));", "",
+         MAKE + "BesideWhatNightsTrainedNoPlanBeginsAnew"),
     ])
 
 

@@ -35,7 +35,7 @@ NOT_CODE = (
     ("docs/algorithms.md", "D_j = clip", "a formula"),
     ("docs/apple.md", "// Package.swift", "a part of a package in Swift"),
     ("docs/architecture.md", "schema, kernels", "arrows between folders; tests/structure.sh holds them"),
-    ("docs/personalise.md", "noise * sqrt", "a formula"),
+    ("docs/personalise.md", "noise * sqrt", "two formulas"),
     ("docs/program.md", "wisp synth | new", "the list of commands; tests/declared.sh holds it"),
     ("docs/re-attention.md", "sum over t", "a formula"),
     ("docs/texts.md", '"data": {"classes"', "a part of a recipe, which is JSON only within it"),

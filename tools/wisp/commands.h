@@ -216,9 +216,9 @@ struct PlanArguments {
   std::optional<uint32_t> judgings, expected_batch;
   std::optional<uint64_t> steps;
   double epsilon = 0;
-  uint32_t num_records_public = 0, typical_events = 0, times_per_second = 1;
+  uint32_t num_records_public = 0, num_records_at_start = 0, typical_events = 0, times_per_second = 1;
   int64_t session_gap = 0;
-  bool dry_run = false, left = false, change = false, allow_seen = false;
+  bool dry_run = false, left = false, change = false, allow_seen = false, replace = false;
 };
 
 struct PersonaliseArguments {

@@ -35,7 +35,7 @@ constexpr MadeOf kMade[] = {
     {Made::kException, "dev/wisp/WispException", "(ILjava/lang/String;)V"},
     {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJ)V"},
     {Made::kPersonaliseResult, "dev/wisp/PersonaliseResult", "(JJJDDJJJJJJJZ)V"},
-    {Made::kPlan, "dev/wisp/Plan", "(IIJIIIIDDDDJDD)V"},
+    {Made::kPlan, "dev/wisp/Plan", "(IIJIIIIDDDDJDDZ)V"},
     {Made::kNightResult, "dev/wisp/NightResult", "(IZZIJJJJJJJJJJ)V"},
     {Made::kBudget, "dev/wisp/Budget", "(DDDZJJJ)V"},
     {Made::kQuality, "dev/wisp/Quality", "(DDJ)V"},

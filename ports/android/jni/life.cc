@@ -29,6 +29,9 @@ wisp_plan_options PlanOptionsOf(Fields& fields) {
   options.other_data = fields.Flag("otherData") ? 1 : 0;
   options.allow_seen = fields.Flag("allowSeen") ? 1 : 0;
   options.trains_until = fields.Number("trainsUntil");
+  options.output_path = fields.Text("output");
+  options.replace = fields.Flag("replace") ? 1 : 0;
+  options.num_records_at_start = fields.Count("numRecordsAtStart");
   return options;
 }
 
@@ -44,7 +47,8 @@ jobject Plan(JNIEnv* env, jclass, jobject given, jobject anchor_object) {
                          static_cast<jlong>(p.steps_per_run), static_cast<jint>(p.expected_batch),
                          static_cast<jint>(p.records_that_train), static_cast<jint>(p.records_that_judge),
                          static_cast<jint>(p.outlook), p.training_noise, p.judging_noise, p.noise_to_signal,
-                         p.found_gain, static_cast<jlong>(p.bytes), p.seconds_of_run, p.seconds_of_judging);
+                         p.found_gain, static_cast<jlong>(p.bytes), p.seconds_of_run, p.seconds_of_judging,
+                         static_cast<jboolean>(p.was_there != 0));
     CheckPending(env);
     return result;
   });

@@ -55,11 +55,9 @@
       return base
     }
 
-    /// Once, at the first start: what a year of nights may cost.
+    /// At each start: what a year of nights may cost. The first call makes the plan, later ones find it.
     static func plan() throws {
-      let life = try Self.life()
-      guard !FileManager.default.fileExists(atPath: life.ledger.path) else { return }
-      try life.plan(epsilon: 8, delta: 1e-6, recordsPublic: 365, nights: 365, unit: .day)
+      try Self.life().plan(epsilon: 8, delta: 1e-6, recordsPublic: 365, nights: 365, unit: .day)
     }
 
     static func register() {

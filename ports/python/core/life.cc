@@ -33,6 +33,9 @@ class PlanArguments {
     o.dry_run = given_.Flag("dry_run");
     o.measure = given_.Flag("measure");
     o.other_data = given_.Flag("other_data");
+    o.output_path = given_.Path("output");
+    o.replace = given_.Flag("replace");
+    o.num_records_at_start = given_.Count<uint32_t>("num_records_at_start");
     o.anchor = anchor_.anchor();
     o.allow_seen = given_.Flag("allow_seen");
     o.trains_until = given_.Signed("trains_until");
@@ -48,7 +51,7 @@ class PlanArguments {
 };
 
 Dict PlanOf(const wisp_plan& plan) {
-  constexpr const char* kOutlook[] = {"gain", "some gain", "hopeless"};
+  constexpr const char* kOutlook[] = {"gain", "some gain", "hopeless", "new items only"};
   Dict out;
   out["runs"] = plan.runs;
   out["judgings"] = plan.judgings;
@@ -56,7 +59,7 @@ Dict PlanOf(const wisp_plan& plan) {
   out["expected_batch"] = plan.expected_batch;
   out["records_that_train"] = plan.records_that_train;
   out["records_that_judge"] = plan.records_that_judge;
-  out["outlook"] = kOutlook[std::clamp<int>(plan.outlook, WISP_OUTLOOK_GAIN, WISP_OUTLOOK_HOPELESS)];
+  out["outlook"] = kOutlook[std::clamp<int>(plan.outlook, WISP_OUTLOOK_GAIN, WISP_OUTLOOK_NEW_ITEMS)];
   out["training_noise"] = plan.training_noise;
   out["judging_noise"] = plan.judging_noise;
   out["noise_to_signal"] = plan.noise_to_signal;
@@ -66,6 +69,8 @@ Dict PlanOf(const wisp_plan& plan) {
   out["seconds_of_run"] = plan.seconds_of_run;
   out["cpu_seconds_of_judging"] = plan.cpu_seconds_of_judging;
   out["seconds_of_judging"] = plan.seconds_of_judging;
+  out["was_there"] = plan.was_there != 0;
+  out["noise_of_an_item"] = plan.noise_of_an_item;
   return out;
 }
 

@@ -21,7 +21,10 @@ def life(files, tmp_path):
 def test_lives_its_nights(life):
     plan, night = life
     made = wisp.plan_life(**plan)
-    assert made.runs == 3 and made.training_noise > 0 and made.outlook in ("gain", "some gain", "hopeless")
+    assert made.runs == 3 and made.training_noise > 0 and made.noise_of_an_item > 0
+    assert not made.was_there and wisp.plan_life(**plan).was_there
+    with pytest.raises(wisp.PrivacyRefused, match="the number of runs is 3, asked for is 2"):
+        wisp.plan_life(**{**plan, "runs": 2})
     steps = []
     report = wisp.night(**night, progress=steps.append)
     assert report.steps == 2 == len(steps) and report.runs_left == 2
@@ -34,6 +37,10 @@ def test_lives_its_nights(life):
     assert [wisp.night(**night).runs_left for _ in range(2)] == [1, 0]
     with wisp.Recommender.open(night["output"]) as model:
         assert model.recommend([1])[0].tolist()
+    assert wisp.plan_life(**plan, output=night["output"]).was_there
+    plan["ledger"].unlink()
+    with pytest.raises(wisp.PrivacyRefused, match="would forget what they spent"):
+        wisp.plan_life(**plan, output=night["output"])
 
 
 def test_a_night_may_be_stopped(life):

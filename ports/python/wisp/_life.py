@@ -40,9 +40,15 @@ def plan_life(
     other_data: bool = False,
     allow_seen: bool = False,
     trains_until: int = 0,
+    output: Path | None = None,
+    replace: bool = False,
+    num_records_at_start: int = 0,
     anchor: Anchor | None = None,
 ) -> Plan:
     """Finds the noise of a whole life and writes the plan into the ledger. Reads no event.
+
+    Call it at each start: where the ledger has the plan that is asked for, nothing is written, and the plan says so
+    (was_there). What a kill or a full disk left of an earlier call is no plan, and the next call makes one.
 
     model: the base, as shipped. epsilon, delta: of the whole life, for every record. runs: nights.
     num_records_public: so many records as may be known to anybody. unit: what one record is.
@@ -53,8 +59,12 @@ def plan_life(
     trains_until: events after this second since 1970 judge, and do not train: for a log that does not grow. 0: each
       judging is by what came after the one before it.
     dry_run: write nothing. measure: fill the seconds of the plan, which takes two seconds.
+    output: what nights write: a plan is refused where the ledger is gone and nights trained beside this file.
+    num_records_at_start: so many are there when the life begins; nights share the steps by how many are there.
+    replace: put this plan in the place of another one that nothing was charged under.
 
-    Raises PrivacyRefused where something was charged already, and for an epsilon that no noise meets.
+    Raises PrivacyRefused where the ledger has another plan, or charges and no plan, and for an epsilon that no noise
+    meets.
     """
     return Plan(**_core.plan_life(dict(locals())))
 

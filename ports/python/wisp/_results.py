@@ -150,7 +150,7 @@ class Plan:
     expected_batch: int
     records_that_train: int
     records_that_judge: int
-    outlook: Literal["gain", "some gain", "hopeless"]
+    outlook: Literal["gain", "some gain", "hopeless", "new items only"]
     training_noise: float  #: multiplier
     judging_noise: float  #: multiplier; 0: nobody judges, or locally
     noise_to_signal: float
@@ -160,6 +160,8 @@ class Plan:
     seconds_of_run: float
     cpu_seconds_of_judging: float
     seconds_of_judging: float
+    was_there: bool  #: the ledger had the plan, and nothing was written
+    noise_of_an_item: float
 
 
 @dataclasses.dataclass(frozen=True)

@@ -44,7 +44,14 @@ export interface PersonaliseResult {
 }
 
 export interface PlanOptions {
-  model: string; epsilon: number; delta: number; numRecordsPublic: number; runs: number; unit: Unit;
+  model: string;
+  /** What nights write: a plan is refused where the ledger is gone and nights trained beside this file. */
+  output?: string;
+  /** Put this plan in the place of another one that nothing was charged under. */
+  replace?: boolean;
+  epsilon: number; delta: number; numRecordsPublic: number; runs: number; unit: Unit;
+  /** So many records are there when the life begins; nights share the steps by how many are there. 0: all. */
+  numRecordsAtStart?: number;
   judge?: "private" | "local" | "none";
   sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number;
   learningRate?: number;
@@ -104,6 +111,7 @@ export class Device {
   pruneLog(options: PruneOptions): Promise<number>;
   recommend(query: RecommendQuery): Promise<Recommendation[]>;
   describeModel(name: string): Promise<ModelInfo & { items: { item: number; key: string; name: string }[] }>;
+  /** Call it at each visit: the first makes the plan, later ones find it (`wasThere` is 1). */
   plan(options: PlanOptions): Promise<Record<string, number>>;
   planChange(options: PlanChange): Promise<Record<string, number>>;
   personalise(options: PersonaliseOptions): Promise<PersonaliseResult>;

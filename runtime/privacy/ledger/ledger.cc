@@ -66,13 +66,69 @@ Status Ledger::CheckDataset(const std::string& dataset) const {
   return impl_->CheckDataset(impl_->subject, dataset);
 }
 
-Status Ledger::SetLimit(const EpsilonDelta& limit) {
+Status Ledger::Impl::AddSplit(double judging_share, std::vector<LedgerRow>& rows) const {
+  if (const auto& there = budget.split()) {
+    if (there->judging_share == judging_share) return OkStatus();
+    return PrivacyRefused("ledger '", database.path(), "' divides its records already, with a share of ",
+                          DoubleText(there->judging_share),
+                          " that judges; records are divided once, as one that changed sides would count for both");
+  }
+  LedgerSplit split{.judging_share = judging_share};
+  WISP_ASSIGN_OR_RETURN(split.salt, NewRandomId());
+  rows.emplace_back(split);
+  return OkStatus();
+}
+
+Result<LedgerRow> Ledger::Impl::PlanRow(const PlanRequest& p, LedgerParts& after) const {
+  WISP_RETURN_IF_ERROR(after.CheckParts(p.charges));
+  if (!after.MayPlan(p.part)) {
+    return PrivacyRefused(
+        "ledger '", database.path(),
+        "' has charges: a plan made now may follow from what they released, and would promise nothing");
+  }
+  LedgerPlan plan{.run = p.run, .purpose = p.purpose, .part = p.part, .settings = p.settings};
+  if (!p.charges.empty()) {
+    WISP_ASSIGN_OR_RETURN(plan.record, RecordToSay(LedgerParts::Says::kPlan));
+  }
+  for (const ChargeRequest& c : p.charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
+  const LedgerParts before = after;
+  WISP_RETURN_IF_ERROR(after.Take(plan));
+  WISP_RETURN_IF_ERROR(before.CheckLimits("the plan", after.After(p.charges), p.part));
+  return LedgerRow(plan);
+}
+
+Status Ledger::Impl::SetUp(const LedgerSetup& setup) {
+  for (const PlanRequest& plan : setup.plans) {
+    for (const ChargeRequest& charge : plan.charges) WISP_RETURN_IF_ERROR(CheckAlone(charge));
+  }
+  WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
+  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
+  WISP_RETURN_IF_ERROR(Refresh());
+  std::vector<LedgerRow> rows;
+  if (setup.limit) rows.emplace_back(LedgerLimit{.limit = *setup.limit});
+  if (setup.judging_share) WISP_RETURN_IF_ERROR(AddSplit(*setup.judging_share, rows));
+  LedgerParts after = budget;
+  for (const LedgerRow& row : rows) WISP_RETURN_IF_ERROR(TakeRow(after, row));
+  for (const PlanRequest& plan : setup.plans) {
+    WISP_ASSIGN_OR_RETURN(LedgerRow row, PlanRow(plan, after));
+    rows.push_back(std::move(row));
+  }
+  return rows.empty() ? OkStatus() : Write(transaction, rows);
+}
+
+Status Ledger::SetUp(const LedgerSetup& setup) {
+  const double share = setup.judging_share.value_or(0.5);
+  if (!(share > 0 && share < 1))
+    return InvalidArgument("the share of records that judge is ", DoubleText(share),
+                           ", allowed is above 0 and below 1");
   std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
-  LedgerLimit row{.limit = limit};
-  return impl_->Write(transaction, row);
+  if (setup.judging_share && impl_->subject.adjacency != Adjacency::kAddRemove)
+    return Unsupported(
+        "the data set of ledger '", impl_->database.path(), "' is protected under ",
+        std::string(ToText(impl_->subject.adjacency)),
+        ": a record that is replaced may leave one part and enter the other, so their costs add up; only "
+        "under add_remove are records divided");
+  return impl_->SetUp(setup);
 }
 
 Status Ledger::CheckLimit(const EpsilonDelta& limit) const {
@@ -101,40 +157,6 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
   std::lock_guard lock(impl_->mutex);
   Result<ChargeId> id = impl_->Charge(charge);
   return id.ok() ? id : Result<ChargeId>(impl_->WithWhatWasCharged(id.status(), charge.run));
-}
-
-Status Ledger::WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
-                         const std::string& settings) {
-  std::lock_guard lock(impl_->mutex);
-  const RecordPart part = charges.empty() ? RecordPart::kAll : charges.front().part;
-  for (const ChargeRequest& charge : charges) WISP_RETURN_IF_ERROR(impl_->CheckAlone(charge));
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
-  WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
-  if (!impl_->budget.MayPlan(part)) {
-    return PrivacyRefused(
-        "ledger '", impl_->database.path(),
-        "' has charges: a plan made now may follow from what they released, and would promise nothing");
-  }
-  LedgerPlan plan{.run = run, .purpose = purpose, .part = part, .settings = settings};
-  WISP_ASSIGN_OR_RETURN(plan.record, impl_->RecordToSay(LedgerParts::Says::kPlan));
-  for (const ChargeRequest& c : charges) plan.mechanisms.push_back({c.mechanism, c.loss_slack});
-  LedgerParts planned = impl_->budget;
-  WISP_RETURN_IF_ERROR(planned.Take(plan));
-  WISP_RETURN_IF_ERROR(impl_->budget.CheckLimits("the plan", planned.After(charges), part));
-  return impl_->Write(transaction, plan);
-}
-
-Status Ledger::DropPlan(const std::string& run, RecordPart part) {
-  std::lock_guard lock(impl_->mutex);
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
-  if (!impl_->budget.MayPlan(part))
-    return PrivacyRefused("ledger '", impl_->database.path(), "' has charges: its plan cannot be taken back");
-  LedgerPlan none{.run = run, .purpose = "no plan", .part = part};
-  return impl_->Write(transaction, none);
 }
 
 Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
@@ -178,31 +200,6 @@ Status Ledger::PlanRun(std::span<const ChargeRequest> charges) {
   return impl_->Write(transaction, plan);
 }
 
-Status Ledger::Split(double judging_share) {
-  if (!(judging_share > 0 && judging_share < 1))
-    return InvalidArgument("the share of records that judge is ", DoubleText(judging_share),
-                           ", allowed is above 0 and below 1");
-  std::lock_guard lock(impl_->mutex);
-  if (impl_->subject.adjacency != Adjacency::kAddRemove)
-    return Unsupported(
-        "the data set of ledger '", impl_->database.path(), "' is protected under ",
-        std::string(ToText(impl_->subject.adjacency)),
-        ": a record that is replaced may leave one part and enter the other, so their costs add up; only "
-        "under add_remove are records divided");
-  WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/true));
-  WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
-  WISP_RETURN_IF_ERROR(impl_->Refresh());
-  if (const auto& there = impl_->budget.split()) {
-    if (there->judging_share == judging_share) return OkStatus();
-    return PrivacyRefused("ledger '", impl_->database.path(), "' divides its records already, with a share of ",
-                          DoubleText(there->judging_share),
-                          " that judges; records are divided once, as one that changed sides would count for both");
-  }
-  LedgerSplit split{.judging_share = judging_share};
-  WISP_ASSIGN_OR_RETURN(split.salt, NewRandomId());
-  return impl_->Write(transaction, split);
-}
-
 Result<std::optional<LedgerSplit>> Ledger::TheSplit() const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
@@ -216,8 +213,7 @@ Status Ledger::AddResult(ChargeId id, const std::string& text) {
   WISP_RETURN_IF_ERROR(impl_->Refresh());
   if (id < 1 || id > impl_->position.last_id)
     return InvalidArgument("ledger '", impl_->database.path(), "' has no charge ", id);
-  LedgerResult result{.entry = id, .text = text};
-  return impl_->Write(transaction, result);
+  return impl_->Write(transaction, LedgerResult{.entry = id, .text = text});
 }
 
 Result<bool> Ledger::Covers(std::span<const ChargeRequest> charges) const {

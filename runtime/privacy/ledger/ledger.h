@@ -150,6 +150,21 @@ struct LedgerFigures {
   std::vector<Part> parts = {};
 };
 
+// A plan that is to be written: Ledger::WritePlan.
+struct PlanRequest {
+  std::string run, purpose;
+  RecordPart part = RecordPart::kAll;
+  std::vector<ChargeRequest> charges = {};  // of this part; none: takes the plan of the part back
+  std::string settings = {};
+};
+
+// Terms that are fixed before the first charge. Those that are left out stay as they are.
+struct LedgerSetup {
+  std::optional<EpsilonDelta> limit = {};
+  std::optional<double> judging_share = {};
+  std::vector<PlanRequest> plans = {};  // in this order
+};
+
 class LedgerAnchor;  // ledger_anchor.h
 
 struct LedgerOptions {
@@ -197,11 +212,16 @@ class Ledger {
   // The same, and kPrivacyRefused where nothing says so, or who opened the ledger takes a record for something else.
   Result<RecordSpec> RequireRecord() const;
 
+  // Writes all of it or nothing, in one transaction. A run that is killed meanwhile leaves a ledger without any of it,
+  // or no ledger; the same call again is right. kPrivacyRefused as SetLimit, Split and WritePlan, which are one of
+  // these alone.
+  Status SetUp(const LedgerSetup& setup);
+
   // From now on no charge may bring the total above `limit`, also where charges are chosen by looking at what earlier
   // ones released. The newest limit counts, all are kept. A limit below what is spent is accepted: every further charge
   // is refused. One that is set or raised after a charge is enforced alike, but is a new promise: what holds in the
   // strict sense is then what Figures says.
-  Status SetLimit(const EpsilonDelta& limit);
+  Status SetLimit(const EpsilonDelta& limit) { return SetUp({.limit = limit}); }
   // kPrivacyRefused for a limit below what is spent already, with both figures; for those who would rather not set one.
   Status CheckLimit(const EpsilonDelta& limit) const;
   Result<std::optional<EpsilonDelta>> Limit() const;
@@ -220,9 +240,13 @@ class Ledger {
   // first charge is one by itself. kPrivacyRefused after a charge, and for a plan that passes the limit.
   // Charges of one part: the plan is that part's, and "a charge" one that counts for it. `settings`: LedgerPlan.
   Status WritePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
-                   const std::string& settings = {});
-  // Takes the plan of a part back, as if there had been none: before the first charge that counts for it, as WritePlan.
-  Status DropPlan(const std::string& run, RecordPart part);
+                   const std::string& settings = {}) {
+    return SetUp({.plans = {{.run = run,
+                             .purpose = purpose,
+                             .part = charges.empty() ? RecordPart::kAll : charges.front().part,
+                             .charges = std::vector<ChargeRequest>(charges.begin(), charges.end()),
+                             .settings = settings}}});
+  }
   // What is to follow from now on, after charges: kept with `settings` for whoever follows it, and paid for by nothing
   // but the filter, or by what is left of the plan. kPrivacyRefused: it passes the limit, or nothing was charged yet.
   Status ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
@@ -235,7 +259,7 @@ class Ledger {
   // Divides the records, once: from now on charges may be of one part, and the data set's figure is that of the part
   // that was charged most. Does nothing where they are divided in this way. kPrivacyRefused where they are divided in
   // another; kUnsupported under replace-one, where parts would add up.
-  Status Split(double judging_share);
+  Status Split(double judging_share) { return SetUp({.judging_share = judging_share}); }
   Result<std::optional<LedgerSplit>> TheSplit() const;
 
   // Keeps what the charge released, for those who go on from it. It must be nothing but what the charge paid for and

@@ -9,6 +9,8 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <variant>
+#include <vector>
 
 #include "runtime/core/text.h"
 #include "runtime/privacy/accounting/accountant.h"
@@ -19,6 +21,8 @@
 #include "runtime/privacy/ledger/ledger_rows.h"
 
 namespace wisp::privacy {
+
+using LedgerRow = std::variant<LedgerLimit, LedgerSplit, LedgerPlan, LedgerEntry, LedgerResult>;
 
 struct Ledger::Impl {
   Impl(Database d, const LedgerOptions& options)
@@ -116,30 +120,30 @@ struct Ledger::Impl {
     return budget.CheckNoise(charges);
   }
 
-  // Rows, in this order and all or none, and then the anchor.
-  template <typename... Rows>
-  Status Write(Transaction& transaction, Rows&... rows) {
+  // Rows, in this order and all or none, and then the anchor. Sets what Append sets.
+  Status Write(Transaction& transaction, std::span<LedgerRow> rows) {
     LedgerPosition after = position;
-    Status status;
-    const auto append = [&](auto& row) {
-      if (!status.ok()) return;
-      const Result<LedgerPosition> next = Append(database, after, row);
-      if (next.ok()) after = *next;
-      status = next.status();
-    };
-    (append(rows), ...);
-    WISP_RETURN_IF_ERROR(status);
+    for (LedgerRow& row : rows) {
+      WISP_ASSIGN_OR_RETURN(after, std::visit([&](auto& r) { return Append(database, after, r); }, row));
+    }
     // Should the commit fail after all, the rows may or may not be there: then Refresh finds them.
     WISP_RETURN_IF_ERROR(transaction.Commit());
-    num_written += sizeof...(rows);
-    const auto take = [&](const auto& row) {
-      if (status.ok()) status = budget.Take(row);
-    };
-    (take(rows), ...);
-    WISP_RETURN_IF_ERROR(status);
+    num_written += rows.size();
+    for (const LedgerRow& row : rows) WISP_RETURN_IF_ERROR(TakeRow(budget, row));
     position = after;
     return anchored.Keep(database, random_id, position);
   }
+  Status Write(Transaction& transaction, LedgerRow row) { return Write(transaction, std::span(&row, 1)); }
+
+  static Status TakeRow(LedgerParts& parts, const LedgerRow& row) {
+    return std::visit([&](const auto& r) { return parts.Take(r); }, row);
+  }
+
+  // Ledger::SetUp, and rows of it: the one that divides the records, if they are not divided yet, and that of a plan
+  // which may be made now and keeps the limit, and which `after` takes.
+  Status SetUp(const LedgerSetup& setup);
+  Status AddSplit(double judging_share, std::vector<LedgerRow>& rows) const;
+  Result<LedgerRow> PlanRow(const PlanRequest& request, LedgerParts& after) const;
 
   Result<ChargeId> Charge(const ChargeRequest& charge) {
     WISP_RETURN_IF_ERROR(CheckAlone(charge));
@@ -162,7 +166,7 @@ struct Ledger::Impl {
                       .part = charge.part};
     WISP_ASSIGN_OR_RETURN(entry.record, RecordToSay(LedgerParts::Says::kCharge));
     WISP_RETURN_IF_ERROR(Write(transaction, entry));
-    return entry.id;
+    return position.last_id;
   }
 
   // The error of a charge, and what the run was charged before: that stays spent.

@@ -175,7 +175,7 @@ TEST(Csv, OtherSeparators_AreNamed) {
 
 TEST(Csv, Times_AreNumbers) {
   for (const std::string bad :
-       {"", " 1", "1 ", "+1", "0x10", "nan", "inf", "-inf", "9e18", "1e400", "2024-01-01", "1_0"}) {
+       {"", " 1", "1 ", "+1", "0x10", "nan", "inf", "-inf", "9e18", "1e400", "1_0", "27.11.2026", "2026-02-29"}) {
     ExpectRefused("user,item,time\na,b," + bad + "\n", Format::kCsv,
                   "log, line 2: the time is '" + bad + "'" + kAllowedTimes);
   }
@@ -309,8 +309,8 @@ TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
       {Format::kRatingsDat, "1::10::5::100\n1::7::good::101\n1::7::5::soon\n1::7::5\n1::9::5::102\n",
        "log, line 2: the rating is 'good'; allowed is a number", 3},
       {Format::kCsv, "user,item,time\n1,10,1\n1,7,soon\n1,7\n,7,2\n1,9,3\n",
-       "log, line 3: the time is 'soon'; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a "
-       "date as text is none",
+       "log, line 3: the time is 'soon'; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds), or a "
+       "date of ISO 8601, such as 2026-11-27T09:30:00Z",
        3},
       {Format::kInter, "user_id:token\titem_id:token\ttimestamp:float\n1\t10\t1\n1\t\t2\n1\t9\t3\n",
        "log, line 3: the item is empty; allowed are 1 to 256 bytes", 1},
@@ -327,6 +327,29 @@ TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
   }
   EXPECT_FALSE(ReadText("log", "17\n", Format::kUserItem, {.private_run = true}).ok())
       << "no item, and no catalogue given";
+}
+
+// A format that nobody reads is an error before anything is charged. One row that can be read, or none at all, is not:
+// a refusal would tell of the records.
+TEST(ReadText, PrivateRun_ALogInAnotherFormatIsAnError) {
+  const std::vector<std::string> keys = {"10"};
+  const ItemIndex known = *ItemIndex::Make("model", keys);
+  const ReadOptions options{.known_items = &known, .private_run = true};
+  const std::string header = "user,item,time\n", bad = "1,10,27.11.2026\n2,10,28.11.2026\n";
+  const Result<ReadResult> read = ReadText("log", header + bad, Format::kCsv, options);
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(read.status().code(), StatusCode::kInvalidData);
+  EXPECT_EQ(read.status().message(),
+            "log: not one of its rows can be read, so nothing can be learned from it. The first: log, line 2: the time "
+            "is '27.11.2026'" +
+                kAllowedTimes);
+  for (const std::string& text : {header, header + bad + "3,10,5\n", header + bad + "3,11,5\n"})
+    EXPECT_TRUE(ReadText("log", text, Format::kCsv, options).ok()) << text;
+  ReadOptions days = options;
+  days.units.unit = RecordUnit::kDay;  // milliseconds that are taken for seconds
+  EXPECT_FALSE(ReadText("log", header + "1,10,1795768200000\n", Format::kCsv, days).ok());
+  days.units.times_per_second = 1000;
+  EXPECT_TRUE(ReadText("log", header + "1,10,1795768200000\n", Format::kCsv, days).ok());
 }
 
 // Without u1 all the others are there: with it too.

@@ -18,9 +18,11 @@ namespace wisp::data {
 
 // How sentences about times end.
 inline const std::string kAllowedTimes =
-    "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds); a date as text is none";
+    "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds), or a date of ISO 8601, such as "
+    "2026-11-27T09:30:00Z";
 inline const std::string kTimesNeeded =
-    "; times are needed, as numbers such as seconds: they put the events of a user in order. Events without times can "
+    "; times are needed, as numbers such as seconds or as dates: they put the events of a user in order. Events "
+    "without times can "
     "be lines of a user and an "
     "item, in their order (the format user-item)";
 

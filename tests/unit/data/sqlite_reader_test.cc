@@ -66,7 +66,7 @@ TEST(Sqlite, BadTables_AreNamed) {
       {"nulls", ", table nulls, row 2: the item is NULL; allowed is a TEXT or an INTEGER"},
       {"blobs", ", table blobs, row 1: the user is a BLOB; allowed is a TEXT or an INTEGER"},
       {"times", ", table times, row 1: the time is 'soon'" + kAllowedTimes},
-      {"gone", ", table gone, row 1: the time is NULL; allowed is a number"},
+      {"gone", ", table gone, row 1: the time is NULL; allowed is a number, or a date"},
       {"huge", ": cannot be read as a SQLite database: string or blob too big"}};
   for (const auto& [table, sentence] : refused)
     EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);

@@ -100,6 +100,40 @@ TEST_F(Forecast, NoiseToSignalGoesTheWayItShould) {
   EXPECT_GT(NoiseToSignal(architecture_, settings), small);
 }
 
+// In a sparse catalogue the whole is little noise, and each item nearly nothing else: the base stays the better model.
+TEST_F(Forecast, SaysWhereItemsHaveTooFewEvents) {
+  architecture_ = UniformArchitecture{
+      .num_items = 23715, .max_length = 50, .width = 32, .num_heads = 4, .num_blocks = 2, .inner_width = 32};
+  const auto planned = [&](uint32_t records) {
+    return MustPlan({.num_records_public = records, .epsilon = 4, .delta = 1e-7, .runs = 12}).settings;
+  };
+  const LifetimeSettings settings = planned(9706);
+  const Outlook shop = OutlookOf(architecture_, settings, 9);
+  EXPECT_LT(shop.noise_to_signal, kSomeGain);
+  EXPECT_GT(shop.noise_of_an_item, kNoGainOfAnItem);
+  EXPECT_EQ(shop.kind, Outlook::Kind::kNewItems);
+  ASSERT_FALSE(shop.advice.empty());
+  EXPECT_NE(shop.advice.front().find("the base to stay what is served"), std::string::npos);
+  EXPECT_EQ(OutlookOf(architecture_, settings).typical_events, kTypicalEvents);
+  EXPECT_LT(OutlookOf(architecture_, settings, 40).noise_of_an_item, shop.noise_of_an_item) << "histories say more";
+  EXPECT_EQ(OutlookOf(architecture_, planned(400'000), 9).kind, Outlook::Kind::kGain);
+  architecture_.num_items = 480;
+  EXPECT_EQ(OutlookOf(architecture_, planned(2000), 26).kind, Outlook::Kind::kGain) << "a cafe";
+}
+
+// People who come over the year are fewer at first, and their steps have more noise beside them.
+TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
+  LifeRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10, .steps_per_run = 20};
+  const Outlook all = OutlookOf(architecture_, MustPlan(request).settings);
+  request.num_records_at_start = 500;
+  const Outlook coming = OutlookOf(architecture_, MustPlan(request).settings);
+  EXPECT_GT(coming.noise_to_signal, 1.3 * all.noise_to_signal);
+  EXPECT_GT(coming.noise_of_an_item, 1.3 * all.noise_of_an_item);
+  request.steps_per_run = 1;
+  const Outlook each = OutlookOf(architecture_, MustPlan(request).settings);
+  EXPECT_NE(each.advice.front().find("fewer nights could follow how people come"), std::string::npos);
+}
+
 TEST_F(Forecast, MeasuresWithoutALog) {
   const Lifetime life = MustPlan({.num_records_public = 400, .epsilon = 4, .delta = 1e-5, .runs = 12});
   std::vector<float> weights(FlatSize(ParametersOf(architecture_)));

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <numeric>
 #include <thread>
 
 #include "runtime/train/run/job.h"
@@ -217,6 +219,55 @@ TEST_F(LifetimeTest, WithoutJudgingAllRecordsTrain) {
   Ledger ledger = Open();
   ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
   EXPECT_FALSE(ledger.TheSplit()->has_value());
+  EXPECT_EQ(LeftOf(ledger, life.settings)->runs, 12u);
+}
+
+// Nights share the steps by how many people are there: as the sums of a line from the start to the end.
+TEST_F(LifetimeTest, NightsTakeMoreStepsWhereMorePeopleAreThere) {
+  LifetimeSettings settings = kLife;
+  settings.num_records_at_start = 200;
+  const Lifetime life = MustPlan(settings);
+  EXPECT_EQ(life.training[0].mechanism.steps(), 120u) << "the whole is the same";
+  EXPECT_EQ(life.settings.training_noise, MustPlan().settings.training_noise);
+  Ledger ledger = Open();
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  EXPECT_EQ(SettingsOf(ledger)->value().num_records_at_start, 200u);
+  std::vector<uint64_t> steps;
+  for (uint64_t night = 0; night < 12; ++night) {
+    const LifetimeLeft left = *LeftOf(ledger, life.settings);
+    EXPECT_EQ(left.runs, 12 - night);
+    steps.push_back(left.steps_of_next);
+    ChargeRequest some = life.training[0];
+    some.mechanism = *some.mechanism.WithSteps(left.steps_of_next);
+    some.loss_slack *= static_cast<double>(left.steps_of_next) / 120;
+    ASSERT_TRUE(ledger.Charge(some).ok());
+  }
+  EXPECT_EQ(LeftOf(ledger, life.settings)->steps, 0u);
+  EXPECT_EQ(LeftOf(ledger, life.settings)->runs, 0u);
+  EXPECT_EQ(std::accumulate(steps.begin(), steps.end(), uint64_t{0}), 120u);
+  EXPECT_TRUE(std::is_sorted(steps.begin(), steps.end())) << steps.front() << " to " << steps.back();
+  EXPECT_LE(steps.front(), 3u) << "200 of 2,000 people";
+  EXPECT_GE(steps.back(), 17u);
+  settings.num_records_at_start = 2000;
+  EXPECT_EQ(settings.share_present(), 1);
+  settings.num_records_at_start = 2001;
+  EXPECT_EQ(CheckSettings(settings).code(), StatusCode::kInvalidArgument);
+}
+
+// The first night was cut short: the next one takes the rest of it and no more, and one step is the least.
+TEST_F(LifetimeTest, ANightThatWasCutShortIsTakenUp) {
+  LifetimeSettings settings = kLife;
+  settings.num_records_at_start = 1000;
+  const Lifetime life = MustPlan(settings);
+  Ledger ledger = Open();
+  ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
+  const uint64_t first = LeftOf(ledger, life.settings)->steps_of_next;
+  ASSERT_EQ(first, 7u);
+  ChargeRequest two = life.training[0];
+  two.mechanism = *two.mechanism.WithSteps(2);
+  two.loss_slack /= 60;
+  ASSERT_TRUE(ledger.Charge(two).ok());
+  EXPECT_EQ(LeftOf(ledger, life.settings)->steps_of_next, 5u);
   EXPECT_EQ(LeftOf(ledger, life.settings)->runs, 12u);
 }
 

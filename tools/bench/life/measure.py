@@ -3,6 +3,7 @@
 
     tools/bench/life/measure.py cafe --users 500 2000 20000 --seeds 1 2 3
     tools/bench/life/measure.py games --data games.txt --users 2000 20000 --json games.jsonl -- --learning-rate 0.003
+    tools/bench/life/measure.py games --data games.txt --whole --items-kept 3000 --public 4000 --ordinary
     tools/bench/life/measure.py ml-1m --data ml-1m.txt --items ml-1m-items.tsv --genre Horror --users 500 2000
 
 What follows -- goes to `wisp plan`. The splits have the shift that a device has:
@@ -11,10 +12,14 @@ What follows -- goes to `wisp plan`. The splits have the shift that a device has
          catalogue add` gave them rows); device and test have other users' whole histories
   ml-1m  the base has 2,000 users; device and test have those of the others who like one genre most
          (without --genre: any)
+Of games, --whole lets the base learn whole histories, so that no item is new to it, and --items-kept keeps the items that
+most people chose. --ordinary fine-tunes the base without privacy too, on the same log: what there is to be learned.
+With --grow people come over the nights: night t of T has the first t / T of them.
 Data files: a user and an item a line, oldest first. Bases are made once and kept in --work.
 Exit codes: 0 measured, 1 wisp failed.
 """
 import argparse
+import collections
 import json
 import os
 import random
@@ -106,6 +111,12 @@ class Histories(Split):
     def __init__(self, wisp, options):
         super().__init__(wisp, options)
         self.all = read_users(options.data)
+        if options.items_kept:
+            chosen = collections.Counter(item for items in self.all.values() for item in set(items))
+            kept = {item for item, _ in chosen.most_common(options.items_kept)}
+            self.all = {user: [item for item in items if item in kept] for user, items in self.all.items()}
+        if options.public:
+            self.num_public = options.public
         names = [user for user, items in self.all.items() if len(items) >= 4]
         random.Random(1).shuffle(names)
         public, rest = names[:self.num_public], names[self.num_public:]
@@ -128,6 +139,9 @@ class Histories(Split):
                   self.path("trained.wisp"))
         known = {item for _, items in seen for item in items}
         new = sorted({item for items in self.all.values() for item in items} - known)
+        if not new:
+            os.rename(self.path("trained.wisp"), path)
+            return path
         with open(self.path("new.tsv"), "w") as out:
             out.writelines(f"{item}\n" for item in new)
         self.wisp("catalogue", "add", "--model", self.path("trained.wisp"), "--items", self.path("new.tsv"), "--out", path,
@@ -152,7 +166,7 @@ class Games(Histories):
     num_public, num_test, epochs = 8000, 2600, 30
 
     def seen_by_base(self, items):
-        return items[:max(2, len(items) // 2)]
+        return items if self.o.whole else items[:max(2, len(items) // 2)]
 
 
 class Movies(Histories):
@@ -173,14 +187,23 @@ class Movies(Histories):
         return fans
 
 
+def first_users(log, path, share):
+    """A log of the users that came first, by the file."""
+    users = list(read_users(log).items())
+    write_users(path, users[:round(share * len(users))])
+    return path
+
+
 def live(wisp, split, options, users, seed):
     base, test, log = split.base(), split.test(), split.device(users, seed)
     ledger, out = split.path(f"{os.getpid()}.ledger"), split.path(f"{os.getpid()}.wisp")
     life = ["--data", log, "--model", base, "--ledger", ledger, "--dataset", f"device {seed}"]
     plan = wisp("plan", *life, "--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users, "--for",
                 f"{options.runs} days", "--every", "1 day", "--unit", "user", *options.plan)
-    better, seconds = [], 0
-    for _ in range(options.runs):
+    better, seconds, everyone = [], 0, log
+    for number in range(1, options.runs + 1):
+        if options.grow:
+            life[1] = first_users(everyone, split.path(f"{os.getpid()}.txt"), number / options.runs)
         night = wisp("personalise", *life, "--out", out)
         better.append(night["serves"])
         seconds += night.get("seconds", 0)
@@ -189,13 +212,22 @@ def live(wisp, split, options, users, seed):
     before, served, newest = wisp.ndcg(base, test), wisp.ndcg(out, test), None
     if os.path.exists(out + ".candidate"):
         newest = wisp.ndcg(out + ".candidate", test)
+    ordinary = None
+    if options.ordinary:
+        tuned = recipe(options.what, 5)
+        tuned["training"]["optimizer"]["learning_rate"] = 0.0005
+        with open(split.path("ordinary.json"), "w") as made:
+            json.dump(tuned, made)
+        wisp("train", "--recipe", split.path("ordinary.json"), "--model", base, "--data", everyone, "--other-data", "--out", out)
+        ordinary = wisp.ndcg(out, test)
     for name in os.listdir(split.folder):
         if name.startswith(f"{os.getpid()}."):
             os.remove(split.path(name))
     return {"what": options.what, "genre": options.genre, "users": users, "seed": seed, "epsilon": options.epsilon,
             "runs": options.runs, "plan": options.plan, "steps": plan["steps_per_run"] * plan["runs"],
             "batch": plan["expected_batch"], "learning_rate": plan["learning_rate"], "noise": plan["training_noise"],
-            "noise_to_signal": plan["noise_to_signal"], "base": before, "served": served, "candidate": newest,
+            "noise_to_signal": plan["noise_to_signal"], "noise_of_an_item": plan["noise_of_an_item"],
+            "outlook": plan["outlook"], "ordinary": ordinary, "base": before, "served": served, "candidate": newest,
             "gain": served / before - 1, "gain_of_candidate": None if newest is None else newest / before - 1,
             "serves": better[-1], "nights_of_base": better.count("the base"), "seconds": seconds}
 
@@ -214,6 +246,11 @@ def main():
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--work", default="build/life", help="folder for splits and bases")
+    parser.add_argument("--whole", action="store_true", help="of games: the base learns whole histories")
+    parser.add_argument("--items-kept", type=int, help="of histories: so many items, those that most people chose")
+    parser.add_argument("--public", type=int, help="of histories: so many users for the base")
+    parser.add_argument("--ordinary", action="store_true", help="fine-tune without privacy too")
+    parser.add_argument("--grow", action="store_true", help="people come over the nights")
     parser.add_argument("--nightly", action="store_true", help="show how good what is served is after each night")
     parser.add_argument("--json", help="append the results to this file, a line each")
     words = sys.argv[1:]
@@ -230,7 +267,8 @@ def main():
             newest = "none" if line["candidate"] is None else f"{line['gain_of_candidate']:+.1%}"
             print(f"{options.what} {users} users, seed {seed}: base {line['base']:.4f}, served {line['served']:.4f} "
                   f"({line['gain']:+.1%}, {line['serves']}), newest {newest}; "
-                  f"noise to signal {line['noise_to_signal']:.2f}",
+                  f"ordinary {line['ordinary']}; {line['outlook']}: noise to signal {line['noise_to_signal']:.2f}, of one "
+                  f"item {line['noise_of_an_item']:.2f}",
                   flush=True)
             if options.json:
                 with open(options.json, "a") as out:

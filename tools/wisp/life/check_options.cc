@@ -50,14 +50,14 @@ Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap,
 }
 
 Status CheckPlan(const PlanArguments& a, const LifeRequest& r) {
-  if (!a.unit)
-    return InvalidArgument(
-        "wisp plan needs --unit: what one record is, which is protected as a whole: user, session or day");
   WISP_RETURN_IF_ERROR(Of("--epsilon", privacy::CheckTarget(r.epsilon)));
   WISP_RETURN_IF_ERROR(Of("--delta", CheckPrivacyGoal({.epsilon = r.epsilon, .noise_multiplier = {}, .delta = r.delta},
                                                       r.num_records_public)));
   WISP_RETURN_IF_ERROR(CheckSteps(a.steps, a.learning_rate));
   WISP_RETURN_IF_ERROR(CheckJudges(a));
+  if (a.num_records_at_start > a.num_records_public)
+    return InvalidArgument("--num-records-at-start is ", a.num_records_at_start, ", allowed are up to ",
+                           a.num_records_public, ", as --num-records-public says");
   const LifetimeSettings s = SuggestLife(r);
   WISP_RETURN_IF_ERROR(CheckBatch(a.expected_batch, s));
   return Of("--steps", CheckSettings(s));

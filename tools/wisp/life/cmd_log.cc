@@ -3,10 +3,10 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
+#include "runtime/data/date_time.h"
 #include "runtime/data/event_log.h"
 #include "runtime/data/sequences.h"
 #include "runtime/train/run/records.h"
@@ -46,7 +46,7 @@ void Show(const Json& j, OutputFormat format, const std::string& sentence) {
 // would be older than the day, or none.
 Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
   constexpr int64_t kEarliestSecond = 631152000;  // 1990
-  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count(a.times_per_second));
   for (const std::optional<int64_t>& time : {count.oldest, count.newest}) {
     if (!time) continue;
     const int64_t second = *time / a.times_per_second;
@@ -66,15 +66,11 @@ Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
   int64_t number = 0;
   if (const auto read = std::from_chars(a.before.data(), end, number); read.ec == std::errc() && read.ptr == end)
     return number;
-  std::tm day{};
-  const char* rest = strptime(a.before.c_str(), "%Y-%m-%d", &day);
-  if (rest == nullptr || *rest != '\0')
+  int64_t time = 0;
+  if (!data::ParseDate(a.before, a.times_per_second, time))
     return InvalidArgument("--before is '", OneLine(a.before),
                            "', allowed is a day such as 2026-01-01, or a number in the log's own times");
   WISP_RETURN_IF_ERROR(CheckTimes(a, log));
-  int64_t time = 0;
-  if (__builtin_mul_overflow(static_cast<int64_t>(timegm(&day)), static_cast<int64_t>(a.times_per_second), &time))
-    return InvalidArgument("--before is '", OneLine(a.before), "', which is beyond what times of the log can be");
   return time;
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/personalise/forecast.h"
+#include "runtime/personalise/make_plan.h"
 #include "runtime/personalise/plan_change.h"
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/json.h"
@@ -40,12 +41,16 @@ Result<LifeRequest> RequestOf(const PlanArguments& a) {
     if (!given) missing += (missing.empty() ? "" : ", ") + std::string(option);
   };
   need(a.epsilon != 0, "--epsilon");
+  need(a.unit.has_value(), "--unit");
   need(a.num_records_public != 0, "--num-records-public");
   need(!a.duration.empty(), "--for");
   if (!missing.empty())
-    return InvalidArgument("wisp plan needs --epsilon, --unit, --num-records-public and --for; missing is ", missing,
-                           "; or give --left, for the plan that there is");
-  LifeRequest r{.num_records_public = a.num_records_public, .epsilon = a.epsilon};
+    return InvalidArgument(
+        "wisp plan needs --epsilon, --unit (what one record is, which is protected as a whole: user, session or day), "
+        "--num-records-public and --for; missing is ",
+        missing, "; or give --left, for the plan that there is");
+  LifeRequest r{
+      .num_records_public = a.num_records_public, .num_records_at_start = a.num_records_at_start, .epsilon = a.epsilon};
   r.delta = a.delta.value_or(std::min(1e-5, 0.1 / a.num_records_public));
   WISP_ASSIGN_OR_RETURN(r.runs, RunsOf(a));
   r.steps_per_run = a.steps.value_or(0);
@@ -81,6 +86,8 @@ const char* KindOf(Outlook::Kind kind) {
       return "some gain";
     case Outlook::Kind::kHopeless:
       return "hopeless";
+    case Outlook::Kind::kNewItems:
+      return "new items only";
   }
   return "";
 }
@@ -91,6 +98,7 @@ struct Planned {
   double epsilon_of_run = 0;
   size_t bytes = 0;
   LifeTime time;
+  std::optional<std::string> made_before;  // when, of a plan that was there
 };
 
 Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
@@ -114,6 +122,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
             {"learning_rate", s.learning_rate},
             {"shrinks_rows", s.shrinks_rows != 0},
             {"noise_to_signal", p.outlook.noise_to_signal},
+            {"noise_of_an_item", p.outlook.noise_of_an_item},
             {"outlook", KindOf(p.outlook.kind)},
             {"bytes", p.bytes},
             {"cpu_seconds_of_run", p.time.cpu_of_run},
@@ -127,6 +136,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
                           {"after_half", row.after_half},
                           {"after_all", row.after_all}});
   j["advice"] = p.outlook.advice;
+  if (p.made_before) j["made_before"] = *p.made_before;
   return j;
 }
 
@@ -166,8 +176,9 @@ void PrintJudging(const Planned& p) {
 void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
   const LifetimeSettings& s = p.settings;
   const auto text = [](double number) { return privacy::ShortText(number); };
-  std::printf("plan      %s: %s runs of %s step%s, of about %s of %s records each\n", ledger.c_str(),
+  std::printf("plan      %s: %s runs of %s step%s%s, of about %s of %s records each\n", ledger.c_str(),
               Thousands(s.runs).c_str(), Thousands(s.steps_per_run).c_str(), s.steps_per_run == 1 ? "" : "s",
+              s.num_records_at_start > 0 ? " on average, more with more records" : "",
               Thousands(s.expected_batch).c_str(), Thousands(s.num_training_public()).c_str());
   std::printf("privacy   epsilon %s at delta %s over all of them, for every %s; one run alone: %s\n",
               text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
@@ -177,9 +188,11 @@ void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit uni
   std::printf("takes     %s, and %s a run (%s of processor time); a judging %s (%s)\n", Megabytes(p.bytes).c_str(),
               Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
               Duration(p.time.wall_of_judging).c_str(), Duration(p.time.cpu_of_judging).c_str());
-  std::printf("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none)\n",
+  std::printf("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none);\n",
               KindOf(p.outlook.kind), text(p.outlook.noise_to_signal).c_str(), text(kSomeGain).c_str(),
               text(kNoGain).c_str());
+  std::printf("          of one item, with %u events a record, %s (below %s, above %s)\n", p.outlook.typical_events,
+              text(p.outlook.noise_of_an_item).c_str(), text(kSomeGainOfAnItem).c_str(), text(kNoGainOfAnItem).c_str());
   for (const std::string& advice : p.outlook.advice) std::printf("advice    %s\n", advice.c_str());
 }
 
@@ -286,22 +299,29 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
   const std::string path = LedgerPath(a.life);
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, LedgerForPlan(a, base, unit));
-  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(base.architecture(), request));
-  Planned planned{.settings = life.settings, .outlook = OutlookOf(base.architecture(), life.settings)};
-  WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(life.settings));
-  WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), life.settings, a.life.threads));
+  WISP_ASSIGN_OR_RETURN(
+      const MadePlan made,
+      MakePlan(ledger, base.architecture(),
+               {.request = request, .run = "plan " + Timestamp(), .replaces = a.replace, .dry_run = a.dry_run}));
+  const LifetimeSettings& settings = made.life.settings;
+  Planned planned{.settings = settings,
+                  .outlook = OutlookOf(base.architecture(), settings, a.typical_events),
+                  .made_before = made.made_before};
+  WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(settings));
+  WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), settings, a.life.threads));
   std::vector<float> widened;
-  WISP_ASSIGN_OR_RETURN(planned.time, MeasureLife(base.architecture(), base.AllWeights(widened), life,
+  WISP_ASSIGN_OR_RETURN(planned.time, MeasureLife(base.architecture(), base.AllWeights(widened), made.life,
                                                   {.ledger_path = path + ".measuring",
                                                    .typical_events = a.typical_events,
                                                    .num_threads = a.life.threads}));
-  if (!a.dry_run) WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, "plan " + Timestamp()));
   if (format == OutputFormat::kJson) {
     std::printf("%s\n", ToJson(planned, path, unit.unit).dump(2).c_str());
-  } else {
-    Print(planned, path, unit.unit);
-    if (a.dry_run) std::printf("written   nothing: --dry-run\n");
+    return OkStatus();
   }
+  Print(planned, path, unit.unit);
+  if (a.dry_run) std::printf("written   nothing: --dry-run\n");
+  if (planned.made_before)
+    std::printf("written   nothing: the ledger has had this plan since %s\n", planned.made_before->c_str());
   return OkStatus();
 }
 

@@ -1,11 +1,11 @@
 #include "tools/wisp/life/duration.h"
 
 #include <charconv>
-#include <chrono>
 #include <string_view>
 #include <utility>
 
 #include "runtime/core/text.h"
+#include "runtime/data/date_time.h"
 
 namespace wisp::tools {
 
@@ -27,27 +27,13 @@ Result<uint64_t> ParseDuration(const char* option, const std::string& text) {
 }
 
 Result<int64_t> ParseMoment(const std::string& option, const std::string& text) {
-  const auto fault = [&] {
-    return InvalidArgument(option, " is '", OneLine(text),
-                           "', allowed is a day such as 2026-01-01, or seconds since 1970 above 0");
-  };
-  const char *at = text.data(), *const end = at + text.size();
-  int64_t number = 0;
-  const auto take = [&](int64_t& value) {
-    const auto [rest, error] = std::from_chars(at, end, value);
-    at = rest;
-    return error == std::errc();
-  };
-  if (!take(number)) return fault();
-  if (at == end) return number > 0 ? Result<int64_t>(number) : fault();
-  int64_t month = 0, day = 0;
-  const auto dash = [&] { return at != end && *at++ == '-'; };
-  if (text.size() != 10 || !dash() || !take(month) || !dash() || !take(day) || at != end) return fault();
-  const std::chrono::year_month_day date(std::chrono::year(static_cast<int>(number)),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day)));
-  if (!date.ok() || number < 1970) return fault();
-  return (std::chrono::sys_days(date).time_since_epoch().count() + 1) * int64_t{86400} - 1;
+  constexpr size_t kDayAlone = std::string_view("2026-01-01").size();
+  int64_t second = 0;
+  const bool read = data::ParseTime(text, 1, second);
+  if (read && text.size() == kDayAlone && text[4] == '-') second += 86400 - 1;  // with the day
+  if (read && second > 0) return second;
+  return InvalidArgument(option, " is '", OneLine(text),
+                         "', allowed is a day such as 2026-01-01, or seconds since 1970 above 0");
 }
 
 }  // namespace wisp::tools

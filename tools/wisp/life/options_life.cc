@@ -45,6 +45,10 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
   c->add_option("--num-records-public", a.num_records_public,
                 "So many records (users, sessions or days) as may be known to anybody")
       ->excludes(left);
+  fixed(
+      c->add_option("--num-records-at-start", a.num_records_at_start,
+                    "So many of them are there when the life begins, as anybody may know, and all at its end: nights\n"
+                    "share the steps by how many are there. Default: all from the first night on"));
   c->add_option("--for", a.duration, "How long: \"1 year\"")->excludes(left);
   c->add_option("--every", a.every, "How often it is trained. Default: \"1 day\"")->excludes(left);
   AddUnit(c, a.unit, a.session_gap, a.times_per_second);
@@ -70,10 +74,14 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
       ->excludes(left);
   AddOptional(c, "--learning-rate", a.learning_rate, "Default: it follows from the noise, 0.01 at most")
       ->excludes(left);
-  c->add_option("--typical-events", a.typical_events,
-                "Of a record, for the time it takes: a public guess. 0: as many as the model reads")
+  c->add_option(
+       "--typical-events", a.typical_events,
+       "Of a record: a public guess. 0: for the time it takes as many as the model reads, for what it brings 10")
       ->excludes(left);
   c->add_flag("--dry-run", a.dry_run, "Write nothing")->excludes(left);
+  fixed(c->add_flag("--replace", a.replace,
+                    "Put this plan in the place of another one that the ledger has, if nothing was charged under it.\n"
+                    "Without it another plan is refused, and the same one is found and left as it is"));
   chosen.OnCall(c, PlanCommand, a);
 }
 

@@ -144,12 +144,12 @@ Chart JudgingChart(const ReportedLife& life) {
 std::string Layers(const ReportedLife& life) {
   std::string text =
       "<h2>What noise and data did to each layer</h2>\n<table>\n<tr><th></th><th>moved by</th><th>by noise alone</th>"
-      "<th>noise to signal</th></tr>\n";
+      "<th>share of noise</th></tr>\n";
   for (const LayerChange& layer : life.layers) {
-    const double signal = std::sqrt(std::max(0.0, layer.moved * layer.moved - layer.by_noise * layer.by_noise));
+    const double share = layer.moved > layer.by_noise ? layer.by_noise / layer.moved : 1;
     text += "<tr><th>" + Escaped(layer.name) + "</th><td class=\"n\">" + Fixed(layer.moved, 4) +
-            "</td><td class=\"n\">" + Fixed(layer.by_noise, 4) + "</td><td class=\"n\">" +
-            (signal > 0.5 * layer.by_noise ? Fixed(layer.by_noise / signal, 2) : "above 2") + "</td></tr>\n";
+            "</td><td class=\"n\">" + Fixed(layer.by_noise, 4) + "</td><td class=\"n\">" + Fixed(100 * share, 0) +
+            " %</td></tr>\n";
   }
   text +=
       "</table>\n<p class=\"key\">Of a weight, the root of the mean square, from the start of training to the newest "

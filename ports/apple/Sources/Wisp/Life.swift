@@ -4,7 +4,7 @@ import Foundation
 /// A device's life: one plan, one night at a time, and never a worse model than the base.
 ///
 ///     var life = Life(base: shipped, log: log, ledger: ledger, output: mine, dataset: "my shop")
-///     try life.plan(epsilon: 8, delta: 1e-5, recordsPublic: 2000, nights: 365, unit: .user)   // once
+///     try life.plan(epsilon: 8, delta: 1e-5, recordsPublic: 2000, nights: 365, unit: .user)   // at each start
 ///     if try await life.night().changed { recommender = try Recommender.open(contentsOf: mine) }
 public struct Life: Sendable {
   /// The base, as shipped.
@@ -33,14 +33,18 @@ public struct Life: Sendable {
     public let isHopeless: Bool
     /// Held by a night while it steps, beside the log.
     public let bytes: UInt64
+    /// The ledger had the plan, and nothing was written.
+    public let wasThere: Bool
   }
 
-  /// Finds the noise and writes the plan into the ledger, once, before the first night. Reads no event.
+  /// Finds the noise and writes the plan into the ledger, or finds the plan that is there: call it at each start. Another
+  /// plan than is there is refused, unless `replacing` and nothing was charged; and so is a new one where the ledger is
+  /// gone and nights trained beside `output`. Reads no event.
   /// - Parameter allowSeen: the app asks for lists with `allowSeen`, and models are judged by such lists.
   @discardableResult
   public func plan(
     epsilon: Double, delta: Double, recordsPublic: UInt32, nights: UInt32, unit: PrivacyUnit, stepsPerNight: UInt64 = 0,
-    dryRun: Bool = false, allowSeen: Bool = false
+    replacing: Bool = false, dryRun: Bool = false, allowSeen: Bool = false
   ) throws -> Plan {
     let texts = Texts()
     let bridge = AnchorBridge(anchor, begins: anchorBegins)
@@ -57,6 +61,8 @@ public struct Life: Sendable {
     options.session_gap = unit.gap
     options.dry_run = dryRun ? 1 : 0
     options.allow_seen = allowSeen ? 1 : 0
+    options.replace = replacing ? 1 : 0
+    options.output_path = try texts.path(output)
     options.anchor = UnsafePointer(bridge.pointer)
     var plan: wisp_plan = sized()
     try withExtendedLifetime((texts, bridge)) {
@@ -64,7 +70,7 @@ public struct Life: Sendable {
     }
     return Plan(
       nights: plan.runs, stepsPerNight: plan.steps_per_run, isHopeless: plan.outlook == WISP_OUTLOOK_HOPELESS,
-      bytes: plan.bytes)
+      bytes: plan.bytes, wasThere: plan.was_there != 0)
   }
 
   public struct Night: Sendable {

@@ -168,12 +168,14 @@ final class WispTests: XCTestCase {
       base: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), dataset: "guests")
     let plan = try life.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user, stepsPerNight: 2)
     XCTAssertEqual(plan.nights, 3)
+    XCTAssertFalse(plan.wasThere)
     let night = try await life.night(threads: 1)
     XCTAssertTrue(night.changed)
     XCTAssertEqual(night.nightsLeft, 2)
     XCTAssertEqual(try Ledger(file("log.ledger")).budget(delta: 1e-4).nightsLeft, 2)
+    XCTAssertTrue(try life.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user).wasThere)
     refused(.privacyRefused, "has charges") {
-      try life.plan(epsilon: 8, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user)
+      try life.plan(epsilon: 4, delta: 1e-4, recordsPublic: 40, nights: 3, unit: .user)
     }
   }
 }

@@ -45,10 +45,23 @@ data class PlanOptions @JvmOverloads constructor(
     /** The app asks for lists with allowSeen, and models are judged by such lists. */
     val allowSeen: Boolean = false,
     /** Events after this second since 1970 judge, and do not train: for a log that does not grow. 0: it grows. */
-    val trainsUntil: Long = 0
+    val trainsUntil: Long = 0,
+    /** What nights write. Where the ledger is gone and files of nights lie here, a new plan is refused. */
+    val output: String? = null,
+    /** Put this plan in the place of another one that nothing was charged under. */
+    val replace: Boolean = false,
+    /** So many records are there when the life begins; nights share the steps by how many are there. 0: all. */
+    val numRecordsAtStart: Int = 0
 )
 
-enum class Outlook { GAIN, SOME_GAIN, HOPELESS }
+enum class Outlook {
+    GAIN,
+    SOME_GAIN,
+    HOPELESS,
+
+    /** Too few events for each item: a gain was measured only where the base lacked items that people choose. */
+    NEW_ITEMS
+}
 
 /** What a plan is. */
 class Plan internal constructor(
@@ -67,7 +80,9 @@ class Plan internal constructor(
     /** That a night holds while it steps, beside the log. */
     val bytes: Long,
     val secondsOfRun: Double,
-    val secondsOfJudging: Double
+    val secondsOfJudging: Double,
+    /** The ledger had the plan, and nothing was written. */
+    val wasThere: Boolean
 ) {
     val outlook: Outlook = Outlook.values()[outlook]
 }
@@ -146,7 +161,10 @@ data class RebaseResult(val carried: Boolean, val sharedItems: Int, val lostItem
 
 /** A device's life: plan it once, live it night by night, and say what it cost. docs/personalise.md explains it. */
 object Life {
-    /** Finds the noise and writes the plan into the ledger. Reads no event. */
+    /**
+     * Finds the noise and writes the plan into the ledger, or finds the plan that is there. Call it at each start.
+     * Another plan than is there is refused, unless [PlanOptions.replace] and nothing was charged. Reads no event.
+     */
     @JvmStatic
     @JvmOverloads
     fun plan(options: PlanOptions, anchor: Anchor? = null): Plan = Native.plan(options, anchor)

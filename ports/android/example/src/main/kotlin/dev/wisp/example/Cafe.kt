@@ -42,24 +42,23 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
 
     private fun open(): Recommender = if (served.exists()) Recommender.open(served) else Recommender.open(unpacked())
 
-    /** One night, with the plan before the first. Cancelling stops it; the next night goes on. */
+    /** One night. The first call makes the plan, later ones find it. Cancelling stops a night; the next one goes on. */
     suspend fun night(onProgress: (Progress) -> Unit = {}): NightResult {
         val model = unpacked().path
-        if (!ledger.exists() || !Life.budget(ledger.path, DELTA, anchor).hasPlan) {
-            Life.plan(
-                PlanOptions(
-                    model = model,
-                    ledger = ledger.path,
-                    dataset = "the cafe's log",
-                    epsilon = 8.0,
-                    delta = DELTA,
-                    numRecordsPublic = 365, // days of a year: a number that anybody may know
-                    runs = 365,
-                    unit = PrivacyUnit.DAY
-                ),
-                anchor
-            )
-        }
+        Life.plan(
+            PlanOptions(
+                model = model,
+                ledger = ledger.path,
+                output = served.path,
+                dataset = "the cafe's log",
+                epsilon = 8.0,
+                delta = DELTA,
+                numRecordsPublic = 365, // days of a year: a number that anybody may know
+                runs = 365,
+                unit = PrivacyUnit.DAY
+            ),
+            anchor
+        )
         EventLog.open(log).close() // makes it where nothing happened yet
         return Life.night(NightOptions(model, log.path, served.path, ledger.path), anchor, onProgress = onProgress)
     }

@@ -1,0 +1,130 @@
+#include "runtime/personalise/make_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "runtime/core/text.h"
+#include "runtime/personalise/night_files.h"
+#include "runtime/privacy/json.h"
+
+namespace wisp {
+namespace {
+
+// "epsilon is 8, asked for is 4; ...", or nothing.
+class Differences {
+ public:
+  template <class Number>
+  void Compare(const char* name, Number there, Number wanted) {
+    if (there == wanted) return;
+    text_ += std::string(text_.empty() ? "" : "; ") + name + " is " + Shown(there) + ", asked for is " + Shown(wanted);
+  }
+  // For a number that is chosen where it is not asked for.
+  template <class Number>
+  void CompareIf(const char* name, Number there, Number wanted) {
+    if (wanted != Number()) Compare(name, there, wanted);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  static std::string Shown(double number) { return privacy::DoubleText(number); }
+  static std::string Shown(const char* word) { return word; }
+  template <class Whole>
+  static std::string Shown(Whole number) {
+    return std::to_string(number);
+  }
+  std::string text_;
+};
+
+enum class Judges { kNone, kLocal, kPrivate };
+std::string_view Name(Judges judges) {
+  return judges == Judges::kNone ? "none" : judges == Judges::kLocal ? "local" : "private";
+}
+
+std::string DifferencesOf(const PlanToMake& wanted, const LifetimeSettings& there) {
+  const LifeRequest& r = wanted.request;
+  Differences d;
+  d.Compare("epsilon", there.epsilon, r.epsilon);
+  d.Compare("delta", there.delta, r.delta);
+  d.Compare("the public number of records", there.num_records_public, r.num_records_public);
+  d.Compare("the public number of records at the start", there.num_records_at_start, r.num_records_at_start);
+  d.Compare("the number of runs", there.runs, r.runs);
+  d.CompareIf("the number of steps of a run", there.steps_per_run, r.steps_per_run);
+  d.CompareIf("the batch", there.expected_batch, r.expected_batch);
+  d.CompareIf("the learning rate", there.learning_rate, r.learning_rate);
+  const auto judges = [](bool any, bool locally) {
+    return !any ? Judges::kNone : locally ? Judges::kLocal : Judges::kPrivate;
+  };
+  const Judges is = judges(there.judgings > 0, there.judges_locally != 0);
+  const Judges asked = judges(r.judgings != 0u, r.judges_locally);
+  if (is != asked) {
+    d.Compare("the judge", Name(is).data(), Name(asked).data());
+  } else if (r.judgings && is != Judges::kNone) {
+    d.Compare("the number of judgings", there.judgings, std::min(r.runs, *r.judgings));
+  }
+  if (is != Judges::kNone) d.CompareIf("the share of records that judge", there.judging_share, r.judging_share);
+  d.Compare("allow_seen", there.allow_seen, r.allow_seen ? 1u : 0u);
+  d.Compare("the time until which events train", there.trains_until, r.trains_until);
+  return d.text();
+}
+
+// The plan in force, and the one that was made first of those that count: before the first charge.
+struct PlansThere {
+  std::optional<LifetimeSettings> first, now;
+  std::string made;  // the first, in UTC
+};
+
+Result<PlansThere> FindPlans(const privacy::Ledger& ledger, uint64_t first_charge) {
+  PlansThere there;
+  WISP_ASSIGN_OR_RETURN(const auto plans, ledger.Plans());
+  for (const privacy::LedgerPlan& plan : plans) {
+    if (plan.settings.empty()) continue;
+    WISP_ASSIGN_OR_RETURN(there.now, LifetimeSettingsFromText(plan.settings));
+    if (plan.seq < first_charge) there.first = there.now, there.made = plan.time_utc;
+  }
+  return there;
+}
+
+Status Refusal(const std::string& ledger, const std::string& differences, bool is_charged) {
+  if (is_charged)
+    return PrivacyRefused("ledger '", ledger,
+                          "' has charges: a plan for a life is made before the first of them, or it would promise "
+                          "nothing. It has another plan than was asked for: ",
+                          differences, ". What is left of it can be changed (`wisp plan --change`, wisp_plan_change)");
+  return PrivacyRefused("ledger '", ledger, "' has another plan than was asked for: ", differences,
+                        ". Nothing was charged under it yet, so it may be replaced, if you say so (--replace; in C, "
+                        "Python and JavaScript: replace)");
+}
+
+// A plan that begins anew beside models of a ledger that is gone would forget what that one had spent.
+Status CheckNothingTrained(const std::string& ledger, const std::string& output) {
+  if (output.empty() || !NightFiles(output).HasAny()) return OkStatus();
+  return PrivacyRefused("ledger '", ledger, "' has no plan, and beside '", output,
+                        "' lies what nights trained under one: a new plan would forget what they spent. Put the newest "
+                        "copy of the ledger back; or, for another log, name another output");
+}
+
+}  // namespace
+
+Result<MadePlan> MakePlan(privacy::Ledger& ledger, const Architecture& architecture, const PlanToMake& wanted) {
+  if (!wanted.dry_run) {
+    WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+    const bool is_charged = !entries.empty();
+    WISP_ASSIGN_OR_RETURN(const PlansThere there,
+                          FindPlans(ledger, is_charged ? entries.front().seq : std::numeric_limits<uint64_t>::max()));
+    if (there.now) {
+      const std::string from_now = DifferencesOf(wanted, *there.now);
+      if (from_now.empty() || (there.first && DifferencesOf(wanted, *there.first).empty()))
+        return MadePlan{.life = {.settings = *there.now}, .made_before = there.made};
+      if (is_charged || !wanted.replaces) return Refusal(ledger.path(), from_now, is_charged);
+    } else {
+      WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));
+    }
+  }
+  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(architecture, wanted.request));
+  if (!wanted.dry_run) WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, wanted.run));
+  return MadePlan{.life = life};
+}
+
+}  // namespace wisp

@@ -1,0 +1,204 @@
+// A plan is made whole or not at all, and may be asked for at every start of an app.
+#include "runtime/personalise/make_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "runtime/personalise/plan_change.h"
+#include "tests/unit/core/temporary_folder.h"
+
+namespace wisp {
+namespace {
+
+using privacy::EpsilonDelta;
+using privacy::Ledger;
+
+class MakePlanTest : public ::testing::Test {
+ protected:
+  MakePlanTest() {
+    architecture_ = UniformArchitecture{
+        .num_items = 40, .max_length = 8, .width = 8, .num_heads = 1, .num_blocks = 1, .inner_width = 8};
+    wanted_.request = {.num_records_public = 2000,
+                       .epsilon = 4,
+                       .delta = 1e-5,
+                       .runs = 12,
+                       .steps_per_run = 3,
+                       .expected_batch = 400,
+                       .judgings = 2};
+    wanted_.run = "plan";
+    wanted_.output = folder_ / "mine.wisp";
+  }
+  Ledger Open() { return *Ledger::Open(folder_ / "l", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})}); }
+  Result<MadePlan> Make() {
+    Ledger ledger = Open();
+    return MakePlan(ledger, architecture_, wanted_);
+  }
+  // True where the plan was there before.
+  bool MustFind() {
+    const auto made = Make();
+    EXPECT_TRUE(made.ok()) << made.status().message();
+    return made.ok() && made->made_before.has_value();
+  }
+  void Refused(const std::string& sentence) {
+    const Status status = Make().status();
+    EXPECT_EQ(status.code(), StatusCode::kPrivacyRefused) << sentence;
+    EXPECT_NE(status.message().find(sentence), std::string::npos) << status.message();
+  }
+  size_t NumRows() {
+    const Ledger ledger = Open();
+    return ledger.Plans()->size() + ledger.Limits()->size() + ledger.Entries()->size();
+  }
+  LifetimeSettings InForce() { return **SettingsOf(Open()); }
+  void ChargeOneNight() {
+    Ledger ledger = Open();
+    auto charge = ledger.Plans()->back();
+    ASSERT_TRUE(ledger
+                    .Charge({.mechanism = *charge.mechanisms[0].mechanism.WithSteps(3),
+                             .run = "night",
+                             .part = privacy::RecordPart::kTraining})
+                    .ok());
+  }
+
+  test::TemporaryFolder folder_;
+  Architecture architecture_;
+  PlanToMake wanted_;
+};
+
+TEST_F(MakePlanTest, TheSameWishesFindThePlanAndWriteNothing) {
+  EXPECT_FALSE(MustFind());
+  const size_t rows = NumRows();
+  const LifetimeSettings planned = InForce();
+  EXPECT_TRUE(MustFind());
+  wanted_.request.steps_per_run = 0;  // left to be chosen: it was chosen
+  wanted_.request.expected_batch = 0;
+  wanted_.request.judgings = {};
+  architecture_.num_items = 50;  // an update's catalogue has other noise
+  EXPECT_TRUE(MustFind());
+  ChargeOneNight();
+  EXPECT_TRUE(MustFind()) << "nights may have run";
+  EXPECT_EQ(InForce(), planned);
+  EXPECT_EQ(NumRows(), rows + 1) << "the night";
+}
+
+TEST_F(MakePlanTest, AChangedPlanIsFoundByTheWishesOfTheFirstOneToo) {
+  EXPECT_FALSE(MustFind());
+  ChargeOneNight();
+  {
+    Ledger ledger = Open();
+    const auto changed = ChangeLife(architecture_, ledger, InForce(), {.runs = 33});
+    ASSERT_TRUE(changed.ok()) << changed.status().message();
+    ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());
+  }
+  EXPECT_TRUE(MustFind());
+  wanted_.request.runs = 33;
+  wanted_.request.steps_per_run = 0;
+  wanted_.request.judgings = {};
+  EXPECT_TRUE(MustFind());
+  EXPECT_EQ(InForce().runs, 33u);
+}
+
+TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
+  EXPECT_FALSE(MustFind());
+  const size_t rows = NumRows();
+  const PlanToMake first = wanted_;
+  const auto differs = [&](const std::string& sentence, auto change) {
+    wanted_ = first;
+    change(wanted_);
+    Refused(sentence);
+  };
+  differs("epsilon is 4, asked for is 2; the number of runs is 12, asked for is 6", [](PlanToMake& p) {
+    p.request.epsilon = 2;
+    p.request.runs = 6;
+  });
+  differs("delta is", [](PlanToMake& p) { p.request.delta = 1e-6; });
+  differs("the public number of records is 2000, asked for is 3000",
+          [](PlanToMake& p) { p.request.num_records_public = 3000; });
+  differs("the public number of records at the start is 0, asked for is 9",
+          [](PlanToMake& p) { p.request.num_records_at_start = 9; });
+  differs("the number of steps of a run is 3", [](PlanToMake& p) { p.request.steps_per_run = 4; });
+  differs("the batch is 400", [](PlanToMake& p) { p.request.expected_batch = 300; });
+  differs("the learning rate is", [](PlanToMake& p) { p.request.learning_rate = 0.5; });
+  differs("the judge is private, asked for is none", [](PlanToMake& p) { p.request.judgings = 0; });
+  differs("the judge is private, asked for is local", [](PlanToMake& p) { p.request.judges_locally = true; });
+  differs("the number of judgings is 2, asked for is 3", [](PlanToMake& p) { p.request.judgings = 3; });
+  differs("the share of records that judge is", [](PlanToMake& p) { p.request.judging_share = 0.5; });
+  differs("allow_seen is 0, asked for is 1", [](PlanToMake& p) { p.request.allow_seen = true; });
+  differs("the time until which events train is 0", [](PlanToMake& p) { p.request.trains_until = 5; });
+  differs("--replace", [](PlanToMake& p) { p.request.runs = 6; });
+  EXPECT_EQ(NumRows(), rows);
+  ChargeOneNight();
+  wanted_ = first;
+  wanted_.request.runs = 6;
+  wanted_.replaces = true;
+  Refused("has charges: a plan for a life is made before the first of them");
+}
+
+// The limit follows the plan that is replaced; one that somebody else set stays.
+TEST_F(MakePlanTest, AnotherPlanReplacesOneThatWasNeverChargedWhereThatIsAskedFor) {
+  EXPECT_FALSE(MustFind());
+  wanted_.request.epsilon = 8;
+  wanted_.replaces = true;
+  EXPECT_FALSE(MustFind());
+  EXPECT_EQ(InForce().epsilon, 8);
+  EXPECT_EQ((**Open().Limit()).epsilon(), 8);
+  wanted_.request.epsilon = 2;
+  EXPECT_FALSE(MustFind());
+  EXPECT_EQ((**Open().Limit()).epsilon(), 2);
+  EXPECT_TRUE(MustFind()) << "the same one is not made twice";
+  ASSERT_TRUE(Open().SetLimit(*EpsilonDelta::Create(3, 1e-5)).ok());
+  wanted_.request.epsilon = 4;
+  EXPECT_FALSE(Make().ok());
+  EXPECT_EQ((**Open().Limit()).epsilon(), 3);
+  EXPECT_EQ(InForce().epsilon, 2) << "a plan that is refused replaces nothing";
+}
+
+TEST_F(MakePlanTest, WhatAnInterruptedFirstMinuteLeftIsMadeWhole) {
+  for (const char* left : {"nothing", "an empty file", "tables", "a limit"}) {
+    SCOPED_TRACE(left);
+    std::filesystem::remove(folder_ / "l");
+    const std::string what = left;
+    if (what != "nothing") std::ofstream(folder_ / "l").close();
+    if (what == "tables") Open();
+    if (what == "a limit") {
+      ASSERT_TRUE(Open().SetLimit(*EpsilonDelta::Create(4, 1e-5)).ok());
+    }
+    EXPECT_FALSE(MustFind());
+    EXPECT_TRUE(MustFind());
+    EXPECT_EQ(LeftOf(Open(), InForce())->steps, 36u);
+  }
+}
+
+// All rows or none: the plan for training does not fit the limit, so nothing of the judges is written either.
+TEST_F(MakePlanTest, ARefusedPlanLeavesNothingOfItself) {
+  ASSERT_TRUE(Open().SetLimit(*EpsilonDelta::Create(2, 1e-5)).ok());
+  EXPECT_EQ(Make().status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_TRUE(Open().Plans()->empty());
+  EXPECT_FALSE(Open().TheSplit()->has_value());
+}
+
+// A ledger that was deleted, or is on another disk today.
+TEST_F(MakePlanTest, BesideWhatNightsTrainedNoPlanBeginsAnew) {
+  const std::string candidate = wanted_.output + ".candidate";
+  std::ofstream(candidate) << "a model";
+  Refused("a new plan would forget what they spent");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "l"));
+  std::filesystem::remove(candidate);
+  EXPECT_FALSE(MustFind());
+  std::ofstream(candidate) << "a model";
+  EXPECT_TRUE(MustFind()) << "with its ledger nothing is wrong";
+}
+
+TEST_F(MakePlanTest, ADryRunSaysWhatAPlanWouldBeAndWritesNothing) {
+  EXPECT_FALSE(MustFind());
+  const size_t rows = NumRows();
+  wanted_.dry_run = true;
+  wanted_.request.epsilon = 1;
+  const auto made = Make();
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(made->life.settings.epsilon, 1);
+  EXPECT_EQ(NumRows(), rows);
+}
+
+}  // namespace
+}  // namespace wisp
