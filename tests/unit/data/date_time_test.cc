@@ -129,7 +129,7 @@ TEST(DateTime, ALogOfDates_IsKept) {
       "log.db",
       "CREATE TABLE events(user TEXT, item TEXT, time TEXT); INSERT INTO events VALUES('u','c','2026-11-27T09:30:00Z'),"
       "('u','a','2025-01-01'),('u','b','2026-11-27T09:30:00+01:00'),('u','d','soon')");
-  EventLog log = *EventLog::OpenExisting(path);
+  EventLog log = *EventLog::Open(path);
   EXPECT_EQ(*log.Count()->oldest, 1735689600);
   EXPECT_EQ(*log.Count()->newest, 1795771800);
   EXPECT_EQ(log.Users("", 9)->front().newest, 1795771800);
