@@ -21,8 +21,8 @@ OutputBiasOrigin OriginOfBias(const TrainingJob& job) {
   return job.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
 }
 
-// What one record was: the unit, and what it is where the unit does not say that. Guarantees for records of two kinds do
-// not add up (decoding_need.h).
+// What one record was: the unit, and what it is where the unit does not say that. Guarantees for records of two kinds
+// do not add up (decoding_need.h).
 std::string UnitOf(const privacy::RecordSpec& record) {
   const std::string unit(privacy::ToText(record.unit()));
   const bool says_all = record == privacy::RecordSpec::OfEvents({.unit = record.unit()});
