@@ -45,7 +45,7 @@ for mode in uniform mixed "non-uniform $mixing" "mixed $mixing" base-anchored an
   json 'not j["refuted"] and 0.8 * j["claimed"] < j["exact"] <= j["claimed"] + 1e-9'
   json 'j["mode"] == ("anchored" if "anchored" in "'"$mode"'" else "mixed")'
   expect 4 "REFUTED" "${decoding[@]}" --claim 0.1
-  expect 2 "cannot be tested" "${decoding[@]}" --claim nan
+  expect 2 "--claim is nan, allowed is a number" "${decoding[@]}" --claim nan
 done
 
 finish

@@ -281,7 +281,7 @@ expect 0 "" "$wisp" log export again.db --out EVENTS.TSV
 diff <(tr '\t' ',' <EVENTS.TSV) events.csv >diff || fail "a log that went through a file is another: $(head -3 diff)"
 [ "$(stat -c %a events.csv)" = 600 ] || fail "exported events can be read by others"
 printf '{"user": "a"}\n' >lines.txt
-expect 2 "is JSON; allowed is a user and an item" "$wisp" log import again.db --data lines.txt
+expect 3 "is JSON; allowed is a user and an item" "$wisp" log import again.db --data lines.txt
 expect 2 "allowed are names that end in .csv or .tsv" "$wisp" log export log.db --out events.txt
 expect 0 "" "$wisp" log count again.db --json
 json 'j["events"] == 5 * 299'

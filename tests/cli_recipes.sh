@@ -17,7 +17,7 @@ expect 3 "'num_records_public' belongs in 'training'$" "$wisp" train "${misplace
 printf '{"dp_fp": {"classes": ["a", "b"]}}' >misplaced.json
 expect 3 "'classes' belongs in 'data'$" "$wisp" classify train "${misplaced[@]}"
 printf '{"data": {"name": "x", "catalog": "public"}}' >misplaced.json
-expect 3 "data has the unknown key 'catalog', allowed are min_user_events, .*, hold_out$" \
+expect 3 "data has the unknown key 'catalog', allowed are min_user_events, .*, hold_out, allow_seen$" \
   "$wisp" train "${misplaced[@]}"
 printf '{"data": {"name": "x"}}' >misplaced.json
 expect 3 "'name' belongs in the top level$" "$wisp" train "${misplaced[@]}"

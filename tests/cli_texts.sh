@@ -6,7 +6,7 @@
 golden=$root/tests/golden/hugging_face
 
 # Random weights of a tiny BERT, whose vocabulary is word5 to word59; and a task that its words decide.
-cp -r "$golden/bert" encoder && cp "$golden/bert_classes/vocab.txt" encoder/ && rm -f encoder/tokenizer.json
+cp -r "$golden/bert" encoder && cp "$golden/bert_classes/vocab.txt" encoder/ && rm -f encoder/tokenizer.json encoder/special_tokens_map.json
 expect 0 "" "$wisp" convert encoder --out e.wisp --pooling mean --dataset "public texts"
 python3 - >train.tsv <<'PY'
 import random

@@ -118,9 +118,9 @@ grep -E '_(test|fuzz):|^(wisp/)?wisp(_tool|_example)?:|gate_runs|fast_tests' tar
   fail "a project that embeds wisp has its tests or programs"
 grep -rl add_test --include=CTestTestfile.cmake embedded && fail "a project that embeds wisp has its tests"
 grep -q '^build all: .*wisp/all' embedded/build.ninja && fail "a project that embeds wisp builds what it does not link"
-grep -q 'file(INSTALL' embedded/wisp/cmake_install.cmake && fail "a project that embeds wisp installs it unasked"
+grep -rq 'file(INSTALL' --include=cmake_install.cmake embedded/wisp && fail "a project that embeds wisp installs it unasked"
 cmake -DWISP_INSTALL=ON embedded >out 2>&1 || fail "embedded, with WISP_INSTALL: $(tail -n 15 out)"
-grep -q 'file(INSTALL' embedded/wisp/cmake_install.cmake || fail "a project that embeds wisp cannot install it"
+grep -rq 'file(INSTALL' --include=cmake_install.cmake embedded/wisp || fail "a project that embeds wisp cannot install it"
 # Without texts: CMake leaves out what the C interface has of them, and what is left stands by itself.
 if [ "$(cached WISP_TRAINING)" = ON ]; then
   library=libwisp.so.$(cached CMAKE_PROJECT_VERSION)

@@ -34,16 +34,16 @@ struct Category {
   enum class Where { kAnywhere, kLocal } where;
 };
 constexpr auto kAnywhere = Category::Where::kAnywhere;
-constexpr auto kLocal = Category::Where::kLocal;
+constexpr auto kLocalOnly = Category::Where::kLocal;
 constexpr std::array<Category, kSynthCategories> kCategories = {{
-    {"Bagel", &kFilled, kAnywhere},    {"Brownie", &kBaked, kAnywhere}, {"Chai", &kHot, kLocal},
-    {"Cocoa", &kHot, kAnywhere},       {"Coffee", &kHot, kAnywhere},    {"Cookie", &kBaked, kAnywhere},
-    {"Curry", &kWarm, kLocal},         {"Dumplings", &kWarm, kLocal},   {"Granola", &kBowl, kAnywhere},
-    {"Juice", &kCold, kAnywhere},      {"Lemonade", &kCold, kLocal},    {"Muffin", &kBaked, kAnywhere},
-    {"Noodles", &kWarm, kLocal},       {"Porridge", &kBowl, kAnywhere}, {"Salad", &kFilled, kLocal},
-    {"Sandwich", &kFilled, kAnywhere}, {"Scone", &kBaked, kAnywhere},   {"Smoothie", &kCold, kAnywhere},
-    {"Soda", &kCold, kAnywhere},       {"Soup", &kWarm, kLocal},        {"Tea", &kHot, kAnywhere},
-    {"Waffle", &kBowl, kAnywhere},     {"Wrap", &kFilled, kLocal},      {"Yoghurt", &kBowl, kAnywhere},
+    {"Bagel", &kFilled, kAnywhere},    {"Brownie", &kBaked, kAnywhere},   {"Chai", &kHot, kLocalOnly},
+    {"Cocoa", &kHot, kAnywhere},       {"Coffee", &kHot, kAnywhere},      {"Cookie", &kBaked, kAnywhere},
+    {"Curry", &kWarm, kLocalOnly},     {"Dumplings", &kWarm, kLocalOnly}, {"Granola", &kBowl, kAnywhere},
+    {"Juice", &kCold, kAnywhere},      {"Lemonade", &kCold, kLocalOnly},  {"Muffin", &kBaked, kAnywhere},
+    {"Noodles", &kWarm, kLocalOnly},   {"Porridge", &kBowl, kAnywhere},   {"Salad", &kFilled, kLocalOnly},
+    {"Sandwich", &kFilled, kAnywhere}, {"Scone", &kBaked, kAnywhere},     {"Smoothie", &kCold, kAnywhere},
+    {"Soda", &kCold, kAnywhere},       {"Soup", &kWarm, kLocalOnly},      {"Tea", &kHot, kAnywhere},
+    {"Waffle", &kBowl, kAnywhere},     {"Wrap", &kFilled, kLocalOnly},    {"Yoghurt", &kBowl, kAnywhere},
 }};
 
 // SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014).
@@ -94,7 +94,7 @@ class Taste {
         over_categories_(kSynthCategories, 3) {
     Generator g(0xcafe);  // a constant of the catalogue
     std::vector<uint32_t> local, other;
-    for (uint32_t c = 0; c < kSynthCategories; ++c) (kCategories[c].where == kLocal ? local : other).push_back(c);
+    for (uint32_t c = 0; c < kSynthCategories; ++c) (kCategories[c].where == kLocalOnly ? local : other).push_back(c);
     g.Shuffle(local);
     g.Shuffle(other);
     const bool device = population == Population::kDevice;

@@ -71,7 +71,8 @@ struct InferenceMemory {
   // share what it can; should it not, all of them are copied.
   size_t weights = 0;
   size_t on_device = 0;  // of all these, in the device's memory
-  // Beside all these, from the first history of none on (session_newcomer.cc): what is popular.
+  // Beside all these, from the first history of none on (session_newcomer.cc): what is popular, and while that is found
+  // out the states that it is read from. Less where the file has counts as its bias.
   size_t newcomer = 0;
   size_t total() const { return activations + packed_weights + scores + weights; }
 };

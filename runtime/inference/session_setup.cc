@@ -114,11 +114,12 @@ Result<InferenceMemory> Session::PlanOf(const Architecture& a, std::span<const S
 InferenceMemory Session::MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads,
                                   kernels::KeptType kept) {
   const Architecture& a = graph.architecture();
-  InferenceMemory memory{.activations = graph.inference_bytes() + graph.helper_bytes(num_threads) +
-                                        graph.cache_bytes(KeptBlocks::kAll, 0, kept),
-                         .packed_weights = PackedWeights::PlanBytes(graph),
-                         .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t),
-                         .newcomer = a.num_items * sizeof(float)};
+  InferenceMemory memory{
+      .activations =
+          graph.inference_bytes() + graph.helper_bytes(num_threads) + graph.cache_bytes(KeptBlocks::kAll, 0, kept),
+      .packed_weights = PackedWeights::PlanBytes(graph),
+      .scores = a.num_items * (sizeof(float) + sizeof(uint8_t)) + a.max_length * sizeof(int32_t),
+      .newcomer = (a.num_items + 2 * a.width) * sizeof(float) + AlignedArray<float>::AllocatedBytes(a.width)};
   if (graph.device().memory.is_host()) return memory;
   const DeviceTop::Bytes top = DeviceTop::PlanBytes(graph.ops(), a.num_items, 1);
   memory.weights = DeviceWeights::PlanBytes(graph.parameters(), tensors, graph.device().memory).expected;

@@ -359,7 +359,7 @@ def offer():
          "for (const float s : mean) { if (s - s != 0) return NotFinite(); } return ScoreMean(context, mean);",
          "private_recommender_test:PrivateRecommenderTest.ANewcomersDrawsAreChargedWhateverTheScoresAre"),
     ]) + table("runtime/inference/session_setup.cc", [
-        ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = a.num_items * sizeof(float)", ".newcomer = 0",
+        ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = (a.num_items + 2 * a.width) * sizeof(float)", ".newcomer = 0",
          "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",

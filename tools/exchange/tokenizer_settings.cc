@@ -82,7 +82,8 @@ Status FollowAdded(const std::string& where, const json& config, json& root, std
   }
   json& added = root["added_tokens"];
   if (!added.is_array()) added = json::array();
-  for (const auto& [id, token] : sorted) {
+  for (const auto& entry : sorted) {
+    const json& token = entry.second;
     const auto same = std::find_if(added.begin(), added.end(), [&](const json& other) {
       return Member(other, "content") != nullptr && other["content"] == token.value("content", json());
     });

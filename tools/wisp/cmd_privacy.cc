@@ -191,8 +191,8 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
 Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
   if (a.ledger.empty())
     return InvalidArgument(
-        "wisp privacy needs --ledger, or one of the commands epsilon, calibrate, decoding and perplexity; see wisp "
-        "privacy --help");
+        "wisp privacy needs --ledger, or one of the commands check, epsilon, calibrate, decoding and perplexity; see "
+        "wisp privacy --help");
   // It may be one that can only be read.
   const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));

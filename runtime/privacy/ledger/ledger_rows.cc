@@ -140,7 +140,7 @@ Result<std::optional<RecordSpec>> ReadRecord(const Database& database, const std
   return std::optional(std::move(record));
 }
 
-std::string ToText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
+std::string RecordText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
 
 Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(
@@ -445,7 +445,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
                            .BindBlob(4, AsText(next.chain))
                            .Bind(5, ToText(plan.part))
                            .Bind(6, plan.settings)
-                           .Bind(7, ToText(plan.record))
+                           .Bind(7, RecordText(plan.record))
                            .Run());
   for (size_t i = 0; i < plan.mechanisms.size(); ++i) {
     WISP_ASSIGN_OR_RETURN(
@@ -483,7 +483,7 @@ Result<LedgerPosition> Append(Database& database, const LedgerPosition& at, Ledg
                            .BindBlob(9, AsText(next.chain))
                            .Bind(10, entry.state == LedgerEntry::State::kReleased ? "released" : "charged")
                            .Bind(11, ToText(entry.part))
-                           .Bind(12, ToText(entry.record))
+                           .Bind(12, RecordText(entry.record))
                            .Run());
   WISP_RETURN_IF_ERROR(MoveHead(database, at, next));
   return next;

@@ -164,7 +164,7 @@ TEST(ModelFile, BytesAreLaidOutAsDocumented) {
   const SmallModel model;
   const std::string bytes = model.Bytes();
   EXPECT_EQ(bytes.substr(0, 8), std::string("\x89WSPM\r\n\x1a"));
-  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 10u);
+  EXPECT_EQ(test::Get<uint32_t>(bytes, test::kVersionAt), 11u);
   EXPECT_EQ(test::Get<uint32_t>(bytes, test::kOldestReaderAt), 1u);
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kFileBytesAt), bytes.size());
   EXPECT_EQ(test::Get<uint64_t>(bytes, test::kMetadataOffsetAt), 64u);
@@ -229,10 +229,10 @@ TEST(ModelFile, UnreadableFileIsRefused) {
 
 TEST(ModelFile, NewerFormatHasItsOwnMessage) {
   std::string bytes = SmallModel().Bytes();
-  test::Set<uint32_t>(bytes, test::kVersionAt, 11);
-  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 11);
+  test::Set<uint32_t>(bytes, test::kVersionAt, 12);
+  test::Set<uint32_t>(bytes, test::kOldestReaderAt, 12);
   ExpectRefused(OpenBytes(test::Reseal(bytes)), StatusCode::kUnsupported,
-                "memory.wisp: written by format 11 for readers of format 11 or newer, this build reads up to 10");
+                "memory.wisp: written by format 12 for readers of format 12 or newer, this build reads up to 11");
   // A newer writer whose file older readers may read.
   test::Set<uint32_t>(bytes, test::kOldestReaderAt, 1);
   EXPECT_TRUE(OpenBytes(test::Reseal(bytes), Verify::kFull).ok());

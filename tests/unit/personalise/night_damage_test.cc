@@ -136,7 +136,7 @@ TEST_P(NightDamageTest, InPlaceOfAServedModelTheBaseIsServed) {
 TEST_P(NightDamageTest, ARebaseCarriesOverWhatIsWhole) {
   MustRun();
   LoseCheckpoint();
-  MakeBase(folder_ / "base-2.wisp", 2);
+  TrainFurther(folder_ / "base-2.wisp", {{.description = "trained", .dataset = "more of the public"}});
   Harm(files_.candidate, GetParam());
   // What a night could still write anew is not thrown away.
   const uint64_t bytes = std::filesystem::file_size(files_.checkpoint);

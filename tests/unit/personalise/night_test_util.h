@@ -52,7 +52,18 @@ class NightTest : public ::testing::Test {
     }
     return ring;
   }
-
+  // Writes to `path` what runs of that provenance made of the base: other weights.
+  void TrainFurther(const std::string& path, std::vector<ProvenanceEntry> runs) const {
+    const ModelFile base = *ModelFile::Open(base_path_);
+    std::vector<float> room;
+    ModelContents contents = ContentsOf(base, room);
+    std::vector<float> weights(contents.weights.begin(), contents.weights.end());
+    for (float& weight : weights) weight *= 1.01f;
+    contents.weights = weights;
+    runs.front().base_model_hash = base.content_hash();
+    contents.provenance.insert(contents.provenance.end(), runs.begin(), runs.end());
+    ASSERT_TRUE(WriteModel(path, contents).ok());
+  }
   void MakeBase(const std::string& path, uint64_t seed) {
     const data::Sequences ring = Ring(1);
     TrainingJob job{.sequences = &ring, .hold_out = HoldOut::kNothing};

@@ -34,18 +34,6 @@ class RebaseTest : public NightTest {
     o.base_path = new_base_;
     return o;
   }
-  // Writes to `path` what runs of that provenance made of the base: other weights.
-  void TrainFurther(const std::string& path, std::vector<ProvenanceEntry> runs) const {
-    const ModelFile base = *ModelFile::Open(base_path_);
-    std::vector<float> room;
-    ModelContents contents = ContentsOf(base, room);
-    std::vector<float> weights(contents.weights.begin(), contents.weights.end());
-    for (float& weight : weights) weight *= 1.01f;
-    contents.weights = weights;
-    runs.front().base_model_hash = base.content_hash();
-    contents.provenance.insert(contents.provenance.end(), runs.begin(), runs.end());
-    ASSERT_TRUE(WriteModel(path, contents).ok());
-  }
   // Of the row of an item, by its key.
   static std::vector<float> Row(const ModelFile& model, const std::string& key) {
     const auto& parameters = model.parameters();

@@ -159,7 +159,8 @@ TEST_F(CFork, Logs_RefuseAndClose) {
 // What lies behind private draws and runs.
 TEST_F(CFork, Ledgers_RefuseAndClose) {
   const std::string path = folder_ / "l";
-  auto ledger = std::make_unique<privacy::Ledger>(*privacy::Ledger::Open(path, {.dataset = "shop"}));
+  auto ledger = std::make_unique<privacy::Ledger>(*privacy::Ledger::Open(
+      path, {.dataset = "shop", .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kUser})}));
   const privacy::ChargeRequest charge{
       .mechanism = *privacy::Mechanism::Gaussian({.noise_multiplier = 10}), .run = "run", .purpose = "training"};
   ASSERT_TRUE(ledger->Charge(charge).ok());

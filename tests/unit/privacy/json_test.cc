@@ -6,11 +6,16 @@
 #include <limits>
 
 #include "gtest/gtest.h"
+#include "runtime/core/decimal.h"
 
 namespace wisp::privacy {
 namespace {
 
-double Read(const std::string& text) { return std::strtod(text.c_str(), nullptr); }
+double Read(const std::string& text) {
+  double number = 0;
+  ReadDecimal(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 TEST(EpsilonText, ReadBackIsNeverLessAndNearAbove) {
   uint64_t state = 1;

@@ -198,7 +198,9 @@ TEST(Statement, PrintedEpsilonIsNeverBelowTheComputedOne) {
   for (double epsilon : {0.00001, 1.00004, 2.99999, 7.123449999}) {
     s.epsilon = epsilon;
     const std::string text = ToText(s), name = "epsilon of this run: ";
-    EXPECT_GE(std::stod(text.substr(text.find(name) + name.size())), epsilon);
+    double printed = 0;
+    ReadDecimal(text.data() + text.find(name) + name.size(), text.data() + text.size(), printed);
+    EXPECT_GE(printed, epsilon);
   }
 }
 

@@ -71,7 +71,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
     ASSERT_TRUE(session->Score(std::vector<int32_t>{1, 2}, scores).ok());
     EXPECT_EQ(session->planned_bytes(), planned.total());
     // A person without a history.
-    EXPECT_EQ(planned.newcomer, 4 * a.num_items);
+    EXPECT_GT(planned.newcomer, 4 * a.num_items);
     EXPECT_EQ(session->memory().newcomer, planned.newcomer);
     before = allocated_bytes;
     ASSERT_TRUE(session->Score({}, scores).ok());
@@ -83,7 +83,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
 }
 
 // Counts that the file has as its bias are copied, and nothing is computed.
-TEST(Memory, ANewcomerTakesTheSameWhereTheBiasIsCounts) {
+TEST(Memory, ANewcomerTakesLessWhereTheBiasIsCounts) {
   const test::TemporaryFolder folder;
   Architecture a = Architectures()[0];
   a.head.output_bias = OutputBias::kFixed;
@@ -93,12 +93,12 @@ TEST(Memory, ANewcomerTakesTheSameWhereTheBiasIsCounts) {
                   .ok());
   const ModelFile file = *ModelFile::Open(folder / "m");
   const InferenceMemory planned = *Session::PlanMemory(file);
-  EXPECT_EQ(planned.newcomer, 4 * a.num_items);
   const auto session = *Session::Create(*ModelFile::Open(folder / "m"));
   std::vector<float> scores(a.num_items);
   const size_t before = allocated_bytes;
   ASSERT_TRUE(session->Score({}, scores).ok());
-  EXPECT_EQ(allocated_bytes - before, planned.newcomer);
+  EXPECT_EQ(allocated_bytes - before, 4 * a.num_items);
+  EXPECT_LT(allocated_bytes - before, planned.newcomer);
 }
 
 // Opening maps the file: nothing of the size of the weights is allocated, and tensors lie in the mapping.
