@@ -52,7 +52,7 @@ std::string FileOf(const ModuleRequest& request) {
   return name;
 }
 
-// What the loader says, in English, whatever the program's language; empty where it says nothing.
+// Returns the loader's message in English, whatever the program's language. Empty if there is none.
 std::string WhyNotLoaded() {
   const locale_t english = newlocale(LC_ALL_MASK, "C", nullptr), before = uselocale(english);
   const char* error = dlerror();

@@ -33,7 +33,7 @@ class ToLearn {
   virtual Result<ModelContents> Contents(const ModelFile& base, const std::optional<AdapterSpec>& new_adapter) const;
   // Which part of the model learns.
   virtual void Set(TrainingOptions& options) const;
-  // What one record is. After CheckKind.
+  // Returns what one record is. Call CheckKind first.
   virtual privacy::RecordSpec Record(privacy::PrivacyUnit unit) const = 0;
   // Gives the job its records, which live as long as this. A malformed one is left out and counted.
   virtual Result<Counted> Read(const wisp_personalise_options& options, const ModelFile& base, TrainingJob& job) = 0;

@@ -26,7 +26,7 @@ namespace wisp {
 
 inline constexpr size_t kDecimalBytes = 32;  // the longest is -2.2250738585072014e-308
 
-// What the library would do, from the functions of C.
+// Stand-ins for std::to_chars and std::from_chars, made of C's functions.
 namespace decimal_by_hand {
 
 [[gnu::cold]] inline double Parse(const char* text) {
@@ -34,7 +34,7 @@ namespace decimal_by_hand {
   return std::strtod(text, nullptr);
 }
 
-// As printf does by `format`: "%.*e", "%.*f" or "%.*g". The length of all of it, of which `text` has what fits.
+// Prints by `format`, as printf does: "%.*e", "%.*f" or "%.*g". Returns the whole length; `text` holds what fits.
 template <size_t kBytes>
 [[gnu::cold]] int Print(char (&text)[kBytes], const char* format, int digits, double value) {
   const InCLocale here;

@@ -131,7 +131,7 @@ std::optional<FileIdentity> IdentityOf(const std::string& given) {
   return FileIdentity{info.st_dev, info.st_ino, NameOf(path)};
 }
 
-// Whether the name of a file is that of a temporary file, and ours: somebody's "m.wisp.tmp-2026-11-27" is not.
+// True for names of our own temporary files. Somebody's "m.wisp.tmp-2026-11-27" is not ours.
 bool IsTemporary(const std::string& path, std::string_view numbers) {
   uint64_t process = 0, number = 0;
   const char* end = numbers.data() + numbers.size();

@@ -81,7 +81,7 @@ class TopK {
     }
   }
 
-  // Whether every score that was offered is finite, but for -infinity below the worst.
+  // True if every score that was offered is finite, or is -infinity and below the worst.
   bool all_finite() const { return all_finite_; }
 
   // Sorts what was kept, best first, ties by smaller id. Returns how many there are.
