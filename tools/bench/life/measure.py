@@ -12,17 +12,22 @@ What follows -- goes to `wisp plan`. The splits have the shift that a device has
          catalogue add` gave them rows); device and test have other users' whole histories
   ml-1m  the base has 2,000 users; device and test have those of the others who like one genre most
          (without --genre: any)
-Of games, --whole lets the base learn whole histories, so that no item is new to it, and --items-kept keeps the items that
-most people chose. --ordinary fine-tunes the base without privacy too, on the same log: what there is to be learned.
+Of games, --whole lets the base learn whole histories, so that no item is new to it, and --items-kept keeps the items
+that most people chose. --ordinary fine-tunes the base without privacy too, on the same log: what there is to be
+learned.
 With --grow people come over the nights: night t of T has the first t / T of them.
+A log is divided by a day (`wisp plan --trains-until`): what people did before it trains, what they did later judges. Of
+a cafe's events the last fifth is later; of histories, which have no times, the last fifth of each.
 Data files: a user and an item a line, oldest first. Bases are made once and kept in --work.
 Exit codes: 0 measured, 1 wisp failed.
 """
 import argparse
 import collections
+import csv
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 
@@ -51,6 +56,18 @@ def read_users(path):
             user, item = line.split()
             users.setdefault(user, []).append(item)
     return users
+
+
+LATER = 0.8  # share of events before the day that divides a log
+START, LENGTH = 1_700_000_000, 365 * 24 * 3600  # of logs of histories without times, in seconds since 1970
+
+
+def write_log(path, users):
+    """Events get times by their places in each history: a year for all of it."""
+    with open(path, "w") as out:
+        out.write("user,item,time\n")
+        for user, items in users:
+            out.writelines(f"{user},{item},{START + i * LENGTH // len(items)}\n" for i, item in enumerate(items))
 
 
 def write_users(path, users):
@@ -104,6 +121,12 @@ class Cafe(Split):
                       json_out=False, threads=False)
         return path
 
+    def trains_until(self, log):
+        with sqlite3.connect(log) as events:
+            count = events.execute("SELECT count(*) FROM events").fetchone()[0]
+            at = events.execute("SELECT time FROM events ORDER BY time LIMIT 1 OFFSET ?", (int(LATER * count),))
+            return at.fetchone()[0]
+
 
 class Histories(Split):
     """Users of a file, shared out once: public, test, and the rest for devices."""
@@ -144,8 +167,8 @@ class Histories(Split):
             return path
         with open(self.path("new.tsv"), "w") as out:
             out.writelines(f"{item}\n" for item in new)
-        self.wisp("catalogue", "add", "--model", self.path("trained.wisp"), "--items", self.path("new.tsv"), "--out", path,
-                  threads=False)
+        self.wisp("catalogue", "add", "--model", self.path("trained.wisp"), "--items", self.path("new.tsv"),
+                  "--out", path, threads=False)
         return path
 
     def test(self):
@@ -157,9 +180,12 @@ class Histories(Split):
             sys.exit(f"{self.o.data} has {len(self.rest)} users for devices, {users} are asked for")
         names = self.rest[:]
         random.Random(seed).shuffle(names)
-        path = self.path(f"device-{users}-{seed}.txt")
-        write_users(path, [(u, self.all[u]) for u in names[:users]])
+        path = self.path(f"device-{users}-{seed}.csv")
+        write_log(path, [(u, self.all[u]) for u in names[:users]])
         return path
+
+    def trains_until(self, _):
+        return START + int(LATER * LENGTH) - 1
 
 
 class Games(Histories):
@@ -189,8 +215,12 @@ class Movies(Histories):
 
 def first_users(log, path, share):
     """A log of the users that came first, by the file."""
-    users = list(read_users(log).items())
-    write_users(path, users[:round(share * len(users))])
+    with open(log) as lines:
+        rows = list(csv.reader(lines))
+    users = list(dict.fromkeys(row[0] for row in rows[1:]))
+    first = set(users[:round(share * len(users))])
+    with open(path, "w") as out:
+        csv.writer(out).writerows([rows[0]] + [row for row in rows[1:] if row[0] in first])
     return path
 
 
@@ -199,11 +229,12 @@ def live(wisp, split, options, users, seed):
     ledger, out = split.path(f"{os.getpid()}.ledger"), split.path(f"{os.getpid()}.wisp")
     life = ["--data", log, "--model", base, "--ledger", ledger, "--dataset", f"device {seed}"]
     plan = wisp("plan", *life, "--epsilon", options.epsilon, "--delta", 1e-5, "--num-records-public", users, "--for",
-                f"{options.runs} days", "--every", "1 day", "--unit", "user", *options.plan)
+                f"{options.runs} days", "--every", "1 day", "--unit", "user", "--trains-until", split.trains_until(log),
+                *options.plan)
     better, seconds, everyone = [], 0, log
     for number in range(1, options.runs + 1):
         if options.grow:
-            life[1] = first_users(everyone, split.path(f"{os.getpid()}.txt"), number / options.runs)
+            life[1] = first_users(everyone, split.path(f"{os.getpid()}.csv"), number / options.runs)
         night = wisp("personalise", *life, "--out", out)
         better.append(night["serves"])
         seconds += night.get("seconds", 0)
@@ -218,7 +249,8 @@ def live(wisp, split, options, users, seed):
         tuned["training"]["optimizer"]["learning_rate"] = 0.0005
         with open(split.path("ordinary.json"), "w") as made:
             json.dump(tuned, made)
-        wisp("train", "--recipe", split.path("ordinary.json"), "--model", base, "--data", everyone, "--other-data", "--out", out)
+        wisp("train", "--recipe", split.path("ordinary.json"), "--model", base, "--data", everyone, "--other-data",
+             "--out", out)
         ordinary = wisp.ndcg(out, test)
     for name in os.listdir(split.folder):
         if name.startswith(f"{os.getpid()}."):
@@ -267,8 +299,8 @@ def main():
             newest = "none" if line["candidate"] is None else f"{line['gain_of_candidate']:+.1%}"
             print(f"{options.what} {users} users, seed {seed}: base {line['base']:.4f}, served {line['served']:.4f} "
                   f"({line['gain']:+.1%}, {line['serves']}), newest {newest}; "
-                  f"ordinary {line['ordinary']}; {line['outlook']}: noise to signal {line['noise_to_signal']:.2f}, of one "
-                  f"item {line['noise_of_an_item']:.2f}",
+                  f"ordinary {line['ordinary']}; {line['outlook']}: noise to signal {line['noise_to_signal']:.2f}, "
+                  f"of one item {line['noise_of_an_item']:.2f}",
                   flush=True)
             if options.json:
                 with open(options.json, "a") as out:
