@@ -55,6 +55,8 @@ class Check:
     def __init__(self):
         self.commands, self.programs = Commands(ROOT, BUILD / "wisp"), Programs(ROOT, BUILD, WORK)
         self.faults, self.counts, self.excused, self.skipped = 0, {}, set(), []
+        self.sources = {file.stem for file in ROOT.glob("tests/**/*.cc")}
+        self.paths = {str(file.relative_to(ROOT)) for file in ROOT.glob("tests/**/*")}
         python = Path(os.environ.get("WISP_PYTHON", ROOT / "build/python")) / "bin/python"
         self.with_what = {"python": python if python.is_file() else None, "js": None}
         self.why_not = {"python": "there is no build/python (tools/dev python makes it)"}
@@ -122,6 +124,14 @@ class Check:
                     for sentence in self.commands.wisp.faults(words[1:]):
                         self.fault(document, prose[: match.start()].count("\n") + 1, f"`{command}`: {sentence}")
 
+    def names(self, document, text):
+        """Tests within a line that are said to hold something: `ledger_test`, `tests/ledgers.sh`."""
+        for match in re.finditer(r"`(?:(\w+_test)|(tests/[\w./-]*\w))`", text):
+            self.count("names of tests")
+            there = self.sources if match[1] else self.paths
+            if (match[1] or match[2]) not in there:
+                self.fault(document, text[: match.start()].count("\n") + 1, f"there is no test {match[1] or match[2]}")
+
     def end(self):
         for entry in NOT_CODE:
             if entry not in self.excused and (ROOT / entry[0]).is_file():
@@ -141,6 +151,7 @@ def main():
         for block in blocks(text):
             check.check(document, block)
         check.spans(document, text)
+        check.names(document, text)
     check.end()
 
 

@@ -60,11 +60,12 @@ def shown(s, unit=""):
 
 
 class Report:
-    """Prints lines as they come; with a path, writes them as JSON too. `good` turns false where contenders disagree."""
+    """Prints lines as they come; with a path, writes them as JSON too. `good` turns false where contenders disagree;
+    `compared` has the parts in which somebody was measured beside wisp."""
 
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8") if path else None
-        self.good = True
+        self.good, self.compared = True, set()
         setup = {
             "device": device(), "date": datetime.date.today().isoformat(), "versions": versions(),
             "command": shlex.join(sys.argv)
@@ -102,5 +103,7 @@ class Report:
         return within
 
     def row(self, what, contender, values, text):
+        if not contender.startswith("wisp"):
+            self.compared.add(what)
         print(f"  {contender:<28} {text}", flush=True)
         self.line({"what": what, "contender": contender, **values})

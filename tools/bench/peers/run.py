@@ -6,7 +6,8 @@
 
 A contender that is not installed is left out with a sentence, and so is one whose scores, losses or gradients differ.
 What is compared: README.md beside this file.
-Exit codes: 0 measured, 1 something disagreed or wisp failed, 77 there is no PyTorch.
+Exit codes: 0 measured, 1 something disagreed or wisp failed, 77 nothing was compared: there is no PyTorch, or no
+contender of the part that was asked for. A part without a contender is named at the end.
 """
 import argparse
 import os
@@ -87,14 +88,19 @@ def main():
         "scoring": scoring.run, "encoder": encoder.run, "decoder": decoder.run, "texts": texts.run,
         "training": training.run_ordinary, "private": training.run_private
     }
+    asked = tuple(parts) if a.what == "all" else (a.what,)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            for part in parts if a.what == "all" else (a.what,):
+            for part in asked:
                 parts[part](report, wisp, a, folder)
         except (WispError, training.WorkerError, OSError) as error:
             print(f"run: {error}", file=sys.stderr)
             return 1
-    return 0 if report.good else 1
+    if alone := [part for part in asked if part not in report.compared]:
+        print(f"run: nothing was compared in {', '.join(alone)}; the lines above say why", file=sys.stderr)
+    if not report.good:
+        return 1
+    return 0 if report.compared else 77
 
 
 if __name__ == "__main__":

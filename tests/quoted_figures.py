@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Figures that stand in more than one document are the same in all of them.
+
+    quoted_figures.py ROOT     prints each that differs; exits 1 if there is one
+
+A figure has one owner, where it was measured or is held: a document, tests/gates.json, the planted faults. What the
+owner says is read by a pattern; each place that quotes it has the owner's numbers in the line, or the row of a table,
+that the place's words begin to describe. The numbers themselves do not stand here.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+# What is measured, its owner and a pattern over its text, then who quotes it: a document, and words of the line.
+FIGURES = (
+    ("utility on ML-1M without privacy", "docs/measured.md", r"not private, width 64.*?NDCG@10 ([\d.]+) \(",
+     (("README.md", "NDCG@10 on MovieLens-1M"),)),
+    ("utility on ML-1M at epsilon 10, 8, 5", "docs/measured.md",
+     r"constant rate; means of three runs.*?NDCG@10 ([\d.]+) / [\d.]+, ([\d.]+) / [\d.]+, ([\d.]+) /",
+     (("README.md", "NDCG@10 on MovieLens-1M"),)),
+    ("a private step over an ordinary one", "docs/measured.md",
+     r"private step over ordinary step, batch 256.*?\| ([\d.]+ to [\d.]+), ",
+     (("README.md", "time of a private step"), ("docs/performance.md", "private over ordinary step, batch 256"))),
+    ("a private step over an ordinary one on two threads", "docs/measured.md",
+     r"private step over ordinary step, batch 256.*?\| [\d.]+ to [\d.]+, ([\d.]+ to [\d.]+); ([\d.]+) \|",
+     (("docs/performance.md", "private over ordinary step, batch 256"),)),
+    ("the best ten after 200 events", "docs/measured.md",
+     r"the best 10 after a history of 200, 1 thread.*?\| ([\d.]+), [\d.]+, [\d.]+ ms",
+     (("README.md", "the best 10 after 200 events"),
+      ("docs/performance.md", "top 10 after a history of 200, one thread"))),
+    ("the best ten after one more event", "docs/measured.md",
+     r"the best 10 after a history of 200, 1 thread.*?\| [\d.]+, ([\d.]+), [\d.]+ ms",
+     (("README.md", "the best 10 after 200 events"), ("docs/performance.md", "top 10 after one more event"),
+      ("tools/bench/peers/README.md", "| wisp (one more event"))),
+    ("opening a model and a first list", "docs/measured.md",
+     r"the best 10 after a history of 200, 1 thread.*?\| [\d.]+, [\d.]+, ([\d.]+) ms",
+     (("docs/performance.md", "open, check, plan and a first top 10"),)),
+    ("share of the measured peak", "docs/measured.md",
+     r"training step, share of the measured FMA peak.*?\*\*([\d.]+ to [\d.]+) %\*\* of .*?, \*\*([\d.]+ to [\d.]+) %",
+     (("docs/performance.md", "training step, share of the measured FMA peak"),)),
+    ("Opacus over a private step", "docs/measured.md", r"Opacus' time over ours.*?\| ([\d.]+), \*\*([\d.]+)\*\*",
+     (("docs/performance.md", "private step, batch 64, feed-forward 256, over Opacus"),)),
+    ("Opacus' ghost clipping over a private step", "docs/measured.md", r"Opacus' time over ours.*?\| ([\d.]+), ",
+     (("tools/bench/peers/README.md", "| opacus ghost"),)),
+    ("ONNX Runtime over ours, a history of 200", "docs/measured.md", r"the same graph in ONNX Runtime.*?\| ([\d.]+);",
+     (("docs/performance.md", "scoring a history of 200, one thread"),
+      ("tools/bench/peers/README.md", "| onnxruntime fast"))),
+    ("ONNX Runtime over ours, an encoder", "docs/measured.md", r"the same graph in ONNX Runtime.*?; ([\d.]+) times",
+     (("docs/performance.md", "6 blocks of width 384, 128 tokens, one thread, over"),
+      ("tools/bench/peers/README.md", "| onnxruntime | 25"))),
+    ("perplexity of private draws", "docs/measured.md",
+     r"perplexity of a private draw.*?\| ([\d,]+) anchored, ([\d,]+) mixed; .*?"
+     r" alone ([\d,]+), the model ([\d,]+)", (("docs/limits.md", "**Drawing from a mixture is noise**"),)),
+    ("a first list from an empty folder", "docs/guide.md", r"C, recommending alone \| 14 \| ([\d.]+ to [\d.]+)",
+     (("docs/measured.md", "from an empty folder to a first list"),)),
+    ("a first list in Python", "docs/guide.md", r"Python, from a wheel.*?\| 4 \| ([\d.]+ to [\d.]+)",
+     (("docs/measured.md", "from an empty folder to a first list"),)),
+    ("a first list in JavaScript", "docs/guide.md", r"lines of HTML \| 13 \| ([\d.]+ to [\d.]+)",
+     (("docs/measured.md", "from an empty folder to a first list"),)),
+    ("dlopen to the first call", "docs/performance.md",
+     r"`dlopen` and the first call, everything in the page cache \| ([\d.]+) \(.*?\| ([\d.]+) \(.*?\| ([\d.]+) \(",
+     (("docs/measured.md", "`dlopen` to the first call"),)),
+    ("a page that recommends", "docs/wasm.md", r"\| recommending \| (\d+) KB",
+     (("docs/measured.md", "a web page, compressed"),)),
+    ("a page that learns", "docs/wasm.md", r"\| learning: training.*?\| (\d+) KB",
+     (("docs/measured.md", "a web page, compressed"),)),
+    ("64-bit Arm, recommending", "docs/platforms.md", r"64-bit Arm, `libwisp-runtime.so` \| (\d+) KB",
+     (("docs/measured.md", "64-bit Arm, stripped"),)),
+    ("64-bit Arm, everything", "docs/platforms.md", r"64-bit Arm, `libwisp.so`.*?\| ([\d,]+) KB",
+     (("docs/measured.md", "64-bit Arm, stripped"),)),
+    ("int8 and NDCG@10", "docs/int8.md", r"NDCG@10 of a model of the recipe `ml-1m-wide`.*?\| ([\d.]+) \| ([\d.]+) \|",
+     (("docs/performance.md", "NDCG@10 of a model in int8"),)),
+)
+
+
+def megabytes(*names):
+    return lambda gates: [f"{gates[name]['value'] / 1e6:.1f}" for name in names]
+
+
+def kilobytes(name):
+    return lambda gates: [f"{round(gates[name]['value'] / 1e3):,}"]
+
+
+def ratio(name):
+    return lambda gates: [f"{gates[f'memory_private_{name}']['value'] / gates[f'memory_ordinary_{name}']['value']:.2f}"]
+
+
+RELEASE = "_xnnpack_hardened"
+GATES = (
+    ("size of what recommends", kilobytes("size_inference_only" + RELEASE),
+     (("README.md", "the stripped library that only recommends"),
+      ("docs/platforms.md", "x86-64, `libwisp-runtime.so`, which only"),
+      ("docs/performance.md", "stripped `libwisp-runtime.so`"))),
+    ("size with texts", kilobytes("size_texts" + RELEASE),
+     (("README.md", "the stripped library that only recommends"), ("docs/platforms.md", "x86-64, `libwisp-text.so`"))),
+    ("size of everything", kilobytes("size_full" + RELEASE),
+     (("docs/platforms.md", "x86-64, `libwisp.so`, with training and privacy"),)),
+    ("memory of recommending", megabytes("memory_inference"), (("docs/memory.md", "planned, recommending"),)),
+    ("memory of private training, one thread", megabytes("memory_private_threads_1"),
+     (("README.md", "memory planned for private training"),)),
+    ("memory of private training", megabytes("memory_private_threads_1", "memory_private_threads_2"),
+     (("docs/memory.md", "planned, private training"),
+      ("docs/measured.md", "planned memory of the same, private over ordinary"),
+      ("docs/performance.md", "planned memory of training, 1 and 2 threads"))),
+    ("memory of ordinary training", megabytes("memory_ordinary_threads_1", "memory_ordinary_threads_2"),
+     (("docs/memory.md", "planned, ordinary training"),
+      ("docs/performance.md", "planned memory of training, 1 and 2 threads"))),
+    ("memory, private over ordinary", ratio("threads_1"),
+     (("docs/measured.md", "planned memory of the same, private over ordinary"),)),
+    ("the same on two threads", ratio("threads_2"),
+     (("docs/measured.md", "planned memory of the same, private over ordinary"),)),
+)
+
+
+def place(text, words):
+    """The paragraph or row in which the words stand; None where they stand nowhere, or in several."""
+    parts = []
+    for part in re.split(r"\n\s*\n", text):
+        parts += part.split("\n") if part.startswith("|") else [part]
+    found = [part for part in parts if words in " ".join(part.split())]
+    return " ".join(found[0].split()) if len(found) == 1 else None
+
+
+def check(what, owner, numbers, places, texts):
+    for document, words in places:
+        line = place(texts(document), words)
+        if line is None:
+            yield f"{document}: '{words}' does not stand in one place, where {what} is quoted from {owner}"
+            continue
+        for number in numbers:
+            if not re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d]|[.,]\d)", line):
+                yield f"{document}: {what} is {number} in {owner}, and not here: {line[:160]}"
+
+
+def faults(root):
+    def texts(name):
+        return (root / name).read_text(encoding="utf-8")
+
+    for what, owner, pattern, places in FIGURES:
+        found = re.search(pattern, texts(owner))
+        if found is None:
+            yield f"{owner}: {what} is not found as '{pattern}'"
+            continue
+        yield from check(what, owner, found.groups(), places, texts)
+    gates = json.loads(texts("tests/gates.json"))
+    for what, numbers, places in GATES:
+        yield from check(what, "tests/gates.json", numbers(gates), places, texts)
+
+
+def planted(root):
+    """What docs/security.md says of the number of planted faults is no more than there are."""
+    said = re.search(r"plants more than (\d+) faults", (root / "docs/security.md").read_text(encoding="utf-8"))
+    if said is None:
+        yield "docs/security.md: it does not say 'plants more than N faults'"
+        return
+    listed = subprocess.run([root / "tests/mutants/run", "--list"], check=True, capture_output=True, text=True).stdout
+    there = listed.count("killed by ")
+    if there <= int(said[1]):
+        yield f"docs/security.md: more than {said[1]} planted faults, and there are {there}"
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: quoted_figures.py ROOT")
+    root = Path(sys.argv[1]).resolve()
+    found = [*faults(root), *planted(root)]
+    print(*found, sep="\n", end="\n" if found else "")
+    print(f"{len(FIGURES) + len(GATES)} figures, {len(found)} that differ")
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()

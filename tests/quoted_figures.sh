@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Figures that several documents quote are the same in all of them (tests/quoted_figures.py).
+#   tests/quoted_figures.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+check() { python3 "$root/tests/quoted_figures.py" "$1" >said 2>&1; }
+check "$root" || fail "figures differ: $(cat said)"
+
+# A figure that was changed in one place alone is seen, wherever that is, and so is a quotation that is gone.
+git -C "$root" ls-files -z '*.md' tests/gates.json tests/mutants | tar -C "$root" --null -T - -cf tree.tar
+changed() {  # SENTENCE FILE SED-EXPRESSION
+  rm -rf tree && mkdir tree && tar -C tree -xf tree.tar
+  sed -i "$3" "tree/$2"
+  cmp -s "tree/$2" "$root/$2" && fail "nothing was changed by $3"
+  check tree && fail "not seen: $1"
+  grep -q -- "$1" said || fail "not said: $1: $(cat said)"
+}
+changed "README.md: size of what recommends is" tests/gates.json '/size_inference_only_xnnpack_hardened/s/"value": [0-9]*/"value": 300000/'
+changed "README.md: memory of private training, one thread is" README.md '/memory planned for private training/s/MB/KB/; /memory planned/s/| [0-9.]* /| 1.5 /'
+changed "docs/performance.md: the best ten after one more event is" docs/measured.md '/the best 10 after a history of 200, 1 thread/s/, 0.0[0-9]*, /, 0.5, /'
+changed "README.md: 'time of a private step' does not stand in one place" README.md '/^| time of a private step/d'
+changed "is not found as" docs/guide.md 's/C, recommending alone/C/'
+changed "more than 90000 planted faults" docs/security.md 's/more than [0-9]* faults/more than 90000 faults/'
+finish
