@@ -60,6 +60,8 @@ FIGURES = (
      (("docs/measured.md", "from an empty folder to a first list"),)),
     ("a first list in JavaScript", "docs/guide.md", r"lines of HTML \| 13 \| ([\d.]+ to [\d.]+)",
      (("docs/measured.md", "from an empty folder to a first list"),)),
+    ("Python over C", "docs/measured.md", r"`recommend` of Python over C.*?\| ([\d.]+) to ([\d.]+); ",
+     (("docs/python.md", "`recommend` of 40 new events"),)),
     ("dlopen to the first call", "docs/performance.md",
      r"`dlopen` and the first call, everything in the page cache \| ([\d.]+) \(.*?\| ([\d.]+) \(.*?\| ([\d.]+) \(",
      (("docs/measured.md", "`dlopen` to the first call"),)),
