@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# ports/apple, as far as it can be held without a Mac and without Swift: names, fields and arguments that the Swift
-# sources use, the module map, the layout of structs for Apple's processors, the privacy manifest against what the library
-# calls, the branches of the sources for Apple's systems, and the package itself. Where there is Swift, its tests too.
+# ports/apple, as far as it can be held without a Mac: names, fields and arguments that the Swift sources use, their types
+# where there is Swift's compiler, the module map, the layout of structs for Apple's processors, the privacy manifest against what the library
+# calls, the branches of the sources for Apple's systems, and the package itself. Where there is `swift`, its tests too.
 #   tests/apple.sh BUILD_FOLDER         what needs no other library's sources
 #   tests/apple.sh BUILD_FOLDER --all   makes the package, compiles it with clang and libc++, and runs what it links
 . "$(dirname "$0")/shell.sh"
@@ -22,14 +22,16 @@ expect 0 "" python3 "$here/swift.py" layout.txt "${swift[@]}"
 [ "${#swift[@]}" -ge 10 ] || fail "only ${#swift[@]} Swift files were found"
 # planted NAME SENTENCE SED: a fault in a Swift source is seen.
 planted() {
-  sed "$3" "$port/Sources/Wisp/Personaliser.swift" >planted.swift
-  cmp -s planted.swift "$port/Sources/Wisp/Personaliser.swift" && fail "$1: nothing was changed"
-  python3 "$here/swift.py" layout.txt planted.swift >out && fail "$1 is not seen"
+  cp "$port"/Sources/Wisp/{Personaliser,Structs}.swift . && sed -i "$3" Personaliser.swift Structs.swift
+  cmp -s Personaliser.swift "$port/Sources/Wisp/Personaliser.swift" && cmp -s Structs.swift "$port/Sources/Wisp/Structs.swift" &&
+    fail "$1: nothing was changed"
+  python3 "$here/swift.py" layout.txt Personaliser.swift Structs.swift >out && fail "$1 is not seen"
   grep -q "$2" out || fail "$1: it is not said that '$2': $(cat out)"
 }
 planted "a field that is not there" "has no field num_users" 's/options\.num_users_public/options.num_users/'
 planted "a function that is not there" "wisp_personalize is not in the headers" 's/wisp_personalise(/wisp_personalize(/'
 planted "an argument too few" "has 3 arguments, 2 are given" 's/wisp_personalise(&options, /wisp_personalise(/'
+planted "a struct without a size" "sized() makes wisp_personalise_result" '/^extension wisp_personalise_result/d'
 
 # The one header as a module, in C11 and for Apple's processors, where structs lie as tests/abi/lp64.txt says.
 "$root/tools/amalgamate/amalgamate" made >out 2>err || { fail "the amalgamation was not made: $(head -c 300 err)"; finish; }
@@ -48,6 +50,27 @@ for target in arm64-apple-ios16.0 arm64-apple-ios16.0-simulator arm64-apple-maco
 done
 sed -i '0,/sizeof(wisp_device) == /s//sizeof(wisp_device) == 1/' module.m
 compiles_module arm64-apple-ios16.0 && fail "a struct of another size is not seen"
+
+# Swift's compiler takes the package, its tests, its example and the page, over stand-ins for what Apple's systems alone have.
+swift_port() { swiftc -swift-version 5 -warnings-as-errors -I module -I . "$@" >err 2>&1; }
+wisp_module() { swift_port -emit-module -enable-testing -module-name Wisp -o Wisp.swiftmodule "$@"/*.swift; }
+if command -v swiftc >/dev/null; then
+  wisp_module "$port/Sources/Wisp" || fail "the package in Swift: $(head -n 20 err)"
+  swift_port -parse-as-library -emit-module -module-name BackgroundTasks -o BackgroundTasks.swiftmodule "$here/stubs/BackgroundTasks.swift" ||
+    fail "the stand-in for BackgroundTasks: $(head -n 20 err)"
+  sed '/^#if os(iOS)/d; /^#endif/d' "$port/Examples/NightlyLearning.swift" >example.swift
+  for source in "$port/Tests/WispTests/WispTests.swift" example.swift; do
+    swift_port -typecheck -parse-as-library "$source" "$here/stubs/OnApple.swift" || fail "${source##*/} in Swift: $(head -n 20 err)"
+  done
+  for page in page_*.swift; do
+    cp "$page" main.swift
+    swift_port -typecheck main.swift "$here/stubs/OnApple.swift" || fail "a program of docs/apple.md in Swift: $(head -n 20 err)"
+  done
+  mkdir sources && cp "$port"/Sources/Wisp/*.swift sources && sed -i '/^extension wisp_budget/d' sources/Structs.swift
+  wisp_module sources && fail "Swift takes a struct that does not conform"
+else
+  echo "types of the Swift sources were not checked: there is no swiftc here"
+fi
 
 # A unit with that pragma has no fused operation of the compiler's own, in templates neither.
 printf '%s\ntemplate <class T> T f(T a, T b, T c) { return a * b + c; }\nfloat g(float a, float b, float c) { return f(a, b, c); }\n' \

@@ -4,8 +4,8 @@
     swift.py LAYOUT FILE.swift...      LAYOUT: what tests/abi/interface.py writes of the headers
 
 Every name wisp_* and WISP_* must be one of the headers. A field of a variable that is declared with a struct's type must
-be one of the struct. A call has as many arguments as the function. Where tree-sitter's grammar of Swift is installed,
-each file must also be Swift.
+be one of the struct. A call has as many arguments as the function. A struct that sized() makes conforms to SizedStruct.
+Where tree-sitter's grammar of Swift is installed, each file must also be Swift.
 """
 
 import re
@@ -79,6 +79,15 @@ def check(file, names, fields, arguments):
             yield f"{file.name}:{line(found.start())}: {struct} has no field {found[2]}"
 
 
+def without_size(files):
+    """A struct that sized() makes conforms to SizedStruct, in one of the files."""
+    texts = {file: without_comments(file.read_text()) for file in files}
+    sized = {name for text in texts.values() for name in re.findall(r"extension (wisp_\w+): SizedStruct\b", text)}
+    for file, text in texts.items():
+        for struct in sorted(set(re.findall(r": (wisp_\w+) = sized\(\)", text)) - sized):
+            yield f"{file.name}: sized() makes {struct}, which does not conform to SizedStruct"
+
+
 def is_swift(files):
     try:
         import tree_sitter
@@ -104,7 +113,8 @@ def main():
         sys.exit(__doc__)
     files = [Path(f) for f in sys.argv[2:]]
     names, fields, arguments = layout(sys.argv[1])
-    wrong = [w for file in files for w in check(file, names, fields, arguments)] + list(is_swift(files))
+    wrong = [w for file in files for w in check(file, names, fields, arguments)]
+    wrong += list(without_size(files)) + list(is_swift(files))
     print(*wrong, f"{len(files)} files, {len(wrong)} wrong", sep="\n")
     return 1 if wrong else 0
 

@@ -44,11 +44,11 @@ final class WispTests: XCTestCase {
     }
     return log
   }
-  private func run(delta: Double = 1e-4) -> Personaliser {
+  private func shortRun() -> Personaliser {
     var run = Personaliser(
       model: shipped, log: file("log.db"), ledger: file("log.ledger"), output: file("mine.wisp"), unit: .user)
     run.epsilon = 4
-    run.delta = delta
+    run.delta = 1e-4
     run.usersPublic = 40
     run.epochs = 1
     run.threads = 1
@@ -105,7 +105,7 @@ final class WispTests: XCTestCase {
   func testPersonalisesAndStatesWhatItCost() async throws {
     _ = try makeLog()
     let anchor = MemoryAnchor()
-    var personaliser = run()
+    var personaliser = shortRun()
     personaliser.anchor = anchor
     let result = try await personaliser.personalise()
     XCTAssertGreaterThan(result.steps, 0)
@@ -124,7 +124,7 @@ final class WispTests: XCTestCase {
     _ = try makeLog()
     let anchor = MemoryAnchor()
     anchor.fails = true
-    var personaliser = run()
+    var personaliser = shortRun()
     personaliser.anchor = anchor
     do {
       _ = try await personaliser.personalise()
@@ -136,7 +136,7 @@ final class WispTests: XCTestCase {
 
   func testACancelledTaskStopsAtAStepAndGoesOn() async throws {
     _ = try makeLog()
-    var personaliser = run()
+    var personaliser = shortRun()
     personaliser.epochs = 100
     personaliser.checkpoint = file("run.checkpoint")
     let running = personaliser
@@ -156,7 +156,7 @@ final class WispTests: XCTestCase {
 
   func testWhoStopsReadingStepsStopsTheRun() async throws {
     _ = try makeLog()
-    var personaliser = run()
+    var personaliser = shortRun()
     personaliser.epochs = 100
     for try await progress in personaliser.steps() where progress.step >= 1 { break }
     XCTAssertFalse(FileManager.default.fileExists(atPath: file("mine.wisp").path))
