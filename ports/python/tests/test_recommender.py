@@ -106,7 +106,7 @@ def test_rows_of_an_array_are_histories(cafe):
         ([None], TypeError, "None"),
         (["tea-mint", "1"], wisp.InvalidArgument, r"\[1\] is '1' \(str\); the model has no item of this key"),
         (["tea\0mint"], wisp.InvalidArgument, "NUL"),
-        ("12", TypeError, r"history is '12' \(str\); allowed is an int32 array, or a list of whole numbers or items' keys"),
+        ("12", TypeError, r"history is '12' \(str\); allowed is an int32 array, or a list of whole numbers or items'"),
         (b"12", TypeError, "bytes"),
         (7, TypeError, r"history is 7 \(int\)"),
         ({1: 2}, TypeError, "dict"),
