@@ -251,6 +251,9 @@ grep -q '^bad?wisp: gone?\.db: ' out || fail "a name reaches the terminal: $(hea
 sqlite3 "$name" "update events set user = 'a' || char(0x202e) || 'b' where user = '$other'"
 expect 0 "" "$wisp" log list "$name" --count 9999
 grep -q '^a?b	' out || fail "a user's name reaches the terminal"
+expect 0 "" "$wisp" log list "$name" --count 9999 --json
+grep -qF 'a\u202eb' out || fail "JSON does not hold the user's name in escapes"
+! grep -q $'\xe2\x80\xae' out || fail "JSON holds what a terminal acts on"
 expect 0 "" "$wisp" log list log.db --count 3
 [ "$(grep -c " events" out)" = 3 ] || fail "log list shows $(grep -c " events" out) users, not 3"
 expect 2 "--before is 'soon'" "$wisp" log prune log.db --before soon --unit user

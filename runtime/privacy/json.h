@@ -1,10 +1,10 @@
 // A small writer of JSON text, two spaces of indentation a level.
 //
-// What it is: enough for privacy.json and the ledger's export. Strings are escaped, also what a terminal acts on; bytes
-// that are not UTF-8 become the replacement character, doubles are written so that reading gives the same double. JSON
-// has no infinity: a number that is not finite becomes the string "infinity", "-infinity" or "nan", never a silent
-// null. What it is not: a parser, or a checker of what the caller does; keys belong in objects, every Begin has its
-// End.
+// What it is: enough for privacy.json and the ledger's export. Strings are escaped, also what a terminal acts on and
+// what moves text without being seen; bytes that are not UTF-8 become the replacement character, doubles are written so
+// that reading gives the same double. JSON has no infinity: a number that is not finite becomes the string "infinity",
+// "-infinity" or "nan", never a silent null. What it is not: a parser, or a checker of what the caller does; keys
+// belong in objects, every Begin has its End.
 //
 //   JsonWriter json;
 //   json.BeginObject().Key("epsilon").Value(2.5).Key("steps").Value(uint64_t{10}).EndObject();
@@ -48,6 +48,10 @@ class JsonWriter {
   std::vector<size_t> counts_;  // values written so far, for every open bracket
   bool after_key_ = false;
 };
+
+// JSON text that another writer made, with escapes (\u202e) for the characters that JsonWriter escapes: outside strings
+// JSON has none of them, so the text means the same. A byte that is not UTF-8 becomes the replacement character.
+std::string EscapedJson(std::string_view json);
 
 // The shortest decimal text that reads back as `number`; "infinity", "-infinity", "nan".
 std::string DoubleText(double number);

@@ -105,7 +105,7 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
     j["refuted"] = r.refuted;
     j["no_power"] = powerless;
     if (paper) j["no_guarantee"] = WhyPaperHasNoGuarantee();
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return;
   }
   std::printf(

@@ -58,7 +58,7 @@ void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelF
     j["confidence"] = o.confidence;
     j["refuted"] = r.refuted;
     j["not_private"] = not_private;
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return;
   }
   std::printf(
@@ -148,28 +148,26 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const RunAuditResult r, AuditRun(options));
   const TrainingOptions& o = options.training;
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"steps", o.num_steps},
-                              {"records", audit.records().size()},
-                              {"canaries", a.canaries},
-                              {"included", r.included},
-                              {"guesses", r.bound.outcome.guesses},
-                              {"correct", r.bound.outcome.correct},
-                              {"mean_drop_included", r.mean_drop_included},
-                              {"mean_drop_excluded", r.mean_drop_excluded},
-                              {"noise_multiplier", audit.is_private() ? Json(o.privacy.noise_multiplier) : Json()},
-                              {"delta", delta},
-                              {"claimed", Figure(r.claimed)},
-                              {"bound", r.bound.epsilon},
-                              {"confidence", a.confidence},
-                              {"refuted", r.refuted},
-                              {"charged_to", audit.charges_data() ? Json(a.ledger) : Json()},
-                              {"not_private",
-                               a.data.path.empty()
-                                   ? Json::array()
-                                   : Json(audit.NotPrivate({"records", "guesses", "mean_drop_included",
-                                                            "mean_drop_excluded", "correct", "bound", "refuted"}))}})
-                            .dump(2)
-                            .c_str());
+    PrintJson(
+        Json({{"steps", o.num_steps},
+              {"records", audit.records().size()},
+              {"canaries", a.canaries},
+              {"included", r.included},
+              {"guesses", r.bound.outcome.guesses},
+              {"correct", r.bound.outcome.correct},
+              {"mean_drop_included", r.mean_drop_included},
+              {"mean_drop_excluded", r.mean_drop_excluded},
+              {"noise_multiplier", audit.is_private() ? Json(o.privacy.noise_multiplier) : Json()},
+              {"delta", delta},
+              {"claimed", Figure(r.claimed)},
+              {"bound", r.bound.epsilon},
+              {"confidence", a.confidence},
+              {"refuted", r.refuted},
+              {"charged_to", audit.charges_data() ? Json(a.ledger) : Json()},
+              {"not_private", a.data.path.empty()
+                                  ? Json::array()
+                                  : Json(audit.NotPrivate({"records", "guesses", "mean_drop_included",
+                                                           "mean_drop_excluded", "correct", "bound", "refuted"}))}}));
   } else {
     std::printf("audit of one run: %llu steps, %zu records, %u canaries of which %llu took part\n",
                 static_cast<unsigned long long>(o.num_steps), audit.records().size(), a.canaries,
@@ -211,27 +209,24 @@ Status AuditMembershipCommand(const AuditArguments& a, OutputFormat format) {
     const auto rate = [](const privacy::ThresholdAttack& t) {
       return Json({{"true_positive_rate", t.true_positives.rate()}, {"false_positive_rate", t.false_positives.rate()}});
     };
-    std::printf("%s\n",
-                Json({{"members", r.members},
-                      {"non_members", r.non_members},
-                      {"steps", options.training.num_steps},
-                      {"mean_loss_members", r.mean_loss_members},
-                      {"mean_loss_non_members", r.mean_loss_non_members},
-                      {"accuracy", m.accuracy},
-                      {"accuracy_interval", {m.accuracy_interval.low, m.accuracy_interval.high}},
-                      {"auc", m.auc},
-                      {"auc_interval", {m.auc_interval.low, m.auc_interval.high}},
-                      {"at_fpr_1_percent", rate(m.at_fpr_1_percent)},
-                      {"at_fpr_0.1_percent", rate(m.at_fpr_01_percent)},
-                      {"confidence", a.confidence},
-                      {"not_private",
-                       a.data.path.empty()
-                           ? Json::array()
-                           : Json(audit.NotPrivate({"members", "non_members", "mean_loss_members",
-                                                    "mean_loss_non_members", "accuracy", "accuracy_interval", "auc",
-                                                    "auc_interval", "at_fpr_1_percent", "at_fpr_0.1_percent"}))}})
-                    .dump(2)
-                    .c_str());
+    PrintJson(Json(
+        {{"members", r.members},
+         {"non_members", r.non_members},
+         {"steps", options.training.num_steps},
+         {"mean_loss_members", r.mean_loss_members},
+         {"mean_loss_non_members", r.mean_loss_non_members},
+         {"accuracy", m.accuracy},
+         {"accuracy_interval", {m.accuracy_interval.low, m.accuracy_interval.high}},
+         {"auc", m.auc},
+         {"auc_interval", {m.auc_interval.low, m.auc_interval.high}},
+         {"at_fpr_1_percent", rate(m.at_fpr_1_percent)},
+         {"at_fpr_0.1_percent", rate(m.at_fpr_01_percent)},
+         {"confidence", a.confidence},
+         {"not_private", a.data.path.empty()
+                             ? Json::array()
+                             : Json(audit.NotPrivate({"members", "non_members", "mean_loss_members",
+                                                      "mean_loss_non_members", "accuracy", "accuracy_interval", "auc",
+                                                      "auc_interval", "at_fpr_1_percent", "at_fpr_0.1_percent"}))}}));
     return OkStatus();
   }
   std::printf("membership inference by loss: %llu members, %llu others, %llu steps\n",
@@ -275,19 +270,17 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const DecodingAuditResult r, AuditDecoding(o));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"mode", mode},
-                              {"models", r.models},
-                              {"draws", o.draws},
-                              {"items", o.num_items},
-                              {"claimed", Figure(r.claimed)},
-                              {"exact", Figure(r.exact)},
-                              {"delta", o.delta},
-                              {"claimed_at_delta", Figure(r.claimed_at_delta)},
-                              {"exact_at_delta", Figure(r.exact_at_delta)},
-                              {"sampled", Figure(r.sampled)},
-                              {"refuted", r.refuted}})
-                            .dump(2)
-                            .c_str());
+    PrintJson(Json({{"mode", mode},
+                    {"models", r.models},
+                    {"draws", o.draws},
+                    {"items", o.num_items},
+                    {"claimed", Figure(r.claimed)},
+                    {"exact", Figure(r.exact)},
+                    {"delta", o.delta},
+                    {"claimed_at_delta", Figure(r.claimed_at_delta)},
+                    {"exact_at_delta", Figure(r.exact_at_delta)},
+                    {"sampled", Figure(r.sampled)},
+                    {"refuted", r.refuted}}));
   } else {
     std::printf("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws,
                 o.num_items, static_cast<unsigned long long>(r.models));

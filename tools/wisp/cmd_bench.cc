@@ -16,6 +16,7 @@
 #include "tools/wisp/bench/bench_parts.h"
 #include "tools/wisp/bench/fma_peak.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 namespace {
@@ -141,7 +142,7 @@ void PrintText(const Json& json, const std::string& indent) {
       std::printf("%s%-28s %.6g\n", indent.c_str(), key.c_str(), value.get<double>());
     } else {
       std::printf("%s%-28s %s\n", indent.c_str(), key.c_str(),
-                  value.is_string() ? value.get<std::string>().c_str() : value.dump().c_str());
+                  value.is_string() ? value.get<std::string>().c_str() : JsonText(value).c_str());
     }
   }
 }
@@ -151,7 +152,7 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
   std::vector<Json> lines;
   WISP_RETURN_IF_ERROR(BenchOps(a, lines));
   if (format == OutputFormat::kJson) {
-    for (const Json& line : lines) std::printf("%s\n", line.dump().c_str());
+    for (const Json& line : lines) PrintJson(line, kOneLine);
     return OkStatus();
   }
   std::printf("%s, one thread: %.4g GFLOP/s of multiply-adds, %.4g GB/s of memory\n",
@@ -207,7 +208,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
   if (a.what == "clipping") WISP_RETURN_IF_ERROR(BenchClipping(a, result));
   if (a.what == "sparse") WISP_RETURN_IF_ERROR(BenchSparse(a, result));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", result.dump().c_str());
+    PrintJson(result, kOneLine);
   } else {
     PrintText(result, "");
   }

@@ -67,7 +67,7 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
               {"unknown_tokens", sequences.num_unknown},
               {"texts_cut", sequences.num_cut}};
     j["not_private"] = AllOf(j);
-    std::printf("%s\n", j.dump().c_str());
+    PrintJson(j, kOneLine);
   } else {
     std::printf("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n%s\n", accuracy, records.size(),
                 largest, kLocalOnly);
@@ -108,8 +108,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     if (!given.lines.empty()) result["line"] = given.lines[i];
     list.push_back(std::move(result));
   }
-  if (format == OutputFormat::kJson)
-    std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  if (format == OutputFormat::kJson) PrintJson(list);
   return OkStatus();
 }
 

@@ -422,7 +422,7 @@ class ClassifyTrainCommand {
       j["no_guarantee"] = IsPaper(r.options) ? WhyPaperHasNoGuarantee() : "ordinary training: nothing is private";
     }
     if (format_ == OutputFormat::kJson) {
-      std::printf("%s\n", j.dump(2).c_str());
+      PrintJson(j);
       return;
     }
     std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", OneLine(a_.out).c_str(),

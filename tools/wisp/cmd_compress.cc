@@ -93,13 +93,11 @@ double LargestError(const ModelFile& before, const ModelFile& after) {
 void Print(const CompressArguments& a, const ModelFile& before, const ModelFile& after, OutputFormat format) {
   const double largest = LargestError(before, after);
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"model", a.out},
-                              {"weights", NameOf(after.storage())},
-                              {"bytes", after.size_bytes()},
-                              {"bytes_before", before.size_bytes()},
-                              {"largest_rounding", largest}})
-                            .dump(2)
-                            .c_str());
+    PrintJson(Json({{"model", a.out},
+                    {"weights", NameOf(after.storage())},
+                    {"bytes", after.size_bytes()},
+                    {"bytes_before", before.size_bytes()},
+                    {"largest_rounding", largest}}));
     return;
   }
   std::printf("%s: %s in %s, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", OneLine(a.out).c_str(),

@@ -307,12 +307,12 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
                    {"dataset", DatasetOf(a)},
                    {"architecture", architecture}};
     if (!guarantee.empty()) result["lost_guarantee"] = guarantee;
-    std::printf("%s\n", result.dump(2).c_str());
+    PrintJson(result);
     return OkStatus();
   }
   std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n",
               OneLine(a.out).c_str(), contents.architecture.num_items, file.tensors().size(), DatasetOf(a).c_str(),
-              architecture.dump().c_str());
+              JsonText(architecture).c_str());
   return OkStatus();
 }
 
@@ -331,10 +331,7 @@ Status Export(const ExportArguments& a, OutputFormat format) {
   }
   WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(a.out, tensors, Metadata(model)));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n",
-                Json({{"safetensors", a.out}, {"tensors", tensors.size()}, {"provenance", ProvenanceText(model)}})
-                    .dump(2)
-                    .c_str());
+    PrintJson(Json({{"safetensors", a.out}, {"tensors", tensors.size()}, {"provenance", ProvenanceText(model)}}));
   } else {
     std::printf("%s: %zu tensors\n%s\n", OneLine(a.out).c_str(), tensors.size(), ProvenanceText(model).c_str());
   }

@@ -111,7 +111,7 @@ Status WriteReport(const ConvertArguments& a, const hf::Description& d, const hf
                        {"special_tokens", SpecialTokens(tokenizer)},
                        {"tensors", UsedTensors(matching, weights)},
                        {"left_out", LeftOutTensors(matching)}};
-  const std::string text = report.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  const std::string text = JsonText(report, 1) + "\n";
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a.report, FileAccess::kShared));
   WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
   return file.Commit();
@@ -173,7 +173,7 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
                          {"notes", d.notes},
                          {"special_tokens", SpecialTokens(tokenizer)},
                          {"architecture", architecture}};
-    std::printf("%s\n", result.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    PrintJson(result);
     return;
   }
   std::printf("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s",

@@ -9,6 +9,7 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/device.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/text_tokens.h"
 
 namespace wisp::tools {
@@ -62,7 +63,7 @@ void Print(const EmbedArguments& a, const Texts& texts, const Embeddings& embedd
   if (format == OutputFormat::kJson) {
     nlohmann::ordered_json result = {{"model", a.model}, {"width", embeddings[0].size()}, {"embeddings", embeddings}};
     if (!texts.lines.empty()) result["lines"] = texts.lines;
-    std::printf("%s\n", result.dump().c_str());
+    PrintJson(result, kOneLine);
     return;
   }
   for (const std::vector<float>& h : embeddings) {

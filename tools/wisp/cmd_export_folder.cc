@@ -65,13 +65,10 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   for (FileReplacement& file : prepared) WISP_RETURN_IF_ERROR(file.Commit());
   SayWhatIsLost(model);
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n",
-                nlohmann::ordered_json({{"out", a.out},
-                                        {"family", family->name},
-                                        {"model_class", hf::WrittenAs(*family, architecture.head.kind).model_class},
-                                        {"tensors", out.tensors.size()}})
-                    .dump(2)
-                    .c_str());
+    PrintJson(nlohmann::ordered_json({{"out", a.out},
+                                      {"family", family->name},
+                                      {"model_class", hf::WrittenAs(*family, architecture.head.kind).model_class},
+                                      {"tensors", out.tensors.size()}}));
     return OkStatus();
   }
   std::printf("%s: %s, %zu tensors%s; it carries no privacy guarantee, the model keeps its own\n",

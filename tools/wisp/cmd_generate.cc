@@ -36,8 +36,6 @@ Json JsonOf(const Generated& made) {
           {"ended", NameOf(made.ended)}};
 }
 
-void PrintJson(const Json& j) { std::printf("%s\n", j.dump(2, ' ', false, Json::error_handler_t::replace).c_str()); }
-
 double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }

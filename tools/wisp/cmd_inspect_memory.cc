@@ -60,7 +60,7 @@ void PrintFigures(const Json& j) {
     std::printf("%s\n", use.c_str());
     for (const auto& [part, bytes] : figures.items())
       std::printf("  %-16s %12s\n", part.c_str(),
-                  bytes.is_string() ? bytes.get<std::string>().c_str() : bytes.dump().c_str());
+                  bytes.is_string() ? bytes.get<std::string>().c_str() : JsonText(bytes).c_str());
   }
 }
 
@@ -345,7 +345,7 @@ Status PrintClassifier(const InspectArguments& a, const ModelFile& file, OutputF
     WISP_ASSIGN_OR_RETURN(j["training"], PlanClassifier(a, file));
   }
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return OkStatus();
   }
   PrintFigures(j);
@@ -384,7 +384,7 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
     WISP_ASSIGN_OR_RETURN(j["training"], PlanTraining(a, model));
   }
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return OkStatus();
   }
   PrintFigures(j);

@@ -8,6 +8,7 @@
 #include "runtime/model/model_file.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 
@@ -28,7 +29,7 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   contents.description += (contents.description.empty() ? "" : "; ") + ("adapter merged by wisp " + Version());
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", nlohmann::ordered_json({{"model", a.out}, {"floats", merged.size()}}).dump(2).c_str());
+    PrintJson(nlohmann::ordered_json({{"model", a.out}, {"floats", merged.size()}}));
   } else {
     std::printf("%s: %zu weights, the adapter among them\n", OneLine(a.out).c_str(), merged.size());
   }

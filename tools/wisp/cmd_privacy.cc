@@ -127,7 +127,7 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
                    {"pld", Figure(stated.epsilon)},
                    {"rdp", Figure(rdp)},
                    {"set_by", privacy::ToText(stated.accountant)}}));
-    std::printf("%s\n", j.dump().c_str());
+    PrintJson(j, kOneLine);
     return OkStatus();
   }
   const std::string at = privacy::DoubleText(a.delta);
@@ -153,13 +153,12 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const double rdp, privacy::RdpEpsilon(spent, delta));
   WISP_ASSIGN_OR_RETURN(const double gdp, privacy::GdpCltEpsilon(spent, delta));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"pld", Figure(pld)},
-                              {"rdp", Figure(rdp)},
-                              {"gdp_clt", Figure(gdp)},
-                              {"stated", Figure(std::min(pld, rdp))},
-                              {"set_by", pld <= rdp ? "PLD" : "RDP"}})
-                            .dump()
-                            .c_str());
+    PrintJson(Json({{"pld", Figure(pld)},
+                    {"rdp", Figure(rdp)},
+                    {"gdp_clt", Figure(gdp)},
+                    {"stated", Figure(std::min(pld, rdp))},
+                    {"set_by", pld <= rdp ? "PLD" : "RDP"}}),
+              kOneLine);
   } else {
     std::printf(
         "%s, delta %s\n  PLD      epsilon %s   (an upper bound)\n  RDP      epsilon %s   (an upper bound)\n"
@@ -179,7 +178,7 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
       const auto c,
       privacy::CalibrateNoise({.target = target, .sampling_probability = a.sampling_probability, .steps = a.steps}));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"sigma", c.noise_multiplier}, {"pld", c.epsilon}}).dump().c_str());
+    PrintJson(Json({{"sigma", c.noise_multiplier}, {"pld", c.epsilon}}), kOneLine);
   } else {
     // The noise in full: read back it is what was found, not a little less.
     std::printf("noise multiplier %s: epsilon %s at delta %s by PLD\n", privacy::DoubleText(c.noise_multiplier).c_str(),

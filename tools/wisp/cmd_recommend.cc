@@ -102,7 +102,7 @@ Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat
     list.push_back(ItemJson(model, item));
     list.back()["score"] = top[i].score;
   }
-  if (format == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
+  if (format == OutputFormat::kJson) PrintJson(list);
   SayWhyEmpty(a, top.size());
   return OkStatus();
 }
@@ -178,7 +178,7 @@ class PrivateCommand {
     Json j = {{"items", Json::array()}, {"privacy", cost}};
     for (int32_t item : items) j["items"].push_back(ItemJson(session_.file(), static_cast<size_t>(item)));
     if (format == OutputFormat::kJson) {
-      std::printf("%s\n", j.dump(2).c_str());
+      PrintJson(j);
       return OkStatus();
     }
     for (size_t i = 0; i < items.size(); ++i)

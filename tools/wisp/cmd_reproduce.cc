@@ -212,7 +212,7 @@ class ReproduceCommand {
                                                             : "perplexity of draws";
       std::printf("%-32s %s; %zu of %zu done\n", cell->Name().c_str(), what.c_str(), done, runs.size());
     }
-    if (format_ == OutputFormat::kJson) std::printf("%s\n", list.dump(2).c_str());
+    if (format_ == OutputFormat::kJson) PrintJson(list);
     return OkStatus();
   }
 
@@ -223,7 +223,7 @@ class ReproduceCommand {
                           trains ? RunTraining(title, planned) : measured_.Figures(*planned.cell));
     const ResultLine line = Line(planned, figures);
     if (format_ == OutputFormat::kJson) {
-      std::printf("%s\n", line.dump().c_str());
+      PrintJson(line, kOneLine);
     } else {
       const bool local = !table_.is_public() && planned.cell->kind != Kind::kBench;
       std::printf("%s: %s%s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str(),
@@ -231,7 +231,7 @@ class ReproduceCommand {
     }
     std::fflush(stdout);
     Status appended = AppendResultLine(a_.out, line);
-    if (!appended.ok()) std::fprintf(stderr, "wisp: this line could not be added: %s\n", line.dump().c_str());
+    if (!appended.ok()) std::fprintf(stderr, "wisp: this line could not be added: %s\n", JsonText(line).c_str());
     return appended;
   }
 

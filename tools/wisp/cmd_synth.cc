@@ -5,6 +5,7 @@
 #include "runtime/core/text.h"
 #include "runtime/data/synth.h"
 #include "tools/wisp/commands.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 
@@ -35,7 +36,7 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
                                          {"repeats", a.repeats},
                                          {"seed", a.seed}};
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", result.dump(2).c_str());
+    PrintJson(result);
   } else {
     std::printf("%s: %zu events of %zu users (%s); names of %zu items in %s\n", OneLine(a.out).c_str(),
                 data.sequences.items.size(), data.sequences.num_users(), a.population.c_str(),

@@ -78,7 +78,7 @@ class TrainCommand {
     if (const auto& held_out = run_.text_quality()) j["test"] = ToJson(*held_out);
     j["not_private"] = is_private() ? NotPrivate(j) : AllOf(j);
     if (format_ == OutputFormat::kJson) {
-      std::printf("%s\n", j.dump(2).c_str());
+      PrintJson(j);
       return;
     }
     std::printf("%s: %llu steps over %llu records in %.1f s\n", OneLine(a_.out).c_str(),
@@ -188,10 +188,8 @@ Status New(const NewArguments& a, OutputFormat format) {
   contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", nlohmann::ordered_json(
-                            {{"model", a.out}, {"items", recipe.architecture.num_items}, {"floats", weights.size()}})
-                            .dump(2)
-                            .c_str());
+    PrintJson(nlohmann::ordered_json(
+        {{"model", a.out}, {"items", recipe.architecture.num_items}, {"floats", weights.size()}}));
   } else {
     std::printf("%s: untrained, %u items, %zu weights\n", OneLine(a.out).c_str(), recipe.architecture.num_items,
                 weights.size());

@@ -126,12 +126,12 @@ void PrintSection(const char* title, const Json& section) {
   std::printf("%s\n", title);
   for (const auto& [key, value] : section.items())
     std::printf("  %-16s %s\n", key.c_str(),
-                (value.is_string() ? OneLine(value.get<std::string>()) : value.dump()).c_str());
+                (value.is_string() ? OneLine(value.get<std::string>()) : JsonText(value)).c_str());
 }
 
 void PrintInspected(const InspectArguments& a, const ModelFile& model, const Json& j, OutputFormat format) {
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return;
   }
   std::printf("%s: %llu bytes, format %u, read by format %u and newer, hash %s%s\n", OneLine(a.model).c_str(),
@@ -195,7 +195,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
               {"unknown_events", data.report.unknown_events},
               {"unknown_items", data.report.unknown_items}};
     j["not_private"] = AllOf(j);
-    std::printf("%s\n", j.dump().c_str());
+    PrintJson(j, kOneLine);
     return OkStatus();
   }
   std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10,

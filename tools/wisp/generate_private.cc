@@ -162,7 +162,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   WISP_ASSIGN_OR_RETURN(const Json cost, draws.CostJson(generator.setup()));
   draws.WarnIfUnlimited(cost);
   if (!shows) {
-    std::printf("%s\n", JsonOf(*made, cost).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    PrintJson(JsonOf(*made, cost));
     return OkStatus();
   }
   std::fprintf(stderr, "wisp: %s after %zu; ended by: %s\n", Counted(made->tokens.size(), "token").c_str(),

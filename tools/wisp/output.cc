@@ -53,6 +53,12 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
                static_cast<unsigned long long>(total), behind.c_str());
 }
 
+std::string JsonText(const Json& json, int indentation) {
+  return privacy::EscapedJson(json.dump(indentation, ' ', false, Json::error_handler_t::replace));
+}
+
+void PrintJson(const Json& json, int indentation) { std::printf("%s\n", JsonText(json, indentation).c_str()); }
+
 std::string SavesShown::Suffix(const std::optional<uint64_t>& saved, const std::string& failure) {
   if (!failure.empty() && failure != failure_)
     std::fprintf(stderr, "wisp: %s; the run goes on, and the next checkpoint is tried\n", failure.c_str());

@@ -50,6 +50,13 @@ Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t
 // saved.
 const volatile std::sig_atomic_t& CatchInterrupts();
 
+// JSON as commands print and write it: what a terminal acts on stands as escapes, whatever keys, names and paths hold.
+// With an indentation of kOneLine on one line. All JSON of the program passes here.
+inline constexpr int kOneLine = -1;
+std::string JsonText(const nlohmann::ordered_json& json, int indentation = kOneLine);
+// On standard output, with an end of a line.
+void PrintJson(const nlohmann::ordered_json& json, int indentation = 2);
+
 std::string Fixed(double value, int digits);
 // A lower bound as people read it, with four digits behind the point: never more than was found.
 double Down(double bound);

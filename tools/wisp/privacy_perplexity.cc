@@ -152,7 +152,7 @@ Status PrivacyPerplexity(const PerplexityArguments& a, OutputFormat format) {
   Json j = {{"tokens", rows[0].perplexity.count()}, {"draws", a.draws}, {"delta", a.delta}, {"laws", Json::array()}};
   for (const Row& row : rows) j["laws"].push_back(JsonOf(row));
   j["not_private"] = AllOf(j);
-  std::printf("%s\n", j.dump().c_str());
+  PrintJson(j, kOneLine);
   return OkStatus();
 }
 

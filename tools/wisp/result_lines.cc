@@ -89,7 +89,7 @@ Status AppendResultLine(const std::string& path, const ResultLine& line) {
   WISP_RETURN_IF_ERROR(lock.status());
   WISP_ASSIGN_OR_RETURN(std::string text, ReadText(path));
   WISP_RETURN_IF_ERROR(Parse(path, text).status());
-  text += line.dump() + "\n";
+  text += JsonText(line) + "\n";
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
   WISP_RETURN_IF_ERROR(file.Write(std::as_bytes(std::span<const char>(text))));
   return file.Commit();

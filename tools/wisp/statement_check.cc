@@ -134,7 +134,7 @@ Status PrivacyCheck(const PrivacyArguments& a, OutputFormat format) {
                     {"models", a.models.size()},
                     {"created_by", kept.json.value("created_by", Json())},
                     {"ledger_epsilon_now", now["accounting"]["ledger_epsilon"]}};
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return OkStatus();
   }
   std::printf("%s: holds; %s, %s\n", OneLine(a.statement).c_str(),

@@ -74,7 +74,7 @@ Status EvaluateTexts(const EvaluateArguments& a, OutputFormat format) {
   Json j = ToJson(quality);
   j["texts_cut"] = texts.sequences.num_cut;
   j["not_private"] = AllOf(j);
-  std::printf("%s\n", j.dump().c_str());
+  PrintJson(j, kOneLine);
   return OkStatus();
 }
 

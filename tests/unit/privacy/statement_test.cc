@@ -245,6 +245,25 @@ TEST(JsonWriter, ControlCharactersOfSeveralBytesAreEscaped) {
   const std::string text = json.BeginArray().Value(acted_on).EndArray().Take();
   EXPECT_EQ(text, "[\n  \"\\u009b2J \\u202e \\u2066 \xc2\xa0\"\n]\n");
   EXPECT_EQ(nlohmann::json::parse(text)[0], acted_on);
+  // Marks that nobody sees and that move text, and ends of lines that JavaScript knows.
+  JsonWriter marks;
+  EXPECT_EQ(marks.BeginArray().Value("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xa8\xe2\x80\xa9").EndArray().Take(),
+            "[\n  \"\\u061c\\u200e\\u200f\\u2028\\u2029\"\n]\n");
+}
+
+// What another library wrote: it means the same, and a terminal acts on nothing of it.
+TEST(EscapedJson, ControlCharactersAreEscapedAndNothingElseChanges) {
+  const nlohmann::ordered_json json = {
+      {"a\xe2\x80\xae z", {"\xc2\x9b", "\x7f", "\n\t\"\\", "\xc3\xa9 \xf0\x9f\x98\x80"}}};
+  for (const int indentation : {-1, 2}) {
+    const std::string plain = json.dump(indentation), escaped = EscapedJson(plain);
+    EXPECT_EQ(escaped.find("\xe2\x80\xae"), std::string::npos);
+    EXPECT_EQ(escaped.find("\xc2\x9b"), std::string::npos);
+    EXPECT_EQ(escaped.find('\x7f'), std::string::npos);
+    EXPECT_EQ(nlohmann::ordered_json::parse(escaped), json);
+    EXPECT_EQ(EscapedJson(escaped), escaped);
+  }
+  EXPECT_EQ(EscapedJson("[\"\xff\"]"), "[\"\xEF\xBF\xBD\"]");
 }
 
 TEST(JsonWriter, BytesThatAreNotUtf8AreReplaced) {

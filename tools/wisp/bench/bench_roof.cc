@@ -13,6 +13,7 @@
 #include "runtime/layers/recommender.h"
 #include "tools/wisp/bench/bench_parts.h"
 #include "tools/wisp/device.h"
+#include "tools/wisp/output.h"
 #include "tools/wisp/roof/counting_device.h"
 
 namespace wisp::tools {
@@ -203,7 +204,7 @@ Status BenchRoof(const BenchArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(BenchSubject subject, BenchSubjectOf(a));
   WISP_ASSIGN_OR_RETURN(const Json j, RoofBench(a, std::move(subject)).Run());
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump().c_str());
+    PrintJson(j, kOneLine);
     return OkStatus();
   }
   std::printf("milliseconds that memory and arithmetic take at least; columns of data sheets are projections:\n");

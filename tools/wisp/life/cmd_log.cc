@@ -36,7 +36,7 @@ Result<data::EventLog> OpenToWrite(const std::string& path) {
 
 void Show(const Json& j, OutputFormat format, const std::string& sentence) {
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
   } else {
     std::printf("%s\n", sentence.c_str());
   }

@@ -110,7 +110,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const NightResult night, RunNight(o));
   const Json j = ToJson(night, a.out);
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
   } else {
     Print(night, a.out, j);
   }

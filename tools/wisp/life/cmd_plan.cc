@@ -218,7 +218,7 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
             {"steps_left", left.steps}, {"epsilon", settings.epsilon}, {"epsilon_beside_the_plan", left.epsilon}};
   if (CountsJudgings(settings)) j["judgings_left"] = left.judgings;
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return OkStatus();
   }
   std::printf("%s: of %s runs %s are left (%s)%s; epsilon %s of the limit is beside the plan\n", ledger.path().c_str(),
@@ -279,7 +279,7 @@ Status Change(const PlanArguments& a, OutputFormat format) {
     const Json j = {
         {"ledger", path},       {"runs", life.settings.runs}, {"steps_per_run", life.settings.steps_per_run},
         {"free", life.is_free}, {"until_now", before},        {"from_now_on", now}};
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return OkStatus();
   }
   Print(life, before, now);
@@ -315,7 +315,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
                                                    .typical_events = a.typical_events,
                                                    .num_threads = a.life.threads}));
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", ToJson(planned, path, unit.unit).dump(2).c_str());
+    PrintJson(ToJson(planned, path, unit.unit));
     return OkStatus();
   }
   Print(planned, path, unit.unit);

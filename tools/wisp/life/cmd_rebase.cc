@@ -61,7 +61,7 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
     WISP_RETURN_IF_ERROR(RebaseAdapter(
         {.from = a.from, .adapter = a.adapter, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
     if (format == OutputFormat::kJson) {
-      std::printf("%s\n", Json({{"adapter", a.out}, {"model", a.to}, {"carried", true}}).dump(2).c_str());
+      PrintJson(Json({{"adapter", a.out}, {"model", a.to}, {"carried", true}}));
     } else {
       std::printf("%s: the adapter beside %s. Nothing was charged, and nobody judged it\n", OneLine(a.out).c_str(),
                   a.to.c_str());
@@ -72,13 +72,11 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
                         Rebase({.from = a.from, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
   if (!r.damaged.empty()) std::fprintf(stderr, "wisp: warning: %s\n", Printable(r.damaged).c_str());
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", Json({{"model", a.out},
-                              {"carried", r.carried},
-                              {"why_not", r.why_not},
-                              {"shared_items", r.shared_items},
-                              {"lost_items", r.lost_items}})
-                            .dump(2)
-                            .c_str());
+    PrintJson(Json({{"model", a.out},
+                    {"carried", r.carried},
+                    {"why_not", r.why_not},
+                    {"shared_items", r.shared_items},
+                    {"lost_items", r.lost_items}}));
     return OkStatus();
   }
   std::printf("%s: serves the new base%s\n", OneLine(a.out).c_str(),
@@ -106,7 +104,7 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
     if (count > 0) ways += (ways.empty() ? "" : ", ") + std::to_string(count) + " from " + NameOf(origin);
   }
   if (format == OutputFormat::kJson) {
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
   } else {
     std::printf("%s: %s items, of which %zu are new; rows: %s\n", OneLine(a.out).c_str(),
                 Thousands(grown.contents.architecture.num_items).c_str(), items.size(), ways.c_str());
@@ -124,11 +122,8 @@ Status CatalogueOffer(const CatalogueArguments& a, Offer offer, OutputFormat for
   contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));
   if (format == OutputFormat::kJson) {
-    std::printf(
-        "%s\n",
-        Json({{"model", a.out}, {"items", contents.architecture.num_items}, {"retired", contents.retired.size()}})
-            .dump(2)
-            .c_str());
+    PrintJson(
+        Json({{"model", a.out}, {"items", contents.architecture.num_items}, {"retired", contents.retired.size()}}));
   } else {
     std::printf("%s: %s items, of which %zu are retired and never recommended\n", OneLine(a.out).c_str(),
                 Thousands(contents.architecture.num_items).c_str(), contents.retired.size());
@@ -159,7 +154,7 @@ Status CatalogueList(const CatalogueArguments& a, OutputFormat format) {
                   untrained ? "\tuntrained" : "");
     }
   }
-  if (format == OutputFormat::kJson) std::printf("%s\n", j.dump(2).c_str());
+  if (format == OutputFormat::kJson) PrintJson(j);
   return OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #include "runtime/core/file.h"
 #include "runtime/model/model_file.h"
 #include "tools/wisp/life/report_page.h"
+#include "tools/wisp/output.h"
 
 namespace wisp::tools {
 
@@ -25,7 +26,7 @@ Status Report(const ReportArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     nlohmann::ordered_json j = {{"html", a.html}, {"bytes", page.size()}, {"local_only", local}};
     if (local) j["not_private"] = {"html", "bytes"};
-    std::printf("%s\n", j.dump(2).c_str());
+    PrintJson(j);
     return OkStatus();
   }
   std::printf("%s: %s\n", a.html.c_str(),
