@@ -282,7 +282,9 @@ expect 0 "" "$wisp" log import again.db --data events.csv --json
 json 'j["imported"] == 5 * 299 and j["not_private"] == ["imported"]'
 expect 0 "" "$wisp" log export again.db --out EVENTS.TSV
 diff <(tr '\t' ',' <EVENTS.TSV) events.csv >diff || fail "a log that went through a file is another: $(head -3 diff)"
-[ "$(stat -c %a events.csv)" = 600 ] || fail "exported events can be read by others"
+for file in events.csv EVENTS.TSV again.db report.html mine.wisp log.ledger; do
+  [ "$(stat -c %a $file)" = 600 ] || fail "$file can be read by others: its mode is $(stat -c %a $file)"
+done
 printf '{"user": "a"}\n' >lines.txt
 expect 3 "is JSON; allowed is a user and an item" "$wisp" log import again.db --data lines.txt
 expect 2 "allowed are names that end in .csv or .tsv" "$wisp" log export log.db --out events.txt
