@@ -5,6 +5,20 @@
 check() { python3 "$root/tests/quoted_figures.py" "$1" >said 2>&1; }
 check "$root" || fail "figures differ: $(cat said)"
 
+# Tables that a test prints are those of the documents.
+printed() {  # PROGRAM FILTER DOCUMENT SED-EXPRESSION, which makes rows of the document of what is printed
+  [ -x "$build/$1" ] || { echo "not compared: there is no $1 in $build"; return; }
+  "$build/$1" --gtest_filter="$2" >said 2>&1 || fail "$1 --gtest_filter=$2: $(tail -n 3 said)"
+  sed -nE "$4" said >rows
+  [ -s rows ] || fail "$1 prints no rows"
+  while IFS= read -r row; do
+    grep -qF -- "$row" "$root/docs/$3" || fail "docs/$3 has no row '$row', which $1 prints"
+  done <rows
+}
+printed privacy_filter_test '*Year*' algorithms.md \
+  's/^\| 365 \| 20 \|/| 365, nightly |/p; s/^\| 52 \| 20 \|/| 52, weekly |/p; s/^\| 12 \| 20 \|/| 12, monthly |/p'
+printed plan_change_test 'Cost*' personalise.md 's/^after +([0-9]+ %) of the steps: ([0-9]\.[0-9]{2})[0-9]*$/| \1 | \2 times |/p'
+
 # A figure that was changed in one place alone is seen, wherever that is, and so is a quotation that is gone.
 git -C "$root" ls-files -z '*.md' tests/gates.json tests/mutants | tar -C "$root" --null -T - -cf tree.tar
 changed() {  # SENTENCE FILE SED-EXPRESSION
