@@ -77,6 +77,29 @@ FIGURES = (
      (("docs/performance.md", "NDCG@10 of a model in int8"),)),
 )
 
+# Tables of docs/ that tools/reproduce/draw.py draws: what, which table, cells by their row and column, what a cell is
+# multiplied by, and a row of docs/measured.md that has all of them, rounded.
+DRAWN = (
+    ("utility on ML-1M under privacy", "phantom-table-2.md",
+     [(row, column) for row in ("vanilla", "re-attention") for column in (1, 2, 3)], 0.01,
+     "epsilon 10, 8, 5, delta 1/6040"),
+    ("utility on games under privacy", "phantom-table-3.md",
+     [(row, column) for row in ("vanilla", "re-attention") for column in (1, 2, 3)], 0.01, "Amazon games"),
+    ("Re-Attention at epsilon 2", "re-attention-scale.md",
+     [("off", 1), ("derived x 1", 1), ("derived x 2", 1)], 0.01, "epsilon 2, 20 epochs, three runs"),
+    ("RGP's rank", "rgp-rank.md", [("RGP", 1), ("RGP", 3), ("RGP", 5), ("phantom", 6)], 0.01, "RGP at epsilon 10"),
+    ("perplexity of private draws", "dp-decoding-figure-2.md",
+     [("anchored, PLD", 4), ("uniform, PLD", 4), ("the base alone", 8), ("no privacy", 8)],
+     1, "perplexity of a private draw"),
+    ("records a second", "phantom-figure-8.md",
+     [(row, column) for row in ("not private", "phantom clipping", "ghost clipping") for column in (1, 5)], 1,
+     "records a second at batch 256 and 4096"),
+    ("a sparse step, ms", "adafest-table-4.md", [("DP-AdaFEST", column) for column in (1, 2, 3)],
+     10, "a step over 1e5, 1e6, 1e7"),
+    ("a dense step, s", "adafest-table-4.md", [("dense DP-SGD", column) for column in (1, 2, 3)],
+     0.01, "a step over 1e5, 1e6, 1e7"),
+)
+
 
 def megabytes(*names):
     return lambda gates: [f"{gates[name]['value'] / 1e6:.1f}" for name in names]
@@ -152,6 +175,26 @@ def faults(root):
         yield from check(what, "tests/gates.json", numbers(gates), places, texts)
 
 
+def drawn(root):
+    measured = (root / "docs/measured.md").read_text(encoding="utf-8")
+    for what, table, cells, scale, words in DRAWN:
+        text, line = (root / "docs" / table).read_text(encoding="utf-8"), place(measured, words)
+        if line is None:
+            yield f"docs/measured.md: '{words}' does not stand in one place, where {what} is quoted from docs/{table}"
+            continue
+        there = [number.replace(",", "") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", line)]
+        for row, column in cells:
+            found = re.search(rf"(?m)^\| {re.escape(row)} \|.*$", text)
+            cell = found and re.match(r" *([\d.]+)", found[0].split("|")[column + 1])
+            if not cell:
+                yield f"docs/{table}: there is no figure in column {column} of '{row}'"
+                continue
+            value, own = float(cell[1]) * scale, 0.5 * 10 ** -len(cell[1].partition(".")[2]) * scale
+            if not any(abs(float(n) - value) <= min(0.5 * 10 ** -len(n.partition(".")[2]) + own, 0.025 * value) + 1e-9
+                       for n in there):
+                yield f"docs/measured.md: {what} of '{row}' is {value:.4g} in docs/{table}, and not here: {line[:160]}"
+
+
 def planted(root):
     """What docs/security.md says of the number of planted faults is no more than there are."""
     said = re.search(r"plants more than (\d+) faults", (root / "docs/security.md").read_text(encoding="utf-8"))
@@ -168,9 +211,9 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: quoted_figures.py ROOT")
     root = Path(sys.argv[1]).resolve()
-    found = [*faults(root), *planted(root)]
+    found = [*faults(root), *drawn(root), *planted(root)]
     print(*found, sep="\n", end="\n" if found else "")
-    print(f"{len(FIGURES) + len(GATES)} figures, {len(found)} that differ")
+    print(f"{len(FIGURES) + len(GATES) + len(DRAWN)} figures, {len(found)} that differ")
     sys.exit(1 if found else 0)
 
 
