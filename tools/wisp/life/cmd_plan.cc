@@ -162,7 +162,9 @@ void PrintJudging(const Planned& p) {
     return;
   }
   std::printf(
-      "judging   %u times by %s records of their own, at no cost beside training; wrong in %s of lives at most\n",
+      "judging   %u times by %s records of their own, at no cost beside training; the rule is made to err in %s of "
+      "lives "
+      "at most\n",
       s.judgings, Thousands(s.num_judging_public()).c_str(), Percent(s.error).c_str());
   std::printf(
       "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
