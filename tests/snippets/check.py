@@ -43,7 +43,7 @@ NOT_CODE = (
 # Languages that nothing here reads, and why.
 NO_READER = {
     "kotlin": "the lines are parts of an app for Android; the sources of the port are compiled by its own test",
-    "swift": "Debian 12 has no compiler of Swift",
+    "swift": "Debian 12 has no compiler of Swift; tests/apple.sh asks one where it is installed",
 }
 
 

@@ -1,6 +1,7 @@
 """What the tests share: the program and library of a build folder (WISP_BUILD), and models that they make."""
 
 import ctypes
+import json
 import os
 import pathlib
 import shutil
@@ -152,6 +153,11 @@ def decoder(program, tmp_path_factory) -> pathlib.Path:
     shutil.copytree(GOLDEN / "hugging_face" / "gpt2", folder / "gpt2")
     tokenizer = GOLDEN / "tokenizers" / "gpt2.json"
     subprocess.run(["python3", ROOT / "tests" / "small_decoder.py", folder / "gpt2", tokenizer], check=True)
+    config = json.loads((folder / "gpt2" / "config.json").read_text())
+    end_of_text = 0  # in this tokenizer
+    (folder / "gpt2" / "config.json").write_text(
+        json.dumps({**config, "bos_token_id": end_of_text, "eos_token_id": end_of_text})
+    )
     path = folder / "decoder.wisp"
     program("convert", folder / "gpt2", "--out", path, "--dataset", "public texts")
     return path

@@ -130,8 +130,10 @@ def test_a_wrong_history_is_a_sentence(cafe, history, error, sentence):
 
 
 def test_a_wrong_history_of_a_batch_is_named(cafe):
-    with pytest.raises(TypeError, match=r"histories\[1\]\[0\] is 'x'"):
-        cafe.recommend_batch([[1], ["x"]])
+    with pytest.raises(TypeError, match=r"histories\[1\]\[0\] is 1.5"):
+        cafe.recommend_batch([[1], [1.5]])
+    with pytest.raises(wisp.InvalidArgument, match=r"histories\[1\]\[0\] is 'x' .*the model has no item of this key"):
+        cafe.recommend_batch([["tea-mint"], ["x"]])
     with pytest.raises(wisp.InvalidArgument, match="history 1"):
         cafe.recommend_batch([[1], [480]])
     with pytest.raises(wisp.InvalidArgument, match="history 1 is empty"):
