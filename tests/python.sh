@@ -8,16 +8,10 @@ python=$environment/bin/python
   { echo "not checked: there is no virtual environment at $environment (tools/dev python makes it)"; exit 77; }
 [ -x "$build/wisp" ] || { echo "not checked: $build has no program wisp"; exit 77; }
 
-# One wheel, without a network. The folder of its build stays, beside the build: what did not change is not built again.
-# The compiler's cache knows the rest, by paths from where it runs and by the compiler's name, which is as in the build.
-export PATH=/usr/bin:/bin:$PATH  # Debian's cmake, whatever else is installed
-cached() { sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"; }
-CC=$(cached CMAKE_C_COMPILER) CXX=$(cached CMAKE_CXX_COMPILER)
-export CC CXX CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-1}
-build_wheel=(-m pip wheel -q --no-index --no-deps --no-build-isolation --config-settings=build-dir="$build-python"
-  --config-settings=cmake.define.WISP_TOOLS=ON)
-"$python" "${build_wheel[@]}" -w wheels "$root/ports/python" >out 2>&1 ||
-  { fail "pip wheel: $(tail -n 15 out)"; finish; }
+# One wheel, without a network. The folder of its build stays, beside the build.
+export CMAKE_BUILD_PARALLEL_LEVEL=${CMAKE_BUILD_PARALLEL_LEVEL:-1}
+WISP_PYTHON=$environment "$root/ports/python/wheel" wheels "$build" >out 2>&1 ||
+  { fail "ports/python/wheel: $(tail -n 15 out)"; finish; }
 wheel=$(echo wheels/*)
 [[ $wheel == wheels/wisp-*-linux_$(uname -m).whl ]] || fail "pip wheel made $wheel"
 "$python" -m pip install -q --no-index --no-deps --target installed "$wheel" 2>err ||
@@ -25,7 +19,7 @@ wheel=$(echo wheels/*)
 for file in __init__.py py.typed _core.pyi; do
   [ -f "installed/wisp/$file" ] || fail "the wheel lacks wisp/$file"
 done
-version=$(cached CMAKE_PROJECT_VERSION)
+version=$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' "$build/CMakeCache.txt")
 [[ $wheel == wheels/wisp-$version-* ]] || fail "$wheel is not of version $version"
 for file in LICENSE NOTICE.md NOTICE.compiled-in; do
   find installed -path "*dist-info*" -name "$file" | grep -q . || fail "the wheel lacks $file"
