@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every block of code in the documents is compiled, run or read, or named with a reason in tests/snippets/check.py. Each
-# test that they name exists.
+# test that they name exists, and none tells of the past.
 #   [WISP_PYTHON=ENVIRONMENT] [WISP_WASM=FOLDER] tests/snippets.sh BUILD_FOLDER
 # Default: build/python, which tools/dev python makes, and build/wasm. Without them programs of these languages are only read.
 . "$(dirname "$0")/shell.sh"
@@ -26,6 +26,7 @@ git -C tree add -A
 wrong "wisp train has no option '--epoch'" '    wisp train --recipe r.json --epoch 2 --out m.wisp\n'
 wrong "there is no command 'wisp improve'" 'Say `wisp improve`.\n'
 wrong "tools/dev has no 'everything'" '    tools/dev everything\n'
+wrong "tells of the past" 'Since 2026-01-01 this takes 3 ms.\n'
 wrong "there is no test nothing_test" 'The bound holds (`nothing_test`).\n'
 wrong "there is no test tests/unit/nothing.cc" 'The bound holds (`tests/unit/nothing.cc`).\n'
 wrong "there is no tests/nothing.sh" '    tests/nothing.sh build/release\n'

@@ -132,6 +132,13 @@ class Check:
             if (match[1] or match[2]) not in there:
                 self.fault(document, text[: match.start()].count("\n") + 1, f"there is no test {match[1] or match[2]}")
 
+    def history(self, document, text):
+        """A document says what is. What was belongs to the changelog, and to git."""
+        for match in re.finditer(r"(?<![-\w])(?:[Uu]ntil|[Ss]ince|[Uu]p to) 20\d\d-\d\d-\d\d", text):
+            if document != "docs/ledger.md":  # which names versions of files by their days
+                line = text[: match.start()].count("\n") + 1
+                self.fault(document, line, f"'{match[0]}' tells of the past; say what is, with the day of its measurement")
+
     def end(self):
         for entry in NOT_CODE:
             if entry not in self.excused and (ROOT / entry[0]).is_file():
@@ -152,6 +159,7 @@ def main():
             check.check(document, block)
         check.spans(document, text)
         check.names(document, text)
+        check.history(document, text)
     check.end()
 
 
