@@ -1,7 +1,7 @@
 import CWisp
 import Foundation
 
-/// A device's life: one plan, one night at a time, and never a worse model than the base.
+/// A device's life: one plan, one night at a time, and a personalised model only where it was found better.
 ///
 ///     var life = Life(base: shipped, log: log, ledger: ledger, output: mine, dataset: "my shop")
 ///     try life.plan(epsilon: 8, delta: 1e-5, recordsPublic: 2000, nights: 365, unit: .user)   // at each start
