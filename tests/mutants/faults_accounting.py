@@ -64,6 +64,13 @@ def pld():
 
 def accountants():
     return table("runtime/privacy/accounting/accountant.cc", [
+        ("figure-of-another-delta-remembered", "Find", "a.delta == delta && ", "",
+         PLD + "FigureAskedForAgain_IsThatOfTheQuestion"),
+        ("figure-of-other-mechanisms-remembered", "Find",
+         "std::ranges::equal(a.mechanisms, mechanisms)", "a.mechanisms.size() == mechanisms.size()",
+         PLD + "FigureAskedForAgain_IsThatOfTheQuestion"),
+        ("quick-figure-remembered-for-a-full-one", "Find", "a.fineness == fineness && ", "",
+         PLD + "FigureAskedForAgain_IsThatOfTheQuestion"),
         ("better-of-two-directions", "WorstOfDirections",
          "std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, points)))",
          "std::min(remove, figure(ComposeDirection(merged, Direction::kAdd, points)))",

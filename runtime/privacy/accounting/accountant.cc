@@ -170,6 +170,35 @@ bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
   return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return !m.is_gaussian(); });
 }
 
+// A figure, and everything that it depends on.
+struct AnsweredQuestion {
+  std::vector<Mechanism> mechanisms;
+  double delta;
+  Fineness fineness;
+  StatedEpsilon stated;
+};
+
+// The newest figures that this thread asked for. A ledger asks for those of its plan each time it is opened, and a
+// night opens it several times. One figure takes a quarter of a second; to find it here takes nothing.
+class AnsweredQuestions {
+ public:
+  const StatedEpsilon* Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
+    const auto found = std::find_if(answered_.begin(), answered_.end(), [&](const AnsweredQuestion& a) {
+      return a.delta == delta && a.fineness == fineness && std::ranges::equal(a.mechanisms, mechanisms);
+    });
+    return found == answered_.end() ? nullptr : &found->stated;
+  }
+  void Keep(std::span<const Mechanism> mechanisms, double delta, Fineness fineness, const StatedEpsilon& stated) {
+    if (mechanisms.size() > kMostMechanisms) return;
+    if (answered_.size() == kMost) answered_.erase(answered_.begin());
+    answered_.push_back({{mechanisms.begin(), mechanisms.end()}, delta, fineness, stated});
+  }
+
+ private:
+  static constexpr size_t kMost = 64, kMostMechanisms = 8;
+  std::vector<AnsweredQuestion> answered_;
+};
+
 }  // namespace
 
 Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
@@ -193,6 +222,8 @@ std::string_view ToText(Accountant accountant) {
 }
 
 Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta delta, Fineness fineness) {
+  static thread_local AnsweredQuestions answered;
+  if (const StatedEpsilon* known = answered.Find(mechanisms, delta.value(), fineness)) return *known;
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
   // Infinite is nobody's figure: PLD is the one that found none.
   StatedEpsilon stated{pure, std::isinf(pure) ? Accountant::kPld : Accountant::kPure};
@@ -203,6 +234,7 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
   const double pld = WorstOfDirections(mechanisms, stated.epsilon, fineness == Fineness::kFull ? kFullGrid : kQuickGrid,
                                        [&](const DiscretePld& p) { return EpsilonOf(p, delta.value()); });
   if (pld < stated.epsilon) stated = {pld, Accountant::kPld};
+  answered.Keep(mechanisms, delta.value(), fineness, stated);
   return stated;
 }
 

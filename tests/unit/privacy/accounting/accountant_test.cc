@@ -1,7 +1,9 @@
 // Accountants against figures computed elsewhere, against each other, and against the one-step definition.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <set>
 #include <vector>
 
 #include "runtime/privacy/accounting/accountant.h"
@@ -102,6 +104,24 @@ TEST(Pld, QuickBoundIsAboveAndNear) {
     EXPECT_GE(quick, full * (1 - 1e-9)) << list.front().Describe();
     EXPECT_LE(quick, full * 1.005 + 1e-4) << list.front().Describe();
   }
+}
+
+// A figure that was asked for before is remembered. It must be that of the very question.
+TEST(Pld, FigureAskedForAgain_IsThatOfTheQuestion) {
+  const Golden &one = kComputed[0], &other = kComputed[1];
+  const Mechanism a = Subsampled(one.sigma, one.q, one.steps), b = Subsampled(other.sigma, other.q, other.steps);
+  const auto ask = [](const std::vector<Mechanism>& list, double delta, Fineness fineness) {
+    return StateEpsilon(list, DeltaAt(delta), fineness)->epsilon;
+  };
+  std::vector<std::array<double, 5>> rounds;
+  for (int round = 0; round < 2; ++round) {
+    rounds.push_back({ask({a}, one.delta, Fineness::kFull), ask({b}, one.delta, Fineness::kFull),
+                      ask({a, b}, one.delta, Fineness::kFull), ask({a}, one.delta / 10, Fineness::kFull),
+                      ask({a}, one.delta, Fineness::kQuick)});
+  }
+  EXPECT_EQ(rounds[0], rounds[1]);
+  EXPECT_NEAR(rounds[0][0], std::max(one.pld_remove, one.pld_add), Tolerance(one));
+  EXPECT_EQ(std::set<double>(rounds[0].begin(), rounds[0].end()).size(), 5u);
 }
 
 // Both directions matter to the bound even where one is always smaller in the table: each is checked by itself.
