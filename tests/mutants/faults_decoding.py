@@ -16,6 +16,8 @@ def sampling():
          SAMPLING + "RefusedChargeDrawsNoRandomNumberAndReturnsNothing"),
         ("draw-charged-for-a-smaller-support", "PrivateSampler::CostsOf", "DearestDraw(options_, support.size() - i)",
          "DearestDraw(options_, support.size() - i - 1)", SAMPLING + "EachDrawIsChargedWithTheSupportThatIsLeft"),
+        ("a-restored-snapshot-repeats-its-draws", "PrivateSampler::Pay", "random_.Freshen();", "",
+         "restored_snapshot_test:RestoredSnapshot.Draws_AreOthers"),
         ("draw-one-beyond-the-block", "PrivateSampler::Pay", "block_left_ = draws - 1;", "block_left_ = draws;",
          SAMPLING + "BlocksCoverSmallerSupportsAndGiveNothingBack"),
         ("draw-from-a-block-that-does-not-cover-it", "PrivateSampler::Pay", "block_left_ > 0 && Covers(block_, cost)",

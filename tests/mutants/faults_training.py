@@ -223,6 +223,10 @@ def charges():
         ("charged-beyond-the-end", "Trainer::ChargeIfNeeded", "std::min(schedule_.end, pause_)",
          "std::min(options_.num_steps, pause_)",
          INTERRUPTED + "TheLearningRateOfAShortenedRunComesToItsEnd"),
+        ("a-restored-snapshot-repeats-its-noise", "Trainer::DrawBatch", "w->noise.Freshen();", "(void)w;",
+         "restored_snapshot_test:RestoredSnapshot.Steps_HaveOtherNoise"),
+        ("a-restored-snapshot-repeats-its-batches", "Trainer::DrawBatch", "sampling_stream_.Freshen();", "",
+         "restored_snapshot_test:RestoredSnapshot.Steps_HaveOtherBatches"),
         ("charged-beyond-a-pause", "Trainer::ChargeIfNeeded", "std::min(schedule_.end, pause_)", "schedule_.end",
          "paused_run_test:PausedRun.PaysForTheStepsOfEachCallAlone"),
     ])

@@ -1,10 +1,6 @@
 // Random streams. Statistical tests use fixed seeds and alpha = 1e-6 each (5 standard deviations two-sided: 4.9).
 #include "runtime/privacy/noise/random.h"
 
-#include <signal.h>
-#ifdef __linux__
-#include <sys/syscall.h>
-#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +12,7 @@
 #include <type_traits>
 
 #include "gtest/gtest.h"
+#include "tests/unit/core/unseen_copy.h"
 
 namespace wisp::privacy {
 namespace {
@@ -88,11 +85,10 @@ TEST(RandomStream, DoesNotCopy) {
 }
 
 // Draws 600 words (beyond one buffer) in a child process and returns them.
-// With `split` in place of fork().
-std::vector<uint64_t> DrawInChild(RandomStream& stream, pid_t (*split)() = fork) {
+std::vector<uint64_t> DrawInChild(RandomStream& stream) {
   int ends[2];
   if (pipe(ends) != 0) return {};
-  const pid_t child = split();
+  const pid_t child = fork();
   if (child == 0) {
     bool written = true;
     for (int i = 0; i < 600; ++i) {
@@ -110,29 +106,21 @@ std::vector<uint64_t> DrawInChild(RandomStream& stream, pid_t (*split)() = fork)
 }
 
 #ifdef __linux__
-// As a snapshot of a machine's memory that is restored twice: without a fork that anybody is told of.
-pid_t SplitUnseen() { return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr)); }
-
 TEST(RandomStream, AStreamThatIsFreshenedIsAnotherInEachCopyOfTheMemory) {
   for (const bool freshened : {false, true}) {
     auto stream = RandomStream::Secure();
     ASSERT_TRUE(stream.ok());
     stream->NextU64();
-    std::vector<uint64_t> other;
-    if (freshened) {
-      static RandomStream* both;
-      both = &*stream;
-      other = DrawInChild(*stream, [] {
-        const pid_t child = SplitUnseen();
-        both->Freshen();
-        return child;
-      });
-    } else {
-      other = DrawInChild(*stream, SplitUnseen);
-    }
+    const auto words = [&] {
+      if (freshened) stream->Freshen();
+      std::vector<uint64_t> drawn;
+      for (int i = 0; i < 600; ++i) drawn.push_back(stream->NextU64());
+      return drawn;
+    };
+    const std::vector<uint64_t> other = test::InAnUnseenCopy(words), own = words();
     ASSERT_EQ(other.size(), 600u);
     size_t same = 0;
-    for (const uint64_t word : other) same += word == stream->NextU64() ? 1 : 0;
+    for (size_t i = 0; i < own.size(); ++i) same += other[i] == own[i] ? 1 : 0;
     EXPECT_EQ(same, freshened ? 0u : 600u);  // the second: that this test sees the danger
   }
 }
