@@ -73,7 +73,8 @@ def databases_of_others():
         ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0",
          reader + "ManySmallRows_AreRead"),
     ]) + table("runtime/sqlite/open.cc", [
-        ("journals-may-delete-files", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false", door + "none")
+        ("journals-may-delete-files", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false",
+         door + "ASuperJournal_IsNeitherOpenedNorMade")
     ]) + table("runtime/data/event_log_keep.cc", [
         ("said-to-be-gone-while-somebody-reads", "EventLog::EmptyWriteAheadLog",
          "sqlite3_column_int64(checkpoint.get(), 0) == 0", "true", keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -178,6 +179,23 @@ TEST_F(SqliteOpen, NothingGoesToATemporaryFolder) {
                          "hex(randomblob(40)) AS x FROM n",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
+  sqlite3_close(database);
+}
+
+// Asked as SQLite asks, which makes and deletes super-journals in one way only.
+TEST_F(SqliteOpen, ASuperJournal_IsNeitherOpenedNorMade) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite::Open(log_, SQLITE_OPEN_READWRITE, &database), SQLITE_OK);
+  sqlite3_vfs* door = nullptr;
+  ASSERT_EQ(sqlite3_file_control(database, "main", SQLITE_FCNTL_VFS_POINTER, &door), SQLITE_OK);
+  std::vector<std::max_align_t> file(static_cast<size_t>(door->szOsFile) / sizeof(std::max_align_t) + 1);
+  for (const std::string& path : {folder_ / "none", victim_}) {
+    const bool was_there = fs::exists(path);
+    EXPECT_EQ(door->xOpen(door, path.c_str(), reinterpret_cast<sqlite3_file*>(file.data()),
+                          SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_MASTER_JOURNAL, nullptr),
+              SQLITE_CANTOPEN);
+    EXPECT_EQ(fs::exists(path), was_there);
+  }
   sqlite3_close(database);
 }
 
