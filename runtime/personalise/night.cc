@@ -267,14 +267,15 @@ class Night {
     return job;
   }
 
-  // After so many steps as many judgings as the plan has for them, evenly; of a candidate that was not judged yet. And
-  // at once with a new base: until then it is served as it is.
+  // After so many steps as many judgings as the plan has for them, evenly; of a candidate that was not judged yet.
+  // A new base is served as it is until then. It is judged at once where a fixed day divides the log. Else the events
+  // that judge are those since the newest judging: too few to decide, and that judging would be missing later.
   Result<bool> JudgingIsDue(const std::vector<Judgement>& judged) const {
     const LifetimeSettings& s = settings();
     if (!models_.candidate || result_.left.judgings == 0) return false;
     WISP_ASSIGN_OR_RETURN(const auto results, ledger_.Results());
     WISP_ASSIGN_OR_RETURN(const bool knows_base, WasJudged(ledger_, base_.content_hash()));
-    if (!knows_base && !results.empty()) return true;
+    if (!knows_base && !results.empty() && s.trains_until > 0) return true;
     const uint64_t steps = s.num_steps() - std::min(s.num_steps(), result_.left.steps);
     const uint64_t judgings = s.judgings - result_.left.judgings - s.judgings_before;
     return steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&

@@ -105,6 +105,8 @@ def night():
         ("judged-every-night", "JudgingIsDue", "steps * (s.judgings - s.judgings_before) / s.num_steps() > judgings &&",
          "",
          NIGHT + "ServesTheBaseUntilACandidateIsFoundBetter"),
+        ("new-base-judged-by-next-to-nothing", "JudgingIsDue", "&& s.trains_until > 0) return true;", ") return true;",
+         "rebase_test:RebaseTest.WithoutAFixedDay_ANewBaseIsJudgedWhenAJudgingIsDue"),
         ("verdict-forgotten", "Run", "WISP_RETURN_IF_ERROR(ActOnJudgements());", "",
          NIGHT + "AVerdictThatWasNotActedUponIsNotLost"),
         ("worse-candidate-served", "ActOnJudgements", "if (served.newest_is_worse) return Serve(base_);", "",
@@ -216,7 +218,8 @@ def rebase():
          "return line > 0 ? Result<uint64_t>(line) : LineOf(ledger, entry.receipt, model.name());",
          REBASE + "WhatTheOldBaseLearnedFrom_IsNamedInTheResult"),
     ]) + table("runtime/personalise/night.cc", [
-        ("new-base-waits-for-its-judging", "JudgingIsDue", "if (!knows_base && !results.empty()) return true;", "",
+        ("new-base-waits-for-its-judging", "JudgingIsDue",
+         "if (!knows_base && !results.empty() && s.trains_until > 0) return true;", "",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
     ])
 

@@ -70,7 +70,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_EQ(std::vector(start.untrained().begin(), start.untrained().end()), (std::vector<int32_t>{0, 1}));
   ASSERT_EQ(start.provenance().size(), 3u);
 
-  // Judged at once, though the plan has no judging for this night.
+  // Judged at once, though the plan has no judging for this night: a fixed day divides the log.
   const auto night = RunNight(OnNewBase());
   ASSERT_TRUE(night.ok()) << night.status().message();
   EXPECT_TRUE(night->judged);
@@ -87,6 +87,21 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   ASSERT_TRUE(Rebase({.from = new_base_, .to = third, .output = output_})->carried);
   EXPECT_FALSE(ModelFile::Open(output_)->untrained().empty());
   EXPECT_TRUE(ModelFile::Open(files_.start)->untrained().empty());
+}
+
+// Where the events that judge are those since the newest judging, there are next to none the night after it.
+TEST_F(RebaseTest, WithoutAFixedDay_ANewBaseIsJudgedWhenAJudgingIsDue) {
+  LifetimeSettings settings = Settings();
+  settings.trains_until = 0;
+  Plan(settings);
+  MakeNewBase();
+  for (int night = 1; night <= 2; ++night) EXPECT_EQ(MustRun().judged, night == 2);
+  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  for (int night = 3; night <= 6; ++night) {
+    const auto result = RunNight(OnNewBase());
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->judged, night % 2 == 0) << night;
+  }
 }
 
 TEST_F(RebaseTest, EndsWhatAPowerCutLeft) {
