@@ -9,7 +9,7 @@ import subprocess
 
 DAY = 86400
 START = 1_700_006_400  # the first night, in seconds; a midnight
-GUESTS_PER_DAY, DAYS_KEPT = 10, 150
+DAYS_KEPT = 150
 UPDATES = (91, 182, 273)  # nights on which a new base arrives
 SEEN_BEFORE = 10  # days on which guests order what the base does not know yet
 RELAUNCHED = 12  # dishes at each update
@@ -64,10 +64,10 @@ class Menu:
 class Cafe:
     """The guests of each day, and others that no run ever sees."""
 
-    def __init__(self, wisp, folder, seed, nights, fresh):
+    def __init__(self, wisp, folder, seed, nights, guests_per_day, fresh):
         self.randomness = random.Random(seed)
-        self.folder = folder
-        self.waiting = guests_of(wisp, folder, GUESTS_PER_DAY * (nights + DAYS_KEPT), 1000 + seed)
+        self.folder, self.guests_per_day = folder, guests_per_day
+        self.waiting = guests_of(wisp, folder, guests_per_day * (nights + DAYS_KEPT), 1000 + seed)
         self.fresh = guests_of(wisp, folder, fresh, 2000 + seed)
         self.menu = Menu({item for items in self.waiting + self.fresh for item in items})
         self.next_guest = 0
@@ -83,7 +83,7 @@ class Cafe:
         """Appends what the guests of the day order; their keys."""
         keys = []
         with sqlite3.connect(self.log) as log:
-            for _ in range(GUESTS_PER_DAY):
+            for _ in range(self.guests_per_day):
                 items = self.menu.chosen(self.waiting[self.next_guest], day, self.randomness)
                 keys.append(f"g{self.next_guest:05}")
                 times = range(START + day * DAY + 60 * self.next_guest % DAY, 10**12, 30)
