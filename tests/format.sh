@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The layout of C and C++: .clang-format's, and no line beyond 120 columns.
+# The layout of C and C++: .clang-format's. No line of these, of Python or of Kotlin is beyond 120 columns.
 #   tests/format.sh [ROOT]     prints what differs; exits 1 if something does, 77 where there is no clang-format
 #   tools/dev format           writes it as it should be
 set -uo pipefail
@@ -9,6 +9,10 @@ mapfile -t sources < <(git ls-files '*.cc' '*.h' '*.hpp' '*.c' 2>/dev/null | gre
 [ ${#sources[@]} -gt 0 ] || { echo "not checked: this is no checkout of git"; exit 77; }
 faults=$(
   clang-format --dry-run --Werror "${sources[@]}" 2>&1 | sed -nE 's/^([^:]+:[0-9]+):.*error:.*/\1: laid out otherwise/p' | sort -u
-  awk 'length > 120 { print FILENAME ":" FNR ": " length " columns" }' "${sources[@]}"
+  git ls-files -z '*.py' '*.kt' '*.kts' | python3 -c '
+import sys
+for name in sys.argv[1:] + [name for name in sys.stdin.read().split("\0") if name]:
+    for number, line in enumerate(open(name, encoding="utf-8").read().split("\n"), 1):
+        if len(line) > 120: print(f"{name}:{number}: {len(line)} columns")' "${sources[@]}"
 )
 [ -z "$faults" ] || { echo "$faults"; exit 1; }

@@ -74,7 +74,8 @@ for kind, command in KINDS.items():
         there = written.get(place, set())
         name = f"'{path or 'top level'}'{place[1]}"
         faults += [f"{name} lacks the key {key}" for key in sorted(keys - there)]
-        faults += [f"{name} explains {key}, which wisp {' '.join(command)} does not know" for key in sorted(there - keys)]
+        faults += [f"{name} explains {key}, which wisp {' '.join(command)} does not know"
+                   for key in sorted(there - keys)]
 faults += [f"'{path}'{kind} is no section" for path, kind in written.keys() - used]
 for fault in faults:
     print(f"{README}: {fault}", file=sys.stderr)

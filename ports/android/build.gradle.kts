@@ -1,4 +1,5 @@
-// The library. Never run here: there is no Gradle for Android on the machine that tests it. ports/android/aar makes the same layout.
+// The library. Never run here: there is no Gradle for Android on the machine that tests it.
+// ports/android/aar makes the same layout.
 plugins {
     id("com.android.library") version "8.7.3"
     id("com.android.application") version "8.7.3" apply false
@@ -9,7 +10,8 @@ plugins {
 group = "dev.wisp"
 
 val root = rootDir.resolve("../..")
-val wispVersion = Regex("""project\(wisp VERSION ([0-9.]+)""").find(root.resolve("CMakeLists.txt").readText())!!.groupValues[1]
+val wispVersion =
+    Regex("""project\(wisp VERSION ([0-9.]+)""").find(root.resolve("CMakeLists.txt").readText())!!.groupValues[1]
 
 android {
     namespace = "dev.wisp"

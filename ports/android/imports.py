@@ -2,8 +2,9 @@
 
     imports.py FILE.so...     prints each symbol that is not, or that is newer than the build file's minSdk, and exits 1
 
-Libraries that were linked for a desktop say of what ours is made, under glibc's names: those are translated first. What the C++ library
-and the compiler's own bring along is linked into a library for Android (c++_static), and is left out.
+Libraries that were linked for a desktop say of what ours is made, under glibc's names: those are translated first.
+What the C++ library and the compiler's own bring along is linked into a library for Android
+(c++_static), and is left out.
 """
 
 import re
@@ -15,7 +16,8 @@ import elf
 HERE = Path(__file__).resolve().parent
 # The C++ library, the unwinder, arithmetic of the compiler, marks of the linker; and other libraries of ours.
 INSIDE = re.compile(
-    r"_Z\w*|__cxa_(?!atexit$|finalize$|thread_atexit_impl$)\w+|__gxx_\w+|_Unwind_\w+|__dynamic_cast|_ITM_\w+|__gmon_start__|__once_proxy"
+    r"_Z\w*|__cxa_(?!atexit$|finalize$|thread_atexit_impl$)\w+|__gxx_\w+|_Unwind_\w+|__dynamic_cast"
+    r"|_ITM_\w+|__gmon_start__|__once_proxy"
     r"|__libc_single_threaded|__(?:u?div|u?mod|mul|popcount|float|fix)\w*?(?:i[2-4]?|[sdtx]i[sdtx]f|c3)|__tls_get_addr"
     r"|wisp_\w+|sqlite3_\w+|crypto_\w+|sodium_\w+|utf8proc_\w+|xnn_\w+"
 )

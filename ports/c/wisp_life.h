@@ -45,7 +45,7 @@ typedef struct wisp_plan_options { /* what a life may cost, and how it is lived 
   uint32_t num_records_public; /* so many records as may be known to anybody; required */
   uint32_t runs;               /* nights; required */
   wisp_unit unit;              /* required: what one record is, which is protected as a whole */
-  uint32_t times_per_second;   /* of the log, for sessions and days; 0: 1 */
+  uint32_t times_per_second;   /* how many of the log's times make a second, whatever the unit; 0: 1 */
   int64_t session_gap;         /* seconds; WISP_UNIT_SESSION: required; otherwise 0 */
   wisp_judge judge;            /* who decides what is served */
   uint32_t judgings;           /* 0: every night, up to 12 times */

@@ -3,9 +3,9 @@
 
     swift.py LAYOUT FILE.swift...      LAYOUT: what tests/abi/interface.py writes of the headers
 
-Every name wisp_* and WISP_* must be one of the headers. A field of a variable that is declared with a struct's type must
-be one of the struct. A call has as many arguments as the function. A struct that sized() makes conforms to SizedStruct.
-Where tree-sitter's grammar of Swift is installed, each file must also be Swift.
+Every name wisp_* and WISP_* must be one of the headers. A field of a variable that is declared with a struct's type
+must be one of the struct. A call has as many arguments as the function. A struct that sized() makes conforms to
+SizedStruct. Where tree-sitter's grammar of Swift is installed, each file must also be Swift.
 """
 
 import re
@@ -65,7 +65,8 @@ def check(file, names, fields, arguments):
     for found in re.finditer(r"\b(wisp_\w+)\(", text):
         given = number_of_arguments(text, found.end() - 1)
         if found[1] in arguments and given != arguments[found[1]]:
-            yield f"{file.name}:{line(found.start())}: {found[1]} has {arguments[found[1]]} arguments, {given} are given"
+            wanted = arguments[found[1]]
+            yield f"{file.name}:{line(found.start())}: {found[1]} has {wanted} arguments, {given} are given"
     # A variable's type holds until the next declaration of its name.
     declared = [
         (m.start(), m[1], m[2] or m[3])

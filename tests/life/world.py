@@ -1,7 +1,8 @@
 """A cafe over a year: who comes on which day, what they choose by then, and what the menu has.
 
-Guests are made by `wisp synth`; what changes in a year is laid over them: a season, in which sodas give way to soups, and
-dishes that are taken off the menu and come back under another name, first seen some days before an update knows them.
+Guests are made by `wisp synth`; what changes in a year is laid over them: a season, in which sodas give way to soups,
+and dishes that are taken off the menu and come back under another name, first seen some days before an update knows
+them.
 """
 import random
 import sqlite3

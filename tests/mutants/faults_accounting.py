@@ -128,7 +128,8 @@ def ledger():
          LEDGER + "AnotherUnitOrAdjacencyIsRefused"),
         ("filter-without-what-is-about-to-run", "Charge", "budget.AfterCharge(charge), charge.part",
          "budget, charge.part", BUDGET + "WhatIsAboutToRunIsCounted"),
-        ("charge-that-says-no-record", "Charge", "WISP_ASSIGN_OR_RETURN(entry.record, RecordToSay(LedgerParts::Says::kCharge));", "",
+        ("charge-that-says-no-record", "Charge",
+         "WISP_ASSIGN_OR_RETURN(entry.record, RecordToSay(LedgerParts::Says::kCharge));", "",
          RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
     ]) + table("runtime/privacy/ledger/ledger_reads.cc", [
         ("run-of-others-counted", "Ledger::SpentByRun", "e.run == run", "e.run != run",

@@ -53,7 +53,8 @@ def databases_of_others():
         ("no-locks-are-waited-for", "Lock", "errno == ENOLCK", "false",
          door + "AFileSystemWithoutLocks_IsNamedAtOnce"),
     ]) + table("ports/c/status_c.h", [
-        ("any-number-is-a-lists", "CheckList", "num <= INT32_MAX", "true", C_INTERFACE + "ANumberThatNoListHas_IsRefused"),
+        ("any-number-is-a-lists", "CheckList", "num <= INT32_MAX", "true",
+         C_INTERFACE + "ANumberThatNoListHas_IsRefused"),
         ("messages-of-many-lines", "Guarded", "OneLine(status.message())", "Printable(status.message())",
          C_INTERFACE + "Messages_AreOneLine"),
     ]) + table("runtime/privacy/ledger/ledger_anchor.cc", [
@@ -68,7 +69,8 @@ def databases_of_others():
         ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL",
          reader + "BadTables_AreNamed"),
     ]) + table("runtime/data/sqlite_file.cc", [
-        ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr",
+        ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr",
+         "SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr",
          log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
         ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0",
          reader + "ManySmallRows_AreRead"),
@@ -77,7 +79,8 @@ def databases_of_others():
          door + "ASuperJournal_IsNeitherOpenedNorMade")
     ]) + table("runtime/data/event_log_keep.cc", [
         ("said-to-be-gone-while-somebody-reads", "EventLog::EmptyWriteAheadLog",
-         "sqlite3_column_int64(checkpoint.get(), 0) == 0", "true", keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),
+         "sqlite3_column_int64(checkpoint.get(), 0) == 0", "true",
+         keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),
         ("a-damaged-copy-replaces-a-log", "EventLog::Restore", '*faults != std::vector<std::string>{"ok"}', "false",
          keep + "ACopyHoldsWhatTheLogHeld"),
     ]) + table("runtime/data/event_log.cc", [

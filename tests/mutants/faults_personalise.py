@@ -95,7 +95,8 @@ def night():
     return table("runtime/personalise/night.cc", [
         ("trained-on-what-judges", "Train", "data::EventsUntil(data_->sequences, until_)", "data_->sequences",
          NIGHT + "WhatComesLaterDoesNotTrain"),
-        ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "", NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
+        ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "",
+         NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
         ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
          NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",
@@ -182,7 +183,8 @@ def rebase():
         ("carried-unjudged", "ForgetOld", "return CopyFile(o.to, files.served);",
          "return CopyFile(keep_start ? files.start : o.to, files.served);",
          REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
-        ("adapter-of-another-shape", "RebaseAdapter", "!why.empty()", "false", REBASE + "PutsAnAdapterBesideTheNewBase"),
+        ("adapter-of-another-shape", "RebaseAdapter", "!why.empty()", "false",
+         REBASE + "PutsAnAdapterBesideTheNewBase"),
         ("variances-carried-by-number", "CarriedOver", "const size_t n = NumbersOfItem(old_p);",
          "const size_t n = old_p.role == ParameterRole::kItemVariance ? 0 : NumbersOfItem(old_p);",
          REBASE + "CarriesVariancesOfItemsByTheirKeys"),
@@ -362,7 +364,8 @@ def offer():
          "for (const float s : mean) { if (s - s != 0) return NotFinite(); } return ScoreMean(context, mean);",
          "private_recommender_test:PrivateRecommenderTest.ANewcomersDrawsAreChargedWhateverTheScoresAre"),
     ]) + table("runtime/inference/session_setup.cc", [
-        ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = (a.num_items + 2 * a.width) * sizeof(float)", ".newcomer = 0",
+        ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = (a.num_items + 2 * a.width) * sizeof(float)",
+         ".newcomer = 0",
          "memory_test:Memory.SessionHoldsWhatIsPlanned"),
     ]) + table("runtime/train/run/shrink_rows.cc", [
         ("row-overshoots-its-start", "ShrinkRow", "std::max(0.0, 1 - noise / moved)", "1 - noise / moved",
@@ -409,4 +412,5 @@ def embed():
 
 
 def faults():
-    return judging() + lifetime() + night() + line() + damage() + rebase() + log() + change() + added() + offer() + embed()
+    return (judging() + lifetime() + night() + line() + damage() + rebase() + log() + change() + added() + offer() +
+            embed())

@@ -1,7 +1,7 @@
 """Finds the definition of a C++ function in a file, and replaces an expression in it that stands there once.
 
-No parser: comments and strings are blanked, then a name, its parameters and a body in braces make a definition. Enough for this
-repository's style; what it does not find is an error of whoever asks, never passed over.
+No parser: comments and strings are blanked, then a name, its parameters and a body in braces make a definition.
+Enough for this repository's style; what it does not find is an error of whoever asks, never passed over.
 """
 import re
 
@@ -37,7 +37,8 @@ def skip_blank(code, i):
 
 
 def body_after(code, i):
-    """The first and last place of the body behind a list of parameters that ends before `i`, with a constructor's list; or None."""
+    """The first and last place of the body behind a list of parameters that ends before `i`, with a
+    constructor's list; or None."""
     while True:
         i = skip_blank(code, i)
         word = re.match(r"(const|override|noexcept|final)\b|->\s*[\w:<>&*\s]+?(?=\{)", code[i:])

@@ -1,4 +1,5 @@
-"""Commands in documents, held to what there is: the program's commands and options, tools/dev's, and files of the repository."""
+"""Commands in documents, held to what there is: the program's commands and options, tools/dev's, and files of the
+repository."""
 
 import re
 import shlex
@@ -7,8 +8,9 @@ from pathlib import Path
 
 # Programs of others, and files that the commands around them make.
 OTHERS = set(
-    """adduser apt-get awk c++ cat cc cd chown cmake cp ctest cut echo env export g++ gcc git head make mkdir mount ninja node
-npm nvpmodel jetson_clocks pip pkg-config python3 sed sqlite3 strip sudo systemctl tail tar tee time""".split()
+    """adduser apt-get awk c++ cat cc cd chown cmake cp ctest cut echo env export g++ gcc git head make mkdir mount
+ninja node npm nvpmodel jetson_clocks pip pkg-config python3 sed sqlite3 strip sudo systemctl tail
+tar tee time""".split()
 )
 MADE = re.compile(r"^(?:\./\w+|(?:\w+/)*bin/(?:python|pip)|VENV/bin/python|build/gemm_peers|ROOT/\S+)$")
 OPERATORS = {"&&", "||", ";", "|", "&", "(", ")", "\n"}

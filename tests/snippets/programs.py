@@ -109,7 +109,8 @@ class Programs:
                 yield f"it exits {result.returncode}: {said(result) or 'nothing is printed'}"
 
     def cmake(self, text, _):
-        """Configured in a project with an app, against what the build installs, or with these sources in an archive's place."""
+        """Configured in a project with an app, against what the build installs, or with these sources in an
+        archive's place."""
         prefix, project = self.work / "prefix", self.work / "project"
         if not prefix.is_dir():
             result = ran(["cmake", "--install", self.build, "--prefix", prefix])

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 PRODUCTS = ("runtime", "text", "training")
-# Built for other machines than the one that compiles, or from libraries that an app would have to bring. What stands in for
-# Highway's library is no part but goes before all parts.
+# Built for other machines than the one that compiles, or from libraries that an app would have to bring. What stands in
+# for Highway's library is no part but goes before all parts.
 LEFT_OUT = ("kernels/cuda/", "kernels/module/", "kernels/stand_in/", "kernels/highway/")
 OF_WISP = ("kernels", "runtime", "ports/c")
 COMMAND = re.compile(r"^\s*(\w+)\(", re.M)

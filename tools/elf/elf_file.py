@@ -3,8 +3,8 @@
 
     tools/elf/elf_file.py FILE...       # its facts, as JSON
 
-What it cannot read is a NotElf with a sentence: a file that is cut short, of another class, or without sections. What a file must be
-is said elsewhere: tests/elf/hold.py, ports/android/elf.py.
+What it cannot read is a NotElf with a sentence: a file that is cut short, of another class, or without
+sections. What a file must be is said elsewhere: tests/elf/hold.py, ports/android/elf.py.
 """
 
 import json

@@ -9,7 +9,8 @@ A folder for each: config.json and model.safetensors as save_pretrained writes t
 embedding, the scores of the classes, or those of the next token after the last position. The weights are those of the
 file; the reference computes with them in double precision. For gpt2 and llama also a folder "gradient": losses.json has
 the loss of each text as a language model is trained (the mean cross-entropy of the next token) and the length of its
-gradient, and model.safetensors the gradient of the text with the number "of", under the names of the weights. Made with torch 2.14.1 and transformers 5.24.0.
+gradient, and model.safetensors the gradient of the text with the number "of", under the names of the weights.
+Made with torch 2.14.1 and transformers 5.24.0.
 Exit code 77: a package is missing.
 """
 import json

@@ -73,7 +73,8 @@ def recbole_scores(w, history):
     for b in range(BLOCKS):
         layer = f'trm_encoder.layer.{b}.'
         heads, forward = layer + 'multi_head_attention.', layer + 'feed_forward.'
-        stacked = [np.concatenate([w[f'{heads}{n}.{kind}'] for n in ('query', 'key', 'value')]) for kind in ('weight', 'bias')]
+        stacked = [np.concatenate([w[f'{heads}{n}.{kind}'] for n in ('query', 'key', 'value')])
+                   for kind in ('weight', 'bias')]
         y = attention(x, *stacked, w[heads + 'dense.weight'], w[heads + 'dense.bias'])
         x = norm(x + y, w, heads + 'LayerNorm', 1e-12)
         inner = x @ w[forward + 'dense_1.weight'].T + w[forward + 'dense_1.bias']

@@ -52,8 +52,8 @@ def tensors_of(torch, path):
     except Exception as error:  # torch has no common class of its errors
         kind = type(error).__name__
         fail(
-            f'{path}: torch cannot read it ({kind}): it is damaged, or holds more than tensors and plain containers, as '
-            "RecBole's checkpoints do; then save the state_dict alone with the program that wrote it, "
+            f'{path}: torch cannot read it ({kind}): it is damaged, or holds more than tensors and plain containers, '
+            "as RecBole's checkpoints do; then save the state_dict alone with the program that wrote it, "
             "torch.save(checkpoint['state_dict'], 'weights.pth')"
         )
     for _ in range(2):  # a state_dict within a model within a checkpoint
@@ -61,7 +61,8 @@ def tensors_of(torch, path):
             held = next((held[key] for key in NESTED if isinstance(held.get(key), dict)), held)
     tensors = {name: v for name, v in held.items() if isinstance(v, torch.Tensor)} if isinstance(held, dict) else {}
     if not tensors:
-        fail(f'{path}: it holds no tensors by name, supported is a state_dict, alone or under one of {", ".join(NESTED)}')
+        nested = ', '.join(NESTED)
+        fail(f'{path}: it holds no tensors by name, supported is a state_dict, alone or under one of {nested}')
     for name, tensor in tensors.items():
         if not isinstance(name, str):
             fail(f'{path}: a tensor is called {name!r}, supported are texts')

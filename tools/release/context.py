@@ -139,7 +139,8 @@ class Release:
             raise Skipped(f"{part} needs {', '.join(missing)} (Debian: {packages})")
 
     def bundle(self):
-        """Debian's sources of libraries, for ports that have no such packages: as tools/bundle keeps them, if it did."""
+        """Debian's sources of libraries, for ports that have no such packages: as tools/bundle keeps them, if it
+        did."""
         kept, wanted = ROOT / "build/bundle/sources", self.tree / "build/bundle/sources"
         if (kept / "complete").is_file() and not wanted.exists():
             wanted.parent.mkdir(parents=True, exist_ok=True)

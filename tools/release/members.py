@@ -38,7 +38,8 @@ def _ar(data):
         elif name[:1] == b"/" and name[1:].isdigit():
             name = names[int(name[1:]) :].split(b"/\n")[0]
         name = name if name in (b"/", b"//") else name.rstrip(b"/")
-        yield name.decode(), f"mode {mode.decode()}, owner {owner.decode()}:{group.decode()}, time {time.decode()}", body
+        mode, owner, group, time = (field.decode() for field in (mode, owner, group, time))
+        yield name.decode(), f"mode {mode}, owner {owner}:{group}, time {time}", body
 
 
 def members(data):
@@ -66,7 +67,8 @@ def names_within(data):
 
 
 def lacking_notices(name, data):
-    """Of LICENSE and NOTICE, which a file of a release does not carry. A package of Debian has both in its copyright."""
+    """Of LICENSE and NOTICE, which a file of a release does not carry. A package of Debian has both in its
+    copyright."""
     names = {entry.rsplit("/", 1)[-1].split(".")[0] for entry in names_within(data)}
     return [] if name.endswith(".deb") and "copyright" in names else sorted({"LICENSE", "NOTICE"} - names)
 

@@ -122,8 +122,9 @@ def legend(series, has_published):
 
 
 def draw_plot(plot, title, y_title, x_title, columns, series):
-    """The SVG. `plot`: {"kind": "bars" or "lines", "log": bool}; `series`: {row: {column: (mean, deviation, published)}},
-    None for what is missing. In a plot of lines a row of one column is drawn as a level through all of them."""
+    """The SVG. `plot`: {"kind": "bars" or "lines", "log": bool}; `series`: {row: {column: (mean, deviation,
+    published)}}, None for what is missing. In a plot of lines a row of one column is drawn as a level
+    through all of them."""
     values = [v for row in series.values() for mean, deviation, published in row.values()
               for v in (mean, None if mean is None else mean + (deviation or 0), published) if v is not None]
     scale = Scale(values, plot.get("log", False))

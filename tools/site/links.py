@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds a built site to its links: every page, file and place within a page exists, and nothing is loaded from elsewhere.
+"""Holds a built site to its links: every page, file and place within a page exists, and nothing is loaded from
+elsewhere.
 
 links.py SITE     prints what is wrong; exits 1 if something is
 """

@@ -3,8 +3,8 @@
 
     pages.py ROOT PAGES CONFIG     copies into PAGES what mkdocs reads, and writes its CONFIG
 
-Documents keep their places, so links between them hold. A source file or folder that a document links to becomes a page of
-its own under source/. The order of pages is that of docs/README.md, whose headings are questions.
+Documents keep their places, so links between them hold. A source file or folder that a document links to becomes a page
+of its own under source/. The order of pages is that of docs/README.md, whose headings are questions.
 """
 
 import posixpath

@@ -100,7 +100,7 @@ def personalise(
     budget_epsilon: limit over everything ever done with this log; 0: the limit already in the ledger, or none.
     progress: True, a line on standard error; or a function of a wisp.Step, of which False stops the run.
     expected_batch, epochs, learning_rate (up to 1), clipping_norm: 0: 64, 20, 0.003, 1. num_threads: 0: at most 4.
-    session_gap (seconds), times_per_second: of the log, for "session" and "day".
+    session_gap: seconds; for "session". times_per_second: of the log's times, with every unit; 1000: milliseconds.
     checkpoint: a file, private like the log; a run that stopped goes on from it with the same options.
     adapter_rank, adapter: train two small matrices beside each of the model's; `output` is then the adapter.
     planned_runs: so many runs share `epsilon`. uncharged_tuning: what was chosen by looking at the data, in words.

@@ -18,7 +18,8 @@ void AddUnit(CLI::App* c, std::optional<std::string>& unit, int64_t& session_gap
   AddOptional(c, "--unit", unit, "What one record is, which is protected as a whole: user, session or day")
       ->check(OneOf({"user", "session", "day"}));
   c->add_option("--session-gap", session_gap, "Of sessions: seconds without an event that end one, such as 1800");
-  c->add_option("--times-per-second", times_per_second, "Of the log's times, for sessions and days: 1000 for ms")
+  c->add_option("--times-per-second", times_per_second,
+                "How many of the log's times make a second, with every unit: 1000 for ms")
       ->capture_default_str();
 }
 

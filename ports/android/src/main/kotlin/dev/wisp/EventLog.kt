@@ -18,6 +18,7 @@ data class PruneOptions @JvmOverloads constructor(
     /** [PrivacyUnit.USER]: keep so many of each user; 0: all. */
     val newestPerUser: Long = 0,
     val sessionGapSeconds: Long = 0,
+    /** How many of the log's times make a second, with every unit: 1000 for milliseconds; 0: 1. */
     val timesPerSecond: Int = 0
 ) {
     private val hasBefore: Boolean = before != null

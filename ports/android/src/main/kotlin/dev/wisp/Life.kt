@@ -36,6 +36,7 @@ data class PlanOptions @JvmOverloads constructor(
     val threads: Int = 0,
     val typicalEvents: Int = 0,
     val sessionGapSeconds: Long = 0,
+    /** How many of the log's times make a second, with every unit: 1000 for milliseconds; 0: 1. */
     val timesPerSecond: Int = 0,
     /** Write nothing. */
     val dryRun: Boolean = false,

@@ -58,6 +58,7 @@ data class PersonaliseOptions @JvmOverloads constructor(
     val otherData: Boolean = false,
     val unchargedTuning: String? = null,
     val sessionGapSeconds: Long = 0,
+    /** How many of the log's times make a second, with every unit: 1000 for milliseconds; 0: 1. */
     val timesPerSecond: Int = 0
 )
 
