@@ -141,8 +141,6 @@ class Session {
                                   kernels::KeptType kept);
   // Scores of a newcomer, found once (session_newcomer.cc).
   Status FindPopular();
-  Status ScoreMean(const RecordContext& context, std::span<const float> mean);
-  static bool CopiesBias(const ModelFile& file);
   bool is_host() const { return graph_.device().memory.is_host(); }
   size_t ItemsKept(std::span<const int32_t> window) const;
   // What is read of a history, until the next call.

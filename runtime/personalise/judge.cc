@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
+#include "runtime/layers/newcomer.h"
 #include "runtime/layers/packed_weights.h"
 #include "runtime/layers/recommender.h"
-#include "runtime/model/history_window.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/exact_sum.h"
@@ -24,10 +24,9 @@ constexpr double kMostJudgeNoise = 1e6;
 // One model and one worker's buffers.
 class Reader {
  public:
-  Reader(const Recommender& graph, const Weights& weights, const RecommendOptions& list,
-         std::span<const int32_t> untrained)
+  Reader(const Recommender& graph, const Weights& weights, const RecommendOptions& list, const HistoryRule& rule)
       : graph_(graph),
-        untrained_(untrained),
+        rule_(rule),
         excluded_(list.excluded.begin(), list.excluded.end()),
         options_(list),
         buffers_(graph.AllocateForInference()),
@@ -35,7 +34,7 @@ class Reader {
         context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
         scores_(graph.architecture().num_items),
         list_(graph.architecture().num_items) {
-    excluded_.insert(excluded_.end(), untrained.begin(), untrained.end());
+    excluded_.insert(excluded_.end(), rule.untrained.begin(), rule.untrained.end());
     options_.excluded = excluded_;
   }
   Reader(const Reader&) = delete;
@@ -45,27 +44,35 @@ class Reader {
   // that begins this one, or `fresh`.
   double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
     const size_t most = graph_.architecture().max_length;
-    const std::span<const int32_t> known = HistoryWindow(history, untrained_, most, room_),
-                                   window = known.empty() ? HistoryWindow(history, {}, most, room_) : known;
+    const std::span<const int32_t> known = HistoryWindow(history, rule_.untrained, most, room_);
+    if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history, options_));
     // All that the model knows of the history: then what was read before begins it.
     const bool is_whole =
         known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
-    const bool keeps = !fresh && is_whole && read_ < window.size() && graph_.KeepsKeys(read_, window.size());
+    const bool keeps = !fresh && is_whole && read_ < known.size() && graph_.KeepsKeys(read_, known.size());
     context_.past = keeps ? read_ : 0;
-    graph_.Score(context_, window, scores_.data());
-    read_ = is_whole ? window.size() : 0;
+    graph_.Score(context_, known, scores_.data());
+    read_ = is_whole ? known.size() : 0;
     return Ndcg(list_.PositionOf(target, scores_, history, options_));
   }
 
  private:
+  std::span<const float> ScoresOfNewcomer() {
+    read_ = 0;
+    if (!popular_.empty()) return popular_;
+    popular_.resize(scores_.size());
+    ScoreNewcomer(graph_, context_, rule_.untrained, rule_.bias_is_popularity, popular_.data(), popular_.data());
+    return popular_;
+  }
+
   const Recommender& graph_;
-  const std::span<const int32_t> untrained_;
+  const HistoryRule rule_;
   std::vector<int32_t> excluded_, room_;
   RecommendOptions options_;
   Buffers buffers_;
   KeyValueCache cache_;
   RecordContext context_;
-  std::vector<float> scores_;
+  std::vector<float> scores_, popular_;  // popular_: empty until it is asked for
   ServedList list_;
   size_t read_ = 0;  // of the newest history, items whose keys are kept
 };
@@ -158,8 +165,8 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
   std::vector<GainOnGrid> gains(judging.num_users());
   Workers workers(o.num_threads, o.executor);
   workers.Run([&](size_t worker) {
-    Reader reads_base(base_graph, of_base.view(), o.list, o.untrained_of_base),
-        reads_candidate(candidate_graph, of_candidate.view(), o.list, o.untrained_of_candidate);
+    Reader reads_base(base_graph, of_base.view(), o.list, o.histories_of_base),
+        reads_candidate(candidate_graph, of_candidate.view(), o.list, o.histories_of_candidate);
     for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = judging.User(u);
       const std::vector<size_t> targets = TargetsOf(record, judging.TimesOf(u), o);

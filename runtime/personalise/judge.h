@@ -28,6 +28,7 @@
 #include "runtime/data/sequences.h"
 #include "runtime/data/split.h"
 #include "runtime/layers/weights.h"
+#include "runtime/model/history_window.h"
 #include "runtime/personalise/judge_rule.h"
 #include "runtime/privacy/ledger/ledger.h"
 
@@ -46,8 +47,8 @@ struct JudgeOptions {
   // from. Without times in the records none is later.
   std::optional<data::Moment> after = {};
   RecommendOptions list = {};  // what people are shown; `excluded` are the base's retired items
-  // Items that have not learned in that model yet (ModelFile::untrained).
-  std::span<const int32_t> untrained_of_base = {}, untrained_of_candidate = {};
+  // How each of the two reads histories (HistoryRuleOf). Its untrained items are in none of its lists.
+  HistoryRule histories_of_base = {}, histories_of_candidate = {};
   uint32_t num_threads = 1;
   Executor executor = {};
   // Set: noise repeats and there is NO guarantee. For tests.

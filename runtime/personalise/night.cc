@@ -315,8 +315,8 @@ class Night {
             .num_targets = s.num_targets,
             .after = until_,
             .list = {.seen = s.seen(), .excluded = base_.retired()},
-            .untrained_of_base = base_.untrained(),
-            .untrained_of_candidate = models_.candidate->untrained(),
+            .histories_of_base = HistoryRuleOf(base_),
+            .histories_of_candidate = HistoryRuleOf(*models_.candidate),
             .num_threads = o_.num_threads,
             .executor = o_.executor};
   }

@@ -311,20 +311,25 @@ def added():
     ]) + table("runtime/model/history_window.h", [
         ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
          ADDED + "ListsAreThoseOfTheBase/0"),
-    ]) + table("runtime/inference/session_newcomer.cc", [
-        ("newcomer-asked-of-untrained-items", "Session::FindPopular", "num_items - untrained.size()", "num_items",
+    ]) + table("runtime/layers/newcomer.cc", [
+        ("newcomer-asked-of-untrained-items", "ScoreNewcomer", "num_items - untrained.size()", "num_items",
          ADDED + "ListsAreThoseOfTheBase/1"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("batch-reads-untrained-items-alone", "BatchRecommender::Recommend",
          "session_.file().untrained().empty() ? OkStatus()", "true ? OkStatus()",
          ADDED + "ListsOfManyAreThoseOfOne/1"),
     ]) + table("runtime/train/run/evaluate.cc", [
-        ("untrained-items-evaluated-in-histories", "EvaluateModel", "model.untrained()", "{}",
+        ("untrained-items-evaluated-in-histories", "EvaluateModel", "HistoryRuleOf(model)", "{}",
          ADDED + "EvaluationIsThatOfTheBase/1"),
+        ("counts-forgotten-in-evaluation", "EvaluateSome", "rule.bias_is_popularity", "false",
+         ADDED + "EvaluationAndJudgingAreOfTheListsThatAreServed/1"),
         ("untrained-items-evaluated-in-lists", "EvaluateModel", "model.withheld()", "model.retired()",
          ADDED + "EvaluationIsThatOfTheBase/1"),
     ]) + table("runtime/personalise/judge.cc", [
-        ("base-judged-with-its-untrained-items", "Gains", "o.untrained_of_base", "o.untrained_of_candidate",
+        ("history-of-untrained-items-judged-by-them", "Value",
+         "if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history, options_));",
+         "if (known.empty()) return 0;", ADDED + "EvaluationAndJudgingAreOfTheListsThatAreServed/1"),
+        ("base-judged-with-its-untrained-items", "Gains", "o.histories_of_base", "o.histories_of_candidate",
          ADDED + "JudgingRanksEachModelAsItIsServed/1"),
     ]) + table("runtime/train/run/untrained_items.cc", [
         ("item-learned-in-one-step", "HasPassedOnce",
@@ -352,16 +357,16 @@ def offer():
     ]) + table("runtime/decoding/private_recommender.cc", [
         ("retired-item-drawn", "", "session_->file().withheld(),", "{},",
          OFFER + "RetiredItemsAreNeverDrawn"),
-    ]) + table("runtime/inference/session_newcomer.cc", [
-        ("newcomer-gets-untrained-counts", "Session::CopiesBias",
-         "file.output_bias_origin() != OutputBiasOrigin::kNone &&", "false &&",
+    ]) + table("runtime/layers/newcomer.cc", [
+        ("newcomer-gets-untrained-counts", "ScoreNewcomer", "bias_is_popularity && bias", "false",
          OFFER + "ANewcomerGetsWhatTheCountsSay"),
-        ("newcomer-gets-the-last-answer", "Session::FindPopular", "mean[i] += weight", "mean[i] = weight",
+        ("newcomer-gets-the-last-answer", "ScoreNewcomer", "mean[i] += weight", "mean[i] = weight",
          OFFER + "ANewcomerGetsWhatIsLikelyAfterAnyItem"),
-        ("catalogue-asked-whole", "Session::FindPopular", "std::min(known, kMostAsked)", "known",
+        ("catalogue-asked-whole", "ScoreNewcomer", "std::min(known, kMostAsked)", "known",
          OFFER + "OfManyItemsANewcomersListAsksSome"),
-        ("newcomer-told-of-weights-for-free", "Session::FindPopular", "return ScoreMean(context, mean);",
-         "for (const float s : mean) { if (s - s != 0) return NotFinite(); } return ScoreMean(context, mean);",
+    ]) + table("runtime/inference/session_newcomer.cc", [
+        ("newcomer-told-of-weights-for-free", "Session::FindPopular", "popular_ = std::move(popular);",
+         "for (const float s : popular) { if (s - s != 0) return NotFinite(); } popular_ = std::move(popular);",
          "private_recommender_test:PrivateRecommenderTest.ANewcomersDrawsAreChargedWhateverTheScoresAre"),
     ]) + table("runtime/inference/session_setup.cc", [
         ("newcomer-in-no-plan", "Session::MemoryOf", ".newcomer = (a.num_items + 2 * a.width) * sizeof(float)",

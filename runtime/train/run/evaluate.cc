@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/layers/newcomer.h"
 #include "runtime/layers/packed_weights.h"
-#include "runtime/model/history_window.h"
 
 namespace wisp {
 namespace {
@@ -15,20 +15,26 @@ struct Partial {
 };
 
 Partial EvaluateSome(const Recommender& graph, const Weights& weights, std::span<const RankingCase> cases, size_t first,
-                     size_t stride, const RecommendOptions& options, std::span<const int32_t> untrained) {
+                     size_t stride, const RecommendOptions& options, const HistoryRule& rule) {
   const size_t num_items = graph.architecture().num_items, max_length = graph.architecture().max_length;
   const Buffers buffers = graph.AllocateForInference();
   const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
   RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
-  std::vector<float> scores(num_items);
+  std::vector<float> scores(num_items), popular;
   ServedList list(num_items);
   std::vector<int32_t> room;
   Partial partial;
   for (size_t i = first; i < cases.size(); i += stride) {
     const RankingCase& c = cases[i];
-    const auto known = HistoryWindow(c.history, untrained, max_length, room);
-    graph.Score(context, known.empty() ? HistoryWindow(c.history, {}, max_length, room) : known, scores.data());
-    const std::optional<size_t> position = list.PositionOf(c.target, scores, c.history, options);
+    const auto known = HistoryWindow(c.history, rule.untrained, max_length, room);
+    if (!known.empty()) {
+      graph.Score(context, known, scores.data());
+    } else if (popular.empty()) {
+      popular.resize(num_items);
+      ScoreNewcomer(graph, context, rule.untrained, rule.bias_is_popularity, popular.data(), popular.data());
+    }
+    const std::optional<size_t> position =
+        list.PositionOf(c.target, known.empty() ? popular : scores, c.history, options);
     partial.hits += position ? 1 : 0;
     partial.ndcg += Ndcg(position);
   }
@@ -43,11 +49,11 @@ double Ndcg(std::optional<size_t> position) {
 
 RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& source,
                                std::span<const RankingCase> cases, Workers& workers, const RecommendOptions& list,
-                               std::span<const int32_t> untrained) {
+                               const HistoryRule& histories) {
   const PackedWeights weights(graph, source);
   std::vector<Partial> partials(workers.size());
   workers.Run([&](size_t worker) {
-    partials[worker] = EvaluateSome(graph, weights.view(), cases, worker, workers.size(), list, untrained);
+    partials[worker] = EvaluateSome(graph, weights.view(), cases, worker, workers.size(), list, histories);
   });
   RankingQuality quality{.num_users = cases.size()};
   if (cases.empty()) return quality;
@@ -65,7 +71,7 @@ RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase
   const kernels::Device device(ops);
   const Recommender graph(model.architecture(), device, InferenceOf(device, model.architecture(), model.tensors()));
   return EvaluateRanking(graph, ParameterSource(model.tensors()), cases, workers,
-                         {.seen = seen, .excluded = model.withheld()}, model.untrained());
+                         {.seen = seen, .excluded = model.withheld()}, HistoryRuleOf(model));
 }
 
 }  // namespace wisp

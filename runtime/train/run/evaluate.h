@@ -11,6 +11,7 @@
 #include "runtime/core/served_list.h"
 #include "runtime/core/threads.h"
 #include "runtime/layers/recommender.h"
+#include "runtime/model/history_window.h"
 #include "runtime/model/model_file.h"
 
 namespace wisp {
@@ -30,11 +31,11 @@ struct RankingQuality {
 double Ndcg(std::optional<size_t> position);
 
 // `weights` in the flat layout of the graph's architecture, or as a file has them. `list` is what people are shown; its
-// `excluded` are the model's withheld items (ModelFile::withheld). Histories are read without `untrained`
-// items (HistoryWindow); one of these alone is read as it is.
+// `excluded` are the model's withheld items (ModelFile::withheld). Histories are read without untrained
+// items; of these alone a newcomer's list is shown (ScoreNewcomer).
 RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights,
                                std::span<const RankingCase> cases, Workers& workers, const RecommendOptions& list = {},
-                               std::span<const int32_t> untrained = {});
+                               const HistoryRule& histories = {});
 
 // The quality of a model as its lists are served: with its tables, its withheld items and these kernels.
 RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase> cases, Workers& workers,

@@ -42,6 +42,25 @@ class AddedItems : public ::testing::TestWithParam<bool> {
     grown_ = *Session::Open(grown_path_);
   }
 
+  // A model of other weights with the same new items, and counts where an origin says so.
+  std::unique_ptr<Session> Grown(uint64_t seed, OutputBiasOrigin origin) {
+    UniformArchitecture architecture = kArchitecture;
+    if (origin != OutputBiasOrigin::kNone) architecture.output_bias = OutputBias::kFixed;
+    std::vector<std::string> keys;
+    for (int32_t i = 0; i < kOld; ++i) keys.push_back("old " + std::to_string(i));
+    const std::string path = folder_ / ("other " + std::to_string(seed) + ".wisp");
+    EXPECT_TRUE(WriteModel(path, {.architecture = architecture,
+                                  .weights = testing::RandomWeights(architecture, seed),
+                                  .item_keys = keys,
+                                  .output_bias_origin = origin})
+                    .ok());
+    std::vector<NewItem> items;
+    for (int32_t i = 0; i < kNew; ++i) items.push_back({"new " + std::to_string(i), "", GetParam() ? "old 7" : ""});
+    const auto grown = AddItems(*ModelFile::Open(path), items);
+    EXPECT_TRUE(grown.ok() && WriteModel(path + ".grown", grown->contents).ok());
+    return *Session::Open(path + ".grown");
+  }
+
   // Of old items, and the same with new ones between them.
   struct Histories {
     std::vector<int32_t> old, mixed;
@@ -147,20 +166,69 @@ TEST_P(AddedItems, JudgingRanksEachModelAsItIsServed) {
   }
   const ModelFile& grown = grown_->file();
   const ParameterSource weights(grown.tensors());
-  const auto gains = [&](std::span<const int32_t> of_base, std::span<const int32_t> of_candidate) {
+  const auto gains = [&](const HistoryRule& of_base, const HistoryRule& of_candidate) {
     int64_t sum = 0;
     for (const GainOnGrid& gain : Gains(grown.architecture(), weights, weights, records,
                                         {.gain_scale = 1,
                                         .num_targets = 3,
-                                        .untrained_of_base = of_base,
-                                        .untrained_of_candidate = of_candidate,
+                                        .histories_of_base = of_base,
+                                        .histories_of_candidate = of_candidate,
                                         .num_threads = 1}))
       sum += gain.gain;
     return sum;
   };
-  EXPECT_EQ(gains(grown.untrained(), grown.untrained()), 0);
-  EXPECT_NE(gains(grown.untrained(), {}), 0) << "lists that show them are others";
-  EXPECT_EQ(gains(grown.untrained(), {}), -gains({}, grown.untrained()));
+  const HistoryRule rule = HistoryRuleOf(grown);
+  EXPECT_EQ(gains(rule, rule), 0);
+  EXPECT_NE(gains(rule, {}), 0) << "lists that show them are others";
+  EXPECT_EQ(gains(rule, {}), -gains({}, rule));
+}
+
+// Histories of new items alone among them: the list is a newcomer's then, with counts in the model and without.
+TEST_P(AddedItems, EvaluationAndJudgingAreOfTheListsThatAreServed) {
+  Workers workers(1, {});
+  for (const OutputBiasOrigin origin : {OutputBiasOrigin::kNone, OutputBiasOrigin::kPublicCounts}) {
+    const std::unique_ptr<Session> base = Grown(11, origin), candidate = Grown(12, origin);
+    const auto value = [](Session& session, std::span<const int32_t> history, int32_t wanted) {
+      const std::vector<int32_t> list = ItemsOf(*session.Recommend(history, {.count = kListLength}));
+      const auto at = std::ranges::find(list, wanted);
+      return at == list.end() ? 0 : Ndcg(at - list.begin());
+    };
+    data::Sequences records;
+    records.item_keys.resize(kOld + kNew);
+    std::vector<double> mean_gains;
+    size_t of_new_alone = 0;
+    for (int u = 0; u < 60; ++u) {
+      std::vector<int32_t> record = {kOld + u % kNew};
+      if (u % 2 == 0) record.push_back(kOld + (u + 1) % kNew);
+      if (u % 4 == 3) record.insert(record.begin(), u % kOld);
+      const size_t first = record.size();
+      const std::vector<int32_t> shown = ItemsOf(*base->Recommend(record, {.count = kListLength}));
+      for (const size_t at : {0, 3}) record.push_back(shown[at]);
+      double gain = 0;
+      for (size_t t = first; t < record.size(); ++t) {
+        const std::span<const int32_t> history(record.data(), t);
+        const RankingCase one{history, record[t]};
+        for (Session* session : {base.get(), candidate.get()}) {
+          EXPECT_EQ(EvaluateModel(session->file(), {&one, 1}, workers, SeenItems::kExclude).ndcg_at_10,
+                    value(*session, history, record[t]));
+        }
+        gain += value(*candidate, history, record[t]) - value(*base, history, record[t]);
+        of_new_alone += std::ranges::all_of(history, [](int32_t id) { return id >= kOld; });
+      }
+      mean_gains.push_back(gain / 2);
+      records.items.insert(records.items.end(), record.begin(), record.end());
+      records.offsets.push_back(records.items.size());
+      records.user_keys.push_back(std::to_string(u));
+    }
+    EXPECT_GT(of_new_alone, 40u);
+    const auto gains = Gains(base->architecture(), ParameterSource(base->file().tensors()),
+                             ParameterSource(candidate->file().tensors()), records,
+                             {.gain_scale = 1,
+                              .num_targets = 2,
+                              .histories_of_base = HistoryRuleOf(base->file()),
+                              .histories_of_candidate = HistoryRuleOf(candidate->file())});
+    for (size_t u = 0; u < gains.size(); ++u) EXPECT_EQ(gains[u].gain, OnGrid(mean_gains[u], 1).gain) << u;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(WithANeighbourAndWithout, AddedItems, ::testing::Bool());
