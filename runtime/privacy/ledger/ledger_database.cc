@@ -129,8 +129,8 @@ Result<int64_t> Database::Recognise() {
     return InvalidData("'", path_, "' is an SQLite database but not a privacy ledger (application id ", application,
                        ", a ledger has ", kLedgerApplicationId, ")");
   }
-  if (version < 1 || version > kLedgerVersion) {
-    return Unsupported("ledger '", path_, "' has version ", version, ", this build reads versions 1 to ",
+  if (version != 1 && version != 2 && version != kLedgerVersion) {
+    return Unsupported("ledger '", path_, "' has version ", version, ", this build reads versions 1, 2 and ",
                        kLedgerVersion, (version > kLedgerVersion ? "; a newer build wrote it" : ""));
   }
   if (work_ != nullptr) {

@@ -127,9 +127,9 @@ Result<Statement> PrepareAfter(Database& database, const std::string& sql, uint6
   return row;
 }
 
-// A column that versions before `since` did not have.
-std::string New(int64_t version, int64_t since, const char* column, const char* without) {
-  return version >= since ? column : without;
+// A column that earlier versions did not have.
+std::string New(int64_t version, const char* column, const char* without) {
+  return version == kLedgerVersion ? column : without;
 }
 
 // "" is nothing.
@@ -164,9 +164,9 @@ Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vec
 Status ReadPlans(Database& database, int64_t version, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(Statement row,
                         PrepareAfter(database,
-                                     "SELECT seq, time, run, purpose, chain, " + New(version, 3, "part", "'all'") +
-                                         ", " + New(version, 3, "settings", "''") + ", " +
-                                         New(version, 4, "record", "''") + " FROM plans WHERE seq > ? ORDER BY seq",
+                                     "SELECT seq, time, run, purpose, chain, " + New(version, "part", "'all'") + ", " +
+                                         New(version, "settings", "''") + ", " + New(version, "record", "''") +
+                                         " FROM plans WHERE seq > ? ORDER BY seq",
                                      after));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
@@ -205,7 +205,7 @@ Status ReadEntries(Database& database, int64_t version, ChargeId after, LedgerRo
       Statement row,
       PrepareAfter(database,
                    "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain, " +
-                       New(version, 3, "part", "'all'") + ", " + New(version, 4, "record", "''") +
+                       New(version, "part", "'all'") + ", " + New(version, "record", "''") +
                        " FROM entries WHERE id > ? ORDER BY id",
                    static_cast<uint64_t>(after)));
   for (;;) {
@@ -339,7 +339,7 @@ Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after
   WISP_RETURN_IF_ERROR(ReadLimits(database, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(ReadPlans(database, version, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(ReadEntries(database, version, after.last_id, rows, places));
-  if (version >= 3) {
+  if (version == kLedgerVersion) {
     WISP_RETURN_IF_ERROR(ReadSplits(database, after.seq, rows, places));
     WISP_RETURN_IF_ERROR(ReadResults(database, after.seq, rows, places));
   }

@@ -84,7 +84,7 @@ Status CreateTables(Database& database, const LedgerSubject& subject);
 // The row of the data set. `start` becomes the position before everything else.
 Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start);
 // All rows after `after`, of one snapshot. kInvalidData where a row or the head does not go on from there. `version` of
-// the tables: 2 has no parts, settings and results, 3 does not say what one record is.
+// the tables: 2 has no parts, settings and results, and does not say what one record is.
 Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after, int64_t version = kLedgerVersion);
 // The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
 Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);

@@ -10,8 +10,8 @@ namespace wisp::privacy {
 constexpr int64_t kLedgerApplicationId = 0x77697370;  // "wisp"
 constexpr int64_t kLedgerVersion = 4;
 
-// Version 3: charges and plans do not say what one record is. Version 2: without parts too.
-extern const char kTablesOfVersion3[], kTablesOfVersion2[];
+// Version 2: without parts of records, and charges and plans do not say what one record is.
+extern const char kTablesOfVersion2[];
 
 // Makes those of kLedgerVersion in an empty database.
 Status MakeTables(Database& database);

@@ -129,14 +129,13 @@ Status UpgradeFromVersion1(Database& database) {
   return OkStatus();
 }
 
-// From version 2 or 3.
-Status UpgradeChain(Database& database, int64_t version) {
+Status UpgradeFromVersion2(Database& database) {
   LedgerPosition at;
   WISP_ASSIGN_OR_RETURN(const LedgerSubject subject, ReadSubject(database, &at));
-  WISP_ASSIGN_OR_RETURN(LedgerRows rows, ReadRowsAfter(database, at, version));
-  WISP_RETURN_IF_ERROR(database.Execute(
-      "DROP TABLE entries; DROP TABLE plan_mechanisms; DROP TABLE plans; DROP TABLE limits; "
-      "DROP TABLE IF EXISTS splits; DROP TABLE IF EXISTS results; DROP TABLE head; DROP TABLE dataset"));
+  WISP_ASSIGN_OR_RETURN(LedgerRows rows, ReadRowsAfter(database, at, 2));
+  WISP_RETURN_IF_ERROR(
+      database.Execute("DROP TABLE entries; DROP TABLE plan_mechanisms; DROP TABLE plans; DROP TABLE limits; "
+                       "DROP TABLE head; DROP TABLE dataset"));
   WISP_RETURN_IF_ERROR(CreateTables(database, subject));
   WISP_RETURN_IF_ERROR(InOrder(rows, [&](auto& row) -> Status {
     WISP_ASSIGN_OR_RETURN(at, Append(database, at, row));
@@ -149,12 +148,12 @@ Status UpgradeChain(Database& database, int64_t version) {
 
 Status CheckTablesOf(Database& database, int64_t version) {
   if (version == kLedgerVersion) return CheckTables(database);
-  return CheckTables(database, version == 1 ? kTablesOfVersion1 : version == 2 ? kTablesOfVersion2 : kTablesOfVersion3);
+  return CheckTables(database, version == 1 ? kTablesOfVersion1 : kTablesOfVersion2);
 }
 
 Status Upgrade(Database& database, int64_t version) {
   WISP_RETURN_IF_ERROR(CheckTablesOf(database, version));
-  return version == 1 ? UpgradeFromVersion1(database) : UpgradeChain(database, version);
+  return version == 1 ? UpgradeFromVersion1(database) : UpgradeFromVersion2(database);
 }
 
 }  // namespace wisp::privacy

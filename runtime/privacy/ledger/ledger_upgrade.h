@@ -1,8 +1,8 @@
 // Ledgers of earlier versions become ones of this version, without losing a row.
 //
 // Version 1 (until November 2026) had no chain and no plans, and kept its latest charges in a write-ahead log beside
-// the file. Version 2 had no parts of records, no settings of plans and no results. In
-// version 3 charges did not say what one record is.
+// the file. Version 2 had no parts of records, no settings of plans and no results,
+// and its charges did not say what one record is. There is no version 3.
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_UPGRADE_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_UPGRADE_H_
 
@@ -23,7 +23,7 @@ Status CheckTablesOf(Database& database, int64_t version);
 // From version 1: entries keep their order, their identifiers, times and states and have no plan; limits keep theirs. A
 // limit and an entry are ordered by their times, the limit first within a second, since a program sets it before it
 // charges. The unit counts as chosen where it is not the one that version 1 took by default.
-// From versions 2 and 3: all rows keep their chain values, so anchors and receipts stay good.
+// From version 2: all rows keep their chain values, so anchors and receipts stay good.
 Status Upgrade(Database& database, int64_t version);
 
 }  // namespace wisp::privacy

@@ -353,6 +353,8 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
   ASSERT_EQ(Sql(Path("app.db"), "CREATE TABLE t (x); INSERT INTO t VALUES (1)"), "");
   ASSERT_TRUE(MustOpen(Path("newer")).SetLimit(LimitOf(10)).ok());
   ASSERT_EQ(Sql(Path("newer"), "PRAGMA user_version = 5"), "");
+  ASSERT_TRUE(MustOpen(Path("unknown")).SetLimit(LimitOf(10)).ok());
+  ASSERT_EQ(Sql(Path("unknown"), "PRAGMA user_version = 3"), "");
   std::ofstream(Path("empty")).close();
   fs::create_directory(folder_ / "folder");
   struct Case {
@@ -363,6 +365,7 @@ TEST_F(LedgerTest, WhatIsNotALedgerIsLeftAlone) {
   for (const Case& c : {Case{"text", StatusCode::kInvalidData, "not an SQLite database"},
                         Case{"app.db", StatusCode::kInvalidData, "not a privacy ledger"},
                         Case{"newer", StatusCode::kUnsupported, "newer"},
+                        Case{"unknown", StatusCode::kUnsupported, "this build reads versions 1, 2 and 4"},
                         Case{"folder", StatusCode::kInvalidData, "is not a regular file"},
                         Case{"missing/ledger", StatusCode::kIo, "cannot be made"}}) {
     const std::string before = ReadFile(Path(c.name));
