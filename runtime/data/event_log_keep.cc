@@ -157,6 +157,8 @@ Status EventLog::Backup(const std::string& copy) const {
   sqlite3_int64 size = 0;
   const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),
                                                                       &sqlite3_free);
+  if (bytes == nullptr && size > 0)
+    return IoError("event log '", path_, "': cannot be copied: there is not enough memory for its ", size, " bytes");
   if (bytes == nullptr || size <= static_cast<sqlite3_int64>(kReadVersionAt)) return Error("cannot be copied");
   bytes.get()[kWriteVersionAt] = bytes.get()[kReadVersionAt] = 1;
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(copy));

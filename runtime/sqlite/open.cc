@@ -38,7 +38,7 @@ bool NamesSuperJournal(int64_t size, const Read& read) {
 
 constexpr char kRemoveIt[] = "; no program of ours leaves such a file: remove it";
 
-// Why SQLite must not use `path`, which belongs to a database; "" where it may, or where nothing is there.
+// Why SQLite must not use `path`, the name of a database with an ending; "" where it may, or where nothing is there.
 std::string FaultBeside(const std::string& path) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) return "";
@@ -46,6 +46,11 @@ std::string FaultBeside(const std::string& path) {
   if (info.st_nlink > 1)
     return "'" + path + "' beside it is also known by another name (hard links), and SQLite would write to it" +
            kRemoveIt;
+  // In a folder where everybody may make files: SQLite would take what stands there for the database's own pages.
+  struct stat database;
+  const bool is_known = stat(path.substr(0, path.rfind('-')).c_str(), &database) == 0;
+  if (is_known && info.st_uid != database.st_uid && info.st_uid != 0 && (database.st_mode & (S_IWGRP | S_IWOTH)) == 0)
+    return "'" + path + "' beside it belongs to another user, who may not write to the database itself" + kRemoveIt;
   return "";
 }
 
@@ -70,7 +75,9 @@ std::string FaultOf(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return "is not a regular file, and a database is one";
   std::string fault = FaultOfJournal(path + "-journal");
-  return fault.empty() ? FaultBeside(path + "-wal") : fault;
+  if (fault.empty()) fault = FaultBeside(path + "-wal");
+  // SQLite opens this one by itself, empties it and writes to it.
+  return fault.empty() ? FaultBeside(path + "-shm") : fault;
 }
 
 std::string WithoutLinks(const std::string& path) {

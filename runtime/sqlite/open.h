@@ -9,10 +9,11 @@
 //   }
 //
 // What every open promises:
-//   - The file, its journal and its write-ahead log are regular files. SQLite would wait at a pipe for ever.
+//   - The file, its journal, its write-ahead log and the index of that are regular files. SQLite would wait at a pipe.
 //   - A journal that names a super-journal is refused, before any byte of the database changes. SQLite deletes the file
 //     of that name, whatever it is. Only programs that attach databases write such names, and we attach none.
-//   - A journal or a write-ahead log that is a link, or has several names, is refused: SQLite would write through it.
+//   - A journal, a write-ahead log or its index (-shm) that is a link, or has several names, is refused: SQLite would
+//     write through it. So is one of another user, where only its owner may write the database.
 //   - No temporary file is made: sorting and undoing happen in memory. The system's temporary folder is not ours.
 //   - Nothing in the file is run: no extension, no view, no function that could do harm.
 //   - A file system that cannot lock is an error at once, not a wait for others.

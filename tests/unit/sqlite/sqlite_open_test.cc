@@ -119,7 +119,7 @@ TEST_F(SqliteOpen, AJournalOfOurs_IsPlayedBack) {
 
 TEST_F(SqliteOpen, PipesAndLinksBesideAFile_AreRefusedAtOnce) {
   const std::string text = folder_ / "letter.txt";
-  for (const char* end : {"-journal", "-wal"}) {
+  for (const char* end : {"-journal", "-wal", "-shm"}) {
     const auto make = {
         std::function<void(const std::string&)>(
             [](const std::string& beside) { EXPECT_EQ(mkfifo(beside.c_str(), 0600), 0); }),
@@ -139,6 +139,42 @@ TEST_F(SqliteOpen, PipesAndLinksBesideAFile_AreRefusedAtOnce) {
       }
     }
   }
+}
+
+// The index of a write-ahead log, which SQLite empties before it looks into it.
+TEST_F(SqliteOpen, AnIndexThatIsAnotherFile_IsNotWritten) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite::Open(log_, SQLITE_OPEN_READWRITE, &database), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(database, "PRAGMA journal_mode = WAL", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  const std::string text = folder_ / "letter.txt";
+  std::ofstream(text) << "dear reader";
+  fs::create_hard_link(text, log_ + "-shm");
+  EXPECT_EQ(data::EventLog::OpenExisting(log_).status().code(), StatusCode::kInvalidData);
+  EXPECT_EQ(data::ReadSequences(log_, data::Format::kSqlite, {}).status().code(), StatusCode::kInvalidData);
+  EXPECT_EQ(BytesOf(text), "dear reader");
+  fs::remove(log_ + "-shm");
+  EXPECT_TRUE(data::EventLog::OpenExisting(log_).ok());
+}
+
+// In a folder for everybody, such as /tmp: the pages in a journal of somebody else would replace the database's.
+TEST_F(SqliteOpen, WhatAnotherUserPutBesideAFile_IsRefused) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root makes files of others";
+  for (const char* end : {"-journal", "-wal", "-shm"}) {
+    for (const auto& [path, opened] : Openers()) {
+      std::ofstream(path + end, std::ios::binary) << Journal("");
+      ASSERT_EQ(chown((path + end).c_str(), 65534, 65534), 0);
+      const Status status = opened();
+      EXPECT_EQ(status.code(), StatusCode::kInvalidData) << end << ": " << status.message();
+      EXPECT_NE(status.message().find("belongs to another user"), std::string::npos) << status.message();
+      fs::remove(path + end);
+    }
+  }
+  // Whoever may write the file may leave something beside it.
+  ASSERT_EQ(chmod(log_.c_str(), 0666), 0);
+  std::ofstream(log_ + "-journal");
+  ASSERT_EQ(chown((log_ + "-journal").c_str(), 65534, 65534), 0);
+  EXPECT_TRUE(data::EventLog::OpenExisting(log_).ok());
 }
 
 TEST_F(SqliteOpen, WhatIsNoFile_IsRefusedAtOnce) {
