@@ -391,8 +391,7 @@ typedef struct wisp_personalise_options { /* one private run */
   int32_t not_read;   /* where older callers have padding */
   /* required; a caller whose struct ends before it has WISP_UNIT_USER, and the statement says that nobody chose it */
   wisp_unit unit;
-  /* how many of the log's times make a second, whatever the unit: 1000 for milliseconds; 0: 1. Sessions and days need
-   * times since 1970 */
+  /* so many of the log's times make a second, since 1970, with any unit; 0: 1; 1000: milliseconds */
   uint32_t times_per_second;
   int64_t session_gap; /* seconds; WISP_UNIT_SESSION: required, a public constant such as 1800; otherwise 0 */
   /* a file of the app's, private like the log; NULL: none, and a run that is stopped has to be paid for anew */

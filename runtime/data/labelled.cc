@@ -335,6 +335,8 @@ Result<LabelledSequences> EncodeWith(const LabelledTexts& texts, const Tokenise&
     out.tokens.resize(out.begin.back());
     if (out.num_dropped++ == 0) out.first_dropped = fault.message();
   }
+  if (IsOfAnotherForm(out.num_dropped, out.size()))
+    return AnotherForm(texts.name, out.num_dropped, out.size(), "texts", out.first_dropped);
   return out;
 }
 

@@ -36,8 +36,9 @@ struct LabelledOptions {
   LabelledFormat format = LabelledFormat::kAuto;
   std::string text_column, label_column;  // empty: "sentence" or "text", and "label"
   // For private training, where a refusal would tell of a record: one that is malformed is left out and counted, and
-  // none at all is no error. A line of CSV is a record of its own then, so that a quote never takes in another one.
-  // Faults of the header stay errors.
+  // none at all is no error. Where most are, and they are many, Encode refuses the file: it is in another form
+  // (IsOfAnotherForm in lines.h). A line of CSV is a record of its own then, so that a quote never takes in another
+  // one. Faults of the header stay errors.
   bool drop_bad = false;
 };
 

@@ -57,6 +57,20 @@ inline std::string TooLong(size_t bytes) {
          std::to_string(kMaxLineBytes);
 }
 
+// Whether a file is written in another form than the one it is read in: many of its rows cannot be read, and more than
+// can. An app writes the rows of all people alike, so their form is public; rows that are left out for what a person
+// did (a key that is none) are not counted. One person's rows could turn the answer only in a file that mixes two forms
+// half and half, and from fewer bad rows than these, which may all be one person's, nothing follows.
+inline constexpr uint64_t kFewestOfAForm = 100;
+inline bool IsOfAnotherForm(uint64_t bad, uint64_t read) { return bad >= kFewestOfAForm && bad > read; }
+
+// The error about such a file; `rows` says what was counted.
+inline Status AnotherForm(const std::string& name, uint64_t bad, uint64_t read, const char* rows,
+                          const std::string& first) {
+  return InvalidData(name, ": ", bad, " of its ", bad + read, " ", rows,
+                     " cannot be read, so nothing can be learned from it. The first: ", first);
+}
+
 inline Status BadTime(const SequenceBuilder& builder, uint64_t line, std::string_view value) {
   return builder.Error(line, "the time is " + Shown(value) + "; " + std::string(kTimeFormats));
 }

@@ -46,15 +46,6 @@ void OrderEvents(std::vector<Event>& events) {
   if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
 }
 
-// U+0300 to U+036F: a letter and its accent as two characters, as some systems write the names of files.
-bool HasMark(std::string_view key) {
-  for (size_t at = 0; at + 1 < key.size(); ++at) {
-    const auto lead = static_cast<uint8_t>(key[at]), next = static_cast<uint8_t>(key[at + 1]);
-    if ((lead == 0xcc && next >= 0x80) || (lead == 0xcd && next >= 0x80 && next < 0xb0)) return true;
-  }
-  return false;
-}
-
 std::string Count(uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 }  // namespace
@@ -122,12 +113,7 @@ std::vector<std::string> Warnings(const ReadReport& r) {
                        Count(r.in_milliseconds, "event") +
                        " like milliseconds: a log has one unit, or the order of its events is wrong");
   }
-  if (r.with_marks > 0) {
-    warnings.push_back(
-        Count(r.with_marks, "key") + " of users and items with accents as characters of their own, the first " + "'" +
-        OneLine(r.first_with_marks) + "'" +
-        ": the same letters written as one character are another key; write all in one form of Unicode (NFC)");
-  }
+  if (r.marked.count > 0) warnings.push_back(r.marked.Warning());
   if (r.ties > 0) {
     warnings.push_back(Count(r.ties, "event") +
                        " at the same time as the event of the same user before: kept in the order of the file");
@@ -144,7 +130,7 @@ Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_vie
   id = table.Find(key);
   if (id != KeyTable::kNone) return OkStatus();  // was checked when it came first
   if (const std::string fault = KeyFault(key); !fault.empty())
-    return Error(line, std::string("the ") + field + " " + fault);
+    return KeyError(line, std::string("the ") + field + " " + fault);
   id = table.Add(key).id;
   return OkStatus();
 }
@@ -263,10 +249,7 @@ void SequenceBuilder::ReportMixtures(ReadReport& report) const {
     report.in_milliseconds += timed_ && within(e.time, 1000);
   }
   for (const KeyTable* table : {&users_, &items_}) {
-    for (const std::string& key : table->keys()) {
-      if (!HasMark(key)) continue;
-      if (report.with_marks++ == 0) report.first_with_marks = key;
-    }
+    for (const std::string& key : table->keys()) report.marked.Look(key);
   }
 }
 
@@ -386,9 +369,8 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   const bool may_be_empty = private_run_ && options.known_items != nullptr;
   if (events_.empty() && bad_rows_ == 0 && !may_be_empty) return InvalidData(name_, ": there is no event in it");
   WISP_RETURN_IF_ERROR(SplitUsers(options));
-  if (events_.empty() && bad_rows_ > 0)
-    return InvalidData(
-        name_, ": not one of its rows can be read, so nothing can be learned from it. The first: ", first_bad_row_);
+  if (bad_rows_ > 0 && (events_.empty() || IsOfAnotherForm(bad_rows_ - bad_keys_, events_.size())))
+    return AnotherForm(name_, bad_rows_, events_.size(), "rows", first_bad_row_);
   report.bad_rows = bad_rows_;
   report.first_bad_row = first_bad_row_;
   std::vector<int32_t> ids(items_.keys().size(), -1);

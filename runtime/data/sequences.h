@@ -18,6 +18,7 @@
 
 #include "runtime/core/status.h"
 #include "runtime/data/key_table.h"
+#include "runtime/data/marked_keys.h"
 
 namespace wisp::data {
 
@@ -120,9 +121,9 @@ struct ReadOptions {
   // For private training, where a refusal would tell of a record. A row that cannot be read, or whose time is out of
   // range, is left out and counted. With known_items it is no error that no event is left. Each line of text is a row
   // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, a value in
-  // it of more than 1 MB, and a log with rows of which not one can be read. How a log's rows are written is public, and
-  // the same for all of them, so that says that the format is another one. It says something of one record only where
-  // no other record can be read.
+  // it of more than 1 MB, and a log that is written in another form: with rows of which not one can be read, or with
+  // many that cannot, and more of them than of the others (IsOfAnotherForm in lines.h says why that tells of no
+  // person).
   bool private_run = false;
   // A later private run will read the log again, with what was added: for nights. kInvalidArgument with sessions,
   // unless the log is SQLite, which notes what was read (read_marks.h).
@@ -147,9 +148,7 @@ struct ReadReport {
   std::string first_unknown_item;
   // Of events with times: how many of those since 2001 are of seconds and of milliseconds, going by their size.
   uint64_t in_seconds = 0, in_milliseconds = 0;
-  // Keys of users and items with a mark that joins the letter before it (NFD), and the first of them.
-  uint64_t with_marks = 0;
-  std::string first_with_marks;
+  MarkedKeys marked;     // keys of users and items with accents as characters of their own
   uint64_t ties = 0;     // kept neighbouring events of one user at the same time: their order is the file's
   uint64_t repeats = 0;  // kept events of an item that the user had before
 };
@@ -198,6 +197,11 @@ class SequenceBuilder {
   const std::string& name() const { return name_; }
   // A message about line `line`.
   Status Error(uint64_t line, const std::string& sentence) const;
+  // The same about a key of a user or an item that is none, which says nothing of the form that the log is written in.
+  Status KeyError(uint64_t line, const std::string& sentence) {
+    ++bad_keys_;
+    return Error(line, sentence);
+  }
 
  private:
   struct Added {
@@ -226,7 +230,7 @@ class SequenceBuilder {
   std::vector<int64_t> begins_;       // of these units: Sequences::unit_begins
   bool timed_ = true;
   bool private_run_;
-  uint64_t num_lines_ = 0, bad_rows_ = 0;
+  uint64_t num_lines_ = 0, bad_rows_ = 0, bad_keys_ = 0;
   std::string first_bad_row_;
   uint32_t last_user_ = 0;  // files are mostly grouped by user
 };

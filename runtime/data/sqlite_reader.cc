@@ -99,8 +99,9 @@ Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, Se
   for (int column = 0; column < 2; ++column) {
     const int type = sqlite3_column_type(row, column);
     if (type == SQLITE_TEXT || type == SQLITE_INTEGER) continue;
-    return builder.Error(number, std::string("the ") + (column == 0 ? "user" : "item") + " is " + TypeName(type) +
-                                     "; allowed is a TEXT or an INTEGER");
+    const std::string sentence = std::string("the ") + (column == 0 ? "user" : "item") + " is " + TypeName(type) +
+                                 "; allowed is a TEXT or an INTEGER";
+    return type == SQLITE_NULL ? builder.KeyError(number, sentence) : builder.Error(number, sentence);
   }
   auto time = static_cast<int64_t>(number);
   if (options.time == TimeSource::kColumn) {

@@ -158,6 +158,9 @@ Result<TextSequences> EncodeTexts(const Texts& texts, const Tokenise& tokenise, 
     out.begin.push_back(out.tokens.size());
     out.text.push_back(static_cast<uint32_t>(i));
   }
+  const uint64_t read = out.size() + out.num_short;
+  if (IsOfAnotherForm(out.num_dropped, read))
+    return AnotherForm(texts.name, out.num_dropped, read, "texts", out.first_dropped);
   return out;
 }
 

@@ -73,7 +73,8 @@ struct TextSequences {
   }
 };
 
-// kInvalidData names file and line of a text that is refused; with `drop_bad` such texts are left out and counted.
+// kInvalidData names file and line of a text that is refused; with `drop_bad` such texts are left out and
+// counted, unless most are such and they are many: then the file is in another form (IsOfAnotherForm in lines.h).
 Result<TextSequences> EncodeTexts(const Texts& texts, const Tokenise& tokenise, bool drop_bad);
 
 // Whether a text is among those that are held out to test with: about `share` of them, 0 to 1. Follows from what the

@@ -219,7 +219,7 @@ class ClassifyTrainCommand {
     Status order = CheckOrder(a_.data, texts, recipe_.classes);
     // A private run is not refused for what its records hold; who started it is told, here on the device.
     if (!order.ok() && !is_private()) return order;
-    if (!order.ok()) std::fprintf(stderr, "wisp: %s (local only)\n", order.message().c_str());
+    if (!order.ok()) Warn(order.message() + " (local only)");
     if (is_private()) SayIfOtherNumber(texts.texts.size(), recipe_.options.num_records_public);
     WISP_RETURN_IF_ERROR(Tokenise(texts));
     records_ = RecordsOf(sequences_);

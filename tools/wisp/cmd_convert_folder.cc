@@ -159,7 +159,7 @@ std::string ArchitectureInWords(const Architecture& a, Json json) {
 
 void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matching& matching,
            const exchange::TokenizerReport& tokenizer, OutputFormat format) {
-  for (const std::string& note : d.notes) std::fprintf(stderr, "wisp: %s\n", note.c_str());
+  for (const std::string& note : d.notes) Warn(note);
   const Json architecture = WriteArchitecture(d.architecture);
   if (format == OutputFormat::kJson) {
     const Json result = {{"model", a.out},

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
+#include "runtime/data/marked_keys.h"
 #include "runtime/decoding/private_recommender.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -49,7 +50,7 @@ Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string
                              "'; the model has no keys, allowed are numbers 0 to ", model.num_items() - 1);
     if (!item)
       return InvalidArgument(option, " names item '", Trimmed(key), "', which the model does not have",
-                             NearKeys(model, Trimmed(key)));
+                             data::WhyNotThatKey(key), NearKeys(model, Trimmed(key)));
     items.push_back(static_cast<int32_t>(*item));
   }
   if (items.empty() && !keys.empty()) return InvalidArgument(option, " is '", keys, "', which names no item");

@@ -75,7 +75,7 @@ class CommandLine {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) return app_.exit(error);
-      std::fprintf(stderr, "wisp: %s\n", UsageFault(app_, error).c_str());
+      std::fprintf(stderr, "wisp: %s\n", Printable(UsageFault(app_, error)).c_str());
       return 2;
     }
     const Status status = chosen_.action();

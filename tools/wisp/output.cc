@@ -53,6 +53,8 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
                static_cast<unsigned long long>(total), behind.c_str());
 }
 
+void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", OneLine(sentence).c_str()); }
+
 std::string JsonText(const Json& json, int indentation) {
   return privacy::EscapedJson(json.dump(indentation, ' ', false, Json::error_handler_t::replace));
 }
@@ -60,8 +62,7 @@ std::string JsonText(const Json& json, int indentation) {
 void PrintJson(const Json& json, int indentation) { std::printf("%s\n", JsonText(json, indentation).c_str()); }
 
 std::string SavesShown::Suffix(const std::optional<uint64_t>& saved, const std::string& failure) {
-  if (!failure.empty() && failure != failure_)
-    std::fprintf(stderr, "wisp: %s; the run goes on, and the next checkpoint is tried\n", failure.c_str());
+  if (!failure.empty() && failure != failure_) Warn(failure + "; the run goes on, and the next checkpoint is tried");
   failure_ = failure;
   return saved ? ", saved " + std::to_string(*saved) + " (" + every_ + ")" : "";
 }
@@ -140,8 +141,7 @@ std::vector<std::string> AllOf(const nlohmann::ordered_json& figures) {
 }
 
 void SayTextsLeftOut(uint64_t number, const std::string& first) {
-  std::fprintf(stderr, "wisp: %s left out, the first: %s (local only)\n", Counted(number, "text").c_str(),
-               first.c_str());
+  Warn(Counted(number, "text") + " left out, the first: " + first + " (local only)");
 }
 
 std::string LossInWords(const JobProgress& p) {

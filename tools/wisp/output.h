@@ -50,6 +50,9 @@ Status CheckInterval(const std::string& checkpoint, const std::optional<uint64_t
 // saved.
 const volatile std::sig_atomic_t& CatchInterrupts();
 
+// A sentence on standard error, as one line of which a terminal acts on nothing.
+void Warn(const std::string& sentence);
+
 // JSON as commands print and write it: what a terminal acts on stands as escapes, whatever keys, names and paths hold.
 // With an indentation of kOneLine on one line. All JSON of the program passes here.
 inline constexpr int kOneLine = -1;

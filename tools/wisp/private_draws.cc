@@ -35,8 +35,6 @@ const char* NameOf(DecodingMode mode) {
 
 }  // namespace
 
-void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", sentence.c_str()); }
-
 // What a mode needs beside it.
 Status PrivateDraws::CheckMode(DecodingMode mode, bool of_texts) const {
   if (of_texts && !p_.base.empty())

@@ -20,9 +20,6 @@
 
 namespace wisp::tools {
 
-// A sentence on standard error.
-void Warn(const std::string& sentence);
-
 // What an option's word stands for; kInvalidArgument names all of them.
 template <class T>
 Result<T> Choice(const char* option, const std::string& text,

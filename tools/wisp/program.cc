@@ -11,6 +11,7 @@
 #include <new>
 #include <string>
 
+#include "runtime/core/text.h"
 #include "tools/wisp/command_line.h"
 
 namespace {
@@ -38,7 +39,7 @@ int main(int argc, char** argv) {
                  "--threads take less\n");
     return 1;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "wisp: %s\n", error.what());
+    std::fprintf(stderr, "wisp: %s\n", wisp::Printable(error.what()).c_str());
     return 1;
   }
 }

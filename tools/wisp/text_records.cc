@@ -52,7 +52,7 @@ Result<std::vector<std::byte>> TokenizerNamed(const std::string& name) {
   if (name == "bytes") return exchange::ByteTokenizerImage();
   exchange::TokenizerReport report;
   WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, exchange::TokenizerImageOfFolder(name, &report));
-  for (const std::string& note : report.notes) std::fprintf(stderr, "wisp: %s\n", note.c_str());
+  for (const std::string& note : report.notes) Warn(note);
   return image;
 }
 

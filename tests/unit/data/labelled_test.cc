@@ -144,6 +144,25 @@ TEST(Labelled, APrivateRunGoesByTheNameAlone) {
 
 // For private training: what one record is decides about itself alone. What cuts the file into records decides about
 // all of them.
+// Most texts without a class, or without a tab, are a file in another form: refused before anything is charged.
+TEST(Labelled, AFileWithMostTextsInAnotherFormIsRefused) {
+  const Strings tokens = {"[CLS]", "[UNK]", "a"}, classes = {"bad", "good"};
+  const auto vocabulary = *Vocabulary::Create("v", tokens);
+  const auto read = [&](size_t good, size_t bad, const std::string& line) {
+    std::string text;
+    for (size_t i = 0; i < good; ++i) text += "good\ta\n";
+    for (size_t i = 0; i < bad; ++i) text += line;
+    const auto texts = ParseLabelled("f.txt", text, {.drop_bad = true});
+    return Encode(*texts, vocabulary, {.classes = classes, .max_length = 4, .drop_bad = true}).status();
+  };
+  for (const std::string& line : {std::string("fine\ta\n"), std::string("no tab\n")}) {
+    EXPECT_EQ(read(99, 100, line).code(), StatusCode::kInvalidData) << line;
+    EXPECT_NE(read(99, 100, line).message().find("f.txt: 100 of its 199 texts cannot be read"), std::string::npos);
+    EXPECT_TRUE(read(100, 100, line).ok()) << line;
+    EXPECT_TRUE(read(0, 99, line).ok()) << "few, which may be one person's";
+  }
+}
+
 TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
   const Strings tokens = {"[CLS]", "[UNK]", "a", "b"}, classes = {"bad", "good"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);

@@ -117,6 +117,26 @@ TEST(Texts, AFileWithoutTextIsRefusedWhereThatTellsOfNobody) {
   EXPECT_EQ(ReadTexts("/nowhere/f.txt", {}).status().code(), StatusCode::kIo);
 }
 
+// Bytes of another encoding in most texts: the file is refused before anything is charged.
+TEST(Texts, AFileWithMostTextsInAnotherFormIsRefused) {
+  const auto utf8 = [](std::string_view text, std::vector<int32_t>& tokens) -> Result<Tokenised> {
+    if (text.find('\xe9') != std::string_view::npos) return InvalidData("it is not UTF-8");
+    return Bytes(text, tokens);
+  };
+  const auto encode = [&](size_t good, size_t bad) {
+    std::string file;
+    for (size_t i = 0; i < good; ++i) file += i % 2 == 0 ? "a text\n" : "a\n";
+    for (size_t i = 0; i < bad; ++i) file += "caf\xe9\n";
+    return EncodeTexts(Parse(file, "line"), utf8, /*drop_bad=*/true).status();
+  };
+  EXPECT_EQ(
+      encode(99, 100).message(),
+      "f.txt: 100 of its 199 texts cannot be read, so nothing can be learned from it. The first: f.txt, line 100: "
+      "it is not UTF-8");
+  EXPECT_TRUE(encode(100, 100).ok());
+  EXPECT_TRUE(encode(1, 99).ok());
+}
+
 // A record's tokens follow from its own text: with another text before it, or without one, they are the same.
 TEST(Texts, NoRecordHoldsAnythingOfAnother) {
   for (const char* file : {"abc\nde\nfgh\n", "zzzzzz\nde\nq\nfgh\n", "!\nde\nfgh\n"}) {

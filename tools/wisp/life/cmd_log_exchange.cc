@@ -1,10 +1,13 @@
 // wisp log import, wisp log export: events of other files into a log, and a log's as text.
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <unordered_set>
 
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
+#include "runtime/data/marked_keys.h"
 #include "runtime/data/readers.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
@@ -34,6 +37,14 @@ Status LogImport(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, ReadEventsOf(a.data));
   WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
   WISP_RETURN_IF_ERROR(log.AppendAll(events));
+  data::MarkedKeys marked;
+  std::unordered_set<std::string_view> looked;
+  for (const data::Event& e : events) {
+    for (const std::string* key : {&e.user, &e.item}) {
+      if (looked.insert(*key).second) marked.Look(*key);
+    }
+  }
+  if (marked.count > 0) Warn(a.data.path + ": " + marked.Warning() + " (local only)");
   const Json j = {{"log", a.path}, {"imported", events.size()}, {"not_private", {"imported"}}};
   ShowMoved(j, format,
             ThousandsOf(events.size(), "event") + " of " + a.data.path + " added to " + a.path +

@@ -6,6 +6,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
+#include "runtime/data/marked_keys.h"
 #include "runtime/model/catalogue.h"
 #include "runtime/personalise/rebase.h"
 #include "tools/wisp/commands.h"
@@ -92,6 +93,9 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items, ReadNewItems(a.items));
   WISP_ASSIGN_OR_RETURN(GrownModel grown, AddItems(base, items));
+  data::MarkedKeys marked;
+  for (const NewItem& item : items) marked.Look(item.key);
+  if (marked.count > 0) Warn(a.items + ": " + marked.Warning());
   grown.contents.created_by = "wisp " + Version();
   WISP_RETURN_IF_ERROR(WriteModel(a.out, grown.contents));
   size_t counts[3] = {};
