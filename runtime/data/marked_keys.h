@@ -1,4 +1,4 @@
-// Keys with an accent as a character of its own behind the letter (Unicode's NFD, as some systems write names of files).
+// Keys with an accent as a character of its own behind the letter (Unicode's NFD, as some systems write files' names).
 // To look at they are the keys with the same letters in one character (NFC), and yet they are other keys: keys are
 // compared byte by byte, in logs, catalogues and lists. Who takes keys from people says so with this.
 //

@@ -137,7 +137,8 @@ class Check:
         for match in re.finditer(r"(?<![-\w])(?:[Uu]ntil|[Ss]ince|[Uu]p to) 20\d\d-\d\d-\d\d", text):
             if document != "docs/ledger.md":  # which names versions of files by their days
                 line = text[: match.start()].count("\n") + 1
-                self.fault(document, line, f"'{match[0]}' tells of the past; say what is, with the day of its measurement")
+                said = f"'{match[0]}' tells of the past; say what is, with the day of its measurement"
+                self.fault(document, line, said)
 
     def end(self):
         for entry in NOT_CODE:
