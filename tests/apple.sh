@@ -51,6 +51,11 @@ done
 sed -i '0,/sizeof(wisp_device) == /s//sizeof(wisp_device) == 1/' module.m
 compiles_module arm64-apple-ios16.0 && fail "a struct of another size is not seen"
 
+# A newer clang reads module maps in C++20: a header that is not textual is then a module, which SwiftPM does not build.
+for map in "$port"/Sources/C{Sodium,Utf8proc}/include/module.modulemap; do
+  grep -E 'header "' "$map" | grep -qv 'textual header' && fail "${map#"$root/"}: CWisp includes this header, so it must be textual"
+done
+
 # Swift's compiler takes the package, its tests, its example and the page, over stand-ins for what Apple's systems alone have.
 swift_port() { swiftc -swift-version 5 -warnings-as-errors -I module -I . "$@" >err 2>&1; }
 wisp_module() { swift_port -emit-module -enable-testing -module-name Wisp -o Wisp.swiftmodule "$@"/*.swift; }

@@ -117,7 +117,7 @@ final class WispTests: XCTestCase {
     XCTAssertTrue(try ledger.statement(delta: 1e-4, asJSON: true).hasPrefix("{"))
     XCTAssertGreaterThan(try ledger.budget(delta: 1e-4).epsilonStated, 0)
     anchor.kept = Data("somebody else's".utf8)
-    refused(.privacyRefused, "anchor") { _ = try ledger.statement(delta: 1e-4) }
+    refused(.invalidData, "anchor") { _ = try ledger.statement(delta: 1e-4) }
   }
 
   func testTheErrorOfAnAnchorIsWhatIsThrown() async throws {
