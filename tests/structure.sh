@@ -66,6 +66,9 @@ while read -r hit; do breach "tools/wisp/output.h writes JSON: $hit"; done < <(
 # One door to SQLite's files, which refuses planted journals.
 while read -r hit; do breach "runtime/sqlite/open.h opens every database: $hit"; done < <(
   sources runtime kernels ports tools | grep -vE '^runtime/sqlite/open\.(cc|h)$' | xargs grep -nE '\bsqlite3_(open(16|_v2)?|vfs_register)\b *[(;]|\bATTACH\b|VACUUM INTO')
+# Browsers, Apple's systems and Android compile the library with LLVM's C++ library, whose old versions lack these.
+while read -r hit; do breach "LLVM's C++ library of Debian 12 lacks this: $hit"; done < <(
+  sources runtime kernels ports/c | xargs grep -nE 'std::(ranges|views|format|jthread|stop_token|source_location|atomic_ref)\b' | grep -v '//.*std::')
 # An app's language changes no number and no sentence. The emulator and the GPU's sentences have no numbers of that kind.
 asks_locale='\b(v?s?n?f?printf|strto(d|f|ld)|ato[fi]|sto(f|d|ld)|strerror(_r|_l)?|strftime|is(al(pha|num)|digit|space|upper|lower|punct|print|xdigit|w[a-z]+)|to(lower|upper)|setlocale|localeconv|strcoll|strxfrm|[a-z]+_category\(\)\.message|dlerror|[io]?f?stringstream|[io]fstream|std::locale|put_time|get_time) *[({< ]'
 while read -r hit; do breach "asks the program's locale; runtime/core has decimal.h, date.h, reason.h and text.h for this: $hit"; done < <(

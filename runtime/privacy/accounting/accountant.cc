@@ -184,7 +184,8 @@ class AnsweredQuestions {
  public:
   const StatedEpsilon* Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
     const auto found = std::find_if(answered_.begin(), answered_.end(), [&](const AnsweredQuestion& a) {
-      return a.delta == delta && a.fineness == fineness && std::ranges::equal(a.mechanisms, mechanisms);
+      return a.delta == delta && a.fineness == fineness &&
+             std::equal(a.mechanisms.begin(), a.mechanisms.end(), mechanisms.begin(), mechanisms.end());
     });
     return found == answered_.end() ? nullptr : &found->stated;
   }
