@@ -35,8 +35,8 @@ expect 2 "lambda is -1" "${draw[@]}" --ledger w.db --lambda -1
 expect 4 "nothing is mixed in" "${draw[@]}" --ledger w.db --lambda 1
 expect 2 "clip is 0" "${anchored[@]}" --public-dataset "$label" --clip 0
 expect 2 "one is allowed, 2 were given" "$wisp" recommend --model plain.wisp --data log.db --user u00003 --history tea-mint
-expect 0 "--allow-seen" "${one[@]}" 1 --ledger w.db --lambda 0.9 --candidates tea-mint
-expect 0 "nothing is left" "$wisp" recommend --model plain.wisp --history tea-mint --candidates tea-mint
+expect 0 "--allow-seen" "${one[@]}" 1 --ledger w.db --lambda 0.9 --candidates tea-mint --exclude-seen
+expect 0 "nothing is left" "$wisp" recommend --model plain.wisp --history tea-mint --candidates tea-mint --exclude-seen
 [ "$(entries w.db)" = "$before" ] || fail "a refused draw was charged"
 expect 0 "" "$wisp" recommend --model plain.wisp --history " tea-mint , bagel-lentil" --json
 cp out blanks.json

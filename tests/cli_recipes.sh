@@ -31,6 +31,46 @@ expect 3 "privacy.unit is day, allowed are interaction and user" "$wisp" train -
 sed 's/"expected_batch": [0-9]*/"expected_batch": "many"/' "$recipe" >type.json
 expect 3 "expected_batch" "$wisp" train --recipe type.json "${based[@]}"
 
+# Whether lists may hold what a person had, whoever makes a model says once: the file says it, and so does what is made of it.
+allows() {  # True|False MODEL
+  expect 0 "" "$wisp" inspect --model "$2" --json
+  json "j['allow_seen'] is $1"
+}
+shape='"architecture": {"max_length": 8, "width": 8}'
+echo "{$shape}" >silent.json
+echo "{$shape, \"data\": {\"allow_seen\": true}}" >allowing.json
+echo '{"training": {"epochs": 1, "expected_batch": 20}, "data": {"allow_seen": false}}' >refusing.json
+echo '{"training": {"epochs": 1, "expected_batch": 20}}' >short.json
+expect 0 "" "$wisp" new --recipe silent.json --num-items 9 --out silent.wisp
+expect 0 "" "$wisp" new --recipe allowing.json --num-items 9 --out allowing.wisp
+for name in short refusing; do
+  expect 0 "" "$wisp" train --recipe $name.json --model base.wisp --data log.db --out $name.wisp
+done
+grep -q "count as misses" err || fail "training for lists without repeats does not say that people repeat: $(cat err)"
+for name in silent allowing base; do
+  expect 0 "" "$wisp" export $name.wisp --out $name.safetensors
+  expect 0 "" "$wisp" convert $name.safetensors --out $name-back.wisp
+done
+expect 0 "" "$wisp" convert silent.safetensors --out chosen.wisp --allow-seen
+echo tea-mint >gone.txt
+expect 0 "" "$wisp" compress base.wisp --out half.wisp
+expect 0 "" "$wisp" catalogue retire --model base.wisp --items gone.txt --out fewer.wisp
+for model in base allowing short base-back allowing-back chosen half fewer; do allows True $model.wisp; done
+for model in silent refusing silent-back; do allows False $model.wisp; done
+# What is evaluated is what is shown, and asks the model alone.
+for model in short refusing; do
+  [ $model = short ] && all=480 || all=479
+  expect 0 "" "$wisp" recommend --model $model.wisp --history tea-mint --count 480 --json
+  json "len(j) == $all"
+done
+expect 0 "" "$wisp" recommend --model short.wisp --history tea-mint --count 480 --exclude-seen --json
+json "len(j) == 479"
+expect 2 "exclude" "$wisp" recommend --model short.wisp --history tea-mint --exclude-seen --allow-seen
+expect 2 "allow-seen" "$wisp" evaluate --model base.wisp --data log.db --allow-seen
+expect 0 "" "$wisp" evaluate --model short.wisp --data log.db --json
+json "j['hit@10'] > 0.2"
+[ ! -s err ] || fail "a model that lets items come back is told that people repeat: $(cat err)"
+
 # What a block cannot be.
 block() {  # EXPECTED ARCHITECTURE
   echo "{\"architecture\": {$2}}" >block.json

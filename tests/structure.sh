@@ -103,6 +103,9 @@ while read -r file; do
   [[ $file =~ $not_lists ]] && continue
   grep -qE "$orders" <<<"$code" && grep -qiE '\bscores?_?\b' <<<"$code" && breach "$file orders by scores: runtime/core/served_list.h does"
 done < <(sources runtime ports/c tools)
+# Whether lists hold items of the history is the model's word (ModelLists); only a call that serves a person may differ.
+while read -r file; do breach "$file chooses what lists hold: what is tested and judged is what the model says"; done < <(
+  sources runtime/train runtime/personalise | xargs grep -l 'SeenItems')
 # CMakeLists.txt reads this mark in first lines alone.
 while read -r hit; do breach "the mark for speed is no first line of a .cc file: $hit"; done < <(
   sources runtime kernels ports tools | xargs grep -n '^// Built for speed' /dev/null | grep -vE '\.cc:1:// Built for speed: .*\.$')

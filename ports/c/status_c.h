@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "ports/c/wisp.h"
+#include "runtime/core/served_list.h"
 #include "runtime/core/status.h"
 #include "runtime/core/text.h"
 
@@ -135,6 +136,21 @@ inline Status CheckList(const char* function, const void* list, size_t num) {
 // How many items are wanted, of the `count` asked for: none where only candidates are wanted and there are none.
 inline size_t CountOf(const wisp_recommend_options& options, size_t count) {
   return options.candidates != nullptr && options.num_candidates == 0 ? 0 : count;
+}
+
+// What a call says of items of the history.
+inline Result<SeenItems> SeenOf(const wisp_recommend_options& options) {
+  switch (options.allow_seen) {
+    case 0:
+      return SeenItems::kAsModel;
+    case 1:
+      return SeenItems::kAllow;
+    case 2:
+      return SeenItems::kExclude;
+    default:
+      return InvalidArgument("wisp_recommend_options.allow_seen is ", options.allow_seen,
+                             ", allowed are 0 (as the model says), 1 (allowed) and 2 (not allowed)");
+  }
 }
 
 // Fills a caller's sized struct as far as it goes; its size stays the caller's.

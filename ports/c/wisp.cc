@@ -175,8 +175,9 @@ Result<wisp::RecommendOptions> RecommendOptionsOf(const wisp_recommend_options* 
   WISP_ASSIGN_OR_RETURN(const auto o, wisp::ports::OptionsOf(given, "wisp_recommend_options"));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.excluded, o.num_excluded));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend", o.candidates, o.num_candidates));
+  WISP_ASSIGN_OR_RETURN(const wisp::SeenItems seen, wisp::ports::SeenOf(o));
   return wisp::RecommendOptions{.count = wisp::ports::CountOf(o, count),
-                                .seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude,
+                                .seen = seen,
                                 .excluded = {o.excluded, o.num_excluded},
                                 .candidates = {o.candidates, o.num_candidates}};
 }

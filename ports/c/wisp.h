@@ -194,7 +194,7 @@ typedef struct wisp_recommend_options { /* what may be recommended */
   size_t num_excluded;       /* of `excluded` */
   const int32_t* candidates; /* if given, only these are considered: not NULL with num_candidates 0 is nothing at all */
   size_t num_candidates;     /* of `candidates` */
-  int32_t allow_seen;        /* 1: items of the history may come back */
+  int32_t allow_seen;        /* items of the history come back: 0: as the model says (wisp_model_info), 1: yes, 2: no */
 } wisp_recommend_options;
 
 /* Writes the best `*count` items after `history` (oldest first) to `out`, best first, and their number, which may be

@@ -172,7 +172,7 @@ Status RecommendItems(wisp_private_recommender* r, const int32_t* history, size_
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", o.candidates, o.num_candidates));
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_private_recommend", history, num_history));
   wisp::PrivateRecommendOptions options{.count = wisp::ports::CountOf(o, *count)};
-  options.seen = o.allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude;
+  WISP_ASSIGN_OR_RETURN(options.seen, wisp::ports::SeenOf(o));
   options.excluded = {o.excluded, o.num_excluded};
   options.candidates = {o.candidates, o.num_candidates};
   WISP_ASSIGN_OR_RETURN(const auto drawn, r->recommender->Recommend({history, num_history}, options));

@@ -59,7 +59,9 @@ Status Info(const wisp_model* model, wisp_model_info* out) {
                              .format = file.format_version(),
                              .has_keys = file.has_item_keys() ? 1 : 0,
                              .content_hash = file.content_hash(),
-                             .file_bytes = file.size_bytes()};
+                             .file_bytes = file.size_bytes(),
+                             .allow_seen = file.lists().allow_seen ? 1 : 0,
+                             .not_read = 0};
   return wisp::ports::FillResult(info, out, "wisp_model_info");
 }
 

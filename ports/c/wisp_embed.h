@@ -67,6 +67,8 @@ typedef struct wisp_model_info {
   int32_t has_keys;           /* 1: items carry the app's keys */
   uint64_t content_hash;      /* equal files have equal hashes; with an adapter of both */
   uint64_t file_bytes;        /* the file's size */
+  int32_t allow_seen;         /* 1: its lists may hold items of the history, as whoever made it chose */
+  int32_t not_read;
 } wisp_model_info;
 /* Fills `info`, whose size WISP_INIT has set. */
 WISP_API wisp_code wisp_model_info_read(const wisp_model* model, wisp_model_info* info, wisp_error* error);

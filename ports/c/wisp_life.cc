@@ -65,7 +65,6 @@ Result<wisp::LifeRequest> RequestOf(const wisp_plan_options& o) {
   }
   r.judging_share = o.judging_share;
   r.judges_locally = judge == WISP_JUDGE_LOCAL;
-  r.allow_seen = o.allow_seen != 0;
   r.trains_until = o.trains_until;
   return r;
 }
@@ -123,7 +122,7 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
   WISP_ASSIGN_OR_RETURN(const wisp::LifeRequest request, RequestOf(o));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile base, wisp::ModelFile::Open(o.model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, OpenPlannedLedger(o, base, record));
-  WISP_ASSIGN_OR_RETURN(const wisp::MadePlan made, wisp::MakePlan(ledger, base.architecture(),
+  WISP_ASSIGN_OR_RETURN(const wisp::MadePlan made, wisp::MakePlan(ledger, wisp::PlannedBase(base),
                                                                   {.request = request,
                                                                    .run = "plan",
                                                                    .output = Text(o.output_path),
@@ -157,7 +156,7 @@ Status ChangePlan(const wisp_plan_options* given, wisp_plan* out, double* noise_
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                         privacy::Ledger::OpenExisting(o.ledger_path, std::move(anchor.kept), anchor.begins));
   WISP_ASSIGN_OR_RETURN(const wisp::LifetimeSettings settings, wisp::RequireSettings(ledger));
-  WISP_ASSIGN_OR_RETURN(const wisp::ChangedLife life, wisp::ChangeLife(base.architecture(), ledger, settings,
+  WISP_ASSIGN_OR_RETURN(const wisp::ChangedLife life, wisp::ChangeLife(wisp::PlannedBase(base), ledger, settings,
                                                                        {.runs = o.runs,
                                                                         .steps_per_run = o.steps_per_run,
                                                                         .expected_batch = o.expected_batch,
@@ -282,7 +281,6 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
   if (model_path == nullptr || log_path == nullptr || out == nullptr)
     return InvalidArgument("wisp_evaluate: model_path, log_path and quality must not be NULL");
   WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_quality"));
-  const int32_t allow_seen = out->size >= sizeof(wisp_quality) ? out->allow_seen : 0;
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(num_threads));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile model, wisp::ModelFile::Open(model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, wisp::ItemKeysOf(model)));
@@ -292,9 +290,8 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
   const wisp::RecordSet set =
       wisp::MakeRecords(events.sequences, model.architecture().max_length, wisp::HoldOut::kTest);
   wisp::Workers workers(num_threads == 0 ? wisp::DefaultThreads() : num_threads, {});
-  const wisp::RankingQuality q = wisp::EvaluateModel(
-      model, set.test, workers, allow_seen != 0 ? wisp::SeenItems::kAllow : wisp::SeenItems::kExclude);
-  const wisp_quality quality{sizeof(wisp_quality), q.ndcg_at_10, q.hit_at_10, q.num_users, allow_seen, 0};
+  const wisp::RankingQuality q = wisp::EvaluateModel(model, set.test, workers);
+  const wisp_quality quality{sizeof(wisp_quality), q.ndcg_at_10, q.hit_at_10, q.num_users};
   return wisp::ports::FillResult(quality, out, "wisp_quality");
 }
 

@@ -59,10 +59,6 @@ typedef struct wisp_plan_options { /* what a life may cost, and how it is lived 
   int32_t measure;             /* 1: fill the seconds of the plan, which takes two seconds */
   int32_t other_data;          /* 1: a data set of this name in the model's provenance is another one */
   const wisp_anchor* anchor;   /* of the ledger; NULL: none */
-  /* 1: the app asks for lists with wisp_recommend_options.allow_seen, as cafes, groceries and music do, and models are
-   * judged by such lists. Kept with the plan */
-  int32_t allow_seen;
-  int32_t not_read;
   /* events after this second since 1970 judge, and do not train: for a log that does not grow. 0: each judging is by
    * what came after the one before it, which trains from then on (docs/personalise.md) */
   int64_t trains_until;
@@ -204,16 +200,14 @@ WISP_API wisp_code wisp_personalise_night(const wisp_night_options* options, wis
                                           wisp_error* error);
 
 /* How good the model in a file is on a log: for each user, whether the last item stands in the list of ten that
- * wisp_recommend gives after the events before it, and where. An item of the history is not in that list unless
- * `allow_seen` says so. Local only: not private, do not send it anywhere. */
+ * wisp_recommend gives after the events before it, and where. Whether that list may hold items of the history the model
+ * says (wisp_model_info.allow_seen). Local only: not private, do not send it anywhere. */
 typedef struct wisp_quality {
   size_t size;
   double ndcg_at_10, hit_at_10; /* means over users, from 0 to 1 */
   uint64_t num_users;           /* of three events or more that the model knows */
-  int32_t allow_seen;           /* read, not filled: as wisp_recommend_options.allow_seen; 0 with older callers */
-  int32_t not_read;
 } wisp_quality;
-/* Reads both files and fills the rest of `quality`. `num_threads` as in wisp_batch_options. */
+/* Reads both files and fills `quality`. `num_threads` as in wisp_batch_options. */
 WISP_API wisp_code wisp_evaluate(const char* model_path, const char* log_path, uint32_t num_threads,
                                  wisp_quality* quality, wisp_error* error);
 

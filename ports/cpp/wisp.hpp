@@ -111,7 +111,7 @@ using Ranking = std::vector<wisp_recommendation>;  // best first
 struct RecommendOptions {                                   // as wisp_recommend_options
   std::span<const int32_t> excluded = {};                   // never recommended
   std::optional<std::span<const int32_t>> candidates = {};  // if given, only these; an empty span is nothing at all
-  bool allow_seen = false;                                  // true: items of the history may come back
+  std::optional<bool> allow_seen = {};  // may items of the history come back? If not given, as the model says
 };
 
 class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a recommender; closes itself
@@ -173,7 +173,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
       options.candidates = Place(*how.candidates);
       options.num_candidates = how.candidates->size();
     }
-    options.allow_seen = how.allow_seen;
+    options.allow_seen = !how.allow_seen ? 0 : *how.allow_seen ? 1 : 2;
     return options;
   }
 };

@@ -4,10 +4,9 @@
 namespace wisp {
 
 ServedList::Chosen ServedList::Choose(std::span<const float> scores, std::span<const int32_t> history,
-                                      const RecommendOptions& options, std::span<const int32_t> withheld,
-                                      std::span<Recommendation> best) {
+                                      const RecommendOptions& options, std::span<Recommendation> best) {
   std::fill(taken_.begin(), taken_.end(), uint8_t{0});
-  TakeUnoffered(history, options, withheld, [this](int32_t id) { taken_[static_cast<size_t>(id)] = 1; });
+  TakeUnoffered(history, options, model_, [this](int32_t id) { taken_[static_cast<size_t>(id)] = 1; });
   TopK top(best);
   if (options.candidates.empty()) top.OfferAll(0, scores, [this](size_t id) { return taken_[id] != 0; });
   for (const int32_t id : options.candidates) {
@@ -20,10 +19,9 @@ ServedList::Chosen ServedList::Choose(std::span<const float> scores, std::span<c
 }
 
 std::optional<size_t> ServedList::PositionOf(int32_t target, std::span<const float> scores,
-                                             std::span<const int32_t> history, const RecommendOptions& options,
-                                             std::span<const int32_t> withheld) {
+                                             std::span<const int32_t> history, const RecommendOptions& options) {
   room_.resize(std::min(options.count, scores.size()));
-  const Chosen chosen = Choose(scores, history, options, withheld, room_);
+  const Chosen chosen = Choose(scores, history, options, room_);
   if (!chosen.all_finite) return std::nullopt;
   for (size_t at = 0; at < chosen.count; ++at) {
     if (room_[at].item == target) return at;

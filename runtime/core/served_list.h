@@ -1,9 +1,9 @@
 // The list of items that people are shown: which items may stand in it, in which order, and how long it is. Serving,
 // evaluation and the judging of a candidate all take it from here, so what is measured is what is shown.
 //
-//   ServedList list(num_items);
+//   ServedList list(num_items, model.lists());
 //   std::vector<Recommendation> best(10);
-//   const ServedList::Chosen chosen = list.Choose(scores, history, {}, withheld, best);
+//   const ServedList::Chosen chosen = list.Choose(scores, history, {}, best);
 //   best.resize(chosen.count);                       // best first
 //   // an item that may be shown had a score that is no number, or infinite: such a list is not served
 //   if (!chosen.all_finite) ...
@@ -27,27 +27,53 @@ struct Recommendation {
   float score;  // a logit: comparable within one call only
 };
 
-enum class SeenItems { kExclude, kAllow };  // whether items of the history may be recommended again
+// What a model says of the lists that are made with it (ModelFile::lists). Everybody who makes, tests or judges lists
+// takes it from the model: no option of an evaluation can ask for other lists than people are shown.
+struct ModelLists {
+  bool allow_seen = false;                  // they may hold items of the history
+  std::span<const int32_t> withheld = {};   // items that none of them holds, ascending
+  std::span<const int32_t> untrained = {};  // histories are read without these (runtime/model/history_window.h)
+  bool bias_is_popularity = false;          // the head's bias, if it has one, was made of counts (ScoreNewcomer)
+};
+
+// May items of the history be recommended again? Only a call that serves a person may differ from the model.
+enum class SeenItems { kAsModel, kExclude, kAllow };
 
 // Items of a list, unless another number is asked for. Candidates are judged by lists of this length.
 inline constexpr size_t kListLength = 10;
 
 struct RecommendOptions {
   size_t count = kListLength;
-  SeenItems seen = SeenItems::kExclude;
-  std::span<const int32_t> excluded = {};    // never recommended, as the model's withheld items
+  SeenItems seen = SeenItems::kAsModel;
+  std::span<const int32_t> excluded = {};    // never recommended, beside the model's withheld items
   std::span<const int32_t> candidates = {};  // when not empty, only these are considered
 };
 
-// Calls take(item) for each item that must not be shown after `history`, whatever its score. Candidates are not looked
-// at here.
+// The rule of one call.
+inline bool AllowsSeen(SeenItems seen, const ModelLists& model) {
+  return seen == SeenItems::kAsModel ? model.allow_seen : seen == SeenItems::kAllow;
+}
+
+// Calls take(item) for each item that no history may bring.
 template <class Take>
-void TakeUnoffered(std::span<const int32_t> history, const RecommendOptions& options, std::span<const int32_t> withheld,
-                   Take&& take) {
+void TakeExcluded(const RecommendOptions& options, const ModelLists& model, Take&& take) {
   for (const int32_t id : options.excluded) take(id);
-  for (const int32_t id : withheld) take(id);
-  if (options.seen != SeenItems::kExclude) return;
+  for (const int32_t id : model.withheld) take(id);
+}
+
+// Calls take(item) for each item of `history`, unless it may come again.
+template <class Take>
+void TakeSeen(std::span<const int32_t> history, SeenItems seen, const ModelLists& model, Take&& take) {
+  if (AllowsSeen(seen, model)) return;
   for (const int32_t id : history) take(id);
+}
+
+// Both: each item that must not be shown after `history`, whatever its score. Candidates are not looked at here.
+template <class Take>
+void TakeUnoffered(std::span<const int32_t> history, const RecommendOptions& options, const ModelLists& model,
+                   Take&& take) {
+  TakeExcluded(options, model, take);
+  TakeSeen(history, options.seen, model, take);
 }
 
 // The best of many scored items, in room that the caller gives: a heap whose top is the worst of the best so far.
@@ -110,7 +136,8 @@ class TopK {
 // Chooses lists from the scores of all items, and keeps the marks that this takes.
 class ServedList {
  public:
-  explicit ServedList(size_t num_items) : taken_(num_items, 0) {}
+  // What the spans of `model` point to must outlive it.
+  ServedList(size_t num_items, const ModelLists& model) : model_(model), taken_(num_items, 0) {}
 
   struct Chosen {
     size_t count = 0;         // items of the list: fewer than there is room for when not so many are left
@@ -119,16 +146,17 @@ class ServedList {
   // The list after `history`, at the front of `best`, whose size is the length that is wanted. Scores are those of all
   // items; ids were checked.
   Chosen Choose(std::span<const float> scores, std::span<const int32_t> history, const RecommendOptions& options,
-                std::span<const int32_t> withheld, std::span<Recommendation> best);
+                std::span<Recommendation> best);
 
   // Where `target` stands in the list of options.count items, from 0. Nothing where it is not shown: because it is not
   // good enough, or may not be offered, or because no list is served.
   std::optional<size_t> PositionOf(int32_t target, std::span<const float> scores, std::span<const int32_t> history,
-                                   const RecommendOptions& options, std::span<const int32_t> withheld = {});
+                                   const RecommendOptions& options = {});
 
   size_t bytes() const { return taken_.capacity() + room_.capacity() * sizeof(Recommendation); }
 
  private:
+  ModelLists model_;
   std::vector<uint8_t> taken_;
   std::vector<Recommendation> room_;  // of PositionOf
 };

@@ -118,7 +118,6 @@ std::vector<std::string> Warnings(const ReadReport& r) {
     warnings.push_back(Count(r.ties, "event") +
                        " at the same time as the event of the same user before: kept in the order of the file");
   }
-  if (r.repeats > 0) warnings.push_back(Count(r.repeats, "event") + " of an item that the user had before");
   return warnings;
 }
 

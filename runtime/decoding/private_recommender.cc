@@ -26,10 +26,12 @@ Result<std::vector<int32_t>> PrivateRecommender::SupportFromBase(std::span<const
                                                                  const PrivateRecommendOptions& o) {
   if (base_ == nullptr)
     return InvalidArgument("the base's best items are to be drawn from, but there is no base model");
-  WISP_ASSIGN_OR_RETURN(
-      const auto best,
-      base_->Recommend(history,
-                       {.count = o.base_top, .seen = o.seen, .excluded = o.excluded, .candidates = o.candidates}));
+  WISP_ASSIGN_OR_RETURN(const auto best, base_->Recommend(history, {.count = o.base_top,
+                                                                    .seen = AllowsSeen(o.seen, session_->file().lists())
+                                                                                ? SeenItems::kAllow
+                                                                                : SeenItems::kExclude,
+                                                                    .excluded = o.excluded,
+                                                                    .candidates = o.candidates}));
   std::vector<int32_t> support;
   support.reserve(best.size());
   for (const Recommendation& r : best) support.push_back(r.item);
@@ -45,7 +47,7 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
                       .support_origin = o.support_origin};
   std::vector<int32_t> support, excluded;
   // Withheld items are public, as the catalogue is.
-  TakeUnoffered(history, {.seen = o.seen, .excluded = o.excluded}, session_->file().withheld(),
+  TakeUnoffered(history, {.seen = o.seen, .excluded = o.excluded}, session_->file().lists(),
                 [&excluded](int32_t id) { excluded.push_back(id); });
   if (o.base_top > 0) {
     WISP_ASSIGN_OR_RETURN(support, SupportFromBase(history, o));

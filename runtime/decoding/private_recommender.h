@@ -29,7 +29,7 @@ using PrivateRecommenderOptions = PrivateDrawOptions;
 
 struct PrivateRecommendOptions {
   size_t count = 10;
-  SeenItems seen = SeenItems::kExclude;
+  SeenItems seen = SeenItems::kAsModel;  // of the model that is drawn from, not of its base
   std::span<const int32_t> excluded = {};
   std::span<const int32_t> candidates = {};  // the support, a PUBLIC list; empty: all items
   size_t base_top = 0;                       // above 0: of these, only the so many best of the base; a public choice

@@ -128,7 +128,7 @@ Status BatchRecommender::Check(std::span<const std::span<const int32_t>> histori
 void BatchRecommender::MarkTakenByAll(const RecommendOptions& options) {
   std::memset(taken_by_all_.data(), options.candidates.empty() ? 0 : 0xff, words_ * sizeof(uint64_t));
   for (int32_t id : options.candidates) GiveBack(taken_by_all_.data(), id);
-  TakeUnoffered({}, options, session_.file().withheld(), [this](int32_t id) { Take(taken_by_all_.data(), id); });
+  TakeExcluded(options, session_.file().lists(), [this](int32_t id) { Take(taken_by_all_.data(), id); });
 }
 
 Status BatchRecommender::Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
@@ -196,7 +196,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
     std::memcpy(share.hidden.data() + r * d, graph.Represent(context, window), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));
-    TakeUnoffered(history, {.seen = options.seen}, {}, [taken](int32_t id) { Take(taken, id); });
+    TakeSeen(history, options.seen, session_.file().lists(), [taken](int32_t id) { Take(taken, id); });
     share.tops.emplace_back(std::span(call_.best + (first + r) * options.count, std::min(options.count, num_items)));
   }
   for (size_t tile = 0; tile * kHeadTile < num_items; ++tile) {

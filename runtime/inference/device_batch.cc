@@ -36,7 +36,7 @@ void DeviceBatch::MarkTaken(size_t row, std::span<const int32_t> history, const 
   top_.ClearExcluded(row, options.candidates.empty() ? Offered::kAll : Offered::kNone);
   uint32_t* taken = top_.excluded(row);
   for (int32_t id : options.candidates) Unmark(taken, id);
-  TakeUnoffered(history, options, session_.file().withheld(), [taken](int32_t id) { Mark(taken, id); });
+  TakeUnoffered(history, options, session_.file().lists(), [taken](int32_t id) { Mark(taken, id); });
 }
 
 void DeviceBatch::ChooseOnHost(size_t row, std::span<Recommendation> best, size_t& found, bool& all_finite) {

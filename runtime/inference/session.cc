@@ -71,7 +71,7 @@ Result<std::vector<Recommendation>> Session::Recommend(std::span<const int32_t> 
     return RecommendOnDevice(history, options, count);
   WISP_RETURN_IF_ERROR(Score(history, scores_));
   std::vector<Recommendation> best(std::min(options.count, scores_.size()));
-  const ServedList::Chosen chosen = list_.Choose(scores_, history, options, file_.withheld(), best);
+  const ServedList::Chosen chosen = list_.Choose(scores_, history, options, best);
   if (!chosen.all_finite) return NotFinite();
   best.resize(chosen.count);
   return best;

@@ -25,7 +25,7 @@ void Session::MarkTaken(std::span<const int32_t> history, const RecommendOptions
   top_->ClearExcluded(0, options.candidates.empty() ? Offered::kAll : Offered::kNone);
   uint32_t* taken = top_->excluded(0);
   for (int32_t id : options.candidates) Unmark(taken, id);
-  TakeUnoffered(history, options, file_.withheld(), [taken](int32_t id) { Mark(taken, id); });
+  TakeUnoffered(history, options, file_.lists(), [taken](int32_t id) { Mark(taken, id); });
 }
 
 Result<std::vector<Recommendation>> Session::RecommendOnDevice(std::span<const int32_t> history,

@@ -6,7 +6,7 @@ namespace wisp {
 
 Status Session::FindPopular() {
   if (!popular_.empty()) return OkStatus();
-  const HistoryRule rule = HistoryRuleOf(file_);
+  const ModelLists rule = file_.lists();
   RecordContext context{.weights = weights_.view(), .buffers = buffers_, .cache = &cache_, .helpers = helpers_.get()};
   encoded_.clear();
   std::vector<float> popular(scores_.size());

@@ -63,7 +63,7 @@ Session::Session(ModelFile file, const kernels::Device& device, size_t num_threa
                          : std::make_unique<DeviceWeights>(file_.parameters(), file_.tensors(), device.memory)),
       weights_(graph_, is_host() ? ParameterSource(file_.tensors()) : tensors_->source()),
       scores_(file_.architecture().num_items),
-      list_(file_.architecture().num_items),
+      list_(file_.architecture().num_items, file_.lists()),
       top_(is_host() ? nullptr : std::make_unique<DeviceTop>(device, file_.architecture().num_items, 1)) {
   encoded_.reserve(file_.architecture().max_length);
 }

@@ -8,18 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/model/model_file.h"
-
 namespace wisp {
-
-// How a model's histories are read and, of a person with none, what stands in their place (ScoreNewcomer).
-struct HistoryRule {
-  std::span<const int32_t> untrained = {};  // ModelFile::untrained
-  bool bias_is_popularity = false;          // the head's bias, if it has one, was made of counts
-};
-inline HistoryRule HistoryRuleOf(const ModelFile& model) {
-  return {.untrained = model.untrained(), .bias_is_popularity = model.output_bias_origin() != OutputBiasOrigin::kNone};
-}
 
 // The last `max_length` items of `history` that have learned: those of `untrained` (ModelFile::untrained, ascending)
 // are left out, as items that the model does not have. Empty where none is left: a person without a history.

@@ -261,6 +261,7 @@ ModelContents ContentsWithoutWeights(const ModelFile& m) {
                          .item_names = {},
                          .retired = {m.retired().begin(), m.retired().end()},
                          .untrained = {m.untrained().begin(), m.untrained().end()},
+                         .allow_seen = m.lists().allow_seen,
                          .tokenizer = {m.tokenizer().begin(), m.tokenizer().end()},
                          .provenance = {m.provenance().begin(), m.provenance().end()},
                          .description = std::string(m.description()),
@@ -296,8 +297,12 @@ std::span<const int32_t> ModelFile::untrained() const {
   return impl_->base ? impl_->base->model.untrained : impl_->model.untrained;
 }
 
-std::span<const int32_t> ModelFile::withheld() const {
-  return impl_->base ? impl_->base->model.withheld : impl_->model.withheld;
+ModelLists ModelFile::lists() const {
+  const metadata::ModelMetadata& model = impl_->base ? impl_->base->model : impl_->model;
+  return {.allow_seen = model.root->allow_seen(),
+          .withheld = model.withheld,
+          .untrained = model.untrained,
+          .bias_is_popularity = output_bias_origin() != OutputBiasOrigin::kNone};
 }
 
 std::span<const std::byte> ModelFile::tokenizer() const {

@@ -28,6 +28,7 @@
 
 #include "runtime/core/architecture.h"
 #include "runtime/core/file.h"
+#include "runtime/core/served_list.h"
 #include "runtime/core/status.h"
 #include "runtime/core/stored_tensor.h"
 
@@ -118,6 +119,7 @@ struct ModelContents {
   std::vector<std::string> item_names;  // for people, num_items or none
   std::vector<int32_t> retired;         // items that are never recommended, ascending; not all
   std::vector<int32_t> untrained;       // items that were added and have not learned yet (ModelFile::untrained)
+  bool allow_seen = false;              // lists may hold items of the history (ModelFile::lists)
   // How texts become items: an image for text::Tokenizer (runtime/text), of no more tokens than items; or empty.
   std::vector<std::byte> tokenizer;
   std::vector<ProvenanceEntry> provenance;  // oldest first
@@ -126,8 +128,8 @@ struct ModelContents {
   OutputBiasOrigin output_bias_origin = OutputBiasOrigin::kNone;
   WeightStorage storage = WeightStorage::kFloat;
   // With an adapter, and only then: content_hash() of the model that it stands beside. The file holds the adapter's
-  // matrices alone; keys, names, retired and untrained items, the tokenizer and the origin of the bias are the base's
-  // and are not written.
+  // matrices alone; keys, names, retired and untrained items, allow_seen, the tokenizer and the origin of the bias are
+  // the base's and are not written.
   uint64_t base_hash = 0;
   FileReplacement* reserved = nullptr;  // of ReserveModel, at the same path: used up
 };
@@ -218,8 +220,9 @@ class ModelFile {
   // and histories are read without them (history_window.h): adding items changes nothing that people are served. With
   // an adapter the base's.
   std::span<const int32_t> untrained() const;
-  // Both, ascending: what no list shows.
-  std::span<const int32_t> withheld() const;
+  // What the lists made with it hold: neither of those, and items of the history only if its owner chose that they may
+  // come again. With an adapter the base's.
+  ModelLists lists() const;
   // Of texts, on 8 bytes; empty where there is none. Not looked into: text::Tokenizer::Open does. With an adapter the
   // base's.
   std::span<const std::byte> tokenizer() const;

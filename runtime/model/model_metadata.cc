@@ -234,6 +234,10 @@ Status ReadWithheld(const std::string& name, ModelMetadata& model) {
   WISP_ASSIGN_OR_RETURN(model.untrained, ReadItems(name, model, "untrained", model.root->untrained()));
   std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.end(),
                  std::back_inserter(model.withheld));
+  if (model.root->allow_seen() && (model.architecture.adapter || model.classifier))
+    return InvalidData(name,
+                       ": says that lists may hold items of the history (allow_seen); only recommenders say it, "
+                       "and an adapter leaves it to its base");
   const uint32_t num_items = model.architecture.num_items;
   if (model.withheld.size() < num_items) return OkStatus();
   return InvalidData(name, ": all ", num_items, " items are retired",

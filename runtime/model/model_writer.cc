@@ -183,6 +183,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   out.add_retired(retired);
   out.add_text_tokenizer(tokenizer);
   out.add_untrained(untrained);
+  out.add_allow_seen(contents.allow_seen);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
@@ -256,7 +257,7 @@ container::Format FormatOf(const ModelContents& contents) {
   if (!contents.tokenizer.empty()) format.oldest_reader = std::max(format.oldest_reader, 7u);
   if (contents.storage >= WeightStorage::kInt8) format.oldest_reader = std::max(format.oldest_reader, 8u);
   if (contents.storage == WeightStorage::kPanels) format.oldest_reader = std::max(format.oldest_reader, 10u);
-  if (!contents.untrained.empty()) format.oldest_reader = std::max(format.oldest_reader, 11u);
+  if (!contents.untrained.empty() || contents.allow_seen) format.oldest_reader = std::max(format.oldest_reader, 11u);
   return format;
 }
 
@@ -281,6 +282,7 @@ ModelContents AsAdapter(const ModelContents& contents) {
   own.item_names.clear();
   own.retired.clear();
   own.untrained.clear();
+  own.allow_seen = false;
   own.tokenizer.clear();
   own.output_bias_origin = OutputBiasOrigin::kNone;
   return own;

@@ -79,7 +79,6 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
   s.judgings = std::min(r.runs, r.judgings.value_or(kMostJudgings));  // one a night at most
   if (r.judging_share > 0) s.judging_share = r.judging_share;
   s.judges_locally = r.judges_locally ? 1 : 0;
-  s.allow_seen = r.allow_seen ? 1 : 0;
   s.trains_until = r.trains_until;
   const uint32_t records = s.num_training_public();
   const double batch = std::max(64.0, records / kStepsOfPass);
@@ -266,9 +265,11 @@ class Measuring {
   // Of one record that judges.
   Taken OfJudged(uint32_t records) const {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
+    const ModelLists lists = {.allow_seen = s_.allow_seen != 0};
     const JudgeOptions options{.gain_scale = s_.gain_scale,
                                .num_targets = s_.num_targets,
-                               .list = {.seen = s_.seen()},
+                               .lists_of_base = lists,
+                               .lists_of_candidate = lists,
                                .num_threads = o_.num_threads};
     const Stopwatch watch;
     Gains(a_, weights_.data(), weights_.data(), made, options);

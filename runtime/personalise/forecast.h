@@ -31,7 +31,6 @@ struct LifeRequest {
   std::optional<uint32_t> judgings = {};
   double judging_share = 0;
   bool judges_locally = false;
-  bool allow_seen = false;   // LifetimeSettings::allow_seen
   int64_t trains_until = 0;  // LifetimeSettings::trains_until
 };
 // Settings without noise, which PlanLifetime finds. docs/personalise.md has the measurements behind each choice.

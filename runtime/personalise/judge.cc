@@ -24,19 +24,14 @@ constexpr double kMostJudgeNoise = 1e6;
 // One model and one worker's buffers.
 class Reader {
  public:
-  Reader(const Recommender& graph, const Weights& weights, const RecommendOptions& list, const HistoryRule& rule)
+  Reader(const Recommender& graph, const Weights& weights, const ModelLists& lists)
       : graph_(graph),
-        rule_(rule),
-        excluded_(list.excluded.begin(), list.excluded.end()),
-        options_(list),
+        lists_(lists),
         buffers_(graph.AllocateForInference()),
         cache_(graph.AllocateCache(KeptBlocks::kAll)),
         context_{.weights = weights, .buffers = buffers_, .cache = &cache_},
         scores_(graph.architecture().num_items),
-        list_(graph.architecture().num_items) {
-    excluded_.insert(excluded_.end(), rule.untrained.begin(), rule.untrained.end());
-    options_.excluded = excluded_;
-  }
+        list_(graph.architecture().num_items, lists) {}
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
@@ -44,8 +39,8 @@ class Reader {
   // that begins this one, or `fresh`.
   double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
     const size_t most = graph_.architecture().max_length;
-    const std::span<const int32_t> known = HistoryWindow(history, rule_.untrained, most, room_);
-    if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history, options_));
+    const std::span<const int32_t> known = HistoryWindow(history, lists_.untrained, most, room_);
+    if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history));
     // All that the model knows of the history: then what was read before begins it.
     const bool is_whole =
         known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
@@ -53,7 +48,7 @@ class Reader {
     context_.past = keeps ? read_ : 0;
     graph_.Score(context_, known, scores_.data());
     read_ = is_whole ? known.size() : 0;
-    return Ndcg(list_.PositionOf(target, scores_, history, options_));
+    return Ndcg(list_.PositionOf(target, scores_, history));
   }
 
  private:
@@ -61,14 +56,13 @@ class Reader {
     read_ = 0;
     if (!popular_.empty()) return popular_;
     popular_.resize(scores_.size());
-    ScoreNewcomer(graph_, context_, rule_.untrained, rule_.bias_is_popularity, popular_.data(), popular_.data());
+    ScoreNewcomer(graph_, context_, lists_.untrained, lists_.bias_is_popularity, popular_.data(), popular_.data());
     return popular_;
   }
 
   const Recommender& graph_;
-  const HistoryRule rule_;
-  std::vector<int32_t> excluded_, room_;
-  RecommendOptions options_;
+  const ModelLists lists_;
+  std::vector<int32_t> room_;
   Buffers buffers_;
   KeyValueCache cache_;
   RecordContext context_;
@@ -165,8 +159,8 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
   std::vector<GainOnGrid> gains(judging.num_users());
   Workers workers(o.num_threads, o.executor);
   workers.Run([&](size_t worker) {
-    Reader reads_base(base_graph, of_base.view(), o.list, o.histories_of_base),
-        reads_candidate(candidate_graph, of_candidate.view(), o.list, o.histories_of_candidate);
+    Reader reads_base(base_graph, of_base.view(), o.lists_of_base),
+        reads_candidate(candidate_graph, of_candidate.view(), o.lists_of_candidate);
     for (size_t u = worker; u < judging.num_users(); u += workers.size()) {
       const std::span<const int32_t> record = judging.User(u);
       const std::vector<size_t> targets = TargetsOf(record, judging.TimesOf(u), o);

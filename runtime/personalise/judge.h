@@ -46,9 +46,7 @@ struct JudgeOptions {
   // Set: of its events after this moment alone, which must not be earlier than anything that the candidate learned
   // from. Without times in the records none is later.
   std::optional<data::Moment> after = {};
-  RecommendOptions list = {};  // what people are shown; `excluded` are the base's retired items
-  // How each of the two reads histories (HistoryRuleOf). Its untrained items are in none of its lists.
-  HistoryRule histories_of_base = {}, histories_of_candidate = {};
+  ModelLists lists_of_base = {}, lists_of_candidate = {};  // what people are shown of each (ModelFile::lists)
   uint32_t num_threads = 1;
   Executor executor = {};
   // Set: noise repeats and there is NO guarantee. For tests.

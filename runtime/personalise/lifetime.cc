@@ -104,6 +104,18 @@ Status CheckSettings(const LifetimeSettings& s) {
   return Validate(s.rule());
 }
 
+Status CheckBaseOfPlan(const LifetimeSettings& settings, const ModelFile& base, const privacy::Ledger& ledger) {
+  const bool allows = base.lists().allow_seen;
+  if (allows == (settings.allow_seen != 0)) return OkStatus();
+  return InvalidArgument(
+      base.name(), ": its lists may ", allows ? "" : "not ",
+      "hold items of the history (allow_seen), and the plan of "
+      "ledger '",
+      ledger.path(), "' was made for a base whose lists may", allows ? " not" : "",
+      ": change what is left of the plan with this base (`wisp plan --change`, wisp_plan_change); where nothing was "
+      "charged yet, make it anew (--replace)");
+}
+
 namespace {
 
 // The smallest noise with which all judgings keep the goal, what the grid costs included.

@@ -14,15 +14,25 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/core/architecture.h"
 #include "runtime/core/status.h"
+#include "runtime/model/model_file.h"
 #include "runtime/personalise/judge.h"
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/train/options.h"
 
 namespace wisp {
+
+// What a plan depends on of the base that it is made for.
+struct PlannedBase {
+  explicit PlannedBase(const ModelFile& base) : PlannedBase(base.architecture(), base.lists().allow_seen) {}
+  PlannedBase(Architecture a, bool seen) : architecture(std::move(a)), allow_seen(seen) {}
+  Architecture architecture;
+  bool allow_seen;  // ModelLists::allow_seen
+};
 
 // Public constants, the same for every run of the life.
 struct LifetimeSettings {
@@ -46,8 +56,8 @@ struct LifetimeSettings {
   double averaging = 0;          // TrainingOptions::ema_decay
   uint32_t num_negatives = 0;    // of a sampled softmax; 0: the full one
   uint32_t shrinks_rows = 0;     // 1: TrainingJob::shrink_rows
-  // 1: people are shown items of their history again, as in cafes, groceries and music: models are judged by such
-  // lists, and the app asks for them (RecommendOptions::seen).
+  // 1: the base that the plan was made for says that lists may hold items of the history (ModelFile::lists). Models are
+  // judged by the lists that they say of themselves, so a night with a base that says otherwise is refused.
   uint32_t allow_seen = 0;
   // Above 0: events after this second since 1970 judge, and do not train, in all nights: for a log that does not grow.
   // 0: it follows from the ledger (TrainsUntil).
@@ -64,7 +74,6 @@ struct LifetimeSettings {
   privacy::RecordPart training_part() const {
     return judgings > 0 ? privacy::RecordPart::kTraining : privacy::RecordPart::kAll;
   }
-  SeenItems seen() const { return allow_seen != 0 ? SeenItems::kAllow : SeenItems::kExclude; }
   JudgeRule rule() const { return {.error = error, .num_judgings = judgings, .decay = decay}; }
   uint64_t num_steps() const { return steps_in_all > 0 ? steps_in_all : steps_per_run * runs; }
   // The mean share of all records that is there when a step is taken: 1, or less where they come over time.
@@ -77,6 +86,9 @@ struct LifetimeSettings {
 
 // kInvalidArgument: settings out of range, and which.
 Status CheckSettings(const LifetimeSettings& settings);
+// kInvalidArgument: the plan of that ledger was made for a base that says otherwise of its lists. To judge by lists
+// that nobody is shown would break the plan's promise.
+Status CheckBaseOfPlan(const LifetimeSettings& settings, const ModelFile& base, const privacy::Ledger& ledger);
 // The same with so many items as a catalogue may grow to under a plan.
 Architecture Grown(Architecture architecture);
 

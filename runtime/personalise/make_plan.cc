@@ -42,7 +42,7 @@ std::string_view Name(Judges judges) {
   return judges == Judges::kNone ? "none" : judges == Judges::kLocal ? "local" : "private";
 }
 
-std::string DifferencesOf(const PlanToMake& wanted, const LifetimeSettings& there) {
+std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, const LifetimeSettings& there) {
   const LifeRequest& r = wanted.request;
   Differences d;
   d.Compare("epsilon", there.epsilon, r.epsilon);
@@ -64,7 +64,7 @@ std::string DifferencesOf(const PlanToMake& wanted, const LifetimeSettings& ther
     d.Compare("the number of judgings", there.judgings, std::min(r.runs, *r.judgings));
   }
   if (is != Judges::kNone) d.CompareIf("the share of records that judge", there.judging_share, r.judging_share);
-  d.Compare("allow_seen", there.allow_seen, r.allow_seen ? 1u : 0u);
+  d.Compare("allow_seen of the base", there.allow_seen, base.allow_seen ? 1u : 0u);
   d.Compare("the time until which events train", there.trains_until, r.trains_until);
   return d.text();
 }
@@ -107,22 +107,23 @@ Status CheckNothingTrained(const std::string& ledger, const std::string& output)
 
 }  // namespace
 
-Result<MadePlan> MakePlan(privacy::Ledger& ledger, const Architecture& architecture, const PlanToMake& wanted) {
+Result<MadePlan> MakePlan(privacy::Ledger& ledger, const PlannedBase& base, const PlanToMake& wanted) {
   if (!wanted.dry_run) {
     WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
     const bool is_charged = !entries.empty();
     WISP_ASSIGN_OR_RETURN(const PlansThere there,
                           FindPlans(ledger, is_charged ? entries.front().seq : std::numeric_limits<uint64_t>::max()));
     if (there.now) {
-      const std::string from_now = DifferencesOf(wanted, *there.now);
-      if (from_now.empty() || (there.first && DifferencesOf(wanted, *there.first).empty()))
+      const std::string from_now = DifferencesOf(base, wanted, *there.now);
+      if (from_now.empty() || (there.first && DifferencesOf(base, wanted, *there.first).empty()))
         return MadePlan{.life = {.settings = *there.now}, .made_before = there.made};
       if (is_charged || !wanted.replaces) return Refusal(ledger.path(), from_now, is_charged);
     } else {
       WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));
     }
   }
-  WISP_ASSIGN_OR_RETURN(const Lifetime life, PlanLife(architecture, wanted.request));
+  WISP_ASSIGN_OR_RETURN(Lifetime life, PlanLife(base.architecture, wanted.request));
+  life.settings.allow_seen = base.allow_seen ? 1 : 0;
   if (!wanted.dry_run) WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, wanted.run));
   return MadePlan{.life = life};
 }

@@ -2,7 +2,7 @@
 // not at all, and a later one with the same wishes finds it. What a kill or a full disk left of an earlier call is no
 // plan, and the next call makes one.
 //
-//   WISP_ASSIGN_OR_RETURN(const MadePlan made, MakePlan(ledger, base.architecture(), {.request = request,
+//   WISP_ASSIGN_OR_RETURN(const MadePlan made, MakePlan(ledger, PlannedBase(base), {.request = request,
 ////                                                                                     .run = "plan",
 //                                                                                     .output = "mine.wisp"}));
 #ifndef WISP_RUNTIME_PERSONALISE_MAKE_PLAN_H_
@@ -35,7 +35,7 @@ struct MadePlan {
 // request leaves to be chosen stays as it was chosen, and so does a plan that was changed since (plan_change.h).
 // kPrivacyRefused: the ledger has another plan, and the sentence names each difference; it has none but has charges; or
 // the ledger has none, and beside `output` lies what nights of an earlier ledger trained.
-Result<MadePlan> MakePlan(privacy::Ledger& ledger, const Architecture& architecture, const PlanToMake& wanted);
+Result<MadePlan> MakePlan(privacy::Ledger& ledger, const PlannedBase& base, const PlanToMake& wanted);
 
 }  // namespace wisp
 

@@ -314,9 +314,8 @@ class Night {
             .candidate = models_.candidate->content_hash(),
             .num_targets = s.num_targets,
             .after = until_,
-            .list = {.seen = s.seen(), .excluded = base_.retired()},
-            .histories_of_base = HistoryRuleOf(base_),
-            .histories_of_candidate = HistoryRuleOf(*models_.candidate),
+            .lists_of_base = base_.lists(),
+            .lists_of_candidate = models_.candidate->lists(),
             .num_threads = o_.num_threads,
             .executor = o_.executor};
   }
@@ -453,6 +452,7 @@ Result<NightResult> RunNight(const NightOptions& o) {
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())
     return Advised(base.status(), "it is the base, which no night can do without: put it back as it was shipped");
+  WISP_RETURN_IF_ERROR(CheckBaseOfPlan(settings, *base, ledger));
   if (o.anew == NightOptions::Anew::kRefused) WISP_RETURN_IF_ERROR(RefuseAnew(o.output, *base, ledger));
   const std::string held = o.output + ": another run personalises it; allowed is one at a time";
   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take(NightFiles(o.output).lock, held));

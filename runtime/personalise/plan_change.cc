@@ -85,14 +85,16 @@ void SuggestSteps(ChangedLife& life, const LifetimeSettings& now) {
 
 }  // namespace
 
-Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::Ledger& ledger,
-                               const LifetimeSettings& now, const PlanChange& change) {
+Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& ledger, const LifetimeSettings& now,
+                               const PlanChange& change) {
+  const Architecture& architecture = base.architecture;
   if (change.runs == 0) return InvalidArgument("a changed plan needs the number of runs that are to come; it is 0");
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   if (entries.empty())
     return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");
   ChangedLife life{.settings = now};
   life.settings.num_records_at_start = 0;  // from now on all are there
+  life.settings.allow_seen = base.allow_seen ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(life.before, LeftOf(ledger, now));
   LifetimeSettings& s = life.settings;
   s.runs = change.runs;

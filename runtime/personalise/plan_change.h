@@ -1,5 +1,5 @@
-// Another plan for what is left of a life: other times, another batch, another number of records. What was spent stays
-// spent, and the limit stays the limit.
+// Another plan for what is left of a life: other times, another batch, another number of records, a base that says
+// otherwise of its lists. What was spent stays spent, and the limit stays the limit.
 //
 // How often it is trained may change at no cost: steps are one kind, shared among nights at will. A step with another
 // batch or another number of records is another mechanism, chosen after looking at what was released. It goes through
@@ -37,8 +37,8 @@ struct ChangedLife {
 // kInvalidArgument: no runs, more steps than are left of the same mechanism, or settings out of range. Where
 // steps_per_run is 0 the runs of the result may differ from those asked for: steps are whole, and every run has one at
 // least.
-Result<ChangedLife> ChangeLife(const Architecture& architecture, const privacy::Ledger& ledger,
-                               const LifetimeSettings& now, const PlanChange& change);
+Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& ledger, const LifetimeSettings& now,
+                               const PlanChange& change);
 
 // Puts it in force. kPrivacyRefused where it does not fit the limit any more.
 Status WriteChange(privacy::Ledger& ledger, const ChangedLife& changed, const std::string& run);

@@ -561,6 +561,7 @@ struct ModelT : public flatbuffers::NativeTable {
   std::vector<uint32_t> retired{};
   std::vector<uint8_t> text_tokenizer{};
   std::vector<uint32_t> untrained{};
+  bool allow_seen = false;
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -587,7 +588,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_BASE_HASH = 28,
     VT_RETIRED = 30,
     VT_TEXT_TOKENIZER = 32,
-    VT_UNTRAINED = 34
+    VT_UNTRAINED = 34,
+    VT_ALLOW_SEEN = 36
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
@@ -637,6 +639,9 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint32_t> *untrained() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_UNTRAINED);
   }
+  bool allow_seen() const {
+    return GetField<uint8_t>(VT_ALLOW_SEEN, 0) != 0;
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
@@ -674,6 +679,7 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVector(text_tokenizer()) &&
            VerifyOffset(verifier, VT_UNTRAINED) &&
            verifier.VerifyVector(untrained()) &&
+           VerifyField<uint8_t>(verifier, VT_ALLOW_SEEN, 1) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -733,6 +739,9 @@ struct ModelBuilder {
   void add_untrained(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained) {
     fbb_.AddOffset(Model::VT_UNTRAINED, untrained);
   }
+  void add_allow_seen(bool allow_seen) {
+    fbb_.AddElement<uint8_t>(Model::VT_ALLOW_SEEN, static_cast<uint8_t>(allow_seen), 0);
+  }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -764,7 +773,8 @@ inline flatbuffers::Offset<Model> CreateModel(
     uint64_t base_hash = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained = 0) {
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained = 0,
+    bool allow_seen = false) {
   ModelBuilder builder_(_fbb);
   builder_.add_base_hash(base_hash);
   builder_.add_untrained(untrained);
@@ -781,6 +791,7 @@ inline flatbuffers::Offset<Model> CreateModel(
   builder_.add_tensors(tensors);
   builder_.add_segment_bytes(segment_bytes);
   builder_.add_architecture(architecture);
+  builder_.add_allow_seen(allow_seen);
   builder_.add_output_bias_origin(output_bias_origin);
   return builder_.Finish();
 }
@@ -807,7 +818,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
     uint64_t base_hash = 0,
     const std::vector<uint32_t> *retired = nullptr,
     const std::vector<uint8_t> *text_tokenizer = nullptr,
-    const std::vector<uint32_t> *untrained = nullptr) {
+    const std::vector<uint32_t> *untrained = nullptr,
+    bool allow_seen = false) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
   auto description__ = description ? _fbb.CreateString(description) : 0;
@@ -837,7 +849,8 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
       base_hash,
       retired__,
       text_tokenizer__,
-      untrained__);
+      untrained__,
+      allow_seen);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1015,7 +1028,8 @@ inline ModelT::ModelT(const ModelT &o)
         base_hash(o.base_hash),
         retired(o.retired),
         text_tokenizer(o.text_tokenizer),
-        untrained(o.untrained) {
+        untrained(o.untrained),
+        allow_seen(o.allow_seen) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -1039,6 +1053,7 @@ inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(retired, o.retired);
   std::swap(text_tokenizer, o.text_tokenizer);
   std::swap(untrained, o.untrained);
+  std::swap(allow_seen, o.allow_seen);
   return *this;
 }
 
@@ -1067,6 +1082,7 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   { auto _e = retired(); if (_e) { _o->retired.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->retired[_i] = _e->Get(_i); } } }
   { auto _e = text_tokenizer(); if (_e) { _o->text_tokenizer.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->text_tokenizer.begin()); } }
   { auto _e = untrained(); if (_e) { _o->untrained.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->untrained[_i] = _e->Get(_i); } } }
+  { auto _e = allow_seen(); _o->allow_seen = _e; }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1093,6 +1109,7 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   auto _retired = _o->retired.size() ? _fbb.CreateVector(_o->retired) : 0;
   auto _text_tokenizer = _o->text_tokenizer.size() ? _fbb.CreateVector(_o->text_tokenizer) : 0;
   auto _untrained = _o->untrained.size() ? _fbb.CreateVector(_o->untrained) : 0;
+  auto _allow_seen = _o->allow_seen;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
@@ -1110,7 +1127,8 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
       _base_hash,
       _retired,
       _text_tokenizer,
-      _untrained);
+      _untrained,
+      _allow_seen);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

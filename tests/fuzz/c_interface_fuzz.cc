@@ -132,7 +132,7 @@ class Machine : wisp::fuzz::Caller {
     o.options.num_excluded = lists[0].size();
     o.options.num_candidates = lists[1].size();
     if ((choice & 0xf0) == 0xf0) o.options.num_excluded = 3, o.options.excluded = nullptr;
-    o.options.allow_seen = choice & 4;
+    o.options.allow_seen = choice >> 2 & 3;  // 3 is refused
     Resize(o, input);
     return o;
   }

@@ -291,9 +291,9 @@ def weights_and_scores():
     ]) + table("runtime/core/served_list.h", [
         ("equal-scores-by-the-larger-id", "Better", "a.item < b.item", "a.item > b.item",
          "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
-        ("history-offered-again", "TakeUnoffered", "for (const int32_t id : history) take(id);", "",
+        ("history-offered-again", "TakeSeen", "for (const int32_t id : history) take(id);", "",
          "inference_test:Evaluate.WhatIsNotShownIsWorthNothing"),
-        ("retired-items-offered", "TakeUnoffered", "for (const int32_t id : withheld) take(id);", "",
+        ("retired-items-offered", "TakeExcluded", "for (const int32_t id : model.withheld) take(id);", "",
          "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
         ("no-numbers-unsaid", "Offer", "all_finite_ = false;", "", no_number, said),
         ("minus-infinity-passed-over", "Bar", "return std::numeric_limits<float>::quiet_NaN();",

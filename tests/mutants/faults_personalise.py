@@ -319,18 +319,31 @@ def added():
          "session_.file().untrained().empty() ? OkStatus()", "true ? OkStatus()",
          ADDED + "ListsOfManyAreThoseOfOne/1"),
     ]) + table("runtime/train/run/evaluate.cc", [
-        ("untrained-items-evaluated-in-histories", "EvaluateModel", "HistoryRuleOf(model)", "{}",
-         ADDED + "EvaluationIsThatOfTheBase/1"),
-        ("counts-forgotten-in-evaluation", "EvaluateSome", "rule.bias_is_popularity", "false",
+        ("untrained-items-evaluated-in-histories", "EvaluateSome", "HistoryWindow(c.history, lists.untrained,",
+         "HistoryWindow(c.history, {},", ADDED + "EvaluationIsThatOfTheBase/1"),
+        ("counts-forgotten-in-evaluation", "EvaluateSome", "lists.bias_is_popularity", "false",
          ADDED + "EvaluationAndJudgingAreOfTheListsThatAreServed/1"),
-        ("untrained-items-evaluated-in-lists", "EvaluateModel", "model.withheld()", "model.retired()",
+        ("untrained-items-evaluated-in-lists", "EvaluateModel", "workers, model.lists()",
+         "workers, ModelLists{.withheld = model.retired(), .untrained = model.untrained()}",
          ADDED + "EvaluationIsThatOfTheBase/1"),
+        ("evaluated-by-another-rule-than-the-model-s", "EvaluateModel", "workers, model.lists()",
+         "workers, ModelLists{.withheld = model.lists().withheld, .untrained = model.untrained()}",
+         "inference_test:SessionTest.PositionsAreThoseOfTheServedList"),
     ]) + table("runtime/personalise/judge.cc", [
         ("history-of-untrained-items-judged-by-them", "Value",
-         "if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history, options_));",
+         "if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history));",
          "if (known.empty()) return 0;", ADDED + "EvaluationAndJudgingAreOfTheListsThatAreServed/1"),
-        ("base-judged-with-its-untrained-items", "Gains", "o.histories_of_base", "o.histories_of_candidate",
+        ("base-judged-with-its-untrained-items", "Gains", "o.lists_of_base", "o.lists_of_candidate",
          ADDED + "JudgingRanksEachModelAsItIsServed/1"),
+        ("judged-by-another-rule-than-the-model-s", "Reader", "list_(graph.architecture().num_items, lists)",
+         "list_(graph.architecture().num_items, {.withheld = lists.withheld, .untrained = lists.untrained})",
+         "judge_test:JudgeTest.GainsAreThoseOfTheNewestEvents"),
+    ]) + table("runtime/personalise/night.cc", [
+        ("night-judges-by-another-rule-than-the-model-s", "OptionsOfJudge", ".lists_of_base = base_.lists(),",
+         ".lists_of_base = {.withheld = base_.retired()},", "night_test:NightTest.JudgesByTheListsThatTheModelsSay"),
+        ("night-with-a-base-of-other-lists", "RunNight",
+         "WISP_RETURN_IF_ERROR(CheckBaseOfPlan(settings, *base, ledger));", "",
+         "night_test:NightTest.BaseOfOtherLists_IsRefusedBeforeACharge"),
     ]) + table("runtime/train/run/untrained_items.cc", [
         ("item-learned-in-one-step", "HasPassedOnce",
          "static_cast<double>(result.num_steps) * o.expected_batch >= records", "records > 0",
@@ -347,15 +360,15 @@ def added():
 
 
 def offer():
-    return table("runtime/inference/session.cc", [
-        ("retired-item-recommended", "Session::Recommend", "options, file_.withheld(), best",
-         "options, options.excluded, best", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
+    return table("runtime/inference/session_setup.cc", [
+        ("retired-item-recommended", "", "num_items, file_.lists())", "num_items, ModelLists{})",
+         OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/inference/batch_recommender.cc", [
         ("retired-item-recommended-to-many", "",
-         "TakeUnoffered({}, options, session_.file().withheld(),",
-         "TakeUnoffered({}, options, {},", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
+         "TakeExcluded(options, session_.file().lists(),",
+         "TakeExcluded(options, {},", OFFER + "RetiredItemsAreNeverRecommendedAndStandInHistories"),
     ]) + table("runtime/decoding/private_recommender.cc", [
-        ("retired-item-drawn", "", "session_->file().withheld(),", "{},",
+        ("retired-item-drawn", "", "session_->file().lists(),\n", "{},\n",
          OFFER + "RetiredItemsAreNeverDrawn"),
     ]) + table("runtime/layers/newcomer.cc", [
         ("newcomer-gets-untrained-counts", "ScoreNewcomer", "bias_is_popularity && bias", "false",

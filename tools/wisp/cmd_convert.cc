@@ -25,7 +25,7 @@ using exchange::SafeTensorsFile;
 
 // Keys of __metadata__. Texts only: lists and objects are JSON within.
 constexpr char kArchitectureKey[] = "wisp.architecture", kItemKeysKey[] = "wisp.item_keys",
-               kItemNamesKey[] = "wisp.item_names";
+               kItemNamesKey[] = "wisp.item_names", kAllowSeenKey[] = "wisp.allow_seen";
 constexpr char kProvenanceKey[] = "wisp.provenance", kCreatedByKey[] = "wisp.created_by";
 constexpr size_t kMaxArchitectureBytes = 65536;
 
@@ -254,7 +254,17 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
     metadata[kItemKeysKey] = TextList(model.num_items(), [&](size_t i) { return model.item_key(i); }).dump();
   if (model.has_item_names())
     metadata[kItemNamesKey] = TextList(model.num_items(), [&](size_t i) { return model.item_name(i); }).dump();
+  if (model.lists().allow_seen) metadata[kAllowSeenKey] = "true";
   return metadata;
+}
+
+// Whether lists of the model may hold items of the history: where the option does not say it, the file may.
+Result<bool> AllowSeenOf(const ConvertArguments& a, const SafeTensorsFile& file) {
+  if (a.allow_seen) return true;
+  const auto stated = file.metadata().find(kAllowSeenKey);
+  if (stated == file.metadata().end()) return false;
+  if (stated->second == "true") return true;
+  return InvalidData(a.in, ": ", kAllowSeenKey, " is '", OneLine(stated->second), "', allowed is true");
 }
 
 // Of recommenders and decoders alone a state_dict has our own names.
@@ -282,11 +292,13 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
                                                       {"--item-keys", a.item_keys},
                                                       {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
+  WISP_ASSIGN_OR_RETURN(const bool allow_seen, AllowSeenOf(a, file));
   const std::string guarantee = StatedGuarantee(file);
   ModelContents contents;
   std::vector<float> weights;
   WISP_RETURN_IF_ERROR(ReadRecommender(a, file, contents, weights));
   contents.weights = weights;
+  contents.allow_seen = allow_seen;
   contents.provenance.push_back(Imported(a, !guarantee.empty()));
   contents.description = "imported from " + FileName(a.in);
   contents.created_by = "wisp " + Version();

@@ -25,6 +25,8 @@ Status CheckArguments(const ConvertArguments& a) {
     if (!value.empty())
       return InvalidArgument(name, " is of safetensors files of our recommender, ", a.in, " is a folder");
   }
+  if (a.allow_seen)
+    return InvalidArgument("--allow-seen is of recommenders, ", a.in, " is a folder of a model of texts");
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the folder", a.in}}));
   if (a.report.empty()) return OkStatus();
   return CheckOutput({"--report", a.report}, {{"the folder", a.in}, {"--out", a.out}});

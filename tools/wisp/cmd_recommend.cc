@@ -57,12 +57,18 @@ Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string
   return items;
 }
 
+SeenItems SeenOf(const RecommendArguments& a) {
+  if (a.allow_seen) return SeenItems::kAllow;
+  return a.exclude_seen ? SeenItems::kExclude : SeenItems::kAsModel;
+}
+
 // An empty answer is no error, but nobody should have to guess why.
-void SayWhyEmpty(const RecommendArguments& a, size_t num_items) {
+void SayWhyEmpty(const RecommendArguments& a, const ModelFile& model, size_t num_items) {
   if (num_items > 0) return;
   Warn(std::string("nothing is left to recommend: the ") + (a.candidates.empty() ? "catalogue" : "candidates") +
-       (a.allow_seen ? " hold no item"
-                     : " hold no item outside the history; --allow-seen lets items of the history come back"));
+       (AllowsSeen(SeenOf(a), model.lists())
+            ? " hold no item"
+            : " hold no item outside the history; --allow-seen lets items of the history come back"));
 }
 
 Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelFile& model) {
@@ -91,9 +97,7 @@ Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat
   WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a, model));
   WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a.candidates));
   WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> top,
-                        session.Recommend(history, {.count = a.count,
-                                                    .seen = a.allow_seen ? SeenItems::kAllow : SeenItems::kExclude,
-                                                    .candidates = candidates}));
+                        session.Recommend(history, {.count = a.count, .seen = SeenOf(a), .candidates = candidates}));
   Json list = Json::array();
   for (size_t i = 0; i < top.size(); ++i) {
     const auto item = static_cast<size_t>(top[i].item);
@@ -104,7 +108,7 @@ Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat
     list.back()["score"] = top[i].score;
   }
   if (format == OutputFormat::kJson) PrintJson(list);
-  SayWhyEmpty(a, top.size());
+  SayWhyEmpty(a, model, top.size());
   return OkStatus();
 }
 
@@ -118,8 +122,7 @@ class PrivateCommand {
     const ModelFile& model = session_.file();
     WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a_, model));
     WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a_.candidates));
-    PrivateRecommendOptions request{
-        .count = a_.count, .seen = a_.allow_seen ? SeenItems::kAllow : SeenItems::kExclude, .candidates = candidates};
+    PrivateRecommendOptions request{.count = a_.count, .seen = SeenOf(a_), .candidates = candidates};
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));
     WISP_ASSIGN_OR_RETURN(PrivateRecommender recommender, PrivateRecommender::Create(session_, options));
@@ -127,7 +130,7 @@ class PrivateCommand {
     WISP_RETURN_IF_ERROR(draws_.Begin(recommender.setup()));
     const Result<std::vector<int32_t>> items = recommender.Recommend(history, request);
     if (!items.ok()) return draws_.InWords(items.status(), recommender.setup(), options.draws_per_charge);
-    SayWhyEmpty(a_, items->size());
+    SayWhyEmpty(a_, model, items->size());
     return Print(recommender, *items, format);
   }
 

@@ -183,6 +183,7 @@ Status New(const NewArguments& a, OutputFormat format) {
   InitialiseWeights(recipe.architecture, recipe.initialisation, random, weights);
   contents.architecture = recipe.architecture;
   contents.weights = weights;
+  contents.allow_seen = recipe.allow_seen.value_or(false);
   contents.provenance.push_back(RandomStart(a.data.path));
   contents.description = recipe.name;
   contents.created_by = "wisp " + Version();

@@ -93,6 +93,7 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
           {"item_names", m.has_item_names()},
           {"retired_items", m.retired().size()},
           {"untrained_items", m.untrained().size()},
+          {"allow_seen", m.lists().allow_seen},
           {"provenance", provenance}};
 }
 
@@ -139,6 +140,7 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
               j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
   if (j.contains("base_hash"))
     std::printf("an adapter, of the model with the hash %s\n", j["base_hash"].get<std::string>().c_str());
+  if (model.lists().allow_seen) std::printf("lists may hold items of the history\n");
   PrintSection("architecture", j["architecture"]);
   for (const char* section : {"classifier", "tokenizer"}) {
     if (j.contains(section)) PrintSection(section, j[section]);
@@ -177,11 +179,11 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
                         OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
+  SayIfRepeatsAreMisses(a.data, data.report, model.lists().allow_seen);
   const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length,
                                     a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const RankingQuality q = EvaluateModel(model, a.split == "test" ? set.test : set.validation, workers,
-                                         a.allow_seen ? SeenItems::kAllow : SeenItems::kExclude, *ops);
+  const RankingQuality q = EvaluateModel(model, a.split == "test" ? set.test : set.validation, workers, *ops);
   const char* needed = a.split == "test" ? "3" : "4";
   if (q.num_users == 0)
     return InvalidData(a.data.path, ": no user has enough events to be tested: ", needed,

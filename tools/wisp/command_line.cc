@@ -200,7 +200,6 @@ class CommandLine {
         ->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
         ->capture_default_str();
-    c->add_flag("--allow-seen", evaluate_.allow_seen, "Lists may hold items of the history");
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, evaluate_.data, false);
     AddEvaluateTexts(c, evaluate_);

@@ -26,7 +26,7 @@ struct DataArguments {
 struct SynthArguments {
   std::string out, population = "public";
   uint64_t seed = 1;
-  uint32_t users = 2000, min_events = 12, max_events = 40, repeats = 0;
+  uint32_t users = 2000, min_events = 12, max_events = 40, repeats = 40;
 };
 
 struct NewArguments {
@@ -69,7 +69,6 @@ struct EvaluateArguments {
   std::string texts, record = "line";  // of a decoder, in place of data
   std::optional<uint32_t> max_length;
   DataArguments data;
-  bool allow_seen = false;
   uint32_t threads = 0;
 };
 
@@ -95,7 +94,7 @@ struct RecommendArguments {
   DataArguments data;
   DeviceArguments device;
   uint32_t count = 10, threads = 1;
-  bool allow_seen = false, newcomer = false;
+  bool allow_seen = false, exclude_seen = false, newcomer = false;
   PrivateDrawArguments priv;
 };
 
@@ -109,6 +108,7 @@ struct ConvertArguments {
   std::string report, pooling = "folder";
   uint32_t max_length = 0;
   bool no_tokenizer = false;  // of a folder
+  bool allow_seen = false;    // of a recommender: ModelFile::lists
 };
 
 struct ExportArguments {
@@ -218,7 +218,7 @@ struct PlanArguments {
   double epsilon = 0;
   uint32_t num_records_public = 0, num_records_at_start = 0, typical_events = 0, times_per_second = 1;
   int64_t session_gap = 0;
-  bool dry_run = false, left = false, change = false, allow_seen = false, replace = false;
+  bool dry_run = false, left = false, change = false, replace = false;
 };
 
 struct PersonaliseArguments {

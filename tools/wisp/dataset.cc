@@ -105,6 +105,14 @@ Result<data::ReadResult> ReadData(const DataArguments& a, data::ReadOptions opti
   return result;
 }
 
+void SayIfRepeatsAreMisses(const DataArguments& a, const data::ReadReport& report, bool allow_seen) {
+  if (allow_seen || report.repeats == 0) return;
+  std::fprintf(stderr,
+               "wisp: %s: %s of an item that the user had before: no list shows these, and they count as misses; "
+               "\"allow_seen\": true in the recipe lets lists hold them (local only)\n",
+               OneLine(a.path).c_str(), Counted(report.repeats, "event").c_str());
+}
+
 Result<std::vector<std::string>> ReadItemNames(const std::string& path, const std::vector<std::string>& keys) {
   std::vector<std::string> names;
   if (path.empty()) return names;

@@ -25,6 +25,9 @@ void AddConvert(CLI::App& app, Chosen& chosen, ConvertArguments& a) {
                 "folder: as the folder says, else its pooler, else first")
       ->check(OneOf({"folder", "first", "mean", "pooler"}))
       ->capture_default_str();
+  c->add_flag("--allow-seen", a.allow_seen,
+              "Of a recommender: its lists may hold items of the history, as people choose again what they had in\n"
+              "cafes, groceries and with music");
   c->add_flag("--no-tokenizer", a.no_tokenizer, "Of a folder: leave its tokenizer out; texts then come as ids");
   c->add_option("--config", a.config, "A recipe, or the object of its \"architecture\", in place of the file's own");
   c->add_option("--item-keys", a.item_keys,

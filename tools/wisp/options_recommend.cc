@@ -43,7 +43,11 @@ void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& a) {
   c->add_option("--threads", a.threads, "That share the positions of the history; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
-  c->add_flag("--allow-seen", a.allow_seen, "Items of the history may come back");
+  CLI::Option* const allow =
+      c->add_flag("--allow-seen", a.allow_seen,
+                  "Items of the history may come back, and with --exclude-seen they do not, whatever the model says.\n"
+                  "Default: as the model says (wisp inspect), which is what is evaluated and judged");
+  c->add_flag("--exclude-seen", a.exclude_seen, "Items of the history do not come back")->excludes(allow);
   AddDevice(c, a.device);
   AddData(c, a.data, false);
   AddPrivateRecommend(c, a.priv);

@@ -188,8 +188,11 @@ Result<JobResult> TrainingRun::Run() {
   };
   job.cancelled = [&] { return interrupted != 0; };
   job.started = [this] { start_weights_ = std::vector<float>(); };
-  Result<JobResult> result = fine_tune_->Run(
-      std::move(job), {.path = a_.out, .contents = Contents(), .description = Description(), .written = written});
+  Result<JobResult> result = fine_tune_->Run(std::move(job), {.path = a_.out,
+                                                              .contents = Contents(),
+                                                              .allow_seen = recipe_.allow_seen,
+                                                              .description = Description(),
+                                                              .written = written});
   if (is_private()) SayIfRaised(ledger(), limit_before_);
   if (!result.ok()) return result;
   SayIfAboveTarget(*result, recipe_.goal);
@@ -229,6 +232,8 @@ Status TrainingRun::ReadEvents() {
   WISP_ASSIGN_OR_RETURN(data_,
                         ReadData(a_.data, {recipe_.min_user_events, recipe_.min_item_events, units, is_private()},
                                  base_ ? &*base_ : nullptr));
+  SayIfRepeatsAreMisses(a_.data, data_.report,
+                        recipe_.allow_seen.value_or(base_.has_value() && base_->lists().allow_seen));
   return OkStatus();
 }
 
@@ -412,8 +417,6 @@ Result<TrainingJob> TrainingRun::MakeJob() {
     job.sequences = &data_.sequences;
   }
   job.hold_out = recipe_.hold_out;
-  job.list.seen = recipe_.allow_seen ? SeenItems::kAllow : SeenItems::kExclude;
-  if (base_) job.list.excluded = base_->retired();
   job.architecture = recipe_.architecture;
   job.initialisation = recipe_.initialisation;
   job.training = recipe_.training;

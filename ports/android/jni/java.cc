@@ -33,7 +33,7 @@ struct MadeOf {
 // The order of the arguments is that of the classes in src/main/kotlin.
 constexpr MadeOf kMade[] = {
     {Made::kException, "dev/wisp/WispException", "(ILjava/lang/String;)V"},
-    {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJ)V"},
+    {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJZ)V"},
     {Made::kPersonaliseResult, "dev/wisp/PersonaliseResult", "(JJJDDJJJJJJJZ)V"},
     {Made::kPlan, "dev/wisp/Plan", "(IIJIIIIDDDDJDDZ)V"},
     {Made::kNightResult, "dev/wisp/NightResult", "(IZZIJJJJJJJJJJ)V"},

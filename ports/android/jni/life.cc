@@ -27,7 +27,6 @@ wisp_plan_options PlanOptionsOf(Fields& fields) {
   options.dry_run = fields.Flag("dryRun") ? 1 : 0;
   options.measure = fields.Flag("measure") ? 1 : 0;
   options.other_data = fields.Flag("otherData") ? 1 : 0;
-  options.allow_seen = fields.Flag("allowSeen") ? 1 : 0;
   options.trains_until = fields.Number("trainsUntil");
   options.output_path = fields.Text("output");
   options.replace = fields.Flag("replace") ? 1 : 0;
@@ -83,11 +82,10 @@ jstring Statement(JNIEnv* env, jclass, jstring ledger, jobject anchor_object, jd
   });
 }
 
-jobject Evaluate(JNIEnv* env, jclass, jstring model, jstring log, jint threads, jboolean allow_seen) {
+jobject Evaluate(JNIEnv* env, jclass, jstring model, jstring log, jint threads) {
   return Guarded(env, [&] {
     if (threads < 0) Refuse("threads is " + std::to_string(threads) + ", allowed is a number from 0 on");
     wisp_quality quality = WISP_INIT(wisp_quality);
-    quality.allow_seen = allow_seen;
     Check(env, wisp_evaluate, TextOf(env, model, "model").c_str(), TextOf(env, log, "log").c_str(),
           static_cast<uint32_t>(threads), &quality);
     jobject result =
@@ -116,7 +114,7 @@ bool RegisterLife(JNIEnv* env, jclass native) {
       Native("plan", "(Ldev/wisp/PlanOptions;Ldev/wisp/Anchor;)Ldev/wisp/Plan;", Plan),
       Native("budget", "(Ljava/lang/String;Ldev/wisp/Anchor;D)Ldev/wisp/Budget;", Budget),
       Native("statement", "(Ljava/lang/String;Ldev/wisp/Anchor;DZ)Ljava/lang/String;", Statement),
-      Native("evaluate", "(Ljava/lang/String;Ljava/lang/String;IZ)Ldev/wisp/Quality;", Evaluate),
+      Native("evaluate", "(Ljava/lang/String;Ljava/lang/String;I)Ldev/wisp/Quality;", Evaluate),
       Native("rebase", "(Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;)Ldev/wisp/RebaseResult;", Rebase),
   };
   return env->RegisterNatives(native, methods, std::size(methods)) == JNI_OK;

@@ -107,11 +107,11 @@ jobject Info(JNIEnv* env, jclass, jlong handle) {
   return Guarded(env, [&] {
     wisp_model_info info = WISP_INIT(wisp_model_info);
     Check(env, wisp_model_info_read, ModelOf(handle), &info);
-    jobject result =
-        New(env, Made::kModelInfo, static_cast<jint>(info.num_items), static_cast<jint>(info.max_length),
-            static_cast<jint>(info.width), static_cast<jint>(info.num_blocks), static_cast<jint>(info.num_retired),
-            static_cast<jint>(info.num_provenance), static_cast<jint>(info.format),
-            static_cast<jlong>(info.content_hash), static_cast<jlong>(info.file_bytes));
+    jobject result = New(env, Made::kModelInfo, static_cast<jint>(info.num_items), static_cast<jint>(info.max_length),
+                         static_cast<jint>(info.width), static_cast<jint>(info.num_blocks),
+                         static_cast<jint>(info.num_retired), static_cast<jint>(info.num_provenance),
+                         static_cast<jint>(info.format), static_cast<jlong>(info.content_hash),
+                         static_cast<jlong>(info.file_bytes), static_cast<jboolean>(info.allow_seen != 0));
     CheckPending(env);
     return result;
   });
@@ -148,7 +148,7 @@ jobjectArray Names(JNIEnv* env, jclass, jlong model, jintArray items) {
 
 // The items, best first; their scores go to `scores`, whose length is how many are wanted at most.
 jintArray Recommend(JNIEnv* env, jclass, jlong handle, jintArray history, jintArray excluded, jintArray candidates,
-                    jboolean allow_seen, jfloatArray scores) {
+                    jint allow_seen, jfloatArray scores) {
   return Guarded(env, [&] {
     auto* model = ModelOf(handle);
     if (scores == nullptr) Refuse("scores must not be null");
@@ -197,7 +197,7 @@ bool RegisterModel(JNIEnv* env, jclass native) {
       Native("findItem", "(JLjava/lang/String;)I", FindItem),
       Native("keys", "(J[I)[Ljava/lang/String;", Keys),
       Native("names", "(J[I)[Ljava/lang/String;", Names),
-      Native("recommend", "(J[I[I[IZ[F)[I", Recommend),
+      Native("recommend", "(J[I[I[II[F)[I", Recommend),
   };
   return env->RegisterNatives(native, methods, std::size(methods)) == JNI_OK;
 }

@@ -37,7 +37,6 @@ class PlanArguments {
     o.replace = given_.Flag("replace");
     o.num_records_at_start = given_.Count<uint32_t>("num_records_at_start");
     o.anchor = anchor_.anchor();
-    o.allow_seen = given_.Flag("allow_seen");
     o.trains_until = given_.Signed("trains_until");
     given_.End();
   }
@@ -187,7 +186,6 @@ Dict Evaluate(Dict dict) {
   const char* const log = given.Path("log");
   const auto num_threads = given.Count<uint32_t>("num_threads");
   wisp_quality quality = WISP_INIT(wisp_quality);
-  quality.allow_seen = given.Flag("allow_seen");
   given.End();
   wisp_error error;
   const wisp_code code = WithoutGil([&] { return wisp_evaluate(model, log, num_threads, &quality, &error); });

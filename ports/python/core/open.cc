@@ -45,7 +45,8 @@ RecommendArguments::RecommendArguments(nb::handle exclude, nb::handle candidates
   options_.num_excluded = exclude_.size();
   options_.candidates = candidates_.data();
   options_.num_candidates = candidates_.size();
-  options_.allow_seen = Truth("allow_seen", allow_seen);
+  // 0 of the C interface is the model's own rule, which is None here.
+  if (!allow_seen.is_none()) options_.allow_seen = Truth("allow_seen", allow_seen) ? 1 : 2;
 }
 
 }  // namespace wisp_python

@@ -229,9 +229,9 @@ void BindPrivate(nb::module_& module) {
                                  nb::type_slots(kCollected<PrivateRecommender>))
       .def("__init__", &OpenRecommender, nb::arg("model"), nb::arg("base").none(), nb::arg("options"))
       .def("_recommend", &Recommend, nb::arg("history"), nb::arg("k"), nb::arg("exclude").none(),
-           nb::arg("candidates").none(), nb::arg("allow_seen"),
+           nb::arg("candidates").none(), nb::arg("allow_seen").none(),
            nb::sig("def _recommend(self, history: object, k: int, exclude: object, candidates: object, "
-                   "allow_seen: bool) -> numpy.typing.NDArray[numpy.int32]"))
+                   "allow_seen: bool | None) -> numpy.typing.NDArray[numpy.int32]"))
       .def("close", &PrivateRecommender::Close, "Lets go of the ledger and the models. Closing twice is allowed.")
       .def_prop_ro(
           "closed", [](const PrivateRecommender& self) { return self.drawer == nullptr; }, "Whether it was closed.")

@@ -204,6 +204,7 @@ Dict Info(const Recommender& self) {
   out["width"] = info.width;
   out["num_blocks"] = info.num_blocks;
   out["num_retired"] = info.num_retired;
+  out["allow_seen"] = info.allow_seen != 0;
   out["format"] = info.format;
   out["has_keys"] = info.has_keys != 0;
   out["content_hash"] = info.content_hash;
@@ -267,7 +268,7 @@ constexpr char kList[] = "numpy.typing.ArrayLike | collections.abc.Set[int | str
 std::string Signature(const char* name, const char* first, const char* last) {
   const std::string list = std::string(kList) + " | None = None";
   return std::string("def ") + name + "(self, " + first + ", k: int = 10, *, exclude: " + list +
-         ", candidates: " + list + ", allow_seen: bool = False" + last + ") -> " + kItemsAndScores;
+         ", candidates: " + list + ", allow_seen: bool | None = None" + last + ") -> " + kItemsAndScores;
 }
 
 constexpr char kRecommendDoc[] = R"(The best k items after a history, best first.
@@ -275,7 +276,8 @@ constexpr char kRecommendDoc[] = R"(The best k items after a history, best first
 history: item numbers, oldest first, as an int32 array, another integer array, or a list, which may
   have items' keys in their place; empty for a newcomer, who gets what is popular.
 k: how many; fewer come where there are no more.
-exclude: items that never come. candidates: if given, only these may come. allow_seen: items of the history may come.
+exclude: items that never come. candidates: if given, only these may come. allow_seen: whether items of the history
+  may come; None: as the model says (info.allow_seen), which is what evaluate counts.
 
 Returns (items, scores): int32 and float32 of shape (found,). Scores compare within one call only.
 The keys and values of the last history are kept: one event more costs one position.
@@ -300,10 +302,10 @@ void BindRecommender(nb::module_& module) {
       .def("__init__", &OpenPath, nb::arg("options"))
       .def("__init__", &OpenBytes, nb::arg("data"), nb::arg("name"), nb::arg("options"))
       .def("recommend", &Recommend, nb::arg("history"), nb::arg("k") = 10, nb::kw_only(),
-           nb::arg("exclude") = nb::none(), nb::arg("candidates") = nb::none(), nb::arg("allow_seen") = false,
+           nb::arg("exclude") = nb::none(), nb::arg("candidates") = nb::none(), nb::arg("allow_seen") = nb::none(),
            nb::sig(one.c_str()), kRecommendDoc)
       .def("recommend_batch", &RecommendBatch, nb::arg("histories"), nb::arg("k") = 10, nb::kw_only(),
-           nb::arg("exclude") = nb::none(), nb::arg("candidates") = nb::none(), nb::arg("allow_seen") = false,
+           nb::arg("exclude") = nb::none(), nb::arg("candidates") = nb::none(), nb::arg("allow_seen") = nb::none(),
            nb::arg("num_threads") = 0, nb::sig(batch.c_str()), kBatchDoc)
       .def(
           "close", [](Recommender& self) { self.model.reset(); },

@@ -38,7 +38,6 @@ def plan_life(
     dry_run: bool = False,
     measure: bool = False,
     other_data: bool = False,
-    allow_seen: bool = False,
     trains_until: int = 0,
     output: Path | None = None,
     replace: bool = False,
@@ -55,7 +54,6 @@ def plan_life(
     judge: who decides whether a personalised model is better: "private" is charged; "local" is not, for models that
       never leave the device; "none".
     judgings: 0: every night, up to 12 times. judging_share: 0: 0.2. steps_per_run: 0: 30 passes in the whole life.
-    allow_seen: the app asks for lists with allow_seen, and models are judged by such lists.
     trains_until: events after this second since 1970 judge, and do not train: for a log that does not grow. 0: each
       judging is by what came after the one before it.
     dry_run: write nothing. measure: fill the seconds of the plan, which takes two seconds.
@@ -133,10 +131,10 @@ def night(
     return NightReport(**run(_core.night, options, progress))
 
 
-def evaluate(model: Path, log: Path, *, num_threads: int = 0, allow_seen: bool = False) -> Quality:
+def evaluate(model: Path, log: Path, *, num_threads: int = 0) -> Quality:
     """How good the model is on a log: where each user's last item stands in the list of ten that recommend gives.
 
-    allow_seen: as of recommend. Local only: not private."""
+    Whether such a list may hold items of the history the model says (info.allow_seen). Local only: not private."""
     return Quality(**_core.evaluate(dict(locals())))
 
 

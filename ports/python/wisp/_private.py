@@ -71,7 +71,7 @@ class PrivateRecommender(_core.PrivateRecommender):
         *,
         exclude: Items | None = None,
         candidates: Items | None = None,
-        allow_seen: bool = False,
+        allow_seen: bool | None = None,
     ) -> numpy.typing.NDArray[numpy.int32]:
         """Draws at most k distinct items after a history: int32 of shape (found,), in the order of the draws. The
         candidates must be public. PrivacyRefused when the budget is spent: then nothing was drawn."""

@@ -147,7 +147,12 @@ class Session:
         self._history.append(number)
 
     def recommend(
-        self, k: int = 10, *, exclude: Items | None = None, candidates: Items | None = None, allow_seen: bool = False
+        self,
+        k: int = 10,
+        *,
+        exclude: Items | None = None,
+        candidates: Items | None = None,
+        allow_seen: bool | None = None,
     ) -> ItemsAndScores:
         """Recommender.recommend of this history."""
         # Of the bytes: an array that is being read could not grow in another thread.

@@ -16,6 +16,7 @@ class ModelInfo:
     width: int
     num_blocks: int
     num_retired: int  #: items that are never recommended
+    allow_seen: bool  #: its lists may hold items of the history, as whoever made it chose
     format: int  #: of the file
     has_keys: bool
     content_hash: int  #: equal files have equal hashes; with an adapter of both

@@ -56,7 +56,7 @@ export interface PlanOptions {
   sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number;
   learningRate?: number;
   typicalEvents?: number; dryRun?: boolean; measure?: boolean; dataset?: string; otherData?: boolean;
-  timesPerSecond?: number; allowSeen?: boolean; trainsUntil?: number;
+  timesPerSecond?: number; trainsUntil?: number;
 }
 
 /** What may change of a plan that was begun. */

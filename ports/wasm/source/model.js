@@ -1,6 +1,6 @@
 // A model that is open.
 import layout from "./layout.js";
-import {checkKeys, checkWhole, WispError} from "./library.js";
+import {checkKeys, checkWhole, kindOf, WispError} from "./library.js";
 
 const MODEL_ALIGNMENT = 64;
 
@@ -55,16 +55,19 @@ export class Model {
   // Without a history: what is popular.
   recommend(history, options = {}) {
     checkKeys("recommend", options, ["count", "excluded", "candidates", "allowSeen"]);
-    const {count = 10, excluded = [], candidates, allowSeen = false} = options;
+    const {count = 10, excluded = [], candidates, allowSeen} = options;
     const model = this.opened(), library = this.library;
     checkWhole("count", count, 0, 1e6);
+    if (allowSeen !== undefined && typeof allowSeen !== "boolean")
+      throw new WispError("InvalidArgument", `allowSeen is ${kindOf(allowSeen)}; it must be true or false`);
+    const seen = allowSeen === undefined ? 0 : allowSeen ? 1 : 2;  // 0: as the model says
     return library.within((scope) => {
       const {size, fields} = layout.structs.wisp_recommendation;
       const [historyAt, numHistory] = scope.items(history, "history");
       const [excludedAt, numExcluded] = scope.items(excluded, "excluded");
       const [candidatesAt, numCandidates] = candidates === undefined ? [0, 0] : scope.items(candidates, "candidates");
       const how = library.struct(
-          scope, "wisp_recommend_options", {numExcluded, numCandidates, allowSeen},
+          scope, "wisp_recommend_options", {numExcluded, numCandidates, allowSeen: seen},
           {excluded: excludedAt, candidates: candidatesAt});
       const out = scope.allocate(size * count), found = scope.allocate(4);
       library.view().setUint32(found, count, true);

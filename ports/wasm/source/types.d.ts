@@ -14,7 +14,7 @@ export interface RecommendOptions {
   excluded?: readonly number[] | Int32Array;
   /** If given, only these are considered. */
   candidates?: readonly number[] | Int32Array;
-  /** Items of the history may come back. */
+  /** May items of the history come back? If not given, as the model says. */
   allowSeen?: boolean;
 }
 
@@ -22,4 +22,6 @@ export interface ModelInfo {
   numItems: number; maxLength: number; width: number; numBlocks: number; numRetired: number; numProvenance: number;
   format: number;
   hasKeys: number; contentHash: bigint; fileBytes: number;
+  /** 1: its lists may hold items of the history, as whoever made it chose. */
+  allowSeen: number;
 }

@@ -15,26 +15,25 @@ struct Partial {
 };
 
 Partial EvaluateSome(const Recommender& graph, const Weights& weights, std::span<const RankingCase> cases, size_t first,
-                     size_t stride, const RecommendOptions& options, const HistoryRule& rule) {
+                     size_t stride, const ModelLists& lists) {
   const size_t num_items = graph.architecture().num_items, max_length = graph.architecture().max_length;
   const Buffers buffers = graph.AllocateForInference();
   const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kInTurn);
   RecordContext context{.weights = weights, .buffers = buffers, .cache = &cache};
   std::vector<float> scores(num_items), popular;
-  ServedList list(num_items);
+  ServedList list(num_items, lists);
   std::vector<int32_t> room;
   Partial partial;
   for (size_t i = first; i < cases.size(); i += stride) {
     const RankingCase& c = cases[i];
-    const auto known = HistoryWindow(c.history, rule.untrained, max_length, room);
+    const auto known = HistoryWindow(c.history, lists.untrained, max_length, room);
     if (!known.empty()) {
       graph.Score(context, known, scores.data());
     } else if (popular.empty()) {
       popular.resize(num_items);
-      ScoreNewcomer(graph, context, rule.untrained, rule.bias_is_popularity, popular.data(), popular.data());
+      ScoreNewcomer(graph, context, lists.untrained, lists.bias_is_popularity, popular.data(), popular.data());
     }
-    const std::optional<size_t> position =
-        list.PositionOf(c.target, known.empty() ? popular : scores, c.history, options);
+    const std::optional<size_t> position = list.PositionOf(c.target, known.empty() ? popular : scores, c.history);
     partial.hits += position ? 1 : 0;
     partial.ndcg += Ndcg(position);
   }
@@ -48,12 +47,11 @@ double Ndcg(std::optional<size_t> position) {
 }
 
 RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& source,
-                               std::span<const RankingCase> cases, Workers& workers, const RecommendOptions& list,
-                               const HistoryRule& histories) {
+                               std::span<const RankingCase> cases, Workers& workers, const ModelLists& lists) {
   const PackedWeights weights(graph, source);
   std::vector<Partial> partials(workers.size());
   workers.Run([&](size_t worker) {
-    partials[worker] = EvaluateSome(graph, weights.view(), cases, worker, workers.size(), list, histories);
+    partials[worker] = EvaluateSome(graph, weights.view(), cases, worker, workers.size(), lists);
   });
   RankingQuality quality{.num_users = cases.size()};
   if (cases.empty()) return quality;
@@ -67,11 +65,10 @@ RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& 
 }
 
 RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase> cases, Workers& workers,
-                             SeenItems seen, const kernels::OpTable& ops) {
+                             const kernels::OpTable& ops) {
   const kernels::Device device(ops);
   const Recommender graph(model.architecture(), device, InferenceOf(device, model.architecture(), model.tensors()));
-  return EvaluateRanking(graph, ParameterSource(model.tensors()), cases, workers,
-                         {.seen = seen, .excluded = model.withheld()}, HistoryRuleOf(model));
+  return EvaluateRanking(graph, ParameterSource(model.tensors()), cases, workers, model.lists());
 }
 
 }  // namespace wisp

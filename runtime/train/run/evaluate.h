@@ -30,16 +30,15 @@ struct RankingQuality {
 // The NDCG of a list with one item that was wanted: 1 / log2(position + 2), and 0 where it is not shown.
 double Ndcg(std::optional<size_t> position);
 
-// `weights` in the flat layout of the graph's architecture, or as a file has them. `list` is what people are shown; its
-// `excluded` are the model's withheld items (ModelFile::withheld). Histories are read without untrained
-// items; of these alone a newcomer's list is shown (ScoreNewcomer).
+// `weights` in the flat layout of the graph's architecture, or as a file has them. `lists` is what the model says of
+// its lists. After a history of untrained items alone a newcomer's list is shown (ScoreNewcomer).
 RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights,
-                               std::span<const RankingCase> cases, Workers& workers, const RecommendOptions& list = {},
-                               const HistoryRule& histories = {});
+                               std::span<const RankingCase> cases, Workers& workers, const ModelLists& lists = {});
 
-// The quality of a model as its lists are served: with its tables, its withheld items and these kernels.
+// The quality of a model as its lists are served: by its own rules (ModelFile::lists), with its tables and these
+// kernels.
 RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase> cases, Workers& workers,
-                             SeenItems seen, const kernels::OpTable& ops = kernels::BestOps());
+                             const kernels::OpTable& ops = kernels::BestOps());
 
 }  // namespace wisp
 

@@ -111,8 +111,10 @@ Result<ProvenanceEntry> FineTune::Provenance(const TrainingJob& job, const std::
   return entry;
 }
 
-ModelContents FineTune::Contents(const TrainingJob& job, ModelContents contents) const {
+ModelContents FineTune::Contents(const TrainingJob& job, FineTuneOutput& output) const {
   const ModelFile* base = start_.base;
+  ModelContents contents = std::move(output.contents);
+  contents.allow_seen = output.allow_seen.value_or(base != nullptr && base->lists().allow_seen && !contents.classifier);
   contents.output_bias_origin = base != nullptr ? base->output_bias_origin() : OriginOfBias(job);
   if (base == nullptr) return contents;
   contents.provenance = JoinProvenance({base->provenance()});
@@ -133,12 +135,24 @@ Status FineTune::CheckAdapter(const Architecture& trained) const {
   return InvalidArgument(start_.base_path, ": is not the model that the adapter is to stand beside");
 }
 
+// Before it is paid for: lists that an adapter cannot ask for.
+Status FineTune::CheckAllowSeen(const FineTuneOutput& output) const {
+  if (!output.contents.architecture.adapter || !output.allow_seen) return OkStatus();
+  const bool base = start_.base->lists().allow_seen;
+  if (*output.allow_seen == base) return OkStatus();
+  return InvalidArgument(start_.base_path, base ? ": its lists may" : ": its lists may not",
+                         " hold items of the history, and an adapter beside it asks for the contrary (allow_seen); "
+                         "allowed is what the base says");
+}
+
 Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   WISP_RETURN_IF_ERROR(CheckAdapter(output.contents.architecture));
+  WISP_RETURN_IF_ERROR(CheckAllowSeen(output));
   job.training.privacy.ledger = ledger();
   job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
   job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
-  ModelContents contents = Contents(job, std::move(output.contents));
+  ModelContents contents = Contents(job, output);
+  job.lists = {.allow_seen = contents.allow_seen, .withheld = contents.retired};
   // The base of an adapter must stay.
   if (contents.architecture.adapter)
     WISP_RETURN_IF_ERROR(CheckOutput({"the file of the adapter", output.path}, {{"its base", start_.base_path}}));

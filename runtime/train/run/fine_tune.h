@@ -57,11 +57,13 @@ struct StartBesideBase {
 StartBesideBase StartBeside(const ModelFile& base, const Architecture& trained, const TrainingOptions& options,
                             const InitialisationOptions& initialisation, uint64_t seed);
 
-// What is written. `contents` has all but weights, provenance, the bias's origin, the hash of a base, and which items
-// are retired or untrained.
+// What is written. `contents` has all but weights, provenance, the bias's origin, the hash of a base, which items are
+// retired or untrained, and allow_seen.
 struct FineTuneOutput {
   std::string path;  // empty: nothing is written
   ModelContents contents;
+  // ModelFile::lists, where the owner chooses anew. Not set: as the base says; without a base they may not be shown.
+  std::optional<bool> allow_seen = {};
   std::string description;  // of the run, in the provenance
   // Called when the model is written, before the checkpoint is removed. Its error is the run's.
   std::function<Status(const JobResult&)> written;
@@ -75,8 +77,8 @@ class FineTune {
   // Of a private run, or null.
   privacy::Ledger* ledger() { return ledger_ ? &*ledger_ : nullptr; }
 
-  // Once. `job` has all but ledger, run, base_model_hash and `write`, which are set here. Errors of RunTrainingJob and
-  // WriteModel.
+  // Once. `job` has all but ledger, run, base_model_hash, lists and `write`, which are set here. Errors of
+  // RunTrainingJob and WriteModel.
   Result<JobResult> Run(TrainingJob job, FineTuneOutput output);
 
  private:
@@ -84,7 +86,8 @@ class FineTune {
   // kIo where the ledger cannot be read.
   Result<ProvenanceEntry> Provenance(const TrainingJob& job, const std::string& description,
                                      const JobResult& result) const;
-  ModelContents Contents(const TrainingJob& job, ModelContents contents) const;
+  ModelContents Contents(const TrainingJob& job, FineTuneOutput& output) const;
+  Status CheckAllowSeen(const FineTuneOutput& output) const;
   Status CheckAdapter(const Architecture& trained) const;
 
   FineTuneStart start_;

@@ -427,7 +427,7 @@ class JobRun {
     const std::vector<StoredTensor> tensors =
         TensorsOf(trainer_->graph().parameters(), job_.training.base, weights.data());
     const Recommender graph(job_.architecture, host, InferenceOf(host, job_.architecture, tensors));
-    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers(), job_.list);
+    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers(), job_.lists);
   }
 
   const TrainingJob& job_;

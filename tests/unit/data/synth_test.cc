@@ -46,10 +46,10 @@ uint64_t HashOf(const SynthData& data) {
 
 TEST(Synthesize, SameOptions_SameDataOnEveryMachine) {
   // A model that was shipped was trained on these: whoever changes them trains it again.
-  EXPECT_EQ(HashOf(Make({})), 16800577161862522600u);
-  EXPECT_EQ(HashOf(Make({.population = Population::kDevice})), 4569103500341363442u);
+  EXPECT_EQ(HashOf(Make({})), 8955975446515933051u);
+  EXPECT_EQ(HashOf(Make({.population = Population::kDevice})), 8166637626294834084u);
   EXPECT_EQ(HashOf(Make({.seed = 7, .num_items = 96, .num_users = 50, .min_events = 3, .max_events = 9})),
-            8140216127510834806u);
+            361541061630396103u);
 }
 
 TEST(Synthesize, SeedAndPopulation_ChangeTheGuestsNotTheMenu) {
@@ -61,7 +61,7 @@ TEST(Synthesize, SeedAndPopulation_ChangeTheGuestsNotTheMenu) {
 }
 
 TEST(Synthesize, Sequences_AreAsPromised) {
-  const SynthData data = Make({.num_users = 300, .min_events = 5, .max_events = 120});
+  const SynthData data = Make({.num_users = 300, .min_events = 5, .max_events = 120, .repeats = 0});
   const Sequences& s = data.sequences;
   ASSERT_EQ(s.num_users(), 300u);
   ASSERT_EQ(s.user_keys.size(), 300u);
@@ -81,7 +81,8 @@ TEST(Synthesize, Sequences_AreAsPromised) {
 }
 
 TEST(Synthesize, Repeats_AreAsManyAsAskedFor) {
-  for (const uint32_t repeats : {0u, 30u, 90u}) {
+  EXPECT_EQ(SynthOptions().repeats, 40u) << "as in public logs of groceries";
+  for (const uint32_t repeats : {0u, 30u, SynthOptions().repeats, 90u}) {
     const SynthData data = Make({.num_users = 400, .repeats = repeats});
     const Sequences& s = data.sequences;
     double again = 0, all = 0;
@@ -154,17 +155,16 @@ class CountModel {
   std::vector<uint32_t> next_, count_;
 };
 
-// Share of users whose last item is among the ten with the highest score that they did not have yet.
+// Share of users whose last item is among the ten with the highest score, whether they had it before or not.
 template <class Score>
 double HitAt10(const SynthData& data, Score&& score) {
   size_t hits = 0;
   for (size_t u = 0; u < data.sequences.num_users(); ++u) {
     const auto all = data.sequences.User(u);
-    std::set<int32_t> seen(all.begin(), all.end() - 1);
     const auto last = static_cast<size_t>(all[all.size() - 2]), target = static_cast<size_t>(all.back());
     size_t above = 0;
     for (size_t i = 0; i < data.sequences.num_items(); ++i) {
-      above += i != target && !seen.contains(static_cast<int32_t>(i)) && score(last, i) >= score(last, target);
+      above += i != target && score(last, i) >= score(last, target);
     }
     hits += above < 10;
   }
@@ -193,11 +193,11 @@ TEST(Synthesize, Device_CanBeLearntAndIsNotThePublic) {
               base, at_home, learnt, oracle);
   EXPECT_GT(popular, 0.05);
   EXPECT_LT(popular, 0.2);
-  EXPECT_GT(at_home, 0.6);
+  EXPECT_GT(at_home, 0.45);
   EXPECT_LT(base, 0.45);
   EXPECT_GT(base, popular + 0.1);
   EXPECT_GT(learnt, base + 0.15);
-  EXPECT_GT(oracle, 0.6);
+  EXPECT_GT(oracle, 0.45);
 }
 
 TEST(Synthesize, Popularity_FallsLikeZipfAndDiffersOnADevice) {
@@ -208,7 +208,7 @@ TEST(Synthesize, Popularity_FallsLikeZipfAndDiffersOnADevice) {
   uint64_t total = 0, head = 0;
   for (size_t i = 0; i < falling.size(); ++i) total += falling[i], head += i < falling.size() / 10 ? falling[i] : 0;
   EXPECT_GT(head * 4, total);      // a tenth of the items has more than a quarter of the events
-  EXPECT_GT(falling.back(), 50u);  // and none is too rare to be learnt
+  EXPECT_GT(falling.back(), 25u);  // and none is too rare to be learnt
   const std::vector<uint32_t> a = CountModel(crowd).count(), b = CountModel(device).count();
   double ab = 0, aa = 0, bb = 0;
   for (size_t i = 0; i < a.size(); ++i) ab += double(a[i]) * b[i], aa += double(a[i]) * a[i], bb += double(b[i]) * b[i];
@@ -225,7 +225,6 @@ void ExpectSameSequences(const SynthData& data, const ReadResult& read) {
   }
   EXPECT_EQ(got, want);
   EXPECT_EQ(read.report.ties, 0u);
-  EXPECT_EQ(read.report.repeats, 0u);
   EXPECT_TRUE(Warnings(read.report).empty());
 }
 

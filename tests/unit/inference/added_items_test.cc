@@ -145,7 +145,7 @@ TEST_P(AddedItems, EvaluationIsThatOfTheBase) {
   }
   Workers workers(1, {});
   const auto quality = [&](const Session& session, const std::vector<RankingCase>& cases) {
-    return EvaluateModel(session.file(), cases, workers, SeenItems::kExclude);
+    return EvaluateModel(session.file(), cases, workers);
   };
   EXPECT_GT(quality(*base_, old).ndcg_at_10, 0);
   EXPECT_EQ(quality(*grown_, mixed).ndcg_at_10, quality(*base_, old).ndcg_at_10);
@@ -166,21 +166,21 @@ TEST_P(AddedItems, JudgingRanksEachModelAsItIsServed) {
   }
   const ModelFile& grown = grown_->file();
   const ParameterSource weights(grown.tensors());
-  const auto gains = [&](const HistoryRule& of_base, const HistoryRule& of_candidate) {
+  const ModelLists before = grown.lists(), after = {};
+  const auto gains = [&](const ModelLists& of_base, const ModelLists& of_candidate) {
     int64_t sum = 0;
     for (const GainOnGrid& gain : Gains(grown.architecture(), weights, weights, records,
                                         {.gain_scale = 1,
                                         .num_targets = 3,
-                                        .histories_of_base = of_base,
-                                        .histories_of_candidate = of_candidate,
+                                        .lists_of_base = of_base,
+                                        .lists_of_candidate = of_candidate,
                                         .num_threads = 1}))
       sum += gain.gain;
     return sum;
   };
-  const HistoryRule rule = HistoryRuleOf(grown);
-  EXPECT_EQ(gains(rule, rule), 0);
-  EXPECT_NE(gains(rule, {}), 0) << "lists that show them are others";
-  EXPECT_EQ(gains(rule, {}), -gains({}, rule));
+  EXPECT_EQ(gains(before, before), 0);
+  EXPECT_NE(gains(before, after), 0) << "lists that show them are others";
+  EXPECT_EQ(gains(before, after), -gains(after, before));
 }
 
 // Histories of new items alone among them: the list is a newcomer's then, with counts in the model and without.
@@ -209,8 +209,7 @@ TEST_P(AddedItems, EvaluationAndJudgingAreOfTheListsThatAreServed) {
         const std::span<const int32_t> history(record.data(), t);
         const RankingCase one{history, record[t]};
         for (Session* session : {base.get(), candidate.get()}) {
-          EXPECT_EQ(EvaluateModel(session->file(), {&one, 1}, workers, SeenItems::kExclude).ndcg_at_10,
-                    value(*session, history, record[t]));
+          EXPECT_EQ(EvaluateModel(session->file(), {&one, 1}, workers).ndcg_at_10, value(*session, history, record[t]));
         }
         gain += value(*candidate, history, record[t]) - value(*base, history, record[t]);
         of_new_alone += std::ranges::all_of(history, [](int32_t id) { return id >= kOld; });
@@ -225,8 +224,8 @@ TEST_P(AddedItems, EvaluationAndJudgingAreOfTheListsThatAreServed) {
                              ParameterSource(candidate->file().tensors()), records,
                              {.gain_scale = 1,
                               .num_targets = 2,
-                              .histories_of_base = HistoryRuleOf(base->file()),
-                              .histories_of_candidate = HistoryRuleOf(candidate->file())});
+                              .lists_of_base = base->file().lists(),
+                              .lists_of_candidate = candidate->file().lists()});
     for (size_t u = 0; u < gains.size(); ++u) EXPECT_EQ(gains[u].gain, OnGrid(mean_gains[u], 1).gain) << u;
   }
 }

@@ -179,7 +179,8 @@ class AdapterFineTune : public testing::RingTraining {
   }
 
   // Beside the base, or on from `before`.
-  Status Run(const std::string& before, const std::string& out, std::optional<AdapterSpec> adapter) {
+  Status Run(const std::string& before, const std::string& out, std::optional<AdapterSpec> adapter,
+             std::optional<bool> allow_seen = {}) {
     WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::OpenWithAdapter(base_, before, Verify::kFull));
     WISP_ASSIGN_OR_RETURN(FineTune run,
                           FineTune::Begin({.base = &base,
@@ -193,12 +194,32 @@ class AdapterFineTune : public testing::RingTraining {
     const std::vector<float> start(weights.begin(), weights.end());
     Architecture a = base.architecture();
     if (adapter) a.adapter = adapter;
-    return run.Run(Job(start, a), {.path = out, .contents = {.architecture = a}, .description = "run"}).status();
+    const FineTuneOutput output = {
+        .path = out, .contents = {.architecture = a}, .allow_seen = allow_seen, .description = "run"};
+    return run.Run(Job(start, a), output).status();
   }
 
   const std::string base_ = folder_ / "base.wisp", first_ = folder_ / "first.wisp", second_ = folder_ / "second.wisp";
   const AdapterSpec spec_{.rank = 2, .alpha = 2};
 };
+
+// Its lists are those of its base, whose file says what they may hold.
+TEST_F(AdapterFineTune, AllowSeen_IsThatOfTheBase) {
+  {
+    const ModelFile base = *ModelFile::Open(base_);
+    std::vector<float> room;
+    ModelContents contents = ContentsOf(base, room);
+    contents.allow_seen = true;
+    ASSERT_TRUE(WriteModel(base_, contents).ok());
+  }
+  const Status refused = Run("", first_, spec_, false);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("allowed is what the base says"), std::string::npos) << refused.message();
+  const Status status = Run("", first_, spec_);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_FALSE(ModelFile::Open(first_, Verify::kStructure, Accept::kAnyFile)->lists().allow_seen);
+  EXPECT_TRUE(ModelFile::OpenWithAdapter(base_, first_)->lists().allow_seen);
+}
 
 TEST_F(AdapterFineTune, WritesAnAdapterAndGoesOnFromIt) {
   const std::string before = test::ReadBytes(base_);

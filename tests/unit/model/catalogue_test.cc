@@ -108,6 +108,24 @@ uint32_t OldestReader(const std::string& path) {
   return oldest;
 }
 
+// What the owner chose for the lists, a model that is made of the model says too.
+TEST_F(CatalogueTest, AllowSeen_IsKept) {
+  const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
+  EXPECT_FALSE(base.lists().allow_seen);
+  EXPECT_EQ(OldestReader(path_), 1u);
+  std::vector<float> room;
+  ModelContents contents = ContentsOf(base, room);
+  contents.allow_seen = true;
+  const std::string cafe = folder_ / "cafe.wisp";
+  ASSERT_TRUE(WriteModel(cafe, contents).ok());
+  const ModelFile allows = *ModelFile::Open(cafe, Verify::kFull);
+  EXPECT_TRUE(allows.lists().allow_seen);
+  EXPECT_EQ(OldestReader(cafe), 11u) << "an older reader would make other lists";
+  EXPECT_TRUE(ContentsOf(allows, room).allow_seen);
+  EXPECT_TRUE(AddItems(allows, std::vector<NewItem>{{"x", "", ""}})->contents.allow_seen);
+  EXPECT_TRUE(ChangeOffer(allows, std::vector<std::string>{"tea"}, Offer::kRetired, room)->allow_seen);
+}
+
 TEST_F(CatalogueTest, RetiresItemsAndOffersThemAgain) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
   EXPECT_TRUE(base.retired().empty());

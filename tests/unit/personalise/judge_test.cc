@@ -118,10 +118,10 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
   const Buffers buffers = graph.AllocateForInference();
   const KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
-  for (const SeenItems shown : {SeenItems::kExclude, SeenItems::kAllow}) {
+  for (const bool allow_seen : {false, true}) {
     for (const uint32_t targets : {1u, 4u, 100u}) {
       JudgeOptions options = Options(ledger);
-      options.list.seen = shown;
+      options.lists_of_base = options.lists_of_candidate = {.allow_seen = allow_seen};
       options.num_targets = targets;
       const auto gains = Gains(architecture_, base_.data(), candidate_.data(), sequences_, options);
       for (size_t u = 0; u < sequences_.num_users(); ++u) {
@@ -136,7 +136,7 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
             std::vector<bool> seen(kItems, false);
             const auto history = record.first(t);
             graph.Score(context, history.last(std::min<size_t>(6, t)), scores.data());
-            for (const int32_t id : history) seen[static_cast<size_t>(id)] = shown == SeenItems::kExclude;
+            for (const int32_t id : history) seen[static_cast<size_t>(id)] = !allow_seen;
             const auto target = static_cast<size_t>(record[t]);
             size_t before = 0;
             for (size_t i = 0; i < kItems; ++i)

@@ -32,7 +32,7 @@ class MakePlanTest : public ::testing::Test {
   Ledger Open() { return *Ledger::Open(folder_ / "l", {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})}); }
   Result<MadePlan> Make() {
     Ledger ledger = Open();
-    return MakePlan(ledger, architecture_, wanted_);
+    return MakePlan(ledger, PlannedBase(architecture_, allow_seen_), wanted_);
   }
   // True where the plan was there before.
   bool MustFind() {
@@ -62,6 +62,7 @@ class MakePlanTest : public ::testing::Test {
 
   test::TemporaryFolder folder_;
   Architecture architecture_;
+  bool allow_seen_ = false;  // of the base
   PlanToMake wanted_;
 };
 
@@ -86,7 +87,7 @@ TEST_F(MakePlanTest, AChangedPlanIsFoundByTheWishesOfTheFirstOneToo) {
   ChargeOneNight();
   {
     Ledger ledger = Open();
-    const auto changed = ChangeLife(architecture_, ledger, InForce(), {.runs = 33});
+    const auto changed = ChangeLife(PlannedBase(architecture_, allow_seen_), ledger, InForce(), {.runs = 33});
     ASSERT_TRUE(changed.ok()) << changed.status().message();
     ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());
   }
@@ -123,9 +124,11 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
   differs("the judge is private, asked for is local", [](PlanToMake& p) { p.request.judges_locally = true; });
   differs("the number of judgings is 2, asked for is 3", [](PlanToMake& p) { p.request.judgings = 3; });
   differs("the share of records that judge is", [](PlanToMake& p) { p.request.judging_share = 0.5; });
-  differs("allow_seen is 0, asked for is 1", [](PlanToMake& p) { p.request.allow_seen = true; });
   differs("the time until which events train is 0", [](PlanToMake& p) { p.request.trains_until = 5; });
   differs("--replace", [](PlanToMake& p) { p.request.runs = 6; });
+  allow_seen_ = true;
+  differs("allow_seen of the base is 0, asked for is 1", [](PlanToMake&) {});
+  allow_seen_ = false;
   EXPECT_EQ(NumRows(), rows);
   ChargeOneNight();
   wanted_ = first;

@@ -104,7 +104,7 @@ TEST_F(NightLineTest, ALineGoesOnUnderAnotherPlan) {
   MustRunJudged();
   {
     privacy::Ledger ledger = OpenLedger();
-    const auto changed = ChangeLife(ModelFile::Open(base_path_)->architecture(), ledger, **SettingsOf(ledger),
+    const auto changed = ChangeLife(PlannedBase(*ModelFile::Open(base_path_)), ledger, **SettingsOf(ledger),
                                     {.runs = 2, .steps_per_run = 3, .expected_batch = 150});
     ASSERT_TRUE(changed.ok()) << changed.status().message();
     ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());

@@ -7,14 +7,17 @@
 #include <fstream>
 
 #include "runtime/core/file_lock.h"
+#include "runtime/model/catalogue.h"
 #include "runtime/personalise/forecast.h"
 #include "runtime/personalise/night_figures.h"
+#include "runtime/personalise/plan_change.h"
 #include "runtime/privacy/ledger_statement.h"
 #include "tests/unit/personalise/night_test_util.h"
 
 namespace wisp {
 namespace {
 
+using privacy::Ledger;
 using Serves = NightResult::Serves;
 
 TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
@@ -156,6 +159,64 @@ TEST_F(NightTest, JudgedLocallyItPaysForTrainingAloneAndSaysSo) {
   const auto statement = privacy::StatementOf(OpenLedger(), ledger_path_, *privacy::Delta::Create(1e-4));
   ASSERT_EQ(statement->uncharged_tuning.size(), 1u);
   EXPECT_EQ(statement->uncharged_tuning[0], "which model is served and trains on");
+}
+
+// Events that judge are of items that the person had: where lists may not hold these, no model is credited.
+TEST_F(NightTest, JudgesByTheListsThatTheModelsSay) {
+  std::filesystem::remove(log_path_);
+  WriteLog(log_path_, kDeviceStride, kItems - kDeviceStride);
+  for (const bool allow_seen : {false, true}) {
+    for (const std::string& path : {ledger_path_, output_, files_.candidate, files_.checkpoint})
+      std::filesystem::remove(path);
+    MakeBase(base_path_, 1, allow_seen);
+    LifetimeSettings settings = Settings();
+    settings.judges_locally = 1;
+    settings.allow_seen = allow_seen ? 1 : 0;
+    Plan(settings);
+    const NightResult night = MustRun();
+    ASSERT_TRUE(night.judged);
+    const ModelFile base = *ModelFile::Open(base_path_), candidate = *ModelFile::Open(files_.candidate);
+    EXPECT_EQ(candidate.lists().allow_seen, allow_seen) << "it is served by the same rule";
+    const auto index = *data::ItemIndex::Make(base_path_, ItemKeysOf(base));
+    const auto read = *data::ReadSequences(log_path_, data::Format::kSqlite,
+                                           {.known_items = &index, .private_run = true, .keep_times = true});
+    Ledger ledger = OpenLedger();
+    const Judgement judged = *JudgeLocally(base.architecture(), ParameterSource(base.tensors()),
+                                           ParameterSource(candidate.tensors()), read.sequences,
+                                           {.ledger = &ledger,
+                                            .gain_scale = settings.gain_scale,
+                                            .num_targets = settings.num_targets,
+                                            .after = data::Moment{.second = kUntil},
+                                            .lists_of_base = {.allow_seen = allow_seen},
+                                            .lists_of_candidate = {.allow_seen = allow_seen}});
+    EXPECT_EQ(judged.squares > 0, allow_seen);
+    EXPECT_EQ(night.verdict.evidence, Decide(settings.rule(), std::span(&judged, 1)).evidence);
+  }
+}
+
+// What the plan was made for is what is judged: another rule asks for another plan, which is free.
+TEST_F(NightTest, BaseOfOtherLists_IsRefusedBeforeACharge) {
+  Plan(Settings());
+  MakeBase(base_path_, 1, true);
+  const Status refused = RunNight(Options()).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("its lists may hold items of the history"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("wisp plan --change"), std::string::npos) << refused.message();
+  EXPECT_EQ(Charged("training"), 0u);
+  EXPECT_EQ(times_read_, 0);
+  MakeBase(base_path_, 1, false);
+  EXPECT_EQ(MustRun().steps, 6u);
+  const uint64_t trained = Charged("training");
+  MakeBase(base_path_, 1, true);
+  EXPECT_EQ(RunNight(Options()).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Charged("training"), trained);
+  const PlannedBase base(*ModelFile::Open(base_path_));
+  Ledger ledger = OpenLedger();
+  const auto changed = ChangeLife(base, ledger, **SettingsOf(ledger), {.runs = 5});
+  ASSERT_TRUE(changed.ok()) << changed.status().message();
+  EXPECT_TRUE(changed->is_free);
+  ASSERT_TRUE(WriteChange(ledger, *changed, "change").ok());
+  EXPECT_TRUE(CheckBaseOfPlan(**SettingsOf(ledger), *ModelFile::Open(base_path_), ledger).ok());
 }
 
 TEST_F(NightTest, WithoutJudgesTheNewestIsServed) {

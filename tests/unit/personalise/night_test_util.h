@@ -64,7 +64,7 @@ class NightTest : public ::testing::Test {
     contents.provenance.insert(contents.provenance.end(), runs.begin(), runs.end());
     ASSERT_TRUE(WriteModel(path, contents).ok());
   }
-  void MakeBase(const std::string& path, uint64_t seed) {
+  void MakeBase(const std::string& path, uint64_t seed, bool allow_seen = false) {
     const data::Sequences ring = Ring(1);
     TrainingJob job{.sequences = &ring, .hold_out = HoldOut::kNothing};
     job.architecture = UniformArchitecture{
@@ -78,7 +78,8 @@ class NightTest : public ::testing::Test {
     ModelContents contents;
     contents.architecture = job.architecture;
     contents.item_keys = ring.item_keys;
-    const auto trained = run.Run(job, {.path = path, .contents = contents, .description = "trained"});
+    const auto trained =
+        run.Run(job, {.path = path, .contents = contents, .allow_seen = allow_seen, .description = "trained"});
     ASSERT_TRUE(trained.ok()) << trained.status().message();
   }
 

@@ -16,7 +16,7 @@ using privacy::LedgerFigures;
 class PlanChangeTest : public NightTest {
  protected:
   PlanChangeTest() { Plan(Settings()); }  // 6 runs of 6 steps, batch 200 of 210
-  Architecture Shape() { return ModelFile::Open(base_path_)->architecture(); }
+  PlannedBase Shape() { return PlannedBase(*ModelFile::Open(base_path_)); }
   LifetimeSettings InForce() { return **SettingsOf(OpenLedger()); }
   LifetimeLeft Left() { return *LeftOf(OpenLedger(), InForce()); }
   Result<ChangedLife> Change(const PlanChange& change) {
@@ -107,7 +107,7 @@ TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
   EXPECT_TRUE(ledger.CheckFits(changed.training, {}).ok());
   ChangedLife louder = changed;
   louder.settings.training_noise /= 1.003;
-  const PrivacyPlan plan = *PrivacyPlan::Create(Shape(), TrainingOf(louder.settings));
+  const PrivacyPlan plan = *PrivacyPlan::Create(Shape().architecture, TrainingOf(louder.settings));
   louder.training = *plan.ChargesTogether(louder.settings.num_steps());
   EXPECT_EQ(ledger.CheckFits(louder.training, {}).code(), StatusCode::kPrivacyRefused);
   EXPECT_EQ(WriteChange(ledger, louder, "too much").code(), StatusCode::kPrivacyRefused);
@@ -157,7 +157,7 @@ TEST(CostOfAChange, RisesWithWhatIsSpent) {
     ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
     const PrivacyPlan plan = *PrivacyPlan::Create(shape, TrainingOf(life.settings));
     ASSERT_TRUE(ledger.Charge(plan.ChargesTogether(done)->front()).ok());
-    const auto changed = ChangeLife(shape, ledger, life.settings,
+    const auto changed = ChangeLife(PlannedBase(shape, false), ledger, life.settings,
                                     {.runs = 36, .steps_per_run = (360 - done) / 36, .expected_batch = 499});
     const double times = changed.ok() ? changed->settings.training_noise / life.settings.training_noise : 0;
     std::printf("after %3.0f %% of the steps: %s\n", static_cast<double>(done) / 3.6,

@@ -26,6 +26,7 @@ class RebaseTest : public NightTest {
                   reversed.data() + table.offset + (table.rows - 1 - row) * table.cols);
     grown->contents.weights = reversed;
     grown->contents.untrained = {0, 1};
+    grown->contents.allow_seen = allow_seen_;
     ASSERT_TRUE(WriteModel(new_base_, grown->contents).ok());
   }
   RebaseOptions OptionsOfRebase() const { return {.from = base_path_, .to = new_base_, .output = output_}; }
@@ -43,7 +44,20 @@ class RebaseTest : public NightTest {
   }
 
   const std::string new_base_ = folder_ / "base-2.wisp";
+  bool allow_seen_ = false;  // of the new base
 };
+
+// What is carried over is served by the lists of the new base.
+TEST_F(RebaseTest, AllowSeen_IsThatOfTheNewBase) {
+  Plan(Settings());
+  allow_seen_ = true;
+  MakeNewBase();
+  EXPECT_EQ(MustRun().steps, 6u);
+  ASSERT_TRUE(Rebase(OptionsOfRebase())->carried);
+  EXPECT_TRUE(ModelFile::Open(output_)->lists().allow_seen);
+  EXPECT_TRUE(ModelFile::Open(files_.start)->lists().allow_seen);
+  EXPECT_NE(RunNight(OnNewBase()).status().message().find("change what is left of the plan"), std::string::npos);
+}
 
 TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   Plan(Settings());

@@ -216,6 +216,7 @@ TEST_F(CEmbedTest, SaysWhatAModelIs) {
   EXPECT_EQ(info.width, 8u);
   EXPECT_EQ(info.num_blocks, 1u);
   EXPECT_EQ(info.num_retired, 0u);
+  EXPECT_EQ(info.allow_seen, 0);
   EXPECT_EQ(info.num_provenance, 1u);
   EXPECT_EQ(info.format, file.format_version());
   EXPECT_EQ(info.has_keys, 1);

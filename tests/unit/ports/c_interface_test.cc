@@ -111,6 +111,19 @@ TEST_F(CInterface, OptionsThatAreNotKnown_AreRefusedUnlessZero) {
   EXPECT_EQ(Recommend(&newer.known, &count), WISP_UNSUPPORTED);
 }
 
+TEST_F(CInterface, ItemsOfTheHistory_ComeBackAsTheModelOrTheCallSays) {
+  wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
+  for (const auto& [said, items] : {std::pair(0, 9u), {1, 12u}, {2, 9u}}) {
+    size_t count = 12;
+    options.allow_seen = said;
+    EXPECT_EQ(Recommend(&options, &count), WISP_OK) << error_.message;
+    EXPECT_EQ(count, items) << said;
+  }
+  size_t count = 12;
+  options.allow_seen = 3;
+  EXPECT_EQ(Recommend(&options, &count), WISP_INVALID_ARGUMENT);
+}
+
 TEST_F(CInterface, Enums_OutOfRangeAreRefused) {
   for (const int32_t number : {-1, 3, 4, 1000, INT32_MIN, INT32_MAX}) {
     wisp_open_options open = WISP_INIT(wisp_open_options);

@@ -90,12 +90,12 @@ struct Reader {
   std::vector<uint8_t> seen;
 
   std::vector<int32_t> Left(std::span<const int32_t> history) {
-    TakeUnoffered(history, {}, {}, [this](int32_t item) { seen[static_cast<size_t>(item)] = 1; });
+    TakeUnoffered(history, {}, model->file().lists(), [this](int32_t item) { seen[static_cast<size_t>(item)] = 1; });
     std::vector<int32_t> left;
     for (size_t i = 0; i < seen.size(); ++i) {
       if (seen[i] == 0) left.push_back(static_cast<int32_t>(i));
     }
-    for (int32_t item : history) seen[static_cast<size_t>(item)] = 0;
+    std::fill(seen.begin(), seen.end(), uint8_t{0});
     return left;
   }
 

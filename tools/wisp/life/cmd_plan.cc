@@ -59,7 +59,6 @@ Result<LifeRequest> RequestOf(const PlanArguments& a) {
   r.judgings = a.judge == "none" ? 0 : a.judgings;
   r.judging_share = a.judging_share.value_or(0);
   r.judges_locally = a.judge == "local";
-  r.allow_seen = a.allow_seen;
   if (!a.trains_until.empty()) {
     WISP_ASSIGN_OR_RETURN(r.trains_until, ParseMoment("--trains-until", a.trains_until));
   }
@@ -267,7 +266,7 @@ Status Change(const PlanArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(CheckChange(a, settings, runs));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.life.model, Verify::kFull));
   const Architecture& architecture = base.architecture();
-  WISP_ASSIGN_OR_RETURN(const ChangedLife life, ChangeLife(architecture, ledger, settings,
+  WISP_ASSIGN_OR_RETURN(const ChangedLife life, ChangeLife(PlannedBase(base), ledger, settings,
                                                            {.runs = runs,
                                                             .steps_per_run = a.steps.value_or(0),
                                                             .expected_batch = a.expected_batch.value_or(0),
@@ -303,7 +302,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger, LedgerForPlan(a, base, unit));
   WISP_ASSIGN_OR_RETURN(
       const MadePlan made,
-      MakePlan(ledger, base.architecture(),
+      MakePlan(ledger, PlannedBase(base),
                {.request = request, .run = "plan " + Timestamp(), .replaces = a.replace, .dry_run = a.dry_run}));
   const LifetimeSettings& settings = made.life.settings;
   Planned planned{.settings = settings,

@@ -62,10 +62,6 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
           ->capture_default_str());
   fixed(AddOptional(c, "--judgings", a.judgings, "How often it is judged. Default: every night, up to 12 times"));
   fixed(AddOptional(c, "--judging-share", a.judging_share, "Of records that judge and do not train. Default: 0.2"));
-  fixed(
-      c->add_flag("--allow-seen", a.allow_seen,
-                  "Lists may hold items of the history again, as in cafes, groceries and music: models are judged by\n"
-                  "such lists, and the app asks for them (wisp recommend --allow-seen)"));
   fixed(c->add_option("--trains-until", a.trains_until,
                       "For a log that does not grow: events after this day, 2026-01-01, or second since 1970\n"
                       "judge, and do not train. Default: each judging is by what came after the one before it"));

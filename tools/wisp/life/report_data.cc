@@ -76,7 +76,7 @@ Status AddQuality(const ReportArguments& a, const std::string& name, const std::
   WISP_ASSIGN_OR_RETURN(const data::ReadResult events, ReadData(a.data, ReadLimits{.private_run = true}, &model));
   const RecordSet set = MakeRecords(events.sequences, model.architecture().max_length, HoldOut::kTest);
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  life.qualities.push_back({name, EvaluateModel(model, set.test, workers, life.settings.seen())});
+  life.qualities.push_back({name, EvaluateModel(model, set.test, workers)});
   return OkStatus();
 }
 

@@ -102,6 +102,14 @@ class JsonSection {
     value = json->get<bool>();
   }
 
+  // The same of a key whose absence says something else than either.
+  void Flag(const char* key, std::optional<bool>& value) {
+    bool named = false;
+    const bool is_named = Has(key);
+    Flag(key, named);
+    if (is_named) value = named;
+  }
+
   void Text(const char* key, std::string& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;

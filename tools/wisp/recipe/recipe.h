@@ -39,7 +39,7 @@ struct Recipe {
   uint32_t times_per_second = 1;  // of the log
   std::string uncharged_tuning;   // what was chosen by looking at the same data without a charge, for the statement
   HoldOut hold_out = HoldOut::kTest;
-  bool allow_seen = false;  // people are shown items of their history: tests count such lists
+  std::optional<bool> allow_seen;  // ModelFile::lists of what is made; not named: as the base says, or not
   uint32_t min_user_events = 1, min_item_events = 1;
   // Whether which items exist may be known to anybody: private training from data alone requires it.
   enum class Catalogue { kUnsaid, kPublic } catalogue = Catalogue::kUnsaid;

@@ -40,11 +40,10 @@ public struct Life: Sendable {
   /// Finds the noise and writes the plan into the ledger, or finds the plan that is there: call it at each start. Another
   /// plan than is there is refused, unless `replacing` and nothing was charged; and so is a new one where the ledger is
   /// gone and nights trained beside `output`. Reads no event.
-  /// - Parameter allowSeen: the app asks for lists with `allowSeen`, and models are judged by such lists.
   @discardableResult
   public func plan(
     epsilon: Double, delta: Double, recordsPublic: UInt32, nights: UInt32, unit: PrivacyUnit, stepsPerNight: UInt64 = 0,
-    replacing: Bool = false, dryRun: Bool = false, allowSeen: Bool = false
+    replacing: Bool = false, dryRun: Bool = false
   ) throws -> Plan {
     let texts = Texts()
     let bridge = AnchorBridge(anchor, begins: anchorBegins)
@@ -60,7 +59,6 @@ public struct Life: Sendable {
     options.unit = unit.number
     options.session_gap = unit.gap
     options.dry_run = dryRun ? 1 : 0
-    options.allow_seen = allowSeen ? 1 : 0
     options.replace = replacing ? 1 : 0
     options.output_path = try texts.path(output)
     options.anchor = UnsafePointer(bridge.pointer)

@@ -100,9 +100,9 @@ public final class Recommender: @unchecked Sendable {
   /// - Parameters:
   ///   - excluded: items that never come.
   ///   - candidates: where given, only these come.
-  ///   - allowSeen: whether items of the history may come back.
+  ///   - allowSeen: whether items of the history may come back; nil: as the model says.
   public func recommend(
-    history: [Int32], count: Int, excluded: [Int32] = [], candidates: [Int32]? = nil, allowSeen: Bool = false
+    history: [Int32], count: Int, excluded: [Int32] = [], candidates: [Int32]? = nil, allowSeen: Bool? = nil
   ) throws -> [Recommendation] {
     guard count > 0, candidates.map({ !$0.isEmpty }) ?? true else { return [] }
     var best = [wisp_recommendation](repeating: wisp_recommendation(), count: min(count, itemCount))
@@ -116,7 +116,7 @@ public final class Recommender: @unchecked Sendable {
             options.num_excluded = excluded.count
             options.candidates = candidates == nil ? nil : among.baseAddress
             options.num_candidates = among.count
-            options.allow_seen = allowSeen ? 1 : 0
+            options.allow_seen = allowSeen.map { $0 ? 1 : 2 } ?? 0
             try check {
               wisp_recommend(model, history.baseAddress, history.count, &options, &best, &found, $0)
             }

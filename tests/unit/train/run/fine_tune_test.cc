@@ -113,6 +113,22 @@ TEST_F(FineTuneTest, WhatCannotBeWrittenSpendsNothing) {
   EXPECT_TRUE(run.ledger()->Entries()->empty());
 }
 
+// The base's lists are the result's, unless its owner says otherwise.
+TEST_F(FineTuneTest, AllowSeen_IsThatOfTheBaseUnlessTheOwnerChoosesAnew) {
+  for (const bool of_base : {false, true}) {
+    ASSERT_TRUE(WriteModel(base_, {.architecture = kSmall, .weights = start_weights_, .allow_seen = of_base}).ok());
+    const ModelFile base = *ModelFile::Open(base_);
+    for (const std::optional<bool> chosen : {std::optional<bool>(), std::optional(false), std::optional(true)}) {
+      FineTune run = *FineTune::Begin({.base = &base, .base_path = base_, .dataset = "other", .run = "r"});
+      TrainingJob job = Job();
+      job.training.method = Method::kOrdinary;
+      const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}, .allow_seen = chosen});
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      EXPECT_EQ(ModelFile::Open(out_)->lists().allow_seen, chosen.value_or(of_base));
+    }
+  }
+}
+
 TEST_F(FineTuneTest, OrdinaryTrainingNeedsNoLedger) {
   FineTune run = *FineTune::Begin({.dataset = "ring", .run = "r"});
   EXPECT_EQ(run.ledger(), nullptr);

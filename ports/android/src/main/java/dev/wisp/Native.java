@@ -53,7 +53,7 @@ final class Native {
 
   /** The items, best first; their scores go to {@code scores}, whose length is how many are wanted at most. */
   static native int[] recommend(
-      long model, int[] history, int[] excluded, int[] candidates, boolean allowSeen, float[] scores);
+      long model, int[] history, int[] excluded, int[] candidates, int allowSeen, float[] scores);
 
   static native long openLog(String path);
 
@@ -83,7 +83,7 @@ final class Native {
 
   static native String statement(String ledger, Anchor anchor, double delta, boolean json);
 
-  static native Quality evaluate(String model, String log, int threads, boolean allowSeen);
+  static native Quality evaluate(String model, String log, int threads);
 
   static native RebaseResult rebase(String from, String to, String output);
 }

@@ -43,8 +43,6 @@ data class PlanOptions @JvmOverloads constructor(
     /** Fill the seconds of the plan, which takes two seconds. */
     val measure: Boolean = false,
     val otherData: Boolean = false,
-    /** The app asks for lists with allowSeen, and models are judged by such lists. */
-    val allowSeen: Boolean = false,
     /** Events after this second since 1970 judge, and do not train: for a log that does not grow. 0: it grows. */
     val trainsUntil: Long = 0,
     /** What nights write. Where the ledger is gone and files of nights lie here, a new plan is refused. */
@@ -199,8 +197,7 @@ object Life {
     /** How good the lists of the model are on the log. Takes a while; not on the main thread. */
     @JvmStatic
     @JvmOverloads
-    fun evaluate(model: String, log: String, threads: Int = 0, allowSeen: Boolean = false): Quality =
-        Native.evaluate(model, log, threads, allowSeen)
+    fun evaluate(model: String, log: String, threads: Int = 0): Quality = Native.evaluate(model, log, threads)
 
     /** Carries what was learned in [output] over from one base to a new one. From then on nights name the new base. */
     @JvmStatic

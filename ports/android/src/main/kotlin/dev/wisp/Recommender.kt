@@ -43,7 +43,9 @@ data class ModelInfo(
     val format: Int,
     /** Equal files have equal hashes. */
     val contentHash: Long,
-    val fileBytes: Long
+    val fileBytes: Long,
+    /** Its lists may hold items of the history, as whoever made it chose. */
+    val allowSeen: Boolean
 )
 
 /**
@@ -69,7 +71,8 @@ class Recommender private constructor(number: Long) : Closeable {
 
     /**
      * At most [count] items after [history] (oldest first), best first. Without any history: what is popular, for a
-     * newcomer. Items of [excluded] never come, nor those of the history, unless [allowSeen]. With [candidates] only
+     * newcomer. Items of [excluded] never come, nor those of the history unless they may:
+     * [allowSeen], or if that is null what the model says. With [candidates] only
      * these are considered, and none if there are none.
      */
     @JvmOverloads
@@ -78,12 +81,13 @@ class Recommender private constructor(number: Long) : Closeable {
         count: Int = 10,
         excluded: IntArray? = null,
         candidates: IntArray? = null,
-        allowSeen: Boolean = false
+        allowSeen: Boolean? = null
     ): List<Recommendation> {
         require(count >= 0) { "count is $count, allowed is a number from 0 on" }
         val scores = FloatArray(minOf(count, info.numItems))
         return handle.use { model ->
-            val items = Native.recommend(model, history, excluded, candidates, allowSeen, scores)
+            val seen = if (allowSeen == null) 0 else if (allowSeen) 1 else 2 // 0: as the model says
+            val items = Native.recommend(model, history, excluded, candidates, seen, scores)
             val keys = Native.keys(model, items)
             val names = Native.names(model, items)
             items.indices.map { Recommendation(items[it], scores[it], keys[it], names[it]) }
