@@ -60,11 +60,11 @@ def test_a_batch_gives_the_bits_of_each(histories, k, num_threads):
         assert (items[i, len(one) :] == -1).all() and numpy.isnan(scores[i, len(one) :]).all()
 
 
-@given(ITEMS, st.sets(st.integers(0, len(MODEL) - 1), max_size=20), st.booleans())
+@given(ITEMS, st.sets(st.integers(0, len(MODEL) - 1), max_size=20), st.sampled_from([None, False, True]))
 def test_lists_of_items_are_kept_to(history, chosen, allow_seen):
     without, _ = MODEL.recommend(history, 480, exclude=chosen, allow_seen=allow_seen)
-    assert not set(without.tolist()) & chosen
-    assert allow_seen or not set(without.tolist()) & set(history)
+    allows = MODEL.info.allow_seen if allow_seen is None else allow_seen
+    assert set(without.tolist()) == set(range(480)) - chosen - (set() if allows else set(history))
     only, _ = MODEL.recommend(history, 480, candidates=sorted(chosen), allow_seen=True)
     assert set(only.tolist()) == chosen
 
@@ -83,6 +83,18 @@ def test_keys_stand_for_items(cafe):
         cafe.recommend(keys, 5, candidates=["nothing"])
     with wisp.PrivateRecommender(cafe, public_datasets=["synthetic public cafe guests"]) as draws:
         assert len(draws.recommend(keys, 3)) == 3
+
+
+def test_items_of_the_history_come_as_the_model_or_the_call_says(cafe):
+    assert cafe.info.allow_seen
+    with wisp.PrivateRecommender(cafe, public_datasets=["synthetic public cafe guests"]) as draws:
+        for allow_seen, comes in ((None, True), (True, True), (False, False)):
+            for items in (
+                cafe.recommend([7], 2, candidates=[7, 8], allow_seen=allow_seen)[0],
+                cafe.recommend_batch([[7]], 2, candidates=[7, 8], allow_seen=allow_seen)[0][0],
+                draws.recommend([7], 2, candidates=[7, 8], allow_seen=allow_seen),
+            ):
+                assert (7 in items) == comes
 
 
 def test_rows_of_an_array_are_histories(cafe):

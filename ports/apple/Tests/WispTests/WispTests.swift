@@ -76,6 +76,11 @@ final class WispTests: XCTestCase {
     XCTAssertEqual(try fromFile.recommend(history: [1], count: 5, candidates: []), [])
     let without = try fromFile.recommend(history: [12, 7, 31], count: 5, excluded: [best[0].item])
     XCTAssertFalse(without.contains { $0.item == best[0].item })
+    // The shipped model says that items of the history may come; a call may say otherwise.
+    for (allowSeen, comes) in [(nil, true), (true, true), (false, false)] as [(Bool?, Bool)] {
+      let all = try fromFile.recommend(history: [12], count: 480, allowSeen: allowSeen)
+      XCTAssertEqual(all.contains { $0.item == 12 }, comes)
+    }
   }
   private func key(of item: Int32, in model: Recommender) throws -> String {
     try model.recommend(history: [], count: 1, candidates: [item])[0].key
