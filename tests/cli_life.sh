@@ -114,6 +114,10 @@ german=("$wisp" personalise --model base.wisp --out german.wisp --ledger german.
 expect 3 "rows cannot be read, so nothing can be learned from it. The first: german.tsv, line 2: the time is" "${german[@]}" --data german.tsv
 [ "$(sqlite3 german.ledger 'select count(*) from entries')" = 0 ] && [ ! -e german.wisp ] || fail "a log that cannot be read was charged, or left a model"
 
+# Names come from anywhere.
+expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger $'odd\xe2\x80\xae.ledger'
+grep -q '^plan      odd?\.ledger: ' out || fail "a ledger's name reaches the terminal: $(head -c 200 out)"
+
 # A plan is changed: other times are free, another batch costs noise, and nothing else can be changed.
 life=(--data log.db --model base.wisp --ledger changed.ledger)
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger changed.ledger

@@ -60,7 +60,9 @@ while read -r hit; do breach "above the kernels: $hit"; done < <(sources runtime
 uneven='\b(fsync|fdatasync|sync_file_range|getentropy|getrandom|renameat2|O_TMPFILE)\b *[(|;,]'
 while read -r hit; do breach "runtime/core/sync.h and runtime/privacy/noise/entropy.h have this for every system: $hit"; done < <(
   sources runtime ports/c | grep -vE '^runtime/(core/sync|privacy/noise/entropy)\.h$' | xargs grep -nE "$uneven" | grep -vE "//.*$uneven")
-# JSON leaves the program with escapes for what a terminal acts on.
+# Text leaves the program without what a terminal acts on, and JSON with escapes for that.
+while read -r hit; do breach "tools/wisp/output.h prints: $hit"; done < <(
+  sources tools/wisp | grep -vE '^tools/wisp/output\.cc$' | xargs grep -nE '\bstd::(printf|puts|putchar)\(')
 while read -r hit; do breach "tools/wisp/output.h writes JSON: $hit"; done < <(
   sources tools/wisp | grep -vE "^tools/wisp/output\.cc$" | xargs grep -nE "dump\([^()]*\)(\.c_str\(\)\);|.*\\\\n)")
 # One door to SQLite's files, which refuses planted journals.

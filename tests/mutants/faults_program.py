@@ -34,6 +34,8 @@ def figures():
     ]) + table("tools/wisp/output.cc", [
         ("bytes-called-private", "", '"planned_bytes",', "", "figures.sh"),
         ("local-threshold-called-private", "", '"threshold", ', "", "cli_life.sh"),
+        ("text-that-a-terminal-acts-on", "PrintText", "Printable(text.substr(begin, tab - begin))",
+         "text.substr(begin, tab - begin)", "cli_life.sh"),
         ("json-that-a-terminal-acts-on", "JsonText", "return privacy::EscapedJson(", "return std::string(",
          "cli_life.sh"),
     ]) + table("tools/wisp/statement_check.cc", [

@@ -108,23 +108,23 @@ void Print(const DpFpAuditOptions& o, const DpFpAuditResult& r, OutputFormat for
     PrintJson(j);
     return;
   }
-  std::printf(
+  PrintText(
       "audit of one step of DP-FP, mode %s: noise multiplier %g, %s of the records a step, %llu steps with the canary "
       "and as many without\n",
       ToText(o.training.dp_fp.mode), o.training.dp_fp.noise_multiplier,
       q == 1 ? "all" : (Json(100 * q).dump() + " %").c_str(), static_cast<unsigned long long>(o.observations));
   for (const auto& at : r.at_delta) {
-    std::printf("  claimed%s %8s  delta %-8s  bound %8.4f by the table's rows, %8.4f by the head\n",
-                paper ? " by the paper" : " epsilon", privacy::EpsilonText(at.claimed).c_str(),
-                privacy::DoubleText(at.delta).c_str(), Down(at.rows.epsilon), Down(at.head.epsilon));
+    PrintText("  claimed%s %8s  delta %-8s  bound %8.4f by the table's rows, %8.4f by the head\n",
+              paper ? " by the paper" : " epsilon", privacy::EpsilonText(at.claimed).c_str(),
+              privacy::DoubleText(at.delta).c_str(), Down(at.rows.epsilon), Down(at.head.epsilon));
   }
-  std::printf("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted",
-              100 * o.confidence);
+  PrintText("%s, with %g%% confidence in all bounds together\n", r.refuted ? "REFUTED" : "not refuted",
+            100 * o.confidence);
   if (powerless)
-    std::printf(
+    PrintText(
         "bounds of 0 say that this attack saw nothing, not that there is nothing to see; more --observations make it "
         "stronger\n");
-  if (paper) std::printf("%s\n", WhyPaperHasNoGuarantee().c_str());
+  if (paper) PrintText("%s\n", WhyPaperHasNoGuarantee().c_str());
 }
 
 }  // namespace

@@ -61,24 +61,24 @@ void PrintStep(const StepAuditOptions& o, const StepAuditResult& r, const ModelF
     PrintJson(j);
     return;
   }
-  std::printf(
+  PrintText(
       "audit of one step: noise multiplier %g, sampling probability %g, %llu releases with the canary and as many "
       "without\n",
       sigma, q, static_cast<unsigned long long>(o.observations));
-  std::printf("  claimed mu      %8.4f                  bound %8.4f\n", r.claimed_mu, Down(r.mu.mu));
+  PrintText("  claimed mu      %8.4f                  bound %8.4f\n", r.claimed_mu, Down(r.mu.mu));
   for (const auto& at : r.at_delta) {
-    std::printf("  claimed epsilon %8s  delta %-8s  bound %8.4f\n", privacy::EpsilonText(at.claimed).c_str(),
-                privacy::DoubleText(at.delta).c_str(), Down(at.bound.epsilon));
+    PrintText("  claimed epsilon %8s  delta %-8s  bound %8.4f\n", privacy::EpsilonText(at.claimed).c_str(),
+              privacy::DoubleText(at.delta).c_str(), Down(at.bound.epsilon));
   }
   if (r.reach > 1.001) {
-    std::printf("  the canary adds %.3f clipping norms: clipping does not hold\n", r.reach);
+    PrintText("  the canary adds %.3f clipping norms: clipping does not hold\n", r.reach);
   } else {
-    std::printf("  the canary adds %.3f clipping norms: no bound on mu above %.3f can be expected\n", r.reach,
-                r.reach / sigma);
+    PrintText("  the canary adds %.3f clipping norms: no bound on mu above %.3f can be expected\n", r.reach,
+              r.reach / sigma);
   }
-  std::printf("%s, with %g%% confidence in all bounds together\n", Word(r.refuted), 100 * o.confidence);
+  PrintText("%s, with %g%% confidence in all bounds together\n", Word(r.refuted), 100 * o.confidence);
   if (!not_private.empty())
-    std::printf("local only: these figures tell something of the model's weights, which have no guarantee\n");
+    PrintText("local only: these figures tell something of the model's weights, which have no guarantee\n");
 }
 
 }  // namespace
@@ -169,26 +169,26 @@ Status AuditRunCommand(const AuditArguments& a, OutputFormat format) {
                                   : Json(audit.NotPrivate({"records", "guesses", "mean_drop_included",
                                                            "mean_drop_excluded", "correct", "bound", "refuted"}))}}));
   } else {
-    std::printf("audit of one run: %llu steps, %zu records, %u canaries of which %llu took part\n",
-                static_cast<unsigned long long>(o.num_steps), audit.records().size(), a.canaries,
-                static_cast<unsigned long long>(r.included));
-    std::printf(
+    PrintText("audit of one run: %llu steps, %zu records, %u canaries of which %llu took part\n",
+              static_cast<unsigned long long>(o.num_steps), audit.records().size(), a.canaries,
+              static_cast<unsigned long long>(r.included));
+    PrintText(
         "  loss of the canaries fell by %.3f in the data, by %.3f outside of it; %llu of %llu guesses were right\n",
         r.mean_drop_included, r.mean_drop_excluded, static_cast<unsigned long long>(r.bound.outcome.correct),
         static_cast<unsigned long long>(r.bound.outcome.guesses));
-    std::printf("  claimed epsilon %s  bound %.4f  at delta %s\n",
-                r.claimed ? privacy::EpsilonText(*r.claimed).c_str() : "none", Down(r.bound.epsilon),
-                privacy::DoubleText(delta).c_str());
-    if (r.claimed) std::printf("%s, with %g%% confidence\n", Word(r.refuted), 100 * a.confidence);
+    PrintText("  claimed epsilon %s  bound %.4f  at delta %s\n",
+              r.claimed ? privacy::EpsilonText(*r.claimed).c_str() : "none", Down(r.bound.epsilon),
+              privacy::DoubleText(delta).c_str());
+    if (r.claimed) PrintText("%s, with %g%% confidence\n", Word(r.refuted), 100 * a.confidence);
     if (!r.claimed) {
-      std::printf(
+      PrintText(
           "nothing was tested: this run trains without a guarantee (method ordinary) and claims no epsilon; --claim "
           "tests one, --method phantom a private run\n");
     }
     if (audit.charges_data())
-      std::printf("charged to %s like training: %llu steps\n", OneLine(a.ledger).c_str(),
-                  static_cast<unsigned long long>(o.num_steps));
-    if (!a.data.path.empty()) std::printf("%s\n", kLocalOnly);
+      PrintText("charged to %s like training: %llu steps\n", OneLine(a.ledger).c_str(),
+                static_cast<unsigned long long>(o.num_steps));
+    if (!a.data.path.empty()) PrintText("%s\n", kLocalOnly);
   }
   return Verdict(r.refuted, "the run");
 }
@@ -229,16 +229,16 @@ Status AuditMembershipCommand(const AuditArguments& a, OutputFormat format) {
                                                       "auc_interval", "at_fpr_1_percent", "at_fpr_0.1_percent"}))}}));
     return OkStatus();
   }
-  std::printf("membership inference by loss: %llu members, %llu others, %llu steps\n",
-              static_cast<unsigned long long>(r.members), static_cast<unsigned long long>(r.non_members),
-              static_cast<unsigned long long>(options.training.num_steps));
-  std::printf("  loss per position %.3f of members, %.3f of others\n", r.mean_loss_members, r.mean_loss_non_members);
-  std::printf("  accuracy %.3f [%.3f, %.3f], 0.5 is guessing; area under the curve %.3f [%.3f, %.3f]\n", m.accuracy,
-              m.accuracy_interval.low, m.accuracy_interval.high, m.auc, m.auc_interval.low, m.auc_interval.high);
-  std::printf("  at 1%% false positives %.3f true ones, at 0.1%% %.3f\n", m.at_fpr_1_percent.true_positives.rate(),
-              m.at_fpr_01_percent.true_positives.rate());
-  std::printf("an attack, not a bound on epsilon: a stronger one may do better; each interval has %g%% confidence%s\n",
-              100 * a.confidence, a.data.path.empty() ? "" : (std::string("\n") + kLocalOnly).c_str());
+  PrintText("membership inference by loss: %llu members, %llu others, %llu steps\n",
+            static_cast<unsigned long long>(r.members), static_cast<unsigned long long>(r.non_members),
+            static_cast<unsigned long long>(options.training.num_steps));
+  PrintText("  loss per position %.3f of members, %.3f of others\n", r.mean_loss_members, r.mean_loss_non_members);
+  PrintText("  accuracy %.3f [%.3f, %.3f], 0.5 is guessing; area under the curve %.3f [%.3f, %.3f]\n", m.accuracy,
+            m.accuracy_interval.low, m.accuracy_interval.high, m.auc, m.auc_interval.low, m.auc_interval.high);
+  PrintText("  at 1%% false positives %.3f true ones, at 0.1%% %.3f\n", m.at_fpr_1_percent.true_positives.rate(),
+            m.at_fpr_01_percent.true_positives.rate());
+  PrintText("an attack, not a bound on epsilon: a stronger one may do better; each interval has %g%% confidence%s\n",
+            100 * a.confidence, a.data.path.empty() ? "" : (std::string("\n") + kLocalOnly).c_str());
   return OkStatus();
 }
 
@@ -282,19 +282,19 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
                     {"sampled", Figure(r.sampled)},
                     {"refuted", r.refuted}}));
   } else {
-    std::printf("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws,
-                o.num_items, static_cast<unsigned long long>(r.models));
+    PrintText("audit of decoding (%s): %u of %u items, all outcomes under all pairs of %llu models\n", mode, o.draws,
+              o.num_items, static_cast<unsigned long long>(r.models));
     const auto up = [](double epsilon) { return privacy::EpsilonText(epsilon, 5); };
-    std::printf("  claimed epsilon %8s                  exact %8s\n", up(r.claimed).c_str(), up(r.exact).c_str());
+    PrintText("  claimed epsilon %8s                  exact %8s\n", up(r.claimed).c_str(), up(r.exact).c_str());
     if (r.claimed_at_delta) {
-      std::printf("  claimed epsilon %8s  delta %-8s  exact %8s\n", up(*r.claimed_at_delta).c_str(),
-                  privacy::DoubleText(o.delta).c_str(), up(*r.exact_at_delta).c_str());
+      PrintText("  claimed epsilon %8s  delta %-8s  exact %8s\n", up(*r.claimed_at_delta).c_str(),
+                privacy::DoubleText(o.delta).c_str(), up(*r.exact_at_delta).c_str());
     }
     if (r.sampled) {
-      std::printf("  the sampler itself, %llu times under each of two models: bound %.4f, with %g%% confidence\n",
-                  static_cast<unsigned long long>(o.observations), Down(*r.sampled), 100 * o.confidence);
+      PrintText("  the sampler itself, %llu times under each of two models: bound %.4f, with %g%% confidence\n",
+                static_cast<unsigned long long>(o.observations), Down(*r.sampled), 100 * o.confidence);
     }
-    std::printf("%s\n", Word(r.refuted));
+    PrintText("%s\n", Word(r.refuted));
   }
   return Verdict(r.refuted, "decoding");
 }

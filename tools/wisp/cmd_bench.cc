@@ -117,32 +117,31 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
 // Rows of a table, each in a line.
 void PrintRows(const Json& rows, const std::string& indent) {
   for (const Json& row : rows) {
-    std::printf("%s", indent.c_str());
+    PrintText("%s", indent.c_str());
     for (const auto& [key, value] : row.items()) {
       const Json& shown = value.is_object() ? value["median"] : value;
       const std::string text = shown.is_string() ? shown.get<std::string>() : Json(shown).dump();
-      std::printf("%s%s %s", key == row.begin().key() ? "" : ", ", key.c_str(), text.substr(0, 32).c_str());
+      PrintText("%s%s %s", key == row.begin().key() ? "" : ", ", key.c_str(), text.substr(0, 32).c_str());
     }
-    std::printf("\n");
+    PrintText("\n");
   }
 }
 
-void PrintText(const Json& json, const std::string& indent) {
+void PrintFigures(const Json& json, const std::string& indent) {
   for (const auto& [key, value] : json.items()) {
     if (value.is_array()) {
       PrintRows(value, indent);
     } else if (value.is_object() && !value.contains("median")) {
-      std::printf("%s%s\n", indent.c_str(), key.c_str());
-      PrintText(value, indent + "  ");
+      PrintText("%s%s\n", indent.c_str(), key.c_str());
+      PrintFigures(value, indent + "  ");
     } else if (value.is_object()) {
-      std::printf("%s%-28s %.4g   (quartiles %.4g to %.4g)\n", indent.c_str(), key.c_str(),
-                  value["median"].get<double>(), value["quartiles"][0].get<double>(),
-                  value["quartiles"][1].get<double>());
+      PrintText("%s%-28s %.4g   (quartiles %.4g to %.4g)\n", indent.c_str(), key.c_str(), value["median"].get<double>(),
+                value["quartiles"][0].get<double>(), value["quartiles"][1].get<double>());
     } else if (value.is_number()) {
-      std::printf("%s%-28s %.6g\n", indent.c_str(), key.c_str(), value.get<double>());
+      PrintText("%s%-28s %.6g\n", indent.c_str(), key.c_str(), value.get<double>());
     } else {
-      std::printf("%s%-28s %s\n", indent.c_str(), key.c_str(),
-                  value.is_string() ? value.get<std::string>().c_str() : JsonText(value).c_str());
+      PrintText("%s%-28s %s\n", indent.c_str(), key.c_str(),
+                value.is_string() ? value.get<std::string>().c_str() : JsonText(value).c_str());
     }
   }
 }
@@ -155,17 +154,17 @@ Status PrintOps(const BenchArguments& a, OutputFormat format) {
     for (const Json& line : lines) PrintJson(line, kOneLine);
     return OkStatus();
   }
-  std::printf("%s, one thread: %.4g GFLOP/s of multiply-adds, %.4g GB/s of memory\n",
-              lines[0]["ops"].get<std::string>().c_str(), lines[0]["fma_peak_gflops"].get<double>(),
-              lines[0]["memory_gb_per_s"].get<double>());
-  std::printf("%-24s %-40s %10s  %-19s %9s %9s  %s\n", "op", "shape", "us", "(quartiles)", "GFLOP/s", "GB/s",
-              "% of the roof");
+  PrintText("%s, one thread: %.4g GFLOP/s of multiply-adds, %.4g GB/s of memory\n",
+            lines[0]["ops"].get<std::string>().c_str(), lines[0]["fma_peak_gflops"].get<double>(),
+            lines[0]["memory_gb_per_s"].get<double>());
+  PrintText("%-24s %-40s %10s  %-19s %9s %9s  %s\n", "op", "shape", "us", "(quartiles)", "GFLOP/s", "GB/s",
+            "% of the roof");
   for (size_t i = 1; i < lines.size(); ++i) {
     const Json &j = lines[i], &us = j["us"];
-    std::printf("%-24s %-40s %10.4g  (%8.4g-%8.4g) %9.4g %9.4g  %.3g of %s\n", j["op"].get<std::string>().c_str(),
-                j["shape"].get<std::string>().c_str(), us["median"].get<double>(), us["quartiles"][0].get<double>(),
-                us["quartiles"][1].get<double>(), j["gflops"].get<double>(), j["gb_per_s"].get<double>(),
-                j["percent_of_roof"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
+    PrintText("%-24s %-40s %10.4g  (%8.4g-%8.4g) %9.4g %9.4g  %.3g of %s\n", j["op"].get<std::string>().c_str(),
+              j["shape"].get<std::string>().c_str(), us["median"].get<double>(), us["quartiles"][0].get<double>(),
+              us["quartiles"][1].get<double>(), j["gflops"].get<double>(), j["gb_per_s"].get<double>(),
+              j["percent_of_roof"]["median"].get<double>(), j["roof"].get<std::string>().c_str());
   }
   return OkStatus();
 }
@@ -210,7 +209,7 @@ Status Bench(const BenchArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(result, kOneLine);
   } else {
-    PrintText(result, "");
+    PrintFigures(result, "");
   }
   return OkStatus();
 }

@@ -69,8 +69,8 @@ Status ClassifyEvaluate(const ClassifyEvaluateArguments& a, OutputFormat format)
     j["not_private"] = AllOf(j);
     PrintJson(j, kOneLine);
   } else {
-    std::printf("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n%s\n", accuracy, records.size(),
-                largest, kLocalOnly);
+    PrintText("accuracy %.4f over %zu texts (the largest class has %.4f of them)\n%s\n", accuracy, records.size(),
+              largest, kLocalOnly);
   }
   return OkStatus();
 }
@@ -103,7 +103,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     const auto k = static_cast<size_t>(best - z.begin());
     const std::string name = class_names.empty() ? std::to_string(k) : class_names[k];
     if (format == OutputFormat::kText)
-      std::printf("%-16s %.4f  %s\n", OneLine(name).c_str(), 1 / sum, OneLine(text).c_str());
+      PrintText("%-16s %.4f  %s\n", OneLine(name).c_str(), 1 / sum, OneLine(text).c_str());
     Json result = {{"text", text}, {"class", name}, {"probability", 1 / sum}};
     if (!given.lines.empty()) result["line"] = given.lines[i];
     list.push_back(std::move(result));

@@ -425,17 +425,17 @@ class ClassifyTrainCommand {
       PrintJson(j);
       return;
     }
-    std::printf("%s: %llu steps over %zu records in %.1f s\n%s\n", OneLine(a_.out).c_str(),
-                static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds, Described(r).c_str());
-    if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
-    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
+    PrintText("%s: %llu steps over %zu records in %.1f s\n%s\n", OneLine(a_.out).c_str(),
+              static_cast<unsigned long long>(r.num_steps), records_.size(), r.seconds, Described(r).c_str());
+    if (!r.ended_early.empty()) PrintText("%s\n", r.ended_early.c_str());
+    PrintText("%s\n", is_private() ? NotPrivateInWords(j).c_str() : "local only: the model, and every figure above");
     if (r.epsilon)
-      std::printf("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(),
-                  j["delta"].dump().c_str(), Caveat().empty() ? "" : ("; " + Caveat()).c_str());
+      PrintText("privacy: epsilon %s at delta %s%s\n", privacy::EpsilonText(*r.epsilon).c_str(),
+                j["delta"].dump().c_str(), Caveat().empty() ? "" : ("; " + Caveat()).c_str());
     const std::string spent = is_private() ? SpentInWords(ledger(), recipe_.goal.delta) : "";
-    if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
+    if (!spent.empty()) PrintText("spent on this data, everything together: %s\n", spent.c_str());
     if (architecture_.adapter)
-      std::printf("%s\n", AdapterInWords("classify predict --text TEXT", a_.base, a_.out).c_str());
+      PrintText("%s\n", AdapterInWords("classify predict --text TEXT", a_.base, a_.out).c_str());
   }
 
   const ClassifyTrainArguments& a_;

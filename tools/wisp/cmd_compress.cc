@@ -100,10 +100,10 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
                     {"largest_rounding", largest}}));
     return;
   }
-  std::printf("%s: %s in %s, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", OneLine(a.out).c_str(),
-              (after.storage() == WeightStorage::kHalf ? "tables" : "weights"), NameOf(after.storage()),
-              static_cast<unsigned long long>(after.size_bytes()), static_cast<unsigned long long>(before.size_bytes()),
-              largest);
+  PrintText("%s: %s in %s, %llu bytes of %llu; rounding moved no weight by more than %.2g\n", OneLine(a.out).c_str(),
+            (after.storage() == WeightStorage::kHalf ? "tables" : "weights"), NameOf(after.storage()),
+            static_cast<unsigned long long>(after.size_bytes()), static_cast<unsigned long long>(before.size_bytes()),
+            largest);
 }
 
 }  // namespace

@@ -322,9 +322,9 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
     PrintJson(result);
     return OkStatus();
   }
-  std::printf("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n",
-              OneLine(a.out).c_str(), contents.architecture.num_items, file.tensors().size(), DatasetOf(a).c_str(),
-              JsonText(architecture).c_str());
+  PrintText("%s: %u items, %zu tensors, no privacy guarantee, data set '%s'\narchitecture %s\n", OneLine(a.out).c_str(),
+            contents.architecture.num_items, file.tensors().size(), DatasetOf(a).c_str(),
+            JsonText(architecture).c_str());
   return OkStatus();
 }
 
@@ -345,7 +345,7 @@ Status Export(const ExportArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(Json({{"safetensors", a.out}, {"tensors", tensors.size()}, {"provenance", ProvenanceText(model)}}));
   } else {
-    std::printf("%s: %zu tensors\n%s\n", OneLine(a.out).c_str(), tensors.size(), ProvenanceText(model).c_str());
+    PrintText("%s: %zu tensors\n%s\n", OneLine(a.out).c_str(), tensors.size(), ProvenanceText(model).c_str());
   }
   return OkStatus();
 }

@@ -178,14 +178,14 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
     PrintJson(result);
     return;
   }
-  std::printf("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s",
-              OneLine(a.out).c_str(), d.model_class.c_str(), d.architecture.num_items,
-              static_cast<unsigned long long>(NumWeights(matching)), NumUsed(matching), DatasetOf(a).c_str(),
-              LeftOutInWords(matching).c_str());
+  PrintText("%s: %s, %u tokens, %llu weights of %zu tensors, no privacy guarantee, data set '%s'\n%s",
+            OneLine(a.out).c_str(), d.model_class.c_str(), d.architecture.num_items,
+            static_cast<unsigned long long>(NumWeights(matching)), NumUsed(matching), DatasetOf(a).c_str(),
+            LeftOutInWords(matching).c_str());
   for (const exchange::FoundToken& token : tokenizer.tokens)
-    std::printf("token: %s is %d, %s (%s)\n", token.meaning.c_str(), token.id, exchange::Shown(token.text).c_str(),
-                token.from.c_str());
-  std::printf("architecture %s\n", ArchitectureInWords(d.architecture, architecture).c_str());
+    PrintText("token: %s is %d, %s (%s)\n", token.meaning.c_str(), token.id, exchange::Shown(token.text).c_str(),
+              token.from.c_str());
+  PrintText("architecture %s\n", ArchitectureInWords(d.architecture, architecture).c_str());
 }
 
 // Empty where the folder has none, or where it is not wanted.

@@ -67,8 +67,8 @@ void Print(const EmbedArguments& a, const Texts& texts, const Embeddings& embedd
     return;
   }
   for (const std::vector<float>& h : embeddings) {
-    for (size_t i = 0; i < h.size(); ++i) std::printf("%s%.9g", i == 0 ? "" : " ", static_cast<double>(h[i]));
-    std::printf("\n");
+    for (size_t i = 0; i < h.size(); ++i) PrintText("%s%.9g", i == 0 ? "" : " ", static_cast<double>(h[i]));
+    PrintText("\n");
   }
 }
 

@@ -71,9 +71,9 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
                                       {"tensors", out.tensors.size()}}));
     return OkStatus();
   }
-  std::printf("%s: %s, %zu tensors%s; it carries no privacy guarantee, the model keeps its own\n",
-              OneLine(a.out).c_str(), hf::WrittenAs(*family, architecture.head.kind).model_class, out.tensors.size(),
-              alone ? " without a config.json" : "");
+  PrintText("%s: %s, %zu tensors%s; it carries no privacy guarantee, the model keeps its own\n", OneLine(a.out).c_str(),
+            hf::WrittenAs(*family, architecture.head.kind).model_class, out.tensors.size(),
+            alone ? " without a config.json" : "");
   return OkStatus();
 }
 

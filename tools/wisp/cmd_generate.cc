@@ -70,8 +70,8 @@ Status GenerateAll(const GenerateArguments& a, const Session& session, const tex
   }
   size_t tokens = 0;
   for (size_t i = 0; i < prompts.size(); ++i) {
-    std::printf("--- %zu of %zu ---\n%s%s\n", i + 1, prompts.size(), Printable(prompts[i]).c_str(),
-                Printable((*made)[i].text).c_str());
+    PrintText("--- %zu of %zu ---\n%s%s\n", i + 1, prompts.size(), Printable(prompts[i]).c_str(),
+              Printable((*made)[i].text).c_str());
     tokens += (*made)[i].tokens.size();
   }
   std::fprintf(stderr, "wisp: %s after %s in %.2f s\n", Counted(tokens, "token").c_str(),
@@ -116,7 +116,7 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   const double seconds = SecondsSince(begin);
   if (shows) {
     show("");
-    std::printf("\n");
+    PrintText("\n");
     std::fprintf(stderr, "wisp: %s after %zu in %.2f s; ended by: %s\n", Counted(made.tokens.size(), "token").c_str(),
                  made.prompt_tokens, seconds, EndedInWords(made.ended));
     return OkStatus();

@@ -57,10 +57,10 @@ Json MemoryJson(const TrainingMemory& m, bool grows) {
 
 void PrintFigures(const Json& j) {
   for (const auto& [use, figures] : j.items()) {
-    std::printf("%s\n", use.c_str());
+    PrintText("%s\n", use.c_str());
     for (const auto& [part, bytes] : figures.items())
-      std::printf("  %-16s %12s\n", part.c_str(),
-                  bytes.is_string() ? bytes.get<std::string>().c_str() : JsonText(bytes).c_str());
+      PrintText("  %-16s %12s\n", part.c_str(),
+                bytes.is_string() ? bytes.get<std::string>().c_str() : JsonText(bytes).c_str());
   }
 }
 
@@ -350,14 +350,14 @@ Status PrintClassifier(const InspectArguments& a, const ModelFile& file, OutputF
   }
   PrintFigures(j);
   if (a.recipe.empty()) {
-    std::printf("bytes; the total does not count the file, which is mapped, not copied\n");
+    PrintText("bytes; the total does not count the file, which is mapped, not copied\n");
     return OkStatus();
   }
   if (!j["training"].contains("records_at_most")) {
-    std::printf("bytes; exact, however many records a step draws\n");
+    PrintText("bytes; exact, however many records a step draws\n");
     return OkStatus();
   }
-  std::printf(
+  PrintText(
       "bytes; exact while no step draws more than records_at_most records, which happens with a chance below %g\n",
       kSeldom);
   return OkStatus();
@@ -388,12 +388,12 @@ Status InspectMemory(const InspectArguments& a, OutputFormat format) {
     return OkStatus();
   }
   PrintFigures(j);
-  std::printf(
+  PrintText(
       "bytes; the total does not count the file, which is mapped, not copied; a batch's stands beside that of "
       "inference\n"
       "names are the items' keys and names, which the C interface copies; this program reads them in the file\n");
   if (!j.contains("training") || !j["training"].contains("growth_at_most")) return OkStatus();
-  std::printf(
+  PrintText(
       "growth_at_most stands above the total, and bounds it while no step draws more than records_at_most records or "
       "changes more than\n"
       "rows_at_most rows: each happens to a step with a chance below %g\n",

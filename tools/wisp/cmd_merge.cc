@@ -31,7 +31,7 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(nlohmann::ordered_json({{"model", a.out}, {"floats", merged.size()}}));
   } else {
-    std::printf("%s: %zu weights, the adapter among them\n", OneLine(a.out).c_str(), merged.size());
+    PrintText("%s: %zu weights, the adapter among them\n", OneLine(a.out).c_str(), merged.size());
   }
   return OkStatus();
 }

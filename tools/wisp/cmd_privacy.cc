@@ -131,14 +131,14 @@ Status PrivacyDecoding(const PrivacyArguments& a, OutputFormat format) {
     return OkStatus();
   }
   const std::string at = privacy::DoubleText(a.delta);
-  std::printf(
+  PrintText(
       "%s\n  %s %s\n  pure     epsilon %s   (delta 0, %s a draw)\n"
       "  PLD      epsilon %s   (delta %s; an upper bound, the figure to state; set by %s)\n  RDP      epsilon %s   "
       "(delta %s; an upper bound)\n",
       draws.Describe().c_str(), mixed ? "lambda" : "clip", privacy::DoubleText(strength).c_str(), Up(pure).c_str(),
       Up(draws.PureEpsilonOfStep()).c_str(), Up(stated.epsilon).c_str(), at.c_str(),
       std::string(privacy::ToText(stated.accountant)).c_str(), Up(rdp).c_str(), at.c_str());
-  if (mixed) std::printf("  %.4g %% of the draws are random: the same for every model\n", 100 * (1 - strength));
+  if (mixed) PrintText("  %.4g %% of the draws are random: the same for every model\n", 100 * (1 - strength));
   return OkStatus();
 }
 
@@ -160,7 +160,7 @@ Status PrivacyEpsilon(const PrivacyArguments& a, OutputFormat format) {
                     {"set_by", pld <= rdp ? "PLD" : "RDP"}}),
               kOneLine);
   } else {
-    std::printf(
+    PrintText(
         "%s, delta %s\n  PLD      epsilon %s   (an upper bound)\n  RDP      epsilon %s   (an upper bound)\n"
         "  GDP-CLT  epsilon %s   (asymptotic, may understate)\n  to state epsilon %s   (the smaller upper bound, %s)\n",
         mechanism.Describe().c_str(), privacy::DoubleText(a.delta).c_str(), Up(pld).c_str(), Up(rdp).c_str(),
@@ -181,8 +181,8 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
     PrintJson(Json({{"sigma", c.noise_multiplier}, {"pld", c.epsilon}}), kOneLine);
   } else {
     // The noise in full: read back it is what was found, not a little less.
-    std::printf("noise multiplier %s: epsilon %s at delta %s by PLD\n", privacy::DoubleText(c.noise_multiplier).c_str(),
-                Up(c.epsilon).c_str(), privacy::DoubleText(a.delta).c_str());
+    PrintText("noise multiplier %s: epsilon %s at delta %s by PLD\n", privacy::DoubleText(c.noise_multiplier).c_str(),
+              Up(c.epsilon).c_str(), privacy::DoubleText(a.delta).c_str());
   }
   return OkStatus();
 }
@@ -205,8 +205,7 @@ Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
     WISP_ASSIGN_OR_RETURN(privacy::StatedModel stated, StateModel(model, ledger));
     statement.models.push_back(std::move(stated));
   }
-  std::printf("%s\n",
-              (format == OutputFormat::kJson ? privacy::ToJson(statement) : privacy::ToText(statement)).c_str());
+  PrintText("%s\n", (format == OutputFormat::kJson ? privacy::ToJson(statement) : privacy::ToText(statement)).c_str());
   return OkStatus();
 }
 

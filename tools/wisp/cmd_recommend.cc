@@ -102,8 +102,8 @@ Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat
   for (size_t i = 0; i < top.size(); ++i) {
     const auto item = static_cast<size_t>(top[i].item);
     if (format == OutputFormat::kText)
-      std::printf("%2zu. %-32s %8.3f\n", i + 1, OneLine(ShownItem(model, item)).c_str(),
-                  static_cast<double>(top[i].score));
+      PrintText("%2zu. %-32s %8.3f\n", i + 1, OneLine(ShownItem(model, item)).c_str(),
+                static_cast<double>(top[i].score));
     list.push_back(ItemJson(model, item));
     list.back()["score"] = top[i].score;
   }
@@ -186,7 +186,7 @@ class PrivateCommand {
       return OkStatus();
     }
     for (size_t i = 0; i < items.size(); ++i)
-      std::printf("%2zu. %s\n", i + 1, OneLine(ShownItem(session_.file(), static_cast<size_t>(items[i]))).c_str());
+      PrintText("%2zu. %s\n", i + 1, OneLine(ShownItem(session_.file(), static_cast<size_t>(items[i]))).c_str());
     draws_.PrintCost(cost, "draw", stdout);
     return OkStatus();
   }

@@ -210,7 +210,7 @@ class ReproduceCommand {
       const std::string what = cell->kind == Kind::kTrain   ? "seeds " + seeds
                                : cell->kind == Kind::kBench ? "measured"
                                                             : "perplexity of draws";
-      std::printf("%-32s %s; %zu of %zu done\n", cell->Name().c_str(), what.c_str(), done, runs.size());
+      PrintText("%-32s %s; %zu of %zu done\n", cell->Name().c_str(), what.c_str(), done, runs.size());
     }
     if (format_ == OutputFormat::kJson) PrintJson(list);
     return OkStatus();
@@ -226,8 +226,8 @@ class ReproduceCommand {
       PrintJson(line, kOneLine);
     } else {
       const bool local = !table_.is_public() && planned.cell->kind != Kind::kBench;
-      std::printf("%s: %s%s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str(),
-                  local ? (std::string("; ") + kLocalOnly).c_str() : "");
+      PrintText("%s: %s%s\n", RunTitle(planned).c_str(), Shown(*planned.cell, figures).c_str(),
+                local ? (std::string("; ") + kLocalOnly).c_str() : "");
     }
     std::fflush(stdout);
     Status appended = AppendResultLine(a_.out, line);

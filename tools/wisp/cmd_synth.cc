@@ -38,9 +38,9 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(result);
   } else {
-    std::printf("%s: %zu events of %zu users (%s); names of %zu items in %s\n", OneLine(a.out).c_str(),
-                data.sequences.items.size(), data.sequences.num_users(), a.population.c_str(),
-                data.sequences.item_keys.size(), names.c_str());
+    PrintText("%s: %zu events of %zu users (%s); names of %zu items in %s\n", OneLine(a.out).c_str(),
+              data.sequences.items.size(), data.sequences.num_users(), a.population.c_str(),
+              data.sequences.item_keys.size(), names.c_str());
   }
   return OkStatus();
 }

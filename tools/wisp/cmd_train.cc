@@ -81,33 +81,31 @@ class TrainCommand {
       PrintJson(j);
       return;
     }
-    std::printf("%s: %llu steps over %llu records in %.1f s\n", OneLine(a_.out).c_str(),
-                static_cast<unsigned long long>(r.num_steps), static_cast<unsigned long long>(r.num_records),
-                r.seconds);
-    if (!r.ended_early.empty()) std::printf("%s\n", r.ended_early.c_str());
+    PrintText("%s: %llu steps over %llu records in %.1f s\n", OneLine(a_.out).c_str(),
+              static_cast<unsigned long long>(r.num_steps), static_cast<unsigned long long>(r.num_records), r.seconds);
+    if (!r.ended_early.empty()) PrintText("%s\n", r.ended_early.c_str());
     if (is_private()) {
-      std::printf("privacy: %s\n",
-                  r.epsilon ? ("epsilon " + privacy::EpsilonText(*r.epsilon) + " at delta " + j["delta"].dump() +
-                               ", noise multiplier " + privacy::DoubleText(r.noise_multiplier) +
-                               (Caveat().empty() ? "" : "; " + Caveat()))
-                                  .c_str()
-                            : "noise: reproducible, no guarantee");
+      PrintText("privacy: %s\n",
+                r.epsilon ? ("epsilon " + privacy::EpsilonText(*r.epsilon) + " at delta " + j["delta"].dump() +
+                             ", noise multiplier " + privacy::DoubleText(r.noise_multiplier) +
+                             (Caveat().empty() ? "" : "; " + Caveat()))
+                                .c_str()
+                          : "noise: reproducible, no guarantee");
       const std::string spent = SpentInWords(run_.ledger(), recipe_.goal.delta);
-      if (!spent.empty()) std::printf("spent on this data, everything together: %s\n", spent.c_str());
+      if (!spent.empty()) PrintText("spent on this data, everything together: %s\n", spent.c_str());
     }
     if (r.test) {
-      std::printf("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
-                  static_cast<unsigned long long>(r.test->num_users));
+      PrintText("test: NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", r.test->ndcg_at_10, r.test->hit_at_10,
+                static_cast<unsigned long long>(r.test->num_users));
     }
     if (run_.is_text())
-      std::printf("one record: %s; what is protected is that, not who wrote several\n",
-                  run_.record().InWords().c_str());
-    if (const auto& held_out = run_.text_quality()) std::printf("held out: %s\n", InWords(*held_out).c_str());
-    std::printf("%s\n", is_private() ? NotPrivateInWords(j).c_str()
-                                     : "not private: no guarantee; local only: the model, and every figure above");
+      PrintText("one record: %s; what is protected is that, not who wrote several\n", run_.record().InWords().c_str());
+    if (const auto& held_out = run_.text_quality()) PrintText("held out: %s\n", InWords(*held_out).c_str());
+    PrintText("%s\n", is_private() ? NotPrivateInWords(j).c_str()
+                                   : "not private: no guarantee; local only: the model, and every figure above");
     if (!recipe_.architecture.adapter) return;
     const char* use = run_.is_text() ? "generate --prompt TEXT" : "recommend --history ITEMS";
-    std::printf("%s\n", AdapterInWords(use, a_.model, a_.out).c_str());
+    PrintText("%s\n", AdapterInWords(use, a_.model, a_.out).c_str());
   }
 
   const TrainArguments& a_;
@@ -192,8 +190,8 @@ Status New(const NewArguments& a, OutputFormat format) {
     PrintJson(nlohmann::ordered_json(
         {{"model", a.out}, {"items", recipe.architecture.num_items}, {"floats", weights.size()}}));
   } else {
-    std::printf("%s: untrained, %u items, %zu weights\n", OneLine(a.out).c_str(), recipe.architecture.num_items,
-                weights.size());
+    PrintText("%s: untrained, %u items, %zu weights\n", OneLine(a.out).c_str(), recipe.architecture.num_items,
+              weights.size());
   }
   return OkStatus();
 }

@@ -124,10 +124,10 @@ Result<Json> TokenizerJson(const ModelFile& model) {
 }
 
 void PrintSection(const char* title, const Json& section) {
-  std::printf("%s\n", title);
+  PrintText("%s\n", title);
   for (const auto& [key, value] : section.items())
-    std::printf("  %-16s %s\n", key.c_str(),
-                (value.is_string() ? OneLine(value.get<std::string>()) : JsonText(value)).c_str());
+    PrintText("  %-16s %s\n", key.c_str(),
+              (value.is_string() ? OneLine(value.get<std::string>()) : JsonText(value)).c_str());
 }
 
 void PrintInspected(const InspectArguments& a, const ModelFile& model, const Json& j, OutputFormat format) {
@@ -135,29 +135,29 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
     PrintJson(j);
     return;
   }
-  std::printf("%s: %llu bytes, format %u, read by format %u and newer, hash %s%s\n", OneLine(a.model).c_str(),
-              static_cast<unsigned long long>(model.size_bytes()), model.format_version(), model.oldest_reader(),
-              j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
+  PrintText("%s: %llu bytes, format %u, read by format %u and newer, hash %s%s\n", OneLine(a.model).c_str(),
+            static_cast<unsigned long long>(model.size_bytes()), model.format_version(), model.oldest_reader(),
+            j["hash"].get<std::string>().c_str(), a.verify ? ", every checksum holds" : "");
   if (j.contains("base_hash"))
-    std::printf("an adapter, of the model with the hash %s\n", j["base_hash"].get<std::string>().c_str());
-  if (model.lists().allow_seen) std::printf("lists may hold items of the history\n");
+    PrintText("an adapter, of the model with the hash %s\n", j["base_hash"].get<std::string>().c_str());
+  if (model.lists().allow_seen) PrintText("lists may hold items of the history\n");
   PrintSection("architecture", j["architecture"]);
   for (const char* section : {"classifier", "tokenizer"}) {
     if (j.contains(section)) PrintSection(section, j[section]);
   }
-  std::printf("tensors\n");
+  PrintText("tensors\n");
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterSpec& p = model.parameters()[i];
-    std::printf("  %-34s %6u x %-6u %s %10zu bytes\n", OneLine(p.name).c_str(), p.rows, p.cols, TypeOf(model, i),
-                BytesOf(model, i).size());
+    PrintText("  %-34s %6u x %-6u %s %10zu bytes\n", OneLine(p.name).c_str(), p.rows, p.cols, TypeOf(model, i),
+              BytesOf(model, i).size());
   }
-  std::printf("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
+  PrintText("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");
   for (const ProvenanceEntry& p : model.provenance()) {
     const std::string cost =
         p.epsilon ? "epsilon " + Json(*p.epsilon).dump() + " at delta " + Json(p.delta).dump() : "no privacy guarantee";
-    std::printf("  %s on %s, %s, %llu steps: %s\n", OneLine(p.description).c_str(), OneLine(p.dataset).c_str(),
-                OneLine(p.date).c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
-    for (const std::string& m : p.mechanisms) std::printf("    %s\n", OneLine(m).c_str());
+    PrintText("  %s on %s, %s, %llu steps: %s\n", OneLine(p.description).c_str(), OneLine(p.dataset).c_str(),
+              OneLine(p.date).c_str(), static_cast<unsigned long long>(p.steps), cost.c_str());
+    for (const std::string& m : p.mechanisms) PrintText("    %s\n", OneLine(m).c_str());
   }
 }
 
@@ -200,12 +200,12 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
     PrintJson(j, kOneLine);
     return OkStatus();
   }
-  std::printf("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10,
-              static_cast<unsigned long long>(q.num_users));
+  PrintText("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10,
+            static_cast<unsigned long long>(q.num_users));
   if (skipped > 0)
-    std::printf("skipped: %llu users with fewer than %s events of items that the model knows\n",
-                static_cast<unsigned long long>(skipped), needed);
-  std::printf("%s\n", kLocalOnly);
+    PrintText("skipped: %llu users with fewer than %s events of items that the model knows\n",
+              static_cast<unsigned long long>(skipped), needed);
+  PrintText("%s\n", kLocalOnly);
   return OkStatus();
 }
 

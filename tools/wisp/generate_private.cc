@@ -156,7 +156,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   limits.stop = a.stop;
   const Result<Generated> made = generator.Generate(*a.prompt, limits, show);
   if (made.ok()) show("");
-  if (begun) std::printf("\n");
+  if (begun) PrintText("\n");
   draws.SayIfRaised();
   if (!made.ok()) return draws.LifetimeInWords(made.status(), generator.setup(), "token");
   WISP_ASSIGN_OR_RETURN(const Json cost, draws.CostJson(generator.setup()));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdarg>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -57,6 +58,22 @@ void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", OneL
 
 std::string JsonText(const Json& json, int indentation) {
   return privacy::EscapedJson(json.dump(indentation, ' ', false, Json::error_handler_t::replace));
+}
+
+void PrintText(const char* format, ...) {
+  va_list values, again;
+  va_start(values, format);
+  va_copy(again, values);
+  std::string text(static_cast<size_t>(std::max(0, std::vsnprintf(nullptr, 0, format, values))), '\0');
+  std::vsnprintf(text.data(), text.size() + 1, format, again);
+  va_end(again);
+  va_end(values);
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t tab = std::min(text.find('\t', begin), text.size());
+    std::fputs(Printable(text.substr(begin, tab - begin)).c_str(), stdout);
+    if (tab < text.size()) std::fputc('\t', stdout);
+    begin = tab + 1;
+  }
 }
 
 void PrintJson(const Json& json, int indentation) { std::printf("%s\n", JsonText(json, indentation).c_str()); }

@@ -53,6 +53,10 @@ const volatile std::sig_atomic_t& CatchInterrupts();
 // A sentence on standard error, as one line of which a terminal acts on nothing.
 void Warn(const std::string& sentence);
 
+// On standard output, as printf has it, with a '?' for each character that a terminal would act on: names of items,
+// data sets and files come from anywhere. All text of the program passes here, and keeps its ends of lines and tabs.
+[[gnu::format(printf, 1, 2)]] void PrintText(const char* format, ...);
+
 // JSON as commands print and write it: what a terminal acts on stands as escapes, whatever keys, names and paths hold.
 // With an indentation of kOneLine on one line. All JSON of the program passes here.
 inline constexpr int kOneLine = -1;

@@ -105,17 +105,17 @@ Json JsonOf(const Row& row) {
 }
 
 void PrintRows(const PerplexityArguments& a, const std::vector<Row>& rows) {
-  std::printf("perplexity of %llu tokens: the model %.2f, the base %.2f\n",
-              static_cast<unsigned long long>(rows[0].perplexity.count()), rows[0].perplexity.Value(),
-              rows[1].perplexity.Value());
-  std::printf("for %llu tokens drawn; pure: at delta 0; PLD: at delta %g\n%10s %14s %14s %14s %14s\n",
-              static_cast<unsigned long long>(a.draws), a.delta, "epsilon", "mixed, pure", "mixed, PLD",
-              "anchored, pure", "anchored, PLD");
+  PrintText("perplexity of %llu tokens: the model %.2f, the base %.2f\n",
+            static_cast<unsigned long long>(rows[0].perplexity.count()), rows[0].perplexity.Value(),
+            rows[1].perplexity.Value());
+  PrintText("for %llu tokens drawn; pure: at delta 0; PLD: at delta %g\n%10s %14s %14s %14s %14s\n",
+            static_cast<unsigned long long>(a.draws), a.delta, "epsilon", "mixed, pure", "mixed, PLD", "anchored, pure",
+            "anchored, PLD");
   for (size_t i = 2; i < rows.size(); i += 4) {
-    std::printf("%10g %14.2f %14.2f %14.2f %14.2f\n", rows[i].epsilon, rows[i].perplexity.Value(),
-                rows[i + 2].perplexity.Value(), rows[i + 1].perplexity.Value(), rows[i + 3].perplexity.Value());
+    PrintText("%10g %14.2f %14.2f %14.2f %14.2f\n", rows[i].epsilon, rows[i].perplexity.Value(),
+              rows[i + 2].perplexity.Value(), rows[i + 1].perplexity.Value(), rows[i + 3].perplexity.Value());
   }
-  std::printf("%s\n", kLocalOnly);
+  PrintText("%s\n", kLocalOnly);
 }
 
 }  // namespace

@@ -137,15 +137,14 @@ Status PrivacyCheck(const PrivacyArguments& a, OutputFormat format) {
     PrintJson(j);
     return OkStatus();
   }
-  std::printf("%s: holds; %s, %s\n", OneLine(a.statement).c_str(),
-              same ? "every figure was computed again" : "the ledger has its charges, and more since",
-              a.models.empty() ? "no model was looked at"
-                               : (Counted(a.models.size(), "model") + " named in it").c_str());
+  PrintText("%s: holds; %s, %s\n", OneLine(a.statement).c_str(),
+            same ? "every figure was computed again" : "the ledger has its charges, and more since",
+            a.models.empty() ? "no model was looked at" : (Counted(a.models.size(), "model") + " named in it").c_str());
   if (!same && now["accounting"]["ledger_epsilon"].is_number())
-    std::printf("charged since: %s; the ledger now states epsilon %s at delta %s\n",
-                Counted(charges - kept.num_charges, "charge").c_str(),
-                privacy::EpsilonText(now["accounting"]["ledger_epsilon"].get<double>()).c_str(),
-                privacy::EpsilonText(kept.delta).c_str());
+    PrintText("charged since: %s; the ledger now states epsilon %s at delta %s\n",
+              Counted(charges - kept.num_charges, "charge").c_str(),
+              privacy::EpsilonText(now["accounting"]["ledger_epsilon"].get<double>()).c_str(),
+              privacy::EpsilonText(kept.delta).c_str());
   return OkStatus();
 }
 

@@ -68,7 +68,7 @@ Status EvaluateTexts(const EvaluateArguments& a, OutputFormat format) {
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   WISP_ASSIGN_OR_RETURN(const TextQuality quality, QualityOf(graph, weights, tokenizer, texts.records, workers));
   if (format == OutputFormat::kText) {
-    std::printf("%s\n%s\n", InWords(quality).c_str(), kLocalOnly);
+    PrintText("%s\n%s\n", InWords(quality).c_str(), kLocalOnly);
     return OkStatus();
   }
   Json j = ToJson(quality);

@@ -176,24 +176,24 @@ class RoofBench {
 };
 
 void PrintRow(const Json& op, const Json& devices) {
-  std::printf("%-26s %7llu %11.4g %11.4g", op["op"].get<std::string>().c_str(),
-              static_cast<unsigned long long>(op["calls"].get<uint64_t>()), op["bytes"].get<double>() / 1e6,
-              op["operations"].get<double>() / 1e6);
+  PrintText("%-26s %7llu %11.4g %11.4g", op["op"].get<std::string>().c_str(),
+            static_cast<unsigned long long>(op["calls"].get<uint64_t>()), op["bytes"].get<double>() / 1e6,
+            op["operations"].get<double>() / 1e6);
   for (const Json& device : devices)
-    std::printf(" %10.4g", op["roof_ms"][device["name"].get<std::string>()].get<double>());
+    PrintText(" %10.4g", op["roof_ms"][device["name"].get<std::string>()].get<double>());
   if (op.contains("measured_ms"))
-    std::printf(" %12.4g %9.3g", op["measured_ms"]["median"].get<double>(), op["time_over_roof"].get<double>());
-  std::printf("\n");
+    PrintText(" %12.4g %9.3g", op["measured_ms"]["median"].get<double>(), op["time_over_roof"].get<double>());
+  PrintText("\n");
 }
 
 void PrintPart(const char* title, const Json& part, const Json& devices) {
-  std::printf("\n%s: records %u, length %u, items %u; %.4g MB copied in, %.4g MB out\n", title,
-              part["records"].get<uint32_t>(), part["length"].get<uint32_t>(), part["items"].get<uint32_t>(),
-              part["bytes_copied_in"].get<double>() / 1e6, part["bytes_copied_out"].get<double>() / 1e6);
-  std::printf("%-26s %7s %11s %11s", "op", "calls", "MB", "MFLOP");
-  for (const Json& device : devices) std::printf(" %10s", device["name"].get<std::string>().c_str());
-  if (part["total"].contains("measured_ms")) std::printf(" %12s %9s", "measured ms", "over roof");
-  std::printf("\n");
+  PrintText("\n%s: records %u, length %u, items %u; %.4g MB copied in, %.4g MB out\n", title,
+            part["records"].get<uint32_t>(), part["length"].get<uint32_t>(), part["items"].get<uint32_t>(),
+            part["bytes_copied_in"].get<double>() / 1e6, part["bytes_copied_out"].get<double>() / 1e6);
+  PrintText("%-26s %7s %11s %11s", "op", "calls", "MB", "MFLOP");
+  for (const Json& device : devices) PrintText(" %10s", device["name"].get<std::string>().c_str());
+  if (part["total"].contains("measured_ms")) PrintText(" %12s %9s", "measured ms", "over roof");
+  PrintText("\n");
   for (const Json& op : part["ops"]) PrintRow(op, devices);
   PrintRow(part["total"], devices);
 }
@@ -207,12 +207,12 @@ Status BenchRoof(const BenchArguments& a, OutputFormat format) {
     PrintJson(j, kOneLine);
     return OkStatus();
   }
-  std::printf("milliseconds that memory and arithmetic take at least; columns of data sheets are projections:\n");
+  PrintText("milliseconds that memory and arithmetic take at least; columns of data sheets are projections:\n");
   for (const Json& device : j["devices"]) {
     const double gflops = device["gflops"].get<double>();
-    std::printf("  %-6s %8.4g GB/s   ", device["name"].get<std::string>().c_str(), device["gb_per_s"].get<double>());
-    gflops > 0 ? std::printf("%8.5g GFLOP/s", gflops) : std::printf("%16s", "memory alone");
-    std::printf("   %s\n", device["source"].get<std::string>().c_str());
+    PrintText("  %-6s %8.4g GB/s   ", device["name"].get<std::string>().c_str(), device["gb_per_s"].get<double>());
+    gflops > 0 ? PrintText("%8.5g GFLOP/s", gflops) : PrintText("%16s", "memory alone");
+    PrintText("   %s\n", device["source"].get<std::string>().c_str());
   }
   PrintPart("a training step", j["training"], j["devices"]);
   PrintPart("the scores of all items after a history", j["inference"], j["devices"]);

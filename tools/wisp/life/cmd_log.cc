@@ -38,7 +38,7 @@ void Show(const Json& j, OutputFormat format, const std::string& sentence) {
   if (format == OutputFormat::kJson) {
     PrintJson(j);
   } else {
-    std::printf("%s\n", sentence.c_str());
+    PrintText("%s\n", sentence.c_str());
   }
 }
 

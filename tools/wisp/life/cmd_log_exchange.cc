@@ -18,7 +18,7 @@ namespace wisp::tools {
 namespace {
 
 void ShowMoved(const Json& j, OutputFormat format, const std::string& sentence) {
-  std::printf("%s\n", format == OutputFormat::kJson ? JsonText(j, 2).c_str() : sentence.c_str());
+  PrintText("%s\n", format == OutputFormat::kJson ? JsonText(j, 2).c_str() : sentence.c_str());
 }
 
 // A key as a field between separators. Keys have no control characters, so no tabs and no line ends.

@@ -56,20 +56,20 @@ Json ToJson(const NightResult& n, const std::string& out) {
 
 void Print(const NightResult& n, const std::string& out, const Json& j) {
   if (n.steps > 0) {
-    std::printf("trained   %s, %s of the model in all\n", ThousandsOf(n.steps, "step").c_str(),
-                Thousands(n.steps_of_model).c_str());
+    PrintText("trained   %s, %s of the model in all\n", ThousandsOf(n.steps, "step").c_str(),
+              Thousands(n.steps_of_model).c_str());
   } else {
-    std::printf("trained   nothing: the plan has no step left\n");
+    PrintText("trained   nothing: the plan has no step left\n");
   }
   if (n.judged)
-    std::printf("judged    %s than the base: evidence %s, threshold %s\n",
-                n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : NameOf(n.verdict.kind),
-                privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
-  std::printf("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed ? " (changed)" : "");
-  std::printf("left      %s of %s runs%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
-              Thousands(n.settings.runs).c_str(), JudgingsLeft(n.settings, n.left, ", ").c_str(),
-              privacy::ShortText(n.settings.epsilon).c_str(), privacy::ShortText(n.settings.delta).c_str());
-  std::printf("%s\n", NotPrivateInWords(j).c_str());
+    PrintText("judged    %s than the base: evidence %s, threshold %s\n",
+              n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : NameOf(n.verdict.kind),
+              privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
+  PrintText("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed ? " (changed)" : "");
+  PrintText("left      %s of %s runs%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
+            Thousands(n.settings.runs).c_str(), JudgingsLeft(n.settings, n.left, ", ").c_str(),
+            privacy::ShortText(n.settings.epsilon).c_str(), privacy::ShortText(n.settings.delta).c_str());
+  PrintText("%s\n", NotPrivateInWords(j).c_str());
 }
 
 }  // namespace

@@ -150,51 +150,51 @@ std::string Percent(double share) {
 void PrintJudging(const Planned& p) {
   const LifetimeSettings& s = p.settings;
   if (s.judgings == 0) {
-    std::printf("judging   none: the newest model is served, better or not\n");
+    PrintText("judging   none: the newest model is served, better or not\n");
     return;
   }
   if (s.judges_locally != 0) {
-    std::printf(
+    PrintText(
         "judging   local: %s records decide each night, without noise and without a charge. Whoever sees which model\n"
         "          is served, or what it recommends, learns something of them\n",
         Thousands(s.num_judging_public()).c_str());
     return;
   }
-  std::printf(
+  PrintText(
       "judging   %u times by %s records of their own, at no cost beside training; the rule is made to err in %s of "
       "lives "
       "at most\n",
       s.judgings, Thousands(s.num_judging_public()).c_str(), Percent(s.error).c_str());
-  std::printf(
+  PrintText(
       "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
       (s.judgings + 1) / 2, s.judgings);
   for (const Outlook::PowerRow& row : p.outlook.power)
-    std::printf("          %37.0f (a gain of %5.3f in NDCG@10)   %7s   %7s   %8s\n", 100 * row.gain / kNdcgOfHit,
-                row.gain, Percent(row.after_first).c_str(), Percent(row.after_half).c_str(),
-                Percent(row.after_all).c_str());
+    PrintText("          %37.0f (a gain of %5.3f in NDCG@10)   %7s   %7s   %8s\n", 100 * row.gain / kNdcgOfHit,
+              row.gain, Percent(row.after_first).c_str(), Percent(row.after_half).c_str(),
+              Percent(row.after_all).c_str());
 }
 
 void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
   const LifetimeSettings& s = p.settings;
   const auto text = [](double number) { return privacy::ShortText(number); };
-  std::printf("plan      %s: %s runs of %s step%s%s, of about %s of %s records each\n", ledger.c_str(),
-              Thousands(s.runs).c_str(), Thousands(s.steps_per_run).c_str(), s.steps_per_run == 1 ? "" : "s",
-              s.num_records_at_start > 0 ? " on average, more with more records" : "",
-              Thousands(s.expected_batch).c_str(), Thousands(s.num_training_public()).c_str());
-  std::printf("privacy   epsilon %s at delta %s over all of them, for every %s; one run alone: %s\n",
-              text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
-              privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
-  std::printf("noise     %s times the clipping norm a step\n", text(s.training_noise).c_str());
+  PrintText("plan      %s: %s runs of %s step%s%s, of about %s of %s records each\n", ledger.c_str(),
+            Thousands(s.runs).c_str(), Thousands(s.steps_per_run).c_str(), s.steps_per_run == 1 ? "" : "s",
+            s.num_records_at_start > 0 ? " on average, more with more records" : "",
+            Thousands(s.expected_batch).c_str(), Thousands(s.num_training_public()).c_str());
+  PrintText("privacy   epsilon %s at delta %s over all of them, for every %s; one run alone: %s\n",
+            text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
+            privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
+  PrintText("noise     %s times the clipping norm a step\n", text(s.training_noise).c_str());
   PrintJudging(p);
-  std::printf("takes     %s, and %s a run (%s of processor time); a judging %s (%s)\n", Megabytes(p.bytes).c_str(),
-              Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
-              Duration(p.time.wall_of_judging).c_str(), Duration(p.time.cpu_of_judging).c_str());
-  std::printf("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none);\n",
-              KindOf(p.outlook.kind), text(p.outlook.noise_to_signal).c_str(), text(kSomeGain).c_str(),
-              text(kNoGain).c_str());
-  std::printf("          of one item, with %u events a record, %s (below %s, above %s)\n", p.outlook.typical_events,
-              text(p.outlook.noise_of_an_item).c_str(), text(kSomeGainOfAnItem).c_str(), text(kNoGainOfAnItem).c_str());
-  for (const std::string& advice : p.outlook.advice) std::printf("advice    %s\n", advice.c_str());
+  PrintText("takes     %s, and %s a run (%s of processor time); a judging %s (%s)\n", Megabytes(p.bytes).c_str(),
+            Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
+            Duration(p.time.wall_of_judging).c_str(), Duration(p.time.cpu_of_judging).c_str());
+  PrintText("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none);\n",
+            KindOf(p.outlook.kind), text(p.outlook.noise_to_signal).c_str(), text(kSomeGain).c_str(),
+            text(kNoGain).c_str());
+  PrintText("          of one item, with %u events a record, %s (below %s, above %s)\n", p.outlook.typical_events,
+            text(p.outlook.noise_of_an_item).c_str(), text(kSomeGainOfAnItem).c_str(), text(kNoGainOfAnItem).c_str());
+  for (const std::string& advice : p.outlook.advice) PrintText("advice    %s\n", advice.c_str());
 }
 
 Result<privacy::Ledger> LedgerForPlan(const PlanArguments& a, const ModelFile& base, const ChosenUnit& unit) {
@@ -222,9 +222,9 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
     PrintJson(j);
     return OkStatus();
   }
-  std::printf("%s: of %s runs %s are left (%s)%s; epsilon %s of the limit is beside the plan\n", ledger.path().c_str(),
-              Thousands(settings.runs).c_str(), Thousands(left.runs).c_str(), ThousandsOf(left.steps, "step").c_str(),
-              JudgingsLeft(settings, left, ", and ").c_str(), privacy::ShortText(left.epsilon).c_str());
+  PrintText("%s: of %s runs %s are left (%s)%s; epsilon %s of the limit is beside the plan\n", ledger.path().c_str(),
+            Thousands(settings.runs).c_str(), Thousands(left.runs).c_str(), ThousandsOf(left.steps, "step").c_str(),
+            JudgingsLeft(settings, left, ", and ").c_str(), privacy::ShortText(left.epsilon).c_str());
   return OkStatus();
 }
 
@@ -239,7 +239,7 @@ Json ToJson(const LifetimeSettings& s, uint64_t steps_left, double noise_to_sign
 
 void Print(const ChangedLife& life, const Json& before, const Json& now) {
   const auto text = [](const Json& number) { return privacy::ShortText(number.get<double>()); };
-  std::printf("%-22s %14s %14s\n", "", "until now", "from now on");
+  PrintText("%-22s %14s %14s\n", "", "until now", "from now on");
   for (const auto& [key, name] :
        std::vector<std::pair<const char*, const char*>>{{"steps_left", "steps to come"},
                                                         {"expected_batch", "records a step"},
@@ -247,12 +247,12 @@ void Print(const ChangedLife& life, const Json& before, const Json& now) {
                                                         {"training_noise", "noise a step"},
                                                         {"learning_rate", "learning rate"},
                                                         {"noise_to_signal", "noise to signal"}})
-    std::printf("%-22s %14s %14s\n", name, text(before.at(key)).c_str(), text(now.at(key)).c_str());
-  std::printf("%s of %s are to come. %s\n", ThousandsOf(life.settings.runs, "run").c_str(),
-              ThousandsOf(life.settings.steps_per_run, "step").c_str(),
-              life.is_free ? "It costs nothing: the steps are those that were planned."
-                           : "Steps of another kind go through the filter: the limit stays as it is, and the noise is "
-                             "the least with which all of it fits.");
+    PrintText("%-22s %14s %14s\n", name, text(before.at(key)).c_str(), text(now.at(key)).c_str());
+  PrintText("%s of %s are to come. %s\n", ThousandsOf(life.settings.runs, "run").c_str(),
+            ThousandsOf(life.settings.steps_per_run, "step").c_str(),
+            life.is_free ? "It costs nothing: the steps are those that were planned."
+                         : "Steps of another kind go through the filter: the limit stays as it is, and the noise is "
+                           "the least with which all of it fits.");
 }
 
 Status Change(const PlanArguments& a, OutputFormat format) {
@@ -284,7 +284,7 @@ Status Change(const PlanArguments& a, OutputFormat format) {
     return OkStatus();
   }
   Print(life, before, now);
-  if (a.dry_run) std::printf("written nothing: --dry-run\n");
+  if (a.dry_run) PrintText("written nothing: --dry-run\n");
   return OkStatus();
 }
 
@@ -320,9 +320,9 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
     return OkStatus();
   }
   Print(planned, path, unit.unit);
-  if (a.dry_run) std::printf("written   nothing: --dry-run\n");
+  if (a.dry_run) PrintText("written   nothing: --dry-run\n");
   if (planned.made_before)
-    std::printf("written   nothing: the ledger has had this plan since %s\n", planned.made_before->c_str());
+    PrintText("written   nothing: the ledger has had this plan since %s\n", planned.made_before->c_str());
   return OkStatus();
 }
 

@@ -64,8 +64,8 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
     if (format == OutputFormat::kJson) {
       PrintJson(Json({{"adapter", a.out}, {"model", a.to}, {"carried", true}}));
     } else {
-      std::printf("%s: the adapter beside %s. Nothing was charged, and nobody judged it\n", OneLine(a.out).c_str(),
-                  a.to.c_str());
+      PrintText("%s: the adapter beside %s. Nothing was charged, and nobody judged it\n", OneLine(a.out).c_str(),
+                a.to.c_str());
     }
     return OkStatus();
   }
@@ -80,11 +80,11 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
                     {"lost_items", r.lost_items}}));
     return OkStatus();
   }
-  std::printf("%s: serves the new base%s\n", OneLine(a.out).c_str(),
-              r.carried ? "; what was learned is carried over, and is served once a judging finds it better"
-                        : (": " + r.why_not).c_str());
-  std::printf("%s items are in both, %s of the old base are gone. Nothing was charged; what was spent stays spent\n",
-              Thousands(r.shared_items).c_str(), Thousands(r.lost_items).c_str());
+  PrintText("%s: serves the new base%s\n", OneLine(a.out).c_str(),
+            r.carried ? "; what was learned is carried over, and is served once a judging finds it better"
+                      : (": " + r.why_not).c_str());
+  PrintText("%s items are in both, %s of the old base are gone. Nothing was charged; what was spent stays spent\n",
+            Thousands(r.shared_items).c_str(), Thousands(r.lost_items).c_str());
   return OkStatus();
 }
 
@@ -110,9 +110,9 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(j);
   } else {
-    std::printf("%s: %s items, of which %zu are new; rows: %s\n", OneLine(a.out).c_str(),
-                Thousands(grown.contents.architecture.num_items).c_str(), items.size(), ways.c_str());
-    std::printf("People are served as before: a new item is recommended and read once a run has trained it\n");
+    PrintText("%s: %s items, of which %zu are new; rows: %s\n", OneLine(a.out).c_str(),
+              Thousands(grown.contents.architecture.num_items).c_str(), items.size(), ways.c_str());
+    PrintText("People are served as before: a new item is recommended and read once a run has trained it\n");
   }
   return OkStatus();
 }
@@ -129,8 +129,8 @@ Status CatalogueOffer(const CatalogueArguments& a, Offer offer, OutputFormat for
     PrintJson(
         Json({{"model", a.out}, {"items", contents.architecture.num_items}, {"retired", contents.retired.size()}}));
   } else {
-    std::printf("%s: %s items, of which %zu are retired and never recommended\n", OneLine(a.out).c_str(),
-                Thousands(contents.architecture.num_items).c_str(), contents.retired.size());
+    PrintText("%s: %s items, of which %zu are retired and never recommended\n", OneLine(a.out).c_str(),
+              Thousands(contents.architecture.num_items).c_str(), contents.retired.size());
   }
   return OkStatus();
 }
@@ -154,8 +154,8 @@ Status CatalogueList(const CatalogueArguments& a, OutputFormat format) {
     if (format == OutputFormat::kJson) {
       j["items"].push_back({{"key", key}, {"name", name}, {"retired", retired}, {"untrained", untrained}});
     } else {
-      std::printf("%s\t%s%s%s\n", OneLine(key).c_str(), OneLine(name).c_str(), retired ? "\tretired" : "",
-                  untrained ? "\tuntrained" : "");
+      PrintText("%s\t%s%s%s\n", OneLine(key).c_str(), OneLine(name).c_str(), retired ? "\tretired" : "",
+                untrained ? "\tuntrained" : "");
     }
   }
   if (format == OutputFormat::kJson) PrintJson(j);

@@ -29,9 +29,9 @@ Status Report(const ReportArguments& a, OutputFormat format) {
     PrintJson(j);
     return OkStatus();
   }
-  std::printf("%s: %s\n", a.html.c_str(),
-              local ? "local only: its marked part was counted on the data without noise"
-                    : "from the ledger and released models: nothing in it was counted on the data without noise");
+  PrintText("%s: %s\n", a.html.c_str(),
+            local ? "local only: its marked part was counted on the data without noise"
+                  : "from the ledger and released models: nothing in it was counted on the data without noise");
   return OkStatus();
 }
 
