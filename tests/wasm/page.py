@@ -65,6 +65,7 @@ REFUSED = (
     ("InvalidArgument", "whole number", "return m.recommend([0], { count: -1 })"),
     ("InvalidArgument", "history", "return m.recommend([1e9], {})"),
     ("InvalidArgument", "has no option 'cuont'", "return m.recommend([0], { cuont: 3 })"),
+    ("InvalidArgument", "allowSeen is a number; it must be true or false", "return m.recommend([0], { allowSeen: 1 })"),
     ("InvalidArgument", "item is", "return m.itemKey('tea')"),
     ("InvalidArgument", "items are numbers", "return m.recommend(['tea'], {})"),
     ("InvalidArgument", "must be a list", "return m.recommend(undefined, {})"),
@@ -100,6 +101,11 @@ def check_sets_and_crafted_models(browser):
       const best = m.recommend([0]).map(({ item }) => item);
       const others = m.recommend(new Set([0]), { excluded: new Set(best) });
       if (others.some(({ item }) => best.includes(item))) throw new Error('an excluded item came');
+      // The shipped model says that items of the history may come; a call may say otherwise.
+      for (const [allowSeen, comes] of [[undefined, true], [true, true], [false, false]]) {
+        const all = m.recommend([7], { count: 480, allowSeen }).map(({ item }) => item);
+        if (!m.info.allowSeen || all.includes(7) !== comes) throw new Error(`allowSeen ${allowSeen}: ${all.length}`);
+      }
       const view = new DataView(bytes);
       let refused = 0;
       for (let at = 0; at + 4 <= 8192; at += 4) {
@@ -253,6 +259,31 @@ def check_progress_that_throws(browser):
     check("out.wisp," not in told["files"], f"a run that was ended by onProgress made its output: {told}")
 
 
+def check_life(browser):
+    """A plan is made once and found later, another one is refused, and a night of it serves a model."""
+    told = browser.value("""
+      const { Device } = await import('./wisp/device.js');
+      const device = await Device.open('test-life');
+      await device.writeFile('base.wisp', await (await fetch('cafe.wisp')).arrayBuffer());
+      await device.appendEvents(Array.from({ length: 600 }, (_, i) => (
+        { user: `guest-${i % 60}`, item: i % 2 ? 'tea-mint' : 'espresso', time: i })));
+      const life = { model: 'base.wisp', output: 'mine.wisp', epsilon: 4, delta: 1e-3, numRecordsPublic: 60, runs: 3,
+                     unit: 'user', stepsPerRun: 2 };
+      const plans = [];
+      for (let i = 0; i < 2; ++i) plans.push((await device.plan(life)).wasThere);
+      const refused = await device.plan({ ...life, runs: 2 }).catch((error) => `${error.kind}: ${error.message}`);
+      const night = await device.night({ model: 'base.wisp', output: 'mine.wisp' });
+      const list = await device.recommend({ model: 'mine.wisp', user: 'guest-1', count: 5 });
+      plans.push((await device.plan(life)).wasThere);
+      await device.close();
+      await Device.delete('test-life');
+      return { plans, refused, steps: night.steps, left: night.runsLeft, list: list.length };""")
+    check(told["plans"] == [0, 1, 1], f"the plan of a life: {told}")
+    check(told["refused"].startswith("PrivacyRefused: "), f"another plan: {told}")
+    check("the number of runs is 3, asked for is 2" in told["refused"], f"another plan: {told}")
+    check((told["steps"], told["left"], told["list"]) == (2, 2, 5), f"a night: {told}")
+
+
 def check_full(browser):
     """Where the browser has no room, what needs none is done, and what needs some says so."""
     origin = {"origin": browser.address.rstrip("/")}
@@ -323,6 +354,7 @@ def main():
         check_sets_and_crafted_models(browser)
         check_device(browser)
         check_progress_that_throws(browser)
+        check_life(browser)
         check_full(browser)
         check_busy(browser)
         browser.check_console()
