@@ -142,7 +142,8 @@ def ledger():
         ("gap-left-out-of-the-record", "RecordSpec::ToText",
          'if (unit() == PrivacyUnit::kSession) text += " gap=" + std::to_string(events_.session_gap);', "",
          RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
-        ("user-column-left-out-of-the-record", "RecordSpec::ToText", '" user=" + Escaped(events_.user_column)', '""',
+        ("columns-and-table-left-out-of-the-record", "RecordSpec::ToText",
+         'text += " " + std::string(n.in_text) + "=" + Escaped(name);', "{}",
          RECORD + "AnotherRecord_isRefusedAndBothAreNamed"),
     ]) + table("runtime/privacy/ledger/ledger_database.cc", [
         ("child-charges-over-its-parents-connection", "Database::CheckProcess",

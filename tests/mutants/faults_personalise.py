@@ -97,6 +97,8 @@ def night():
          NIGHT + "WhatComesLaterDoesNotTrain"),
         ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "",
          NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
+        ("night-reads-other-columns", "RecordOfNight", "read.source = o.source;", "",
+         NIGHT + "RefusesWhatIsNotOfThisLife"),
         ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
          NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",

@@ -103,13 +103,19 @@ Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a
   return privacy::FileAnchor(a.file);
 }
 
+privacy::RecordSpec::Source SourceOf(const DataArguments& data) {
+  return {.user_column = data.user_column,
+          .item_column = data.item_column,
+          .time_column = data.time_column,
+          .table = data.table};
+}
+
 Result<privacy::RecordSpec> RecordOf(const Recipe& recipe, const DataArguments& data) {
   if (recipe.text) return privacy::RecordSpec::OfTexts(recipe.unit, data::ToText(recipe.text->unit));
   return RecordOfEvents({.unit = recipe.unit,
                          .session_gap = recipe.session_gap,
                          .times_per_second = recipe.times_per_second,
-                         .user_column = data.user_column,
-                         .time_column = data.time_column});
+                         .source = SourceOf(data)});
 }
 
 Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, const privacy::RecordSpec& record,

@@ -46,6 +46,8 @@ Result<std::shared_ptr<privacy::LedgerAnchor>> AnchorOf(const AnchorArguments& a
 Result<LedgerToTrain> LedgerOf(const std::string& path, const AnchorArguments& a, const privacy::RecordSpec& record,
                                bool unit_chosen);
 
+// Where the program reads those events.
+privacy::RecordSpec::Source SourceOf(const DataArguments& data);
 // What one record is of a run of that recipe: of texts, or of the events of `data`.
 Result<privacy::RecordSpec> RecordOf(const Recipe& recipe, const DataArguments& data);
 

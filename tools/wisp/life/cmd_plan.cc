@@ -203,8 +203,7 @@ Result<privacy::Ledger> LedgerForPlan(const PlanArguments& a, const ModelFile& b
   const privacy::RecordSpec record = privacy::RecordSpec::OfEvents({.unit = unit.unit,
                                                                     .session_gap = a.session_gap,
                                                                     .times_per_second = a.times_per_second,
-                                                                    .user_column = a.life.data.user_column,
-                                                                    .time_column = a.life.data.time_column});
+                                                                    .source = SourceOf(a.life.data)});
   WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(path, a.life.anchor, record, unit.chosen));
   return OpenLedgerToTrain(start);
 }
