@@ -35,9 +35,12 @@ bool Run(sqlite3* database, const std::string& sql, const std::string& table) {
   return sqlite3_step(statement.get()) == SQLITE_DONE;
 }
 
+// To be called before anything else is asked of the database: what failed would be forgotten.
 Status Error(const std::string& path, sqlite3* database) {
+  const std::string said = database == nullptr                           ? "there is not enough memory"
+                           : sqlite3_db_readonly(database, nullptr) == 1 ? "the file is read-only"
+                                                                         : sqlite3_errmsg(database);
   WISP_RETURN_IF_ERROR(sqlite::Explain(path, path, database));
-  const std::string said = database == nullptr ? "there is not enough memory" : sqlite3_errmsg(database);
   return IoError(OneLine(path +
                          ": it cannot be noted in the log what was read, so what its sessions are would change "
                          "with what comes late: " +
@@ -76,14 +79,20 @@ std::optional<bool> IsCovered(sqlite3* database, const std::string& table) {
   return sqlite3_column_int64(covered.get(), 0) != 0;
 }
 
-bool Mark(sqlite3* database, const std::string& table) {
+// Writes even where nothing came that needs a mark, and takes it back then: whether a log is refused that cannot be
+// written must not tell that an event came.
+Status Mark(const std::string& path, sqlite3* database, const std::string& table) {
   SqliteTransaction transaction(database);
-  if (!transaction.is_open()) return false;
-  const auto has_marks = HasMarks(database);
-  if (!has_marks || (!*has_marks && !Run(database, kTable, table))) return false;
+  const auto has_marks = transaction.is_open() ? HasMarks(database) : std::nullopt;
+  if (!has_marks || (!*has_marks && !Run(database, kTable, table))) return Error(path, database);
+  const auto covered = *has_marks ? IsCovered(database, table) : std::optional(false);
+  if (!covered) return Error(path, database);
+  if (*covered)
+    return Run(database, "REPLACE INTO wisp_reads VALUES('', 0)", table) ? OkStatus() : Error(path, database);
   // Of an empty table there is none, which the key does not take.
   const std::string insert = "INSERT OR IGNORE INTO wisp_reads SELECT ?1, max(rowid) FROM " + Quoted(table);
-  return TidyMarks(database, table) && Run(database, insert, table) && transaction.Commit();
+  const bool marked = TidyMarks(database, table) && Run(database, insert, table) && transaction.Commit();
+  return marked ? OkStatus() : Error(path, database);
 }
 
 }  // namespace
@@ -109,8 +118,7 @@ Result<std::vector<int64_t>> MarkRead(const std::string& path, const std::string
   if (Prepare(opened, ("SELECT rowid FROM " + Quoted(table)).c_str()) == nullptr)
     return InvalidData(path, ": the table ", Shown(table),
                        " has no rowid, so it is not known what came late; sessions need a log that has one");
-  const auto covered = *has_marks ? IsCovered(opened, table) : std::optional(false);
-  if (!covered || (!*covered && !Mark(opened, table))) return Error(path, opened);
+  WISP_RETURN_IF_ERROR(Mark(path, opened, table));
   const SqliteStatement select = Prepare(opened, kSelect);
   if (select == nullptr) return Error(path, opened);
   BindText(select.get(), 1, table);

@@ -21,7 +21,8 @@
 namespace wisp::data {
 
 // Marks what is in the table now as read. All marks, ascending; none where the table is empty. kIo: the log cannot be
-// written, and has rows that no mark covers. kInvalidData: it has no rowid, or a table wisp_reads that is another one.
+// written, whether or not there is something new in it. kInvalidData: it has no rowid, or a table wisp_reads that is
+// another one.
 Result<std::vector<int64_t>> MarkRead(const std::string& path, const std::string& table);
 
 // After events were deleted, in the same transaction: a rowid that is given anew must not pass for one that was read.
