@@ -22,9 +22,7 @@ class Records {
   // `lines_alone`: a record ends with its line, even inside quotes. A record that is malformed has a fault, and reading
   // goes on.
   Records(std::string name, std::string_view text, char separator, bool lines_alone = false)
-      : name_(std::move(name)), rest_(text), separator_(separator), lines_alone_(lines_alone) {
-    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
-  }
+      : name_(std::move(name)), rest_(WithoutMarks(text)), separator_(separator), lines_alone_(lines_alone) {}
 
   // False at the end, or after an error. Blank lines are skipped.
   bool Next() {

@@ -15,7 +15,13 @@ namespace wisp::data {
 // A line or a quoted record that is longer is no event log: a wrong file, or a quote that is never closed.
 inline constexpr size_t kMaxLineBytes = size_t{1} << 20;
 
-inline constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
+// Leaves out the byte order marks at the front. Done for every line alike: which line is the first in its file follows
+// from what other records are there, and no record says less or more for that.
+inline std::string_view WithoutMarks(std::string_view text) {
+  constexpr std::string_view kMark = "\xef\xbb\xbf";
+  while (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
 
 // A value as a message shows it: cut, and without what a terminal would act on.
 inline std::string Shown(std::string_view value) {
@@ -27,16 +33,14 @@ inline std::string Shown(std::string_view value) {
   return "'" + shown + (value.size() > kMost ? "...'" : "'");
 }
 
-// Lines without their ends (LF or CRLF), without a byte order mark; blank ones are skipped. `number` counts from 1.
+// Lines without their ends (LF or CRLF), without byte order marks; blank ones are skipped. `number` counts from 1.
 class Lines {
  public:
-  explicit Lines(std::string_view text) : rest_(text) {
-    if (rest_.starts_with(kByteOrderMark)) rest_.remove_prefix(kByteOrderMark.size());
-  }
+  explicit Lines(std::string_view text) : rest_(text) {}
   bool Next() {
     while (!rest_.empty()) {
       const size_t end = rest_.find('\n');
-      line_ = rest_.substr(0, end);
+      line_ = WithoutMarks(rest_.substr(0, end));
       rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
       if (line_.ends_with('\r')) line_.remove_suffix(1);
       ++number_;
@@ -57,18 +61,17 @@ inline std::string TooLong(size_t bytes) {
          std::to_string(kMaxLineBytes);
 }
 
-// Whether a file is written in another form than the one it is read in: many of its rows cannot be read, and more than
-// can. An app writes the rows of all people alike, so their form is public; rows that are left out for what a person
-// did (a key that is none) are not counted. One person's rows could turn the answer only in a file that mixes two forms
-// half and half, and from fewer bad rows than these, which may all be one person's, nothing follows.
+// Whether a file of texts is written in another form than the one it is read in: many of its texts cannot be read, and
+// more than can. Each text is a record of its own, so one record is one of the count: it decides where exactly half can
+// be read, or where it is the last of the fewest. Logs of events count users (SequenceBuilder::CheckForm).
 inline constexpr uint64_t kFewestOfAForm = 100;
 inline bool IsOfAnotherForm(uint64_t bad, uint64_t read) { return bad >= kFewestOfAForm && bad > read; }
 
-// The error about such a file; `rows` says what was counted.
+// The error about such a file; `rows` says what was counted. Said before anything is charged, to the device alone.
 inline Status AnotherForm(const std::string& name, uint64_t bad, uint64_t read, const char* rows,
                           const std::string& first) {
   return InvalidData(name, ": ", bad, " of its ", bad + read, " ", rows,
-                     " cannot be read, so nothing can be learned from it. The first: ", first);
+                     " cannot be read, so nothing can be learned from it (local only). The first: ", first);
 }
 
 inline Status BadTime(const SequenceBuilder& builder, uint64_t line, std::string_view value) {

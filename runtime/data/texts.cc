@@ -22,12 +22,6 @@ size_t LengthByFirst(char byte) {
   return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
 }
 
-// What a record says follows from its own bytes, wherever in the file it stands.
-std::string_view WithoutMark(std::string_view record) {
-  if (record.starts_with(kByteOrderMark)) record.remove_prefix(kByteOrderMark.size());
-  return record;
-}
-
 // The characters that lie within a chunk as a whole. One that lies across a border is in neither chunk: a record must
 // not hold what another one has a part in. What is no UTF-8 stays, and whoever reads the text says so.
 std::string_view WholeCharacters(std::string_view chunk) {
@@ -49,7 +43,7 @@ bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r\n") =
 void AddChunks(std::string_view file, uint64_t bytes, Texts& out) {
   uint64_t line = 1;
   for (size_t at = 0; at < file.size(); at += bytes) {
-    const std::string_view own = file.substr(at, bytes), chunk = WholeCharacters(WithoutMark(own));
+    const std::string_view own = file.substr(at, bytes), chunk = WholeCharacters(WithoutMarks(own));
     if (!IsBlank(chunk)) {
       out.texts.emplace_back(chunk);
       out.lines.push_back(line);
@@ -61,7 +55,7 @@ void AddChunks(std::string_view file, uint64_t bytes, Texts& out) {
 void AddLines(std::string_view file, Texts& out) {
   Lines lines(file);
   while (lines.Next()) {
-    const std::string_view line = WithoutMark(lines.line());
+    const std::string_view line = lines.line();
     if (IsBlank(line)) continue;
     out.texts.emplace_back(line);
     out.lines.push_back(lines.number());
@@ -72,7 +66,7 @@ void AddParagraphs(std::string_view file, Texts& out) {
   Lines lines(file);
   uint64_t last = 0;
   while (lines.Next()) {
-    const std::string_view line = WithoutMark(lines.line());
+    const std::string_view line = lines.line();
     if (IsBlank(line)) continue;
     const bool continues = last > 0 && lines.number() == last + 1;
     last = lines.number();

@@ -50,10 +50,11 @@ struct Texts {
   std::vector<uint64_t> lines;
 };
 
-// Ends of lines are LF or CRLF; a byte order mark is left out. A line keeps its blanks, a paragraph its ends of lines
-// but for the last. A chunk is the bytes from one multiple of chunk_bytes to the next, and its text the characters that
-// lie in them as a whole: one across a border is in no text. So each text follows from the bytes of its own record, and
-// to take these away changes no other text. kInvalidData: no text, or more than 2^31 - 1.
+// Ends of lines are LF or CRLF; byte order marks at the front of any line or chunk are left out. A line keeps its
+// blanks, a paragraph its ends of lines but for the last. A chunk is the bytes from one multiple of chunk_bytes to the
+// next, and its text the characters that lie in them as a whole: one across a border is in no text. So each text
+// follows from the bytes of its own record, and to take these away changes no other text. kInvalidData: no text, or
+// more than 2^31 - 1.
 Result<Texts> ReadTexts(const std::string& path, const TextOptions& options);
 Result<Texts> ParseTexts(const std::string& name, std::string_view file, const TextOptions& options);
 

@@ -81,7 +81,7 @@ def texts():
     ]) + table("runtime/data/texts.cc", [
         ("chunks-that-overlap", "AddChunks", "own = file.substr(at, bytes)", "own = file.substr(at, bytes + 1)",
          "texts_test:Texts.ChunkTakenAway_changesNoOtherText"),
-        ("chunks-that-end-in-the-next", "AddChunks", "WholeCharacters(WithoutMark(own))",
+        ("chunks-that-end-in-the-next", "AddChunks", "WholeCharacters(WithoutMarks(own))",
          "file.substr(at, own.size() + (own.empty() || own.back() >= 0 ? 0 : 1))",
          "texts_test:Texts.ChunkTakenAway_changesNoOtherText"),
         ("paragraphs-that-run-on", "AddParagraphs", "last > 0 && lines.number() == last + 1", "last > 0", "texts_test"),
