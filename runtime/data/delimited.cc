@@ -16,6 +16,7 @@ Status AddRow(const Records& records, size_t width, const Columns& columns, cons
     return builder.Error(records.line(), std::to_string(fields.size()) + " fields, the first is " + Shown(fields[0]) +
                                              "; allowed are " + std::to_string(width) + ", as in the header");
   }
+  builder.RowOf(fields[columns.user]);
   auto time = static_cast<int64_t>(records.line());
   if (options.time == TimeSource::kColumn && !ParseTime(fields[*columns.time], options.units.times_per_second, time)) {
     return BadTime(builder, records.line(), fields[*columns.time]);

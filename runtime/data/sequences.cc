@@ -4,6 +4,7 @@
 #include <charconv>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "runtime/core/date.h"
 #include "runtime/core/text.h"
@@ -45,6 +46,9 @@ void OrderEvents(std::vector<Event>& events) {
   };
   if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
 }
+
+// So many users, or rows where no user is known, before CheckForm says anything.
+constexpr uint64_t kFewestInAnotherForm = 20;
 
 std::string Count(uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
@@ -125,12 +129,17 @@ Status SequenceBuilder::Error(uint64_t line, const std::string& sentence) const 
   return InvalidData(name_, ", ", unit_, " ", line, ": ", sentence);
 }
 
-Status SequenceBuilder::AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id) {
-  id = table.Find(key);
-  if (id != KeyTable::kNone) return OkStatus();  // was checked when it came first
-  if (const std::string fault = KeyFault(key); !fault.empty())
-    return KeyError(line, std::string("the ") + field + " " + fault);
-  id = table.Add(key).id;
+Status SequenceBuilder::AddUser(uint64_t line, std::string_view user, uint32_t& id) {
+  if (!events_.empty() && users_.keys()[last_user_] == user) {
+    id = last_user_;
+    return OkStatus();
+  }
+  id = users_.Find(user);
+  if (id == KeyTable::kNone) {  // else it was checked when it came first
+    if (const std::string fault = KeyFault(user); !fault.empty()) return KeyError(line, "the user " + fault);
+    id = users_.Add(user).id;
+  }
+  last_user_ = id;
   return OkStatus();
 }
 
@@ -138,21 +147,52 @@ Status SequenceBuilder::Add(uint64_t line, std::string_view user, std::string_vi
   if (events_.size() >= kMaxEvents)
     return Unsupported(name_, ", ", unit_, " ", line, ": more than ", kMaxEvents, " events; that is the most allowed");
   Added event{.time = time};
-  if (!events_.empty() && users_.keys()[last_user_] == user) {
-    event.user = last_user_;
-  } else {
-    WISP_RETURN_IF_ERROR(AddKey(line, "user", user, users_, event.user));
-    last_user_ = event.user;
+  event.item = items_.Find(item);
+  if (event.item == KeyTable::kNone) {
+    if (const std::string fault = KeyFault(item); !fault.empty())
+      return AddWithoutItem(line, user, time, "the item " + fault);
   }
-  WISP_RETURN_IF_ERROR(AddKey(line, "item", item, items_, event.item));
+  WISP_RETURN_IF_ERROR(AddUser(line, user, event.user));
+  if (event.item == KeyTable::kNone) event.item = items_.Add(item).id;
   events_.push_back(event);
   return OkStatus();
 }
 
+Status SequenceBuilder::AddWithoutItem(uint64_t line, std::string_view user, int64_t time,
+                                       const std::string& sentence) {
+  Added event{.item = KeyTable::kNone, .time = time};
+  WISP_RETURN_IF_ERROR(AddUser(line, user, event.user));
+  if (private_run_ && events_.size() < kMaxEvents) events_.push_back(event);
+  return KeyError(line, sentence);
+}
+
 Status SequenceBuilder::TakeRow(const Status& row) {
+  const std::string_view user = std::exchange(row_user_, {});
   if (!private_run_ || row.code() != StatusCode::kInvalidData) return row;
-  if (bad_rows_++ == 0) first_bad_row_ = row.message();
+  LeaveOut(row.message());
+  if (KeyFault(user).empty()) left_out_.Add(user);
   return OkStatus();
+}
+
+void SequenceBuilder::LeaveOut(const std::string& message) {
+  if (bad_rows_++ == 0) first_bad_row_ = message;
+}
+
+// How rows are written is public, and what one person's phone writes is not. So users are counted, whatever number of
+// rows each has: one of them decides only where half of all are of either kind. Where nothing at all can be read there
+// may be one person only, whose rows decide then; a few bad rows are as good as none. Times out of range are a clock's
+// error and keys that are none an app's, so neither is another form.
+Status SequenceBuilder::CheckForm() const {
+  const uint64_t in_another_form = bad_rows_ - bad_keys_;
+  if (events_.empty() && bad_keys_ == 0 && in_another_form >= kFewestInAnotherForm)
+    return AnotherForm(name_, in_another_form, 0, "rows", first_bad_row_);
+  const std::vector<std::string>& keys = left_out_.keys();
+  const auto unread = static_cast<uint64_t>(std::count_if(
+      keys.begin(), keys.end(), [&](const std::string& key) { return users_.Find(key) == KeyTable::kNone; }));
+  const uint64_t read = users_.keys().size();
+  return unread + read >= kFewestInAnotherForm && unread > read
+             ? AnotherForm(name_, unread, read, "users", first_bad_row_)
+             : OkStatus();
 }
 
 // Each event by its own time alone.
@@ -161,9 +201,11 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const auto outside = [&](const Added& e) { return e.time < 0 || e.time / second > kLatestSecond; };
   for (const Added& e : events_) {
     if (!outside(e)) continue;
-    WISP_RETURN_IF_ERROR(
-        TakeRow(InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ",
-                            second, " to the second; units smaller than a user need to know how many there are")));
+    const Status fault =
+        InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
+                    " to the second; units smaller than a user need to know how many there are");
+    if (!private_run_) return fault;
+    if (e.item != KeyTable::kNone) LeaveOut(fault.message());  // else it was counted for its item
   }
   size_t at = 0, kept = 0;
   for (size_t& end : reading_ends_) {
@@ -363,13 +405,14 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   ReadResult result;
   ReadReport& report = result.report;
   report.num_lines = num_lines_;
-  report.num_read = events_.size();
+  const auto without_item = [](const Added& e) { return e.item == KeyTable::kNone; };
+  report.num_read = events_.size() - static_cast<uint64_t>(std::count_if(events_.begin(), events_.end(), without_item));
   ReportMixtures(report);
   const bool may_be_empty = private_run_ && options.known_items != nullptr;
   if (events_.empty() && bad_rows_ == 0 && !may_be_empty) return InvalidData(name_, ": there is no event in it");
+  WISP_RETURN_IF_ERROR(CheckForm());
   WISP_RETURN_IF_ERROR(SplitUsers(options));
-  if (bad_rows_ > 0 && (events_.empty() || IsOfAnotherForm(bad_rows_ - bad_keys_, events_.size())))
-    return AnotherForm(name_, bad_rows_, events_.size(), "rows", first_bad_row_);
+  std::erase_if(events_, without_item);
   report.bad_rows = bad_rows_;
   report.first_bad_row = first_bad_row_;
   std::vector<int32_t> ids(items_.keys().size(), -1);

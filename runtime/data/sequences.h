@@ -121,9 +121,7 @@ struct ReadOptions {
   // For private training, where a refusal would tell of a record. A row that cannot be read, or whose time is out of
   // range, is left out and counted. With known_items it is no error that no event is left. Each line of text is a row
   // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, a value in
-  // it of more than 1 MB, and a log that is written in another form: with rows of which not one can be read, or with
-  // many that cannot, and more of them than of the others (IsOfAnotherForm in lines.h says why that tells of no
-  // person).
+  // it of more than 1 MB, and a log that is written in another form (SequenceBuilder::CheckForm).
   bool private_run = false;
   // A later private run will read the log again, with what was added: for nights. kInvalidArgument with sessions,
   // unless the log is SQLite, which notes what was read (read_marks.h).
@@ -177,8 +175,14 @@ class SequenceBuilder {
   SequenceBuilder(const SequenceBuilder&) = delete;
   SequenceBuilder& operator=(const SequenceBuilder&) = delete;
 
+  // Called first for a row whose form says which field is the user, however bad the field and the rest of the row are.
+  // Must stay valid until TakeRow.
+  void RowOf(std::string_view user) { row_user_ = user; }
   // `line` is where the event stands. Keys without a KeyFault. kUnsupported beyond kMaxEvents.
   Status Add(uint64_t line, std::string_view user, std::string_view item, int64_t time);
+  // An event whose item has a fault, which is the result. In a private run it takes part where sessions are cut, and is
+  // dropped then: which field is the item decides no session.
+  Status AddWithoutItem(uint64_t line, std::string_view user, int64_t time, const std::string& sentence);
   // To be called with the result of reading one row. In a private run a row with kInvalidData is counted, and the
   // result is OK.
   Status TakeRow(const Status& row);
@@ -209,7 +213,9 @@ class SequenceBuilder {
     int64_t time;
   };
 
-  Status AddKey(uint64_t line, const char* field, std::string_view key, KeyTable& table, uint32_t& id);
+  Status AddUser(uint64_t line, std::string_view user, uint32_t& id);
+  void LeaveOut(const std::string& message);
+  Status CheckForm() const;
   Status DropTimesOutside(const Units& units);
   Status SplitUsers(const ReadOptions& options);
   void SplitByDay(const Units& units);
@@ -231,6 +237,8 @@ class SequenceBuilder {
   bool timed_ = true;
   bool private_run_;
   uint64_t num_lines_ = 0, bad_rows_ = 0, bad_keys_ = 0;
+  std::string_view row_user_;
+  KeyTable left_out_;  // users of bad rows; in users_ are those with a row that can be read
   std::string first_bad_row_;
   uint32_t last_user_ = 0;  // files are mostly grouped by user
 };

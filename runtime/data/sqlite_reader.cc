@@ -96,13 +96,15 @@ Status CheckIsTable(const std::string& path, sqlite3* database, const std::strin
 }
 
 Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, SequenceBuilder& builder) {
-  for (int column = 0; column < 2; ++column) {
-    const int type = sqlite3_column_type(row, column);
-    if (type == SQLITE_TEXT || type == SQLITE_INTEGER) continue;
-    const std::string sentence = std::string("the ") + (column == 0 ? "user" : "item") + " is " + TypeName(type) +
-                                 "; allowed is a TEXT or an INTEGER";
-    return type == SQLITE_NULL ? builder.KeyError(number, sentence) : builder.Error(number, sentence);
-  }
+  const auto fault_of = [&](const char* field, int type) {
+    return type == SQLITE_TEXT || type == SQLITE_INTEGER
+               ? std::string()
+               : std::string("the ") + field + " is " + TypeName(type) + "; allowed is a TEXT or an INTEGER";
+  };
+  const int user = sqlite3_column_type(row, 0);
+  if (const std::string fault = fault_of("user", user); !fault.empty())
+    return user == SQLITE_NULL ? builder.KeyError(number, fault) : builder.Error(number, fault);
+  builder.RowOf(TextOf(row, 0));
   auto time = static_cast<int64_t>(number);
   if (options.time == TimeSource::kColumn) {
     const int type = sqlite3_column_type(row, 2);
@@ -116,7 +118,9 @@ Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, Se
                                  std::string("the time is ") + TypeName(type) + "; allowed is a number, or a date");
     }
   }
-  return builder.Add(number, TextOf(row, 0), TextOf(row, 1), time);
+  const std::string fault = fault_of("item", sqlite3_column_type(row, 1));
+  return fault.empty() ? builder.Add(number, TextOf(row, 0), TextOf(row, 1), time)
+                       : builder.AddWithoutItem(number, TextOf(row, 0), time, fault);
 }
 
 }  // namespace
