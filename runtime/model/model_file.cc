@@ -5,6 +5,7 @@
 #include "runtime/core/arena.h"
 #include "runtime/core/file.h"
 #include "runtime/model/container.h"
+#include "runtime/model/lists_of.h"
 #include "runtime/model/metadata.h"
 #include "runtime/model/model_metadata.h"
 #include "runtime/model/provenance.h"
@@ -299,10 +300,7 @@ std::span<const int32_t> ModelFile::untrained() const {
 
 ModelLists ModelFile::lists() const {
   const metadata::ModelMetadata& model = impl_->base ? impl_->base->model : impl_->model;
-  return {.allow_seen = model.root->allow_seen(),
-          .withheld = model.withheld,
-          .untrained = model.untrained,
-          .bias_is_popularity = output_bias_origin() != OutputBiasOrigin::kNone};
+  return ListsOf(model.root->allow_seen(), model.withheld, model.untrained, output_bias_origin());
 }
 
 std::span<const std::byte> ModelFile::tokenizer() const {

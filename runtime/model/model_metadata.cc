@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <unordered_map>
 
+#include "runtime/model/lists_of.h"
 #include "runtime/model/metadata.h"
 
 namespace wisp::metadata {
@@ -232,8 +233,7 @@ Result<std::vector<int32_t>> ReadItems(const std::string& name, const ModelMetad
 Status ReadWithheld(const std::string& name, ModelMetadata& model) {
   WISP_ASSIGN_OR_RETURN(model.retired, ReadItems(name, model, "retired", model.root->retired()));
   WISP_ASSIGN_OR_RETURN(model.untrained, ReadItems(name, model, "untrained", model.root->untrained()));
-  std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.end(),
-                 std::back_inserter(model.withheld));
+  model.withheld = WithheldOf(model.retired, model.untrained);
   if (model.root->allow_seen() && (model.architecture.adapter || model.classifier))
     return InvalidData(name,
                        ": says that lists may hold items of the history (allow_seen); only recommenders say it, "

@@ -419,7 +419,22 @@ def callers():
          C_RESUME + "ACheckpointThatCannotBeWritten_IsToldInTheResult"),
         ("bad-rows-kept-quiet", "Personalise", ".bad_rows = p.read.bad_rows", ".bad_rows = 0",
          C_PERSONALISE + "BadRows_AreLeftOutAndCounted"),
+    ]) + table("tools/wisp/cmd_convert.cc", [
+        ("withheld-items-lost-by-convert", "Convert",
+         "WISP_RETURN_IF_ERROR(ReadWithheld(a, file, contents));", "", "convert.sh"),
+        ("untrained-items-lost-by-export", "Metadata",
+         "if (!model.untrained().empty()) metadata[kUntrainedKey] = Json(model.untrained()).dump();", "", "convert.sh"),
+    ]) + table("runtime/model/lists_of.cc", [
+        ("tested-with-untrained-items", "ListsOf", "WithheldOf(contents.retired, contents.untrained)",
+         "contents.retired", "fine_tune_test:FineTuneTest.TestFigures_AreThoseOfTheModelThatIsWritten"),
+    ]) + table("runtime/train/run/records.cc", [
+        ("short-sessions-not-evaluated", "CasesFromEnd", "record.size() <= from_end", "record.size() <= from_end + 1",
+         "judge_test:JudgeTest.EvaluationByRecords_DiffersByTheGains"),
     ]) + table("runtime/train/run/fine_tune.cc", [
+        ("tested-as-if-no-item-had-learned", "FineTune::Run",
+         "take_untrained(result);\n    return ListsOf(contents, withheld);",
+         "return ListsOf(contents, withheld);",
+         "fine_tune_test:FineTuneTest.TestFigures_AreThoseOfTheModelThatIsWritten"),
         ("no-room-kept-for-the-model", "FineTune::Run", "ReserveModel(output.path, contents)",
          "FileReplacement::Begin(output.path)",
          C_RESUME + "ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge"),

@@ -5,6 +5,7 @@
 
 #include "runtime/core/date.h"
 #include "runtime/core/text.h"
+#include "runtime/model/lists_of.h"
 #include "runtime/model/provenance.h"
 #include "runtime/privacy/statement.h"
 #include "runtime/train/dp_fp_report.h"
@@ -152,7 +153,15 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
   job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
   ModelContents contents = Contents(job, output);
-  job.lists = {.allow_seen = contents.allow_seen, .withheld = contents.retired};
+  // Which items have learned is decided here alone, for the figures and for what is written.
+  const auto take_untrained = [&](const JobResult& result) {
+    if (start_.base != nullptr) contents.untrained = StillUntrained(*start_.base, contents.architecture, result);
+  };
+  std::vector<int32_t> withheld;
+  job.lists = [&](const JobResult& result) {
+    take_untrained(result);
+    return ListsOf(contents, withheld);
+  };
   // The base of an adapter must stay.
   if (contents.architecture.adapter)
     WISP_RETURN_IF_ERROR(CheckOutput({"the file of the adapter", output.path}, {{"its base", start_.base_path}}));
@@ -171,7 +180,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
       contents.before = job.training.base;
       WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
       contents.provenance.push_back(std::move(run));
-      if (start_.base != nullptr) contents.untrained = StillUntrained(*start_.base, contents.architecture, result);
+      take_untrained(result);
       // An adapter without a head describes the base's.
       const std::optional<AdapterSpec>& adapter = contents.architecture.adapter;
       if (contents.classifier && (!adapter || adapter->has_head)) contents.classifier->norm_bound = result.norm_bound;

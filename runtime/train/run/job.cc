@@ -43,16 +43,11 @@ class JobRun {
     if (job_.started && !job_.shrink_rows) job_.started();
     WISP_RETURN_IF_ERROR(TrainOrSayWhatStays());
     trainer_->EndSteps();
-    const std::span<const float> weights = trainer_->final_weights();
+    TakeWeights();
     WISP_RETURN_IF_ERROR(BehindTheSteps(trainer_->CheckDevice()));
-    result_.weights.assign(weights.begin(), weights.end());
-    result_.first_weight = FirstHeld(trainer_->graph().parameters(), options_);
-    if (job_.shrink_rows)
-      ShrinkRows(job_.architecture, job_.start_weights,
-                 VarianceOfNoise(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (!set_.test.empty()) result_.test = Evaluate(set_.test, result_.weights);
-    if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation, result_.weights);
+    if (!set_.test.empty()) result_.test = Evaluate(set_.test);
+    if (!set_.validation.empty()) result_.validation = Evaluate(set_.validation);
     if (job_.write) WISP_RETURN_IF_ERROR(BehindTheSteps(job_.write(result_)));
     if (!result_.paused) saved_.Remove();
     return std::move(result_);
@@ -347,7 +342,7 @@ class JobRun {
     }
     Save();
     result_.save_failure = saved_.failure();
-    result_.num_steps = trainer_->step();
+    SayWhatRan();
     result_.paused = result_.ended_early.empty() && result_.num_steps < options_.num_steps;
     result_.epsilon = progress.epsilon;
     if (shown_ != result_.num_steps || !result_.ended_early.empty()) {
@@ -355,8 +350,6 @@ class JobRun {
     }
     result_.num_dropped += trainer_->num_left_out();
     result_.run = trainer_->run();
-    result_.options = options_;
-    result_.options.base = {};  // the caller's
     result_.class_of_all_means = trainer_->class_of_all_means();
     result_.norm_bound = trainer_->inference_input().norm_bound;
     if (IsPrivateJob(job_)) {
@@ -396,8 +389,10 @@ class JobRun {
     if (progress.step % std::max<uint64_t>(1, end_ / NumDisplays()) == 0 || progress.step == end_)
       WISP_RETURN_IF_ERROR(Show(progress));
     progress.validation.reset();
-    if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0)
-      progress.validation = Evaluate(set_.validation, trainer_->final_weights());
+    if (job_.evaluate_every > 0 && progress.step % job_.evaluate_every == 0) {
+      TakeWeights();
+      progress.validation = Evaluate(set_.validation);
+    }
     if (saved_.Due(progress.step, trainer_->at_end_of_charge()) && progress.step < end_) Save();
     progress.saved = saved_.step();
     progress.save_failure = saved_.failure();
@@ -420,14 +415,33 @@ class JobRun {
     return OkStatus();
   }
 
-  RankingQuality Evaluate(std::span<const RankingCase> cases, std::span<const float> weights) {
+  void SayWhatRan() {
+    result_.num_steps = trainer_->step();
+    result_.options = options_;
+    result_.options.base = {};  // the caller's
+  }
+
+  // Those that the run would be ended with now.
+  void TakeWeights() {
+    SayWhatRan();
+    const std::span<const float> weights = trainer_->final_weights();
+    result_.weights.assign(weights.begin(), weights.end());
+    result_.first_weight = FirstHeld(trainer_->graph().parameters(), options_);
+    if (job_.shrink_rows)
+      ShrinkRows(job_.architecture, job_.start_weights,
+                 VarianceOfNoise(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
+  }
+
+  // By what TakeWeights took.
+  RankingQuality Evaluate(std::span<const RankingCase> cases) {
     // Weights are on the host then, and so are its threads.
     const kernels::Device& device = job_.training.device;
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
     const std::vector<StoredTensor> tensors =
-        TensorsOf(trainer_->graph().parameters(), job_.training.base, weights.data());
+        TensorsOf(trainer_->graph().parameters(), job_.training.base, result_.weights.data());
     const Recommender graph(job_.architecture, host, InferenceOf(host, job_.architecture, tensors));
-    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers(), job_.lists);
+    return EvaluateRanking(graph, ParameterSource(tensors), cases, trainer_->workers(),
+                           job_.lists ? job_.lists(result_) : ModelLists{});
   }
 
   const TrainingJob& job_;

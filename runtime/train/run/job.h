@@ -94,7 +94,9 @@ struct TrainingJob {
   // Shrinks what a private run with Adam changed in rows of item tables (shrink_rows.h), in what it writes and returns;
   // what training goes on from stays as it is. Needs start_weights.
   bool shrink_rows = false;
-  ModelLists lists = {};        // what people are shown of the model, by which it is tested
+  // What people are shown of the model that `write` would make of such a result: by these lists it is tested. What it
+  // points to stays until the next call. None: lists of all items but those of the history.
+  std::function<ModelLists(const JobResult&)> lists;
   uint64_t evaluate_every = 0;  // steps between validations (needs kValidationAndTest); 0: never
   // Called after each step from the caller's thread; return false to cancel. What was charged stays charged.
   std::function<bool(const JobProgress&)> progress;
