@@ -47,6 +47,25 @@ for model in cafe other; do
   python3 -c "import json; a, b = json.load(open('a.json')), json.load(open('b.json')); assert all(a[k] == b[k] for k in ('architecture', 'tensors', 'item_keys', 'item_names'))" ||
     fail "$model came back as another model"
 done
+# Items that nobody is shown stay so, and damage of what says it does not show them again.
+printf 'tea-mint\n' >gone.txt && printf 'new-tea\tNew tea\n' >new.tsv
+expect 0 "" "$wisp" catalogue retire --model cafe.wisp --items gone.txt --out less.wisp
+expect 0 "" "$wisp" catalogue add --model less.wisp --items new.tsv --out withheld.wisp
+expect 0 "" "$wisp" export withheld.wisp --out withheld.safetensors
+expect 0 "" "$wisp" convert withheld.safetensors --out withheld-back.wisp
+inspect withheld-back.wisp 'j["retired_items"] == 1 and j["untrained_items"] == 1 and j["allow_seen"]'
+all=(--history bagel-lentil --count 481 --json)
+"$wisp" recommend --model withheld.wisp "${all[@]}" >a.json && "$wisp" recommend --model withheld-back.wisp "${all[@]}" >b.json && cmp -s a.json b.json || fail "items that were withheld came back"
+grep -q '"tea-mint"\|"new-tea"' b.json && fail "an item that is withheld is shown"
+for damage in 'retired "[481]"' 'retired "[3, 3]"' 'untrained "[5, 4]"' 'untrained "[-1]"' 'retired "[[1]]"' 'untrained "7"' 'retired "["'; do
+  edit withheld.safetensors damaged.safetensors "h['__metadata__']['wisp.${damage%% *}'] = ${damage#* }"
+  expect 3 "damaged.safetensors: __metadata__ 'wisp.${damage%% *}' is '.*'; allowed is a list of items, which are 0 to 480, each once, ascending" \
+    "$wisp" convert damaged.safetensors --out damaged.wisp
+done
+edit withheld.safetensors damaged.safetensors "h['__metadata__']['wisp.retired'] = json.dumps(list(range(481)))"
+expect 3 "damaged.safetensors: __metadata__ 'wisp.retired' and 'wisp.untrained' hold all 481 items; at least one must be left" "$wisp" convert damaged.safetensors --out damaged.wisp
+[ ! -e damaged.wisp ] || fail "a refused file left a model behind"
+
 ask=(--history tea-mint,bagel-lentil --count 480 --allow-seen --json)
 "$wisp" recommend --model cafe.wisp "${ask[@]}" >a.json && "$wisp" recommend --model cafe-back.wisp "${ask[@]}" >b.json && cmp -s a.json b.json || fail "scores or names changed on the way"
 same cafe.safetensors cafe.safetensors 'assert "synthetic public cafe guests" in a["__metadata__"]["wisp.provenance"] and "no privacy guarantee" in a["__metadata__"]["wisp.provenance"]'

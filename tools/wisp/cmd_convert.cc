@@ -8,6 +8,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
+#include "runtime/model/lists_of.h"
 #include "runtime/model/model_file.h"
 #include "tools/exchange/hugging_face/config.h"
 #include "tools/exchange/torch_names.h"
@@ -25,7 +26,8 @@ using exchange::SafeTensorsFile;
 
 // Keys of __metadata__. Texts only: lists and objects are JSON within.
 constexpr char kArchitectureKey[] = "wisp.architecture", kItemKeysKey[] = "wisp.item_keys",
-               kItemNamesKey[] = "wisp.item_names", kAllowSeenKey[] = "wisp.allow_seen";
+               kItemNamesKey[] = "wisp.item_names", kAllowSeenKey[] = "wisp.allow_seen", kRetiredKey[] = "wisp.retired",
+               kUntrainedKey[] = "wisp.untrained";
 constexpr char kProvenanceKey[] = "wisp.provenance", kCreatedByKey[] = "wisp.created_by";
 constexpr size_t kMaxArchitectureBytes = 65536;
 
@@ -113,11 +115,10 @@ Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
   return keys;
 }
 
-// One list of texts, and no more of them than are allowed: what a file says of itself takes no memory beyond that.
-class TextList : public nlohmann::json_sax<nlohmann::json> {
+// One list of what an heir takes, and no more of it than is allowed: what a file says of itself takes no memory beyond
+// that.
+class FlatList : public nlohmann::json_sax<nlohmann::json> {
  public:
-  explicit TextList(size_t most) : most_(most) {}
-  std::vector<std::string> texts;
   bool null() override { return false; }
   bool boolean(bool) override { return false; }
   bool number_integer(number_integer_t) override { return false; }
@@ -130,23 +131,72 @@ class TextList : public nlohmann::json_sax<nlohmann::json> {
   bool start_array(size_t) override { return !std::exchange(open_, true); }
   bool end_array() override { return true; }
   bool parse_error(size_t, const std::string&, const nlohmann::detail::exception&) override { return false; }
+  bool string(string_t&) override { return false; }
+
+ protected:
+  bool is_open() const { return open_; }
+
+ private:
+  bool open_ = false;
+};
+
+class TextsOf : public FlatList {
+ public:
+  explicit TextsOf(size_t most) : most_(most) {}
+  std::vector<std::string> texts;
   bool string(string_t& text) override {
-    if (!open_ || texts.size() == most_) return false;
+    if (!is_open() || texts.size() == most_) return false;
     texts.push_back(std::move(text));
     return true;
   }
 
  private:
   size_t most_;
-  bool open_ = false;
+};
+
+// Items of a model, ascending: so there are no more of them than it has.
+class ItemsOf : public FlatList {
+ public:
+  explicit ItemsOf(uint32_t num_items) : num_items_(num_items) {}
+  std::vector<int32_t> items;
+  bool number_unsigned(number_unsigned_t item) override {
+    if (!is_open() || item >= num_items_) return false;
+    const auto id = static_cast<int32_t>(item);
+    if (!items.empty() && id <= items.back()) return false;
+    items.push_back(id);
+    return true;
+  }
+
+ private:
+  uint32_t num_items_;
 };
 
 Result<std::vector<std::string>> MetadataTexts(const std::string& path, const SafeTensorsFile& file, const char* key,
                                                uint32_t num_items) {
   const auto found = file.metadata().find(key);
-  TextList list(num_items);
+  TextsOf list(num_items);
   if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.texts);
   return InvalidData(path, ": __metadata__ '", key, "' is no list of texts, one for each of the ", num_items, " items");
+}
+
+Result<std::vector<int32_t>> MetadataItems(const std::string& path, const SafeTensorsFile& file, const char* key,
+                                           uint32_t num_items) {
+  const auto found = file.metadata().find(key);
+  ItemsOf list(num_items);
+  if (found == file.metadata().end() || nlohmann::json::sax_parse(found->second, &list)) return std::move(list.items);
+  return InvalidData(path, ": __metadata__ '", key, "' is ", exchange::Shown(found->second),
+                     "; allowed is a list of items, which are 0 to ", num_items - 1, ", each once, ascending");
+}
+
+// Items that nobody is shown, by their rows, whatever their keys. Damage is
+// refused: they would be shown again.
+Status ReadWithheld(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents) {
+  const uint32_t num_items = contents.architecture.num_items;
+  WISP_ASSIGN_OR_RETURN(contents.retired, MetadataItems(a.in, file, kRetiredKey, num_items));
+  WISP_ASSIGN_OR_RETURN(contents.untrained, MetadataItems(a.in, file, kUntrainedKey, num_items));
+  if (WithheldOf(contents.retired, contents.untrained).size() < num_items) return OkStatus();
+  return InvalidData(a.in, ": __metadata__ '", kRetiredKey, "' and '", kUntrainedKey, "' hold all ", num_items,
+                     " items; at least one must be left to recommend");
 }
 
 Status CheckCount(const std::string& where, size_t found, uint32_t num_items) {
@@ -255,6 +305,8 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
   if (model.has_item_names())
     metadata[kItemNamesKey] = TextList(model.num_items(), [&](size_t i) { return model.item_name(i); }).dump();
   if (model.lists().allow_seen) metadata[kAllowSeenKey] = "true";
+  if (!model.retired().empty()) metadata[kRetiredKey] = Json(model.retired()).dump();
+  if (!model.untrained().empty()) metadata[kUntrainedKey] = Json(model.untrained()).dump();
   return metadata;
 }
 
@@ -297,6 +349,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
   ModelContents contents;
   std::vector<float> weights;
   WISP_RETURN_IF_ERROR(ReadRecommender(a, file, contents, weights));
+  WISP_RETURN_IF_ERROR(ReadWithheld(a, file, contents));
   contents.weights = weights;
   contents.allow_seen = allow_seen;
   contents.provenance.push_back(Imported(a, !guarantee.empty()));

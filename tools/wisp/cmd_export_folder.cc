@@ -36,6 +36,14 @@ void SayWhatIsLost(const ModelFile& model) {
         "do that\n",
         model.classifier().norm_bound);
   }
+  const ModelLists lists = model.lists();
+  if (lists.allow_seen || !lists.withheld.empty()) {
+    Warn(std::string("a folder does not say ") +
+         (lists.withheld.empty() ? "that lists may hold items of the history"
+                                 : "which items are retired or have not learned yet: " +
+                                       Counted(lists.withheld.size(), "item") + " would be shown again") +
+         "; wisp export without --family keeps it");
+  }
 }
 
 }  // namespace
