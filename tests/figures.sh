@@ -58,6 +58,46 @@ expect 0 "1 event of 1 item that the model does not know left out.*(local only)"
 grep -q "over 60 users" out && grep -q "^skipped: 1 users with fewer than 3 events" out && grep -q "^local only" out || fail "evaluate says: $(cat out)"
 expect 0 "" "$wisp" evaluate --model m.wisp --data more.txt --json
 json 'j["users"] == 60 and j["users_skipped"] == 1 and j["unknown_events"] == 1 and j["unknown_items"] == 1'
+# By sessions: each is a history of its own, of two events too.
+python3 - <<'END'
+items = [line.split()[1] for line in open("log.txt")]
+with open("log.csv", "w") as log, open("sessions.csv", "w") as sessions:
+    log.write("user,item,time\n"), sessions.write("user,item,time\n")
+    for n in range(60):
+        for k in range(3):
+            for e in range(2 if n < 5 and k == 2 else 4):
+                row = f"{items[(7 * n + 31 * k + e) % len(items)]},{100000 * k + 60 * e}\n"
+                log.write(f"u{n},{row}"), sessions.write(f"u{n}s{k},{row}")
+END
+by_sessions=(--data log.csv --unit session --session-gap 1800)
+expect 0 "" "$wisp" evaluate --model m.wisp "${by_sessions[@]}"
+grep -q "over 180 sessions" out || fail "evaluate says: $(cat out)"
+expect 0 "" "$wisp" evaluate --model m.wisp "${by_sessions[@]}" --split validation
+grep -q "over 175 sessions" out && grep -q "^skipped: 5 sessions with fewer than 3 events" out || fail "evaluate says: $(cat out)"
+expect 2 "--session-gap" "$wisp" evaluate --model m.wisp --data log.csv --unit session
+expect 2 "--unit.* --data\|--unit is of --data" "$wisp" evaluate --model m.wisp --texts log.txt --unit day
+# The same as where each session is somebody's whole history.
+grep -v '^u[0-4]s2,' sessions.csv >whole.csv
+grep -v '^u[0-4],.*,200...$' log.csv >longer.csv
+expect 0 "" "$wisp" evaluate --model m.wisp --data longer.csv --unit session --session-gap 1800 --json
+found=$(cat out)
+expect 0 "" "$wisp" evaluate --model m.wisp --data whole.csv --json
+[ "$found" = "$(cat out)" ] || fail "sessions are evaluated as $found, people who have one each as $(cat out)"
+# A plan says that sessions are judged by themselves, where lists leave out what the history holds.
+expect 0 "" "$wisp" export base.wisp --out base.safetensors
+python3 - <<'END'
+raw = open("base.safetensors", "rb").read()
+assert raw.count(b'"wisp.allow_seen"') == 1
+open("strict.safetensors", "wb").write(raw.replace(b'"wisp.allow_seen"', b'"else.allow_seen"'))
+END
+expect 0 "" "$wisp" convert strict.safetensors --out strict.wisp --dataset public
+for base in base strict; do
+  for unit in user session; do
+    expect 0 "" "$wisp" plan --data log.csv --model $base.wisp --epsilon 8 --delta 1e-5 --for "2 days" --steps 2 --num-records-public 2000 --unit $unit \
+      $([ $unit = session ] && echo --session-gap 1800) --dry-run --json
+    json "any('each session is judged by itself' in a for a in j['advice']) == ('$base' == 'strict' and '$unit' == 'session')"
+  done
+done
 audit=("$wisp" audit run --recipe "$recipe" --model base.wisp --data log.txt --num-records-public 60 --batch 20 --steps 2 --canaries 20)
 expect 0 "" "${audit[@]}" --ledger audit.ledger --json
 json 'set(j["not_private"]) == {"records", "guesses", "mean_drop_included", "mean_drop_excluded", "correct", "bound", "refuted"}'

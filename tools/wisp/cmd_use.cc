@@ -10,6 +10,7 @@
 #include "runtime/train/run/records.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/life/check_options.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe_section.h"
 
@@ -178,15 +179,19 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops,
                         OpsOf(a.backend == "int8" ? Backend::kInt8 : Backend::kSimd));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));
-  WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
+  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyUnit unit, privacy::PrivacyUnitFromText(a.unit.value_or("user")));
+  WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(unit, a.session_gap, a.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {.units = units}, &model));
   SayIfRepeatsAreMisses(a.data, data.report, model.lists().allow_seen);
-  const RecordSet set = MakeRecords(data.sequences, model.architecture().max_length,
-                                    a.split == "test" ? HoldOut::kTest : HoldOut::kValidationAndTest);
+  const bool by_users = unit == privacy::PrivacyUnit::kUser;
+  const std::string record(privacy::ToText(unit));
+  const size_t from_end = a.split == "test" ? 1 : 2;
+  // A user has two more to train on; a session or a day is tested wherever it is judged.
+  const size_t needed = from_end + (by_users ? 2 : 1);
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
-  const RankingQuality q = EvaluateModel(model, a.split == "test" ? set.test : set.validation, workers, *ops);
-  const char* needed = a.split == "test" ? "3" : "4";
+  const RankingQuality q = EvaluateModel(model, CasesFromEnd(data.sequences, from_end, needed), workers, *ops);
   if (q.num_users == 0)
-    return InvalidData(a.data.path, ": no user has enough events to be tested: ", needed,
+    return InvalidData(a.data.path, ": no ", record, " has enough events to be tested: ", needed,
                        " of items that the model knows");
   const uint64_t skipped = data.sequences.num_users() - q.num_users;
   if (format == OutputFormat::kJson) {
@@ -200,11 +205,11 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
     PrintJson(j, kOneLine);
     return OkStatus();
   }
-  PrintText("NDCG@10 %.4f, HIT@10 %.4f over %llu users\n", q.ndcg_at_10, q.hit_at_10,
-            static_cast<unsigned long long>(q.num_users));
+  PrintText("NDCG@10 %.4f, HIT@10 %.4f over %llu %ss\n", q.ndcg_at_10, q.hit_at_10,
+            static_cast<unsigned long long>(q.num_users), record.c_str());
   if (skipped > 0)
-    PrintText("skipped: %llu users with fewer than %s events of items that the model knows\n",
-              static_cast<unsigned long long>(skipped), needed);
+    PrintText("skipped: %llu %ss with fewer than %zu events of items that the model knows\n",
+              static_cast<unsigned long long>(skipped), record.c_str(), needed);
   PrintText("%s\n", kLocalOnly);
   return OkStatus();
 }

@@ -196,12 +196,15 @@ class CommandLine {
                                       "  wisp evaluate --model tuned.wisp --texts dev.txt");
     c->add_option("--model", evaluate_.model, "Model file")->required();
     c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained beside it");
-    c->add_option("--split", evaluate_.split, "test (the last item of each user) or validation (the one before)")
+    c->add_option("--split", evaluate_.split, "test (the last item of each record) or validation (the one before)")
         ->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
         ->capture_default_str();
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, evaluate_.data, false);
+    AddUnit(c, evaluate_.unit, evaluate_.session_gap, evaluate_.times_per_second,
+            "Take each session or day for a history of its own, and test all with an event before their last, as\n"
+            "judging does; default: user");
     AddEvaluateTexts(c, evaluate_);
     chosen_.OnCall(c, Evaluate, evaluate_);
   }

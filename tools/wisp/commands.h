@@ -69,10 +69,13 @@ struct EvaluateArguments {
   std::string texts, record = "line";  // of a decoder, in place of data
   std::optional<uint32_t> max_length;
   DataArguments data;
+  // How events become records, each of which is tested by its own last event. Empty: user.
+  std::optional<std::string> unit;
+  int64_t session_gap = 0;
+  uint32_t times_per_second = 1;
   uint32_t threads = 0;
 };
 
-// Of `wisp recommend --private`.
 // Of `wisp recommend --private` and `wisp generate --private`.
 struct PrivateDrawArguments {
   bool on = false;

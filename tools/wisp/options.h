@@ -136,6 +136,9 @@ void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
 
 // options_text.cc. The first two add what a command that exists takes of texts.
 void AddTrainTexts(CLI::App* train, TrainArguments& arguments);
+// --unit, --session-gap and --times-per-second; `help` of the first.
+void AddUnit(CLI::App* command, std::optional<std::string>& unit, int64_t& session_gap, uint32_t& times_per_second,
+             const char* help);
 void AddEvaluateTexts(CLI::App* evaluate, EvaluateArguments& arguments);
 void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& arguments);
 

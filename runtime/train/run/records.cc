@@ -48,6 +48,17 @@ RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, Hol
   return set;
 }
 
+std::vector<RankingCase> CasesFromEnd(const data::Sequences& sequences, size_t from_end, size_t needed) {
+  std::vector<RankingCase> cases;
+  for (size_t u = 0; u < sequences.num_users(); ++u) {
+    const std::span<const int32_t> record = sequences.User(u);
+    if (record.size() < needed || record.size() <= from_end) continue;
+    const size_t target = record.size() - from_end;
+    cases.push_back({record.first(target), record[target]});
+  }
+  return cases;
+}
+
 Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch) {
   if (!(epochs >= 0 && epochs <= 1e6)) return InvalidArgument("epochs is ", epochs, ", allowed is 0 to 1000000");
   return static_cast<uint64_t>(std::ceil(epochs * num_records / std::max(1u, expected_batch)));

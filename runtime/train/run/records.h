@@ -35,6 +35,10 @@ struct RecordSet {
 // Keeps the newest max_length transitions of each user. `sequences` must outlive the result.
 RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, HoldOut hold_out);
 
+// Of each record of `needed` events or more, and more than `from_end`: what was wanted is its event so far from the
+// end, where 1 is the last, after those before it.
+std::vector<RankingCase> CasesFromEnd(const data::Sequences& sequences, size_t from_end, size_t needed);
+
 // Steps of so many passes: ceil(epochs * records / expected_batch), 0 for no epochs. kInvalidArgument unless 0 <=
 // epochs <= 1e6: what is no such number would make an endless run, which charges on and on.
 Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch);
