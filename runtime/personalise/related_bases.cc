@@ -1,7 +1,10 @@
 #include "runtime/personalise/related_bases.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include "runtime/core/text.h"
 
 namespace wisp {
 namespace {
@@ -9,12 +12,22 @@ namespace {
 // Between what was measured on people's histories with games: 0.92 of a base that was trained further on more of them,
 // 0.03 and -0.01 of bases that were trained from other random weights.
 constexpr double kLeastLikeness = 0.5;
+// The cosine of rows in random directions spreads by 1 / sqrt(numbers). With fewer numbers than these, kLeastLikeness
+// is less than five times that, and chance might reach it.
+constexpr double kLeastNumbers = 100;
 
 // Whether the second differs from the first in its number of items at most.
 bool SameButForItems(const Architecture& one, const Architecture& other) {
   Architecture same = one;
   same.num_items = other.num_items;
   return same == other;
+}
+
+// Whether the provenance of `model` says that it was trained from `base`.
+bool Names(const ModelFile& model, const ModelFile& base) {
+  const auto runs = model.provenance();
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](const ProvenanceEntry& run) { return run.base_model_hash == base.content_hash(); });
 }
 
 }  // namespace
@@ -58,12 +71,20 @@ double Likeness(const ModelFile& from, const ModelFile& to, const std::vector<ui
     new_square += (of_new - new_mean[c]) * (of_new - new_mean[c]);
   });
   const double lengths = std::sqrt(old_square * new_square);
-  return lengths > 0 ? both / lengths : 1;  // one shared item, or none: nothing speaks against it
+  return lengths > 0 ? both / lengths : 0;  // one shared item, or none: nothing speaks for it
 }
 
 std::string WhyUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items) {
   if (!SameButForItems(from.architecture(), to.architecture()))
     return "the new base has another shape, in more than its number of items";
+  // Less the mean row, one row says nothing.
+  const auto shared = items.size() - static_cast<size_t>(std::count(items.begin(), items.end(), kNoItem));
+  const double numbers = (std::max<double>(static_cast<double>(shared), 1) - 1) * from.architecture().width;
+  if (numbers < kLeastNumbers) {
+    if (Names(to, from) || Names(from, to)) return "";
+    return "nothing shows that the new base was trained from the old one: they share " + Counted(shared, "item") +
+           ", too few to compare, and neither names the other as what it was trained from";
+  }
   const double likeness = Likeness(from, to, items);
   if (likeness >= kLeastLikeness) return "";
   const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };

@@ -255,6 +255,41 @@ TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
   EXPECT_TRUE(Rebase({.from = base_path_, .to = related, .output = output_})->carried);
 }
 
+// Directions of few rows agree by chance. Then the provenance decides, and where it says nothing, training begins anew.
+TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
+  const std::string other = folder_ / "other.wisp", related = folder_ / "related.wisp";
+  const auto rename_all_but = [&](const std::string& path, int shared) {
+    const ModelFile model = *ModelFile::Open(path);
+    std::vector<float> room;
+    ModelContents contents = ContentsOf(model, room);
+    for (int i = shared; i < kItems; ++i) contents.item_keys[static_cast<size_t>(i)] = "other " + std::to_string(i);
+    contents.base_hash = 0;
+    ASSERT_TRUE(WriteModel(path, contents).ok());
+  };
+  Plan(Settings());
+  for (const int shared : {0, 1, 7}) {
+    SCOPED_TRACE(shared);
+    MakeBase(other, 2);
+    rename_all_but(other, shared);
+    ASSERT_TRUE(RunNight(Options()).ok());
+    const auto anew = Rebase({.from = base_path_, .to = other, .output = output_});
+    ASSERT_TRUE(anew.ok()) << anew.status().message();
+    EXPECT_FALSE(anew->carried);
+    EXPECT_NE(anew->why_not.find("nothing shows that the new base was trained from the old one: they share " +
+                                 std::to_string(shared) + " item"),
+              std::string::npos)
+        << anew->why_not;
+    EXPECT_EQ(HashOf(output_), HashOf(other));
+    std::filesystem::remove(output_);
+  }
+  TrainFurther(related, {{.description = "trained", .dataset = "more of the public"}});
+  rename_all_but(related, 1);
+  ASSERT_TRUE(RunNight(Options()).ok());
+  const auto named = Rebase({.from = base_path_, .to = related, .output = output_});
+  ASSERT_TRUE(named.ok()) << named.status().message();
+  EXPECT_TRUE(named->carried) << named->why_not;
+}
+
 TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
   MakeNewBase();
   const std::string adapter = folder_ / "a.wisp", moved = folder_ / "b.wisp";
