@@ -47,7 +47,22 @@ grep -q "written   nothing: the ledger has had this plan since" out || fail "a p
 expect 4 "the number of runs is 6, asked for is 12" "${plan[@]}" --for "1 year" --every "1 month"
 expect 0 "" "${plan[@]}" --for "1 year" --every "1 month" --steps 4 --judgings 2 --replace
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --replace
-[ ! -e log.ledger.measuring ] && [ ! -e log.ledger.measuring.plan ] || fail "what was measured left files"
+compgen -G "log.ledger.measuring*" >/dev/null && fail "what was measured left files"
+# Two calls at once, by two names of one ledger: one plan is made, and no file of anybody else is touched.
+: >two.ledger
+ln -s two.ledger two.link
+for file in two.ledger.measuring two.link.measuring two.ledger.measuring.plan; do echo mine >$file; done
+two() { "${plan[@]:0:6}" --num-records-public 300 --unit user --for "6 months" --every "1 month" --steps 4 --judgings 2 --epsilon "$@"; }
+two 4 --ledger two.ledger >out.1 2>err.1 & first=$!
+two 4 --ledger two.link >out.2 2>err.2; second=$?
+wait $first; [ $? = 0 ] && [ $second = 0 ] || fail "two calls at once with the same wishes: $(cat err.1 err.2)"
+[ "$(cat out.1 out.2 | grep -c "written   nothing: the ledger has had this plan since")" = 1 ] || fail "of two calls at once not one found the plan"
+rm two.ledger
+two 4 --ledger two.ledger >out.1 2>err.1 & first=$!
+two 8 --ledger two.ledger >out.2 2>err.2; second=$?
+wait $first; [ $(($? + second)) = 4 ] || fail "two calls at once with other wishes: $(cat err.1 err.2)"
+cat err.1 err.2 | grep -q "has another plan than was asked for: epsilon" || fail "the second call says $(cat err.1 err.2)"
+[ "$(cat two.*.measuring*)" = "$(printf 'mine\nmine\nmine')" ] || fail "measuring took a file that was not its own"
 expect 2 "--out and --model name the same file" "$wisp" personalise --data log.db --model base.wisp --out base.wisp
 for night in 1 2 3 4 5 6; do
   expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp --json
@@ -106,12 +121,12 @@ expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.le
 expect 4 "has no plan for a life, and was charged" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
 
-# A log of which most users are in another form than is read ends the night before anything is charged, and leaves no model.
+# A log with most rows in another form than is read ends the night before anything is charged, and leaves no model.
 sqlite3 log.db "SELECT user, item, strftime('%d.%m.%Y', time, 'unixepoch') FROM events" >rows
 { echo "user|item|time"; cat rows; sqlite3 log.db "SELECT user, item, time FROM events LIMIT 40"; } | tr '|' '\t' >german.tsv
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger german.ledger
 german=("$wisp" personalise --model base.wisp --out german.wisp --ledger german.ledger --dataset log.db)
-expect 3 "users cannot be read, so nothing can be learned from it (local only). The first: german.tsv, line 2: the time is" "${german[@]}" --data german.tsv
+expect 3 "rows cannot be read, so nothing can be learned from it. The first: german.tsv, line 2: the time is" "${german[@]}" --data german.tsv
 [ "$(sqlite3 german.ledger 'select count(*) from entries')" = 0 ] && [ ! -e german.wisp ] || fail "a log that cannot be read was charged, or left a model"
 
 # Names come from anywhere.

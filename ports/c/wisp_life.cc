@@ -133,10 +133,10 @@ Status PlanLife(const wisp_plan_options* given, wisp_plan* out) {
   wisp::LifeTime time;
   if (o.measure != 0) {
     std::vector<float> widened;
-    WISP_ASSIGN_OR_RETURN(time, wisp::MeasureLife(base.architecture(), base.AllWeights(widened), life,
-                                                  {.ledger_path = std::string(o.ledger_path) + ".measuring",
-                                                   .typical_events = o.typical_events,
-                                                   .num_threads = o.num_threads}));
+    WISP_ASSIGN_OR_RETURN(
+        time, wisp::MeasureLife(
+                  base.architecture(), base.AllWeights(widened), life,
+                  {.ledger_path = o.ledger_path, .typical_events = o.typical_events, .num_threads = o.num_threads}));
   }
   if (out == nullptr) return OkStatus();
   const wisp::Outlook outlook = wisp::OutlookOf(base.architecture(), life.settings, o.typical_events);

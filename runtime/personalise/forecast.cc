@@ -1,11 +1,15 @@
 #include "runtime/personalise/forecast.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <random>
+#include <utility>
 
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
@@ -178,8 +182,14 @@ data::Sequences MadeUp(uint32_t num_items, size_t records, size_t events) {
 class Measuring {
  public:
   Measuring(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
-            const MeasureOptions& options, privacy::Ledger& ledger)
-      : a_(architecture), weights_(weights), life_(life), s_(life.settings), o_(options), ledger_(ledger) {}
+            const MeasureOptions& options, privacy::Ledger& ledger, std::string plan_path)
+      : a_(architecture),
+        weights_(weights),
+        life_(life),
+        s_(life.settings),
+        o_(options),
+        ledger_(ledger),
+        plan_path_(std::move(plan_path)) {}
 
   Result<LifeTime> Run() {
     // A step is so much for itself and so much for each record.
@@ -238,11 +248,9 @@ class Measuring {
 
   // Of what a run asks a ledger with this plan: once for itself and once for its training.
   Result<Taken> OfAccounting() const {
-    const std::string path = o_.ledger_path + ".plan";
-    std::remove(path.c_str());
     {
       WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
-                            privacy::Ledger::Open(path, {.dataset = "made up", .record = MadeUpRecord()}));
+                            privacy::Ledger::Open(plan_path_, {.dataset = "made up", .record = MadeUpRecord()}));
       Lifetime life = life_;
       if (life.training.empty()) {  // of a plan that was read
         WISP_ASSIGN_OR_RETURN(life, PlanLifetime(a_, s_));
@@ -254,12 +262,10 @@ class Measuring {
     }
     const Stopwatch watch;
     for (int times = 0; times < 2; ++times) {
-      WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(path));
+      WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(plan_path_));
       WISP_RETURN_IF_ERROR(LeftOf(ledger, s_).status());
     }
-    const Taken taken = watch.Take();
-    std::remove(path.c_str());
-    return taken;
+    return watch.Take();
   }
 
   // Of one record that judges.
@@ -283,21 +289,42 @@ class Measuring {
   const LifetimeSettings& s_;
   const MeasureOptions& o_;
   privacy::Ledger& ledger_;
+  const std::string plan_path_;
+};
+
+// A new folder beside a ledger, for two ledgers with made-up charges. It goes away with them: nobody else knew of it.
+class MadeUpFolder {
+ public:
+  static Result<MadeUpFolder> Make(const std::string& ledger_path) {
+    std::string path = ledger_path + ".measuring-XXXXXX";
+    if (mkdtemp(path.data()) == nullptr) return IoError(path, ": the folder to measure in cannot be made");
+    return MadeUpFolder(std::move(path));
+  }
+  MadeUpFolder(MadeUpFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  MadeUpFolder& operator=(MadeUpFolder&&) = delete;
+  ~MadeUpFolder() {
+    if (path_.empty()) return;
+    for (const std::string& ledger : {steps(), plan()}) {
+      for (const char* suffix : {"", "-journal", "-wal", "-shm"}) std::remove((ledger + suffix).c_str());
+    }
+    rmdir(path_.c_str());
+  }
+  std::string steps() const { return path_ + "/steps"; }
+  std::string plan() const { return path_ + "/plan"; }
+
+ private:
+  explicit MadeUpFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
 };
 
 }  // namespace
 
 Result<LifeTime> MeasureLife(const Architecture& architecture, std::span<const float> weights, const Lifetime& life,
                              const MeasureOptions& options) {
-  std::remove(options.ledger_path.c_str());
-  Result<LifeTime> measured = IoError(options.ledger_path, ": it cannot be made");
-  {
-    WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
-                          privacy::Ledger::Open(options.ledger_path, {.dataset = "made up", .record = MadeUpRecord()}));
-    measured = Measuring(architecture, weights, life, options, ledger).Run();
-  }
-  std::remove(options.ledger_path.c_str());
-  return measured;
+  WISP_ASSIGN_OR_RETURN(const MadeUpFolder folder, MadeUpFolder::Make(options.ledger_path));
+  WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
+                        privacy::Ledger::Open(folder.steps(), {.dataset = "made up", .record = MadeUpRecord()}));
+  return Measuring(architecture, weights, life, options, ledger, folder.plan()).Run();
 }
 
 }  // namespace wisp

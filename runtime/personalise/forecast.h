@@ -81,7 +81,7 @@ struct LifeTime {
   double cpu_of_run = 0, wall_of_run = 0, cpu_of_judging = 0, wall_of_judging = 0;
 };
 struct MeasureOptions {
-  std::string ledger_path;      // of a ledger with made-up charges, which is taken away again
+  std::string ledger_path;      // beside it a folder with made-up ledgers is made, and taken away again
   uint32_t typical_events = 0;  // of a record: a public guess; 0: as many as the model reads
   uint32_t num_threads = 0;
   double seconds = 2;

@@ -263,8 +263,12 @@ bool LimitFollowsPlan(const std::optional<EpsilonDelta>& limit, const std::optio
 
 }  // namespace
 
-Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run) {
+Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run,
+                     std::optional<uint64_t> newest_row) {
   const LifetimeSettings& s = life.settings;
+  if (!newest_row) {
+    WISP_ASSIGN_OR_RETURN(newest_row, ledger.NewestRow());
+  }
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   if (!entries.empty())
     return PrivacyRefused(
@@ -274,7 +278,7 @@ Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::s
   WISP_ASSIGN_OR_RETURN(const auto there, ledger.Limit());
   WISP_ASSIGN_OR_RETURN(const auto earlier, SettingsOf(ledger));
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
-  privacy::LedgerSetup setup;
+  privacy::LedgerSetup setup{.newest_row = newest_row};
   if (LimitFollowsPlan(there, earlier)) setup.limit = limit;
   DropPlansBut(plans, life, run, setup);
   const privacy::RecordPart trains = s.training_part();

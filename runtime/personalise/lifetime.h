@@ -109,8 +109,10 @@ struct Lifetime {
 Result<Lifetime> PlanLifetime(const Architecture& architecture, const LifetimeSettings& settings);
 
 // Writes the limit, the split and the plans into a ledger without charges, all of them or nothing. A limit that
-// somebody else set stays. kPrivacyRefused where something was charged. MakePlan (make_plan.h) is for apps.
-Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run);
+// somebody else set stays. kPrivacyRefused where something was charged, or written after `newest_row`
+// (Ledger::NewestRow), up to which the caller read; none: it read nothing. MakePlan (make_plan.h) is for apps.
+Status WriteLifetime(privacy::Ledger& ledger, const Lifetime& life, const std::string& run,
+                     std::optional<uint64_t> newest_row = {});
 
 // Those of the plan that is in force, a changed one too; nothing where there is none.
 Result<std::optional<LifetimeSettings>> SettingsOf(const privacy::Ledger& ledger);

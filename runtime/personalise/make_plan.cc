@@ -105,27 +105,46 @@ Status CheckNothingTrained(const std::string& ledger, const std::string& output)
                         "copy of the ledger back; or, for another log, name another output");
 }
 
+// The plan that is there, if it is the one that is asked for. Nothing: one may be written.
+Result<std::optional<MadePlan>> FindPlan(const privacy::Ledger& ledger, const PlannedBase& base,
+                                         const PlanToMake& wanted) {
+  WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
+  const bool is_charged = !entries.empty();
+  WISP_ASSIGN_OR_RETURN(const PlansThere there,
+                        FindPlans(ledger, is_charged ? entries.front().seq : std::numeric_limits<uint64_t>::max()));
+  if (!there.now) {
+    WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));
+    return std::optional<MadePlan>();
+  }
+  const std::string from_now = DifferencesOf(base, wanted, *there.now);
+  if (from_now.empty() || (there.first && DifferencesOf(base, wanted, *there.first).empty()))
+    return std::optional(MadePlan{.life = {.settings = *there.now}, .made_before = there.made});
+  if (is_charged || !wanted.replaces) return Refusal(ledger.path(), from_now, is_charged);
+  return std::optional<MadePlan>();
+}
+
 }  // namespace
 
 Result<MadePlan> MakePlan(privacy::Ledger& ledger, const PlannedBase& base, const PlanToMake& wanted) {
-  if (!wanted.dry_run) {
-    WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
-    const bool is_charged = !entries.empty();
-    WISP_ASSIGN_OR_RETURN(const PlansThere there,
-                          FindPlans(ledger, is_charged ? entries.front().seq : std::numeric_limits<uint64_t>::max()));
-    if (there.now) {
-      const std::string from_now = DifferencesOf(base, wanted, *there.now);
-      if (from_now.empty() || (there.first && DifferencesOf(base, wanted, *there.first).empty()))
-        return MadePlan{.life = {.settings = *there.now}, .made_before = there.made};
-      if (is_charged || !wanted.replaces) return Refusal(ledger.path(), from_now, is_charged);
-    } else {
-      WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));
+  std::optional<Lifetime> life;
+  for (;;) {
+    WISP_ASSIGN_OR_RETURN(const uint64_t newest_row, ledger.NewestRow());
+    if (!wanted.dry_run) {
+      WISP_ASSIGN_OR_RETURN(const std::optional<MadePlan> there, FindPlan(ledger, base, wanted));
+      if (there) return *there;
     }
+    if (!life) {
+      WISP_ASSIGN_OR_RETURN(life, PlanLife(base.architecture, wanted.request));
+      life->settings.allow_seen = base.allow_seen ? 1 : 0;
+    }
+    if (wanted.dry_run) return MadePlan{.life = *life};
+    const Status written = WriteLifetime(ledger, *life, wanted.run, newest_row);
+    if (written.ok()) return MadePlan{.life = *life};
+    // To find the noise takes seconds. What another process wrote meanwhile counts, and is answered to as if this call
+    // had come after it.
+    WISP_ASSIGN_OR_RETURN(const uint64_t now, ledger.NewestRow());
+    if (now == newest_row) return written;
   }
-  WISP_ASSIGN_OR_RETURN(Lifetime life, PlanLife(base.architecture, wanted.request));
-  life.settings.allow_seen = base.allow_seen ? 1 : 0;
-  if (!wanted.dry_run) WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, wanted.run));
-  return MadePlan{.life = life};
 }
 
 }  // namespace wisp

@@ -1,6 +1,6 @@
 // Making the plan of a life. It may be asked for as often as an app starts: the first call writes the plan, whole or
 // not at all, and a later one with the same wishes finds it. What a kill or a full disk left of an earlier call is no
-// plan, and the next call makes one.
+// plan, and the next call makes one. Of two calls at once, one writes, and the other answers as if it had come second.
 //
 //   WISP_ASSIGN_OR_RETURN(const MadePlan made, MakePlan(ledger, PlannedBase(base), {.request = request,
 ////                                                                                     .run = "plan",

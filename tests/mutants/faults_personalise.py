@@ -80,11 +80,18 @@ def lifetime():
     ]) + table("runtime/personalise/make_plan.cc", [
         ("another-plan-taken-for-the-same", "DifferencesOf", 'd.Compare("epsilon", there.epsilon, r.epsilon);', "",
          MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),
-        ("plan-replaced-without-a-word", "MakePlan", "if (is_charged || !wanted.replaces)", "if (is_charged)",
+        ("plan-replaced-without-a-word", "FindPlan", "if (is_charged || !wanted.replaces)", "if (is_charged)",
          MAKE + "AnotherPlanIsRefusedAndEachDifferenceIsNamed"),
-        ("new-ledger-beside-what-was-trained", "MakePlan",
+        ("new-ledger-beside-what-was-trained", "FindPlan",
          "WISP_RETURN_IF_ERROR(CheckNothingTrained(ledger.path(), wanted.output));", "",
          MAKE + "BesideWhatNightsTrainedNoPlanBeginsAnew"),
+        ("plan-written-over-one-of-meanwhile", "MakePlan", "WriteLifetime(ledger, *life, wanted.run, newest_row)",
+         "WriteLifetime(ledger, *life, wanted.run)", MAKE + "OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond"),
+        ("second-of-two-plans-is-an-error", "MakePlan", "if (now == newest_row) return written;", "return written;",
+         MAKE + "OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond"),
+    ]) + table("runtime/privacy/ledger/ledger.cc", [
+        ("terms-that-follow-from-an-older-ledger", "Ledger::Impl::SetUp", "*setup.newest_row != position.seq", "false",
+         MAKE + "WhatWasWrittenMeanwhile_IsNotReplaced"),
     ])
 
 
@@ -97,8 +104,6 @@ def night():
          NIGHT + "WhatComesLaterDoesNotTrain"),
         ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "",
          NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
-        ("night-reads-other-columns", "RecordOfNight", "read.source = o.source;", "",
-         NIGHT + "RefusesWhatIsNotOfThisLife"),
         ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
          NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",
@@ -305,9 +310,10 @@ def added():
         ("added-item-offered-at-once", "AddItems",
          "grown.contents.untrained.push_back(static_cast<int32_t>(grown.contents.item_keys.size()) - 1);", "",
          UNTRAINED + "AddedOnes_AreUntrained"),
-    ]) + table("runtime/model/lists_of.cc", [
-        ("untrained-item-in-lists", "WithheldOf", "untrained.begin(), untrained.end(),",
-         "untrained.begin(), untrained.begin(),",
+    ]) + table("runtime/model/model_metadata.cc", [
+        ("untrained-item-in-lists", "ReadWithheld",
+         "std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.end(),",
+         "std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.begin(),",
          ADDED + "ListsAreThoseOfTheBase/0"),
     ]) + table("runtime/model/history_window.h", [
         ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
@@ -354,6 +360,10 @@ def added():
     ]) + table("runtime/personalise/related_bases.cc", [
         ("carried-to-an-unrelated-base", "WhyUnrelated", "if (likeness >= kLeastLikeness) return \"\";", "return \"\";",
          REBASE + "UnrelatedBase_BeginsAnew"),
+        ("few-items-compared", "WhyUnrelated", "numbers < kLeastNumbers", "false",
+         REBASE + "FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase"),
+        ("few-items-taken-for-related", "WhyUnrelated", "Names(to, from) || Names(from, to)", "true",
+         REBASE + "FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase"),
     ]) + table("runtime/personalise/rebase.cc", [
         ("items-learn-by-a-rebase", "WriteStart", "contents.untrained = StillUntrained(from, to, mine, items);",
          "contents.untrained.clear();", REBASE + "CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter"),
@@ -392,8 +402,7 @@ def offer():
         ("rows-shrunk-as-one-number", "ShrinkRows", "p.cols * variance_of_noise", "variance_of_noise",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
     ]) + table("runtime/train/run/job.cc", [
-        ("paused-night-is-not-shrunk", "TakeWeights", "if (job_.shrink_rows)",
-         "if (job_.shrink_rows && !result_.paused)",
+        ("paused-night-is-not-shrunk", "Run", "if (job_.shrink_rows)", "if (job_.shrink_rows && !result_.paused)",
          SHRINK + "ShrunkRun.PausesAndGoesOnFromWhatWasLearned"),
     ])
 

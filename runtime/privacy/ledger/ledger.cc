@@ -104,6 +104,10 @@ Status Ledger::Impl::SetUp(const LedgerSetup& setup) {
   WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   WISP_RETURN_IF_ERROR(Refresh());
+  if (setup.newest_row && *setup.newest_row != position.seq)
+    return PrivacyRefused("ledger '", database.path(), "' has ", position.seq,
+                          " rows, and what is to be written follows from ", *setup.newest_row,
+                          " of them: another process wrote meanwhile, and nothing was written here");
   std::vector<LedgerRow> rows;
   if (setup.limit) rows.emplace_back(LedgerLimit{.limit = *setup.limit});
   if (setup.judging_share) WISP_RETURN_IF_ERROR(AddSplit(*setup.judging_share, rows));

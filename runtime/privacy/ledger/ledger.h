@@ -163,6 +163,18 @@ struct LedgerSetup {
   std::optional<EpsilonDelta> limit = {};
   std::optional<double> judging_share = {};
   std::vector<PlanRequest> plans = {};  // in this order
+  // The newest row (Ledger::NewestRow) of the ledger that these terms follow from. Where the ledger has newer rows,
+  // nothing is written.
+  std::optional<uint64_t> newest_row = {};
+};
+
+// What a ledger said before its newest rows were written.
+struct LedgerState {
+  std::vector<LedgerEntry> entries;
+  Receipt receipt;  // of the newest of them; empty: there is none
+  std::optional<EpsilonDelta> limit;
+  std::optional<RecordSpec> record;
+  LedgerFigures figures;
 };
 
 class LedgerAnchor;  // ledger_anchor.h
@@ -214,7 +226,7 @@ class Ledger {
 
   // Writes all of it or nothing, in one transaction. A run that is killed meanwhile leaves a ledger without any of it,
   // or no ledger; the same call again is right. kPrivacyRefused as SetLimit, Split and WritePlan, which are one of
-  // these alone.
+  // these alone; and where the ledger has rows after `newest_row`.
   Status SetUp(const LedgerSetup& setup);
 
   // From now on no charge may bring the total above `limit`, also where charges are chosen by looking at what earlier
@@ -309,6 +321,11 @@ class Ledger {
   Result<uint64_t> FirstChargeOf(const Receipt& receipt) const;
 
   Result<std::vector<LedgerEntry>> Entries() const;
+  // The number of the newest row of all kinds; 0: there is none.
+  Result<uint64_t> NewestRow() const;
+  // What the ledger said while it had so many charges, the newest first: after each limit, plan and division of records
+  // that came before the next charge, and after the last of those charges. Empty: it never had so many.
+  Result<std::vector<LedgerState>> StatesWith(uint64_t num_charges, const Delta& delta) const;
   // All limits, the newest last, and all plans.
   Result<std::vector<LedgerLimit>> Limits() const;
   Result<std::vector<LedgerPlan>> Plans() const;

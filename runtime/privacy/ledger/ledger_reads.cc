@@ -1,4 +1,6 @@
 // What a ledger says of what was charged. Nothing here writes.
+#include <type_traits>
+
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "runtime/privacy/ledger/ledger_impl.h"
 
@@ -59,6 +61,43 @@ Result<uint64_t> Ledger::FirstChargeOf(const Receipt& receipt) const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
   return ReadFirstCharge(impl_->database, receipt);
+}
+
+Result<uint64_t> Ledger::NewestRow() const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
+  return impl_->position.seq;
+}
+
+Result<std::vector<LedgerState>> Ledger::StatesWith(uint64_t num_charges, const Delta& delta) const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());
+  std::vector<LedgerState> states;
+  if (num_charges > rows.entries.size()) return states;
+  LedgerState state;
+  state.entries.assign(rows.entries.begin(), rows.entries.begin() + static_cast<std::ptrdiff_t>(num_charges));
+  const uint64_t first = num_charges == 0 ? 0 : state.entries.back().seq;
+  const uint64_t next = num_charges < rows.entries.size() ? rows.entries[num_charges].seq : UINT64_MAX;
+  if (first > 0) {
+    WISP_ASSIGN_OR_RETURN(const ChainValue chain, ReadChainAt(impl_->database, first));
+    state.receipt.assign(chain.begin(), chain.end());
+  }
+  LedgerParts parts;
+  const auto add = [&]() -> Status {
+    state.limit = parts.limit();
+    state.record = parts.record();
+    WISP_ASSIGN_OR_RETURN(state.figures, parts.Figures(delta));
+    states.insert(states.begin(), state);
+    return OkStatus();
+  };
+  if (first == 0) WISP_RETURN_IF_ERROR(add());
+  WISP_RETURN_IF_ERROR(InOrder(rows, [&](const auto& row) -> Status {
+    if (row.seq >= next) return OkStatus();
+    WISP_RETURN_IF_ERROR(parts.Take(row));
+    constexpr bool changes_nothing = std::is_same_v<std::decay_t<decltype(row)>, LedgerResult>;
+    return row.seq < first || changes_nothing ? OkStatus() : add();
+  }));
+  return states;
 }
 
 Result<std::vector<LedgerEntry>> Ledger::Entries() const {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 
 #include "runtime/train/run/initialise.h"
 #include "tests/unit/core/temporary_folder.h"
@@ -140,11 +141,15 @@ TEST_F(Forecast, MeasuresWithoutALog) {
   auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(architecture_, {}, random, weights);
   const std::string path = folder_ / "made-up";
+  const std::vector<std::string> ours = {path, path + ".plan", path + ".measuring", path + ".measuring.plan"};
+  for (const std::string& file : ours) std::ofstream(file) << "of somebody else";
   const auto time = MeasureLife(architecture_, weights, life, {.ledger_path = path, .num_threads = 1, .seconds = 0.3});
   ASSERT_TRUE(time.ok()) << time.status().message();
   EXPECT_GT(time->cpu_of_run, 0);
   EXPECT_GT(time->cpu_of_judging, 0);
-  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "")) << "what was made up is gone";
+  for (const std::string& file : ours) EXPECT_TRUE(std::filesystem::exists(file)) << file;
+  const auto files = std::distance(std::filesystem::directory_iterator(folder_ / ""), {});
+  EXPECT_EQ(files, static_cast<ptrdiff_t>(ours.size())) << "what was made up is gone";
   EXPECT_FALSE(MeasureLife(architecture_, weights, life, {.ledger_path = folder_ / "none/x"}).ok());
 }
 

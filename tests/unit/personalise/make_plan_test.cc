@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <future>
+#include <latch>
 
 #include "runtime/personalise/plan_change.h"
 #include "tests/unit/core/temporary_folder.h"
@@ -178,6 +180,54 @@ TEST_F(MakePlanTest, ARefusedPlanLeavesNothingOfItself) {
   EXPECT_EQ(Make().status().code(), StatusCode::kPrivacyRefused);
   EXPECT_TRUE(Open().Plans()->empty());
   EXPECT_FALSE(Open().TheSplit()->has_value());
+}
+
+// What another process wrote since the ledger was looked at is not replaced.
+TEST_F(MakePlanTest, WhatWasWrittenMeanwhile_IsNotReplaced) {
+  EXPECT_FALSE(MustFind());
+  Ledger ledger = Open();
+  const uint64_t looked_at = *ledger.NewestRow();
+  wanted_.request.epsilon = 8;
+  wanted_.replaces = true;
+  EXPECT_FALSE(MustFind()) << "the other process";
+  const size_t rows = NumRows();
+  const auto life = PlanLife(architecture_, wanted_.request);
+  ASSERT_TRUE(life.ok()) << life.status().message();
+  const Status late = WriteLifetime(ledger, *life, "late", looked_at);
+  EXPECT_EQ(late.code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(late.message().find("another process wrote meanwhile"), std::string::npos) << late.message();
+  EXPECT_EQ(NumRows(), rows);
+  EXPECT_TRUE(WriteLifetime(ledger, *life, "now", *ledger.NewestRow()).ok());
+}
+
+// Finding the noise takes long enough for both to look before either writes.
+TEST_F(MakePlanTest, OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond) {
+  for (const bool same : {true, false}) {
+    SCOPED_TRACE(same ? "the same wishes" : "other wishes");
+    std::filesystem::remove(folder_ / "l");
+    std::filesystem::remove(folder_ / "link");
+    Open();
+    std::filesystem::create_symlink(folder_ / "l", folder_ / "link");
+    std::latch both(2);
+    const auto call = [&](const char* name, double epsilon) {
+      PlanToMake wanted = wanted_;
+      wanted.request.epsilon = epsilon;
+      Ledger ledger = *Ledger::Open(folder_ / name, {.dataset = "d", .record = privacy::RecordSpec::OfEvents({})});
+      both.arrive_and_wait();
+      return MakePlan(ledger, PlannedBase(architecture_, allow_seen_), wanted);
+    };
+    auto other = std::async(std::launch::async, call, "link", same ? 4 : 8);
+    const auto one = call("l", 4), two = other.get();
+    if (same) {
+      ASSERT_TRUE(one.ok() && two.ok()) << one.status().message() << two.status().message();
+      EXPECT_NE(one->made_before.has_value(), two->made_before.has_value());
+    } else {
+      ASSERT_NE(one.ok(), two.ok());
+      const Status& second = one.ok() ? two.status() : one.status();
+      EXPECT_NE(second.message().find("has another plan than was asked for"), std::string::npos) << second.message();
+    }
+    EXPECT_EQ((**Open().Limit()).epsilon(), one.ok() ? 4 : 8);
+  }
 }
 
 // A ledger that was deleted, or is on another disk today.
