@@ -121,12 +121,12 @@ expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.le
 expect 4 "has no plan for a life, and was charged" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
 
-# A log with most rows in another form than is read ends the night before anything is charged, and leaves no model.
+# A log of which most users are in another form than is read ends the night before anything is charged, and leaves no model.
 sqlite3 log.db "SELECT user, item, strftime('%d.%m.%Y', time, 'unixepoch') FROM events" >rows
 { echo "user|item|time"; cat rows; sqlite3 log.db "SELECT user, item, time FROM events LIMIT 40"; } | tr '|' '\t' >german.tsv
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --ledger german.ledger
 german=("$wisp" personalise --model base.wisp --out german.wisp --ledger german.ledger --dataset log.db)
-expect 3 "rows cannot be read, so nothing can be learned from it. The first: german.tsv, line 2: the time is" "${german[@]}" --data german.tsv
+expect 3 "users cannot be read, so nothing can be learned from it (local only). The first: german.tsv, line 2: the time is" "${german[@]}" --data german.tsv
 [ "$(sqlite3 german.ledger 'select count(*) from entries')" = 0 ] && [ ! -e german.wisp ] || fail "a log that cannot be read was charged, or left a model"
 
 # Names come from anywhere.

@@ -403,12 +403,11 @@ Status Advised(const Status& status, const char* advice) {
   return status.code() == StatusCode::kInvalidData ? InvalidData(status.message(), "; ", advice) : status;
 }
 
-// What one record is, by the ledger; the log must be read by the same columns.
+// What one record is, by the ledger; the log must be read from the same columns and table.
 Result<privacy::RecordSpec> RecordOfNight(const Ledger& ledger, const NightOptions& o) {
   WISP_ASSIGN_OR_RETURN(privacy::RecordSpec record, ledger.RequireRecord());
   privacy::RecordSpec::Events read = record.events();
-  read.user_column = o.user_column;
-  read.time_column = o.time_column;
+  read.source = o.source;
   const privacy::RecordSpec as_read = privacy::RecordSpec::OfEvents(read);
   if (as_read == record) return record;
   return PrivacyRefused("ledger '", ledger.path(), "' protects ", record.InWords(), "; the log is to be read as ",

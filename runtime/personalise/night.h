@@ -48,8 +48,7 @@ struct NightOptions {
   bool other_data = false;   // FineTuneStart
   std::string run;           // names the night in the ledger
   std::string created_by = {};
-  // The columns by which `read` tells users and times apart, where somebody named them (RecordSpec::Events).
-  std::string user_column = {}, time_column = {};
+  privacy::RecordSpec::Source source = {};  // where `read` reads
   // Reads the log with what is given here: known items, units, and that the run is private.
   std::function<Result<data::ReadResult>(const data::ReadOptions&)> read;
   uint32_t num_threads = 0;  // as TrainingOptions; may differ from night to night

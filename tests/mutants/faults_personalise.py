@@ -104,6 +104,8 @@ def night():
          NIGHT + "WhatComesLaterDoesNotTrain"),
         ("judged-by-all-times", "OptionsOfJudge", ".after = until_,", "",
          NIGHT + "ATrendOfTheTimeItLearnedFromIsNoGain"),
+        ("night-reads-other-columns", "RecordOfNight", "read.source = o.source;", "",
+         NIGHT + "RefusesWhatIsNotOfThisLife"),
         ("failed-night-leaves-the-base", "OpenFiles", "files_.HasAny() ?", "true ?",
          NIGHT + "AFirstNightThatCannotReadLeavesNoModel"),
         ("failed-night-serves-nothing", "OpenFiles", "files_.HasAny() ?", "false ?",
@@ -310,10 +312,9 @@ def added():
         ("added-item-offered-at-once", "AddItems",
          "grown.contents.untrained.push_back(static_cast<int32_t>(grown.contents.item_keys.size()) - 1);", "",
          UNTRAINED + "AddedOnes_AreUntrained"),
-    ]) + table("runtime/model/model_metadata.cc", [
-        ("untrained-item-in-lists", "ReadWithheld",
-         "std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.end(),",
-         "std::set_union(model.retired.begin(), model.retired.end(), model.untrained.begin(), model.untrained.begin(),",
+    ]) + table("runtime/model/lists_of.cc", [
+        ("untrained-item-in-lists", "WithheldOf", "untrained.begin(), untrained.end(),",
+         "untrained.begin(), untrained.begin(),",
          ADDED + "ListsAreThoseOfTheBase/0"),
     ]) + table("runtime/model/history_window.h", [
         ("untrained-item-in-histories", "HistoryWindow", "if (untrained.empty()) return end;", "return end;",
@@ -402,7 +403,8 @@ def offer():
         ("rows-shrunk-as-one-number", "ShrinkRows", "p.cols * variance_of_noise", "variance_of_noise",
          SHRINK + "ShrinkRows.KeepsOfARowWhatIsBeyondNoise"),
     ]) + table("runtime/train/run/job.cc", [
-        ("paused-night-is-not-shrunk", "Run", "if (job_.shrink_rows)", "if (job_.shrink_rows && !result_.paused)",
+        ("paused-night-is-not-shrunk", "TakeWeights", "if (job_.shrink_rows)",
+         "if (job_.shrink_rows && !result_.paused)",
          SHRINK + "ShrunkRun.PausesAndGoesOnFromWhatWasLearned"),
     ])
 

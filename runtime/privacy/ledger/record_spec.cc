@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -10,7 +11,18 @@
 namespace wisp::privacy {
 namespace {
 
+using Source = RecordSpec::Source;
+
 constexpr std::string_view kEvents = "events", kAny = "any", kChunk = "chunk:";
+
+// The names of a Source: in ToText, in InWords, and what readers take before any other where none is given.
+constexpr struct {
+  std::string Source::*name;
+  std::string_view in_text, in_words, usual;
+} kNames[] = {{&Source::user_column, "user", "users by the column", "user"},
+              {&Source::item_column, "item", "items by the column", "item"},
+              {&Source::time_column, "time", "times by the column", "time"},
+              {&Source::table, "table", "from the table", "events"}};
 
 // A name without blanks and without what has a meaning in ToText.
 std::string Escaped(std::string_view name) {
@@ -82,10 +94,10 @@ RecordSpec RecordSpec::OfEvents(const Events& given) {
   const bool has_times = events.unit == PrivacyUnit::kSession || events.unit == PrivacyUnit::kDay;
   // What does not decide what a record is.
   if (events.unit != PrivacyUnit::kSession) events.session_gap = 0;
-  if (!has_times) events.time_column.clear();
-  // Readers take these where none is named, before any other.
-  if (events.user_column == "user") events.user_column.clear();
-  if (events.time_column == "time") events.time_column.clear();
+  if (!has_times) events.source.time_column.clear();
+  for (const auto& n : kNames) {
+    if (events.source.*n.name == n.usual) (events.source.*n.name).clear();
+  }
   return {std::string(kEvents), std::move(events)};
 }
 
@@ -116,8 +128,10 @@ std::string RecordSpec::InWords() const {
   }
   if (events_.times_per_second != 1 || unit() == PrivacyUnit::kSession || unit() == PrivacyUnit::kDay)
     words += ", by times that count " + std::to_string(events_.times_per_second) + " to the second";
-  if (!events_.user_column.empty()) words += ", users by the column '" + OneLine(events_.user_column) + "'";
-  if (!events_.time_column.empty()) words += ", times by the column '" + OneLine(events_.time_column) + "'";
+  for (const auto& n : kNames) {
+    if (const std::string& name = events_.source.*n.name; !name.empty())
+      words += ", " + std::string(n.in_words) + " '" + OneLine(name) + "'";
+  }
   return words;
 }
 
@@ -126,8 +140,10 @@ std::string RecordSpec::ToText() const {
   if (unit() == PrivacyUnit::kSession) text += " gap=" + std::to_string(events_.session_gap);
   if (events_.times_per_second != 1 || (kind_ == kEvents && unit() != PrivacyUnit::kUser))
     text += " times_per_second=" + std::to_string(events_.times_per_second);
-  if (!events_.user_column.empty()) text += " user=" + Escaped(events_.user_column);
-  if (!events_.time_column.empty()) text += " time=" + Escaped(events_.time_column);
+  for (const auto& n : kNames) {
+    if (const std::string& name = events_.source.*n.name; !name.empty())
+      text += " " + std::string(n.in_text) + "=" + Escaped(name);
+  }
   return text;
 }
 
@@ -138,8 +154,9 @@ Result<RecordSpec> RecordSpec::FromText(const std::string& text) {
   Events e;
   if (unit.ok()) e.unit = *unit;
   const bool read = unit.ok() && TakeNumber(rest, "gap", e.session_gap) &&
-                    TakeNumber(rest, "times_per_second", e.times_per_second) && TakeName(rest, "user", e.user_column) &&
-                    TakeName(rest, "time", e.time_column);
+                    TakeNumber(rest, "times_per_second", e.times_per_second) &&
+                    std::all_of(std::begin(kNames), std::end(kNames),
+                                [&](const auto& n) { return TakeName(rest, n.in_text, e.source.*n.name); });
   // What is not written exactly so is of another version, or of nobody.
   if (RecordSpec spec(text.substr(0, end), std::move(e)); read && end > 0 && spec.ToText() == text) return spec;
   return InvalidData("what one record is stands as '", OneLine(text), "', which this version does not know");

@@ -26,12 +26,17 @@ Result<PrivacyUnit> PrivacyUnitFromText(std::string_view text);
 
 class RecordSpec {
  public:
+  // Where the events are read: names that somebody gave. Empty: those that readers take by themselves. Other columns or
+  // another table hold other rows, and rows decide what is one record.
+  struct Source {
+    std::string user_column = {}, item_column = {}, time_column = {};
+    std::string table = {};  // of a SQLite file
+  };
   struct Events {
     PrivacyUnit unit = PrivacyUnit::kUser;
     int64_t session_gap = 0;        // kSession: in seconds
     uint32_t times_per_second = 1;  // of the log's times
-    // The columns that say whose an event is and when it was, where somebody named them.
-    std::string user_column = {}, time_column = {};
+    Source source = {};
   };
   static RecordSpec OfEvents(const Events& events);
   // `kind`: "line", "paragraph", "chunk:16", kLabelledText or kPromptText. With kUser each is declared to be all that

@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <random>
 #include <set>
@@ -19,6 +23,31 @@
 
 namespace wisp::data {
 namespace {
+
+// No file grows while this is there, whoever writes.
+class NothingIsWritten {
+ public:
+  NothingIsWritten() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit none = {.rlim_cur = 0, .rlim_max = before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &none);
+  }
+  NothingIsWritten(const NothingIsWritten&) = delete;
+  NothingIsWritten& operator=(const NothingIsWritten&) = delete;
+  ~NothingIsWritten() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_;
+  void (*handler_)(int);
+};
+
+std::string BytesOf(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 constexpr int64_t kGap = 10;
 using Log = std::vector<ArrivedEvent>;  // as the events arrived
@@ -194,6 +223,40 @@ TEST_F(MarkedLog, ManyNights_leaveNoMoreMarksThanNews) {
   EXPECT_EQ(NumMarks(), 5);
   ASSERT_TRUE(log.Prune({.before = 15000}).ok());
   EXPECT_EQ(NumMarks(), 1);
+}
+
+// Where nothing came too: else a refusal would tell that an event did.
+TEST_F(MarkedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
+  const ItemIndex index = *ItemIndex::Make("m", kItems);
+  const auto read_without_writing = [&] {
+    const NothingIsWritten nothing_is_written;
+    return ReadSequences(Path(), Format::kSqlite,
+                         {.known_items = &index,
+                          .units = {.unit = RecordUnit::kSession, .session_gap = kGap},
+                          .private_run = true})
+        .status();
+  };
+  ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
+  EXPECT_EQ(Night(), (Told{{100, "a"}}));
+  const Status refused = read_without_writing();
+  EXPECT_EQ(refused.code(), StatusCode::kIo);
+  EXPECT_NE(refused.message().find("it cannot be noted in the log what was read"), std::string::npos);
+  EXPECT_EQ(refused.message().find("not an error"), std::string::npos) << refused.message();
+  ASSERT_TRUE(Opened().Append({"anna", "b", 120}).ok());
+  EXPECT_EQ(read_without_writing().message(), refused.message());
+  EXPECT_EQ(NumMarks(), 1);
+}
+
+// What is tried is taken back.
+TEST_F(MarkedLog, ANightWithoutNews_leavesTheLogAsItWas) {
+  EventLog log = Opened();
+  Night();
+  EXPECT_EQ(NumMarks(), 0);
+  ASSERT_TRUE(log.Append({"anna", "a", 100}).ok());
+  Night();
+  const std::string before = BytesOf(Path());
+  Night();
+  EXPECT_EQ(BytesOf(Path()), before);
 }
 
 TEST_F(MarkedLog, ATableOfThatNameThatIsAnother_isRefused) {

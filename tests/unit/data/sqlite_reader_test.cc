@@ -88,6 +88,21 @@ TEST(Sqlite, PrivateRun_LeavesOutBadRowsEachForItself) {
             path + ", table events, row 2: the item is NULL; allowed is a TEXT or an INTEGER");
 }
 
+// Which column is the item decides no session: a row without one is part of its sitting all the same.
+TEST(Sqlite, PrivateRun_RowsWithoutAnItem_TakePartWhereSessionsAreCut) {
+  const LogFolder folder;
+  const std::string path =
+      folder.MakeDatabase("log.db", TableOf("events",
+                                            "('a','b',100),('a',NULL,108),('a',x'00',116),('a','',124),('a','c',132),"
+                                            "('z',NULL,100)"));
+  const Result<ReadResult> read = ReadSequences(
+      path, Format::kAuto, {.units = {.unit = RecordUnit::kSession, .session_gap = 10}, .private_run = true});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(Told(read->sequences), "a: b c");
+  EXPECT_EQ(read->report.num_read, 2u);
+  EXPECT_EQ(read->report.bad_rows, 4u);
+}
+
 TEST(Sqlite, ViewsAndVirtualTables_AreRefused) {
   const LogFolder folder;
   const std::string path =

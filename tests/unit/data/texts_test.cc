@@ -107,6 +107,14 @@ TEST(Texts, MarksOfByteOrder_areLeftOutWhereverTheyStand) {
   const std::string mark = "\xef\xbb\xbf", file = mark + "a\n" + mark + "b\n" + mark + "\nc\n";
   EXPECT_EQ(Parse(file, "line").texts, (Strings{"a", "b", "c"}));
   EXPECT_EQ(Parse(file, "paragraph").texts, (Strings{"a\nb", "c"}));
+  // Nor does it decide what a text says whether it is the first: it is none of those before it that was taken away.
+  for (const char* unit : {"line", "paragraph"}) {
+    for (const std::string& marks : {mark, mark + mark, mark + mark + mark}) {
+      EXPECT_EQ(Parse(marks + "secret\n", unit).texts, (Strings{"secret"}));
+      EXPECT_EQ(Parse("a\n\n" + marks + "secret\n", unit).texts, (Strings{"a", "secret"}));
+    }
+  }
+  EXPECT_EQ(Parse(mark + mark + "12" + mark + mark + "34", "chunk:8").texts, (Strings{"12", "34"}));
 }
 
 TEST(Texts, AFileWithoutTextIsRefusedWhereThatTellsOfNobody) {
@@ -131,8 +139,8 @@ TEST(Texts, AFileWithMostTextsInAnotherFormIsRefused) {
   };
   EXPECT_EQ(
       encode(99, 100).message(),
-      "f.txt: 100 of its 199 texts cannot be read, so nothing can be learned from it. The first: f.txt, line 100: "
-      "it is not UTF-8");
+      "f.txt: 100 of its 199 texts cannot be read, so nothing can be learned from it (local only). The first: f.txt, "
+      "line 100: it is not UTF-8");
   EXPECT_TRUE(encode(100, 100).ok());
   EXPECT_TRUE(encode(1, 99).ok());
 }

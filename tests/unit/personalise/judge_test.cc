@@ -12,6 +12,7 @@
 #include "runtime/train/run/evaluate.h"
 #include "runtime/train/run/initialise.h"
 #include "runtime/train/run/parts.h"
+#include "runtime/train/run/records.h"
 #include "tests/unit/core/temporary_folder.h"
 
 namespace wisp {
@@ -149,6 +150,24 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
       }
     }
   }
+}
+
+// What `wisp evaluate --unit` shows of the two models is what a judging by one event of each record adds up.
+TEST_F(JudgeTest, EvaluationByRecords_DiffersByTheGains) {
+  Ledger ledger = Divided();
+  const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
+  const std::vector<RankingCase> cases = CasesFromEnd(sequences_, 1, 2);
+  Workers workers(1);
+  JudgeOptions options = Options(ledger);
+  options.num_targets = 1;
+  double gain = 0;
+  for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, options))
+    gain += static_cast<double>(g.gain) / kJudgeSteps * options.gain_scale;
+  const auto ndcg = [&](const std::vector<float>& weights) {
+    return EvaluateRanking(graph, weights.data(), cases, workers).ndcg_at_10;
+  };
+  EXPECT_NE(gain, 0);
+  EXPECT_NEAR(gain / static_cast<double>(cases.size()), ndcg(candidate_) - ndcg(base_), 1e-5);
 }
 
 // By events after the moment alone, each record by its own times; without times by none.

@@ -320,6 +320,13 @@ TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
   NightOptions other = Options();
   other.dataset = "other.db";
   EXPECT_EQ(refused(other).code(), StatusCode::kPrivacyRefused);
+  for (const privacy::RecordSpec::Source& source :
+       {privacy::RecordSpec::Source{.item_column = "sku"}, privacy::RecordSpec::Source{.table = "archive"}}) {
+    NightOptions rows = Options();
+    rows.source = source;
+    EXPECT_EQ(refused(rows).code(), StatusCode::kPrivacyRefused);
+    EXPECT_NE(refused(rows).message().find("costs of different records do not add up"), std::string::npos);
+  }
   MustRun();
   MakeBase(folder_ / "other.wisp", 2);
   NightOptions base = Options();

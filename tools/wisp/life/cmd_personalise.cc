@@ -93,8 +93,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   o.say = [](NightOptions::Says kind, const std::string& sentence) {
     if (kind == NightOptions::Says::kWarning) std::fprintf(stderr, "wisp: warning: %s\n", Printable(sentence).c_str());
   };
-  o.user_column = a.life.data.user_column;
-  o.time_column = a.life.data.time_column;
+  o.source = SourceOf(a.life.data);
   o.run = "night " + Timestamp();
   o.created_by = "wisp " + Version();
   o.num_threads = a.life.threads;

@@ -100,6 +100,16 @@ struct Planned {
   std::optional<std::string> made_before;  // when, of a plan that was there
 };
 
+// What a person did in other records would make one record's gain depend on them. So judging does not look there.
+std::string ListsOfOneRecord(privacy::PrivacyUnit unit) {
+  const std::string record(privacy::ToText(unit));
+  return "each " + record +
+         " is judged by itself: the lists that are judged are those after its own events, and leave " +
+         "out items of these alone. Ask for lists with the events of the running " + record +
+         " as history; after a longer one the model that is found better may not be. wisp evaluate --unit " + record +
+         " tests a model as it is judged";
+}
+
 Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
   const LifetimeSettings& s = p.settings;
   Json j = {{"ledger", ledger},
@@ -203,8 +213,7 @@ Result<privacy::Ledger> LedgerForPlan(const PlanArguments& a, const ModelFile& b
   const privacy::RecordSpec record = privacy::RecordSpec::OfEvents({.unit = unit.unit,
                                                                     .session_gap = a.session_gap,
                                                                     .times_per_second = a.times_per_second,
-                                                                    .user_column = a.life.data.user_column,
-                                                                    .time_column = a.life.data.time_column});
+                                                                    .source = SourceOf(a.life.data)});
   WISP_ASSIGN_OR_RETURN(start.ledger, LedgerOf(path, a.life.anchor, record, unit.chosen));
   return OpenLedgerToTrain(start);
 }
@@ -308,6 +317,8 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
   Planned planned{.settings = settings,
                   .outlook = OutlookOf(base.architecture(), settings, a.typical_events),
                   .made_before = made.made_before};
+  if (settings.judgings > 0 && settings.allow_seen == 0 && unit.unit != privacy::PrivacyUnit::kUser)
+    planned.outlook.advice.push_back(ListsOfOneRecord(unit.unit));
   WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(settings));
   WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), settings, a.life.threads));
   std::vector<float> widened;

@@ -4,6 +4,8 @@
 namespace wisp::tools {
 namespace {
 
+constexpr char kUnitHelp[] = "What one record is, which is protected as a whole: user, session or day";
+
 void AddLifeOf(CLI::App* c, LifeArguments& life) {
   c->add_option("--model", life.model, "The base: the model as it was shipped")->required();
   c->add_option("--ledger", life.ledger,
@@ -12,15 +14,6 @@ void AddLifeOf(CLI::App* c, LifeArguments& life) {
   c->add_option("--dataset", life.dataset, "Name of the data set in ledger and provenance. Default: the file's");
   c->add_option("--threads", life.threads, "0: up to 4")->check(ThreadsRange());
   AddData(c, life.data, true);
-}
-
-void AddUnit(CLI::App* c, std::optional<std::string>& unit, int64_t& session_gap, uint32_t& times_per_second) {
-  AddOptional(c, "--unit", unit, "What one record is, which is protected as a whole: user, session or day")
-      ->check(OneOf({"user", "session", "day"}));
-  c->add_option("--session-gap", session_gap, "Of sessions: seconds without an event that end one, such as 1800");
-  c->add_option("--times-per-second", times_per_second,
-                "How many of the log's times make a second, with every unit: 1000 for ms")
-      ->capture_default_str();
 }
 
 void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
@@ -52,7 +45,7 @@ void AddPlan(CLI::App& app, Chosen& chosen, PlanArguments& a) {
                     "share the steps by how many are there. Default: all from the first night on"));
   c->add_option("--for", a.duration, "How long: \"1 year\"")->excludes(left);
   c->add_option("--every", a.every, "How often it is trained. Default: \"1 day\"")->excludes(left);
-  AddUnit(c, a.unit, a.session_gap, a.times_per_second);
+  AddUnit(c, a.unit, a.session_gap, a.times_per_second, kUnitHelp);
   fixed(
       c->add_option("--judge", a.judge,
                     "private (a share of the records decides, with noise, whether a personalised model is better),\n"
@@ -197,7 +190,7 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   CLI::App* prune = AddLogCommand(log, "prune", "Forget what is old: users' older events; sessions and days whole.", a);
   prune->add_option("--before", a.before, "A day, 2026-01-01, or a number in the log's own times");
   prune->add_option("--newest-per-user", a.newest_per_user, "Unit user: keep so many of each");
-  AddUnit(prune, a.unit, a.session_gap, a.times_per_second);
+  AddUnit(prune, a.unit, a.session_gap, a.times_per_second, kUnitHelp);
   prune->get_option("--unit")->required();
   chosen.OnCall(prune, LogPrune, a);
   CLI::App* backup = AddLogCommand(log, "backup", "Write a whole copy of what the log holds now.", a);
@@ -226,6 +219,15 @@ void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments) {
   AddRebase(app, chosen, arguments.rebase);
   AddCatalogue(app, chosen, arguments.catalogue);
   AddLog(app, chosen, arguments.log);
+}
+
+void AddUnit(CLI::App* c, std::optional<std::string>& unit, int64_t& session_gap, uint32_t& times_per_second,
+             const char* help) {
+  AddOptional(c, "--unit", unit, help)->check(OneOf({"user", "session", "day"}));
+  c->add_option("--session-gap", session_gap, "Of sessions: seconds without an event that end one, such as 1800");
+  c->add_option("--times-per-second", times_per_second,
+                "How many of the log's times make a second, with every unit: 1000 for ms")
+      ->capture_default_str();
 }
 
 }  // namespace wisp::tools

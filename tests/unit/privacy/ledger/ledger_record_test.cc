@@ -50,8 +50,10 @@ TEST_F(LedgerRecordTest, AnotherRecord_isRefusedAndBothAreNamed) {
   } others[] = {
       {changed([](Events& e) { e.session_gap = 10; }), "a pause of more than 10 seconds"},
       {changed([](Events& e) { e.times_per_second = 1000; }), "times that count 1000 to the second"},
-      {changed([](Events& e) { e.user_column = "household"; }), "users by the column 'household'"},
-      {changed([](Events& e) { e.time_column = "sent"; }), "times by the column 'sent'"},
+      {changed([](Events& e) { e.source.user_column = "household"; }), "users by the column 'household'"},
+      {changed([](Events& e) { e.source.item_column = "sku"; }), "items by the column 'sku'"},
+      {changed([](Events& e) { e.source.time_column = "sent"; }), "times by the column 'sent'"},
+      {changed([](Events& e) { e.source.table = "archive"; }), "from the table 'archive'"},
   };
   for (const auto& other : others) {
     ExpectRefused(Ledger::Open(Path(), With(other.record)).status(), "a pause of more than 1800 seconds",
@@ -128,13 +130,13 @@ TEST(RecordSpecTest, Texts_areReadAsTheyWereWritten) {
         RecordSpec::OfEvents({.unit = PrivacyUnit::kSession,
         .session_gap = 60,
         .times_per_second = 1000,
-        .user_column = "a b=%c\n\xc3\xa4 time=x",
-        .time_column = " "}),
+        .source = {.user_column = "a b=%c\n\xc3\xa4 time=x", .item_column = "%", .time_column = " ", .table = "'"}}),
         RecordSpec::OfTexts(PrivacyUnit::kUser, "chunk:16")}) {
     const auto read = RecordSpec::FromText(record.ToText());
     ASSERT_TRUE(read.ok()) << record.ToText();
     EXPECT_EQ(*read, record);
-    EXPECT_EQ(read->events().user_column, record.events().user_column);
+    EXPECT_EQ(read->events().source.user_column, record.events().source.user_column);
+    EXPECT_EQ(read->events().source.table, record.events().source.table);
     EXPECT_EQ(read->InWords().find('\n'), std::string::npos);
   }
   for (const char* text : {"", "events", "events unit=week", "events unit=session", "events unit=user gap=1",
@@ -145,9 +147,11 @@ TEST(RecordSpecTest, Texts_areReadAsTheyWereWritten) {
 
 // The columns that readers take by themselves are no other records; nor are times of which only the order counts.
 TEST(RecordSpecTest, WhatDecidesNothing_isNoOtherRecord) {
-  EXPECT_EQ(RecordSpec::OfEvents({.user_column = "user", .time_column = "sent"}), RecordSpec::OfEvents({}));
+  EXPECT_EQ(RecordSpec::OfEvents(
+                {.source = {.user_column = "user", .item_column = "item", .time_column = "sent", .table = "events"}}),
+            RecordSpec::OfEvents({}));
   EXPECT_FALSE(RecordSpec::OfEvents({.times_per_second = 1000}) == RecordSpec::OfEvents({}));
-  EXPECT_FALSE(RecordSpec::OfEvents({.user_column = "user_id"}) == RecordSpec::OfEvents({}));
+  EXPECT_FALSE(RecordSpec::OfEvents({.source = {.user_column = "user_id"}}) == RecordSpec::OfEvents({}));
 }
 
 }  // namespace

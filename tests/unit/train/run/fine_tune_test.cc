@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "runtime/train/run/evaluate.h"
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
@@ -125,6 +126,50 @@ TEST_F(FineTuneTest, AllowSeen_IsThatOfTheBaseUnlessTheOwnerChoosesAnew) {
       const auto result = run.Run(job, {.path = out_, .contents = {.architecture = kSmall}, .allow_seen = chosen});
       ASSERT_TRUE(result.ok()) << result.status().message();
       EXPECT_EQ(ModelFile::Open(out_)->lists().allow_seen, chosen.value_or(of_base));
+    }
+  }
+}
+
+// Histories end in an item that was added, and what was wanted is retired, has not learned, or is old.
+TEST_F(FineTuneTest, TestFigures_AreThoseOfTheModelThatIsWritten) {
+  ASSERT_TRUE(WriteModel(base_, {.architecture = kSmall,
+                                 .weights = start_weights_,
+                                 .retired = {4},
+                                 .untrained = {28, 29},
+                                 .allow_seen = true})
+                  .ok());
+  const ModelFile base = *ModelFile::Open(base_);
+  data::Sequences log;
+  for (int32_t u = 0; u < 40; ++u) {
+    for (const int32_t item : {u % 28, (u + 1) % 28, 28 + u % 2, u % 4 == 0 ? 28 : u % 4 == 1 ? 4 : u % 28})
+      log.items.push_back(item);
+    log.offsets.push_back(log.items.size());
+    log.user_keys.push_back("user " + std::to_string(u));
+  }
+  const RecordSet set = MakeRecords(log, kSmall.max_length, data::HoldOut::kTest);
+  Workers workers(1);
+  Architecture adapted = kSmall;
+  adapted.adapter = AdapterSpec{.rank = 2, .alpha = 2};
+  for (const Architecture& trained : {Architecture(kSmall), adapted}) {
+    for (const uint64_t steps : {1, 20}) {
+      FineTune run = *FineTune::Begin({.base = &base, .base_path = base_, .dataset = "other", .run = "r"});
+      TrainingJob job = Job();
+      job.records = {};
+      job.sequences = &log;
+      job.hold_out = data::HoldOut::kTest;
+      job.architecture = trained;
+      job.training.method = Method::kOrdinary;
+      job.training.num_steps = steps;
+      const auto result = run.Run(job, {.path = out_, .contents = {.architecture = trained}});
+      ASSERT_TRUE(result.ok()) << result.status().message();
+      const ModelFile written =
+          *ModelFile::OpenWithAdapter(trained.adapter ? base_ : out_, trained.adapter ? out_ : "");
+      EXPECT_EQ(written.untrained().empty(), !trained.adapter && steps == 20);
+      const RankingQuality found = EvaluateModel(written, set.test, workers);
+      EXPECT_GT(found.ndcg_at_10, 0);
+      ASSERT_TRUE(result->test.has_value());
+      EXPECT_EQ(result->test->ndcg_at_10, found.ndcg_at_10) << steps << (trained.adapter ? " adapter" : "");
+      EXPECT_EQ(result->test->num_users, found.num_users);
     }
   }
 }
