@@ -46,15 +46,17 @@ constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
   return length == 2 && static_cast<uint8_t>(s[0]) == 0xc2 && static_cast<uint8_t>(s[1]) < 0xa0;
 }
 
-// Whether a terminal acts on the character of `length` bytes at the front: C0 but the line's end, DEL, C1, and what
-// turns the order of characters around (U+202A to U+202E, U+2066 to U+2069).
+// Says that a terminal or a viewer acts on the character of `length` bytes at the front, not showing it. These are
+// C0 but the line's end, DEL and C1; the marks that turn the order of characters around (U+061C, U+200E, U+200F, U+202A
+// to U+202E, U+2066 to U+2069); and the line ends U+2028 and U+2029. Text and JSON both go by this list.
 [[gnu::cold]] inline bool IsControl(std::string_view s, size_t length) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
   if (length == 1) return (byte(0) < 0x20 && byte(0) != '\n') || byte(0) == 0x7f;
-  if (length == 2) return IsC1Control(s, length);
+  if (length == 2) return IsC1Control(s, length) || s.starts_with("\xd8\x9c");
   if (length != 3 || byte(0) != 0xe2) return false;
-  return (byte(1) == 0x80 && byte(2) >= 0xaa && byte(2) <= 0xae) ||
-         (byte(1) == 0x81 && byte(2) >= 0xa6 && byte(2) <= 0xa9);
+  const uint8_t last = byte(2);
+  return (byte(1) == 0x80 && (last == 0x8e || last == 0x8f || (last >= 0xa8 && last <= 0xae))) ||
+         (byte(1) == 0x81 && last >= 0xa6 && last <= 0xa9);
 }
 
 // The text as one word of a shell: 'the cafe'\''s log'.

@@ -16,17 +16,6 @@ uint32_t CodePoint(std::string_view text, size_t length) {
   return point;
 }
 
-// Whether the character of `length` bytes at the front is written as an escape: what a terminal acts on, and what moves
-// text without being seen: U+061C, U+200E, U+200F, and the ends of lines U+2028 and U+2029.
-bool IsEscaped(std::string_view text, size_t length) {
-  if (length == 2 && text.starts_with("\xd8\x9c")) return true;
-  if (length == 3 && text.starts_with("\xe2\x80")) {
-    const auto last = static_cast<uint8_t>(text[2]);
-    if (last == 0x8e || last == 0x8f || last == 0xa8 || last == 0xa9) return true;
-  }
-  return IsControl(text, length);
-}
-
 // As JSON has it, in four hexadecimal digits.
 void AppendEscape(std::string& json, std::string_view text, size_t length) {
   const uint32_t point = CodePoint(text, length);
@@ -147,7 +136,7 @@ void JsonWriter::AppendQuoted(std::string_view text) {
     const char c = text.front();
     if (length == 0) {
       text_ += kReplacement;
-    } else if (IsEscaped(text, length) && c != '\t') {
+    } else if (IsControl(text, length) && c != '\t') {
       AppendEscape(text_, text, length);
     } else if (c == '"' || c == '\\') {
       text_ += '\\';
@@ -172,7 +161,7 @@ std::string EscapedJson(std::string_view json) {
     const bool is_layout = json.front() == '\t' || json.front() == '\r';
     if (length == 0) {
       escaped += kReplacement;
-    } else if (IsEscaped(json, length) && !is_layout) {
+    } else if (IsControl(json, length) && !is_layout) {
       AppendEscape(escaped, json, length);
     } else {
       escaped += json.substr(0, length);

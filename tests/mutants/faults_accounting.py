@@ -326,8 +326,11 @@ def figures():
          "statement_test:Statement.EachValueIsOneLineWhateverItHolds"),
         ("late-limit-kept-quiet", "LimitInWords", "if (f.limit_is_late)", "if (false)",
          "ledger_statement_test:LedgerStatementTest.ALimitBelowWhatWasSpent"),
+    ]) + table("runtime/core/text.h", [
+        ("marks-that-move-text-are-shown", "IsControl", ' || s.starts_with("\\xd8\\x9c")', "",
+         "statement_test:JsonWriter.TextAndJsonTakeTheSameCharactersForControls"),
     ]) + table("runtime/privacy/json.cc", [
-        ("controls-of-several-bytes-in-json", "JsonWriter::AppendQuoted", "IsEscaped(text, length) && c != '\\t'",
+        ("controls-of-several-bytes-in-json", "JsonWriter::AppendQuoted", "IsControl(text, length) && c != '\\t'",
          "length == 1 && IsControl(text, length) && c != '\\t'",
          "statement_test:JsonWriter.ControlCharactersOfSeveralBytesAreEscaped"),
         ("epsilon-to-nearest", "EpsilonText", "if (shown >= number) return text;",

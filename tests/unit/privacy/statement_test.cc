@@ -9,6 +9,7 @@
 
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 
 namespace wisp::privacy {
@@ -234,6 +235,25 @@ TEST(JsonWriter, StringsAreEscaped) {
   const auto read = nlohmann::json::parse(json.Take());
   EXPECT_EQ(read.begin().key(), nasty);
   EXPECT_EQ(read.begin().value(), nasty);
+}
+
+// What JSON escapes, text has as a '?': both go by one list.
+TEST(JsonWriter, TextAndJsonTakeTheSameCharactersForControls) {
+  size_t controls = 0;
+  for (uint32_t c = 0x01; c < 0x10000; ++c) {
+    if ((c >= 0xd800 && c < 0xe000) || c == '"' || c == '\\' || c == '?') continue;
+    const auto tail = [&](int shift) { return static_cast<char>(0x80 | ((c >> shift) & 0x3f)); };
+    std::string text(1, static_cast<char>(c));
+    if (c >= 0x800) {
+      text = {static_cast<char>(0xe0 | c >> 12), tail(6), tail(0)};
+    } else if (c >= 0x80) {
+      text = {static_cast<char>(0xc0 | c >> 6), tail(0)};
+    }
+    const bool is_shown = OneLine(text) == text;
+    EXPECT_EQ(is_shown, JsonWriter().Value(text).Take().find('\\') == std::string::npos) << c;
+    controls += is_shown ? 0 : 1;
+  }
+  EXPECT_EQ(controls, 31u + 1 + 32 + 5 + 4 + 5);  // C0, DEL, C1; U+202x; U+206x; U+061C, U+200E, U+200F, U+2028, U+2029
 }
 
 // Valid JSON may hold them, but a terminal acts on them.
