@@ -282,6 +282,20 @@ grep -q '^a?b	' out || fail "a user's name reaches the terminal"
 expect 0 "" "$wisp" log list "$name" --count 9999 --json
 grep -qF 'a\u202eb' out || fail "JSON does not hold the user's name in escapes"
 ! grep -q $'\xe2\x80\xae' out || fail "JSON holds what a terminal acts on"
+# Another program's log: users that are integers, one that is none, dates.
+sqlite3 app.db "create table events(user integer, item text, time text); insert into events values
+  (17, 'tea', '2026-11-27T09:30:00Z'), (17, 'milk', '2026-11-26'), (9, 'tea', '2026-11-27'), (null, 'tea', '2026-11-27')"
+expect 0 "" "$wisp" log count app.db
+grep -q "4 events of 2 users.*training cannot read 1 of its events" out || fail "a count says $(cat out)"
+expect 0 "" "$wisp" log list app.db --json
+json '[(u["user"], u["events"], u["newest"]) for u in j["users"]] == [("17", 2, 1795771800), ("9", 1, 1795737600)] and j["unreadable"] == 1'
+expect 0 "" "$wisp" log export app.db --out app.csv
+grep -q "3 events of app.db written.*cannot read 1 of its events.*not exported" out || fail "an export says $(cat out)"
+[ "$(cat app.csv)" = $'user,item,time\n17,milk,1795651200\n17,tea,1795771800\n9,tea,1795737600' ] || fail "exported is $(cat app.csv)"
+expect 0 "" "$wisp" log prune app.db --before 2026-11-27 --unit session --session-gap 60 --json
+json 'j["pruned"] == 1 and j["unreadable"] == 1'
+expect 0 "" "$wisp" log erase app.db --user 17 --json
+json 'j["erased"] == 1'
 expect 0 "" "$wisp" log list log.db --count 3
 [ "$(grep -c " events" out)" = 3 ] || fail "log list shows $(grep -c " events" out) users, not 3"
 expect 2 "--before is 'soon'" "$wisp" log prune log.db --before soon --unit user

@@ -267,7 +267,7 @@ WISP_API wisp_code wisp_log_append_all(wisp_log* log, const wisp_event* events, 
 
 /* Is told an event of a log, whose texts are valid while it runs; returns 0 to end. */
 typedef int32_t (*wisp_on_event)(void* user_data, const wisp_event* event);
-/* Tells what the user did, the oldest first. Local only: not private. */
+/* Tells what the user did, the oldest first; a date counts in seconds. Local only: not private. */
 WISP_API wisp_code wisp_log_events(const wisp_log* log, const char* user, wisp_on_event on_event, void* user_data,
                                    wisp_error* error);
 

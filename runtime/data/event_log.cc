@@ -92,7 +92,7 @@ Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   if (code != SQLITE_OK) return log.Error("cannot open");
   Distrust(database);
   WISP_RETURN_IF_ERROR(sqlite::CheckJournal("event log '" + path + "'", database));
-  AddTimeFunction(database);
+  AddEventFunctions(database);
   WorkLimit work(database);
   // A ledger, say: SQLite would add a table to it without a word.
   const SqliteStatement id = Prepare(database, "PRAGMA application_id");
@@ -177,10 +177,12 @@ Result<std::vector<std::string>> EventLog::History(const std::string& user, size
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select =
-      Prepare(database_, "SELECT item FROM events WHERE user = ? ORDER BY wisp_time(time, 1) DESC, rowid DESC LIMIT ?");
+      Prepare(database_, (std::string("SELECT wisp_key(item) FROM events WHERE ") + kOfUser + kIsReadable +
+                          " ORDER BY wisp_time(time, 1) DESC, rowid DESC LIMIT ?3")
+                             .c_str());
   if (select == nullptr) return Error("cannot read");
-  BindText(select.get(), 1, user);
-  sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));
+  BindUser(select.get(), user);
+  sqlite3_bind_int64(select.get(), 3, static_cast<sqlite3_int64>(limit));
   std::vector<std::string> items;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW) items.emplace_back(TextOf(select.get(), 0));

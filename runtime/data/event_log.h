@@ -5,10 +5,12 @@
 //   WISP_RETURN_IF_ERROR(log.Append({.user = "anna", .item = "espresso", .time = 1700000000}));
 //
 // Table events(user TEXT, item TEXT, time INTEGER), the same that the SQLite reader reads. One that is there already
-// may have more columns, with constants for defaults, and dates of ISO 8601 for times (date_time.h). Nothing that the
-// file says is run: no trigger fires, no CHECK is asked. Used by one thread at a time. In a process that was forked off
-// every call refuses, and the destructor leaves the file as it is open: SQLite would take the locks of its parent for
-// its own.
+// may have more columns, with constants for defaults, integers for users and items, and dates of ISO 8601 for times
+// (date_time.h). An event counts here as training reads it (AddEventFunctions, sqlite_file.h). Events that training
+// cannot read are counted (LogCount::unreadable) and forgotten by their age; they are neither listed nor exported.
+// Nothing that the file says is run: no trigger fires, no CHECK is asked. Used by one thread at a time. In a process
+// that was forked off every call refuses, and the destructor leaves the file as it is open: SQLite would take the locks
+// of its parent for its own.
 //
 // A file that Open made is whole after each append: it has no write-ahead log, so a copy of it alone is a copy of the
 // log. Who reads it keeps those waiting who append, for as long as reading takes. A file that another program made
@@ -35,12 +37,13 @@ namespace wisp::data {
 // What a log holds. Local only: not private.
 struct LogCount {
   uint64_t events = 0, users = 0, items = 0;
-  std::optional<int64_t> oldest, newest;  // times; none in an empty log
+  uint64_t unreadable = 0;                // events whose user, item or time training cannot read
+  std::optional<int64_t> oldest, newest;  // times; none where no event has one
 };
 struct LogUser {
   std::string user;
   uint64_t events = 0;
-  int64_t newest = 0;
+  std::optional<int64_t> newest;  // none where no event has a time
 };
 
 // What may be forgotten. Whether an event stays follows from its own unit alone: were it to follow from how many events
@@ -48,6 +51,7 @@ struct LogUser {
 // pruned to a number of events in all; what bounds it are an age and, with the unit user, a number for each user.
 struct PruneOptions {
   // Events before this time go, but for those of a unit that has later ones too, or that a later one may still join.
+  // An event of which training can read the time alone goes by that time.
   std::optional<int64_t> before = {};
   uint64_t newest_per_user = 0;  // unit user: so many of each user stay; 0: all
   Units units = {};              // as the log is trained with
@@ -77,13 +81,15 @@ class EventLog {
   // All of them or none, with one write to the disk.
   Status AppendAll(std::span<const Event> events);
 
-  // Takes all events of the user away and overwrites them in the file. How many there were. What a model has learned
-  // from them stays in the model. kIo where another program is reading the log for longer than a few seconds: the
-  // sentence says whether the events are deleted and their bytes not yet overwritten, or nothing was done. To be called
-  // again then. Opening the log overwrites what could not be overwritten before.
+  // Takes all events of the user away, those too that training cannot read, and overwrites them in the file. How many
+  // there were. What a model has learned from them stays in the model. kIo where another program is reading the log for
+  // longer than a few seconds: the sentence says whether the events are deleted and their bytes not yet overwritten, or
+  // nothing was done. To be called again then. Opening the log overwrites what could not be overwritten before.
   Result<uint64_t> Erase(const std::string& user);
-  // How many went. kIo as Erase. kInvalidArgument for options that no pruning keeps (PruneOptions), and for units that
-  // are none. The file shrinks by what was in it, if it was made by Open.
+  // Returns how many events went. Sessions are cut as training cuts them (sessions.h), so this counts as a reading and
+  // is marked in the log (read_marks.h). kIo as Erase. kInvalidArgument for options that no pruning keeps
+  // (PruneOptions), and for bad units. kInvalidData with the unit session for a log that training by session refuses.
+  // The file shrinks by what was in it, if it was made by Open.
   Result<uint64_t> Prune(const PruneOptions& options);
 
   // Dates count so many times to the second.
@@ -91,7 +97,8 @@ class EventLog {
   // Users by key, from the first after `after` on, at most `limit` of them.
   Result<std::vector<LogUser>> Users(const std::string& after, size_t limit) const;
 
-  // All that the user did, the oldest first; ties in time in the order of appending.
+  // All that the user did and training can read, the oldest first; ties in time in the order of appending. A date
+  // counts in seconds.
   Result<std::vector<Event>> Events(const std::string& user) const;
   // The item keys of the user's newest `limit` events, oldest first; ties in time in the order of appending.
   Result<std::vector<std::string>> History(const std::string& user, size_t limit) const;
@@ -104,10 +111,11 @@ class EventLog {
   Status Error(const char* doing) const;
   Status Execute(const char* sql, const char* doing);
   Status Insert(std::span<const Event> events);
-  // Deletes events of the user before a time. How many.
-  Result<uint64_t> DeleteBefore(const std::string& user, int64_t time, uint32_t per_second);
-  Result<std::vector<int64_t>> Times(const std::string& user, uint32_t per_second) const;
-  Result<uint64_t> PruneUsers(const PruneOptions& options);
+  // Each deletes events and returns how many.
+  Result<uint64_t> DeleteBefore(int64_t time, uint32_t per_second);
+  Result<uint64_t> KeepNewest(const PruneOptions& options);
+  Result<uint64_t> DeleteSessions(const PruneOptions& options);
+  Result<uint64_t> DeleteEvents(const PruneOptions& options);
   Status Shrink();
   // False where another program is reading an older state.
   Result<bool> EmptyWriteAheadLog();

@@ -2,14 +2,16 @@
 #include <sqlite3.h>
 
 #include <algorithm>
-#include <limits>
 #include <memory>
+#include <numeric>
+#include <utility>
 
+#include "runtime/core/date.h"
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
 #include "runtime/data/read_marks.h"
-#include "runtime/core/date.h"
+#include "runtime/data/sessions.h"
 #include "runtime/data/sqlite_file.h"
 
 namespace wisp::data {
@@ -17,26 +19,31 @@ namespace {
 
 constexpr char kForgetting[] = "cannot forget", kEvents[] = "events";
 
-// The time from which on a user's events stay; those at `times`, which ascend.
-int64_t FirstKept(const std::vector<int64_t>& times, const PruneOptions& o) {
-  constexpr int64_t kAll = std::numeric_limits<int64_t>::min(), kNone = std::numeric_limits<int64_t>::max();
-  const int64_t second = o.units.times_per_second;
-  int64_t first = kAll;
-  if (o.units.unit == RecordUnit::kUser) {
-    if (o.before) first = *o.before;
-    if (o.newest_per_user > 0 && times.size() > o.newest_per_user)
-      first = std::max(first, times[times.size() - o.newest_per_user]);
-    return first;
+struct StoredEvent {
+  int64_t time = 0, row = 0;
+};
+
+// The events of one user, by time, that are in sessions which end so early that no event from `before` on can join. An
+// event up to marks[i] was there at reading i.
+std::vector<StoredEvent> OldSessions(const std::vector<StoredEvent>& own, const std::vector<int64_t>& marks,
+                                     int64_t before, int64_t gap) {
+  std::vector<uint32_t> order(own.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return own[a].row < own[b].row; });
+  std::vector<ArrivedEvent> arrived(own.size());
+  for (uint32_t arrival = 0; arrival < order.size(); ++arrival) {
+    const StoredEvent& e = own[order[arrival]];
+    const auto reading = std::lower_bound(marks.begin(), marks.end(), e.row) - marks.begin();
+    arrived[order[arrival]] = {.time = e.time, .arrival = arrival, .reading = static_cast<uint32_t>(reading)};
   }
-  if (o.units.unit == RecordUnit::kDay) return *o.before - *o.before % (second * kSecondsOfDay);
-  // Back over all pauses that end no session.
-  const int64_t gap = o.units.session_gap * second;
-  first = kNone;
-  int64_t later = *o.before;
-  auto event = std::lower_bound(times.begin(), times.end(), *o.before);
-  if (event != times.end()) first = later = *event;
-  while (event != times.begin() && *(event - 1) >= later - gap) first = later = *--event;
-  return first;
+  const std::vector<uint32_t> session_of = CutSessions(arrived, gap);
+  std::vector<int64_t> newest(own.size());  // by session, of which there are at most as many; events go by time
+  for (size_t i = 0; i < own.size(); ++i) newest[session_of[i]] = own[i].time;
+  std::vector<StoredEvent> old;
+  for (size_t i = 0; i < own.size(); ++i) {
+    if (newest[session_of[i]] < before - gap) old.push_back(own[i]);
+  }
+  return old;
 }
 
 Status Check(const PruneOptions& o) {
@@ -55,7 +62,8 @@ Status Check(const PruneOptions& o) {
 
 }  // namespace
 
-// secure_delete: Debian's SQLite has it as its default, others do not.
+// Compared as text, whatever the column's type and collation: a user may be an integer, or bytes that training cannot
+// read. secure_delete: Debian's SQLite has it as its default, others do not.
 Result<uint64_t> EventLog::Erase(const std::string& user) {
   WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
   uint64_t erased = 0;
@@ -64,7 +72,7 @@ Result<uint64_t> EventLog::Erase(const std::string& user) {
     if (!transaction.is_open()) return Error(kForgetting);
     WorkLimit work(database_);
     work.AllowForSize();
-    const SqliteStatement erase = Prepare(database_, "DELETE FROM events WHERE user = ?");
+    const SqliteStatement erase = Prepare(database_, "DELETE FROM events WHERE CAST(user AS TEXT) = ? COLLATE BINARY");
     if (erase == nullptr) return Error(kForgetting);
     BindText(erase.get(), 1, user);
     if (sqlite3_step(erase.get()) != SQLITE_DONE) return Error(kForgetting);
@@ -75,56 +83,128 @@ Result<uint64_t> EventLog::Erase(const std::string& user) {
   return erased;
 }
 
-Result<std::vector<int64_t>> EventLog::Times(const std::string& user, uint32_t per_second) const {
-  const SqliteStatement select =
-      Prepare(database_, "SELECT wisp_time(time, ?2) AS at FROM events WHERE user = ?1 AND at IS NOT NULL ORDER BY at");
-  if (select == nullptr) return Error("cannot read");
-  BindText(select.get(), 1, user);
-  sqlite3_bind_int64(select.get(), 2, per_second);
-  std::vector<int64_t> times;
-  int code;
-  while ((code = sqlite3_step(select.get())) == SQLITE_ROW) times.push_back(sqlite3_column_int64(select.get(), 0));
-  if (code != SQLITE_DONE) return Error("cannot read");
-  return times;
-}
-
-Result<uint64_t> EventLog::DeleteBefore(const std::string& user, int64_t time, uint32_t per_second) {
-  const SqliteStatement remove = Prepare(database_, "DELETE FROM events WHERE user = ?1 AND wisp_time(time, ?3) < ?2");
+Result<uint64_t> EventLog::DeleteBefore(int64_t time, uint32_t per_second) {
+  const SqliteStatement remove = Prepare(database_, "DELETE FROM events WHERE wisp_time(time, ?2) < ?1");
   if (remove == nullptr) return Error(kForgetting);
-  BindText(remove.get(), 1, user);
-  sqlite3_bind_int64(remove.get(), 2, time);
-  sqlite3_bind_int64(remove.get(), 3, per_second);
+  sqlite3_bind_int64(remove.get(), 1, time);
+  sqlite3_bind_int64(remove.get(), 2, per_second);
   if (sqlite3_step(remove.get()) != SQLITE_DONE) return Error(kForgetting);
   return static_cast<uint64_t>(sqlite3_changes64(database_));
 }
 
-Result<uint64_t> EventLog::PruneUsers(const PruneOptions& o) {
-  uint64_t pruned = 0;
-  constexpr size_t kAtOnce = 256;
-  std::string after;
-  for (;;) {
-    WISP_ASSIGN_OR_RETURN(const std::vector<LogUser> users, Users(after, kAtOnce));
-    for (const LogUser& u : users) {
-      WorkLimit work(database_);
-      work.AllowForSize();
-      const uint32_t per_second = o.units.times_per_second;
-      WISP_ASSIGN_OR_RETURN(const std::vector<int64_t> times, Times(u.user, per_second));
-      WISP_ASSIGN_OR_RETURN(const uint64_t gone, DeleteBefore(u.user, FirstKept(times, o), per_second));
-      pruned += gone;
+// With so many newest events, a user's first that stays is the one that has as many later ones.
+Result<uint64_t> EventLog::KeepNewest(const PruneOptions& o) {
+  std::vector<std::pair<std::string, int64_t>> first_kept;
+  {
+    const SqliteStatement select =
+        Prepare(database_,
+                "SELECT key, at FROM (SELECT wisp_key(user) AS key, wisp_time(time, ?1) AS at FROM events) "
+                "WHERE key IS NOT NULL AND at IS NOT NULL ORDER BY key, at DESC");
+    if (select == nullptr) return Error(kForgetting);
+    sqlite3_bind_int64(select.get(), 1, o.units.times_per_second);
+    std::string user;
+    uint64_t seen = 0;
+    int code;
+    while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
+      if (const std::string_view key = TextOf(select.get(), 0); key != user) user = key, seen = 0;
+      if (++seen == o.newest_per_user) first_kept.emplace_back(user, sqlite3_column_int64(select.get(), 1));
     }
-    if (users.size() < kAtOnce) return pruned;
-    after = users.back().user;
+    if (code != SQLITE_DONE) return Error(kForgetting);
   }
+  const SqliteStatement remove = Prepare(
+      database_, (std::string("DELETE FROM events WHERE ") + kOfUser + " AND wisp_time(time, ?4) < ?3").c_str());
+  if (remove == nullptr) return Error(kForgetting);
+  uint64_t gone = 0;
+  for (const auto& [user, time] : first_kept) {
+    BindUser(remove.get(), user);
+    sqlite3_bind_int64(remove.get(), 3, time);
+    sqlite3_bind_int64(remove.get(), 4, o.units.times_per_second);
+    if (sqlite3_step(remove.get()) != SQLITE_DONE) return Error(kForgetting);
+    gone += static_cast<uint64_t>(sqlite3_changes64(database_));
+    sqlite3_reset(remove.get());
+    sqlite3_clear_bindings(remove.get());
+  }
+  return gone;
+}
+
+// An event of a user goes with its session, which it is in for training too, whatever its item. One without a user, or
+// with a time that no session has, goes by its own time.
+Result<uint64_t> EventLog::DeleteSessions(const PruneOptions& o) {
+  const int64_t second = o.units.times_per_second, gap = o.units.session_gap * second;
+  const auto marks = ReadMarks(database_, kEvents);
+  if (!marks) return Error(kForgetting);
+  if (marks->empty()) return 0;
+  std::vector<StoredEvent> old;
+  {
+    const SqliteStatement select =
+        Prepare(database_,
+                "SELECT key, at, row FROM (SELECT wisp_key(user) AS key, wisp_time(time, ?1) AS at, rowid AS row "
+                "FROM events WHERE rowid <= ?2) WHERE at IS NOT NULL ORDER BY key, at, row");
+    if (select == nullptr) return Error(kForgetting);
+    sqlite3_bind_int64(select.get(), 1, second);
+    sqlite3_bind_int64(select.get(), 2, marks->back());
+    std::string user;
+    std::vector<StoredEvent> own;
+    const auto take = [&] {
+      const std::vector<StoredEvent> gone = OldSessions(own, *marks, *o.before, gap);
+      old.insert(old.end(), gone.begin(), gone.end());
+      own.clear();
+    };
+    int code;
+    while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
+      const std::string_view key = TextOf(select.get(), 0);  // empty where it is NULL
+      const StoredEvent e{.time = sqlite3_column_int64(select.get(), 1), .row = sqlite3_column_int64(select.get(), 2)};
+      if (key.empty() || !IsTimeOfUnit(e.time, o.units)) {
+        if (e.time < *o.before - gap) old.push_back(e);
+        continue;
+      }
+      if (key != user) take(), user = key;
+      own.push_back(e);
+    }
+    if (code != SQLITE_DONE) return Error(kForgetting);
+    take();
+  }
+  // The time too, as a column may be called rowid.
+  const SqliteStatement remove = Prepare(database_, "DELETE FROM events WHERE rowid = ?1 AND wisp_time(time, ?3) = ?2");
+  if (remove == nullptr) return Error(kForgetting);
+  uint64_t gone = 0;
+  for (const StoredEvent& e : old) {
+    sqlite3_bind_int64(remove.get(), 1, e.row);
+    sqlite3_bind_int64(remove.get(), 2, e.time);
+    sqlite3_bind_int64(remove.get(), 3, second);
+    if (sqlite3_step(remove.get()) != SQLITE_DONE) return Error(kForgetting);
+    gone += static_cast<uint64_t>(sqlite3_changes64(database_));
+    sqlite3_reset(remove.get());
+  }
+  return gone;
+}
+
+Result<uint64_t> EventLog::DeleteEvents(const PruneOptions& o) {
+  WorkLimit work(database_);
+  work.AllowForSize();
+  work.AllowForSize();  // once to find them, once to delete them
+  const uint32_t second = o.units.times_per_second;
+  if (o.units.unit == RecordUnit::kSession) return DeleteSessions(o);
+  if (o.units.unit == RecordUnit::kDay) return DeleteBefore(*o.before - *o.before % (second * kSecondsOfDay), second);
+  uint64_t gone = 0;
+  if (o.before) {
+    WISP_ASSIGN_OR_RETURN(gone, DeleteBefore(*o.before, second));
+  }
+  if (o.newest_per_user == 0) return gone;
+  WISP_ASSIGN_OR_RETURN(const uint64_t more, KeepNewest(o));
+  return gone + more;
 }
 
 Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
   WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
+  // What a session is must be settled before one goes: otherwise a late event could make two of them one.
+  if (o.units.unit == RecordUnit::kSession) WISP_RETURN_IF_ERROR(MarkRead(path_, kEvents).status());
   uint64_t pruned = 0;
   {
     SqliteTransaction transaction(database_);
     if (!transaction.is_open()) return Error(kForgetting);
-    WISP_ASSIGN_OR_RETURN(pruned, PruneUsers(o));
+    WISP_ASSIGN_OR_RETURN(pruned, DeleteEvents(o));
     if (!TidyMarks(database_, kEvents) || !transaction.Commit()) return Error(kForgetting);
   }
   WISP_RETURN_IF_ERROR(Shrink());
@@ -193,16 +273,18 @@ Result<LogCount> EventLog::Count(uint32_t per_second) const {
   work.AllowForSize();
   const SqliteStatement select =
       Prepare(database_,
-              "SELECT count(*), count(DISTINCT user), count(DISTINCT item), min(wisp_time(time, ?1)), "
-              "max(wisp_time(time, ?1)) FROM events");
+              "SELECT count(*), count(DISTINCT user), count(DISTINCT item), "
+              "count(*) - count(CASE WHEN user IS NOT NULL AND item IS NOT NULL THEN at END), min(at), max(at) FROM "
+              "(SELECT wisp_key(user) AS user, wisp_key(item) AS item, wisp_time(time, ?1) AS at FROM events)");
   if (select == nullptr) return Error("cannot read");
   sqlite3_bind_int64(select.get(), 1, per_second);
   if (sqlite3_step(select.get()) != SQLITE_ROW) return Error("cannot read");
   const auto number = [&](int column) { return sqlite3_column_int64(select.get(), column); };
   LogCount count{.events = static_cast<uint64_t>(number(0)),
                  .users = static_cast<uint64_t>(number(1)),
-                 .items = static_cast<uint64_t>(number(2))};
-  if (count.events > 0) count.oldest = number(3), count.newest = number(4);
+                 .items = static_cast<uint64_t>(number(2)),
+                 .unreadable = static_cast<uint64_t>(number(3))};
+  if (sqlite3_column_type(select.get(), 4) != SQLITE_NULL) count.oldest = number(4), count.newest = number(5);
   return count;
 }
 
@@ -211,9 +293,11 @@ Result<std::vector<Event>> EventLog::Events(const std::string& user) const {
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select =
-      Prepare(database_, "SELECT item, time FROM events WHERE user = ? ORDER BY time, rowid");
+      Prepare(database_, (std::string("SELECT wisp_key(item), wisp_time(time, 1) FROM events WHERE ") + kOfUser +
+                          kIsReadable + " ORDER BY wisp_time(time, 1), rowid")
+                             .c_str());
   if (select == nullptr) return Error("cannot read");
-  BindText(select.get(), 1, user);
+  BindUser(select.get(), user);
   std::vector<Event> events;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
@@ -226,18 +310,20 @@ Result<std::vector<LogUser>> EventLog::Users(const std::string& after, size_t li
   WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
-  const SqliteStatement select = Prepare(
-      database_,
-      "SELECT user, count(*), max(wisp_time(time, 1)) FROM events WHERE user > ? GROUP BY user ORDER BY user LIMIT ?");
+  const SqliteStatement select =
+      Prepare(database_,
+              "SELECT wisp_key(user), count(*), max(wisp_time(time, 1)) FROM events WHERE wisp_key(user) > ?1 "
+              "GROUP BY wisp_key(user) ORDER BY wisp_key(user) LIMIT ?2");
   if (select == nullptr) return Error("cannot read");
   BindText(select.get(), 1, after);
   sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));
   std::vector<LogUser> users;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
-    users.push_back({.user = std::string(TextOf(select.get(), 0)),
-                     .events = static_cast<uint64_t>(sqlite3_column_int64(select.get(), 1)),
-                     .newest = sqlite3_column_int64(select.get(), 2)});
+    LogUser user{.user = std::string(TextOf(select.get(), 0)),
+                 .events = static_cast<uint64_t>(sqlite3_column_int64(select.get(), 1))};
+    if (sqlite3_column_type(select.get(), 2) != SQLITE_NULL) user.newest = sqlite3_column_int64(select.get(), 2);
+    users.push_back(std::move(user));
   }
   if (code != SQLITE_DONE) return Error("cannot read");
   return users;

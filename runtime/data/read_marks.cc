@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "runtime/core/text.h"
 #include "runtime/data/lines.h"
@@ -48,6 +49,16 @@ Status Error(const std::string& path, sqlite3* database) {
 }
 
 }  // namespace
+
+std::optional<std::vector<int64_t>> ReadMarks(sqlite3* database, const std::string& table) {
+  const SqliteStatement select = Prepare(database, kSelect);
+  if (select == nullptr) return std::nullopt;
+  BindText(select.get(), 1, table);
+  std::vector<int64_t> marks;
+  int step = SQLITE_ROW;
+  while ((step = sqlite3_step(select.get())) == SQLITE_ROW) marks.push_back(sqlite3_column_int64(select.get(), 0));
+  return step == SQLITE_DONE ? std::optional(std::move(marks)) : std::nullopt;
+}
 
 bool TidyMarks(sqlite3* database, const std::string& table) {
   const auto has_marks = HasMarks(database);
@@ -119,14 +130,9 @@ Result<std::vector<int64_t>> MarkRead(const std::string& path, const std::string
     return InvalidData(path, ": the table ", Shown(table),
                        " has no rowid, so it is not known what came late; sessions need a log that has one");
   WISP_RETURN_IF_ERROR(Mark(path, opened, table));
-  const SqliteStatement select = Prepare(opened, kSelect);
-  if (select == nullptr) return Error(path, opened);
-  BindText(select.get(), 1, table);
-  std::vector<int64_t> marks;
-  int step = SQLITE_ROW;
-  while ((step = sqlite3_step(select.get())) == SQLITE_ROW) marks.push_back(sqlite3_column_int64(select.get(), 0));
-  if (step != SQLITE_DONE) return Error(path, opened);
-  return marks;
+  auto marks = ReadMarks(opened, table);
+  if (!marks) return Error(path, opened);
+  return *std::move(marks);
 }
 
 }  // namespace wisp::data

@@ -13,6 +13,7 @@
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ namespace wisp::data {
 // written, whether or not there is something new in it. kInvalidData: it has no rowid, or a table wisp_reads that is
 // another one.
 Result<std::vector<int64_t>> MarkRead(const std::string& path, const std::string& table);
+
+// The marks that are there, ascending, of a log that MarkRead has marked. Nothing on errors: see sqlite3_errcode.
+std::optional<std::vector<int64_t>> ReadMarks(sqlite3* database, const std::string& table);
 
 // After events were deleted, in the same transaction: a rowid that is given anew must not pass for one that was read.
 // False: see sqlite3_errcode.

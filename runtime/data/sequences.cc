@@ -198,7 +198,7 @@ Status SequenceBuilder::CheckForm() const {
 // Each event by its own time alone.
 Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const int64_t second = units.times_per_second;
-  const auto outside = [&](const Added& e) { return e.time < 0 || e.time / second > kLatestSecond; };
+  const auto outside = [&](const Added& e) { return !IsTimeOfUnit(e.time, units); };
   for (const Added& e : events_) {
     if (!outside(e)) continue;
     const Status fault =

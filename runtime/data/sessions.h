@@ -9,7 +9,14 @@
 #include <span>
 #include <vector>
 
+#include "runtime/data/sequences.h"
+
 namespace wisp::data {
+
+// Says that a session or a day may have an event of that time. Training leaves others out.
+inline bool IsTimeOfUnit(int64_t time, const Units& units) {
+  return time >= 0 && time / int64_t{units.times_per_second} <= kLatestSecond;
+}
 
 struct ArrivedEvent {
   int64_t time = 0;

@@ -1,8 +1,10 @@
 #include "runtime/data/sqlite_file.h"
 
+#include <charconv>
 #include <utility>
 
 #include "runtime/data/date_time.h"
+#include "runtime/data/sequences.h"
 #include "runtime/sqlite/open.h"
 
 namespace wisp::data {
@@ -29,6 +31,15 @@ void TimeOfValue(sqlite3_context* context, int, sqlite3_value** values) {
   if (ParseTime(value, static_cast<uint32_t>(sqlite3_value_int64(values[1])), time))
     return sqlite3_result_int64(context, time);
   sqlite3_result_null(context);
+}
+
+void KeyOfValue(sqlite3_context* context, int, sqlite3_value** values) {
+  if (!IsKeyType(sqlite3_value_type(values[0]))) return sqlite3_result_null(context);
+  const auto* text = reinterpret_cast<const char*>(sqlite3_value_text(values[0]));
+  if (text == nullptr) return sqlite3_result_error_nomem(context);
+  const std::string_view key(text, static_cast<size_t>(sqlite3_value_bytes(values[0])));
+  if (!KeyFault(key).empty()) return sqlite3_result_null(context);
+  sqlite3_result_text64(context, key.data(), key.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }
 
 }  // namespace
@@ -71,9 +82,17 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
   return code == SQLITE_DONE ? std::optional(std::move(names)) : std::nullopt;
 }
 
-void AddTimeFunction(sqlite3* database) {
-  sqlite3_create_function_v2(database, "wisp_time", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY, nullptr,
-                             TimeOfValue, nullptr, nullptr, nullptr);
+void AddEventFunctions(sqlite3* database) {
+  constexpr int kFlags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_DIRECTONLY;
+  sqlite3_create_function_v2(database, "wisp_time", 2, kFlags, nullptr, TimeOfValue, nullptr, nullptr, nullptr);
+  sqlite3_create_function_v2(database, "wisp_key", 1, kFlags, nullptr, KeyOfValue, nullptr, nullptr, nullptr);
+}
+
+void BindUser(sqlite3_stmt* statement, std::string_view user) {
+  BindText(statement, 1, user);
+  int64_t number = 0;
+  const auto read = std::from_chars(user.data(), user.data() + user.size(), number);
+  if (read.ec == std::errc() && read.ptr == user.data() + user.size()) sqlite3_bind_int64(statement, 2, number);
 }
 
 std::optional<std::string> TypeOf(sqlite3* database, std::string_view table) {

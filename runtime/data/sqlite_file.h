@@ -49,9 +49,21 @@ std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql
 // Nothing on errors.
 std::optional<std::string> TypeOf(sqlite3* database, std::string_view table);
 
-// Statements of ours may call wisp_time(time, per_second): the time of an event as a whole number, whether the file has
-// a number or a date (date_time.h); NULL for what is neither.
-void AddTimeFunction(sqlite3* database);
+// The types of SQLite that a user or an item may have. An integer is read as its decimal text.
+inline bool IsKeyType(int type) { return type == SQLITE_TEXT || type == SQLITE_INTEGER; }
+
+// Statements of ours may then call these functions, which read a value as training does:
+//   wisp_time(time, per_second)  a whole number, from a number or a date (date_time.h); NULL for anything else
+//   wisp_key(value)              the text of a user or an item; NULL for another type and for a text with a KeyFault
+void AddEventFunctions(sqlite3* database);
+
+// A condition for the events of the user whom BindUser sets, which takes parameters 1 and 2. Written so that an index
+// of the column serves, whether it has texts or integers. The column's collation, which may take two users for one,
+// does not count.
+inline constexpr char kOfUser[] = "user IN (?1, ?2) AND wisp_key(user) = ?1 COLLATE BINARY";
+// A further condition: training can read the event's item and time.
+inline constexpr char kIsReadable[] = " AND wisp_key(item) IS NOT NULL AND wisp_time(time, 1) IS NOT NULL";
+void BindUser(sqlite3_stmt* statement, std::string_view user);
 
 // Takes back what was not committed, whatever ends it. False: see sqlite3_errcode.
 class SqliteTransaction {

@@ -97,7 +97,7 @@ Status CheckIsTable(const std::string& path, sqlite3* database, const std::strin
 
 Status AddRow(sqlite3_stmt* row, uint64_t number, const ReadOptions& options, SequenceBuilder& builder) {
   const auto fault_of = [&](const char* field, int type) {
-    return type == SQLITE_TEXT || type == SQLITE_INTEGER
+    return IsKeyType(type)
                ? std::string()
                : std::string("the ") + field + " is " + TypeName(type) + "; allowed is a TEXT or an INTEGER";
   };

@@ -99,7 +99,7 @@ def databases_of_others():
     ]) + table("runtime/data/sqlite_reader.cc", [
         ("views-are-read", "CheckIsTable", 'if (*type == "table") return OkStatus();', "return OkStatus();",
          reader + "ViewsAndVirtualTables_AreRefused"),
-        ("blobs-are-keys", "AddRow", "type == SQLITE_TEXT || type == SQLITE_INTEGER", "type != SQLITE_NULL",
+        ("blobs-are-keys", "AddRow", "IsKeyType(type)", "type != SQLITE_NULL",
          reader + "BadTables_AreNamed"),
     ]) + table("runtime/data/sqlite_file.cc", [
         ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr",

@@ -134,6 +134,10 @@ TEST(DateTime, ALogOfDates_IsKept) {
   EXPECT_EQ(*log.Count()->newest, 1795771800);
   EXPECT_EQ(log.Users("", 9)->front().newest, 1795771800);
   EXPECT_EQ(*log.History("u", 3), (std::vector<std::string>{"a", "b", "c"}));
+  const auto events = *log.Events("u");
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events.front().time, 1735689600);
+  EXPECT_EQ(events.back().time, 1795771800);
   EXPECT_EQ(*log.Prune({.before = 1767225600000, .units = {.times_per_second = 1000}}), 1u);
   EXPECT_EQ(*log.History("u", 2), (std::vector<std::string>{"b", "c"}));
   EXPECT_EQ(*log.Prune({.newest_per_user = 1}), 1u);

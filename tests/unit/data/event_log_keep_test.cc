@@ -116,6 +116,70 @@ TEST_F(EventLogKeep, SaysWhatItHolds) {
   EXPECT_EQ(log.Users("b", 9)->front().user, "c");
 }
 
+// Integers are users and items as their decimal text, whatever the column says, as training has it.
+TEST_F(EventLogKeep, IntegersAreKeysInEveryCall) {
+  for (const std::string type : {"INTEGER", "", "TEXT", "TEXT COLLATE NOCASE"}) {
+    SCOPED_TRACE(type);
+    const std::string name = "log" + type + ".db";
+    EventLog log = *EventLog::Open(folder_.MakeDatabase(
+        name, "CREATE TABLE events(user " + type + ", item " + type + ", time INTEGER); INSERT INTO events VALUES" +
+                  "(17, 5, 3), (17, 4, 2), (9, 5, 1), ('anna', 'x', 1), ('Anna', 'x', 1), ('anna', 7, 0)"));
+    EXPECT_EQ(log.Count()->users, 4u);
+    EXPECT_EQ(log.Count()->items, 4u);
+    EXPECT_EQ(log.Count()->unreadable, 0u);
+    std::string users;
+    for (std::string after;;) {  // one a page
+      const auto page = *log.Users(after, 1);
+      if (page.empty()) break;
+      after = page.front().user;
+      users += after + ":" + std::to_string(page.front().events) + " ";
+    }
+    EXPECT_EQ(users, "17:2 9:1 Anna:1 anna:2 ");
+    EXPECT_EQ(ToldOfFile(folder_ / name, Format::kSqlite), "17: 4 5; 9: 5; anna: 7 x; Anna: x");
+    EXPECT_EQ(*log.History("17", 9), (std::vector<std::string>{"4", "5"}));
+    const auto events = *log.Events("17");
+    ASSERT_EQ(events.size(), 2u);
+    EXPECT_EQ(events[0].item, "4");
+    EXPECT_EQ(events[0].time, 2);
+    EXPECT_EQ(log.Events("anna")->size(), 2u);
+    EXPECT_EQ(log.Events("017")->size(), 0u);
+    EXPECT_EQ(*log.Erase("017"), 0u);
+    EXPECT_EQ(*log.Prune({.newest_per_user = 1}), 2u);
+    EXPECT_EQ(*log.Erase("17"), 1u);
+    EXPECT_EQ(*log.Erase("anna"), 1u);
+    EXPECT_EQ(log.Users("", 9)->size(), 2u);
+    EXPECT_EQ(*log.Prune({.before = 2, .units = kSessions}), 0u);
+    EXPECT_EQ(*log.Prune({.before = 5000, .units = kSessions}), 2u);
+    EXPECT_EQ(log.Count()->events, 0u);
+  }
+}
+
+// Neither listed nor learned from, but counted, and forgotten by their time.
+TEST_F(EventLogKeep, EventsThatTrainingCannotReadAreCounted) {
+  EventLog log = *EventLog::Open(folder_.MakeDatabase(
+      "log.db",
+      "CREATE TABLE events(user, item, time); INSERT INTO events VALUES('a', 'x', 9000), (NULL, 'x', 1), "
+      "(x'6162', 'x', 2), (1.5, 'x', 9000), ('', 'x', 1), ('a', NULL, 1), ('a', 'y', 'soon'), "
+      "('a' || char(9), 'x', 1), ('b', 'z', NULL)"));
+  const LogCount count = *log.Count();
+  EXPECT_EQ(count.events, 9u);
+  EXPECT_EQ(count.users, 2u);
+  EXPECT_EQ(count.unreadable, 8u);
+  const auto users = *log.Users("", 9);
+  ASSERT_EQ(users.size(), 2u);
+  EXPECT_EQ(users[0].user, "a");
+  EXPECT_FALSE(users[1].newest.has_value());
+  EXPECT_EQ(log.Events("a")->size(), 1u);
+  EXPECT_EQ(*log.History("a", 9), (std::vector<std::string>{"x"}));
+  EXPECT_EQ(*log.Erase("ab"), 1u);
+  EXPECT_EQ(*log.Erase("a\t"), 1u);
+  EXPECT_EQ(*log.Prune({.before = 8000, .units = kSessions}), 3u);
+  EXPECT_EQ(log.Count()->unreadable, 3u);
+  EXPECT_EQ(*log.Prune({.before = 10000}), 2u);
+  EXPECT_EQ(log.Count()->events, 2u);
+  EXPECT_FALSE(log.Count()->oldest.has_value());
+}
+
 TEST_F(EventLogKeep, WhoIsErasedLeavesNoByte) {
   {
     EventLog log = Open();

@@ -259,6 +259,63 @@ TEST_F(MarkedLog, ANightWithoutNews_leavesTheLogAsItWas) {
   EXPECT_EQ(BytesOf(Path()), before);
 }
 
+// The late event between two sessions is the first one's, so the other's absence takes nothing of that one away.
+TEST_F(MarkedLog, PruningForgetsSessionsAsTheyWereRead) {
+  for (const bool with_other : {true, false}) {
+    EventLog log = Opened();
+    ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 101}}}).ok());
+    if (with_other) {
+      ASSERT_TRUE(log.AppendAll({{{"anna", "c", 115}, {"anna", "d", 124}}}).ok());
+    }
+    Night();
+    ASSERT_TRUE(log.Append({"anna", "e", 108}).ok());
+    EXPECT_EQ(*log.Prune({.before = 130, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}}), 3u);
+    EXPECT_EQ(Night(), with_other ? (Told{{115, "cd"}}) : Told{});
+    ASSERT_TRUE(log.Prune({.before = 1000}).ok());
+  }
+}
+
+TEST_F(MarkedLog, PruningIsAReading) {
+  EventLog log = Opened();
+  ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
+  EXPECT_EQ(*log.Prune({.before = 50, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}}), 0u);
+  ASSERT_TRUE(log.Append({"anna", "c", 108}).ok());
+  EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
+}
+
+// What stays of a session does not depend on whether another one was there, whatever came late.
+TEST_F(MarkedLog, PruningWithoutOneSession_changesNoOther) {
+  const uint32_t seed = std::random_device()();
+  SCOPED_TRACE(seed);
+  std::mt19937 random(seed);
+  size_t pruned = 0;
+  for (int round = 0; round < 25; ++round) {
+    const Log log = RandomLog(random);
+    const std::vector<uint32_t> session_of = Cut(log);
+    const uint32_t away = session_of[random() % session_of.size()];
+    const int64_t before = log[random() % log.size()].time;
+    std::vector<std::string> left[2];
+    for (const bool without : {false, true}) {
+      EventLog kept = Opened();
+      std::vector<Event> news;
+      for (size_t i = 0; i < log.size(); ++i) {
+        if (!without || session_of[i] != away) news.push_back({"anna", std::to_string(i), log[i].time});
+        if (i + 1 < log.size() && log[i + 1].reading == log[i].reading) continue;
+        ASSERT_TRUE(kept.AppendAll(news).ok());
+        news.clear();
+        if (i + 1 < log.size()) Night();
+      }
+      pruned += *kept.Prune({.before = before, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}});
+      for (const Event& e : *kept.Events("anna")) {
+        if (session_of[std::stoul(e.item)] != away) left[without].push_back(e.item);
+      }
+      ASSERT_TRUE(kept.Prune({.before = 1'000'000}).ok());
+    }
+    ASSERT_EQ(left[0], left[1]) << "round " << round << ", without " << away;
+  }
+  EXPECT_GT(pruned, 40u);
+}
+
 TEST_F(MarkedLog, ATableOfThatNameThatIsAnother_isRefused) {
   ASSERT_TRUE(Opened().Append({"anna", "a", 1}).ok());
   sqlite3* database = nullptr;

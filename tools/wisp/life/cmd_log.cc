@@ -79,28 +79,35 @@ Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
 Status LogCount(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
-  Json j = {{"log", a.path}, {"events", count.events}, {"users", count.users}, {"items", count.items}};
+  Json j = {{"log", a.path},
+            {"events", count.events},
+            {"users", count.users},
+            {"items", count.items},
+            {"unreadable", count.unreadable}};
   if (count.oldest) j["oldest"] = *count.oldest, j["newest"] = *count.newest;
   j["not_private"] = AllOf(j);
   Show(j, format,
        OneLine(a.path) + ": " + ThousandsOf(count.events, "event") + " of " + ThousandsOf(count.users, "user") + ", " +
            ThousandsOf(count.items, "item") +
            (count.oldest ? ", from " + std::to_string(*count.oldest) + " to " + std::to_string(*count.newest) : "") +
-           "\n" + kLocalOnly);
+           UnreadableIn(count) + "\n" + kLocalOnly);
   return OkStatus();
 }
 
 Status LogList(const LogArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
   WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log.Users(a.after, a.count));
-  Json j = {{"log", a.path}, {"users", Json::array()}};
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
+  Json j = {{"log", a.path}, {"users", Json::array()}, {"unreadable", count.unreadable}};
   std::string lines;
   for (const data::LogUser& user : users) {
-    j["users"].push_back({{"user", user.user}, {"events", user.events}, {"newest", user.newest}});
-    lines +=
-        OneLine(user.user) + "\t" + Counted(user.events, "event") + "\tnewest " + std::to_string(user.newest) + "\n";
+    j["users"].push_back({{"user", user.user}, {"events", user.events}});
+    if (user.newest) j["users"].back()["newest"] = *user.newest;
+    lines += OneLine(user.user) + "\t" + Counted(user.events, "event") +
+             (user.newest ? "\tnewest " + std::to_string(*user.newest) : "") + "\n";
   }
   j["not_private"] = AllOf(j);
+  if (count.unreadable > 0) lines += OneLine(a.path) + UnreadableIn(count) + "\n";
   Show(j, format, lines + kLocalOnly);
   return OkStatus();
 }
@@ -132,11 +139,13 @@ Status LogPrune(const LogArguments& a, OutputFormat format) {
       return InvalidArgument("--before is '", OneLine(a.before), "', allowed is from 1970-01-01 on, or 0 and more");
   }
   WISP_ASSIGN_OR_RETURN(const uint64_t pruned, log.Prune(options));
-  Json j = {{"log", a.path}, {"pruned", pruned}};
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
+  Json j = {{"log", a.path}, {"pruned", pruned}, {"unreadable", count.unreadable}};
   j["not_private"] = AllOf(j);
   Show(j, format,
-       pruned == 0 ? "nothing matched: every event of " + OneLine(a.path) + " is to be kept"
-                   : Thousands(pruned) + " events are gone from " + OneLine(a.path));
+       (pruned == 0 ? "nothing matched: every event of " + OneLine(a.path) + " is to be kept"
+                    : Thousands(pruned) + " events are gone from " + OneLine(a.path)) +
+           UnreadableIn(count));
   return OkStatus();
 }
 

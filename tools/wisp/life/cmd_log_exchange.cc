@@ -76,11 +76,17 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
     if (users.size() < kUsersAtOnce) break;
     after = users.back().user;
   }
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
   WISP_RETURN_IF_ERROR(out.Commit());
-  const Json j = {{"log", a.path}, {"out", a.copy}, {"exported", exported}, {"not_private", {"exported"}}};
+  const Json j = {{"log", a.path},
+                  {"out", a.copy},
+                  {"exported", exported},
+                  {"unreadable", count.unreadable},
+                  {"not_private", {"exported", "unreadable"}}};
   ShowMoved(j, format,
             ThousandsOf(exported, "event") + " of " + a.path + " written to " + a.copy +
-                ", which is as private as the log\n" + kLocalOnly);
+                ", which is as private as the log" + UnreadableIn(count) +
+                (count.unreadable > 0 ? ". These are not exported" : "") + "\n" + kLocalOnly);
   return OkStatus();
 }
 

@@ -32,6 +32,12 @@ std::string ThousandsOf(uint64_t number, std::string_view what) {
   return Thousands(number) + " " + std::string(what) + (number == 1 ? "" : "s");
 }
 
+std::string UnreadableIn(const data::LogCount& count) {
+  if (count.unreadable == 0) return "";
+  return "; training cannot read " + Thousands(count.unreadable) +
+         " of its events: their user or item is not a text or an integer, or their time not a number or a date";
+}
+
 bool CountsJudgings(const LifetimeSettings& s) { return s.judgings > 0 && s.judges_locally == 0; }
 
 std::string JudgingsLeft(const LifetimeSettings& s, const LifetimeLeft& left, const char* before) {

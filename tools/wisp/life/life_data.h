@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "runtime/data/event_log.h"
 #include "runtime/data/sequences.h"
 #include "runtime/personalise/lifetime.h"
 #include "runtime/privacy/ledger/ledger.h"
@@ -28,6 +29,8 @@ Result<ChosenUnit> UnitChosen(const std::optional<std::string>& text);
 std::string Thousands(uint64_t number);
 // "1 event", "1,200 events": of words whose plural is an s more.
 std::string ThousandsOf(uint64_t number, std::string_view what);
+// "; training cannot read 3 of its events: ..."; empty where it can read them all.
+std::string UnreadableIn(const data::LogCount& count);
 // Whether judgings are counted at all: local ones are as many as there are nights.
 bool CountsJudgings(const LifetimeSettings& settings);
 // ", 3 of 12 judgings", behind `before`; empty where none are counted.
