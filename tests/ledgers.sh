@@ -192,8 +192,26 @@ cp l.db before.db
 expect 0 "" "${run[@]}" --data log.db --epsilon 2 --budget 60 --out more.wisp --ledger l.db
 expect 0 "" "${check[@]}" --ledger l.db
 grep -q "^charged since: [0-9]* charge" out || fail "a check of a ledger that went on says $(cat out)"
+# Charges that came later excuse nothing: the statement is that of the ledger with so many charges, in every word.
+forge() { python3 -c "import json; j=json.load(open('kept.json')); v=j['verification']; a=j['accounting']; d=j['definition']; $1; json.dump(j, open('forged.json','w'))"; }
+forged() { forge "$1" && expect 4 "$2" "$wisp" privacy check forged.json --ledger l.db; }
 expect 0 "" "$wisp" privacy --ledger l.db --delta 1e-6 --json
 cp out later.json
+newest=$(python3 -c 'import json; print(json.load(open("later.json"))["verification"]["receipt"])')
+forged "v.update(charges=0, receipt='')" "says otherwise of .*accounting.ledger_epsilon"
+forged "v.update(charges=0, receipt='', models=[]); a.update(ledger_epsilon=0.001, epsilon=0.001)" "says otherwise of .*accounting.ledger_epsilon"
+forged "v['charges'] = 0" "does not have the charge that the statement ends with as its charge 0"
+forged "v['charges'] = 1" "does not have the charge that the statement ends with as its charge 1"
+forged "v['receipt'] = '$newest'" "does not have the charge that the statement ends with as its charge "
+forged "a['ledger_epsilon'] *= 0.99" "says otherwise of accounting.ledger_epsilon$"
+forged "d['privacy_unit'] = 'session'" "says otherwise of definition.privacy_unit$"
+forged "d['record'] = 'x'" "says otherwise of definition.record$"
+forged "d['dataset'] = 'x'" "says otherwise of definition.dataset$"
+forged "a['delta'] = 1e-9" "says otherwise of .*accounting"
+forged "a['limit'] = {'epsilon': 1, 'delta': 1e-6}" "says otherwise of accounting.limit"
+forged "j['audited'] = True" "says otherwise of audited$"
+forge "j['created_by'] = 'another program'; v['ledger'] = 'as/it/was/called'"
+expect 0 "" "$wisp" privacy check forged.json --ledger l.db
 expect 4 "is an old copy, or another one" "$wisp" privacy check later.json --ledger before.db
 # A file system without locks is named at once. Here each request for one is answered as such a file system does.
 cat >no_locks.c <<'END'

@@ -1,7 +1,6 @@
 #include "runtime/privacy/ledger_statement.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
@@ -101,9 +100,18 @@ void Describe(PrivacyStatement& s, const DrawsOf& draws, bool steps) {
     s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }
 
-// Of these entries of the ledger, but for the figures that depend on how they came about.
+Result<LedgerState> StateNow(const Ledger& ledger, const Delta& delta) {
+  LedgerState state;
+  WISP_ASSIGN_OR_RETURN(state.entries, ledger.Entries());
+  WISP_ASSIGN_OR_RETURN(state.limit, ledger.Limit());
+  WISP_ASSIGN_OR_RETURN(state.record, ledger.Record());
+  WISP_ASSIGN_OR_RETURN(state.figures, ledger.Figures(delta));
+  return state;
+}
+
+// The statement about the entries in `state`, without the figures that depend on how they came about.
 Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, const Delta& delta,
-                                const std::vector<LedgerEntry>& entries) {
+                                const LedgerState& state) {
   PrivacyStatement s;
   s.dataset = ledger.dataset();
   s.unit = ledger.unit();
@@ -111,12 +119,12 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   s.adjacency = ledger.adjacency();
   s.delta = delta.value();
   s.ledger_path = path;
-  WISP_ASSIGN_OR_RETURN(s.limit, ledger.Limit());
+  s.limit = state.limit;
   Composition all, draws;
   std::vector<Purpose> purposes;
   std::vector<std::string> runs;
   DrawsOf drawn;
-  for (const LedgerEntry& entry : entries) {
+  for (const LedgerEntry& entry : state.entries) {
     all.Add(entry.mechanism, entry.noise, entry.loss_slack);
     OfPurpose(purposes, entry.purpose).Add(entry.mechanism, entry.noise, entry.loss_slack);
     if (entry.mechanism.is_gaussian()) {
@@ -135,7 +143,7 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   s.num_steps = NumSteps(all);
   s.loss_slack = all.loss_slack();
   if (all.has_reproducible()) s.noise = NoiseKind::kReproducible;
-  WISP_ASSIGN_OR_RETURN(s.basis, ledger.Figures(delta));
+  s.basis = state.figures;
   s.epsilon = s.ledger_epsilon = s.basis->stated.epsilon;
   if (s.basis->basis == LedgerFigures::Basis::kPlan) s.set_by = s.basis->stated.accountant;
   using Assumed = PrivacyStatement::Assumed;
@@ -151,7 +159,7 @@ Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, c
   if (!draws.mechanisms().empty()) {
     WISP_ASSIGN_OR_RETURN(s.draws, FiguresOf(draws, delta));
   }
-  WISP_ASSIGN_OR_RETURN(s.record, ledger.Record());
+  s.record = state.record;
   const bool steps = NumSteps(draws) < s.num_steps;
   DescribeRecords(s, steps);
   Describe(s, drawn, steps);
@@ -172,17 +180,31 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
 }
 
 Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ledger.Entries());
-  WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, entries));
+  WISP_ASSIGN_OR_RETURN(const LedgerState state, StateNow(ledger, delta));
+  WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
   s.is_of_one_run = false;
   return s;
 }
 
+Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                                     uint64_t num_charges) {
+  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerState> states, ledger.StatesWith(num_charges, delta));
+  std::vector<PrivacyStatement> statements;
+  for (const LedgerState& state : states) {
+    WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
+    s.is_of_one_run = false;
+    s.num_charges = num_charges;
+    s.receipt = HexOf(state.receipt);
+    statements.push_back(std::move(s));
+  }
+  return statements;
+}
+
 Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,
                                         const std::string& run, RunLength length) {
-  WISP_ASSIGN_OR_RETURN(std::vector<LedgerEntry> entries, ledger.Entries());
-  std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });
-  WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, entries));
+  WISP_ASSIGN_OR_RETURN(LedgerState state, StateNow(ledger, delta));
+  std::erase_if(state.entries, [&](const LedgerEntry& e) { return e.run != run; });
+  WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
   if (length == RunLength::kChosen || s.noise == NoiseKind::kReproducible) return s;
   WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
   s.epsilon = alone.epsilon;
@@ -209,18 +231,6 @@ Status NameNewestCharge(const Ledger& ledger, PrivacyStatement& statement) {
   WISP_ASSIGN_OR_RETURN(const Receipt receipt, ledger.ReceiptOf(entries.back().run));
   statement.receipt = HexOf(receipt);
   return OkStatus();
-}
-
-Result<bool> HasCharge(const Ledger& ledger, const std::string& receipt) {
-  Receipt bytes;
-  for (size_t i = 0; i + 1 < receipt.size(); i += 2) {
-    unsigned value = 0;
-    const auto [end, error] = std::from_chars(receipt.data() + i, receipt.data() + i + 2, value, 16);
-    if (error != std::errc() || end != receipt.data() + i + 2) return false;
-    bytes += static_cast<char>(value);
-  }
-  if (bytes.size() != sizeof(ChainValue) || HexOf(bytes) != receipt) return false;
-  return ledger.HasPaid(bytes);
 }
 
 Result<std::string> Ledger::ExportJson(const Delta& delta) const {

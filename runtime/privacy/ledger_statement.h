@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/statement.h"
@@ -28,13 +29,16 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
 // Writes into a statement how many charges the ledger has, and the receipt of the newest: by these it can be checked
 // later, against this ledger and no other.
 Status NameNewestCharge(const Ledger& ledger, PrivacyStatement& statement);
-// Whether the ledger has the charge of this receipt, in hex as a statement has it, and all that came before it.
-Result<bool> HasCharge(const Ledger& ledger, const std::string& receipt);
 // Two lower-case digits a byte.
 std::string HexOf(std::string_view bytes);
 
 // `path` is shown as it is given.
 Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta);
+
+// What StatementOf and NameNewestCharge gave while the ledger had so many charges, the newest first
+// (Ledger::StatesWith). Empty: it never had so many.
+Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const std::string& path, const Delta& delta,
+                                                     uint64_t num_charges);
 
 // Of one run: all that was charged to it, used or not, what may be stated of it, and the figure of the data set.
 Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,

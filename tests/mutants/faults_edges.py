@@ -174,7 +174,7 @@ def figures_of_runs():
         ("a-chosen-length-states-pld", "StateRun", "length == RunLength::kFixed", "true", alone,
          INTERRUPTED + "StepsChargedAndNotTakenAreChargedAgain"),
         ("a-runs-statement-has-those-of-others", "StatementOfRun",
-         "std::erase_if(entries, [&](const LedgerEntry& e) { return e.run != run; });", "", alone),
+         "std::erase_if(state.entries, [&](const LedgerEntry& e) { return e.run != run; });", "", alone),
         ("a-runs-statement-has-the-ledgers-figure", "StatementOfRun", "s.epsilon = alone.epsilon;", "", alone),
     ]) + table("runtime/train/checkpoint_parts.cc", [
         ("a-late-declaration-is-lost", "CheckTuning", "then == now", "true",

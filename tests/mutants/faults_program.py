@@ -39,10 +39,13 @@ def figures():
         ("json-that-a-terminal-acts-on", "JsonText", "return privacy::EscapedJson(", "return std::string(",
          "cli_life.sh"),
     ]) + table("tools/wisp/statement_check.cc", [
-        ("a-changed-statement-holds", "CompareFigures", "differ.empty()", "true", "ledgers.sh"),
-        ("a-statement-of-another-ledger-holds", "PrivacyCheck",
-         "!has_paid || (same && kept.receipt != statement.receipt)", "false", "ledgers.sh"),
+        ("a-changed-statement-holds", "CheckStated", "differ.empty()", "true", "ledgers.sh"),
+        ("a-statement-of-another-ledger-holds", "CheckStated", "kept.receipt != then.front().receipt", "false",
+         "ledgers.sh"),
         ("any-model-is-the-one", "CheckModels", "!is_named", "false", "ledgers.sh"),
+    ]) + table("runtime/privacy/ledger/ledger_reads.cc", [
+        ("figures-of-later-charges-in-an-earlier-statement", "Ledger::StatesWith",
+         "if (row.seq >= next) return OkStatus();", "", "ledgers.sh"),
     ]) + table("tools/wisp/cmd_reproduce.cc", [
         ("figures-of-own-data-called-private", "RunTraining", "if (!table_.is_public()) figures", "if (false) figures",
          "reproduce.sh"),
