@@ -136,7 +136,8 @@ class Histories(Split):
         self.all = read_users(options.data)
         if options.items_kept:
             chosen = collections.Counter(item for items in self.all.values() for item in set(items))
-            kept = {item for item, _ in chosen.most_common(options.items_kept)}
+            # Ties by key: another order would share the users out anew, beside a base that is kept.
+            kept = set(sorted(chosen, key=lambda item: (-chosen[item], item))[:options.items_kept])
             self.all = {user: [item for item in items if item in kept] for user, items in self.all.items()}
         if options.public:
             self.num_public = options.public
