@@ -3,6 +3,7 @@
 #   tests/structure.sh [ROOT]     prints every breach; exits 1 if there is one
 set -uo pipefail
 cd "${1:-$(dirname "$0")/..}"
+[ -d runtime/core ] || { echo "$PWD: holds no runtime/core; ROOT is the root of the sources"; exit 1; }
 breaches=0
 breach() { echo "$*"; breaches=$((breaches + 1)); }
 

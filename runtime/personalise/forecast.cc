@@ -23,9 +23,9 @@ namespace {
 
 constexpr double kPassesOfLife = 30, kStepsOfPass = 4;
 // Rates that were best in the measurements of docs/personalise.md.
-constexpr double kRateOfSignal = 0.0036, kMostRate = 0.01;
+constexpr double kRateOfSignal = 0.0018, kMostRate = 0.01;
 // A large catalogue bears smaller steps: among more items the noise of a step lifts more of them past those that fit.
-constexpr double kItemsOfMostRate = 480, kRatePower = 0.9, kLeastShare = 0.2;
+constexpr double kItemsOfMostRate = 480, kRatePower = 0.9, kLeastShare = 0.4;
 // Fewer events than so many for each item: most rows see noise alone, and their shrinkage helps.
 constexpr double kFewEvents = 10;
 constexpr uint32_t kMostJudgings = 12, kMostBatch = 4096;

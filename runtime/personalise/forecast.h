@@ -69,7 +69,7 @@ struct Outlook {
   std::optional<double> found;
   std::vector<std::string> advice;  // sentences: what would help; empty where nothing is amiss
 };
-inline constexpr double kSomeGain = 0.2, kNoGain = 0.8, kSomeGainOfAnItem = 1, kNoGainOfAnItem = 2.5;
+inline constexpr double kSomeGain = 0.1, kNoGain = 0.8, kSomeGainOfAnItem = 0.5, kNoGainOfAnItem = 1.2;
 // Events of a record where nobody says how many: a cautious guess, as few events are the worse case.
 inline constexpr uint32_t kTypicalEvents = 10;
 // For settings with their noise. `typical_events` of a record: a public guess; 0: kTypicalEvents.

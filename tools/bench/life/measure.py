@@ -173,8 +173,10 @@ class Histories(Split):
         return path
 
     def test(self):
-        write_users(self.path("test.txt"), [(u, self.all[u]) for u in self.test_users])
-        return self.path("test.txt")
+        # Named by how many they are: runs with other numbers of users may share the folder.
+        path = self.path(f"test-{len(self.test_users)}.txt")
+        write_users(path, [(u, self.all[u]) for u in self.test_users])
+        return path
 
     def device(self, users, seed):
         if users > len(self.rest):
