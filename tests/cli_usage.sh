@@ -94,4 +94,10 @@ expect 0 "there are $(nproc) processors" \
   "$wisp" bench --what train --length 10 --items 100 --batch 8 --repeats 1 --threads $((4 * $(nproc))) --json
 json 'j["training"]["threads"] == 4 * '"$(nproc)"' and j["training"]["threads_in_peak"] == '"$(nproc)"
 
+# What could not be shown is not "done".
+for words in --version --help "privacy epsilon --sigma 1 --q 0.1 --steps 10 --delta 1e-5"; do
+  expect 3 "standard output could not be written: No space left on device: .*what it charged stays charged" \
+    sh -c "'$wisp' $words >/dev/full"
+done
+
 finish

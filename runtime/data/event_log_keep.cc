@@ -1,4 +1,5 @@
 // What a log forgets, and what it holds.
+#include <sys/stat.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -236,6 +237,9 @@ Status EventLog::Backup(const std::string& copy) const {
   WISP_RETURN_IF_ERROR(CheckProcess());
   constexpr size_t kWriteVersionAt = 18, kReadVersionAt = 19;  // 2: there may be a write-ahead log; 1: there is none
   WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
+  // Whatever it is: a name that was mistyped may be a model's.
+  if (struct stat there; lstat(copy.c_str(), &there) == 0)
+    return InvalidArgument(copy, ": is there already and will not be replaced by a copy of a log: name another file");
   sqlite3_int64 size = 0;
   const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),
                                                                       &sqlite3_free);

@@ -1,8 +1,10 @@
 // Options, help, exit codes. Options of single commands are in options_*.cc.
 #include "tools/wisp/command_line.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string_view>
 
 #include "runtime/core/text.h"
@@ -12,6 +14,14 @@
 
 namespace wisp::tools {
 namespace {
+
+// Whether all that the program printed has arrived.
+Status FlushedOutput() {
+  const bool failed_before = std::ferror(stdout) != 0;
+  if (std::fflush(stdout) == 0 && !failed_before) return OkStatus();
+  return IoError("standard output could not be written", failed_before ? "" : std::string(": ") + std::strerror(errno),
+                 ": what this command printed is lost, what it did is not, and what it charged stays charged");
+}
 
 // With WISP_EXIT_CODES=c, as Python's package has it, what is 3 otherwise is as in the C interface: 3 of data alone, 5
 // where the system refused, as of a file that is not there, and 6 for what this build cannot do.
@@ -35,6 +45,13 @@ int ExitCode(const Status& status) {
       return 130;
   }
   return 1;
+}
+
+// Says what went wrong, if anything did. The exit code.
+int Ended(Status status) {
+  if (const Status printed = FlushedOutput(); status.ok()) status = printed;
+  if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(status.message()).c_str());
+  return ExitCode(status);
 }
 
 class CommandLine {
@@ -74,13 +91,14 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      if (error.get_exit_code() == 0) return app_.exit(error);
+      if (error.get_exit_code() == 0) {
+        app_.exit(error);
+        return Ended(OkStatus());
+      }
       std::fprintf(stderr, "wisp: %s\n", Printable(UsageFault(app_, error)).c_str());
       return 2;
     }
-    const Status status = chosen_.action();
-    if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(status.message()).c_str());
-    return ExitCode(status);
+    return Ended(chosen_.action());
   }
 
   CLI::App& app() { return app_; }

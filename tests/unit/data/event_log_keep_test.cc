@@ -273,6 +273,8 @@ TEST_F(EventLogKeep, ACopyHoldsWhatTheLogHeld) {
     ASSERT_EQ(log.Backup(copy).message(), "");
     EXPECT_EQ(log.Backup(copy).code(), StatusCode::kInvalidArgument) << "a copy was replaced";
     EXPECT_EQ(log.Backup(path).code(), StatusCode::kInvalidArgument);
+    std::ofstream(copy + ".wisp") << "a model";
+    EXPECT_EQ(log.Backup(copy + ".wisp").code(), StatusCode::kInvalidArgument) << "a file that is no log was replaced";
     EXPECT_EQ(EventLog::OpenExisting(copy)->Count()->events, 300u);
     EXPECT_FALSE(std::filesystem::exists(copy + "-wal"));
     ASSERT_TRUE(log.Append({"later", "x", 1}).ok());

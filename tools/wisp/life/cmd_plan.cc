@@ -175,6 +175,10 @@ void PrintJudging(const Planned& p) {
       "lives "
       "at most\n",
       s.judgings, Thousands(s.num_judging_public()).c_str(), Percent(s.error).c_str());
+  PrintText("          by what these do %s\n",
+            s.trains_until != 0 ? "after the day of --trains-until; what came before trains"
+                                : "after the judging before, by the log's times. A log without times, or one that does "
+                                  "not grow,\n          finds nothing better: divide it by a day (--trains-until)");
   PrintText(
       "          the chance that so many more of 100 choices in the lists are found   after 1   after %u   after %u\n",
       (s.judgings + 1) / 2, s.judgings);
