@@ -35,6 +35,7 @@ with open("log.csv") as numbers, open("iso.csv", "w", newline="") as out:
 PY
 expect 0 "" "${evaluate[@]}" iso.csv
 sort out | cmp -s log.txt.quality - || fail "dates are read as another log: $(cat out)"
+[ "$(stat -c %a log.db)" = 600 ] || fail "a log can be read by others: $(stat -c %a log.db)"
 expect 3 "nowhere.wisp" "$wisp" evaluate --model nowhere.wisp --data log.db
 echo "not a model" >text.wisp
 expect 3 "text.wisp" "$wisp" inspect text.wisp

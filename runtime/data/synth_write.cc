@@ -13,14 +13,14 @@
 namespace wisp::data {
 namespace {
 
-Status WriteBytes(const std::string& path, std::span<const std::byte> bytes) {
-  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
+Status WriteBytes(const std::string& path, std::span<const std::byte> bytes, FileAccess access) {
+  WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, access));
   WISP_RETURN_IF_ERROR(file.Write(bytes));
   return file.Commit();
 }
 
 Status WriteText(const std::string& path, const std::string& text) {
-  return WriteBytes(path, std::as_bytes(std::span(text)));
+  return WriteBytes(path, std::as_bytes(std::span(text)), FileAccess::kShared);
 }
 
 // A database in memory, made for the file `path`.
@@ -54,7 +54,8 @@ class DatabaseInMemory {
     const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),
                                                                         &sqlite3_free);
     if (bytes == nullptr) return IoError(path_, ": there is not enough memory for the database");
-    return WriteBytes(path_, std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size))));
+    // People's events are appended to it afterwards.
+    return WriteBytes(path_, std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size))), FileAccess::kOwner);
   }
 
  private:
