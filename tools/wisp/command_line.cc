@@ -48,7 +48,7 @@ int ExitCode(const Status& status) {
 }
 
 // Says what went wrong, if anything did. The exit code.
-int Ended(Status status) {
+int EndProgram(Status status) {
   if (const Status printed = FlushedOutput(); status.ok()) status = printed;
   if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(status.message()).c_str());
   return ExitCode(status);
@@ -93,12 +93,12 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       if (error.get_exit_code() == 0) {
         app_.exit(error);
-        return Ended(OkStatus());
+        return EndProgram(OkStatus());
       }
       std::fprintf(stderr, "wisp: %s\n", Printable(UsageFault(app_, error)).c_str());
       return 2;
     }
-    return Ended(chosen_.action());
+    return EndProgram(chosen_.action());
   }
 
   CLI::App& app() { return app_; }
