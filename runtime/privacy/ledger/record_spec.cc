@@ -11,18 +11,16 @@
 namespace wisp::privacy {
 namespace {
 
-using Source = RecordSpec::Source;
-
 constexpr std::string_view kEvents = "events", kAny = "any", kChunk = "chunk:";
 
-// The names of a Source: in ToText, in InWords, and what readers take before any other where none is given.
+// The names of a RecordSpec::Source: in ToText, in InWords, and what readers take before any other where none is given.
 constexpr struct {
-  std::string Source::*name;
+  std::string RecordSpec::Source::*name;
   std::string_view in_text, in_words, usual;
-} kNames[] = {{&Source::user_column, "user", "users by the column", "user"},
-              {&Source::item_column, "item", "items by the column", "item"},
-              {&Source::time_column, "time", "times by the column", "time"},
-              {&Source::table, "table", "from the table", "events"}};
+} kNames[] = {{&RecordSpec::Source::user_column, "user", "users by the column", "user"},
+              {&RecordSpec::Source::item_column, "item", "items by the column", "item"},
+              {&RecordSpec::Source::time_column, "time", "times by the column", "time"},
+              {&RecordSpec::Source::table, "table", "from the table", "events"}};
 
 // A name without blanks and without what has a meaning in ToText.
 std::string Escaped(std::string_view name) {
