@@ -12,9 +12,11 @@ namespace {
 // Between what was measured on people's histories with games: 0.92 of a base that was trained further on more of them,
 // 0.03 and -0.01 of bases that were trained from other random weights.
 constexpr double kLeastLikeness = 0.5;
-// The cosine of rows in random directions spreads by 1 / sqrt(numbers). With fewer numbers than these, kLeastLikeness
-// is less than five times that, and chance might reach it.
-constexpr double kLeastNumbers = 100;
+// The cosine of rows in random directions spreads by 1 / sqrt(numbers). Chance reaches five times that in one of three
+// million cases. With fewer numbers than kLeastNumbers more than kLeastLikeness is needed for it; rows that are the same
+// but for rounding are enough, unless there are next to none.
+constexpr double kDeviations = 5, kSame = 0.9999, kFewestNumbers = 8;
+constexpr double kLeastNumbers = (kDeviations / kLeastLikeness) * (kDeviations / kLeastLikeness);
 
 // Whether the second differs from the first in its number of items at most.
 bool SameButForItems(const Architecture& one, const Architecture& other) {
@@ -80,13 +82,14 @@ std::string WhyUnrelated(const ModelFile& from, const ModelFile& to, const std::
   // Less the mean row, one row says nothing.
   const auto shared = items.size() - static_cast<size_t>(std::count(items.begin(), items.end(), kNoItem));
   const double numbers = (std::max<double>(static_cast<double>(shared), 1) - 1) * from.architecture().width;
+  const double likeness = Likeness(from, to, items);
+  const double least = std::max(kLeastLikeness, std::min(kSame, kDeviations / std::sqrt(numbers)));
+  if (numbers >= kFewestNumbers && likeness >= least) return "";
   if (numbers < kLeastNumbers) {
     if (Names(to, from) || Names(from, to)) return "";
     return "nothing shows that the new base was trained from the old one: they share " + Counted(shared, "item") +
            ", too few to compare, and neither names the other as what it was trained from";
   }
-  const double likeness = Likeness(from, to, items);
-  if (likeness >= kLeastLikeness) return "";
   const auto percent = [](double share) { return std::to_string(std::lround(100 * share)) + " %"; };
   return "the new base was not trained from the old one: the directions of their items agree to " + percent(likeness) +
          ", allowed are " + percent(kLeastLikeness) + " and more";
