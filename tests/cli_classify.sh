@@ -31,20 +31,26 @@ done
 expect 3 "nowhere" "${from[@]}" tiny.json --data train.txt --out nowhere/t.wisp --ledger texts.db
 expect 2 "choose one" "${classify[@]}" --epsilon 4 --noise-multiplier 1 --ledger texts.db
 [ ! -e texts.wisp ] && [ ! -e texts.db ] || fail "a refused classifier left something behind"
-# Texts of which none becomes a record: a private run spends all the same, and the owner is told; one is enough.
-sed 's/^/un/' train.txt >unknown.txt
+# Texts of which none becomes a record: many are of another form. With few a private run spends all the same, and the owner
+# is told; one is enough.
+sed 's/^/un/' train.txt >unread.txt
+expect 3 "400 of its 400 texts cannot be read, so nothing can be learned from it (local only)" \
+  "${from[@]}" tiny.json --data unread.txt --out none.wisp --ledger none.db --threads 1
+[ ! -e none.db ] || fail "texts in another form were charged"
+head -n 60 unread.txt >unknown.txt
 (cat unknown.txt; printf 'good\tthe film is great\n') >one.txt
 none="wisp: warning: no line of .* became a record, .* The run goes on and spends what was asked for.*(local only)"
 expect 0 "$none" "${from[@]}" tiny.json --data unknown.txt --out none.wisp --ledger none.db --threads 1 --json
 grep -q "of unknown.txt became a record.*one of data.classes of tiny.json" err || fail "whose lines they are: $(cat err)"
-json 'j["records"] == 0 and j["records_dropped"] == 400 and j["steps"] == 12 and j["epsilon"] > 0'
+json 'j["records"] == 0 and j["records_dropped"] == 60 and j["steps"] == 12 and j["epsilon"] > 0'
 [ "$(sqlite3 none.db 'select count(*) > 0 from entries')" = 1 ] || fail "a run without a record was not charged"
 expect 0 "" "${from[@]}" tiny.json --data one.txt --out one.wisp --ledger one.db --threads 1 --json
 json 'j["records"] == 1'
 grep -q "became a record" err && fail "a run with a record is warned of: $(cat err)"
 # How many texts there are is private: that it is far from what is declared is told on this device.
 other="(--num-records-public) (local only)"
-expect 0 "401 texts were read, 200 are declared $other" "${from[@]}" tiny.json --data one.txt --num-records-public 200 \
+(cat train.txt; printf 'good\tthe film is great\n') >more.txt
+expect 0 "401 texts were read, 200 are declared $other" "${from[@]}" tiny.json --data more.txt --num-records-public 200 \
   --out other.wisp --ledger other-number.db --threads 1
 head -n 199 train.txt >few.txt
 expect 0 "199 texts were read, 400 are declared $other" "${from[@]}" tiny.json --data few.txt \

@@ -18,11 +18,13 @@ static int Fails(const char* what, const wisp_error* error) {
 /* Draws until the budget refuses; the number of calls that were answered. */
 static int DrawUntilSpent(wisp_private_recommender* recommender, wisp_error* error) {
   const int32_t history[] = {3, 1, 4};
+  wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
   int calls = 0;
+  options.allow_seen = 2;
   for (; calls < 100; ++calls) {
     int32_t items[kTop];
     size_t count = kTop;
-    if (wisp_private_recommend(recommender, history, 3, NULL, items, &count, error) != WISP_OK) break;
+    if (wisp_private_recommend(recommender, history, 3, &options, items, &count, error) != WISP_OK) break;
     for (size_t i = 0; i < count; ++i) {
       for (size_t j = 0; j < i; ++j)
         if (items[i] == items[j]) return -1;

@@ -31,28 +31,34 @@ static void ExpectAll(wisp_model* model, const int32_t* const* histories, const 
   wisp_recommendation* batch = malloc((2 * items + 3) * sizeof(*batch));
   wisp_error error;
   size_t found[2] = {0, 0}, count = SIZE_MAX;
-  Expect(wisp_recommend(model, histories[0], lengths[0], NULL, one, &count, &error) == WISP_OK && count == items - 1,
+  wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
+  options.allow_seen = 2;
+  Expect(wisp_recommend(model, histories[0], lengths[0], &options, one, &count, &error) == WISP_OK &&
+             count == items - 1,
          "all of one");
   for (int i = 0; i < 4; ++i) {
-    Expect(wisp_recommend_batch(model, histories, lengths, 1, NULL, NULL, counts[i], batch, found, &error) == WISP_OK &&
+    Expect(wisp_recommend_batch(model, histories, lengths, 1, &options, NULL, counts[i], batch, found, &error) ==
+                   WISP_OK &&
                found[0] == count && memcmp(one, batch, count * sizeof(*one)) == 0,
            "all of a batch of one");
-    Expect(wisp_recommend_batch(model, histories, lengths, 0, NULL, NULL, counts[i], batch, found, &error) == WISP_OK,
+    Expect(wisp_recommend_batch(model, histories, lengths, 0, &options, NULL, counts[i], batch, found, &error) ==
+               WISP_OK,
            "all of none");
     if (i == 3) break;
     found[1] = 77;
-    Expect(wisp_recommend_batch(model, histories, lengths, 2, NULL, NULL, counts[i], batch, found, &error) ==
+    Expect(wisp_recommend_batch(model, histories, lengths, 2, &options, NULL, counts[i], batch, found, &error) ==
                    WISP_INVALID_ARGUMENT &&
                strstr(error.message, "too many") != NULL && found[1] == 77,
            "no buffer reaches the second history");
   }
   /* The second history's begin `count` after the first's, not at the catalogue's end. */
-  Expect(wisp_recommend_batch(model, histories, lengths, 2, NULL, NULL, items + 3, batch, found, &error) == WISP_OK &&
+  Expect(wisp_recommend_batch(model, histories, lengths, 2, &options, NULL, items + 3, batch, found, &error) ==
+                 WISP_OK &&
              found[1] == items - 2,
          "all of two");
   count = items;
-  Expect(wisp_recommend(model, histories[1], lengths[1], NULL, one, &count, &error) == WISP_OK && count == found[1] &&
-             memcmp(one, batch + items + 3, count * sizeof(*one)) == 0,
+  Expect(wisp_recommend(model, histories[1], lengths[1], &options, one, &count, &error) == WISP_OK &&
+             count == found[1] && memcmp(one, batch + items + 3, count * sizeof(*one)) == 0,
          "the second of two");
   free(batch);
   free(one);
