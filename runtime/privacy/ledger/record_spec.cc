@@ -14,13 +14,14 @@ namespace {
 constexpr std::string_view kEvents = "events", kAny = "any", kChunk = "chunk:";
 
 // The names of a RecordSpec::Source: in ToText, in InWords, and what readers take before any other where none is given.
-constexpr struct {
+struct SourceName {
   std::string RecordSpec::Source::*name;
   std::string_view in_text, in_words, usual;
-} kNames[] = {{&RecordSpec::Source::user_column, "user", "users by the column", "user"},
-              {&RecordSpec::Source::item_column, "item", "items by the column", "item"},
-              {&RecordSpec::Source::time_column, "time", "times by the column", "time"},
-              {&RecordSpec::Source::table, "table", "from the table", "events"}};
+};
+constexpr SourceName kNames[] = {{&RecordSpec::Source::user_column, "user", "users by the column", "user"},
+                                 {&RecordSpec::Source::item_column, "item", "items by the column", "item"},
+                                 {&RecordSpec::Source::time_column, "time", "times by the column", "time"},
+                                 {&RecordSpec::Source::table, "table", "from the table", "events"}};
 
 // A name without blanks and without what has a meaning in ToText.
 std::string Escaped(std::string_view name) {
