@@ -138,7 +138,7 @@ inline size_t CountOf(const wisp_recommend_options& options, size_t count) {
   return options.candidates != nullptr && options.num_candidates == 0 ? 0 : count;
 }
 
-// What a call says of items of the history.
+// Reads what a call says of items of the history.
 inline Result<SeenItems> SeenOf(const wisp_recommend_options& options) {
   switch (options.allow_seen) {
     case 0:

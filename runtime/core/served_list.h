@@ -27,7 +27,7 @@ struct Recommendation {
   float score;  // a logit: comparable within one call only
 };
 
-// What a model says of the lists that are made with it (ModelFile::lists). Everybody who makes, tests or judges lists
+// The rules that a model sets for lists made with it (ModelFile::lists). Everybody who makes, tests or judges lists
 // takes it from the model: no option of an evaluation can ask for other lists than people are shown.
 struct ModelLists {
   bool allow_seen = false;                  // they may hold items of the history
@@ -136,7 +136,7 @@ class TopK {
 // Chooses lists from the scores of all items, and keeps the marks that this takes.
 class ServedList {
  public:
-  // What the spans of `model` point to must outlive it.
+  // The memory behind the spans of `model` must outlive the list.
   ServedList(size_t num_items, const ModelLists& model) : model_(model), taken_(num_items, 0) {}
 
   struct Chosen {

@@ -199,7 +199,7 @@ Result<uint64_t> EventLog::DeleteEvents(const PruneOptions& o) {
 Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
   WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
-  // What a session is must be settled before one goes: otherwise a late event could make two of them one.
+  // Sessions must be settled before one goes: otherwise a late event could make two of them one.
   if (o.units.unit == RecordUnit::kSession) WISP_RETURN_IF_ERROR(MarkRead(path_, kEvents).status());
   uint64_t pruned = 0;
   {

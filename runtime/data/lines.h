@@ -61,7 +61,7 @@ inline std::string TooLong(size_t bytes) {
          std::to_string(kMaxLineBytes);
 }
 
-// Whether a file of texts is written in another form than the one it is read in: many of its texts cannot be read, and
+// True if a file of texts is written in another form than the one it is read in: many of its texts cannot be read, and
 // more than can. Each text is a record of its own, so one record is one of the count: it decides where exactly half can
 // be read, or where it is the last of the fewest. Logs of events count users (SequenceBuilder::CheckForm).
 inline constexpr uint64_t kFewestOfAForm = 100;

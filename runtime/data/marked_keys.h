@@ -14,7 +14,7 @@
 
 namespace wisp::data {
 
-// Whether one of U+0300 to U+036F stands in the key.
+// True if the key holds one of U+0300 to U+036F.
 bool HasMark(std::string_view key);
 
 struct MarkedKeys {

@@ -13,8 +13,8 @@ namespace {
 // 0.03 and -0.01 of bases that were trained from other random weights.
 constexpr double kLeastLikeness = 0.5;
 // The cosine of rows in random directions spreads by 1 / sqrt(numbers). Chance reaches five times that in one of three
-// million cases. With fewer numbers than kLeastNumbers more than kLeastLikeness is needed for it; rows that are the same
-// but for rounding are enough, unless there are next to none.
+// million cases. So with fewer numbers than kLeastNumbers more than kLeastLikeness is asked for. Rows that are the same
+// but for rounding are enough from kFewestNumbers on.
 constexpr double kDeviations = 5, kSame = 0.9999, kFewestNumbers = 8;
 constexpr double kLeastNumbers = (kDeviations / kLeastLikeness) * (kDeviations / kLeastLikeness);
 

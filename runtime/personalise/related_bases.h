@@ -22,8 +22,8 @@ std::vector<uint32_t> ItemsIn(const ModelFile& from, const ModelFile& to);
 double Likeness(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items);
 
 // A sentence where the two differ in more than their number of items, or where one was not trained from the other;
-// empty where they are related. Where few items are shared, their rows must agree all the more, or one must name the other
-// in its provenance.
+// empty where they are related. Where few items are shared, their rows must agree all the more, or one must
+// name the other in its provenance.
 std::string WhyUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items);
 
 }  // namespace wisp

@@ -371,7 +371,8 @@ def added():
         ("item-learned-though-its-row-stayed", "HasMoved", "return !std::equal(", "return true || !std::equal(",
          UNTRAINED + "RowThatStayed_HasNotLearned"),
     ]) + table("runtime/personalise/related_bases.cc", [
-        ("carried-to-an-unrelated-base", "WhyUnrelated", "if (numbers >= kFewestNumbers && likeness >= least) return \"\";", "return \"\";",
+        ("carried-to-an-unrelated-base", "WhyUnrelated",
+         "if (numbers >= kFewestNumbers && likeness >= least) return \"\";", "return \"\";",
          REBASE + "UnrelatedBase_BeginsAnew"),
         ("few-items-compared", "WhyUnrelated", "numbers < kLeastNumbers", "false",
          REBASE + "FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase"),

@@ -37,8 +37,8 @@ public struct Life: Sendable {
     public let wasThere: Bool
   }
 
-  /// Finds the noise and writes the plan into the ledger, or finds the plan that is there: call it at each start. Another
-  /// plan than is there is refused, unless `replacing` and nothing was charged; and so is a new one where the ledger is
+  /// Finds the noise and writes the plan into the ledger, or finds the plan that is there: call it at each start.
+  /// Another plan than is there is refused, unless `replacing` and nothing was charged; and so is a new one where the ledger is
   /// gone and nights trained beside `output`. Reads no event.
   @discardableResult
   public func plan(

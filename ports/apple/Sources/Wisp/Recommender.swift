@@ -45,8 +45,8 @@ public final class Recommender: @unchecked Sendable {
     bytes?.deallocate()
   }
 
-  /// Maps the file and checks it, its weights included. It must not be changed in place while this lives; replacing it is
-  /// fine.
+  /// Maps the file and checks it, its weights included. It must not be changed in place while this lives;
+  /// replacing it is fine.
   public static func open(contentsOf url: URL, options: Options = Options()) throws -> Recommender {
     let texts = Texts()
     var choice = try openOptions(options, texts)

@@ -53,7 +53,8 @@ final class Texts {
   }
 }
 
-/// Reads a text of a length that is not known before: asks for the size, then for the text, and once more where it grew.
+/// Reads a text of a length that is not known before: asks for the size, then for the text,
+/// and once more where it grew.
 func readText(_ read: (UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<Int>) throws -> Void) throws -> String {
   var room = [CChar](repeating: 0, count: 1024)
   while true {
