@@ -11,6 +11,15 @@ cmake --install "$build" --prefix "$work/prefix" >out 2>err || fail "cmake --ins
 
 libraries=(libwisp-runtime libwisp-text)
 [ "$training" = ON ] && libraries+=(libwisp)
+# What `tools/dev build` builds is what is installed: all libraries and the program, and no test.
+if [ -f "$build/build.ninja" ]; then
+  ninja -C "$build" -t query installed >targets 2>err || fail "ninja does not know what is installed: $(head -c 300 err)"
+  for target in "${libraries[@]/%/.a}" "${libraries[@]/%/.so}" ${program:+wisp}; do
+    grep -qx "    $target" targets || fail "$target is installed and not among what is built for that"
+  done
+  ninja -C "$build" -t inputs installed >inputs
+  ! grep "_test" inputs || fail "a test is among what is built to be installed"
+fi
 for library in "${libraries[@]}"; do
   [ -f "$lib/$library.a" ] || fail "there is no $library.a"
   [ -L "$lib/$library.so" ] && [ -L "$lib/$library.so.0" ] || fail "$library.so: the version links are missing"

@@ -28,6 +28,7 @@ install(CODE [[
 
 # wisp_install_if_built(component target...): the install rules of this folder that follow are for targets that are built.
 function(wisp_install_if_built component)
+  set_property(GLOBAL APPEND PROPERTY wisp_installed ${ARGN})
   set(built_in "${CMAKE_BINARY_DIR}")
   foreach(target ${ARGN})
     install(CODE "
@@ -89,3 +90,10 @@ if(WISP_CUDA)
   endif()
 endif()
 install(CODE [[set(CMAKE_INSTALL_DO_STRIP "${wisp_strip}")]] ALL_COMPONENTS)
+
+# What is installed, and no test.
+get_property(wisp_installed GLOBAL PROPERTY wisp_installed)
+add_custom_target(installed)
+if(wisp_installed)
+  add_dependencies(installed ${wisp_installed})
+endif()
