@@ -10,6 +10,7 @@ namespace {
 struct Wanted {
   const std::string& name;  // as the caller says; empty: one of the usual ones
   std::array<const char*, 2> usual;
+  const char* option;  // by which another name is given
 };
 
 std::string List(const std::vector<std::string>& names) {
@@ -32,7 +33,7 @@ Result<size_t> Choose(const std::string& where, const std::vector<std::string>& 
   }
   const std::string or_other = candidates.size() > 1 ? " or " + Shown(candidates[1]) : "";
   return InvalidData(where, ": there is no column ", Shown(candidates[0]), or_other, "; the columns are ",
-                     List(present));
+                     List(present), "; ", wanted.option, " says which it is");
 }
 
 }  // namespace
@@ -40,10 +41,12 @@ Result<size_t> Choose(const std::string& where, const std::vector<std::string>& 
 Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::string>& present,
                               const ReadOptions& options) {
   Columns columns;
-  WISP_ASSIGN_OR_RETURN(columns.user, Choose(where, present, {options.user_column, {"user", "user_id"}}));
-  WISP_ASSIGN_OR_RETURN(columns.item, Choose(where, present, {options.item_column, {"item", "item_id"}}));
+  WISP_ASSIGN_OR_RETURN(columns.user,
+                        Choose(where, present, {options.user_column, {"user", "user_id"}, "--user-column"}));
+  WISP_ASSIGN_OR_RETURN(columns.item,
+                        Choose(where, present, {options.item_column, {"item", "item_id"}, "--item-column"}));
   if (options.time == TimeSource::kFileOrder) return columns;
-  Result<size_t> time = Choose(where, present, {options.time_column, {"time", "timestamp"}});
+  Result<size_t> time = Choose(where, present, {options.time_column, {"time", "timestamp"}, "--time-column"});
   if (!time.ok()) {
     return InvalidData(
         time.status().message(),

@@ -51,7 +51,7 @@ Status EventLog::Error(const char* doing) const {
   WISP_RETURN_IF_ERROR(sqlite::Explain("event log '" + path_ + "'", path_, database_));
   const int code = sqlite3_errcode(database_);
   if (code == SQLITE_INTERRUPT) return InvalidData("event log '", path_, "': ", kTooMuchWork);
-  const std::string sentence = OneLine("event log '" + path_ + "': " + doing + ": " + sqlite3_errmsg(database_));
+  const std::string sentence = OneLine("event log '" + path_ + "': " + doing + ": " + sqlite::WhyFailed(database_));
   return code == SQLITE_NOTADB || code == SQLITE_CORRUPT || code == SQLITE_ERROR ? InvalidData(sentence)
                                                                                  : IoError(sentence);
 }
@@ -63,7 +63,7 @@ Result<EventLog> EventLog::Open(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
   WorkLimit work(log.database_);
   work.AllowForSize();
-  WISP_RETURN_IF_ERROR(log.Execute(kSchema, "cannot prepare the table events"));
+  WISP_RETURN_IF_ERROR(log.Execute(kSchema, "cannot be opened to write"));
   // What was erased while somebody was reading. Without waiting: nobody was told that it is gone.
   if (sqlite::SizeOf(path + "-wal") > 0) {
     sqlite3_busy_timeout(log.database_, 0);
@@ -129,7 +129,9 @@ Status EventLog::CheckTable() const {
   if (missing->empty()) return OkStatus();
   std::string list;
   for (const std::string& name : *columns) list += (list.empty() ? "" : ", ") + Shown(name);
-  return InvalidData(log, "the table events has no column '", missing->front(), "'; the columns are ", list);
+  return InvalidData(log, "the table events has no column '", missing->front(), "'; the columns are ", list,
+                     ". A log of its own takes events of a table with other names: wisp log import, --user-column, "
+                     "--item-column, --time-column");
 }
 
 Status EventLog::Execute(const char* sql, const char* doing) {

@@ -6,7 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "runtime/core/first_characters.h"
 #include "runtime/core/status.h"
+#include "runtime/core/text.h"
 #include "runtime/data/date_time.h"
 #include "runtime/data/sequences.h"
 
@@ -23,14 +25,11 @@ inline std::string_view WithoutMarks(std::string_view text) {
   return text;
 }
 
-// A value as a message shows it: cut, and without what a terminal would act on.
+// A value as a message shows it: its first characters, without what a terminal would act on.
 inline std::string Shown(std::string_view value) {
   constexpr size_t kMost = 40;
-  std::string shown(value.substr(0, kMost));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  return "'" + shown + (value.size() > kMost ? "...'" : "'");
+  const std::string_view beginning = FirstCharacters(value, kMost);
+  return "'" + OneLine(std::string(beginning)) + (beginning.size() < value.size() ? "...'" : "'");
 }
 
 // Lines without their ends (LF or CRLF), without byte order marks; blank ones are skipped. `number` counts from 1.

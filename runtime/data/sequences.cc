@@ -112,11 +112,8 @@ std::vector<std::string> Warnings(const ReadReport& r) {
     warnings.push_back(Count(r.dropped_events, "event") + " left out by the minimum counts, with them " +
                        Count(r.dropped_users, "user") + " and " + Count(r.dropped_items, "item"));
   }
-  if (r.in_seconds > 0 && r.in_milliseconds > 0) {
-    warnings.push_back("times of " + Count(r.in_seconds, "event") + " look like seconds, of " +
-                       Count(r.in_milliseconds, "event") +
-                       " like milliseconds: a log has one unit, or the order of its events is wrong");
-  }
+  if (std::string units = r.time_units.Warning(r.times_per_second); !units.empty())
+    warnings.push_back(std::move(units));
   if (r.marked.count > 0) warnings.push_back(r.marked.Warning());
   if (r.ties > 0) {
     warnings.push_back(Count(r.ties, "event") +
@@ -281,13 +278,8 @@ std::vector<Event> SequenceBuilder::Events() const {
 
 // Seconds and milliseconds of one log put its events in a wrong order; and what looks alike is two keys.
 void SequenceBuilder::ReportMixtures(ReadReport& report) const {
-  constexpr int64_t kFirst = 1000000000;  // 2001
-  const auto within = [](int64_t time, int64_t second) {
-    return time >= kFirst * second && time <= kLatestSecond * second;
-  };
   for (const Added& e : events_) {
-    report.in_seconds += timed_ && within(e.time, 1);
-    report.in_milliseconds += timed_ && within(e.time, 1000);
+    if (timed_) report.time_units.Look(e.time);
   }
   for (const KeyTable* table : {&users_, &items_}) {
     for (const std::string& key : table->keys()) report.marked.Look(key);
@@ -408,6 +400,8 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   const auto without_item = [](const Added& e) { return e.item == KeyTable::kNone; };
   report.num_read = events_.size() - static_cast<uint64_t>(std::count_if(events_.begin(), events_.end(), without_item));
   ReportMixtures(report);
+  const bool counts_time = options.keep_times || options.units.unit != RecordUnit::kUser;
+  if (counts_time && options.time == TimeSource::kColumn) report.times_per_second = options.units.times_per_second;
   const bool may_be_empty = private_run_ && options.known_items != nullptr;
   if (events_.empty() && bad_rows_ == 0 && !may_be_empty) return InvalidData(name_, ": there is no event in it");
   WISP_RETURN_IF_ERROR(CheckForm());

@@ -19,6 +19,7 @@
 #include "runtime/core/status.h"
 #include "runtime/data/key_table.h"
 #include "runtime/data/marked_keys.h"
+#include "runtime/data/time_units.h"
 
 namespace wisp::data {
 
@@ -144,11 +145,11 @@ struct ReadReport {
   uint64_t unknown_events = 0;  // of items that known_items lacks
   uint64_t unknown_items = 0;   // how many such items
   std::string first_unknown_item;
-  // Of events with times: how many of those since 2001 are of seconds and of milliseconds, going by their size.
-  uint64_t in_seconds = 0, in_milliseconds = 0;
-  MarkedKeys marked;     // keys of users and items with accents as characters of their own
-  uint64_t ties = 0;     // kept neighbouring events of one user at the same time: their order is the file's
-  uint64_t repeats = 0;  // kept events of an item that the user had before
+  TimeUnits time_units;           // of events with times
+  uint32_t times_per_second = 0;  // that they are read with; 0: only their order counts
+  MarkedKeys marked;              // keys of users and items with accents as characters of their own
+  uint64_t ties = 0;              // kept neighbouring events of one user at the same time: their order is the file's
+  uint64_t repeats = 0;           // kept events of an item that the user had before
 };
 
 // One sentence for each thing that a person might not expect; none when all is as it should be.

@@ -362,6 +362,21 @@ Status Explain(const std::string& subject, const std::string& path, sqlite3* han
   }
 }
 
+std::string WhyFailed(sqlite3* handle) {
+  if (handle == nullptr) return "there is not enough memory";
+  switch (sqlite3_extended_errcode(handle)) {
+    case SQLITE_FULL:
+      return "the disk is full, and nothing of this was written; free space and try again";
+    case SQLITE_IOERR_WRITE:
+    case SQLITE_IOERR_FSYNC:
+    case SQLITE_IOERR_TRUNCATE:
+      return "the disk refuses to write, as one that is full or read-only does, and nothing of this was written; free "
+             "space and try again";
+    default:
+      return sqlite3_errmsg(handle);
+  }
+}
+
 int64_t SizeOf(const std::string& path) {
   struct stat info;
   return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_size) : 0;

@@ -63,6 +63,10 @@ int64_t SizeOf(const std::string& path);  // 0 where there is no file
 // SQLite's own message tells. Sentences begin with `subject`.
 Status Explain(const std::string& subject, const std::string& path, sqlite3* handle);
 
+// Why the last call on `handle` failed, to end a sentence: SQLite's own words, or plainer ones where nothing could be
+// written.
+std::string WhyFailed(sqlite3* handle);
+
 // Whether SQLite may play this journal back: it is there, not empty, and its first byte is not 0. Never waits.
 bool IsHotJournal(const char* journal);
 

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "runtime/core/first_characters.h"
+#include "runtime/core/text.h"
 #include "tools/exchange/safetensors_header.h"
 
 namespace wisp::exchange {
@@ -114,11 +116,8 @@ std::string ShapeInWords(std::span<const uint64_t> shape) {
 
 std::string Shown(std::string_view text) {
   constexpr size_t kMost = 120;
-  std::string shown(text.substr(0, kMost));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) >= 0x7f) c = '?';
-  }
-  return "'" + shown + (text.size() > kMost ? "...'" : "'");
+  const std::string_view beginning = FirstCharacters(text, kMost);
+  return "'" + OneLine(std::string(beginning)) + (beginning.size() < text.size() ? "...'" : "'");
 }
 
 void SafeTensor::CopyTo(std::span<float> out) const {

@@ -134,12 +134,16 @@ TEST(Csv, BadTables_AreNamed) {
   ExpectRefused("\n\n", Format::kCsv, "log: it is empty; a header with the names of the columns is needed");
   ExpectRefused("user,item,time\n", Format::kCsv, "log: there is no event in it");
   ExpectRefused("user,thing,time\n", Format::kCsv,
-                "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user', 'thing', 'time'");
+                "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user', 'thing', 'time'; "
+                "--item-column says which it is");
   ExpectRefused("user,item\na,b\n", Format::kCsv,
-                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user', 'item'" + kTimesNeeded);
-  ExpectRefused("\nuser,item,time\n", Format::kCsv,
-                "log, line 2: there is no column 'who'; the columns are 'user', 'item', 'time'",
-                {.user_column = "who"});
+                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user', 'item'; --time-column "
+                "says which it is" +
+                    kTimesNeeded);
+  ExpectRefused(
+      "\nuser,item,time\n", Format::kCsv,
+      "log, line 2: there is no column 'who'; the columns are 'user', 'item', 'time'; --user-column says which it is",
+      {.user_column = "who"});
   ExpectRefused("user,item,time,user\n", Format::kCsv,
                 "log, line 1: the column 'user' is there twice; the columns are 'user', 'item', 'time', 'user'");
   ExpectRefused("user,item,time\na,b,1\na,b,1,2\n", Format::kCsv,
@@ -169,7 +173,9 @@ TEST(Csv, OtherSeparators_AreNamed) {
   ExpectRefused("user\titem\ttime\n", Format::kCsv,
                 header +
                     "'user?item?time'; the separator seems to be a tab; allowed is ',' here, tabs are the format tsv");
-  ExpectRefused("user\n", Format::kCsv, "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user'");
+  ExpectRefused(
+      "user\n", Format::kCsv,
+      "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user'; --item-column says which it is");
   EXPECT_EQ(ToldOf("user,item,time,a;b\nanna,x;y,1,\n", Format::kCsv), "anna: x;y");
 }
 
@@ -215,19 +221,6 @@ TEST(Tsv, AQuoteThatEndsNoField_StandsForItself) {
   }
   ReadOptions by_order{.time = TimeSource::kFileOrder};
   EXPECT_EQ(ToldOf("user\titem\na\t\"last\"", Format::kTsv, by_order), "a: last");
-}
-
-TEST(AllTextReaders, TwoUnitsOfTime_AreReported) {
-  const auto warnings = [](const std::string& times) {
-    const auto read = ReadText("log", "user,item,time\n" + times, Format::kCsv, {});
-    return read.ok() ? Warnings(read->report) : std::vector<std::string>{read.status().message()};
-  };
-  EXPECT_EQ(warnings("a,b,1700000000\na,c,1700000001000\na,d,1700000002\n"),
-            std::vector<std::string>{"times of 2 events look like seconds, of 1 event like milliseconds: a log has one "
-                                     "unit, or the order of its events is wrong"});
-  EXPECT_TRUE(warnings("a,b,1700000000\na,c,1800000000\n").empty());
-  EXPECT_TRUE(warnings("a,b,1700000000000\na,c,1800000000000\n").empty());
-  EXPECT_TRUE(warnings("a,b,1\na,c,1700000000\n").empty());
 }
 
 // The same letters as one character and as two are two keys.
@@ -289,7 +282,8 @@ TEST(Inter, BadHeaders_AreNamed) {
                 "log, line 1: the header has 'user_id:text'; allowed is name:type with type token, float, token_seq or "
                 "float_seq");
   ExpectRefused("user_id:token\titem_id:token\n", Format::kInter,
-                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user_id', 'item_id'" +
+                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user_id', 'item_id'; "
+                "--time-column says which it is" +
                     kTimesNeeded);
   ExpectRefused("", Format::kInter, "log: it is empty; a header with the names of the columns is needed");
 }

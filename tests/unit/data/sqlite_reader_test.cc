@@ -14,6 +14,7 @@
 
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
+#include "tests/unit/core/file_size_limit.h"
 #include "tests/unit/data/readers_test_util.h"
 
 namespace wisp::data {
@@ -62,7 +63,9 @@ TEST(Sqlite, BadTables_AreNamed) {
       {"events", ": there is no event in it"},
       {"event",
        ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'"},
-      {"other", ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'"},
+      {"other",
+       ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'; --user-column says which it "
+       "is"},
       {"nulls", ", table nulls, row 2: the item is NULL; allowed is a TEXT or an INTEGER"},
       {"blobs", ", table blobs, row 1: the user is a BLOB; allowed is a TEXT or an INTEGER"},
       {"times", ", table times, row 1: the time is 'soon'" + kAllowedTimes},
@@ -350,14 +353,18 @@ TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
   const LogFolder folder;
   const std::string end = ", which runs what the file says; allowed is a table with the columns user, item and time";
   const std::string computed = "; allowed are constants, and indexes of columns";
+  const std::string other =
+      ". A log of its own takes events of a table with other names: wisp log import, --user-column, --item-column, "
+      "--time-column";
   const std::pair<std::string, std::string> files[] = {
       {"CREATE VIEW events(user, item, time) AS SELECT 1, 2, 3; CREATE TRIGGER t INSTEAD OF INSERT ON events BEGIN "
        "SELECT 1; END",
        "'events' is no table but a view" + end},
       {"CREATE VIRTUAL TABLE events USING fts5(user, item, time)", "'events' is no table but a virtual" + end},
-      {"CREATE TABLE events(user, item)", "the table events has no column 'time'; the columns are 'user', 'item'"},
+      {"CREATE TABLE events(user, item)",
+       "the table events has no column 'time'; the columns are 'user', 'item'" + other},
       {"CREATE TABLE events(a, \"b\n\", c, item, time)",
-       "the table events has no column 'user'; the columns are 'a', 'b?', 'c', 'item', 'time'"},
+       "the table events has no column 'user'; the columns are 'a', 'b?', 'c', 'item', 'time'" + other},
       {"CREATE TABLE events(user, item, time AS (1))", "the table events computes its column 'time'" + computed},
       {"CREATE TABLE events(user, item, time, more AS " + std::string(kLong) + " STORED)",
        "the table events computes its column 'more'" + computed},
@@ -375,6 +382,32 @@ TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
     EXPECT_EQ(status.message(), "event log '" + path + "': " + sentence);
     EXPECT_FALSE(std::filesystem::exists(path + "-wal"));  // as it was
   }
+}
+
+// What can be written and what not is said in words, not in SQLite's.
+TEST(EventLog, ADiskThatIsFull_IsCalledFull) {
+  const LogFolder folder;
+  const std::string path = folder / "log.db";
+  {
+    const test::FileSizeLimit full(0);
+    const Status opened = EventLog::Open(path).status();
+    EXPECT_EQ(opened.code(), StatusCode::kIo);
+    EXPECT_TRUE(opened.message().starts_with("event log '" + path + "': cannot be opened to write: the disk "))
+        << opened.message();
+    EXPECT_NE(opened.message().find("free space and try again"), std::string::npos) << opened.message();
+  }
+  Result<EventLog> log = EventLog::Open(path);
+  ASSERT_TRUE(log.ok()) << log.status().message();
+  ASSERT_TRUE(log->Append({"anna", "tea", 1}).ok());
+  {
+    const test::FileSizeLimit full(0);
+    const Status appended = log->Append({"anna", "cake", 2});
+    EXPECT_EQ(appended.code(), StatusCode::kIo);
+    EXPECT_NE(appended.message().find("nothing of this was written; free space and try again"), std::string::npos)
+        << appended.message();
+  }
+  EXPECT_EQ(*log->History("anna", 10), (std::vector<std::string>{"tea"}));
+  ASSERT_TRUE(log->Append({"anna", "cake", 2}).ok());
 }
 
 TEST(EventLog, ALedger_IsNoLog) {

@@ -19,21 +19,20 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/core/first_characters.h"
 #include "runtime/core/status.h"
+#include "runtime/core/text.h"
 
 namespace wisp::tools {
 
 // The error without what a terminal would act on: sentences repeat keys and values of the file, which comes from
 // anywhere.
-inline Status Readable(const Status& status) {
-  std::string message = status.message();
-  for (size_t i = 0; i < message.size(); ++i) {
-    const auto byte = [&](size_t at) { return at < message.size() ? static_cast<unsigned char>(message[at]) : 0u; };
-    const bool c1 = byte(i) == 0xc2 && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;  // U+0080 to U+009F
-    if (c1) message[i + 1] = '?';
-    if (c1 || byte(i) < 0x20 || byte(i) == 0x7f) message[i] = '?';
-  }
-  return {status.code(), std::move(message)};
+inline Status Readable(const Status& status) { return {status.code(), OneLine(status.message())}; }
+
+// A value as a message shows it.
+inline std::string Dumped(const nlohmann::json& json) {
+  constexpr size_t kMost = 40;
+  return std::string(FirstCharacters(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), kMost));
 }
 
 // Reads the keys of one object; Finish complains about those that nobody asked for.
@@ -41,7 +40,7 @@ class JsonSection {
  public:
   // `object` must outlive this.
   JsonSection(std::string where, const nlohmann::json& object) : where_(std::move(where)), object_(object) {
-    if (!object.is_object()) Fail(InvalidData(where_, " is ", object.dump().substr(0, 40), ", allowed is an object"));
+    if (!object.is_object()) Fail(InvalidData(where_, " is ", Dumped(object), ", allowed is an object"));
   }
 
   JsonSection(const JsonSection&) = delete;
@@ -57,7 +56,7 @@ class JsonSection {
     if (!type || !(json->get<double>() >= low && json->get<double>() <= high)) {
       std::ostringstream allowed;
       allowed << (whole ? "a whole number" : "a number") << " from " << low << " to " << high;
-      Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is ", allowed.str()));
+      Fail(InvalidData(where_, ".", key, " is ", Dumped(*json), ", allowed is ", allowed.str()));
       return;
     }
     value = json->get<T>();
@@ -91,14 +90,14 @@ class JsonSection {
       }
       allowed += (allowed.empty() ? "" : ", ") + std::string(name);
     }
-    Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are ", allowed));
+    Fail(InvalidData(where_, ".", key, " is ", Dumped(*json), ", allowed are ", allowed));
   }
 
   void Flag(const char* key, bool& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
     if (!json->is_boolean())
-      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed are true and false"));
+      return Fail(InvalidData(where_, ".", key, " is ", Dumped(*json), ", allowed are true and false"));
     value = json->get<bool>();
   }
 
@@ -113,8 +112,7 @@ class JsonSection {
   void Text(const char* key, std::string& value) {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
-    if (!json->is_string())
-      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a text"));
+    if (!json->is_string()) return Fail(InvalidData(where_, ".", key, " is ", Dumped(*json), ", allowed is a text"));
     value = json->get<std::string>();
   }
 
@@ -127,7 +125,7 @@ class JsonSection {
     bool good = json->is_array();
     for (size_t i = 0; good && i < json->size(); ++i) good = kText ? (*json)[i].is_string() : (*json)[i].is_number();
     if (!good)
-      return Fail(InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is a list of ",
+      return Fail(InvalidData(where_, ".", key, " is ", Dumped(*json), ", allowed is a list of ",
                               (kText ? "texts" : "numbers")));
     values = json->get<std::vector<T>>();
   }
@@ -152,8 +150,7 @@ class JsonSection {
     const nlohmann::json* json = Find(key);
     if (json == nullptr) return;
     if (!json->is_array())
-      return Fail(
-          InvalidData(where_, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an array of objects"));
+      return Fail(InvalidData(where_, ".", key, " is ", Dumped(*json), ", allowed is an array of objects"));
     for (size_t i = 0; i < json->size(); ++i) {
       JsonSection inner(*this, where_ + " " + key + "[" + std::to_string(i) + "]", std::string(key) + "[]", (*json)[i]);
       if (inner.status_.ok()) read(inner);

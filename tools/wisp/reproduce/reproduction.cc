@@ -35,7 +35,7 @@ Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const nlohmann
   std::sort(sorted.begin(), sorted.end());
   const bool repeats = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
   if (seeds.empty() || seeds.size() != json->size() || repeats) {
-    return InvalidData(where, ".seeds is ", (json == nullptr ? "missing" : json->dump().substr(0, 40)),
+    return InvalidData(where, ".seeds is ", (json == nullptr ? "missing" : Dumped(*json)),
                        ", allowed is an array of different whole numbers");
   }
   return seeds;
@@ -45,8 +45,7 @@ Status CheckPublished(const std::string& where, const char* key, const nlohmann:
   if (json == nullptr) return OkStatus();
   const bool good = json->is_object() && std::all_of(json->begin(), json->end(),
                                                      [](const nlohmann::json& value) { return value.is_number(); });
-  return good ? OkStatus()
-              : InvalidData(where, ".", key, " is ", json->dump().substr(0, 40), ", allowed is an object of numbers");
+  return good ? OkStatus() : InvalidData(where, ".", key, " is ", Dumped(*json), ", allowed is an object of numbers");
 }
 
 Status ReadMeasured(JsonSection& s, ReproductionCell& cell) {
