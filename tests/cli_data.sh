@@ -19,7 +19,7 @@ evaluate=("$wisp" evaluate --model base.wisp --data)
 separator="the header is one column, 'user;item;time'; the separator seems to be ';'; allowed are ','"
 tr ',' ';' <log.csv >semicolons.csv
 expect 3 "semicolons.csv, line 1: $separator" "${evaluate[@]}" semicolons.csv
-times="no column 'time' or 'timestamp'; the columns are 'user', 'item'; times are needed, as numbers such as seconds"
+times="no column 'time' or 'timestamp'; the columns are 'user', 'item'; --time-column says which it is; times are needed, as numbers such as seconds"
 cut -d , -f 1,2 log.csv >timeless.csv
 expect 3 "$times" "${evaluate[@]}" timeless.csv
 printf 'user,item,time\na,tea-mint,01.05.2024\n' >dates.csv
@@ -67,6 +67,34 @@ expect 2 "'bagel-sesame', which the model does not have; did you mean bagel-s.* 
   "${recommend[@]}" --history tea-mint,bagel-sesame
 expect 2 "did you mean tea-mint or tea-maple?" "${recommend[@]}" --history tea-mint --candidates tea-minty
 expect 2 "'xyz', which the model does not have$" "${recommend[@]}" --history xyz
+# Keys with commas: a value that is a key as a whole is that item, and an option may be given several times.
+printf 'tea, hot\tTea\n\xc5\xbburek\t\xc5\xbburek\nsoup\tSoup\n' >comma.tsv
+expect 0 "" "$wisp" catalogue add --model base.wisp --items comma.tsv --out comma.wisp
+several=("$wisp" recommend --model comma.wisp --allow-seen --json)
+expect 0 "names 1 item that no run has trained yet, the first 'tea, hot'" "${several[@]}" --history "tea, hot" --history tea-mint,bagel-lentil
+mv out before
+expect 0 "" "${several[@]}" --history tea-mint --history bagel-lentil
+cmp -s out before || fail "an option that is given twice is not what commas say"
+expect 0 "" "${several[@]}" --history bagel-lentil,tea-mint
+cmp -s out before && fail "the order of an option that is given twice is lost"
+expect 0 "names 2 items" "${several[@]}" --history tea-mint --candidates "tea, hot" --candidates soup,bagel-lentil
+json '[i["item"] for i in j] == ["bagel-lentil"]'
+expect 2 "--history is ',', which names no item" "${several[@]}" --history ,
+# Letters are letters in every script, and columns stand below each other.
+{ cat log.txt; printf 'u00003 \xc5\xbburek\n'; } >script.txt
+expect 0 $'the first is \'\xc5\xbburek\'' "${evaluate[@]}" script.txt
+"$wisp" catalogue list --model base.wisp | python3 -c '
+import sys
+for n, line in enumerate(sys.stdin):
+    print(line.split("\t")[0], ("\u017burek", "cafe\u0301", "Tea", "\u62b9\u8336")[n % 4] + f" {n}", sep="\t")' >names.tsv
+expect 0 "" "$wisp" new --recipe "$public_recipe" --data log.db --catalogue public --item-names names.tsv --out named.wisp
+expect 0 "" "$wisp" recommend --model named.wisp --history tea-mint --count 40
+python3 - <<'PY' || fail "columns of a list shift: $(head -n 5 out)"
+import unicodedata
+cells = lambda text: sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+lines = open("out", encoding="utf-8").read().splitlines()
+assert len(lines) == 40 and len({cells(line) for line in lines}) == 1, {cells(line) for line in lines}
+PY
 # The examples of the help, for the model that comes along.
 expect 0 "" "$wisp" recommend --help
 history=$(grep -o -- '--history [^ ]*,[^ ]*' out)

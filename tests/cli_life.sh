@@ -13,7 +13,7 @@ expect 2 "missing is --unit;" "$wisp" plan --data log.db --model base.wisp --eps
 expect 2 "missing is --epsilon, --unit, --num-records-public, --for;" "$wisp" plan --data log.db --model base.wisp
 for wrong in "--batch 5000|--batch is 5000, allowed are 1 to 240" "--learning-rate 2|--learning-rate is 2, allowed is above 0, up to 1" \
   "--judgings 0|--judgings is 0, allowed are 1 and more" "--judging-share 1|--judging-share is 1, allowed is above 0 and below 1" \
-  "--steps 0|--steps is 0, allowed are 1" "--steps 999999999|--steps: a plan has 365 runs of 999999999 steps" "--epsilon 1000|--epsilon: epsilon is 1000" \
+  "--steps 0|--steps is 0, allowed are 1" "--steps 999999999|--steps: a plan has 365 nights of 999999999 steps" "--epsilon 1000|--epsilon: epsilon is 1000" \
   "--delta 0.5|--delta: delta is 0.5" "--session-gap 5|--session-gap: the session gap is 5 seconds" \
   "--times-per-second 0|--times-per-second: the log has 0 times" "--judge none --judgings 3|--judgings is given, and with --judge none"; do
   got=0
@@ -31,7 +31,7 @@ expect 4 "has no plan for a life, and was charged: a plan would promise nothing 
   \"$wisp\" plan --left --data log.db --model base.wisp --ledger t.ledger"
 expect 4 "has charges: a plan for a life is made before the first of them" "${plan[@]}" --for "1 year" --ledger t.ledger
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --dry-run
-grep -q "written   nothing" out || fail "a dry run does not say so"
+grep -q "written   nothing: --dry-run" out || fail "a dry run does not say so"
 [ ! -e log.ledger ] || fail "a dry run left a ledger"
 expect 4 "has no plan for a life" bash -c "cp t.ledger none.ledger; \"$wisp\" personalise --data log.db --model base.wisp --out mine.wisp --ledger none.ledger"
 expect 3 "log.ledger" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp
@@ -44,8 +44,11 @@ json '"made_before" not in j'
 # Asked for again it is found; another one is refused until it is asked for by name.
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --judgings 2
 grep -q "written   nothing: the ledger has had this plan since" out || fail "a plan that was there is not said to be"
-expect 4 "the number of runs is 6, asked for is 12" "${plan[@]}" --for "1 year" --every "1 month"
+expect 4 "the number of nights is 6, asked for is 12" "${plan[@]}" --for "1 year" --every "1 month"
 expect 0 "" "${plan[@]}" --for "1 year" --every "1 month" --steps 4 --judgings 2 --replace
+grep -q "^written   log.ledger, the ledger of this plan$" out || fail "a plan does not say where it was written: $(tail -n 2 out)"
+grep -q "^plan      log.ledger: 12 nights of 4 steps" out || fail "a plan does not count in nights: $(head -n 1 out)"
+grep -q "larger batch (--batch)" out || fail "advice does not name its option: $(grep advice out)"
 expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings 2 --replace
 compgen -G "log.ledger.measuring*" >/dev/null && fail "what was measured left files"
 # Two calls at once, by two names of one ledger: one plan is made, and no file of anybody else is touched.
@@ -68,6 +71,8 @@ for night in 1 2 3 4 5 6; do
   expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp --json
   json "j['steps'] == 4 and j['steps_of_model'] == 4 * $night and j['runs_left'] == 6 - $night and j['judged'] == ($night % 3 == 0)"
   json '"records" in j["not_private"] and "verdict" not in j["not_private"]'
+  # The log has no event since the plan was made: a judging that went by nothing is said to be one, to the owner alone.
+  json "('events_that_judged' in j) == j['judged'] == ('events_that_judged' in j['not_private']) and j.get('events_that_judged', 0) == 0"
 done
 # A name that was mistyped trains nothing, and leaves nothing.
 expect 2 "mien.wisp: it is not there, or not of this life, though 24 steps were trained under the plan" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp
@@ -81,6 +86,8 @@ expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp 
 cmp -s mien.wisp base.wisp || fail "a model that begins anew is not the base"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp
 grep -q "the plan has no step left" out || fail "a plan that is used up is not said to be"
+expect 0 "" "$wisp" plan --left --data log.db --model base.wisp
+grep -q "of 6 nights 0 are left" out || fail "what is left is not counted in nights: $(cat out)"
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --json
 json 'j["runs_left"] == 0 and j["judgings_left"] == 0 and j["epsilon"] == 4'
 expect 0 "" "$wisp" privacy --ledger log.ledger --json
@@ -116,7 +123,7 @@ expect 0 "" "$wisp" report --ledger log.ledger --html report.html --data log.db 
 grep -q "gradients that were clipped" report.html || fail "the report lacks what the nights saw"
 json 'j["local_only"]'
 grep -q "Local only: counted on the data without noise" report.html || fail "the report does not mark what is local"
-expect 2 "--html names a model" "$wisp" report --ledger log.ledger --html base.wisp
+expect 2 "base.wisp, a file that is there and is not a page of HTML" "$wisp" report --ledger log.ledger --html base.wisp
 expect 2 "--html and --ledger name the same file" "$wisp" report --ledger log.ledger --html log.ledger
 expect 4 "has no plan for a life, and was charged" "$wisp" report --ledger t.ledger --html none.html
 [ ! -e none.html ] || fail "a refused report left a file"
@@ -139,6 +146,8 @@ expect 0 "" "${plan[@]}" --for "6 months" --every "1 month" --steps 4 --judgings
 change=("$wisp" plan "${life[@]}" --change --for "2 months" --every "1 week")
 expect 4 "has no charges yet" "${change[@]}"
 expect 0 "" "$wisp" personalise "${life[@]}" --out changed.wisp
+grep -q "^serves    changed.wisp: the base$" out || fail "a first night says $(grep serves out)"
+grep -q "^left      5 of 6 nights" out || fail "a night does not count in nights: $(grep left out)"
 expect 2 "--change excludes --epsilon" "${change[@]}" --epsilon 8
 expect 2 "--batch is 241, allowed are 1 to 240" "${change[@]}" --batch 241
 expect 2 "--learning-rate is 0, allowed is above 0, up to 1" "${change[@]}" --learning-rate 0
@@ -168,6 +177,9 @@ grep -q "without noise and without a charge" out || fail "what judging locally l
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger --json
 json 'j["judged"] and {"verdict", "evidence", "threshold", "serves", "changed", "records", "seconds"} <= set(j["not_private"])'
 json '"judgings_left" not in j'
+expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger
+grep -q "by no event: people who judge did nothing since the judging before, so nothing better can be found (local" out ||
+  fail "a judging without events is not said to be one: $(cat out)"
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --ledger local.ledger
 grep -q "judgings" out && fail "judgings are counted, though each night judges"
 expect 0 "" "$wisp" privacy --ledger local.ledger
@@ -186,6 +198,15 @@ for history in bagel-lentil,tea-mint tea-mint; do
   python3 -c 'import json; a, b = ([i["item"] for i in json.load(open(f))] for f in ("before", "out")); assert a == b, (a, b)' ||
     fail "new items change what follows $history"
 done
+# An item that no run has trained is read as if it were not there: that is said, once.
+recommend=("$wisp" recommend --model base-2.wisp)
+untrained="--history names 2 items that no run has trained yet, the first 'radio': the history is read as if the model did not know them"
+expect 0 "$untrained" "${recommend[@]}" --history tea-mint,radio,radio --history bagel-new
+[ "$(wc -l <err)" = 1 ] || fail "untrained items are said $(wc -l <err) times"
+expect 0 "--candidates names 1 item that no run has trained yet, the first 'radio': no list holds them" "${recommend[@]}" \
+  --history tea-mint --candidates radio,bagel-lentil
+expect 0 "" "${recommend[@]}" --history tea-mint
+[ ! -s err ] || fail "a history of trained items warns: $(cat err)"
 expect 2 "is there already" "$wisp" catalogue add --model base-2.wisp --items new.tsv --out base-3.wisp
 # The same letters in one character and in two are two keys: whoever brings the second is told.
 printf 'cafe\xcc\x81\tCafe\n' >marked.tsv
@@ -269,7 +290,8 @@ for log in log.db lost.db; do
   expect 0 "" "$wisp" log count "$log" --json
   json 'j["users"] == 299'
 done
-expect 3 "none.db: the log cannot be opened" "$wisp" log restore made.db --from none.db
+expect 3 "^wisp: none.db: the copy cannot be opened: No such file or directory; nothing was restored" "$wisp" log restore made.db --from none.db
+expect 3 "^wisp: none.db: the log cannot be opened: No such file or directory; give the SQLite file" "$wisp" log export none.db --out none.csv
 [ ! -e made.db ] || fail "a restoration from nothing made a log"
 # Names come from anywhere: a listing is a line each, and nothing that a terminal acts on.
 name=$'bad\nwisp: gone\xe2\x80\xae.db'
@@ -302,7 +324,7 @@ expect 2 "--before is 'soon'" "$wisp" log prune log.db --before soon --unit user
 expect 2 "--before is '-5', allowed is from 1970-01-01 on" "$wisp" log prune log.db --before=-5 --unit user
 expect 2 "--newest-per-user is given, and --unit is day" "$wisp" log prune log.db --newest-per-user 5 --unit day
 expect 2 "wisp log prune needs --before, or --newest-per-user" "$wisp" log prune log.db --unit user
-expect 2 "--session-gap: the session gap is 0 seconds" "$wisp" log prune log.db --before 5 --unit session
+expect 2 "--unit session needs --session-gap: the seconds without an event.*such as 1800; allowed are 1 to" "$wisp" log prune log.db --before 5 --unit session
 expect 0 "" "$wisp" log prune log.db --before 1971-01-01 --unit user
 grep -q "^nothing matched: every event of log.db is to be kept" out || fail "a pruning of nothing says $(cat out)"
 # A log of seconds that is taken for one of milliseconds would lose everything.
@@ -327,6 +349,18 @@ diff <(tr '\t' ',' <EVENTS.TSV) events.csv >diff || fail "a log that went throug
 for file in events.csv EVENTS.TSV again.db report.html mine.wisp log.ledger; do
   [ "$(stat -c %a $file)" = 600 ] || fail "$file can be read by others: its mode is $(stat -c %a $file)"
 done
+# Dates count in the log's unit, and a log of another unit than is said is not taken in silence.
+printf 'user,item,time\na,tea-mint,2026-11-27T09:30:00Z\n' >dates.csv
+expect 0 "" "$wisp" log import ms.db --data dates.csv --times-per-second 1000
+[ "$(sqlite3 ms.db 'select time from events')" = 1795771800000 ] || fail "a date in milliseconds is $(sqlite3 ms.db 'select time from events')"
+expect 2 "--times-per-second: the log has 0 times" "$wisp" log import ms.db --data dates.csv --times-per-second 0
+printf 'user,item,time\na,tea-mint,1795771800000\n' >ms.csv
+expect 0 "ms.csv: times of 1 event look like milliseconds, and are read with 1 to the second.*(local only)" "$wisp" log import ms.db --data ms.csv
+expect 0 "" "$wisp" log import ms.db --data ms.csv --times-per-second 1000
+[ ! -s err ] || fail "a log of milliseconds warns: $(cat err)"
+expect 0 "" "${plan[@]:0:2}" --data ms.db "${plan[@]:4}" --for "2 days" --steps 1 --judge none --ledger ms.ledger
+expect 0 "ms.db: times of 3 events look like milliseconds, and are read with 1 to the second.*(local only)" \
+  "$wisp" personalise --data ms.db --model base.wisp --out ms.wisp --ledger ms.ledger
 printf '{"user": "a"}\n' >lines.txt
 expect 3 "is JSON; allowed is a user and an item" "$wisp" log import again.db --data lines.txt
 expect 2 "allowed are names that end in .csv or .tsv" "$wisp" log export log.db --out events.txt

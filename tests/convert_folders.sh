@@ -59,9 +59,9 @@ expect 3 "not one of GPT2LMHeadModel, whose models differ in embedding_scale; wi
 expect 3 "whose models differ in .*position_table, .*feed_forward of block 0; wisp inspect" "$wisp" export "$root/models/cafe.wisp" --family llama --out x
 [ ! -e x ] || fail "a refused export made a folder"
 # Where a file of a folder that is there cannot be replaced, none is.
-mkdir -p kept/config.json && echo old >kept/model.safetensors
+mkdir -p kept/config.json && echo 'length: {old' >kept/model.safetensors
 expect 2 "kept/config.json" "$wisp" export s.wisp --family bert --out kept
-[ "$(cat kept/model.safetensors)" = old ] && [ "$(ls kept | wc -l)" = 2 ] || fail "half a folder was replaced: $(ls kept)"
+[ "$(cat kept/model.safetensors)" = "length: {old" ] && [ "$(ls kept | wc -l)" = 2 ] || fail "half a folder was replaced: $(ls kept)"
 
 # Refusals: a sentence, no model. Masks of other types are passed over.
 cp s.wisp kept.wisp

@@ -172,13 +172,17 @@ std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterS
 
 namespace {
 
+Result<data::Sequences> RecordsThatJudge(const data::Sequences& judging, const JudgeOptions& o) {
+  WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
+  if (!split) return PrivacyRefused("ledger '", o.ledger->path(), "' does not divide its records: none of them judge");
+  return SequencesOf(privacy::RecordPart::kJudging, *split, judging);
+}
+
 // Of those records alone that judge.
 Result<std::array<int64_t, 2>> SumsOfGains(const Architecture& architecture, const ParameterSource& base,
                                            const ParameterSource& candidate, const data::Sequences& judging,
                                            const JudgeOptions& o) {
-  WISP_ASSIGN_OR_RETURN(const auto split, o.ledger->TheSplit());
-  if (!split) return PrivacyRefused("ledger '", o.ledger->path(), "' does not divide its records: none of them judge");
-  const data::Sequences own = SequencesOf(privacy::RecordPart::kJudging, *split, judging);
+  WISP_ASSIGN_OR_RETURN(const data::Sequences own, RecordsThatJudge(judging, o));
   std::array<int64_t, 2> sums = {0, 0};
   for (const GainOnGrid& g : Gains(architecture, base, candidate, own, o)) {
     sums[0] += g.gain;
@@ -213,6 +217,14 @@ Result<Judgement> Judge(const Architecture& architecture, const ParameterSource&
   WISP_RETURN_IF_ERROR(o.ledger->AddResult(id, ToText(judgement)));
   WISP_RETURN_IF_ERROR(o.ledger->MarkReleased(id));
   return judgement;
+}
+
+Result<uint64_t> EventsThatJudge(const data::Sequences& judging, const JudgeOptions& o) {
+  WISP_RETURN_IF_ERROR(Check(o));
+  WISP_ASSIGN_OR_RETURN(const data::Sequences own, RecordsThatJudge(judging, o));
+  uint64_t events = 0;
+  for (size_t u = 0; u < own.num_users(); ++u) events += TargetsOf(own.User(u), own.TimesOf(u), o).size();
+  return events;
 }
 
 Result<Judgement> JudgeLocally(const Architecture& architecture, const ParameterSource& base,

@@ -86,6 +86,9 @@ Result<Judgement> JudgeLocally(const Architecture& architecture, const Parameter
                                const ParameterSource& candidate, const data::Sequences& judging,
                                const JudgeOptions& options);
 
+// By how many events they judge. Local only: not private.
+Result<uint64_t> EventsThatJudge(const data::Sequences& judging, const JudgeOptions& options);
+
 }  // namespace wisp
 
 #endif  // WISP_RUNTIME_PERSONALISE_JUDGE_H_

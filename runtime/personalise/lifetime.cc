@@ -79,7 +79,7 @@ Architecture Grown(Architecture a) {
 Status CheckSettings(const LifetimeSettings& s) {
   if (s.num_records_public == 0) return InvalidArgument("a plan needs a public number of records; it is 0");
   if (s.runs == 0 || s.steps_per_run == 0 || s.steps_per_run > kMostSteps / s.runs)
-    return InvalidArgument("a plan has ", Counted(s.runs, "run"), " of ", Counted(s.steps_per_run, "step"),
+    return InvalidArgument("a plan has ", Counted(s.runs, "night"), " of ", Counted(s.steps_per_run, "step"),
                            ", allowed are 1 of each, up to ", kMostSteps, " steps in all");
   if (s.shrinks_rows > 1) return InvalidArgument("shrinks_rows is ", s.shrinks_rows, ", allowed are 0 and 1");
   if (s.allow_seen > 1) return InvalidArgument("allow_seen is ", s.allow_seen, ", allowed are 0 and 1");

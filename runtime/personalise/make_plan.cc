@@ -49,7 +49,7 @@ std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, con
   d.Compare("delta", there.delta, r.delta);
   d.Compare("the public number of records", there.num_records_public, r.num_records_public);
   d.Compare("the public number of records at the start", there.num_records_at_start, r.num_records_at_start);
-  d.Compare("the number of runs", there.runs, r.runs);
+  d.Compare("the number of nights", there.runs, r.runs);
   d.CompareIf("the number of steps of a run", there.steps_per_run, r.steps_per_run);
   d.CompareIf("the batch", there.expected_batch, r.expected_batch);
   d.CompareIf("the learning rate", there.learning_rate, r.learning_rate);

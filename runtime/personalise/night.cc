@@ -297,6 +297,7 @@ class Night {
     WISP_RETURN_IF_ERROR(
         Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, options).status());
     result_.judged = true;
+    WISP_ASSIGN_OR_RETURN(result_.events_that_judged, EventsThatJudge(data_->sequences, options));
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     Say(Says::kInfo, std::string("judged: ") + NameOf(result_.verdict.kind));
     return OkStatus();
@@ -327,6 +328,7 @@ class Night {
                           JudgeLocally(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate),
                                        data_->sequences, OptionsOfJudge()));
     result_.judged = true;
+    WISP_ASSIGN_OR_RETURN(result_.events_that_judged, EventsThatJudge(data_->sequences, OptionsOfJudge()));
     result_.verdict = Decide(settings().rule(), std::span(&judged, 1));
     if (result_.verdict.kind == Verdict::Kind::kBetter) return Serve(*models_.candidate);
     return result_.verdict.kind == Verdict::Kind::kWorse ? Serve(base_) : OkStatus();

@@ -73,7 +73,8 @@ struct NightResult {
   std::optional<JobResult> training;
   data::ReadReport log;  // local only
   bool judged = false;
-  Verdict verdict;  // after the newest judging; of a plan that judges locally it is not private
+  uint64_t events_that_judged = 0;  // of a night that judged; local only
+  Verdict verdict;                  // after the newest judging; of a plan that judges locally it is not private
   enum class Serves { kBase, kEarlierCandidate, kNewestCandidate } serves = Serves::kBase;
   bool changed = false;  // the output is another file than before the night
 };

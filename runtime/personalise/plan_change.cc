@@ -64,9 +64,9 @@ Status Spread(ChangedLife& life, const LifetimeSettings& now) {
   const bool chosen = s.steps_per_run == 0;
   if (chosen) s.steps_per_run = std::max<uint64_t>(1, (left + s.runs / 2) / s.runs);
   if (left == 0 || (!chosen && s.steps_per_run > left / s.runs))
-    return InvalidArgument("the plan has ", Counted(left, "step"), " left, ", Counted(s.runs, "run"), " of ",
+    return InvalidArgument("the plan has ", Counted(left, "step"), " left, ", Counted(s.runs, "night"), " of ",
                            s.steps_per_run, " are asked for: fewer of them, or another batch");
-  // Whole steps: there may be somewhat more or fewer runs than were asked for.
+  // Whole steps: there may be somewhat more or fewer nights than were asked for.
   if (chosen) s.runs = static_cast<uint32_t>((left + s.steps_per_run - 1) / s.steps_per_run);
   return CheckSettings(s);
 }
@@ -88,7 +88,7 @@ void SuggestSteps(ChangedLife& life, const LifetimeSettings& now) {
 Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& ledger, const LifetimeSettings& now,
                                const PlanChange& change) {
   const Architecture& architecture = base.architecture;
-  if (change.runs == 0) return InvalidArgument("a changed plan needs the number of runs that are to come; it is 0");
+  if (change.runs == 0) return InvalidArgument("a changed plan needs the number of nights that are to come; it is 0");
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   if (entries.empty())
     return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");

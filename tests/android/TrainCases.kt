@@ -203,7 +203,7 @@ private fun lifeCases(t: Cases) {
         }
         same(Life.plan(plan).wasThere, false)
         same(Life.plan(plan).wasThere, true)
-        refused(WispException.Code.PRIVACY_REFUSED, "the number of runs is 10, asked for is 9") {
+        refused(WispException.Code.PRIVACY_REFUSED, "the number of nights is 10, asked for is 9") {
             Life.plan(plan.copy(runs = 9))
         }
         runBlocking {

@@ -16,7 +16,7 @@ def judging():
         ("judged-gain-not-clipped", "OnGrid", "std::clamp(ratio, -1.0, 1.0)", "ratio",
          JUDGE + "ARecordAddsNoMoreThanItsBound"),
         ("judged-square-without-a-bound", "JudgeNorm", "* RecordNorm()", "", JUDGE + "ARecordAddsNoMoreThanItsBound"),
-        ("judged-by-all-records", "SumsOfGains", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)",
+        ("judged-by-all-records", "RecordsThatJudge", "SequencesOf(privacy::RecordPart::kJudging, *split, judging)",
          "judging", JUDGE + "RecordsThatTrainDoNotCount"),
         ("judging-charged-to-all", "JudgeCharge", "privacy::RecordPart::kJudging", "privacy::RecordPart::kAll",
          JUDGE + "IsPaidForByTheRecordsThatJudge"),

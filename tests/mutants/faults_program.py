@@ -33,11 +33,15 @@ def figures():
         ("no-text-kept-quiet", "TrainingRun::Read", "is_private() && NumRecords() == 0", "false", "cli_train_texts.sh"),
     ]) + table("tools/wisp/output.cc", [
         ("bytes-called-private", "", '"planned_bytes",', "", "figures.sh"),
+        ("events-that-judged-called-private", "", ', "events_that_judged"', "", "cli_life.sh"),
         ("local-threshold-called-private", "", '"threshold", ', "", "cli_life.sh"),
         ("text-that-a-terminal-acts-on", "PrintText", "Printable(text.substr(begin, tab - begin))",
          "text.substr(begin, tab - begin)", "cli_life.sh"),
         ("json-that-a-terminal-acts-on", "JsonText", "return privacy::EscapedJson(", "return std::string(",
          "cli_life.sh"),
+    ]) + table("tools/wisp/replaced.cc", [
+        ("a-letter-replaced-by-a-model", "CheckReplaces",
+         "wanted.begins(std::string_view(beginning, static_cast<size_t>(size)))", "true", "cli_outputs.sh"),
     ]) + table("tools/wisp/statement_check.cc", [
         ("a-changed-statement-holds", "CheckStated", "differ.empty()", "true", "ledgers.sh"),
         ("a-statement-of-another-ledger-holds", "CheckStated", "kept.receipt != then.front().receipt", "false",

@@ -280,7 +280,7 @@ def check_life(browser):
       return { plans, refused, steps: night.steps, left: night.runsLeft, list: list.length };""")
     check(told["plans"] == [0, 1, 1], f"the plan of a life: {told}")
     check(told["refused"].startswith("PrivacyRefused: "), f"another plan: {told}")
-    check("the number of runs is 3, asked for is 2" in told["refused"], f"another plan: {told}")
+    check("the number of nights is 3, asked for is 2" in told["refused"], f"another plan: {told}")
     check((told["steps"], told["left"], told["list"]) == (2, 2, 5), f"a night: {told}")
 
 

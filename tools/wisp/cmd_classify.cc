@@ -12,6 +12,7 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/device.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/padded.h"
 #include "tools/wisp/text_tokens.h"
 
 namespace wisp::tools {
@@ -103,7 +104,7 @@ Status ClassifyPredict(const ClassifyPredictArguments& a, OutputFormat format) {
     const auto k = static_cast<size_t>(best - z.begin());
     const std::string name = class_names.empty() ? std::to_string(k) : class_names[k];
     if (format == OutputFormat::kText)
-      PrintText("%-16s %.4f  %s\n", OneLine(name).c_str(), 1 / sum, OneLine(text).c_str());
+      PrintText("%s %.4f  %s\n", Padded(OneLine(name), 16).c_str(), 1 / sum, OneLine(text).c_str());
     Json result = {{"text", text}, {"class", name}, {"probability", 1 / sum}};
     if (!given.lines.empty()) result["line"] = given.lines[i];
     list.push_back(std::move(result));

@@ -19,6 +19,7 @@
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/classify_recipe.h"
 #include "tools/wisp/recipe/recipe.h"
+#include "tools/wisp/replaced.h"
 #include "tools/wisp/text_tokens.h"
 
 namespace wisp::tools {
@@ -123,6 +124,7 @@ class ClassifyTrainCommand {
                                                 {"--ledger", a_.ledger},
                                                 {"--anchor", a_.anchor.file}}));
     }
+    WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kModel, {"--out", a_.out}));
     WISP_RETURN_IF_ERROR(CheckOutput({"--checkpoint", a_.checkpoint},
                                      {{"--out", a_.out}, {"--base", a_.base}, {"--adapter", a_.adapter}}));
     dataset_ = a_.dataset.empty() ? FileName(a_.data) : a_.dataset;

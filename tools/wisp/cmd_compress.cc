@@ -11,6 +11,7 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 namespace {
@@ -110,7 +111,7 @@ void Print(const CompressArguments& a, const ModelFile& before, const ModelFile&
 
 Status Compress(const CompressArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const Target target, TargetOf(a));
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile before, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
   WISP_RETURN_IF_ERROR(Check(a, before, target.storage));
   SayIfRoundedTwice(a, before, target.storage);

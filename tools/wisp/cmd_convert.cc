@@ -18,6 +18,7 @@
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe.h"
 #include "tools/wisp/recipe/recipe_section.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 namespace {
@@ -339,10 +340,11 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
   if (!a.report.empty() || a.max_length > 0 || a.pooling != "folder")
     return InvalidArgument("--report, --max-length and --pooling are of folders of Hugging Face, ", a.in,
                            " is none; docs/convert.md says what each reads");
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the safetensors file", a.in},
-                                                      {"--config", a.config},
-                                                      {"--item-keys", a.item_keys},
-                                                      {"--item-names", a.item_names}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out},
+                                     {{"the safetensors file", a.in},
+                                      {"--config", a.config},
+                                      {"--item-keys", a.item_keys},
+                                      {"--item-names", a.item_names}}));
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, OpenSafeTensors(a.in));
   WISP_ASSIGN_OR_RETURN(const bool allow_seen, AllowSeenOf(a, file));
   const std::string guarantee = StatedGuarantee(file);
@@ -383,7 +385,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
 
 Status Export(const ExportArguments& a, OutputFormat format) {
   if (!a.family.empty()) return ExportFolder(a, format);
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kTensors, {"--out", a.out}, {{"the model", a.model}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, Verify::kFull, Accept::kAny));
   WISP_RETURN_IF_ERROR(CheckHasOwnNames(a.model, model));
   std::vector<float> widened;

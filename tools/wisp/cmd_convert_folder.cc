@@ -14,6 +14,7 @@
 #include "tools/wisp/imported.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe_section.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 namespace {
@@ -27,9 +28,9 @@ Status CheckArguments(const ConvertArguments& a) {
   }
   if (a.allow_seen)
     return InvalidArgument("--allow-seen is of recommenders, ", a.in, " is a folder of a model of texts");
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the folder", a.in}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"the folder", a.in}}));
   if (a.report.empty()) return OkStatus();
-  return CheckOutput({"--report", a.report}, {{"the folder", a.in}, {"--out", a.out}});
+  return CheckOutputOf(FileKind::kJson, {"--report", a.report}, {{"the folder", a.in}, {"--out", a.out}});
 }
 
 hf::ChosenPooling PoolingNamed(const std::string& name) {

@@ -11,6 +11,7 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/imported.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 namespace {
@@ -61,7 +62,7 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   const bool alone = IsTensorsFile(a.out);
   if (!alone) WISP_RETURN_IF_ERROR(MakeFolder(a.out));
   const std::string tensors = alone ? a.out : a.out + "/model.safetensors";
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", tensors}, {{"the model", a.model}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kTensors, {"--out", tensors}, {{"the model", a.model}}));
   // In a folder that is there nothing is replaced before all of it is written but the tensors, which need most room.
   std::vector<FileReplacement> prepared;
   for (const auto& [name, text] : texts) {

@@ -9,12 +9,14 @@
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 
 // Adding is post-processing: what the adapter's provenance states holds of the sum.
 Status Merge(const MergeArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"the model", a.model}, {"--adapter", a.adapter}}));
+  WISP_RETURN_IF_ERROR(
+      CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}, {"--adapter", a.adapter}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile file,
                         ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull, Accept::kAny));
   std::vector<float> room;

@@ -1,9 +1,12 @@
 // wisp recommend: the best items, or, with --private, items drawn and paid for.
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <span>
 
 #include "runtime/core/text.h"
 #include "runtime/data/marked_keys.h"
@@ -12,6 +15,7 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/device.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/padded.h"
 #include "tools/wisp/private_draws.h"
 #include "tools/wisp/recipe/near_names.h"
 
@@ -40,21 +44,53 @@ std::optional<size_t> FindItem(const ModelFile& model, const std::string& key) {
 }
 
 // Blanks around a name are no part of it, unless an item is called so.
-Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option, const std::string& keys) {
+std::optional<size_t> FindNamed(const ModelFile& model, const std::string& name) {
+  const auto item = FindItem(model, name);
+  return item ? item : FindItem(model, Trimmed(name));
+}
+
+// What an option was given. A value that is a key as a whole is that item; else commas divide it.
+Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option,
+                                       const std::vector<std::string>& values) {
   std::vector<int32_t> items;
-  for (const std::string& key : SplitCommas(keys)) {
-    auto item = FindItem(model, key);
-    if (!item) item = FindItem(model, Trimmed(key));
-    if (!item && !model.has_item_keys())
-      return InvalidArgument(option, " names item '", Trimmed(key),
-                             "'; the model has no keys, allowed are numbers 0 to ", model.num_items() - 1);
-    if (!item)
-      return InvalidArgument(option, " names item '", Trimmed(key), "', which the model does not have",
-                             data::WhyNotThatKey(key), NearKeys(model, Trimmed(key)));
-    items.push_back(static_cast<int32_t>(*item));
+  for (const std::string& value : values) {
+    const std::vector<std::string> names =
+        FindNamed(model, value) ? std::vector<std::string>{value} : SplitCommas(value);
+    if (names.empty()) return InvalidArgument(option, " is '", value, "', which names no item");
+    for (const std::string& name : names) {
+      const auto item = FindNamed(model, name);
+      if (!item && !model.has_item_keys())
+        return InvalidArgument(option, " names item '", Trimmed(name),
+                               "'; the model has no keys, allowed are numbers 0 to ", model.num_items() - 1);
+      if (!item)
+        return InvalidArgument(option, " names item '", Trimmed(name), "', which the model does not have",
+                               data::WhyNotThatKey(name), NearKeys(model, Trimmed(name)));
+      items.push_back(static_cast<int32_t>(*item));
+    }
   }
-  if (items.empty() && !keys.empty()) return InvalidArgument(option, " is '", keys, "', which names no item");
   return items;
+}
+
+constexpr char kReadWithout[] = "the history is read as if the model did not know them";
+constexpr char kReadWithoutLocally[] = "the history is read as if the model did not know them (local only)";
+constexpr char kNeverOffered[] = "no list holds them before a run has trained them";
+
+// Items that no run has trained say nothing yet: a history is read without them, and no list holds one. Nobody should
+// have to guess that. `of` says whose they are; `behind` ends the sentence.
+void SayWhatIsUntrained(const ModelFile& model, std::span<const int32_t> items, const std::string& of,
+                        const char* behind) {
+  const std::span<const int32_t> untrained = model.untrained();
+  std::set<int32_t> found;
+  std::optional<int32_t> first;
+  for (const int32_t item : items) {
+    if (!std::binary_search(untrained.begin(), untrained.end(), item)) continue;
+    if (!first) first = item;
+    found.insert(item);
+  }
+  if (!first) return;
+  const auto item = static_cast<size_t>(*first);
+  Warn(of + " " + Counted(found.size(), "item") + " that no run has trained yet, the first '" +
+       (model.has_item_keys() ? std::string(model.item_key(item)) : std::to_string(item)) + "': " + behind);
 }
 
 SeenItems SeenOf(const RecommendArguments& a) {
@@ -76,16 +112,28 @@ Result<std::vector<int32_t>> HistoryOf(const RecommendArguments& a, const ModelF
   if (given > 1) return InvalidArgument("of --history, --user and --newcomer one is allowed, ", given, " were given");
   if (given == 0) return InvalidArgument("--history, --user with --data, or --newcomer is needed");
   if (a.newcomer) return std::vector<int32_t>();
-  if (!a.history.empty()) return FindItems(model, "--history", a.history);
+  if (!a.history.empty()) {
+    WISP_ASSIGN_OR_RETURN(std::vector<int32_t> items, FindItems(model, "--history", a.history));
+    SayWhatIsUntrained(model, items, "--history names", kReadWithout);
+    return items;
+  }
   if (a.data.path.empty()) return InvalidArgument("--user needs --data, the log with the user's events");
   WISP_ASSIGN_OR_RETURN(const data::ReadResult data, ReadData(a.data, {}, &model));
   const data::Sequences& s = data.sequences;
   for (size_t u = 0; u < s.num_users(); ++u) {
-    if (s.user_keys[u] == a.user) return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
+    if (s.user_keys[u] != a.user) continue;
+    SayWhatIsUntrained(model, s.User(u), a.data.path + ": the user has", kReadWithoutLocally);
+    return std::vector<int32_t>(s.User(u).begin(), s.User(u).end());
   }
   return InvalidArgument(
       a.data.path, ": there is no user '", a.user,
       "' with items that the model knows; a person without any gets what is popular with --newcomer");
+}
+
+Result<std::vector<int32_t>> CandidatesOf(const RecommendArguments& a, const ModelFile& model) {
+  WISP_ASSIGN_OR_RETURN(std::vector<int32_t> items, FindItems(model, "--candidates", a.candidates));
+  SayWhatIsUntrained(model, items, "--candidates names", kNeverOffered);
+  return items;
 }
 
 Json ItemJson(const ModelFile& model, size_t item) {
@@ -95,14 +143,14 @@ Json ItemJson(const ModelFile& model, size_t item) {
 Status RecommendBest(const RecommendArguments& a, Session& session, OutputFormat format) {
   const ModelFile& model = session.file();
   WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a, model));
-  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a.candidates));
+  WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, CandidatesOf(a, model));
   WISP_ASSIGN_OR_RETURN(const std::vector<Recommendation> top,
                         session.Recommend(history, {.count = a.count, .seen = SeenOf(a), .candidates = candidates}));
   Json list = Json::array();
   for (size_t i = 0; i < top.size(); ++i) {
     const auto item = static_cast<size_t>(top[i].item);
     if (format == OutputFormat::kText)
-      PrintText("%2zu. %-32s %8.3f\n", i + 1, OneLine(ShownItem(model, item)).c_str(),
+      PrintText("%2zu. %s %8.3f\n", i + 1, Padded(OneLine(ShownItem(model, item)), 32).c_str(),
                 static_cast<double>(top[i].score));
     list.push_back(ItemJson(model, item));
     list.back()["score"] = top[i].score;
@@ -121,7 +169,7 @@ class PrivateCommand {
   Status Run(OutputFormat format) {
     const ModelFile& model = session_.file();
     WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> history, HistoryOf(a_, model));
-    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, FindItems(model, "--candidates", a_.candidates));
+    WISP_ASSIGN_OR_RETURN(const std::vector<int32_t> candidates, CandidatesOf(a_, model));
     PrivateRecommendOptions request{.count = a_.count, .seen = SeenOf(a_), .candidates = candidates};
     WISP_RETURN_IF_ERROR(ReadSupport(request));
     WISP_ASSIGN_OR_RETURN(const PrivateRecommenderOptions options, Options(request));

@@ -6,8 +6,19 @@
 #include "runtime/data/synth.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
+namespace {
+
+FileKind KindOf(data::Format format) {
+  if (format == data::Format::kCsv) return FileKind::kEventsCsv;
+  if (format == data::Format::kTsv) return FileKind::kEventsTsv;
+  if (format == data::Format::kSqlite) return FileKind::kLog;
+  return format == data::Format::kInter ? FileKind::kEventsInter : FileKind::kEventLines;
+}
+
+}  // namespace
 
 Status Synth(const SynthArguments& a, OutputFormat format) {
   data::SynthOptions options{.seed = a.seed,
@@ -20,12 +31,14 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
   } else if (a.population != "public") {
     return InvalidArgument("--population is '", a.population, "', allowed are public and device");
   }
-  WISP_ASSIGN_OR_RETURN(const data::SynthData data, data::Synthesize(options));
   const data::Format written = data::FormatOfName(a.out);
+  const std::string names = a.out + ".items.tsv";
+  WISP_RETURN_IF_ERROR(CheckReplaces(KindOf(written), {"--out", a.out}));
+  WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kItemNames, {"the file of the items' names", names}));
+  WISP_ASSIGN_OR_RETURN(const data::SynthData data, data::Synthesize(options));
   WISP_RETURN_IF_ERROR(written == data::Format::kSqlite ? data::WriteSqliteLog(a.out, data)
                        : written == data::Format::kAuto ? data::WriteUserItemText(a.out, data)
                                                         : data::WriteTable(a.out, data, written));
-  const std::string names = a.out + ".items.tsv";
   WISP_RETURN_IF_ERROR(data::WriteItemNames(names, data));
   const nlohmann::ordered_json result = {{"events_file", a.out},
                                          {"item_names_file", names},

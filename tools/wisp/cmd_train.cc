@@ -13,6 +13,7 @@
 #include "tools/wisp/ledger_access.h"
 #include "tools/wisp/output.h"
 #include "tools/wisp/recipe/recipe.h"
+#include "tools/wisp/replaced.h"
 #include "tools/wisp/training_run.h"
 
 namespace wisp::tools {
@@ -128,10 +129,11 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   const NamedFile out{"--out", a.out}, model{"--model", a.model}, adapter{"--adapter", a.adapter},
       statement{"--privacy-json", a.privacy_json}, checkpoint{"--checkpoint", a.checkpoint};
   for (const NamedFile& read : {data, texts}) WISP_RETURN_IF_ERROR(CheckApart(ledger, read));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(
+      FileKind::kModel, out, {recipe_file, data, texts, tokenizer, names, ledger, anchor, statement, checkpoint}));
   WISP_RETURN_IF_ERROR(
-      CheckOutput(out, {recipe_file, data, texts, tokenizer, names, ledger, anchor, statement, checkpoint}));
-  WISP_RETURN_IF_ERROR(
-      CheckOutput(statement, {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter, checkpoint}));
+      CheckOutputOf(FileKind::kJson, statement,
+                    {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter, checkpoint}));
   WISP_RETURN_IF_ERROR(
       CheckOutput(checkpoint, {recipe_file, data, texts, tokenizer, names, ledger, anchor, model, adapter}));
   return TrainCommand(arguments, format, std::move(recipe)).Run();
@@ -164,7 +166,8 @@ Status New(const NewArguments& a, OutputFormat format) {
   if (recipe.text)
     return Unsupported(a.recipe, ": it is a recipe of texts, whose model gets a tokenizer: wisp train makes one");
   WISP_RETURN_IF_ERROR(
-      CheckOutput({"--out", a.out}, {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
+      CheckOutputOf(FileKind::kModel, {"--out", a.out},
+                    {{"--recipe", a.recipe}, {"--data", a.data.path}, {"--item-names", a.item_names}}));
   ModelContents contents;
   if (!a.data.path.empty()) WISP_RETURN_IF_ERROR(CheckPublicItems(a, recipe));
   if (!a.data.path.empty()) {

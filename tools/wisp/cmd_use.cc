@@ -12,6 +12,7 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/life/check_options.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/padded.h"
 #include "tools/wisp/recipe/recipe_section.h"
 
 namespace wisp::tools {
@@ -149,7 +150,7 @@ void PrintInspected(const InspectArguments& a, const ModelFile& model, const Jso
   PrintText("tensors\n");
   for (size_t i = 0; i < model.parameters().size(); ++i) {
     const ParameterSpec& p = model.parameters()[i];
-    PrintText("  %-34s %6u x %-6u %s %10zu bytes\n", OneLine(p.name).c_str(), p.rows, p.cols, TypeOf(model, i),
+    PrintText("  %s %6u x %-6u %s %10zu bytes\n", Padded(OneLine(p.name), 34).c_str(), p.rows, p.cols, TypeOf(model, i),
               BytesOf(model, i).size());
   }
   PrintText("provenance%s\n", model.provenance().empty() ? ": none, untrained" : "");

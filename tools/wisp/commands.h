@@ -93,7 +93,8 @@ struct PrivateDrawArguments {
 };
 
 struct RecommendArguments {
-  std::string model, adapter, user, history, candidates, backend = "simd";
+  std::string model, adapter, user, backend = "simd";
+  std::vector<std::string> history, candidates;  // of keys, each one or several with commas between
   DataArguments data;
   DeviceArguments device;
   uint32_t count = 10, threads = 1;

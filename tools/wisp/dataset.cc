@@ -89,8 +89,8 @@ static void SetColumns(const DataArguments& a, data::ReadOptions& options) {
   options.table = a.table;
 }
 
-Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& a) {
-  data::ReadOptions options;
+Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& a, const data::Units& units) {
+  data::ReadOptions options{.units = units};
   SetColumns(a, options);
   WISP_ASSIGN_OR_RETURN(const data::Format format, data::ParseFormat(a.format));
   return data::ReadEvents(a.path, format, options);

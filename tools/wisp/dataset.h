@@ -27,7 +27,7 @@ Result<data::ReadResult> ReadData(const DataArguments& arguments, const ReadLimi
 Result<data::ReadResult> ReadData(const DataArguments& arguments, data::ReadOptions options);
 // A warning where people choose again what they had, and lists may not show it: `allow_seen` as ModelLists has it.
 void SayIfRepeatsAreMisses(const DataArguments& arguments, const data::ReadReport& report, bool allow_seen);
-Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& arguments);
+Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& arguments, const data::Units& units);
 
 std::vector<std::string> ItemKeys(const ModelFile& model);
 

@@ -34,9 +34,12 @@ void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& a) {
   c->add_option("--model", a.model, "Model file")->required();
   c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
   c->add_option("--user", a.user, "A user of the data");
-  c->add_option("--history", a.history, "Item keys, oldest first, separated by commas");
+  AddRepeated(
+      c, "--history", a.history,
+      "Item keys, oldest first, separated by commas. May be given several times, one behind the other; what is\n"
+      "an item's key as a whole is that item, whatever commas are in it");
   c->add_flag("--newcomer", a.newcomer, "For a person without any history: what is popular, as the model knows it");
-  c->add_option("--candidates", a.candidates, "Consider only these item keys, separated by commas");
+  AddRepeated(c, "--candidates", a.candidates, "Consider only these items, given as those of --history");
   c->add_option("--count", a.count, "How many")->capture_default_str();
   c->add_option("--backend", a.backend, "simd, int8 (linear layers over 8-bit integers) or xnnpack")
       ->capture_default_str();

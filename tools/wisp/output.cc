@@ -127,8 +127,8 @@ namespace {
 
 // Whatever of these a private run prints was counted or measured on its records. Seconds and bytes too: they tell how
 // many records took part.
-constexpr const char* kExact[] = {"records", "records_dropped", "gradient_norm", "clipped",
-                                  "seconds", "planned_bytes",   "validation",    "test"};
+constexpr const char* kExact[] = {"records",       "records_dropped", "gradient_norm", "clipped",           "seconds",
+                                  "planned_bytes", "validation",      "test",          "events_that_judged"};
 constexpr const char* kOfLocalJudging[] = {"verdict", "evidence", "threshold", "serves", "changed"};
 
 }  // namespace

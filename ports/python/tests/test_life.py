@@ -23,7 +23,7 @@ def test_lives_its_nights(life):
     made = wisp.plan_life(**plan)
     assert made.runs == 3 and made.training_noise > 0 and made.noise_of_an_item > 0
     assert not made.was_there and wisp.plan_life(**plan).was_there
-    with pytest.raises(wisp.PrivacyRefused, match="the number of runs is 3, asked for is 2"):
+    with pytest.raises(wisp.PrivacyRefused, match="the number of nights is 3, asked for is 2"):
         wisp.plan_life(**{**plan, "runs": 2})
     steps = []
     report = wisp.night(**night, progress=steps.append)

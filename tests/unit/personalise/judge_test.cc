@@ -192,7 +192,18 @@ TEST_F(JudgeTest, OnlyEventsAfterTheMomentJudge) {
     judged += after[u].gain != 0;
   }
   EXPECT_GT(judged, 10u);
+  // As many as are counted, of the records that judge alone.
+  const data::Sequences own = SequencesOf(RecordPart::kJudging, **ledger.TheSplit(), sequences_);
+  uint64_t events = 0;
+  for (size_t u = 0; u < own.num_users(); ++u) {
+    const std::span<const int64_t> times = own.TimesOf(u);
+    const auto later = std::count_if(times.begin() + 1, times.end(), [](int64_t time) { return time > 450; });
+    events += std::min<uint64_t>(static_cast<uint64_t>(later), options.num_targets);
+  }
+  EXPECT_GT(events, 0u);
+  EXPECT_EQ(*EventsThatJudge(sequences_, options), events);
   sequences_.times.clear();
+  EXPECT_EQ(*EventsThatJudge(sequences_, options), 0u);
   for (const GainOnGrid& g : Gains(architecture_, base_.data(), candidate_.data(), sequences_, options))
     EXPECT_EQ(g.gain, 0);
 }

@@ -110,7 +110,7 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
     change(wanted_);
     Refused(sentence);
   };
-  differs("epsilon is 4, asked for is 2; the number of runs is 12, asked for is 6", [](PlanToMake& p) {
+  differs("epsilon is 4, asked for is 2; the number of nights is 12, asked for is 6", [](PlanToMake& p) {
     p.request.epsilon = 2;
     p.request.runs = 6;
   });

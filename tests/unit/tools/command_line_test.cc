@@ -141,7 +141,7 @@ TEST(CommandLine, AWordBehindAValue_isNotASecondValue) {
         }
       }
     });
-    EXPECT_EQ(repeated, 12u);
+    EXPECT_EQ(repeated, 14u);
   });
 }
 

@@ -44,6 +44,11 @@ Status CheckJudges(const PlanArguments& a) {
 
 Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second) {
   WISP_RETURN_IF_ERROR(Of("--times-per-second", data::CheckUnits({.times_per_second = times_per_second})));
+  if (unit == privacy::PrivacyUnit::kSession && session_gap == 0)
+    return InvalidArgument(
+        "--unit session needs --session-gap: the seconds without an event after which another session begins, such as "
+        "1800; allowed are 1 to ",
+        data::kMaxSessionGap);
   Result<data::Units> units = UnitsOf({.unit = unit, .session_gap = session_gap, .times_per_second = times_per_second});
   if (!units.ok()) return Of("--session-gap", units.status());
   return units;

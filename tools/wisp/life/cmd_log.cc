@@ -1,8 +1,6 @@
 // wisp log
-#include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/text.h"
@@ -17,17 +15,6 @@
 
 namespace wisp::tools {
 namespace {
-
-// One that is there: a misspelt name must not make an empty log, nor another file become one.
-Result<data::EventLog> OpenToRead(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    return IoError(path, ": the log cannot be opened: ", std::strerror(errno),
-                   "; give the SQLite file that the app writes its events to, by its whole path if need be");
-  }
-  std::fclose(file);
-  return data::EventLog::OpenExisting(path);
-}
 
 Result<data::EventLog> OpenToWrite(const std::string& path) {
   WISP_RETURN_IF_ERROR(OpenToRead(path).status());
@@ -159,7 +146,10 @@ Status LogBackup(const LogArguments& a, OutputFormat format) {
 
 Status LogRestore(const LogArguments& a, OutputFormat format) {
   // Before a log is made where none is.
-  WISP_RETURN_IF_ERROR(OpenToRead(a.copy).status());
+  WISP_RETURN_IF_ERROR(
+      OpenToRead(a.copy,
+                 {.what = "the copy", .advice = "; nothing was restored; give the file that wisp log backup wrote"})
+          .status());
   WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
   WISP_RETURN_IF_ERROR(log.Restore(a.copy));
   Show({{"log", a.path}, {"copy", a.copy}}, format,

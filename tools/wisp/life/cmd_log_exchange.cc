@@ -9,10 +9,13 @@
 #include "runtime/data/event_log.h"
 #include "runtime/data/marked_keys.h"
 #include "runtime/data/readers.h"
+#include "runtime/data/time_units.h"
 #include "tools/wisp/commands.h"
 #include "tools/wisp/dataset.h"
+#include "tools/wisp/life/check_options.h"
 #include "tools/wisp/life/life_data.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 namespace {
@@ -34,17 +37,22 @@ Status WriteTo(FileReplacement& out, const std::string& text) { return out.Write
 }  // namespace
 
 Status LogImport(const LogArguments& a, OutputFormat format) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, ReadEventsOf(a.data));
+  WISP_ASSIGN_OR_RETURN(const data::Units units, CheckedUnits(privacy::PrivacyUnit::kUser, 0, a.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, ReadEventsOf(a.data, units));
   WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
   WISP_RETURN_IF_ERROR(log.AppendAll(events));
   data::MarkedKeys marked;
+  data::TimeUnits times;
   std::unordered_set<std::string_view> looked;
   for (const data::Event& e : events) {
+    times.Look(e.time);
     for (const std::string* key : {&e.user, &e.item}) {
       if (looked.insert(*key).second) marked.Look(*key);
     }
   }
   if (marked.count > 0) Warn(a.data.path + ": " + marked.Warning() + " (local only)");
+  if (const std::string other = times.Warning(units.times_per_second); !other.empty())
+    Warn(a.data.path + ": " + other + " (local only)");
   const Json j = {{"log", a.path}, {"imported", events.size()}, {"not_private", {"imported"}}};
   ShowMoved(j, format,
             ThousandsOf(events.size(), "event") + " of " + a.data.path + " added to " + a.path +
@@ -57,7 +65,9 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
   if (wanted != data::Format::kCsv && wanted != data::Format::kTsv)
     return InvalidArgument("--out is '", OneLine(a.copy), "', allowed are names that end in .csv or .tsv");
   const char separator = wanted == data::Format::kCsv ? ',' : '\t';
-  WISP_ASSIGN_OR_RETURN(const data::EventLog log, data::EventLog::OpenExisting(a.path));
+  WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
+  const FileKind kind = wanted == data::Format::kCsv ? FileKind::kEventsCsv : FileKind::kEventsTsv;
+  WISP_RETURN_IF_ERROR(CheckOutputOf(kind, {"--out", a.copy}, {{"the log", a.path}}));
   WISP_ASSIGN_OR_RETURN(FileReplacement out, FileReplacement::Begin(a.copy));
   WISP_RETURN_IF_ERROR(WriteTo(out, std::string("user") + separator + "item" + separator + "time\n"));
   constexpr size_t kUsersAtOnce = 1000;

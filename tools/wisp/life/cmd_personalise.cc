@@ -1,4 +1,6 @@
 // wisp personalise
+#include <unistd.h>
+
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -43,6 +45,7 @@ Json ToJson(const NightResult& n, const std::string& out) {
             {"steps_left", n.left.steps},
             {"epsilon", n.settings.epsilon},
             {"delta", n.settings.delta}};
+  if (n.judged) j["events_that_judged"] = n.events_that_judged;
   if (CountsJudgings(n.settings)) j["judgings_left"] = n.left.judgings;
   if (n.training) {
     j["records"] = n.training->num_records;
@@ -54,7 +57,16 @@ Json ToJson(const NightResult& n, const std::string& out) {
   return j;
 }
 
-void Print(const NightResult& n, const std::string& out, const Json& j) {
+// A log without times, or one that nobody wrote to since, judges nothing: the noise is all that is left then.
+void SayIfNothingJudged(const NightResult& n) {
+  if (!n.judged || n.events_that_judged > 0) return;
+  PrintText(
+      "          by no event: people who judge did nothing %s, so nothing better can be found (local\n"
+      "          only). Is the log written to, and do its times count as the plan says?\n",
+      n.settings.trains_until != 0 ? "after the day of --trains-until" : "since the judging before");
+}
+
+void Print(const NightResult& n, const std::string& out, const Json& j, bool is_first) {
   if (n.steps > 0) {
     PrintText("trained   %s, %s of the model in all\n", ThousandsOf(n.steps, "step").c_str(),
               Thousands(n.steps_of_model).c_str());
@@ -65,9 +77,10 @@ void Print(const NightResult& n, const std::string& out, const Json& j) {
     PrintText("judged    %s than the base: evidence %s, threshold %s\n",
               n.verdict.kind == Verdict::Kind::kUndecided ? "neither better nor worse" : NameOf(n.verdict.kind),
               privacy::ShortText(n.verdict.evidence).c_str(), privacy::ShortText(n.verdict.threshold).c_str());
-  PrintText("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed ? " (changed)" : "");
-  PrintText("left      %s of %s runs%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
-            Thousands(n.settings.runs).c_str(), JudgingsLeft(n.settings, n.left, ", ").c_str(),
+  SayIfNothingJudged(n);
+  PrintText("serves    %s: %s%s\n", out.c_str(), Served(n.serves), n.changed && !is_first ? " (changed)" : "");
+  PrintText("left      %s of %s%s; epsilon %s at delta %s covers all of them\n", Thousands(n.left.runs).c_str(),
+            ThousandsOf(n.settings.runs, "night").c_str(), JudgingsLeft(n.settings, n.left, ", ").c_str(),
             privacy::ShortText(n.settings.epsilon).c_str(), privacy::ShortText(n.settings.delta).c_str());
   PrintText("%s\n", NotPrivateInWords(j).c_str());
 }
@@ -100,6 +113,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(a.device, DeviceUse::kTraining));
   o.device = device.device;
   o.read = [&](const data::ReadOptions& options) { return ReadData(a.life.data, options); };
+  const bool is_first = access(a.out.c_str(), F_OK) != 0;  // nothing was served before
   Progress progress("night");
   const volatile std::sig_atomic_t& interrupted = CatchInterrupts();
   o.progress = [&](const JobProgress& p) {
@@ -111,7 +125,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(j);
   } else {
-    Print(night, a.out, j);
+    Print(night, a.out, j, is_first);
   }
   return OkStatus();
 }

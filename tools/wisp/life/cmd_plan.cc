@@ -190,16 +190,16 @@ void PrintJudging(const Planned& p) {
 void Print(const Planned& p, const std::string& ledger, privacy::PrivacyUnit unit) {
   const LifetimeSettings& s = p.settings;
   const auto text = [](double number) { return privacy::ShortText(number); };
-  PrintText("plan      %s: %s runs of %s step%s%s, of about %s of %s records each\n", ledger.c_str(),
-            Thousands(s.runs).c_str(), Thousands(s.steps_per_run).c_str(), s.steps_per_run == 1 ? "" : "s",
+  PrintText("plan      %s: %s of %s%s, of about %s of %s records each\n", ledger.c_str(),
+            ThousandsOf(s.runs, "night").c_str(), ThousandsOf(s.steps_per_run, "step").c_str(),
             s.num_records_at_start > 0 ? " on average, more with more records" : "",
             Thousands(s.expected_batch).c_str(), Thousands(s.num_training_public()).c_str());
-  PrintText("privacy   epsilon %s at delta %s over all of them, for every %s; one run alone: %s\n",
+  PrintText("privacy   epsilon %s at delta %s over all of them, for every %s; one night alone: %s\n",
             text(s.epsilon).c_str(), text(s.delta).c_str(), std::string(privacy::ToText(unit)).c_str(),
             privacy::EpsilonText(p.epsilon_of_run, 3).c_str());
   PrintText("noise     %s times the clipping norm a step\n", text(s.training_noise).c_str());
   PrintJudging(p);
-  PrintText("takes     %s, and %s a run (%s of processor time); a judging %s (%s)\n", Megabytes(p.bytes).c_str(),
+  PrintText("takes     %s, and %s a night (%s of processor time); a judging %s (%s)\n", Megabytes(p.bytes).c_str(),
             Duration(p.time.wall_of_run).c_str(), Duration(p.time.cpu_of_run).c_str(),
             Duration(p.time.wall_of_judging).c_str(), Duration(p.time.cpu_of_judging).c_str());
   PrintText("brings    %s: noise to signal %s (below %s a clear gain was measured, above %s none);\n",
@@ -234,9 +234,10 @@ Status SayWhatIsLeft(const PlanArguments& a, OutputFormat format) {
     PrintJson(j);
     return OkStatus();
   }
-  PrintText("%s: of %s runs %s are left (%s)%s; epsilon %s of the limit is beside the plan\n", ledger.path().c_str(),
-            Thousands(settings.runs).c_str(), Thousands(left.runs).c_str(), ThousandsOf(left.steps, "step").c_str(),
-            JudgingsLeft(settings, left, ", and ").c_str(), privacy::ShortText(left.epsilon).c_str());
+  PrintText("%s: of %s %s are left (%s)%s; epsilon %s of the limit is beside the plan\n", ledger.path().c_str(),
+            ThousandsOf(settings.runs, "night").c_str(), Thousands(left.runs).c_str(),
+            ThousandsOf(left.steps, "step").c_str(), JudgingsLeft(settings, left, ", and ").c_str(),
+            privacy::ShortText(left.epsilon).c_str());
   return OkStatus();
 }
 
@@ -260,7 +261,7 @@ void Print(const ChangedLife& life, const Json& before, const Json& now) {
                                                         {"learning_rate", "learning rate"},
                                                         {"noise_to_signal", "noise to signal"}})
     PrintText("%-22s %14s %14s\n", name, text(before.at(key)).c_str(), text(now.at(key)).c_str());
-  PrintText("%s of %s are to come. %s\n", ThousandsOf(life.settings.runs, "run").c_str(),
+  PrintText("%s of %s are to come. %s\n", ThousandsOf(life.settings.runs, "night").c_str(),
             ThousandsOf(life.settings.steps_per_run, "step").c_str(),
             life.is_free ? "It costs nothing: the steps are those that were planned."
                          : "Steps of another kind go through the filter: the limit stays as it is, and the noise is "
@@ -296,7 +297,7 @@ Status Change(const PlanArguments& a, OutputFormat format) {
     return OkStatus();
   }
   Print(life, before, now);
-  if (a.dry_run) PrintText("written nothing: --dry-run\n");
+  PrintText("written   %s\n", a.dry_run ? "nothing: --dry-run" : (path + ", the ledger of this plan").c_str());
   return OkStatus();
 }
 
@@ -334,9 +335,11 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
     return OkStatus();
   }
   Print(planned, path, unit.unit);
-  if (a.dry_run) PrintText("written   nothing: --dry-run\n");
-  if (planned.made_before)
-    PrintText("written   nothing: the ledger has had this plan since %s\n", planned.made_before->c_str());
+  const std::string written = a.dry_run ? "nothing: --dry-run"
+                              : planned.made_before
+                                  ? "nothing: the ledger has had this plan since " + *planned.made_before
+                                  : path + ", the ledger of this plan";
+  PrintText("written   %s\n", written.c_str());
   return OkStatus();
 }
 

@@ -13,6 +13,7 @@
 #include "tools/wisp/dataset.h"
 #include "tools/wisp/life/life_data.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 namespace {
@@ -58,6 +59,7 @@ const char* NameOf(RowOrigin origin) {
 }  // namespace
 
 Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kModel, {"--out", a.out}));
   if (!a.adapter.empty()) {
     WISP_RETURN_IF_ERROR(RebaseAdapter(
         {.from = a.from, .adapter = a.adapter, .to = a.to, .output = a.out, .created_by = "wisp " + Version()}));
@@ -89,7 +91,7 @@ Status RebaseCommand(const RebaseArguments& a, OutputFormat format) {
 }
 
 Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items, ReadNewItems(a.items));
   WISP_ASSIGN_OR_RETURN(GrownModel grown, AddItems(base, items));
@@ -118,7 +120,7 @@ Status CatalogueAdd(const CatalogueArguments& a, OutputFormat format) {
 }
 
 Status CatalogueOffer(const CatalogueArguments& a, Offer offer, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}, {"--items", a.items}}));
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(a.model, Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const std::vector<std::string> keys, ReadKeys(a.items));
   std::vector<float> room;

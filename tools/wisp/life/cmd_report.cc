@@ -3,20 +3,19 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
-#include "runtime/model/model_file.h"
 #include "tools/wisp/life/report_page.h"
 #include "tools/wisp/output.h"
+#include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
 
 Status Report(const ReportArguments& a, OutputFormat format) {
-  WISP_RETURN_IF_ERROR(CheckOutput({"--html", a.html}, {{"--ledger", a.ledger},
-                                                        {"--model", a.model},
-                                                        {"--out", a.out},
-                                                        {"--data", a.data.path},
-                                                        {"--anchor", a.anchor.file}}));
-  if (ModelFile::Open(a.html, Verify::kStructure, Accept::kAnyFile).ok())
-    return InvalidArgument("--html names a model, ", a.html, ": it would be replaced; name another one");
+  WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kPage, {"--html", a.html},
+                                     {{"--ledger", a.ledger},
+                                      {"--model", a.model},
+                                      {"--out", a.out},
+                                      {"--data", a.data.path},
+                                      {"--anchor", a.anchor.file}}));
   WISP_ASSIGN_OR_RETURN(const ReportedLife life, ReadLife(a));
   const std::string page = ReportPage(life);
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(a.html));

@@ -1,5 +1,9 @@
 #include "tools/wisp/life/life_data.h"
 
+#include <cerrno>
+#include <cstdio>
+
+#include "runtime/core/reason.h"
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
@@ -36,6 +40,13 @@ std::string UnreadableIn(const data::LogCount& count) {
   if (count.unreadable == 0) return "";
   return "; training cannot read " + Thousands(count.unreadable) +
          " of its events: their user or item is not a text or an integer, or their time not a number or a date";
+}
+
+Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return IoError(path, ": ", log.what, " cannot be opened: ", Reason(errno), log.advice);
+  std::fclose(file);
+  return data::EventLog::OpenExisting(path);
 }
 
 bool CountsJudgings(const LifetimeSettings& s) { return s.judgings > 0 && s.judges_locally == 0; }

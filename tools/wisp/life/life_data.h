@@ -31,6 +31,13 @@ std::string Thousands(uint64_t number);
 std::string ThousandsOf(uint64_t number, std::string_view what);
 // "; training cannot read 3 of its events: ..."; empty where it can read them all.
 std::string UnreadableIn(const data::LogCount& count);
+// A log that is there: a misspelt name must not make an empty one, nor another file become one. `what` names it in the
+// sentence about a file that cannot be opened.
+struct LogToRead {
+  const char* what = "the log";
+  const char* advice = "; give the SQLite file that the app writes its events to, by its whole path if need be";
+};
+Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log = {});
 // Whether judgings are counted at all: local ones are as many as there are nights.
 bool CountsJudgings(const LifetimeSettings& settings);
 // ", 3 of 12 judgings", behind `before`; empty where none are counted.

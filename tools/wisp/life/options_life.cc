@@ -6,6 +6,12 @@ namespace {
 
 constexpr char kUnitHelp[] = "What one record is, which is protected as a whole: user, session or day";
 
+void AddTimesPerSecond(CLI::App* c, uint32_t& times_per_second) {
+  c->add_option("--times-per-second", times_per_second,
+                "How many of the log's times make a second, with every unit: 1000 for ms")
+      ->capture_default_str();
+}
+
 void AddLifeOf(CLI::App* c, LifeArguments& life) {
   c->add_option("--model", life.model, "The base: the model as it was shipped")->required();
   c->add_option("--ledger", life.ledger,
@@ -79,7 +85,9 @@ void AddPersonalise(CLI::App& app, Chosen& chosen, PersonaliseArguments& a) {
   CLI::App* c = app.add_subcommand(
       "personalise",
       "One night of the plan: train, judge when it is time, and serve the personalised model only where it was found\n"
-      "better than the base. Goes on where it stopped.\n"
+      "better than the base. Goes on where it stopped. It is better where \"evidence\", how much more often its lists "
+      "held\n"
+      "what people did next, is above \"threshold\", what chance and noise alone could make of it.\n"
       "  wisp personalise --data log.db --model base.wisp --out mine.wisp --ledger log.ledger");
   c->add_option("--out", a.out, "The model that people are served; its candidate, checkpoint and lock lie beside it")
       ->required();
@@ -144,13 +152,13 @@ void AddCatalogue(CLI::App& app, Chosen& chosen, CatalogueArguments& a) {
                   "Lines of key<TAB>name, or key<TAB>name<TAB>the key of an item that it is like. Without one its row\n"
                   "is made of items that share words of its name, or else of all")
       ->required();
-  add->add_option("--out", a.out, "Model file to write")->required();
+  add->add_option("--out", a.out, "Model file to write; a model that is there is replaced, no other file")->required();
   chosen.OnCall(add, CatalogueAdd, a);
   const auto offer = [&](const char* name, const char* help, auto command) {
     CLI::App* c = catalogue->add_subcommand(name, help);
     c->add_option("--model", a.model, "The base")->required();
     c->add_option("--items", a.items, "Lines of keys; what follows a tab is not read")->required();
-    c->add_option("--out", a.out, "Model file to write")->required();
+    c->add_option("--out", a.out, "Model file to write; a model that is there is replaced, no other file")->required();
     chosen.OnCall(c, command, a);
   };
   offer("retire", "A base that never recommends these items. They keep their rows and may stand in histories.",
@@ -194,7 +202,7 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   prune->get_option("--unit")->required();
   chosen.OnCall(prune, LogPrune, a);
   CLI::App* backup = AddLogCommand(log, "backup", "Write a whole copy of what the log holds now.", a);
-  backup->add_option("--out", a.copy, "File to write")->required();
+  backup->add_option("--out", a.copy, "File to write; none that is there is replaced")->required();
   chosen.OnCall(backup, LogBackup, a);
   CLI::App* restore =
       AddLogCommand(log, "restore", "Make all that the log holds what a copy holds; makes a log that is missing.", a);
@@ -203,10 +211,14 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   CLI::App* import =
       AddLogCommand(log, "import", "Add the events of a file to a log, which is made if it is not there.", a);
   AddData(import, a.data, true);
+  AddTimesPerSecond(import, a.times_per_second);
   chosen.OnCall(import, LogImport, a);
   CLI::App* export_ =
       AddLogCommand(log, "export", "Write all events as text: user, item, time. As private as the log.", a);
-  export_->add_option("--out", a.copy, "File that ends in .csv or .tsv")->required();
+  export_
+      ->add_option("--out", a.copy,
+                   "File that ends in .csv or .tsv; such an export that is there is replaced, no other file")
+      ->required();
   chosen.OnCall(export_, LogExport, a);
 }
 
@@ -225,9 +237,7 @@ void AddUnit(CLI::App* c, std::optional<std::string>& unit, int64_t& session_gap
              const char* help) {
   AddOptional(c, "--unit", unit, help)->check(OneOf({"user", "session", "day"}));
   c->add_option("--session-gap", session_gap, "Of sessions: seconds without an event that end one, such as 1800");
-  c->add_option("--times-per-second", times_per_second,
-                "How many of the log's times make a second, with every unit: 1000 for ms")
-      ->capture_default_str();
+  AddTimesPerSecond(c, times_per_second);
 }
 
 }  // namespace wisp::tools

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# The program from outside: a file that is there is replaced by one of its own kind alone, whichever command writes it.
+#   tests/cli_outputs.sh BUILD_FOLDER
+. "$(dirname "$0")/shell.sh"
+cp "$root/models/cafe.wisp" base.wisp
+expect 0 "" "$wisp" synth --out log.db --population device --users 60 --seed 3
+printf 'soup-pea\tPea soup\n' >new.tsv
+printf 'bagel-lentil\n' >gone.txt
+
+# Each command that writes, with its option last and the name of the file behind it.
+kept() {  # KIND COMMAND... OPTION: refuses a file of another kind, and replaces its own and an empty one
+  local kind=$1 file=$2; shift 2
+  echo "Dear Bob," >"$file"
+  expect 2 "is $file, a file that is there and is not $kind: it will not be replaced; name another file" "$@" "$file"
+  [ "$(cat "$file")" = "Dear Bob," ] || fail "$* replaced a letter"
+  : >"$file"
+  expect 0 "" "$@" "$file"
+  [ -s "$file" ] || fail "$* left a file of no bytes"
+  expect 0 "" "$@" "$file"
+}
+model="a wisp model"
+kept "$model" o.wisp "$wisp" catalogue add --model base.wisp --items new.tsv --out
+kept "$model" o.wisp "$wisp" catalogue retire --model base.wisp --items gone.txt --out
+kept "$model" o.wisp "$wisp" catalogue restore --model base.wisp --items gone.txt --out
+kept "$model" o.wisp "$wisp" compress base.wisp --out
+kept "a safetensors file" o.safetensors "$wisp" export base.wisp --out
+kept "$model" o.wisp "$wisp" convert o.safetensors --out
+kept "$model" o.wisp "$wisp" new --recipe "$root/models/recipes/cafe.json" --num-items 480 --out
+kept "$model" o.wisp "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 60 --out
+kept "a table that begins with 'user,item,time'" o.csv "$wisp" log export log.db --out
+kept "a table that begins with user, item and time" o.tsv "$wisp" log export log.db --out
+synth=("$wisp" synth --population device --users 60 --seed 3 --out)
+kept "a table that begins with 'user,item,time'" s.csv "${synth[@]}"
+kept "a table that begins with user, item and time" s.tsv "${synth[@]}"
+kept "an .inter file" s.inter "${synth[@]}"
+kept "a file of lines such as 'u00003 tea-mint'" s.txt "${synth[@]}"
+echo "Dear Bob," >letter.txt.items.tsv
+expect 2 "letter.txt.items.tsv, a file that is there and is not a table of items and their names" "${synth[@]}" letter.txt
+[ ! -e letter.txt ] || fail "a refused synth left a file"
+# A log is never replaced, neither by another nor by a copy.
+echo "Dear Bob," >letter.db
+expect 2 "letter.db, a file that is there and is not a log" "${synth[@]}" letter.db
+expect 2 "is an SQLite database" "${synth[@]}" log.db
+expect 2 "will not be replaced by a copy of a log" "$wisp" log backup log.db --out letter.db
+expect 2 "is an SQLite database" "$wisp" catalogue add --model base.wisp --items new.tsv --out log.db
+expect 2 "other.wisp, a file that is there and is not $model" bash -c "echo 'Dear Bob,' >other.wisp; \"$wisp\" rebase --from base.wisp --to base.wisp --out other.wisp"
+[ "$(cat letter.db other.wisp)" = $'Dear Bob,\nDear Bob,' ] || fail "a letter was replaced"
+# What a private run writes beside its model.
+plan=(--recipe "$root/models/recipes/cafe-device.json" --model base.wisp --data log.db --num-records-public 60 --batch 20 --epochs 1 --noise-multiplier 4 --delta 0.001)
+echo "Dear Bob," >statement.json
+expect 2 "statement.json, a file that is there and is not JSON" "$wisp" train "${plan[@]}" --out p.wisp --ledger p.ledger --privacy-json statement.json
+[ ! -e p.wisp ] && [ ! -e p.ledger ] || fail "a refused run left a file"
+expect 0 "" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --unit user --num-records-public 60 --for "2 days" --steps 1 --judge none --ledger life.ledger
+kept "a page of HTML" o.html "$wisp" report --ledger life.ledger --html
+expect 2 "is not a page of HTML" "$wisp" report --ledger life.ledger --html base.wisp
+finish
