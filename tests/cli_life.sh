@@ -178,7 +178,7 @@ expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp
 json 'j["judged"] and {"verdict", "evidence", "threshold", "serves", "changed", "records", "seconds"} <= set(j["not_private"])'
 json '"judgings_left" not in j'
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out local.wisp --ledger local.ledger
-grep -q "by no event: people who judge did nothing since the judging before, so nothing better can be found (local" out ||
+grep -q "by no event: those who judge did nothing later than what the candidate learned from, so nothing better$" out ||
   fail "a judging without events is not said to be one: $(cat out)"
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --ledger local.ledger
 grep -q "judgings" out && fail "judgings are counted, though each night judges"

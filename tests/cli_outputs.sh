@@ -53,4 +53,23 @@ expect 2 "statement.json, a file that is there and is not JSON" "$wisp" train "$
 expect 0 "" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --unit user --num-records-public 60 --for "2 days" --steps 1 --judge none --ledger life.ledger
 kept "a page of HTML" o.html "$wisp" report --ledger life.ledger --html
 expect 2 "is not a page of HTML" "$wisp" report --ledger life.ledger --html base.wisp
+
+# Where the disk takes nothing, it is called full, and what was there stays.
+cp log.db full.db
+before=$(sha256sum full.db)
+full() {  # WORD COMMAND...
+  local word=$1; shift
+  # Bash's own files would be cut off too.
+  (trap '' XFSZ; ulimit -f 0; "$@" 2>&1; echo "code $?") | cat >told
+  grep -q "code 3" told && grep -q -- "$word" told || fail "$* on a full disk says $(head -c 300 told)"
+}
+disk="the disk refuses to write, as one that is full does; free space and try again"
+full "event log 'none.db': cannot be opened to write: $disk" "$wisp" log import none.db --data o.csv
+full "event log 'full.db': cannot append: $disk" "$wisp" log import full.db --data o.csv
+full "event log 'full.db': cannot be restored: $disk" "$wisp" log restore full.db --from log.db
+full "event log 'full.db': cannot forget: $disk" "$wisp" log erase full.db --user u00003
+full "full.ledger' cannot be read or written: $disk" "$wisp" plan --data log.db --model base.wisp --epsilon 4 --unit user \
+  --num-records-public 60 --for "2 days" --steps 1 --judge none --ledger full.ledger
+full "writing failed: " "$wisp" log export log.db --out full.csv
+[ "$(sha256sum full.db)" = "$before" ] || fail "a full disk changed the log"
 finish

@@ -366,12 +366,11 @@ std::string WhyFailed(sqlite3* handle) {
   if (handle == nullptr) return "there is not enough memory";
   switch (sqlite3_extended_errcode(handle)) {
     case SQLITE_FULL:
-      return "the disk is full, and nothing of this was written; free space and try again";
+      return "the disk is full; free space and try again";
     case SQLITE_IOERR_WRITE:
     case SQLITE_IOERR_FSYNC:
     case SQLITE_IOERR_TRUNCATE:
-      return "the disk refuses to write, as one that is full or read-only does, and nothing of this was written; free "
-             "space and try again";
+      return "the disk refuses to write, as one that is full does; free space and try again";
     default:
       return sqlite3_errmsg(handle);
   }

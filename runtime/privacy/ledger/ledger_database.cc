@@ -87,7 +87,8 @@ Status Database::Error(int code) const {
     case SQLITE_CANTOPEN:
       return IoError(file, "cannot be opened", detail);
     default:
-      return IoError(file, "cannot be read or written", detail);
+      return IoError(file, "cannot be read or written",
+                     detail.empty() ? "" : ": " + OneLine(sqlite::WhyFailed(handle_.get())));
   }
 }
 

@@ -61,9 +61,9 @@ Json ToJson(const NightResult& n, const std::string& out) {
 void SayIfNothingJudged(const NightResult& n) {
   if (!n.judged || n.events_that_judged > 0) return;
   PrintText(
-      "          by no event: people who judge did nothing %s, so nothing better can be found (local\n"
-      "          only). Is the log written to, and do its times count as the plan says?\n",
-      n.settings.trains_until != 0 ? "after the day of --trains-until" : "since the judging before");
+      "          by no event: those who judge did nothing later than what the candidate learned from, so nothing "
+      "better\n"
+      "          can be found (local only). Is the log written to, and do its times count as the plan says?\n");
 }
 
 void Print(const NightResult& n, const std::string& out, const Json& j, bool is_first) {
