@@ -11,41 +11,13 @@
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
-#include "runtime/data/read_marks.h"
-#include "runtime/data/sessions.h"
+#include "runtime/data/session_table.h"
 #include "runtime/data/sqlite_file.h"
 
 namespace wisp::data {
 namespace {
 
-constexpr char kForgetting[] = "cannot forget", kEvents[] = "events";
-
-struct StoredEvent {
-  int64_t time = 0, row = 0;
-};
-
-// The events of one user, by time, that are in sessions which end so early that no event from `before` on can join. An
-// event up to marks[i] was there at reading i.
-std::vector<StoredEvent> OldSessions(const std::vector<StoredEvent>& own, const std::vector<int64_t>& marks,
-                                     int64_t before, int64_t gap) {
-  std::vector<uint32_t> order(own.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return own[a].row < own[b].row; });
-  std::vector<ArrivedEvent> arrived(own.size());
-  for (uint32_t arrival = 0; arrival < order.size(); ++arrival) {
-    const StoredEvent& e = own[order[arrival]];
-    const auto reading = std::lower_bound(marks.begin(), marks.end(), e.row) - marks.begin();
-    arrived[order[arrival]] = {.time = e.time, .arrival = arrival, .reading = static_cast<uint32_t>(reading)};
-  }
-  const std::vector<uint32_t> session_of = CutSessions(arrived, gap);
-  std::vector<int64_t> newest(own.size());  // by session, of which there are at most as many; events go by time
-  for (size_t i = 0; i < own.size(); ++i) newest[session_of[i]] = own[i].time;
-  std::vector<StoredEvent> old;
-  for (size_t i = 0; i < own.size(); ++i) {
-    if (newest[session_of[i]] < before - gap) old.push_back(own[i]);
-  }
-  return old;
-}
+constexpr char kForgetting[] = "cannot forget";
 
 Status Check(const PruneOptions& o) {
   WISP_RETURN_IF_ERROR(CheckUnits(o.units));
@@ -78,7 +50,8 @@ Result<uint64_t> EventLog::Erase(const std::string& user) {
     BindText(erase.get(), 1, user);
     if (sqlite3_step(erase.get()) != SQLITE_DONE) return Error(kForgetting);
     erased = static_cast<uint64_t>(sqlite3_changes64(database_));
-    if (!TidyMarks(database_, kEvents) || !transaction.Commit()) return Error(kForgetting);
+    work.AllowForSize(2);
+    if (ForgetSessionsWithoutEvents(database_) < 0 || !transaction.Commit()) return Error(kForgetting);
   }
   WISP_RETURN_IF_ERROR(Shrink());
   return erased;
@@ -128,62 +101,21 @@ Result<uint64_t> EventLog::KeepNewest(const PruneOptions& o) {
   return gone;
 }
 
-// An event of a user goes with its session, which it is in for training too, whatever its item. One without a user, or
-// with a time that no session has, goes by its own time.
+// Sessions must be settled before one goes: otherwise a late event could make two of them one.
 Result<uint64_t> EventLog::DeleteSessions(const PruneOptions& o) {
-  const int64_t second = o.units.times_per_second, gap = o.units.session_gap * second;
-  const auto marks = ReadMarks(database_, kEvents);
-  if (!marks) return Error(kForgetting);
-  if (marks->empty()) return 0;
-  std::vector<StoredEvent> old;
-  {
-    const SqliteStatement select =
-        Prepare(database_,
-                "SELECT key, at, row FROM (SELECT wisp_key(user) AS key, wisp_time(time, ?1) AS at, rowid AS row "
-                "FROM events WHERE rowid <= ?2) WHERE at IS NOT NULL ORDER BY key, at, row");
-    if (select == nullptr) return Error(kForgetting);
-    sqlite3_bind_int64(select.get(), 1, second);
-    sqlite3_bind_int64(select.get(), 2, marks->back());
-    std::string user;
-    std::vector<StoredEvent> own;
-    const auto take = [&] {
-      const std::vector<StoredEvent> gone = OldSessions(own, *marks, *o.before, gap);
-      old.insert(old.end(), gone.begin(), gone.end());
-      own.clear();
-    };
-    int code;
-    while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {
-      const std::string_view key = TextOf(select.get(), 0);  // empty where it is NULL
-      const StoredEvent e{.time = sqlite3_column_int64(select.get(), 1), .row = sqlite3_column_int64(select.get(), 2)};
-      if (key.empty() || !IsTimeOfUnit(e.time, o.units)) {
-        if (e.time < *o.before - gap) old.push_back(e);
-        continue;
-      }
-      if (key != user) take(), user = key;
-      own.push_back(e);
-    }
-    if (code != SQLITE_DONE) return Error(kForgetting);
-    take();
-  }
-  // The time too, as a column may be called rowid.
-  const SqliteStatement remove = Prepare(database_, "DELETE FROM events WHERE rowid = ?1 AND wisp_time(time, ?3) = ?2");
-  if (remove == nullptr) return Error(kForgetting);
-  uint64_t gone = 0;
-  for (const StoredEvent& e : old) {
-    sqlite3_bind_int64(remove.get(), 1, e.row);
-    sqlite3_bind_int64(remove.get(), 2, e.time);
-    sqlite3_bind_int64(remove.get(), 3, second);
-    if (sqlite3_step(remove.get()) != SQLITE_DONE) return Error(kForgetting);
-    gone += static_cast<uint64_t>(sqlite3_changes64(database_));
-    sqlite3_reset(remove.get());
-  }
-  return gone;
+  const int64_t second = o.units.times_per_second;
+  SequenceBuilder builder(path_, "table events, row", true);
+  WISP_ASSIGN_OR_RETURN(const SessionReading reading,
+                        ReadSessions(path_, database_, {.units = o.units, .private_run = true}, builder));
+  const int64_t gone = DeleteSessionsBefore(database_, reading.id, o.units.times_per_second,
+                                            *o.before - o.units.session_gap * second);
+  if (gone < 0) return Error(kForgetting);
+  return static_cast<uint64_t>(gone);
 }
 
 Result<uint64_t> EventLog::DeleteEvents(const PruneOptions& o) {
   WorkLimit work(database_);
-  work.AllowForSize();
-  work.AllowForSize();  // once to find them, once to delete them
+  work.AllowForSize(kSessionPasses);
   const uint32_t second = o.units.times_per_second;
   if (o.units.unit == RecordUnit::kSession) return DeleteSessions(o);
   if (o.units.unit == RecordUnit::kDay) return DeleteBefore(*o.before - *o.before % (second * kSecondsOfDay), second);
@@ -199,14 +131,14 @@ Result<uint64_t> EventLog::DeleteEvents(const PruneOptions& o) {
 Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
   WISP_RETURN_IF_ERROR(Check(o));
   WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
-  // Sessions must be settled before one goes: otherwise a late event could make two of them one.
-  if (o.units.unit == RecordUnit::kSession) WISP_RETURN_IF_ERROR(MarkRead(path_, kEvents).status());
   uint64_t pruned = 0;
   {
     SqliteTransaction transaction(database_);
     if (!transaction.is_open()) return Error(kForgetting);
     WISP_ASSIGN_OR_RETURN(pruned, DeleteEvents(o));
-    if (!TidyMarks(database_, kEvents) || !transaction.Commit()) return Error(kForgetting);
+    WorkLimit work(database_);
+    work.AllowForSize(2);
+    if (ForgetSessionsWithoutEvents(database_) < 0 || !transaction.Commit()) return Error(kForgetting);
   }
   WISP_RETURN_IF_ERROR(Shrink());
   return pruned;

@@ -50,6 +50,11 @@ Status FillFromText(std::string_view text, Format format, const ReadOptions& opt
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
     return InvalidData(builder.name(), ": it starts with the mark of UTF-16; allowed is UTF-8");
   }
+  if (options.private_run && options.units.unit == RecordUnit::kSession) {
+    return InvalidArgument(builder.name(),
+                           ": sessions must stay what they were when they were first read, and a text has no place to "
+                           "note that; allowed is an SQLite log, which wisp log import makes");
+  }
   switch (format) {
     case Format::kRatingsDat:
       return ReadRatingsDat(text, options, builder);
@@ -89,10 +94,6 @@ Status FillFromFile(const std::string& path, Format format, const ReadOptions& o
     }
   }
   if (format == Format::kSqlite) return FillFromDatabase(path, options, builder);
-  if (options.is_read_again && options.units.unit == RecordUnit::kSession)
-    return InvalidArgument(path,
-                           ": sessions must stay what they were when they were first read, and a file of text has no "
-                           "place to note how far that was; allowed is an SQLite log");
   WISP_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path));
   const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
   if (format == Format::kAuto) format = GuessByText(text);

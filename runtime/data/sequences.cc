@@ -195,7 +195,7 @@ Status SequenceBuilder::CheckForm() const {
 // Each event by its own time alone.
 Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const int64_t second = units.times_per_second;
-  const auto outside = [&](const Added& e) { return !IsTimeOfUnit(e.time, units); };
+  const auto outside = [&](const Added& e) { return e.time < 0 || e.time > LatestTime(units.times_per_second); };
   for (const Added& e : events_) {
     if (!outside(e)) continue;
     const Status fault =
@@ -204,17 +204,16 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
     if (!private_run_) return fault;
     if (e.item != KeyTable::kNone) LeaveOut(fault.message());  // else it was counted for its item
   }
-  size_t at = 0, kept = 0;
-  for (size_t& end : reading_ends_) {
-    for (; at < end; ++at) kept += outside(events_[at]) ? 0 : 1;
-    end = kept;
-  }
   std::erase_if(events_, outside);
   return OkStatus();
 }
 
-// Numbers the units in the place of the users. The events are by user and time then.
-Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
+Status SequenceBuilder::SplitIntoUnits(const ReadOptions& options, SessionMemory& memory) {
+  is_split_ = true;
+  const auto has_item = [](const Added& e) { return e.item != KeyTable::kNone; };
+  report_.num_read = static_cast<uint64_t>(std::count_if(events_.begin(), events_.end(), has_item));
+  ReportMixtures();
+  WISP_RETURN_IF_ERROR(CheckForm());
   const Units& units = options.units;
   WISP_RETURN_IF_ERROR(CheckUnits(units));
   if (units.unit == RecordUnit::kUser) return OkStatus();
@@ -229,12 +228,12 @@ Status SequenceBuilder::SplitUsers(const ReadOptions& options) {
                            " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
   WISP_RETURN_IF_ERROR(DropTimesOutside(units));
-  units.unit == RecordUnit::kSession ? SplitBySession(units) : SplitByDay(units);
+  OrderEvents(events_);
+  units.unit == RecordUnit::kSession ? SplitBySession(units, memory) : SplitByDay(units);
   return OkStatus();
 }
 
 void SequenceBuilder::SplitByDay(const Units& units) {
-  SortByUserAndTime();
   uint32_t user = 0;
   for (Added& e : events_) {
     const int64_t day = e.time / units.times_per_second / kSecondsOfDay;
@@ -244,28 +243,25 @@ void SequenceBuilder::SplitByDay(const Units& units) {
   }
 }
 
-void SequenceBuilder::SplitBySession(const Units& units) {
-  const std::vector<uint32_t> arrival = SortByUserAndTime();
-  std::vector<ArrivedEvent> own;
+// The sessions of a user go by their names.
+void SequenceBuilder::SplitBySession(const Units& units, SessionMemory& memory) {
+  sessions_are_new_ = !memory.was_read();
+  std::vector<int64_t> times, names;
   for (size_t begin = 0, end = 0; begin < events_.size(); begin = end) {
     const uint32_t user = events_[begin].user;
-    own.clear();
-    for (; end < events_.size() && events_[end].user == user; ++end) {
-      const auto reading = std::upper_bound(reading_ends_.begin(), reading_ends_.end(), arrival[end]);
-      own.push_back({.time = events_[end].time,
-                     .arrival = arrival[end],
-                     .reading = static_cast<uint32_t>(reading - reading_ends_.begin())});
+    times.clear();
+    for (; end < events_.size() && events_[end].user == user; ++end) times.push_back(events_[end].time);
+    const std::vector<int64_t> session_of =
+        memory.Cut(users_.keys()[user], times, units.session_gap * units.times_per_second);
+    names = session_of;
+    std::sort(names.begin(), names.end());
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    for (size_t i = 0; i < session_of.size(); ++i) {
+      const auto name = std::lower_bound(names.begin(), names.end(), session_of[i]) - names.begin();
+      events_[begin + i].user = static_cast<uint32_t>(user_of_.size() + static_cast<size_t>(name));
     }
-    const std::vector<uint32_t> session_of = CutSessions(own, units.session_gap * units.times_per_second);
-    const size_t before = user_of_.size(), sessions = *std::max_element(session_of.begin(), session_of.end()) + 1;
-    user_of_.resize(before + sessions, user);
-    begins_.resize(before + sessions);
-    std::vector<uint32_t> first(sessions, std::numeric_limits<uint32_t>::max());
-    for (size_t i = 0; i < own.size(); ++i) {
-      const uint32_t session = session_of[i];
-      if (own[i].arrival < first[session]) first[session] = own[i].arrival, begins_[before + session] = own[i].time;
-      events_[begin + i].user = static_cast<uint32_t>(before + session);
-    }
+    user_of_.resize(user_of_.size() + names.size(), user);
+    begins_.insert(begins_.end(), names.begin(), names.end());
   }
 }
 
@@ -277,28 +273,13 @@ std::vector<Event> SequenceBuilder::Events() const {
 }
 
 // Seconds and milliseconds of one log put its events in a wrong order; and what looks alike is two keys.
-void SequenceBuilder::ReportMixtures(ReadReport& report) const {
+void SequenceBuilder::ReportMixtures() {
   for (const Added& e : events_) {
-    if (timed_) report.time_units.Look(e.time);
+    if (timed_) report_.time_units.Look(e.time);
   }
   for (const KeyTable* table : {&users_, &items_}) {
-    for (const std::string& key : table->keys()) report.marked.Look(key);
+    for (const std::string& key : table->keys()) report_.marked.Look(key);
   }
-}
-
-// The place that each event had before.
-std::vector<uint32_t> SequenceBuilder::SortByUserAndTime() {
-  std::vector<uint32_t> before(events_.size());
-  std::iota(before.begin(), before.end(), 0);
-  std::stable_sort(before.begin(), before.end(), [&](uint32_t a, uint32_t b) {
-    const Added &x = events_[a], &y = events_[b];
-    return x.user != y.user ? x.user < y.user : x.time < y.time;
-  });
-  std::vector<Added> sorted;
-  sorted.reserve(events_.size());
-  for (const uint32_t i : before) sorted.push_back(events_[i]);
-  events_ = std::move(sorted);
-  return before;
 }
 
 Status SequenceBuilder::MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids) {
@@ -394,21 +375,21 @@ void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) 
 }
 
 Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
-  ReadResult result;
-  ReadReport& report = result.report;
-  report.num_lines = num_lines_;
-  const auto without_item = [](const Added& e) { return e.item == KeyTable::kNone; };
-  report.num_read = events_.size() - static_cast<uint64_t>(std::count_if(events_.begin(), events_.end(), without_item));
-  ReportMixtures(report);
-  const bool counts_time = options.keep_times || options.units.unit != RecordUnit::kUser;
-  if (counts_time && options.time == TimeSource::kColumn) report.times_per_second = options.units.times_per_second;
   const bool may_be_empty = private_run_ && options.known_items != nullptr;
   if (events_.empty() && bad_rows_ == 0 && !may_be_empty) return InvalidData(name_, ": there is no event in it");
-  WISP_RETURN_IF_ERROR(CheckForm());
-  WISP_RETURN_IF_ERROR(SplitUsers(options));
-  std::erase_if(events_, without_item);
+  if (!is_split_) {
+    SessionMemory none;
+    WISP_RETURN_IF_ERROR(SplitIntoUnits(options, none));
+  }
+  ReadResult result{.sequences = {}, .report = std::move(report_)};
+  ReadReport& report = result.report;
+  result.sequences.sessions_are_new = sessions_are_new_;
+  std::erase_if(events_, [](const Added& e) { return e.item == KeyTable::kNone; });
+  report.num_lines = num_lines_;
   report.bad_rows = bad_rows_;
   report.first_bad_row = first_bad_row_;
+  const bool counts_time = options.keep_times || options.units.unit != RecordUnit::kUser;
+  if (counts_time && options.time == TimeSource::kColumn) report.times_per_second = options.units.times_per_second;
   std::vector<int32_t> ids(items_.keys().size(), -1);
   if (options.known_items != nullptr) WISP_RETURN_IF_ERROR(MapToKnown(options, report, ids));
   DropRare(options, report);

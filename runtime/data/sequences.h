@@ -23,6 +23,8 @@
 
 namespace wisp::data {
 
+class SessionMemory;  // sessions.h
+
 struct Event {
   std::string user;
   std::string item;
@@ -59,10 +61,13 @@ struct Sequences {
   std::vector<uint64_t> offsets = {0};  // num_users + 1
   std::vector<std::string> user_keys;   // of another unit than the user: a user's key once for each unit of theirs
   std::vector<std::string> item_keys;   // of item 0 .. M-1
-  // Of a unit smaller than a user: what each is known by beside the user's key. Of a session the time of that event of
-  // it which came first in the file: what is added to the log later does not change it, wherever its time falls. Of a
-  // day its number since 1970. Empty with the unit user.
+  // Of a unit smaller than a user: what each is known by beside the user's key. Of a session the time of its first event
+  // when it was first read: what is added to the log later does not change it, wherever its time falls. Of a day its
+  // number since 1970. Empty with the unit user.
   std::vector<int64_t> unit_begins;
+  // Sessions that are cut as in a log that nobody has read: not for a ledger that has charges for others
+  // (CheckSessionsAreKnown, parts.h).
+  bool sessions_are_new = false;
   // Of each item, as the log has it; ascending in a user. Empty unless ReadOptions::keep_times asks for them, and of a
   // log without times.
   std::vector<int64_t> times;
@@ -122,11 +127,9 @@ struct ReadOptions {
   // For private training, where a refusal would tell of a record. A row that cannot be read, or whose time is out of
   // range, is left out and counted. With known_items it is no error that no event is left. Each line of text is a row
   // of its own, so that an open quote never takes in other people's rows. Still errors: a damaged database, a value in
-  // it of more than 1 MB, and a log that is written in another form (SequenceBuilder::CheckForm).
+  // it of more than 1 MB, and a log that is written in another form (SequenceBuilder::CheckForm). With sessions only an
+  // SQLite log, which remembers what they were (session_table.h): kInvalidArgument for text.
   bool private_run = false;
-  // A later private run will read the log again, with what was added: for nights. kInvalidArgument with sessions,
-  // unless the log is SQLite, which notes what was read (read_marks.h).
-  bool is_read_again = false;
   bool keep_times = false;       // fill Sequences::times
   std::string table = "events";  // SQLite
 };
@@ -189,13 +192,14 @@ class SequenceBuilder {
   Status TakeRow(const Status& row);
   bool private_run() const { return private_run_; }
   void set_num_lines(uint64_t lines) { num_lines_ = lines; }
-  // What was added up to here was read before what follows: it came first, and was in sessions already.
-  void EndReading() { reading_ends_.push_back(events_.size()); }
   // The times that were added only put events in order.
   void set_untimed() { timed_ = false; }
 
-  // All that was added, in its order.
+  // All that was added, in its order. Before SplitIntoUnits.
   std::vector<Event> Events() const;
+  // Numbers the units in the place of the users: once, and Finish does it where nobody has. `memory`: of sessions what
+  // earlier readings found; then this one's too.
+  Status SplitIntoUnits(const ReadOptions& options, SessionMemory& memory);
   // Once, last. An error when nothing is left.
   Result<ReadResult> Finish(const ReadOptions& options);
 
@@ -218,13 +222,11 @@ class SequenceBuilder {
   void LeaveOut(const std::string& message);
   Status CheckForm() const;
   Status DropTimesOutside(const Units& units);
-  Status SplitUsers(const ReadOptions& options);
   void SplitByDay(const Units& units);
-  void SplitBySession(const Units& units);
-  std::vector<uint32_t> SortByUserAndTime();
+  void SplitBySession(const Units& units, SessionMemory& memory);
   const std::string& UserKey(uint32_t user) const { return users_.keys()[user_of_.empty() ? user : user_of_[user]]; }
   Status MapToKnown(const ReadOptions& options, ReadReport& report, std::vector<int32_t>& ids);
-  void ReportMixtures(ReadReport& report) const;
+  void ReportMixtures();
   void DropRare(const ReadOptions& options, ReadReport& report);
   std::vector<std::string> NumberByKey(std::vector<int32_t>& ids) const;
   void Emit(const std::vector<int32_t>& ids, ReadResult& result);
@@ -232,10 +234,10 @@ class SequenceBuilder {
   std::string name_, unit_;
   KeyTable users_, items_;
   std::vector<Added> events_;
-  std::vector<size_t> reading_ends_;  // EndReading: so many events came with the readings up to each
-  std::vector<uint32_t> user_of_;     // of a unit smaller than a user, whose number events have then; else empty
-  std::vector<int64_t> begins_;       // of these units: Sequences::unit_begins
-  bool timed_ = true;
+  std::vector<uint32_t> user_of_;  // of a unit smaller than a user, whose number events have then; else empty
+  std::vector<int64_t> begins_;    // of these units: Sequences::unit_begins
+  bool timed_ = true, is_split_ = false, sessions_are_new_ = false;
+  ReadReport report_;
   bool private_run_;
   uint64_t num_lines_ = 0, bad_rows_ = 0, bad_keys_ = 0;
   std::string_view row_user_;

@@ -2,65 +2,64 @@
 #include "runtime/data/sessions.h"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 namespace wisp::data {
 namespace {
 
-constexpr uint32_t kNone = UINT32_MAX;
+bool IsBefore(const ReadTime& read, int64_t time) { return read.time < time; }
 
-class Cutter {
- public:
-  Cutter(std::span<const ArrivedEvent> events, int64_t gap)
-      : events_(events), gap_(gap), session_of_(events.size(), kNone) {}
-
-  std::vector<uint32_t> Cut() {
-    std::vector<uint32_t> order(events_.size());
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](uint32_t a, uint32_t b) { return events_[a].reading < events_[b].reading; });
-    for (size_t begin = 0, end = 0; begin < order.size(); begin = end) {
-      for (end = begin + 1; end < order.size() && Continues(order[end - 1], order[end]); ++end) continue;
-      Place(std::span(order).subspan(begin, end - begin));
-    }
-    return std::move(session_of_);
-  }
-
- private:
-  bool Continues(uint32_t a, uint32_t b) const {
-    return events_[a].reading == events_[b].reading && events_[b].time - events_[a].time <= gap_;
-  }
-
-  // Events that came with one reading, without a pause between them. They join the session that began to be known
-  // first, of all that have an event within the gap; or none, and begin one.
-  void Place(std::span<const uint32_t> run) {
-    const auto by_time = [](const ArrivedEvent& e, int64_t time) { return e.time < time; };
-    const int64_t first = events_[run.front()].time - gap_, last = events_[run.back()].time + gap_;
-    auto at = std::lower_bound(events_.begin(), events_.end(), first, by_time) - events_.begin();
-    uint32_t session = kNone;
-    for (; at < std::ssize(events_) && events_[static_cast<size_t>(at)].time <= last; ++at) {
-      const uint32_t other = session_of_[static_cast<size_t>(at)];
-      if (other == kNone || (session != kNone && first_arrival_[other] >= first_arrival_[session])) continue;
-      session = other;
-    }
-    if (session == kNone) {
-      session = static_cast<uint32_t>(first_arrival_.size());
-      first_arrival_.push_back(kNone);
-      for (const uint32_t i : run) first_arrival_.back() = std::min(first_arrival_.back(), events_[i].arrival);
-    }
-    for (const uint32_t i : run) session_of_[i] = session;
-  }
-
-  std::span<const ArrivedEvent> events_;
-  int64_t gap_;
-  std::vector<uint32_t> session_of_;
-  std::vector<uint32_t> first_arrival_;  // of each session: later events arrive later
-};
+// Events that nobody has read, without a pause between them. They join the session that began first, of all that have
+// an event within the gap of one of theirs; or none, and begin one.
+int64_t SessionOf(int64_t first, int64_t last, std::span<const ReadTime> read, int64_t gap) {
+  std::optional<int64_t> session;
+  for (auto at = std::lower_bound(read.begin(), read.end(), first - gap, IsBefore);
+       at != read.end() && at->time <= last + gap; ++at)
+    session = std::min(session.value_or(at->session), at->session);
+  return session.value_or(first);
+}
 
 }  // namespace
 
-std::vector<uint32_t> CutSessions(std::span<const ArrivedEvent> events, int64_t gap) {
-  return Cutter(events, gap).Cut();
+std::vector<int64_t> CutSessions(std::span<const int64_t> times, std::span<const ReadTime> read, int64_t gap) {
+  std::vector<int64_t> session_of(times.size());
+  std::vector<size_t> run;  // events that nobody has read
+  const auto end_run = [&] {
+    if (run.empty()) return;
+    const int64_t session = SessionOf(times[run.front()], times[run.back()], read, gap);
+    for (const size_t i : run) session_of[i] = session;
+    run.clear();
+  };
+  for (size_t i = 0; i < times.size(); ++i) {
+    const auto at = std::lower_bound(read.begin(), read.end(), times[i], IsBefore);
+    if (at != read.end() && at->time == times[i]) {
+      session_of[i] = at->session;
+      continue;
+    }
+    if (!run.empty() && times[i] - times[run.back()] > gap) end_run();
+    run.push_back(i);
+  }
+  end_run();
+  return session_of;
+}
+
+void SessionMemory::Add(std::string_view user, ReadTime read) {
+  auto at = read_.find(user);
+  if (at == read_.end()) at = read_.emplace(user, std::vector<ReadTime>()).first;
+  at->second.push_back(read);
+}
+
+std::vector<int64_t> SessionMemory::Cut(const std::string& user, std::span<const int64_t> times, int64_t gap) {
+  const auto found = read_.find(user);
+  const std::span<const ReadTime> read = found == read_.end() ? std::span<const ReadTime>() : found->second;
+  std::vector<int64_t> session_of = CutSessions(times, read, gap);
+  for (size_t i = 0, at = 0; i < times.size(); ++i) {
+    if (i > 0 && times[i] == times[i - 1]) continue;
+    while (at < read.size() && read[at].time < times[i]) ++at;
+    if (at == read.size() || read[at].time != times[i])
+      news_.push_back({.user = user, .read = {.time = times[i], .session = session_of[i]}});
+  }
+  return session_of;
 }
 
 }  // namespace wisp::data

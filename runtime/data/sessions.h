@@ -1,32 +1,58 @@
-// Which session each event of one user is in, where the log was read before: sessions that were two then stay two,
-// whatever comes late. docs/algorithms.md, section 11, has the rule and why no record changes by another's absence.
+// Which session each event of one user is in. An event that was read once stays in its session, whatever comes late.
+// docs/algorithms.md, section 11, has the rule and why no record changes by another's absence.
 //
-//   const std::vector<uint32_t> session_of = CutSessions(events, gap);
+//   SessionMemory memory = ...;  // what earlier readings found: session_table.h
+//   const std::vector<int64_t> session_of = memory.Cut("anna", times, gap);
 #ifndef WISP_RUNTIME_DATA_SESSIONS_H_
 #define WISP_RUNTIME_DATA_SESSIONS_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "runtime/data/sequences.h"
 
 namespace wisp::data {
 
-// Says that a session or a day may have an event of that time. Training leaves others out.
-inline bool IsTimeOfUnit(int64_t time, const Units& units) {
-  return time >= 0 && time / int64_t{units.times_per_second} <= kLatestSecond;
-}
+// A session or a day may have an event from time 0 to this one. Training leaves others out.
+inline int64_t LatestTime(uint32_t times_per_second) { return (kLatestSecond + 1) * int64_t{times_per_second} - 1; }
 
-struct ArrivedEvent {
+// A user had an event at that time when the log was read, and the event was in that session.
+struct ReadTime {
   int64_t time = 0;
-  uint32_t arrival = 0;  // its place in the log: a later one is greater
-  uint32_t reading = 0;  // when the log was first read with it: never decreases with the arrival
+  int64_t session = 0;  // the time of its first event when it was first read, which names it
 };
 
-// Of events of one user, by time. The session of each, numbered from 0 in the order in which they began to be known. In
-// a log that was never read before they are the events without a pause of more than `gap` between neighbours.
-std::vector<uint32_t> CutSessions(std::span<const ArrivedEvent> events, int64_t gap);
+// The session of each event of one user, by its name; `times` ascend. `read` are the times that were read before,
+// ascending, each once. In a log that was never read a session is what has no pause of more than `gap`.
+std::vector<int64_t> CutSessions(std::span<const int64_t> times, std::span<const ReadTime> read, int64_t gap);
+
+// The times that were read, of all users of a log, and what one more reading adds.
+class SessionMemory {
+ public:
+  struct News {
+    std::string user;
+    ReadTime read;
+  };
+
+  // `was_read`: the log was read before, whether or not it had an event then.
+  explicit SessionMemory(bool was_read = false) : was_read_(was_read) {}
+
+  bool was_read() const { return was_read_; }
+  // Of each user by time.
+  void Add(std::string_view user, ReadTime read);
+  // CutSessions, once for each user. Its news are times that were not read before.
+  std::vector<int64_t> Cut(const std::string& user, std::span<const int64_t> times, int64_t gap);
+  const std::vector<News>& news() const { return news_; }
+
+ private:
+  std::map<std::string, std::vector<ReadTime>, std::less<>> read_;
+  std::vector<News> news_;
+  bool was_read_;
+};
 
 }  // namespace wisp::data
 

@@ -54,6 +54,12 @@ void Distrust(sqlite3* database) {
   sqlite3_busy_timeout(database, kBusyTimeoutMs);
 }
 
+std::string Quoted(std::string_view identifier) {
+  std::string quoted = "\"";
+  for (const char c : identifier) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
 SqliteStatement Prepare(sqlite3* database, const char* sql) {
   sqlite3_stmt* statement = nullptr;
   sqlite3_prepare_v2(database, sql, -1, &statement, nullptr);
@@ -108,10 +114,10 @@ WorkLimit::WorkLimit(sqlite3* database) : database_(database), left_(kOperations
 }
 
 // What lies there, whatever the file says of itself.
-void WorkLimit::AllowForSize() {
+void WorkLimit::AllowForSize(int times) {
   const char* file = sqlite3_db_filename(database_, "main");
   if (file != nullptr)
-    left_ += kOperationsPerByte * (sqlite::SizeOf(file) + sqlite::SizeOf(std::string(file) + "-wal"));
+    left_ += times * kOperationsPerByte * (sqlite::SizeOf(file) + sqlite::SizeOf(std::string(file) + "-wal"));
 }
 
 }  // namespace wisp::data

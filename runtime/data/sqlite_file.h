@@ -35,6 +35,9 @@ inline constexpr std::string_view kTooMuchWork =
 // error. Other processes are waited for.
 void Distrust(sqlite3* database);
 
+// The name of a table or a column, as SQL takes it.
+std::string Quoted(std::string_view identifier);
+
 // Null on errors: see sqlite3_errcode.
 SqliteStatement Prepare(sqlite3* database, const char* sql);
 // Parameters count from 1.
@@ -97,7 +100,8 @@ class WorkLimit {
   WorkLimit& operator=(const WorkLimit&) = delete;
   ~WorkLimit() { sqlite3_progress_handler(database_, 0, nullptr, nullptr); }
 
-  void AllowForSize();
+  // As many as it takes to go over the file so many times.
+  void AllowForSize(int times = 1);
 
  private:
   sqlite3* database_;

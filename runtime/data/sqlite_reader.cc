@@ -9,8 +9,8 @@
 #include "runtime/core/reason.h"
 #include "runtime/data/columns.h"
 #include "runtime/data/lines.h"
-#include "runtime/data/read_marks.h"
 #include "runtime/data/readers.h"
+#include "runtime/data/session_table.h"
 #include "runtime/data/sqlite_file.h"
 #include "runtime/sqlite/open.h"
 
@@ -40,12 +40,6 @@ Status DatabaseError(const std::string& path, sqlite3* database, int code) {
   }
 }
 
-std::string Quoted(const std::string& identifier) {
-  std::string quoted = "\"";
-  for (char c : identifier) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + "\"";
-}
-
 const char* TypeName(int type) {
   switch (type) {
     case SQLITE_NULL:
@@ -61,12 +55,13 @@ const char* TypeName(int type) {
   }
 }
 
-Result<Database> Open(const std::string& path) {
+Result<Database> Open(const std::string& path, bool to_write) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return IoError(path, ": the log cannot be opened: ", Reason(errno));
   sqlite3* opened = nullptr;
-  const int code = sqlite::OpenToRead(path, &opened);
+  const int code =
+      to_write ? sqlite::Open(path, SQLITE_OPEN_READWRITE, &opened) : sqlite::OpenToRead(path, &opened);
   Database database(opened);
   if (code != SQLITE_OK) return DatabaseError(path, opened, code);
   Distrust(opened);
@@ -132,40 +127,75 @@ Status CheckDatabaseName(const std::string& path) {
       "; allowed is a file's name, not an empty one, ':memory:' or what begins with 'file:' ('./file:x' is one)");
 }
 
-Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceBuilder& builder) {
-  WISP_ASSIGN_OR_RETURN(const Database database, Open(path));
-  WorkLimit work(database.get());
-  WISP_RETURN_IF_ERROR(CheckIsTable(path, database.get(), options.table));
-  work.AllowForSize();
-  const auto names = Names(database.get(), "SELECT name FROM pragma_table_info(?)", options.table);
-  if (!names) return DatabaseError(path, database.get(), sqlite3_errcode(database.get()));
+namespace {
+
+// What is read, and in which columns.
+struct Table {
+  std::vector<std::string> names;
+  Columns columns;
+};
+
+Result<Table> ChooseTable(const std::string& path, sqlite3* database, const ReadOptions& options) {
+  WISP_RETURN_IF_ERROR(CheckIsTable(path, database, options.table));
+  auto names = Names(database, "SELECT name FROM pragma_table_info(?)", options.table);
+  if (!names) return DatabaseError(path, database, sqlite3_errcode(database));
   WISP_ASSIGN_OR_RETURN(const Columns columns, ChooseColumns(path + ", table " + options.table, *names, options));
-  const bool is_marked = options.private_run && options.units.unit == RecordUnit::kSession;
-  std::vector<int64_t> marks;
-  if (is_marked) {
-    WISP_ASSIGN_OR_RETURN(marks, MarkRead(path, options.table));
-    if (marks.empty()) return OkStatus();
-  }
-  // Sorting is the builder's, which keeps this order among equal times. A table without rowid has its own order. What
-  // came after the mark is read the next time.
-  const std::string select =
-      "SELECT " + Quoted((*names)[columns.user]) + ", " + Quoted((*names)[columns.item]) + ", " +
-      (columns.time ? Quoted((*names)[*columns.time]) : "0") +
-      (is_marked ? ", rowid FROM " + Quoted(options.table) + " WHERE rowid <= ?" : " FROM " + Quoted(options.table));
+  return Table{*std::move(names), columns};
+}
+
+// Sorting is the builder's, which keeps this order among equal times. A table without rowid has its own order.
+Status ReadRows(const std::string& path, sqlite3* database, const Table& table, const ReadOptions& options,
+                SequenceBuilder& builder) {
+  const auto& [names, columns] = table;
+  const std::string select = "SELECT " + Quoted(names[columns.user]) + ", " + Quoted(names[columns.item]) + ", " +
+                             (columns.time ? Quoted(names[*columns.time]) : "0") + " FROM " + Quoted(options.table);
   sqlite3_stmt* prepared = nullptr;
-  int code = sqlite3_prepare_v2(database.get(), (select + " ORDER BY rowid").c_str(), -1, &prepared, nullptr);
-  if (code == SQLITE_ERROR) code = sqlite3_prepare_v2(database.get(), select.c_str(), -1, &prepared, nullptr);
+  int code = sqlite3_prepare_v2(database, (select + " ORDER BY rowid").c_str(), -1, &prepared, nullptr);
+  if (code == SQLITE_ERROR) code = sqlite3_prepare_v2(database, select.c_str(), -1, &prepared, nullptr);
   const SqliteStatement statement(prepared);
-  if (code != SQLITE_OK) return DatabaseError(path, database.get(), code);
-  if (is_marked) sqlite3_bind_int64(prepared, 1, marks.back());
+  if (code != SQLITE_OK) return DatabaseError(path, database, code);
   uint64_t row = 0;
-  auto mark = marks.begin();
-  while ((code = sqlite3_step(prepared)) == SQLITE_ROW) {
-    for (; is_marked && *mark < sqlite3_column_int64(prepared, 3); ++mark) builder.EndReading();
+  while ((code = sqlite3_step(prepared)) == SQLITE_ROW)
     WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(prepared, ++row, options, builder)));
-  }
   builder.set_num_lines(row);
-  return code == SQLITE_DONE ? OkStatus() : DatabaseError(path, database.get(), code);
+  return code == SQLITE_DONE ? OkStatus() : DatabaseError(path, database, code);
+}
+
+}  // namespace
+
+Result<SessionReading> ReadSessions(const std::string& path, sqlite3* database, const ReadOptions& options,
+                                    SequenceBuilder& builder) {
+  WISP_ASSIGN_OR_RETURN(const Table table, ChooseTable(path, database, options));
+  SessionTable sessions(path, database,
+                        {.table = options.table,
+                         .user = table.names[table.columns.user],
+                         .time = table.columns.time ? table.names[*table.columns.time] : "",
+                         .gap = options.units.session_gap,
+                         .times_per_second = options.units.times_per_second});
+  WISP_ASSIGN_OR_RETURN(SessionMemory memory, sessions.Load());
+  WISP_RETURN_IF_ERROR(ReadRows(path, database, table, options, builder));
+  WISP_RETURN_IF_ERROR(builder.SplitIntoUnits(options, memory));
+  WISP_RETURN_IF_ERROR(sessions.Save(memory));
+  return SessionReading{.id = sessions.reading(), .has_changed = sessions.has_changed()};
+}
+
+Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceBuilder& builder) {
+  const bool remembers = options.private_run && options.units.unit == RecordUnit::kSession;
+  WISP_ASSIGN_OR_RETURN(const Database database, Open(path, remembers));
+  WorkLimit work(database.get());
+  if (!remembers) {
+    WISP_ASSIGN_OR_RETURN(const Table table, ChooseTable(path, database.get(), options));
+    work.AllowForSize();
+    return ReadRows(path, database.get(), table, options, builder);
+  }
+  WISP_RETURN_IF_ERROR(CheckIsTable(path, database.get(), options.table));
+  work.AllowForSize(kSessionPasses);
+  AddEventFunctions(database.get());
+  // Nobody appends meanwhile: what is read is what is remembered.
+  SqliteTransaction transaction(database.get());
+  if (!transaction.is_open()) return CannotRemember(path, database.get());
+  WISP_ASSIGN_OR_RETURN(const SessionReading reading, ReadSessions(path, database.get(), options, builder));
+  return !reading.has_changed || transaction.Commit() ? OkStatus() : CannotRemember(path, database.get());
 }
 
 }  // namespace wisp::data

@@ -146,7 +146,8 @@ class Night {
     WISP_ASSIGN_OR_RETURN(
         data_,
         o_.read(
-            {.known_items = &index, .units = units, .private_run = true, .is_read_again = true, .keep_times = true}));
+            {.known_items = &index, .units = units, .private_run = true, .keep_times = true}));
+    WISP_RETURN_IF_ERROR(CheckSessionsAreKnown(ledger_, data_->sequences));
     result_.log = data_->report;
     return OkStatus();
   }

@@ -35,13 +35,17 @@ def rows_of_others():
          "sqlite_reader_test:Sqlite.PrivateRun_RowsWithoutAnItem_TakePartWhereSessionsAreCut"),
         ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "",
          "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
-    ]) + table("runtime/data/read_marks.cc", [
-        ("an-old-log-need-not-be-written", "Mark",
-         """Run(database, "REPLACE INTO wisp_reads VALUES('', 0)", table) ? OkStatus() : Error(path, database)""",
-         "OkStatus()", "sessions_test:MarkedLog.ALogThatCannotBeWritten_isRefusedWithAndWithoutNews"),
-        ("what-was-tried-stays-in-the-log", "Mark", "table) ? OkStatus()",
-         "table) && transaction.Commit() ? OkStatus()",
-         "sessions_test:MarkedLog.ANightWithoutNews_leavesTheLogAsItWas"),
+    ]) + table("runtime/data/session_table.cc", [
+        ("an-old-log-need-not-be-written", "SessionTable::Load",
+         """!Run(database_, "REPLACE INTO wisp_readings(id) VALUES(0)") ||""", "",
+         "sessions_test:RememberedLog.ALogThatCannotBeWritten_isRefusedWithAndWithoutNews"),
+        ("a-view-of-a-log-is-run", "EventsOf", """type != "table" || """, "",
+         "sessions_test:RememberedLog.WhatIsRememberedOfAView_isForgotten"),
+        ("sessions-of-an-export-pass", "SessionTable::FindReading", "  return false;", "  return true;",
+         "sessions_test:RememberedLog.SessionsAreNew_whereTheLogWasNeverRead"),
+    ]) + table("runtime/data/sqlite_reader.cc", [
+        ("what-was-tried-stays-in-the-log", "ReadSqlite", "!reading.has_changed || ", "",
+         "sessions_test:RememberedLog.ANightWithoutNews_leavesTheLogAsItWas"),
     ]) + table("runtime/data/lines.h", [
         ("most-texts-in-another-form-pass", "IsOfAnotherForm", "bad > read", "false",
          labelled + "AFileWithMostTextsInAnotherFormIsRefused",

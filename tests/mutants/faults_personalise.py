@@ -239,18 +239,20 @@ KEEP = "event_log_keep_test:EventLogKeep."
 
 
 def log():
-    return table("runtime/data/event_log_keep.cc", [
+    return table("runtime/data/session_table.cc", [
+        ("session-cut-in-two", "DeleteSessionsBefore",
+         "HAVING max(time) < ?3", "HAVING min(time) < ?3",
+         KEEP + "UnitsAreForgottenWhole"),
+        ("pruning-forgets-what-was-read", "SessionTable::Load", "memory.Add(TextOf(select.get(), 0),",
+         "SessionMemory().Add(TextOf(select.get(), 0),",
+         "sessions_test:RememberedLog.PruningForgetsSessionsAsTheyWereRead"),
+        ("pruning-remembers-nothing", "SessionTable::Save", "sqlite3_step(insert.get()) != SQLITE_DONE", "false",
+         "sessions_test:RememberedLog.PruningIsAReading"),
+    ]) + table("runtime/data/event_log_keep.cc", [
         ("erased-and-in-the-journal", "EventLog::Erase", "WISP_RETURN_IF_ERROR(Shrink());", "",
          KEEP + "WhoIsErasedLeavesNoByte"),
-        ("session-cut-in-two", "OldSessions", "newest[session_of[i]] < before - gap", "own[i].time < before - gap",
-         KEEP + "UnitsAreForgottenWhole"),
-        ("open-session-forgotten", "OldSessions", "newest[session_of[i]] < before - gap",
-         "newest[session_of[i]] < before", KEEP + "ASessionThatALaterEventMayJoinStays"),
-        ("pruning-forgets-what-was-read", "OldSessions", ".reading = static_cast<uint32_t>(reading)", ".reading = 0",
-         "sessions_test:MarkedLog.PruningForgetsSessionsAsTheyWereRead"),
-        ("pruning-marks-nothing", "EventLog::Prune",
-         "WISP_RETURN_IF_ERROR(MarkRead(path_, kEvents).status());", "(void)path_;",
-         "sessions_test:MarkedLog.PruningIsAReading"),
+        ("open-session-forgotten", "EventLog::DeleteSessions", "*o.before - o.units.session_gap * second", "*o.before",
+         KEEP + "ASessionThatALaterEventMayJoinStays"),
         ("day-cut-in-two", "EventLog::DeleteEvents", "*o.before - *o.before % (second * kSecondsOfDay)", "*o.before",
          KEEP + "UnitsAreForgottenWhole"),
         ("another-spelling-is-erased", "EventLog::Erase", "CAST(user AS TEXT) = ? COLLATE BINARY",

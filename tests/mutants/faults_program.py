@@ -74,17 +74,21 @@ def reproduced_tables():
 # Records of text stay apart, one text is one record, and what one holds decides nothing about another.
 def texts():
     return table("runtime/data/sessions.cc", [
-        ("late-events-join-sessions", "Continues", "events_[a].reading == events_[b].reading && ", "",
+        ("late-events-join-sessions", "CutSessions", "at != read.end() && at->time == times[i]", "false",
          "sessions_test:Sessions.LateEvents_joinNoTwoSessions"),
-        ("late-events-between-two-begin-another", "Place", "session = other;",
-         "if (session != kNone) { session = kNone; break; }\n      session = other;",
+        ("late-events-between-two-begin-another", "SessionOf",
+         "session = std::min(session.value_or(at->session), at->session);",
+         "session = session && *session != at->session ? first : at->session;",
          "sessions_test:Sessions.OneSessionTakenAway_changesNoOther"),
     ]) + table("runtime/data/sqlite_reader.cc", [
-        ("readings-not-marked", "ReadSqlite", "++mark) builder.EndReading();", "++mark) continue;",
-         "sessions_test:MarkedLog.LateEvent_joinsOneSessionThatWasReadBefore"),
-    ]) + table("runtime/data/event_log_keep.cc", [
-        ("marks-cover-rows-that-come-later", "EventLog::Erase", "!TidyMarks(database_, kEvents) || ", "",
-         "sessions_test:MarkedLog.ErasedRows_leaveNoMarkThatCoversLaterOnes"),
+        ("readings-not-remembered", "ReadSessions", "WISP_RETURN_IF_ERROR(sessions.Save(memory));", "",
+         "sessions_test:RememberedLog.LateEvent_joinsOneSessionThatWasReadBefore"),
+    ]) + table("runtime/data/session_table.cc", [
+        ("who-is-erased-is-remembered", "ForgetSessionsWithoutEvents", "gone += sqlite3_changes64(database);",
+         "gone += 0;", "sessions_test:RememberedLog.WhatAnAppDeletes_isForgottenAtTheNextReading"),
+    ]) + table("runtime/train/run/parts.cc", [
+        ("sessions-cut-anew-are-charged", "CheckSessionsAreKnown", "entries.empty()", "true",
+         "job_test:Job.SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged"),
     ]) + table("runtime/data/texts.cc", [
         ("chunks-that-overlap", "AddChunks", "own = file.substr(at, bytes)", "own = file.substr(at, bytes + 1)",
          "texts_test:Texts.ChunkTakenAway_changesNoOtherText"),

@@ -142,10 +142,12 @@ class JobRun {
     return Cancelled("training was cancelled before its first step; nothing was charged, and ", WhatStays(saved_, 0));
   }
 
-  // Those records alone that the charges will be for.
+  // Those records alone that the charges will be for, and have been for.
   Status TakePart() {
     const PrivateTraining& p = job_.training.privacy;
-    if (!IsPrivateJob(job_) || p.ledger == nullptr || p.part == privacy::RecordPart::kAll) return OkStatus();
+    if (!IsPrivateJob(job_) || p.ledger == nullptr) return OkStatus();
+    WISP_RETURN_IF_ERROR(CheckSessionsAreKnown(*p.ledger, *job_.sequences));
+    if (p.part == privacy::RecordPart::kAll) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const auto split, p.ledger->TheSplit());
     if (!split)
       return InvalidArgument("the run is to read the part '", std::string(ToText(p.part)),

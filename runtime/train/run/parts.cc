@@ -4,6 +4,16 @@
 
 namespace wisp {
 
+Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequences& sequences) {
+  if (!sequences.sessions_are_new) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
+  if (entries.empty()) return OkStatus();
+  return PrivacyRefused(
+      "the log does not remember the sessions that ledger '", ledger.path(),
+      "' has charges for: two that were used apart could be one now. Allowed is the log that was read then, or a copy "
+      "of it that wisp log backup made; a log that begins anew takes a ledger of its own");
+}
+
 data::Sequences SequencesOf(privacy::RecordPart part, const privacy::LedgerSplit& split,
                             const data::Sequences& sequences) {
   if (part == privacy::RecordPart::kAll) return sequences;

@@ -1,4 +1,4 @@
-// The sequences of one part of a divided data set.
+// Whether sequences may be charged to a ledger, and those of one part of a divided data set.
 #ifndef WISP_RUNTIME_TRAIN_RUN_PARTS_H_
 #define WISP_RUNTIME_TRAIN_RUN_PARTS_H_
 
@@ -6,6 +6,10 @@
 #include "runtime/privacy/ledger/ledger.h"
 
 namespace wisp {
+
+// That the sessions of a log are those that the ledger's charges were for, or nothing was charged yet: kPrivacyRefused
+// where they were cut anew, so that two which were used apart may be one now. Before the first charge of a run.
+Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequences& sequences);
 
 // Those users of `sequences`, or smaller units, that are in `part` by privacy::PartOf: all of them for kAll. Items keep
 // their numbers.

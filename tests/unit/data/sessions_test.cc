@@ -50,22 +50,30 @@ std::string BytesOf(const std::string& path) {
 }
 
 constexpr int64_t kGap = 10;
-using Log = std::vector<ArrivedEvent>;  // as the events arrived
+struct Arrived {
+  int64_t time = 0;
+  uint32_t reading = 0;  // the first that found it
+};
+using Log = std::vector<Arrived>;  // as the events arrived
 
-// The session of each event, in the order in which they arrived, named by the arrival of its first event.
-std::vector<uint32_t> Cut(const Log& log) {
-  Log by_time = log;
-  std::stable_sort(by_time.begin(), by_time.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
-  const std::vector<uint32_t> session_of = CutSessions(by_time, kGap);
-  std::map<uint32_t, uint32_t> first;  // of each session
-  for (size_t i = 0; i < by_time.size(); ++i) {
-    const auto [found, added] = first.emplace(session_of[i], by_time[i].arrival);
-    found->second = std::min(found->second, by_time[i].arrival);
+// The session of each event after all readings, in the order in which they arrived.
+std::vector<int64_t> Cut(const Log& log) {
+  std::map<int64_t, int64_t> session_of;  // by time: what a log remembers
+  uint32_t last = 0;
+  for (const Arrived& e : log) last = std::max(last, e.reading);
+  for (uint32_t reading = 0; reading <= last; ++reading) {
+    std::vector<int64_t> times;
+    for (const Arrived& e : log) {
+      if (e.reading <= reading) times.push_back(e.time);
+    }
+    std::sort(times.begin(), times.end());
+    SessionMemory memory;
+    for (const auto& [time, session] : session_of) memory.Add("anna", {.time = time, .session = session});
+    const std::vector<int64_t> cut = memory.Cut("anna", times, kGap);
+    for (size_t i = 0; i < times.size(); ++i) session_of[times[i]] = cut[i];
   }
-  std::map<uint32_t, uint32_t> name_of;  // by arrival
-  for (size_t i = 0; i < by_time.size(); ++i) name_of[by_time[i].arrival] = first[session_of[i]];
-  std::vector<uint32_t> names;
-  for (const ArrivedEvent& e : log) names.push_back(name_of[e.arrival]);
+  std::vector<int64_t> names;
+  for (const Arrived& e : log) names.push_back(session_of[e.time]);
   return names;
 }
 
@@ -77,7 +85,7 @@ Log RandomLog(std::mt19937& random) {
   for (uint32_t i = 0, size = 1 + random() % 60; i < size; ++i) {
     now += static_cast<int64_t>(random() % (3 * kGap / 2));
     const int64_t late = random() % 3 == 0 ? static_cast<int64_t>(random() % static_cast<uint32_t>(now + 1)) : 0;
-    log.push_back({.time = now - late, .arrival = i, .reading = reading});
+    log.push_back({.time = now - late, .reading = reading});
     if (random() % 8 == 0) ++reading;
   }
   return log;
@@ -91,14 +99,14 @@ TEST(Sessions, LateEvents_joinNoTwoSessions) {
   size_t static_cuts_differ = 0;
   for (int round = 0; round < 3000; ++round) {
     const Log log = RandomLog(random);
-    const std::vector<uint32_t> all = Cut(log);
+    const std::vector<int64_t> all = Cut(log);
     for (uint32_t reading = 0; reading < log.back().reading; ++reading) {
       Log until = log;
-      std::erase_if(until, [&](const ArrivedEvent& e) { return e.reading > reading; });
-      ASSERT_EQ(Cut(until), std::vector<uint32_t>(all.begin(), all.begin() + static_cast<long>(until.size())));
+      std::erase_if(until, [&](const Arrived& e) { return e.reading > reading; });
+      ASSERT_EQ(Cut(until), std::vector<int64_t>(all.begin(), all.begin() + static_cast<long>(until.size())));
     }
     Log unread = log;
-    for (ArrivedEvent& e : unread) e.reading = 0;
+    for (Arrived& e : unread) e.reading = 0;
     static_cuts_differ += Cut(unread) != all;
   }
   EXPECT_GT(static_cuts_differ, 300u);  // the logs do have events that would join sessions
@@ -111,10 +119,10 @@ TEST(Sessions, OneSessionTakenAway_changesNoOther) {
   std::mt19937 random(seed);
   for (int round = 0; round < 3000; ++round) {
     const Log log = RandomLog(random);
-    const std::vector<uint32_t> all = Cut(log);
-    for (const uint32_t away : std::set<uint32_t>(all.begin(), all.end())) {
+    const std::vector<int64_t> all = Cut(log);
+    for (const int64_t away : std::set<int64_t>(all.begin(), all.end())) {
       Log others;
-      std::vector<uint32_t> expected;
+      std::vector<int64_t> expected;
       for (size_t i = 0; i < log.size(); ++i) {
         if (all[i] == away) continue;
         others.push_back(log[i]);
@@ -130,26 +138,31 @@ TEST(Sessions, OneSessionTakenAway_changesNoOther) {
 TEST(Sessions, NeverReadBefore_areCutAtPauses) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
-    Log log = RandomLog(random);
-    for (ArrivedEvent& e : log) e.reading = 0;
-    std::stable_sort(log.begin(), log.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
-    const std::vector<uint32_t> session_of = CutSessions(log, kGap);
-    for (size_t i = 1; i < log.size(); ++i)
-      ASSERT_EQ(session_of[i] == session_of[i - 1], log[i].time - log[i - 1].time <= kGap);
+    std::vector<int64_t> times;
+    for (const Arrived& e : RandomLog(random)) times.push_back(e.time);
+    std::sort(times.begin(), times.end());
+    const std::vector<int64_t> session_of = CutSessions(times, {}, kGap);
+    EXPECT_EQ(session_of[0], times[0]);
+    for (size_t i = 1; i < times.size(); ++i)
+      ASSERT_EQ(session_of[i], times[i] - times[i - 1] <= kGap ? session_of[i - 1] : times[i]);
   }
 }
 
-class MarkedLog : public ::testing::Test {
+class RememberedLog : public ::testing::Test {
  protected:
   std::string Path() const { return folder_ / "log.db"; }
   EventLog Opened() const { return *EventLog::Open(Path()); }
 
-  // The beginnings of anna's sessions, with their items, as a night reads them.
-  std::map<int64_t, std::string> Night() const {
-    const ItemIndex index = *ItemIndex::Make("m", kItems);
-    const auto read = ReadSequences(
-        Path(), Format::kSqlite,
-        {.known_items = &index, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}, .private_run = true});
+  static constexpr Units kUnits = {.unit = RecordUnit::kSession, .session_gap = kGap};
+  Result<ReadResult> Read(ReadOptions options = {.units = kUnits}) const {
+    options.known_items = &index_;
+    options.private_run = true;
+    return ReadSequences(Path(), Format::kSqlite, options);
+  }
+
+  // The names of anna's sessions, with their items, as a night reads them.
+  std::map<int64_t, std::string> Night(const ReadOptions& options = {.units = kUnits}) const {
+    const auto read = Read(options);
     EXPECT_TRUE(read.ok()) << read.status().message();
     std::map<int64_t, std::string> sessions;
     if (!read.ok()) return sessions;
@@ -161,58 +174,120 @@ class MarkedLog : public ::testing::Test {
     return sessions;
   }
 
-  int64_t NumMarks() const {
+  void Execute(const std::string& sql) const {
+    sqlite3* database = nullptr;
+    EXPECT_EQ(sqlite3_open(Path().c_str(), &database), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(database);
+    sqlite3_close(database);
+  }
+
+  // How many times of users the log remembers; -1 where it has no table for them.
+  int64_t NumRemembered() const {
     sqlite3* database = nullptr;
     sqlite3_stmt* statement = nullptr;
-    int64_t marks = -1;
+    int64_t times = -1;
     if (sqlite3_open(Path().c_str(), &database) == SQLITE_OK &&
-        sqlite3_prepare_v2(database, "SELECT count(*) FROM wisp_reads", -1, &statement, nullptr) == SQLITE_OK &&
+        sqlite3_prepare_v2(database, "SELECT count(*) FROM wisp_sessions", -1, &statement, nullptr) == SQLITE_OK &&
         sqlite3_step(statement) == SQLITE_ROW)
-      marks = sqlite3_column_int64(statement, 0);
+      times = sqlite3_column_int64(statement, 0);
     sqlite3_finalize(statement);
     sqlite3_close(database);
-    return marks;
+    return times;
   }
 
   const std::vector<std::string> kItems = {"a", "b", "c", "d", "e", "f", "g", "h"};
+  const ItemIndex index_ = *ItemIndex::Make("m", kItems);
   test::TemporaryFolder folder_;
 };
 
 using Told = std::map<int64_t, std::string>;
 
-TEST_F(MarkedLog, LateEvent_joinsOneSessionThatWasReadBefore) {
+TEST_F(RememberedLog, LateEvent_joinsOneSessionThatWasReadBefore) {
   EventLog log = Opened();
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
   EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
   ASSERT_TRUE(log.AppendAll({{{"anna", "c", 108}, {"anna", "d", 120}, {"anna", "e", 92}}}).ok());
   EXPECT_EQ(Night(), (Told{{100, "eac"}, {115, "bd"}}));
   EXPECT_EQ(Night(), (Told{{100, "eac"}, {115, "bd"}}));
-  EXPECT_EQ(NumMarks(), 2);
+  EXPECT_EQ(NumRemembered(), 5);
 }
 
-TEST_F(MarkedLog, EventsOfOneNight_areCutTogetherInWhateverOrderTheyCome) {
+TEST_F(RememberedLog, EventsOfOneNight_areCutTogetherInWhateverOrderTheyCome) {
   EventLog log = Opened();
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}, {"anna", "c", 108}}}).ok());
   EXPECT_EQ(Night(), (Told{{100, "acb"}}));
 }
 
-// The numbers of rows that are gone are given anew; what has them came late all the same.
-TEST_F(MarkedLog, ErasedRows_leaveNoMarkThatCoversLaterOnes) {
+// What came when is told by nothing else in the log: neither by rows, which may be numbered anew, nor by their order.
+TEST_F(RememberedLog, RowsInAnotherOrder_areInTheSessionsTheyWereIn) {
+  ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
+  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
+  ASSERT_TRUE(Opened().Append({"anna", "c", 108}).ok());
+  Execute(
+      "CREATE TABLE other AS SELECT * FROM events ORDER BY item DESC; DELETE FROM events;"
+      "INSERT INTO events SELECT * FROM other; DROP TABLE other; VACUUM");
+  EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
+  EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
+}
+
+TEST_F(RememberedLog, TablesOfApps_areRememberedWhateverTheirRowsAreNumbered) {
+  for (const std::string columns : {"rowid TEXT, user TEXT, item TEXT, time INTEGER",
+                                    "id INTEGER PRIMARY KEY, user TEXT, item TEXT, time INTEGER"}) {
+    Execute("DROP TABLE IF EXISTS mine; CREATE TABLE mine(" + columns + ")");
+    const ReadOptions options{.units = kUnits, .table = "mine"};
+    Execute("INSERT INTO mine VALUES(900, 'anna', 'a', 100), (800, 'anna', 'b', 115)");
+    EXPECT_EQ(Night(options), (Told{{100, "a"}, {115, "b"}}));
+    Execute("INSERT INTO mine VALUES(1, 'anna', 'c', 108)");
+    EXPECT_EQ(Night(options), (Told{{100, "ac"}, {115, "b"}}));
+    Execute("DELETE FROM mine");
+    EXPECT_EQ(Night(options), Told{});
+  }
+  Execute("CREATE TABLE keyed(user TEXT, item TEXT, time INTEGER, PRIMARY KEY(user, time, item)) WITHOUT ROWID");
+  Execute("INSERT INTO keyed VALUES('anna', 'a', 100), ('anna', 'b', 115)");
+  const ReadOptions options{.units = kUnits, .table = "keyed"};
+  EXPECT_EQ(Night(options), (Told{{100, "a"}, {115, "b"}}));
+  Execute("INSERT INTO keyed VALUES('anna', 'c', 108)");
+  EXPECT_EQ(Night(options), (Told{{100, "ac"}, {115, "b"}}));
+}
+
+// Each way to cut has its own sessions.
+TEST_F(RememberedLog, AnotherGap_cutsAnew) {
+  const ReadOptions wide{.units = {.unit = RecordUnit::kSession, .session_gap = 2 * kGap}};
+  ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
+  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
+  EXPECT_EQ(Night(wide), (Told{{100, "ab"}}));
+  EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
+}
+
+TEST_F(RememberedLog, WhoIsErasedOrPruned_isForgottenHereToo) {
   EventLog log = Opened();
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}, {"bert", "a", 1}, {"bert", "b", 2}}}).ok());
   EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}, {1, "ab"}}));
   ASSERT_EQ(*log.Erase("bert"), 2u);
+  EXPECT_EQ(NumRemembered(), 2);
+  EXPECT_EQ(BytesOf(Path()).find("bert"), std::string::npos);
   ASSERT_TRUE(log.Append({"anna", "c", 108}).ok());
   EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
-  // Nor do marks outlive what they mark.
+  ASSERT_TRUE(log.Prune({.before = 112}).ok());
+  EXPECT_EQ(NumRemembered(), 1);
   ASSERT_TRUE(log.Prune({.before = 1000000}).ok());
-  EXPECT_EQ(NumMarks(), 0);
+  EXPECT_EQ(NumRemembered(), 0);
   ASSERT_TRUE(log.AppendAll({{{"anna", "d", 100}, {"anna", "e", 115}}}).ok());
   EXPECT_EQ(Night(), (Told{{100, "d"}, {115, "e"}}));
-  EXPECT_EQ(NumMarks(), 1);
 }
 
-TEST_F(MarkedLog, ManyNights_leaveNoMoreMarksThanNews) {
+// A session that has lost its first event keeps the name, and what comes at the time of that name is its own.
+TEST_F(RememberedLog, WhatAnAppDeletes_isForgottenAtTheNextReading) {
+  ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 109}, {"anna", "c", 118}}}).ok());
+  EXPECT_EQ(Night(), (Told{{100, "abc"}}));
+  Execute("DELETE FROM events WHERE item IN ('a', 'b')");
+  EXPECT_EQ(Night(), (Told{{100, "c"}}));
+  EXPECT_EQ(NumRemembered(), 1);
+  ASSERT_TRUE(Opened().Append({"anna", "d", 100}).ok());
+  EXPECT_EQ(Night(), (Told{{100, "dc"}}));
+}
+
+TEST_F(RememberedLog, ManyNights_rememberNoMoreThanTheLogHolds) {
   EventLog log = Opened();
   for (int night = 0; night < 20; ++night) {
     if (night % 4 == 0) {
@@ -220,21 +295,29 @@ TEST_F(MarkedLog, ManyNights_leaveNoMoreMarksThanNews) {
     }
     Night();
   }
-  EXPECT_EQ(NumMarks(), 5);
+  EXPECT_EQ(NumRemembered(), 5);
   ASSERT_TRUE(log.Prune({.before = 15000}).ok());
-  EXPECT_EQ(NumMarks(), 1);
+  EXPECT_EQ(NumRemembered(), 1);
+}
+
+// A copy that has the events alone, such as an export, says that nothing is known of them.
+TEST_F(RememberedLog, SessionsAreNew_whereTheLogWasNeverRead) {
+  EXPECT_TRUE(Read()->sequences.sessions_are_new);
+  EXPECT_FALSE(Read()->sequences.sessions_are_new) << "of an empty log too it is known what was read";
+  ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
+  EXPECT_FALSE(Read()->sequences.sessions_are_new);
+  ASSERT_TRUE(Opened().Backup(folder_ / "copy.db").ok());
+  const ReadOptions options{.known_items = &index_, .units = kUnits, .private_run = true};
+  EXPECT_FALSE(ReadSequences(folder_ / "copy.db", Format::kSqlite, options)->sequences.sessions_are_new);
+  ASSERT_TRUE(EventLog::Open(folder_ / "export.db")->Append({"anna", "a", 100}).ok());
+  EXPECT_TRUE(ReadSequences(folder_ / "export.db", Format::kSqlite, options)->sequences.sessions_are_new);
 }
 
 // Where nothing came too: else a refusal would tell that an event did.
-TEST_F(MarkedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
-  const ItemIndex index = *ItemIndex::Make("m", kItems);
+TEST_F(RememberedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
   const auto read_without_writing = [&] {
     const NothingIsWritten nothing_is_written;
-    return ReadSequences(Path(), Format::kSqlite,
-                         {.known_items = &index,
-                          .units = {.unit = RecordUnit::kSession, .session_gap = kGap},
-                          .private_run = true})
-        .status();
+    return Read().status();
   };
   ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
   EXPECT_EQ(Night(), (Told{{100, "a"}}));
@@ -244,14 +327,14 @@ TEST_F(MarkedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
   EXPECT_EQ(refused.message().find("not an error"), std::string::npos) << refused.message();
   ASSERT_TRUE(Opened().Append({"anna", "b", 120}).ok());
   EXPECT_EQ(read_without_writing().message(), refused.message());
-  EXPECT_EQ(NumMarks(), 1);
+  EXPECT_EQ(NumRemembered(), 1);
 }
 
 // What is tried is taken back.
-TEST_F(MarkedLog, ANightWithoutNews_leavesTheLogAsItWas) {
+TEST_F(RememberedLog, ANightWithoutNews_leavesTheLogAsItWas) {
   EventLog log = Opened();
   Night();
-  EXPECT_EQ(NumMarks(), 0);
+  EXPECT_EQ(NumRemembered(), 0);
   ASSERT_TRUE(log.Append({"anna", "a", 100}).ok());
   Night();
   const std::string before = BytesOf(Path());
@@ -260,7 +343,7 @@ TEST_F(MarkedLog, ANightWithoutNews_leavesTheLogAsItWas) {
 }
 
 // The late event between two sessions is the first one's, so the other's absence takes nothing of that one away.
-TEST_F(MarkedLog, PruningForgetsSessionsAsTheyWereRead) {
+TEST_F(RememberedLog, PruningForgetsSessionsAsTheyWereRead) {
   for (const bool with_other : {true, false}) {
     EventLog log = Opened();
     ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 101}}}).ok());
@@ -269,30 +352,30 @@ TEST_F(MarkedLog, PruningForgetsSessionsAsTheyWereRead) {
     }
     Night();
     ASSERT_TRUE(log.Append({"anna", "e", 108}).ok());
-    EXPECT_EQ(*log.Prune({.before = 130, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}}), 3u);
+    EXPECT_EQ(*log.Prune({.before = 130, .units = kUnits}), 3u);
     EXPECT_EQ(Night(), with_other ? (Told{{115, "cd"}}) : Told{});
     ASSERT_TRUE(log.Prune({.before = 1000}).ok());
   }
 }
 
-TEST_F(MarkedLog, PruningIsAReading) {
+TEST_F(RememberedLog, PruningIsAReading) {
   EventLog log = Opened();
   ASSERT_TRUE(log.AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
-  EXPECT_EQ(*log.Prune({.before = 50, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}}), 0u);
+  EXPECT_EQ(*log.Prune({.before = 50, .units = kUnits}), 0u);
   ASSERT_TRUE(log.Append({"anna", "c", 108}).ok());
   EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
 }
 
 // What stays of a session does not depend on whether another one was there, whatever came late.
-TEST_F(MarkedLog, PruningWithoutOneSession_changesNoOther) {
+TEST_F(RememberedLog, PruningWithoutOneSession_changesNoOther) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
   size_t pruned = 0;
   for (int round = 0; round < 25; ++round) {
     const Log log = RandomLog(random);
-    const std::vector<uint32_t> session_of = Cut(log);
-    const uint32_t away = session_of[random() % session_of.size()];
+    const std::vector<int64_t> session_of = Cut(log);
+    const int64_t away = session_of[random() % session_of.size()];
     const int64_t before = log[random() % log.size()].time;
     std::vector<std::string> left[2];
     for (const bool without : {false, true}) {
@@ -305,7 +388,7 @@ TEST_F(MarkedLog, PruningWithoutOneSession_changesNoOther) {
         news.clear();
         if (i + 1 < log.size()) Night();
       }
-      pruned += *kept.Prune({.before = before, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}});
+      pruned += *kept.Prune({.before = before, .units = kUnits});
       for (const Event& e : *kept.Events("anna")) {
         if (session_of[std::stoul(e.item)] != away) left[without].push_back(e.item);
       }
@@ -316,18 +399,27 @@ TEST_F(MarkedLog, PruningWithoutOneSession_changesNoOther) {
   EXPECT_GT(pruned, 40u);
 }
 
-TEST_F(MarkedLog, ATableOfThatNameThatIsAnother_isRefused) {
+TEST_F(RememberedLog, ATableOfThatNameThatIsAnother_isRefused) {
   ASSERT_TRUE(Opened().Append({"anna", "a", 1}).ok());
-  sqlite3* database = nullptr;
-  ASSERT_EQ(sqlite3_open(Path().c_str(), &database), SQLITE_OK);
-  ASSERT_EQ(sqlite3_exec(database, "CREATE TABLE wisp_reads(log, last)", nullptr, nullptr, nullptr), SQLITE_OK);
-  sqlite3_close(database);
-  const ItemIndex index = *ItemIndex::Make("m", kItems);
-  const auto read = ReadSequences(
-      Path(), Format::kSqlite,
-      {.known_items = &index, .units = {.unit = RecordUnit::kSession, .session_gap = kGap}, .private_run = true});
-  EXPECT_EQ(read.status().code(), StatusCode::kInvalidData);
-  EXPECT_NE(read.status().message().find("'wisp_reads'"), std::string::npos) << read.status().message();
+  for (const std::string table : {"wisp_readings(id INTEGER PRIMARY KEY, log)", "wisp_sessions(reading)"}) {
+    Execute("DROP TABLE IF EXISTS wisp_readings; CREATE TABLE " + table);
+    const Status refused = Read().status();
+    EXPECT_FALSE(refused.ok()) << table;
+    EXPECT_NE(refused.message().find("wisp_"), std::string::npos) << refused.message();
+  }
+}
+
+// What a file says of other tables is taken for columns and no more: a view would run.
+TEST_F(RememberedLog, WhatIsRememberedOfAView_isForgotten) {
+  ASSERT_TRUE(Opened().Append({"anna", "a", 1}).ok());
+  Night();
+  Execute(
+      "CREATE VIEW seen AS SELECT user, time FROM events;"
+      "INSERT INTO wisp_readings VALUES(7, 'seen', 'user', 'time', 10, 1);"
+      "INSERT INTO wisp_sessions VALUES(7, 'anna', 1, 1)");
+  ASSERT_TRUE(Opened().Append({"anna", "b", 2}).ok());
+  Night();
+  EXPECT_EQ(NumRemembered(), 2);
 }
 
 }  // namespace

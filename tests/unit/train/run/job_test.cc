@@ -228,6 +228,20 @@ TEST_F(JobTest, RunThatDoesNotFitTheLimitSpendsNothing) {
   EXPECT_TRUE(ledger_->Entries()->empty());
 }
 
+// What they were when something was charged for them is not known: two of those may be one now.
+TEST_F(JobTest, SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged) {
+  sequences_.sessions_are_new = true;
+  ASSERT_TRUE(RunTrainingJob(PrivateJob()).ok());
+  const size_t charged = ledger_->Entries()->size();
+  const auto refused = RunTrainingJob(PrivateJob());
+  EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
+  EXPECT_NE(refused.status().message().find("does not remember the sessions"), std::string::npos)
+      << refused.status().message();
+  EXPECT_EQ(ledger_->Entries()->size(), charged);
+  sequences_.sessions_are_new = false;
+  EXPECT_TRUE(RunTrainingJob(PrivateJob()).ok());
+}
+
 TEST_F(JobTest, CancelledRunSaysSoAndKeepsItsCharges) {
   TrainingJob job = PrivateJob();
   job.progress = [](const JobProgress& p) { return p.step < 3; };
