@@ -99,7 +99,6 @@ Status Statement(const char* path, const wisp_anchor* given, double delta, int32
                         privacy::Ledger::OpenExisting(path, std::move(anchor.kept), anchor.begins));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, path, at));
   statement.created_by = std::string("wisp ") + wisp_version();
-  WISP_RETURN_IF_ERROR(privacy::NameNewestCharge(ledger, statement));
   GiveText(format == WISP_STATEMENT_JSON ? privacy::ToJson(statement) : privacy::ToText(statement), text, capacity,
            needed);
   return OkStatus();

@@ -89,10 +89,11 @@ Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& l
                                const PlanChange& change) {
   const Architecture& architecture = base.architecture;
   if (change.runs == 0) return InvalidArgument("a changed plan needs the number of nights that are to come; it is 0");
+  WISP_ASSIGN_OR_RETURN(const uint64_t newest_row, ledger.NewestRow());
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   if (entries.empty())
     return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");
-  ChangedLife life{.settings = now};
+  ChangedLife life{.settings = now, .newest_row = newest_row};
   life.settings.num_records_at_start = 0;  // from now on all are there
   life.settings.allow_seen = base.allow_seen ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(life.before, LeftOf(ledger, now));
@@ -126,7 +127,8 @@ Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& l
 Status WriteChange(privacy::Ledger& ledger, const ChangedLife& changed, const std::string& run) {
   // What could not be read back would end the life.
   WISP_RETURN_IF_ERROR(LifetimeSettingsFromText(ToText(changed.settings)).status());
-  return ledger.ChangePlan(run, "training of a life, changed", changed.training, ToText(changed.settings));
+  return ledger.ChangePlan(run, "training of a life, changed", changed.training, ToText(changed.settings),
+                           changed.newest_row);
 }
 
 }  // namespace wisp

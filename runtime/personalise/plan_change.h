@@ -30,6 +30,7 @@ struct ChangedLife {
   std::vector<privacy::ChargeRequest> training;  // all that is to come
   LifetimeLeft before;                           // of the plan until now
   bool is_free = false;                          // the steps are those of the plan until now
+  uint64_t newest_row = 0;                       // of the ledger that it follows from
 };
 
 // Finds the smallest noise, to a thousandth, with which all that is to come fits the ledger's limit. `now`: SettingsOf

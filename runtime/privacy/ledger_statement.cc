@@ -100,15 +100,6 @@ void Describe(PrivacyStatement& s, const DrawsOf& draws, bool steps) {
     s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }
 
-Result<LedgerState> StateNow(const Ledger& ledger, const Delta& delta) {
-  LedgerState state;
-  WISP_ASSIGN_OR_RETURN(state.entries, ledger.Entries());
-  WISP_ASSIGN_OR_RETURN(state.limit, ledger.Limit());
-  WISP_ASSIGN_OR_RETURN(state.record, ledger.Record());
-  WISP_ASSIGN_OR_RETURN(state.figures, ledger.Figures(delta));
-  return state;
-}
-
 // The statement about the entries in `state`, without the figures that depend on how they came about.
 Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, const Delta& delta,
                                 const LedgerState& state) {
@@ -179,11 +170,22 @@ Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLen
   return RunEpsilon{all.stated.epsilon, filtered ? "Renyi filter" : std::string(ToText(all.stated.accountant))};
 }
 
-Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
-  WISP_ASSIGN_OR_RETURN(const LedgerState state, StateNow(ledger, delta));
+namespace {
+
+Result<PrivacyStatement> OfAll(const Ledger& ledger, const std::string& path, const Delta& delta,
+                               const LedgerState& state) {
   WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
   s.is_of_one_run = false;
+  s.num_charges = state.entries.size();
+  s.receipt = HexOf(state.receipt);
   return s;
+}
+
+}  // namespace
+
+Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta) {
+  WISP_ASSIGN_OR_RETURN(const LedgerState state, ledger.StateNow(delta));
+  return OfAll(ledger, path, delta, state);
 }
 
 Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const std::string& path, const Delta& delta,
@@ -191,10 +193,7 @@ Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const
   WISP_ASSIGN_OR_RETURN(const std::vector<LedgerState> states, ledger.StatesWith(num_charges, delta));
   std::vector<PrivacyStatement> statements;
   for (const LedgerState& state : states) {
-    WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
-    s.is_of_one_run = false;
-    s.num_charges = num_charges;
-    s.receipt = HexOf(state.receipt);
+    WISP_ASSIGN_OR_RETURN(PrivacyStatement s, OfAll(ledger, path, delta, state));
     statements.push_back(std::move(s));
   }
   return statements;
@@ -202,7 +201,7 @@ Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const
 
 Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string& path, const Delta& delta,
                                         const std::string& run, RunLength length) {
-  WISP_ASSIGN_OR_RETURN(LedgerState state, StateNow(ledger, delta));
+  WISP_ASSIGN_OR_RETURN(LedgerState state, ledger.StateNow(delta));
   std::erase_if(state.entries, [&](const LedgerEntry& e) { return e.run != run; });
   WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
   if (length == RunLength::kChosen || s.noise == NoiseKind::kReproducible) return s;
@@ -224,18 +223,9 @@ std::string HexOf(std::string_view bytes) {
   return text;
 }
 
-Status NameNewestCharge(const Ledger& ledger, PrivacyStatement& statement) {
-  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, ledger.Entries());
-  statement.num_charges = entries.size();
-  if (entries.empty()) return OkStatus();
-  WISP_ASSIGN_OR_RETURN(const Receipt receipt, ledger.ReceiptOf(entries.back().run));
-  statement.receipt = HexOf(receipt);
-  return OkStatus();
-}
-
 Result<std::string> Ledger::ExportJson(const Delta& delta) const {
-  WISP_ASSIGN_OR_RETURN(const std::optional<EpsilonDelta> limit, Limit());
-  WISP_ASSIGN_OR_RETURN(const std::vector<LedgerEntry> entries, Entries());
+  WISP_ASSIGN_OR_RETURN(const LedgerState state, StateNow(delta));
+  const auto& [entries, receipt, limit, record, figures] = state;
   Composition composition;
   for (const LedgerEntry& e : entries) composition.Add(e.mechanism, e.noise, e.loss_slack);
   JsonWriter json;
@@ -243,7 +233,6 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
   json.Key("dataset").Value(dataset());
   json.Key("privacy_unit").Value(ToText(unit()));
   json.Key("adjacency").Value(ToText(adjacency()));
-  WISP_ASSIGN_OR_RETURN(const std::optional<RecordSpec> record, Record());
   json.Key("record");
   record ? json.Value(record->ToText()) : json.Null();
   json.Key("limit");
@@ -253,7 +242,6 @@ Result<std::string> Ledger::ExportJson(const Delta& delta) const {
     json.Null();
   }
   json.Key("delta").Value(delta.value());
-  WISP_ASSIGN_OR_RETURN(const LedgerFigures figures, Figures(delta));
   json.Key("epsilon");
   if (composition.has_reproducible()) {
     json.Null().Key("note").Value("noise: reproducible, no guarantee");

@@ -26,16 +26,14 @@ struct RunEpsilon {
 Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta,
                             Fineness fineness = Fineness::kFull);
 
-// Writes into a statement how many charges the ledger has, and the receipt of the newest: by these it can be checked
-// later, against this ledger and no other.
-Status NameNewestCharge(const Ledger& ledger, PrivacyStatement& statement);
 // Two lower-case digits a byte.
 std::string HexOf(std::string_view bytes);
 
-// `path` is shown as it is given.
+// With how many charges the ledger has, and the receipt of the newest: by these it can be checked later, against this
+// ledger and no other. `path` is shown as it is given.
 Result<PrivacyStatement> StatementOf(const Ledger& ledger, const std::string& path, const Delta& delta);
 
-// What StatementOf and NameNewestCharge gave while the ledger had so many charges, the newest first
+// What StatementOf gave while the ledger had so many charges, the newest first
 // (Ledger::StatesWith). Empty: it never had so many.
 Result<std::vector<PrivacyStatement>> StatementsWith(const Ledger& ledger, const std::string& path, const Delta& delta,
                                                      uint64_t num_charges);

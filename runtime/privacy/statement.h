@@ -100,7 +100,7 @@ struct PrivacyStatement {
   std::string software = "wisp";
   std::string created_by;  // the program that wrote the statement, with its version; empty: not said
   std::string ledger_path;
-  // Of the ledger as it was: how many charges, and the receipt of the newest, in hex (NameNewestCharge).
+  // Of the ledger as it was: how many charges, and the receipt of the newest, in hex (StatementOf).
   std::optional<uint64_t> num_charges;
   std::string receipt;
   std::vector<StatedModel> models;

@@ -89,9 +89,10 @@ def lifetime():
          "WriteLifetime(ledger, *life, wanted.run)", MAKE + "OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond"),
         ("second-of-two-plans-is-an-error", "MakePlan", "if (now == newest_row) return written;", "return written;",
          MAKE + "OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond"),
-    ]) + table("runtime/privacy/ledger/ledger.cc", [
-        ("terms-that-follow-from-an-older-ledger", "Ledger::Impl::SetUp", "*setup.newest_row != position.seq", "false",
-         MAKE + "WhatWasWrittenMeanwhile_IsNotReplaced"),
+    ]) + table("runtime/privacy/ledger/ledger_impl.h", [
+        ("terms-that-follow-from-an-older-ledger", "CheckNewest", "newest_row == position.seq", "true",
+         MAKE + "WhatWasWrittenMeanwhile_IsNotReplaced",
+         "plan_change_test:PlanChangeTest.AChangeDoesNotFollowFromWhatWasChargedMeanwhile"),
     ])
 
 

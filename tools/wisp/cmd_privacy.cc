@@ -200,7 +200,6 @@ Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
                         privacy::Delta::Create(a.at_delta.value_or(limit ? limit->delta() : a.delta)));
   WISP_ASSIGN_OR_RETURN(privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));
   statement.created_by = "wisp " + Version();
-  WISP_RETURN_IF_ERROR(privacy::NameNewestCharge(ledger, statement));
   for (const std::string& model : a.models) {
     WISP_ASSIGN_OR_RETURN(privacy::StatedModel stated, StateModel(model, ledger));
     statement.models.push_back(std::move(stated));

@@ -126,15 +126,14 @@ Status PrivacyCheck(const PrivacyArguments& a, OutputFormat format) {
   const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(kept.delta));
-  WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
-  const uint64_t charges = entries.size();
+  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));
+  const uint64_t charges = *statement.num_charges;
   if (kept.num_charges > charges)
     return PrivacyRefused(a.statement, ": it was made of ", kept.num_charges, " charges, and the ledger has ", charges,
                           ": the ledger is an old copy, or another one");
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::PrivacyStatement> then,
                         privacy::StatementsWith(ledger, a.ledger, delta, kept.num_charges));
   WISP_RETURN_IF_ERROR(CheckStated(a.statement, kept, then));
-  WISP_ASSIGN_OR_RETURN(const privacy::PrivacyStatement statement, privacy::StatementOf(ledger, a.ledger, delta));
   const Json now = Json::parse(privacy::ToJson(statement));
   WISP_RETURN_IF_ERROR(CheckModels(a.statement, kept, ledger, a.models));
   const bool same = kept.num_charges == charges;

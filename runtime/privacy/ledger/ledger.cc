@@ -104,10 +104,7 @@ Status Ledger::Impl::SetUp(const LedgerSetup& setup) {
   WISP_RETURN_IF_ERROR(Attach(/*make=*/true));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   WISP_RETURN_IF_ERROR(Refresh());
-  if (setup.newest_row && *setup.newest_row != position.seq)
-    return PrivacyRefused("ledger '", database.path(), "' has ", position.seq,
-                          " rows, and what is to be written follows from ", *setup.newest_row,
-                          " of them: another process wrote meanwhile, and nothing was written here");
+  if (setup.newest_row) WISP_RETURN_IF_ERROR(CheckNewest(*setup.newest_row));
   std::vector<LedgerRow> rows;
   if (setup.limit) rows.emplace_back(LedgerLimit{.limit = *setup.limit});
   if (setup.judging_share) WISP_RETURN_IF_ERROR(AddSplit(*setup.judging_share, rows));
@@ -164,7 +161,7 @@ Result<ChargeId> Ledger::Charge(const ChargeRequest& charge) {
 }
 
 Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
-                          const std::string& settings) {
+                          const std::string& settings, uint64_t newest_row) {
   std::lock_guard lock(impl_->mutex);
   if (charges.empty()) return InvalidArgument("a changed plan has no charges");
   const RecordPart part = charges.front().part;
@@ -172,6 +169,7 @@ Status Ledger::ChangePlan(const std::string& run, const std::string& purpose, st
   WISP_RETURN_IF_ERROR(impl_->Attach(/*make=*/false));
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(impl_->database));
   WISP_RETURN_IF_ERROR(impl_->Refresh());
+  WISP_RETURN_IF_ERROR(impl_->CheckNewest(newest_row));
   WISP_RETURN_IF_ERROR(impl_->budget.CheckParts(charges));
   if (impl_->budget.MayPlan(part))
     return PrivacyRefused("ledger '", impl_->database.path(), "' has no charges yet: its plan can still be made anew");

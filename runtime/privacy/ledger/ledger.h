@@ -168,7 +168,7 @@ struct LedgerSetup {
   std::optional<uint64_t> newest_row = {};
 };
 
-// What a ledger said before its newest rows were written.
+// What a ledger says at one moment.
 struct LedgerState {
   std::vector<LedgerEntry> entries;
   Receipt receipt;  // of the newest of them; empty: there is none
@@ -260,9 +260,10 @@ class Ledger {
                              .settings = settings}}});
   }
   // What is to follow from now on, after charges: kept with `settings` for whoever follows it, and paid for by nothing
-  // but the filter, or by what is left of the plan. kPrivacyRefused: it passes the limit, or nothing was charged yet.
+  // but the filter, or by what is left of the plan. kPrivacyRefused: it passes the limit, nothing was charged yet, or
+  // the ledger has rows after `newest_row`, from which the change does not follow.
   Status ChangePlan(const std::string& run, const std::string& purpose, std::span<const ChargeRequest> charges,
-                    const std::string& settings);
+                    const std::string& settings, uint64_t newest_row);
   // For a run, when it can no longer be refused and before its first charge: WritePlan of all that it will charge,
   // where it may. Does nothing after a charge, for noise that can be repeated, where what is planned covers the run,
   // and where somebody else's plan is written.
@@ -323,6 +324,8 @@ class Ledger {
   Result<std::vector<LedgerEntry>> Entries() const;
   // The number of the newest row of all kinds; 0: there is none.
   Result<uint64_t> NewestRow() const;
+  // All of it of one moment, whatever others write meanwhile.
+  Result<LedgerState> StateNow(const Delta& delta) const;
   // What the ledger said while it had so many charges, the newest first: after each limit, plan and division of records
   // that came before the next charge, and after the last of those charges. Empty: it never had so many.
   Result<std::vector<LedgerState>> StatesWith(uint64_t num_charges, const Delta& delta) const;

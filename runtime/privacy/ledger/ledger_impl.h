@@ -103,6 +103,14 @@ struct Ledger::Impl {
     return anchored.Check(known, database, random_id, position);
   }
 
+  // In a transaction: that what is to be written follows from all that is there.
+  Status CheckNewest(uint64_t newest_row) const {
+    if (newest_row == position.seq) return OkStatus();
+    return PrivacyRefused("ledger '", database.path(), "' has ", position.seq,
+                          " rows, and what is to be written follows from ", newest_row,
+                          " of them: another process wrote meanwhile, and nothing was written here");
+  }
+
   // What can be said of a charge whatever else was charged.
   Status CheckAlone(const ChargeRequest& charge) const {
     if (charge.mechanism.adjacency() != subject.adjacency) {

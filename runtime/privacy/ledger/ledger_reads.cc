@@ -69,6 +69,26 @@ Result<uint64_t> Ledger::NewestRow() const {
   return impl_->position.seq;
 }
 
+Result<LedgerState> Ledger::StateNow(const Delta& delta) const {
+  std::lock_guard lock(impl_->mutex);
+  LedgerState state;
+  for (;;) {
+    WISP_RETURN_IF_ERROR(impl_->ReadNew());
+    WISP_ASSIGN_OR_RETURN(LedgerRows rows, impl_->ReadAll());
+    if (rows.end.seq != impl_->position.seq) continue;  // another process wrote in between
+    state.entries = std::move(rows.entries);
+    break;
+  }
+  state.limit = impl_->budget.limit();
+  state.record = impl_->budget.record();
+  if (!state.record && impl_->opened_as && !impl_->opened_as->is_any()) state.record = impl_->opened_as;
+  WISP_ASSIGN_OR_RETURN(state.figures, impl_->budget.Figures(delta));
+  if (state.entries.empty()) return state;
+  WISP_ASSIGN_OR_RETURN(const ChainValue chain, ReadChainAt(impl_->database, state.entries.back().seq));
+  state.receipt.assign(chain.begin(), chain.end());
+  return state;
+}
+
 Result<std::vector<LedgerState>> Ledger::StatesWith(uint64_t num_charges, const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   WISP_ASSIGN_OR_RETURN(const LedgerRows rows, impl_->ReadAll());

@@ -83,6 +83,16 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
 }
 
 // Half the batch would take twice the steps for as many passes; more than were left are taken only where asked for.
+// A night that charges while somebody looks at the change: what is left is no longer what the change is made of.
+TEST_F(PlanChangeTest, AChangeDoesNotFollowFromWhatWasChargedMeanwhile) {
+  MustRun();
+  Ledger ledger = OpenLedger();
+  const auto changed = ChangeLife(Shape(), ledger, InForce(), {.runs = 3});
+  ASSERT_TRUE(changed.ok()) << changed.status().message();
+  MustRun();
+  EXPECT_EQ(WriteChange(ledger, *changed, "change").code(), StatusCode::kPrivacyRefused);
+}
+
 TEST_F(PlanChangeTest, SuggestsNoMoreStepsThanWereLeft) {
   MustRun();
   const Ledger ledger = OpenLedger();
