@@ -45,7 +45,7 @@ expect 2 "only the unit session has one" "${train[@]}" --data log.db --recipe ga
 unit interaction '"unit": "interaction"'
 expect 4 "one event alone teaches nothing" "${train[@]}" --data log.db --recipe interaction.json --num-records-public 300 --out o.wisp --ledger o.ledger
 "$wisp" synth --out log.txt --population device --users 60 --seed 3 >/dev/null 2>&1 || fail "synth of lines"
-expect 3 "log.txt: its events have no times" "${train[@]}" --data log.txt --recipe session.json --num-records-public 300 --out o.wisp --ledger o.ledger
+expect 2 "log.txt: sessions must stay what they were" "${train[@]}" --data log.txt --recipe session.json --num-records-public 300 --out o.wisp --ledger o.ledger
 expect 4 "protects one user" "${train[@]}" --data log.db --recipe session.json --num-records-public 300 --out o.wisp --ledger user.ledger --dataset log
 # Records of another size do not come to one figure with those before, whether or not their unit has the same name.
 unit short '"unit": "session", "session_gap": 10'

@@ -383,6 +383,13 @@ TEST(ReadText, PrivateRun_ALogWithMostUsersInAnotherFormIsAnError) {
     EXPECT_TRUE(read(log(1, 1000, row, "a"), RecordUnit::kDay).ok()) << row;
 }
 
+TEST(ReadText, PrivateRun_SessionsOfATextAreRefused) {
+  const ReadOptions options{.units = {.unit = RecordUnit::kSession, .session_gap = 10}, .private_run = true};
+  const Status refused = ReadText("log", "user,item,time\nu,a,1\n", Format::kCsv, options).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("allowed is an SQLite log"), std::string::npos) << refused.message();
+}
+
 // Without u1 all the others are there: with it too.
 TEST(Csv, PrivateRun_AQuoteTakesInNobodyElse) {
   const std::string others = "u2,b,2\nu3,c,3\nu4,d\",4\n", header = "user,item,time\n";
