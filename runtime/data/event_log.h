@@ -86,10 +86,10 @@ class EventLog {
   // longer than a few seconds: the sentence says whether the events are deleted and their bytes not yet overwritten, or
   // nothing was done. To be called again then. Opening the log overwrites what could not be overwritten before.
   Result<uint64_t> Erase(const std::string& user);
-  // Returns how many events went. Sessions are cut as training cuts them, so this is a reading, and the log remembers it
-  // (session_table.h). kIo as Erase. kInvalidArgument for options that no pruning keeps
-  // (PruneOptions), and for bad units. kInvalidData with the unit session for a log that training by session refuses.
-  // The file shrinks by what was in it, if it was made by Open.
+  // Returns how many events went. Sessions are cut as training cuts them, so this is a reading, which the log remembers
+  // (session_table.h). kIo as Erase. kInvalidArgument for options that no pruning keeps (PruneOptions), and for bad
+  // units. kInvalidData with the unit session for a log that training by session refuses. The file shrinks by what was
+  // in it, if it was made by Open.
   Result<uint64_t> Prune(const PruneOptions& options);
 
   // Dates count so many times to the second.

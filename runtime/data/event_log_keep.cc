@@ -107,8 +107,8 @@ Result<uint64_t> EventLog::DeleteSessions(const PruneOptions& o) {
   SequenceBuilder builder(path_, "table events, row", true);
   WISP_ASSIGN_OR_RETURN(const SessionReading reading,
                         ReadSessions(path_, database_, {.units = o.units, .private_run = true}, builder));
-  const int64_t gone = DeleteSessionsBefore(database_, reading.id, o.units.times_per_second,
-                                            *o.before - o.units.session_gap * second);
+  const int64_t gone =
+      DeleteSessionsBefore(database_, reading.id, o.units.times_per_second, *o.before - o.units.session_gap * second);
   if (gone < 0) return Error(kForgetting);
   return static_cast<uint64_t>(gone);
 }

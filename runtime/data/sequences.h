@@ -61,9 +61,9 @@ struct Sequences {
   std::vector<uint64_t> offsets = {0};  // num_users + 1
   std::vector<std::string> user_keys;   // of another unit than the user: a user's key once for each unit of theirs
   std::vector<std::string> item_keys;   // of item 0 .. M-1
-  // Of a unit smaller than a user: what each is known by beside the user's key. Of a session the time of its first event
-  // when it was first read: what is added to the log later does not change it, wherever its time falls. Of a day its
-  // number since 1970. Empty with the unit user.
+  // Of a unit smaller than a user: what each is known by beside the user's key. Of a session the time of its first
+  // event when it was first read: what is added to the log later does not change it, wherever its time falls. Of a day
+  // its number since 1970. Empty with the unit user.
   std::vector<int64_t> unit_begins;
   // Sessions that are cut as in a log that nobody has read: not for a ledger that has charges for others
   // (CheckSessionsAreKnown, parts.h).

@@ -102,9 +102,9 @@ int64_t DeleteSessionsBefore(sqlite3* database, int64_t reading, uint32_t times_
   const SqliteStatement remove = Prepare(
       database,
       "DELETE FROM events WHERE (wisp_key(user), wisp_time(time, ?1)) IN (SELECT user, time FROM wisp_sessions WHERE "
-       "reading = ?2 AND (user, session) IN (SELECT user, session FROM wisp_sessions WHERE reading = ?2 GROUP BY user, "
-       "session HAVING max(time) < ?3)) OR (wisp_time(time, ?1) < ?3 AND (wisp_key(user) IS NULL OR "
-       "wisp_time(time, ?1) NOT BETWEEN 0 AND ?4))");
+      "reading = ?2 AND (user, session) IN (SELECT user, session FROM wisp_sessions WHERE reading = ?2 GROUP BY user, "
+      "session HAVING max(time) < ?3)) OR (wisp_time(time, ?1) < ?3 AND (wisp_key(user) IS NULL OR "
+      "wisp_time(time, ?1) NOT BETWEEN 0 AND ?4))");
   if (remove == nullptr) return -1;
   sqlite3_bind_int64(remove.get(), 1, times_per_second);
   sqlite3_bind_int64(remove.get(), 2, reading);
@@ -125,8 +125,9 @@ Status SessionTable::CheckTables() const {
                           "'wisp_sessions') ORDER BY name");
   if (!made) return Error();
   if (*made == std::vector<std::string>{kReadings, kSessions}) return OkStatus();
-  return InvalidData(path_, ": its tables 'wisp_readings' and 'wisp_sessions' are not those in which wisp notes what "
-                            "was read");
+  return InvalidData(path_,
+                     ": its tables 'wisp_readings' and 'wisp_sessions' are not those in which wisp notes what "
+                     "was read");
 }
 
 Result<bool> SessionTable::FindReading() {
@@ -174,8 +175,8 @@ Result<SessionMemory> SessionTable::Load() {
   SessionMemory memory(was_read);
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
-    memory.Add(TextOf(select.get(), 0), {.time = sqlite3_column_int64(select.get(), 1),
-                                         .session = sqlite3_column_int64(select.get(), 2)});
+    memory.Add(TextOf(select.get(), 0),
+               {.time = sqlite3_column_int64(select.get(), 1), .session = sqlite3_column_int64(select.get(), 2)});
   if (code != SQLITE_DONE) return Error();
   return memory;
 }

@@ -40,7 +40,7 @@ class SessionTable {
   Result<SessionMemory> Load();
   // Drops what has no event any more, and writes what came.
   Status Save(const SessionMemory& memory);
-  int64_t reading() const { return reading_; }  // its row
+  int64_t reading() const { return reading_; }       // its row
   bool has_changed() const { return has_changed_; }  // whether there is something to commit
 
  private:

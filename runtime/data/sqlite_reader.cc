@@ -60,8 +60,7 @@ Result<Database> Open(const std::string& path, bool to_write) {
   struct stat info;
   if (stat(path.c_str(), &info) != 0) return IoError(path, ": the log cannot be opened: ", Reason(errno));
   sqlite3* opened = nullptr;
-  const int code =
-      to_write ? sqlite::Open(path, SQLITE_OPEN_READWRITE, &opened) : sqlite::OpenToRead(path, &opened);
+  const int code = to_write ? sqlite::Open(path, SQLITE_OPEN_READWRITE, &opened) : sqlite::OpenToRead(path, &opened);
   Database database(opened);
   if (code != SQLITE_OK) return DatabaseError(path, opened, code);
   Distrust(opened);

@@ -143,10 +143,8 @@ class Night {
     // As the ledger says, so that no night can read other records than those that it charges.
     WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record_.events()));
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, ItemKeysOf(base_)));
-    WISP_ASSIGN_OR_RETURN(
-        data_,
-        o_.read(
-            {.known_items = &index, .units = units, .private_run = true, .keep_times = true}));
+    WISP_ASSIGN_OR_RETURN(data_,
+                          o_.read({.known_items = &index, .units = units, .private_run = true, .keep_times = true}));
     WISP_RETURN_IF_ERROR(CheckSessionsAreKnown(ledger_, data_->sequences));
     result_.log = data_->report;
     return OkStatus();

@@ -109,7 +109,7 @@ def databases_of_others():
         ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr",
          "SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr",
          log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
-        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += kOperationsPerByte", "left_ += 0",
+        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += times * kOperationsPerByte", "left_ += 0",
          reader + "ManySmallRows_AreRead"),
     ]) + table("runtime/sqlite/open.cc", [
         ("journals-may-delete-files", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false",

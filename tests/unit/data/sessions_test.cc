@@ -302,6 +302,7 @@ TEST_F(RememberedLog, ManyNights_rememberNoMoreThanTheLogHolds) {
 
 // A copy that has the events alone, such as an export, says that nothing is known of them.
 TEST_F(RememberedLog, SessionsAreNew_whereTheLogWasNeverRead) {
+  Opened();
   EXPECT_TRUE(Read()->sequences.sessions_are_new);
   EXPECT_FALSE(Read()->sequences.sessions_are_new) << "of an empty log too it is known what was read";
   ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
