@@ -109,8 +109,8 @@ def databases_of_others():
         ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr",
          "SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr",
          log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
-        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += times * kOperationsPerByte", "left_ += 0",
-         reader + "ManySmallRows_AreRead"),
+        ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += times * kOperationsPerByte",
+         "left_ += 0", reader + "ManySmallRows_AreRead"),
     ]) + table("runtime/sqlite/open.cc", [
         ("journals-may-delete-files", "OpenChecked", "(flags & (kDatabase | kJournal | kWal)) == 0", "false",
          door + "ASuperJournal_IsNeitherOpenedNorMade")
