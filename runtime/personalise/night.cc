@@ -19,6 +19,7 @@
 #include "runtime/personalise/night_heal.h"
 #include "runtime/privacy/statement.h"
 #include "runtime/train/run/fine_tune.h"
+#include "runtime/train/run/parts.h"
 #include "runtime/train/run/records.h"
 #include "runtime/train/run/saved_run.h"
 
