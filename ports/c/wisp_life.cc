@@ -381,7 +381,8 @@ Status Count(const wisp_log* log, wisp_log_counts* out) {
                                .users = count.users,
                                .items = count.items,
                                .oldest = count.oldest.value_or(0),
-                               .newest = count.newest.value_or(0)};
+                               .newest = count.newest.value_or(0),
+                               .unreadable = count.unreadable};
   return wisp::ports::FillResult(counts, out, "wisp_log_counts");
 }
 

@@ -297,6 +297,7 @@ typedef struct wisp_log_counts {
   size_t size;
   uint64_t events, users, items; /* how many */
   int64_t oldest, newest;        /* times; 0 in an empty log */
+  uint64_t unreadable;           /* events whose user, item or time training cannot read */
 } wisp_log_counts;
 /* Counts what is in the log. */
 WISP_API wisp_code wisp_log_count(const wisp_log* log, wisp_log_counts* counts, wisp_error* error);

@@ -26,10 +26,10 @@ fun misuseCases(t: Cases) {
         refused(invalid, "ledger must not be null") { Native.statement(null, null, 1e-5, false) }
         Recommender.open(t.model).use { model ->
             refused(invalid, "history must not be null") {
-                model.withHandle { Native.recommend(it, null, null, null, false, FloatArray(1)) }
+                model.withHandle { Native.recommend(it, null, null, null, 0, FloatArray(1)) }
             }
             refused(invalid, "scores must not be null") {
-                model.withHandle { Native.recommend(it, IntArray(0), null, null, false, null) }
+                model.withHandle { Native.recommend(it, IntArray(0), null, null, 0, null) }
             }
             refused(invalid, "items must not be null") { model.withHandle { Native.keys(it, null) } }
         }
@@ -75,7 +75,7 @@ fun misuseCases(t: Cases) {
             refused(invalid, "users must not be null") {
                 log.withHandle { Native.append(it, arrayOfNulls(1), arrayOf("x"), LongArray(1)) }
             }
-            same(log.counts(), LogCounts(3, 2, 3, 1, 3))
+            same(log.counts(), LogCounts(3, 2, 3, 1, 3, 0))
             same(log.prune(PruneOptions(PrivacyUnit.USER, before = 3)), 2L)
             same(log.erase(strange), 0L)
             same(log.erase("b"), 1L)

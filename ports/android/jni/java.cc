@@ -40,7 +40,7 @@ constexpr MadeOf kMade[] = {
     {Made::kBudget, "dev/wisp/Budget", "(DDDZJJJ)V"},
     {Made::kQuality, "dev/wisp/Quality", "(DDJ)V"},
     {Made::kRebaseResult, "dev/wisp/RebaseResult", "(ZII)V"},
-    {Made::kLogCounts, "dev/wisp/LogCounts", "(JJJJJ)V"},
+    {Made::kLogCounts, "dev/wisp/LogCounts", "(JJJJJJ)V"},
 };
 static_assert(std::size(kMade) == static_cast<size_t>(Made::kNumMade));
 

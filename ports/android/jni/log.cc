@@ -74,9 +74,9 @@ jobject Counts(JNIEnv* env, jclass, jlong handle) {
   return Guarded(env, [&] {
     wisp_log_counts counts = WISP_INIT(wisp_log_counts);
     Check(env, wisp_log_count, PointerOf<const wisp_log>(handle), &counts);
-    jobject result =
-        New(env, Made::kLogCounts, static_cast<jlong>(counts.events), static_cast<jlong>(counts.users),
-            static_cast<jlong>(counts.items), static_cast<jlong>(counts.oldest), static_cast<jlong>(counts.newest));
+    jobject result = New(env, Made::kLogCounts, static_cast<jlong>(counts.events), static_cast<jlong>(counts.users),
+                         static_cast<jlong>(counts.items), static_cast<jlong>(counts.oldest),
+                         static_cast<jlong>(counts.newest), static_cast<jlong>(counts.unreadable));
     CheckPending(env);
     return result;
   });

@@ -141,6 +141,7 @@ Dict Count(const Log& self) {
   out["items"] = counts.items;
   out["oldest"] = counts.oldest;
   out["newest"] = counts.newest;
+  out["unreadable"] = counts.unreadable;
   return out;
 }
 

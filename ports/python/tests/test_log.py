@@ -23,8 +23,16 @@ def test_keeps_events_in_order(log, cafe):
     assert cafe.keys(history) == ["tea-mint", "bagel-lentil"]
     assert cafe.keys(log.history(cafe, "anna", 1)) == ["bagel-lentil"]
     assert len(log.history(cafe, "anna", 0)) == 0 == len(log.history(cafe, "nobody"))
-    assert log.count() == wisp.LogCounts(events=4, users=2, items=3, oldest=100, newest=300)
+    assert log.count() == wisp.LogCounts(events=4, users=2, items=3, oldest=100, newest=300, unreadable=0)
     assert list(log.users()) == ["anna", "bert"]
+
+
+def test_counts_events_that_training_cannot_read(log, tmp_path):
+    log.append("anna", "tea-mint", 100)
+    with sqlite3.connect(tmp_path / "log.db") as other:
+        other.execute("INSERT INTO events VALUES('bert', '', 200)")
+    assert log.count().events == 2
+    assert log.count().unreadable == 1
 
 
 def test_takes_frames_and_gives_events_back(log):
@@ -58,16 +66,17 @@ def test_takes_frames_of_pandas(log):
         log.append_frame({"user": ["a", "b"], "item": ["k", "l"], "time": pandas.Series([times[0], pandas.NaT])})
 
 
-def test_users_that_are_no_utf_8_are_named_and_erased(tmp_path):
+def test_users_that_are_no_utf_8_are_counted_and_erased(tmp_path):
     path = tmp_path / "foreign.db"
     with sqlite3.connect(path) as foreign:
         foreign.execute("CREATE TABLE events (user TEXT, item TEXT, time INTEGER)")
         foreign.execute("INSERT INTO events VALUES (CAST(x'61ff' AS TEXT), 'tea-mint', 1), ('bert', 'tea-mint', 2)")
     foreign.close()
     with wisp.Log.open(path) as log:
-        users = list(log.users())
-        assert users == ["a\udcff", "bert"]
-        assert log.erase(users[0]) == 1 and list(log.users()) == ["bert"]
+        assert list(log.users()) == ["bert"]
+        assert log.count().unreadable == 1
+        assert log.erase("a\udcff") == 1
+        assert log.count().unreadable == 0
         with pytest.raises(wisp.InvalidArgument, match="user is"):
             log.erase("\ud800")
 

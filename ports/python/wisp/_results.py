@@ -102,6 +102,7 @@ class LogCounts:
     items: int
     oldest: int  #: time; 0 in an empty log
     newest: int
+    unreadable: int  #: events whose user, item or time training cannot read
 
 
 @dataclasses.dataclass(frozen=True)

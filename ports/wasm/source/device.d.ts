@@ -105,7 +105,10 @@ export class Device {
   /** All of them or none; on disk once the promise is kept. */
   appendEvents(events: readonly Event[]): Promise<void>;
   /** Local only: not private. */
-  countEvents(): Promise<{ events: number; users: number; items: number; oldest: number; newest: number }>;
+  countEvents(): Promise<{
+    events: number; users: number; items: number; oldest: number; newest: number;
+    unreadable: number;  // events whose user, item or time training cannot read
+  }>;
   history(query: { model: string; user: string; limit?: number }): Promise<number[]>;
   eraseUser(user: string): Promise<number>;
   pruneLog(options: PruneOptions): Promise<number>;

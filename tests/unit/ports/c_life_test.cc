@@ -1,6 +1,7 @@
 // A device's life through the C interface: every line of the header, and what must not be believed.
 #include "ports/c/wisp_life.h"
 
+#include <sqlite3.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -288,6 +289,21 @@ TEST_F(CLifeTest, StructsOfEverySizeAreFilledAsFarAsTheyGo) {
     EXPECT_EQ(code, cut.IsPossible() ? WISP_OK : WISP_INVALID_ARGUMENT) << size;
     EXPECT_TRUE(cut.GuardsHold()) << size;
   }
+}
+
+TEST_F(CLifeTest, CountsOfALogSayWhatTrainingCannotRead) {
+  sqlite3* database = nullptr;
+  ASSERT_EQ(sqlite3_open(log_.c_str(), &database), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(database, "INSERT INTO events VALUES('u0', '', 1700000000)", nullptr, nullptr, nullptr),
+            SQLITE_OK);
+  sqlite3_close(database);
+  wisp_log* log = nullptr;
+  ASSERT_EQ(wisp_log_open(log_.c_str(), &log, &error_), WISP_OK) << error_.message;
+  wisp_log_counts counts = WISP_INIT(wisp_log_counts);
+  ASSERT_EQ(wisp_log_count(log, &counts, &error_), WISP_OK) << error_.message;
+  EXPECT_EQ(counts.events, 62u);
+  EXPECT_EQ(counts.unreadable, 1u);
+  wisp_log_close(log);
 }
 
 TEST_F(CLifeTest, ALogIsLookedAfter) {

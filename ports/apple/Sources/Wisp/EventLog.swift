@@ -44,10 +44,15 @@ public final class EventLog: @unchecked Sendable {
   }
 
   /// How many events there are. Local only: do not send it anywhere.
-  public func count() throws -> UInt64 {
+  public func count() throws -> UInt64 { try counts().events }
+
+  /// How many events have a user, item or time that training cannot read. Local only: do not send it anywhere.
+  public func countUnreadable() throws -> UInt64 { try counts().unreadable }
+
+  private func counts() throws -> wisp_log_counts {
     var counts: wisp_log_counts = sized()
     try locked { try check { wisp_log_count(log, &counts, $0) } }
-    return counts.events
+    return counts
   }
 
   /// Takes all events of a user away and overwrites them; returns how many. What models learned from them stays in these.

@@ -101,6 +101,7 @@ final class WispTests: XCTestCase {
   func testKeepsALog() throws {
     let log = try makeLog()
     XCTAssertEqual(try log.count(), 200)
+    XCTAssertEqual(try log.countUnreadable(), 0)
     let model = try Recommender.open(contentsOf: shipped)
     XCTAssertEqual(try log.history(of: "guest 3", for: model).count, 5)
     XCTAssertEqual(try log.erase(user: "guest 3"), 5)

@@ -7,7 +7,15 @@ import java.io.File
 data class Event(val user: String, val item: String, val time: Long)
 
 /** Counted on the log. Local only: not private, do not send it anywhere. */
-data class LogCounts(val events: Long, val users: Long, val items: Long, val oldest: Long, val newest: Long)
+data class LogCounts(
+    val events: Long,
+    val users: Long,
+    val items: Long,
+    val oldest: Long,
+    val newest: Long,
+    /** Events whose user, item or time training cannot read. */
+    val unreadable: Long
+)
 
 /** What is forgotten ([EventLog.prune]). */
 data class PruneOptions @JvmOverloads constructor(
