@@ -264,9 +264,7 @@ Status RunNight(const wisp_night_options* given, wisp_night_result* out) {
   night.max_bytes = o.max_bytes;
   WISP_ASSIGN_OR_RETURN(night.say, SayTo(o.logger));
   if (night.say && !device.missing.empty()) night.say(wisp::NightOptions::Says::kWarning, device.missing);
-  night.read = [&](const data::ReadOptions& options) {
-    return data::ReadSequences(log, data::Format::kSqlite, options);
-  };
+  night.read = [&](const data::ReadOptions& options) { return data::ReadLog(log, options); };
   night.progress = [&o](const wisp::JobProgress& p) {
     if (o.progress == nullptr) return true;
     const wisp_progress progress{sizeof(wisp_progress), p.step, p.num_steps, p.mean_loss,
@@ -284,9 +282,8 @@ Status Evaluate(const char* model_path, const char* log_path, uint32_t num_threa
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(num_threads));
   WISP_ASSIGN_OR_RETURN(const wisp::ModelFile model, wisp::ModelFile::Open(model_path, wisp::Verify::kFull));
   WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(model_path, wisp::ItemKeysOf(model)));
-  WISP_ASSIGN_OR_RETURN(
-      const data::ReadResult events,
-      data::ReadSequences(log_path, data::Format::kSqlite, {.known_items = &index, .private_run = true}));
+  WISP_ASSIGN_OR_RETURN(const data::ReadResult events,
+                        data::ReadLog(log_path, {.known_items = &index, .private_run = true}));
   const wisp::RecordSet set =
       wisp::MakeRecords(events.sequences, model.architecture().max_length, wisp::HoldOut::kTest);
   wisp::Workers workers(num_threads == 0 ? wisp::DefaultThreads() : num_threads, {});

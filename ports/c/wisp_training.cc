@@ -63,8 +63,7 @@ class Events final : public wisp::ports::ToLearn {
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o.model_path, wisp::ItemKeysOf(base)));
     WISP_ASSIGN_OR_RETURN(const data::Units units, wisp::UnitsOf(record_.events()));
     WISP_ASSIGN_OR_RETURN(data::ReadResult events,
-                          data::ReadSequences(o.log_path, data::Format::kSqlite,
-                                              {.known_items = &index, .units = units, .private_run = true}));
+                          data::ReadLog(o.log_path, {.known_items = &index, .units = units, .private_run = true}));
     events_ = std::move(events.sequences);
     job.sequences = &events_;
     num_users_ = events.report.num_users;

@@ -159,6 +159,14 @@ Result<ReadResult> ReadSequences(const std::string& path, Format format, const R
   });
 }
 
+Result<ReadResult> ReadLog(const std::string& path, const ReadOptions& options) {
+  return WithinMemory<ReadResult>(path, [&]() -> Result<ReadResult> {
+    std::optional<SequenceBuilder> builder;
+    WISP_RETURN_IF_ERROR(FillFromDatabase(path, options, builder));
+    return builder->Finish(options);
+  });
+}
+
 Result<std::vector<Event>> ReadEvents(const std::string& path, Format format, const ReadOptions& options) {
   return WithinMemory<std::vector<Event>>(path, [&]() -> Result<std::vector<Event>> {
     std::optional<SequenceBuilder> builder;

@@ -6,7 +6,7 @@
 //   .inter         RecBole: tab-separated, header "user_id:token<TAB>item_id:token"   196<TAB>242<TAB>881250949
 //   SQLite         a table, no view and no virtual table; ties in time in the order of rowid
 //
-//   WISP_ASSIGN_OR_RETURN(ReadResult data, ReadSequences("events.db", Format::kSqlite, {.known_items = &index}));
+//   WISP_ASSIGN_OR_RETURN(ReadResult data, ReadLog("events.db", {.known_items = &index}));
 //
 // Text is UTF-8, with or without a byte order mark, lines end in LF or CRLF, the last one may lack its end. Blank lines
 // are skipped. Times are numbers, also negative, or dates of ISO 8601 (date_time.h). Errors name file, line, field, the
@@ -38,6 +38,9 @@ Format FormatOfName(std::string_view path);
 // others are read. A database that this process itself has open must be named as kSqlite or end in .db, .sqlite or
 // .sqlite3: looking into it otherwise would drop the locks that SQLite holds for the process.
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options);
+
+// The same of an SQLite file. What reads logs alone calls this, and is linked without the readers of text.
+Result<ReadResult> ReadLog(const std::string& path, const ReadOptions& options);
 
 // All events of a file, in its order; of "user item" the time is the number of the line. Of `options` what names
 // columns and the table. kInvalidData for an event that cannot be read.

@@ -4,7 +4,7 @@
 //
 //   WISP_ASSIGN_OR_RETURN(const NightResult night, RunNight({.base_path = "base.wisp", .output = "mine.wisp",
 //       .ledger = {.path = "log.ledger"}, .read = [&](const data::ReadOptions& o) {
-//         return data::ReadSequences("log.db", data::Format::kSqlite, o); }}));
+//         return data::ReadLog("log.db", o); }}));
 //   if (night.changed) session = Open("mine.wisp");
 //
 // The ledger has the plan already (WriteLifetime). Nothing depends on the clock: how much is done follows from what the

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   data::ReadOptions options;
   if (how & 1) options.table = "other \"table\"";
   if (how & 2) options.time = data::TimeSource::kFileOrder;
-  const auto result = data::ReadSequences(path, data::Format::kSqlite, options);
+  const auto result = data::ReadLog(path, options);
   if (!result.ok()) fuzz::RequireSentence(result.status().message());
   auto log = data::EventLog::Open(path);
   if (!log.ok()) {

@@ -53,6 +53,17 @@ TEST(Sqlite, OtherTablesAndColumns_AreChosenByName) {
   EXPECT_EQ(ToldOfFile(path, Format::kAuto, options), "7: a b");
 }
 
+TEST(Sqlite, ReadLog_ReadsDatabasesOfAnyNameAndNoText) {
+  const LogFolder folder;
+  const Result<ReadResult> read =
+      ReadLog(folder.MakeDatabase("log.csv", TableOf("events", "('a','b',1),('a','c',2)")), {});
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(Told(read->sequences), "a: b c");
+  const Result<ReadResult> text = ReadLog(folder.Write("log.txt", "user,item,time\na,b,1\n"), {});
+  EXPECT_EQ(text.status().code(), StatusCode::kInvalidData);
+  EXPECT_NE(text.status().message().find("cannot be read as a SQLite database"), std::string::npos);
+}
+
 TEST(Sqlite, BadTables_AreNamed) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
