@@ -61,7 +61,7 @@ expect 0 "" "${from[@]}" tiny.json --data half.txt --out other.wisp --ledger hal
 grep -q "are declared" err && fail "half of the declared number is told of: $(cat err)"
 # The name says that there is a header, in every command: what a check passes a private run does not refuse.
 cp train.txt bare.tsv
-header="bare.tsv, line 1: the header does not name one column label and one column sentence or text"
+header="bare.tsv, line 1: the header does not name one column label and one column sentence or text; --label-column and --text-column say which they are"
 expect 3 "$header" "${from[@]}" tiny.json --data bare.tsv --out other.wisp --ledger bare.db
 expect 3 "$header" "${from[@]}" tiny.json --data bare.tsv --out other.wisp --method ordinary
 expect 3 "$header" "$wisp" classify evaluate --model one.wisp --data bare.tsv

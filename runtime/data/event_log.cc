@@ -79,7 +79,10 @@ Result<EventLog> EventLog::OpenExisting(const std::string& path) {
   WorkLimit work(log.database_);
   const auto type = TypeOf(log.database_, "events");
   if (!type) return log.Error("cannot read");
-  if (type->empty()) return InvalidData("event log '", path, "': there is no table 'events' in it");
+  if (type->empty())
+    return InvalidData("event log '", path,
+                       "': there is no table 'events' in it. A log of its own takes events of another table: wisp log "
+                       "import, --table");
   return log;
 }
 

@@ -76,8 +76,9 @@ Status MissingTable(const std::string& path, sqlite3* database, const std::strin
   std::reverse(tables->begin(), tables->end());  // to the order of their making
   std::string list;
   for (const std::string& name : *tables) list += (list.empty() ? "" : ", ") + Shown(name);
-  return InvalidData(path, ": there is no table ", Shown(table),
-                     (list.empty() ? "; there is none at all" : "; the tables are " + list));
+  return InvalidData(
+      path, ": there is no table ", Shown(table),
+      (list.empty() ? "; there is none at all" : "; the tables are " + list + "; --table says which it is"));
 }
 
 Status CheckIsTable(const std::string& path, sqlite3* database, const std::string& table) {

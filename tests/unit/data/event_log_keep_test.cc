@@ -89,7 +89,9 @@ TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
     EXPECT_EQ(log.Users("", 10)->size(), 1u);
   }
   EXPECT_EQ(EventLog::OpenExisting(other).status().message(),
-            "event log '" + other + "': there is no table 'events' in it");
+            "event log '" + other +
+                "': there is no table 'events' in it. A log of its own takes events of another table: wisp log import, "
+                "--table");
   EXPECT_FALSE(EventLog::OpenExisting(empty).ok());
   EXPECT_FALSE(EventLog::OpenExisting(folder_ / "none.db").ok());
   EXPECT_EQ(BytesOf(app), app_before);

@@ -73,7 +73,8 @@ TEST(Sqlite, BadTables_AreNamed) {
   const std::pair<const char*, std::string> refused[] = {
       {"events", ": there is no event in it"},
       {"event",
-       ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'"},
+       ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'; "
+       "--table says which it is"},
       {"other",
        ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'; --user-column says which it "
        "is"},
