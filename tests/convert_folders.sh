@@ -63,6 +63,10 @@ mkdir -p kept/config.json && echo 'length: {old' >kept/model.safetensors
 expect 2 "kept/config.json" "$wisp" export s.wisp --family bert --out kept
 [ "$(cat kept/model.safetensors)" = "length: {old" ] && [ "$(ls kept | wc -l)" = 2 ] || fail "half a folder was replaced: $(ls kept)"
 
+mkdir mistyped && echo "Dear Bob," >mistyped/config.json
+expect 2 "mistyped/config.json, a file that is there and is not JSON" "$wisp" export s.wisp --family bert --out mistyped
+[ "$(cat mistyped/config.json)" = "Dear Bob," ] && [ "$(ls mistyped | wc -l)" = 1 ] || fail "a letter was replaced: $(ls mistyped)"
+
 # Refusals: a sentence, no model. Masks of other types are passed over.
 cp s.wisp kept.wisp
 fresh gpt2

@@ -67,7 +67,9 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   std::vector<FileReplacement> prepared;
   for (const auto& [name, text] : texts) {
     if (alone) break;
-    WISP_ASSIGN_OR_RETURN(FileReplacement file, Prepare(a.out + "/" + name, text));
+    const std::string path = a.out + "/" + name;
+    if (name.ends_with(".json")) WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kJson, {"a file of --out", path}));
+    WISP_ASSIGN_OR_RETURN(FileReplacement file, Prepare(path, text));
     prepared.push_back(std::move(file));
   }
   WISP_RETURN_IF_ERROR(exchange::WriteSafeTensors(tensors, out.tensors, {{"format", "pt"}}));
