@@ -27,7 +27,7 @@ def amalgamation(release):
 
 def wasm(release):
     """What npm packs: everything in a folder 'package' (docs/wasm.md)."""
-    release.needs("the archive for WebAssembly", "emscripten nodejs", "emcmake", "node")
+    release.needs("the archive for WebAssembly", "emscripten esbuild nodejs", "emcmake", "esbuild", "node")
     release.bundle()
     made = release.work / "wasm"
     release.run("ports/wasm/build", made)
