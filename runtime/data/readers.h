@@ -39,7 +39,7 @@ Format FormatOfName(std::string_view path);
 // .sqlite3: looking into it otherwise would drop the locks that SQLite holds for the process.
 Result<ReadResult> ReadSequences(const std::string& path, Format format, const ReadOptions& options);
 
-// The same of an SQLite file. What reads logs alone calls this, and is linked without the readers of text.
+// Reads an SQLite file. A library that reads logs alone is linked without the readers of text.
 Result<ReadResult> ReadLog(const std::string& path, const ReadOptions& options);
 
 // All events of a file, in its order; of "user item" the time is the number of the line. Of `options` what names

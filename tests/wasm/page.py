@@ -239,16 +239,19 @@ def check_progress_that_throws(browser):
         { user: `guest-${i % 60}`, item: i % 2 ? 'tea-mint' : 'espresso', time: i }));
       await device.appendEvents(guests);
       let calls = 0, thrown = 'nothing';
+      // So many epochs that a slow page ends the run before its last step.
       try {
         await device.personalise({
-          model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user', epochs: 9,
+          model: 'base.wisp', output: 'out.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user',
+          epochs: 900,
           onProgress: () => { ++calls; throw new RangeError('not now'); }
         });
       } catch (error) { thrown = `${error.name}: ${error.message}`; }
       const { epsilonStated } = await device.budget({ delta: 1e-5 }), files = await device.listFiles();
       // Behind close() too, which waits for the call that runs.
       const last = device.personalise({
-        model: 'base.wisp', output: 'last.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user', epochs: 9,
+        model: 'base.wisp', output: 'last.wisp', epsilon: 1, delta: 1e-5, numUsersPublic: 100, unit: 'user',
+        epochs: 900,
         onProgress: () => { throw new RangeError('not now'); }
       }).then(() => 'done', (error) => error.message);
       await device.close();
