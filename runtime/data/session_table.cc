@@ -68,7 +68,7 @@ std::string EventsOf(sqlite3* database, const SessionSource& source) {
 
 Status CannotRemember(const std::string& path, sqlite3* database) {
   const std::string said =
-      sqlite3_db_readonly(database, nullptr) == 1 ? "the file is read-only" : sqlite3_errmsg(database);
+      sqlite3_db_readonly(database, nullptr) == 1 ? "the file is read-only" : sqlite::WhyFailed(database);
   if (sqlite3_errcode(database) == SQLITE_INTERRUPT) return InvalidData(path, ": ", kTooMuchWork);
   WISP_RETURN_IF_ERROR(sqlite::Explain(path, path, database));
   return IoError(OneLine(path +
