@@ -63,7 +63,7 @@ def test_a_dry_run_writes_nothing(life):
     ("changed", "error", "sentence"),
     [
         ({"judge": "me"}, wisp.InvalidArgument, "judge is 'me' .*allowed are 'private', 'local', 'none'"),
-        ({"runs": 0}, wisp.InvalidArgument, "runs"),
+        ({"runs": 0}, wisp.InvalidArgument, "a plan has 0 nights"),
         ({"runs": 1.5}, TypeError, "runs is 1.5"),
         ({"epsilon": float("nan")}, wisp.InvalidArgument, "epsilon"),
         ({"unit": None}, wisp.InvalidArgument, "unit"),
