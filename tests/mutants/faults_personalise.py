@@ -241,9 +241,10 @@ KEEP = "event_log_keep_test:EventLogKeep."
 
 def log():
     return table("runtime/data/session_table.cc", [
-        ("session-cut-in-two", "DeleteSessionsBefore",
-         "HAVING max(time) < ?3", "HAVING min(time) < ?3",
-         KEEP + "UnitsAreForgottenWhole"),
+        ("session-goes-with-its-oldest-event", "DeleteSessionsBefore", "HAVING max(time) < ?3",
+         "HAVING min(time) < ?3", KEEP + "ASessionThatALaterEventMayJoinStays"),
+        ("session-cut-in-two", "DeleteSessionsBefore", "reading = ?2 AND (user, session) IN",
+         "reading = ?2 AND time < ?3 OR (user, session) IN", KEEP + "UnitsAreForgottenWhole"),
         ("pruning-forgets-what-was-read", "SessionTable::Load", "memory.Add(TextOf(select.get(), 0),",
          "SessionMemory().Add(TextOf(select.get(), 0),",
          "sessions_test:RememberedLog.PruningForgetsSessionsAsTheyWereRead"),

@@ -88,7 +88,7 @@ def texts():
          "gone += 0;", "sessions_test:RememberedLog.WhatAnAppDeletes_isForgottenAtTheNextReading"),
     ]) + table("runtime/train/run/parts.cc", [
         ("sessions-cut-anew-are-charged", "CheckSessionsAreKnown", "entries.empty()", "true",
-         "job_test:Job.SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged"),
+         "job_test:JobTest.SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged"),
     ]) + table("runtime/data/texts.cc", [
         ("chunks-that-overlap", "AddChunks", "own = file.substr(at, bytes)", "own = file.substr(at, bytes + 1)",
          "texts_test:Texts.ChunkTakenAway_changesNoOtherText"),

@@ -372,7 +372,7 @@ TEST(ReadText, PrivateRun_ALogWithMostUsersInAnotherFormIsAnError) {
             "line 16: the time is '27.11.2026'" +
                 kAllowedTimes);
   EXPECT_TRUE(read(log(15, 15, dotted, "a"), kUser).ok());
-  EXPECT_TRUE(read(log(15, 15, dotted, "u"), kUser).ok()) << "users of whom another row can be read";
+  EXPECT_TRUE(read(log(15, 20, dotted, "u"), kUser).ok()) << "users of whom another row can be read";
   EXPECT_FALSE(read(log(9, 11, dotted, "a"), kUser).ok());
   EXPECT_TRUE(read(log(8, 11, dotted, "a"), kUser).ok()) << "too few users to say anything";
   // However many rows one user has. Where a column lacks it is not known whose the rows are.
