@@ -34,6 +34,8 @@ struct sqlite3_stmt;
 
 namespace wisp::data {
 
+class WorkLimit;  // sqlite_file.h
+
 // What a log holds. Local only: not private.
 struct LogCount {
   uint64_t events = 0, users = 0, items = 0;
@@ -114,7 +116,7 @@ class EventLog {
   // Each deletes events and returns how many.
   Result<uint64_t> DeleteBefore(int64_t time, uint32_t per_second);
   Result<uint64_t> KeepNewest(const PruneOptions& options);
-  Result<uint64_t> DeleteSessions(const PruneOptions& options);
+  Result<uint64_t> DeleteSessions(const PruneOptions& options, WorkLimit& work);
   Result<uint64_t> DeleteEvents(const PruneOptions& options);
   Status Shrink();
   // False where another program is reading an older state.

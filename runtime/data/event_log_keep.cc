@@ -50,8 +50,7 @@ Result<uint64_t> EventLog::Erase(const std::string& user) {
     BindText(erase.get(), 1, user);
     if (sqlite3_step(erase.get()) != SQLITE_DONE) return Error(kForgetting);
     erased = static_cast<uint64_t>(sqlite3_changes64(database_));
-    work.AllowForSize(2);
-    if (ForgetSessionsWithoutEvents(database_) < 0 || !transaction.Commit()) return Error(kForgetting);
+    if (ForgetSessionsWithoutEvents(database_, work) < 0 || !transaction.Commit()) return Error(kForgetting);
   }
   WISP_RETURN_IF_ERROR(Shrink());
   return erased;
@@ -102,13 +101,22 @@ Result<uint64_t> EventLog::KeepNewest(const PruneOptions& o) {
 }
 
 // Sessions must be settled before one goes: otherwise a late event could make two of them one.
-Result<uint64_t> EventLog::DeleteSessions(const PruneOptions& o) {
+Result<uint64_t> EventLog::DeleteSessions(const PruneOptions& o, WorkLimit& work) {
   const int64_t second = o.units.times_per_second;
+  ReadOptions options{.units = o.units, .private_run = true};
+  // As the log spells them.
+  for (const auto& [name, column] : {std::pair("user", &options.user_column), std::pair("item", &options.item_column),
+                                     std::pair("time", &options.time_column)}) {
+    const auto there =
+        Names(database_, "SELECT name FROM pragma_table_info('events') WHERE name = ? COLLATE NOCASE", name);
+    if (!there || there->empty()) return Error(kForgetting);
+    *column = there->front();
+  }
   SequenceBuilder builder(path_, "table events, row", true);
-  WISP_ASSIGN_OR_RETURN(const SessionReading reading,
-                        ReadSessions(path_, database_, {.units = o.units, .private_run = true}, builder));
+  WISP_ASSIGN_OR_RETURN(SessionReading reading, SessionReading::Read(path_, database_, options, builder));
+  WISP_RETURN_IF_ERROR(reading.Save(work));
   const int64_t gone =
-      DeleteSessionsBefore(database_, reading.id, o.units.times_per_second, *o.before - o.units.session_gap * second);
+      DeleteSessionsBefore(database_, reading.id(), o.units.times_per_second, *o.before - o.units.session_gap * second);
   if (gone < 0) return Error(kForgetting);
   return static_cast<uint64_t>(gone);
 }
@@ -117,7 +125,7 @@ Result<uint64_t> EventLog::DeleteEvents(const PruneOptions& o) {
   WorkLimit work(database_);
   work.AllowForSize(kSessionPasses);
   const uint32_t second = o.units.times_per_second;
-  if (o.units.unit == RecordUnit::kSession) return DeleteSessions(o);
+  if (o.units.unit == RecordUnit::kSession) return DeleteSessions(o, work);
   if (o.units.unit == RecordUnit::kDay) return DeleteBefore(*o.before - *o.before % (second * kSecondsOfDay), second);
   uint64_t gone = 0;
   if (o.before) {
@@ -137,8 +145,7 @@ Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
     if (!transaction.is_open()) return Error(kForgetting);
     WISP_ASSIGN_OR_RETURN(pruned, DeleteEvents(o));
     WorkLimit work(database_);
-    work.AllowForSize(2);
-    if (ForgetSessionsWithoutEvents(database_) < 0 || !transaction.Commit()) return Error(kForgetting);
+    if (ForgetSessionsWithoutEvents(database_, work) < 0 || !transaction.Commit()) return Error(kForgetting);
   }
   WISP_RETURN_IF_ERROR(Shrink());
   return pruned;

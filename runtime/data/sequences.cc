@@ -245,7 +245,6 @@ void SequenceBuilder::SplitByDay(const Units& units) {
 
 // The sessions of a user go by their names.
 void SequenceBuilder::SplitBySession(const Units& units, SessionMemory& memory) {
-  sessions_are_new_ = !memory.was_read();
   std::vector<int64_t> times, names;
   for (size_t begin = 0, end = 0; begin < events_.size(); begin = end) {
     const uint32_t user = events_[begin].user;
@@ -383,7 +382,7 @@ Result<ReadResult> SequenceBuilder::Finish(const ReadOptions& options) {
   }
   ReadResult result{.sequences = {}, .report = std::move(report_)};
   ReadReport& report = result.report;
-  result.sequences.sessions_are_new = sessions_are_new_;
+  result.sequences.sessions = sessions_;
   std::erase_if(events_, [](const Added& e) { return e.item == KeyTable::kNone; });
   report.num_lines = num_lines_;
   report.bad_rows = bad_rows_;

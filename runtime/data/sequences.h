@@ -11,6 +11,7 @@
 #define WISP_RUNTIME_DATA_SEQUENCES_H_
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,13 @@ inline constexpr int64_t kLatestSecond = 8000000000;
 // kInvalidArgument: a gap out of range, or one of a unit that has none.
 Status CheckUnits(const Units& units);
 
+// The log that remembers sessions as they were read (session_table.h).
+struct SessionsRead {
+  std::string path;
+  int64_t reading = 0;               // which of its ways to cut
+  std::vector<std::string> ledgers;  // that such sessions were charged to, by Ledger::id
+};
+
 struct Sequences {
   std::vector<int32_t> items;           // user after user, each in time order
   std::vector<uint64_t> offsets = {0};  // num_users + 1
@@ -65,9 +73,8 @@ struct Sequences {
   // event when it was first read: what is added to the log later does not change it, wherever its time falls. Of a day
   // its number since 1970. Empty with the unit user.
   std::vector<int64_t> unit_begins;
-  // Sessions that are cut as in a log that nobody has read: not for a ledger that has charges for others
-  // (CheckSessionsAreKnown, parts.h).
-  bool sessions_are_new = false;
+  // Of sessions that a private run has read: where that is remembered. Null otherwise.
+  std::shared_ptr<const SessionsRead> sessions;
   // Of each item, as the log has it; ascending in a user. Empty unless ReadOptions::keep_times asks for them, and of a
   // log without times.
   std::vector<int64_t> times;
@@ -200,6 +207,7 @@ class SequenceBuilder {
   // Numbers the units in the place of the users: once, and Finish does it where nobody has. `memory`: of sessions what
   // earlier readings found; then this one's too.
   Status SplitIntoUnits(const ReadOptions& options, SessionMemory& memory);
+  void set_sessions(std::shared_ptr<const SessionsRead> sessions) { sessions_ = std::move(sessions); }
   // Once, last. An error when nothing is left.
   Result<ReadResult> Finish(const ReadOptions& options);
 
@@ -236,7 +244,8 @@ class SequenceBuilder {
   std::vector<Added> events_;
   std::vector<uint32_t> user_of_;  // of a unit smaller than a user, whose number events have then; else empty
   std::vector<int64_t> begins_;    // of these units: Sequences::unit_begins
-  bool timed_ = true, is_split_ = false, sessions_are_new_ = false;
+  bool timed_ = true, is_split_ = false;
+  std::shared_ptr<const SessionsRead> sessions_;
   ReadReport report_;
   bool private_run_;
   uint64_t num_lines_ = 0, bad_rows_ = 0, bad_keys_ = 0;

@@ -14,20 +14,52 @@ namespace wisp::data {
 namespace {
 
 constexpr char kReadings[] =
-    "CREATE TABLE wisp_readings(id INTEGER PRIMARY KEY, log TEXT, user TEXT, time TEXT, gap INTEGER, second INTEGER)";
+    "CREATE TABLE wisp_readings(id INTEGER PRIMARY KEY, log TEXT, user TEXT, time TEXT, gap INTEGER, second INTEGER, "
+    "readings INTEGER)";
 constexpr char kSessions[] =
     "CREATE TABLE wisp_sessions(reading INTEGER, user TEXT, time INTEGER, session INTEGER, "
     "PRIMARY KEY(reading, user, time)) WITHOUT ROWID";
+constexpr char kLedgers[] =
+    "CREATE TABLE wisp_ledgers(reading INTEGER, ledger TEXT, PRIMARY KEY(reading, ledger)) WITHOUT ROWID";
+// From more of them on what they may take to go over grows no more: nobody has so many.
+constexpr size_t kMostReadings = 64;
 
 bool Run(sqlite3* database, const char* sql) {
   return sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-// Whether the tables are there. Nothing on errors.
-std::optional<bool> HasTables(sqlite3* database) {
-  const auto type = TypeOf(database, "wisp_readings");
-  if (!type) return std::nullopt;
-  return !type->empty();
+// What is in the place of our tables. What others put there would be taken for sessions, or run: an index of an
+// expression, a module, a column that is computed.
+enum class Tables { kNone, kOurs, kOthers };
+
+// Nothing on errors.
+std::optional<Tables> TablesOf(sqlite3* database) {
+  const auto made = Names(database,
+                          "SELECT coalesce(sql, '') FROM sqlite_master WHERE lower(tbl_name) IN ('wisp_ledgers', "
+                          "'wisp_readings', 'wisp_sessions') OR lower(name) IN ('wisp_ledgers', 'wisp_readings', "
+                          "'wisp_sessions') ORDER BY name");
+  if (!made) return std::nullopt;
+  if (made->empty()) return Tables::kNone;
+  if (*made != std::vector<std::string>{kLedgers, kReadings, kSessions}) return Tables::kOthers;
+  for (const char* table : {"wisp_ledgers", "wisp_readings", "wisp_sessions"}) {
+    const auto indexes = Names(database, "SELECT name FROM pragma_index_list(?) WHERE origin <> 'pk'", table);
+    if (!indexes) return std::nullopt;
+    if (!indexes->empty()) return Tables::kOthers;
+  }
+  return Tables::kOurs;
+}
+
+// With its parameter, if it has one, set to `id`.
+bool RunWith(sqlite3* database, const char* sql, int64_t id) {
+  const SqliteStatement statement = Prepare(database, sql);
+  if (statement == nullptr) return false;
+  sqlite3_bind_int64(statement.get(), 1, id);
+  return sqlite3_step(statement.get()) == SQLITE_DONE;
+}
+
+bool Forget(sqlite3* database, int64_t reading) {
+  return RunWith(database, "DELETE FROM wisp_sessions WHERE reading = ?", reading) &&
+         RunWith(database, "DELETE FROM wisp_ledgers WHERE reading = ?", reading);
 }
 
 struct Reading {
@@ -51,17 +83,36 @@ std::optional<std::vector<Reading>> Readings(sqlite3* database) {
   return code == SQLITE_DONE ? std::optional(std::move(readings)) : std::nullopt;
 }
 
-// Users and times of the events there are. Of a table that is gone, or has other columns now, there are none: SQLite
-// would take the name of a column that it does not know for a text.
+// Users and times of the events there are. "" where the table is gone or has other columns now: SQLite would take the
+// name of a column that it does not know for a text.
 std::string EventsOf(sqlite3* database, const SessionSource& source) {
   const auto type = TypeOf(database, source.table);
   const auto columns = Names(database, "SELECT name FROM pragma_table_info(?)", source.table);
   const auto has = [&](const std::string& name) {
     return columns && std::find(columns->begin(), columns->end(), name) != columns->end();
   };
-  if (type != "table" || !has(source.user) || !has(source.time)) return "SELECT NULL AS key, NULL AS at";
-  return "SELECT wisp_key(" + Quoted(source.user) + ") AS key, wisp_time(" + Quoted(source.time) + ", " +
-         std::to_string(source.times_per_second) + ") AS at FROM " + Quoted(source.table);
+  if (type != "table" || !has(source.user) || !has(source.time)) return "";
+  return "SELECT wisp_key(" + Quoted(source.user) + "), wisp_time(" + Quoted(source.time) + ", " +
+         std::to_string(source.times_per_second) + ") FROM " + Quoted(source.table);
+}
+
+// A set of what is there is made once. A row that is NOT IN it would be held against all of it.
+std::optional<int64_t> ForgetWithoutEvents(sqlite3* database, const Reading& reading) {
+  const std::string events = EventsOf(database, reading.source);
+  if (events.empty()) {  // what was read is not known any more, and no ledger passes
+    const bool gone =
+        Forget(database, reading.id) && RunWith(database, "DELETE FROM wisp_readings WHERE id = ?", reading.id);
+    return gone ? std::optional<int64_t>(1) : std::nullopt;
+  }
+  const SqliteStatement forget =
+      Prepare(database, ("DELETE FROM wisp_sessions WHERE reading = ?1 AND (user, time) IN (SELECT user, time FROM "
+                         "wisp_sessions WHERE reading = ?1 EXCEPT " +
+                         events + ")")
+                            .c_str());
+  if (forget == nullptr) return std::nullopt;
+  sqlite3_bind_int64(forget.get(), 1, reading.id);
+  if (sqlite3_step(forget.get()) != SQLITE_DONE) return std::nullopt;
+  return sqlite3_changes64(database);
 }
 
 }  // namespace
@@ -77,23 +128,18 @@ Status CannotRemember(const std::string& path, sqlite3* database) {
                          said + "; a log with sessions must be one that can be written"));
 }
 
-int64_t ForgetSessionsWithoutEvents(sqlite3* database) {
-  const auto has_tables = HasTables(database);
-  if (!has_tables) return -1;
-  if (!*has_tables) return 0;
+int64_t ForgetSessionsWithoutEvents(sqlite3* database, WorkLimit& work) {
+  const auto tables = TablesOf(database);
+  if (!tables) return -1;
+  if (*tables != Tables::kOurs) return 0;
   const auto readings = Readings(database);
   if (!readings) return -1;
+  work.AllowForSize(2 * static_cast<int>(std::min(readings->size(), kMostReadings)));
   int64_t gone = 0;
   for (const Reading& reading : *readings) {
-    // What is not an event's would be NULL, and NULL is neither in a set nor out of it.
-    const SqliteStatement forget = Prepare(
-        database, ("DELETE FROM wisp_sessions WHERE reading = ? AND (user, time) NOT IN (SELECT key, at FROM (" +
-                   EventsOf(database, reading.source) + ") WHERE key IS NOT NULL AND at IS NOT NULL)")
-                      .c_str());
-    if (forget == nullptr) return -1;
-    sqlite3_bind_int64(forget.get(), 1, reading.id);
-    if (sqlite3_step(forget.get()) != SQLITE_DONE) return -1;
-    gone += sqlite3_changes64(database);
+    const auto of_one = ForgetWithoutEvents(database, reading);
+    if (!of_one) return -1;
+    gone += *of_one;
   }
   return gone;
 }
@@ -113,88 +159,126 @@ int64_t DeleteSessionsBefore(sqlite3* database, int64_t reading, uint32_t times_
   return sqlite3_step(remove.get()) == SQLITE_DONE ? sqlite3_changes64(database) : -1;
 }
 
-SessionTable::SessionTable(std::string path, sqlite3* database, SessionSource source)
-    : path_(std::move(path)), database_(database), source_(std::move(source)) {}
+Status SessionReading::Error() const { return CannotRemember(path_, database_); }
 
-Status SessionTable::Error() const { return CannotRemember(path_, database_); }
-
-// What others put there would be taken for sessions, or run.
-Status SessionTable::CheckTables() const {
-  const auto made = Names(database_,
-                          "SELECT coalesce(sql, '') FROM sqlite_master WHERE tbl_name IN ('wisp_readings', "
-                          "'wisp_sessions') ORDER BY name");
-  if (!made) return Error();
-  if (*made == std::vector<std::string>{kReadings, kSessions}) return OkStatus();
+Status SessionReading::CheckTables() const {
+  const auto tables = TablesOf(database_);
+  if (!tables) return Error();
+  if (*tables != Tables::kOthers) return OkStatus();
   return InvalidData(path_,
-                     ": its tables 'wisp_readings' and 'wisp_sessions' are not those in which wisp notes what "
-                     "was read");
+                     ": its tables 'wisp_readings', 'wisp_sessions' and 'wisp_ledgers' are not those in which wisp "
+                     "notes what was read");
 }
 
-Result<bool> SessionTable::FindReading() {
-  const auto bind = [&](sqlite3_stmt* statement) {
-    BindText(statement, 1, source_.table);
-    BindText(statement, 2, source_.user);
-    BindText(statement, 3, source_.time);
-    sqlite3_bind_int64(statement, 4, source_.gap);
-    sqlite3_bind_int64(statement, 5, source_.times_per_second);
-  };
-  const SqliteStatement select = Prepare(
-      database_, "SELECT id FROM wisp_readings WHERE log = ? AND user = ? AND time = ? AND gap = ? AND second = ?");
+namespace {
+
+void BindSource(sqlite3_stmt* statement, const SessionSource& source) {
+  BindText(statement, 1, source.table);
+  BindText(statement, 2, source.user);
+  BindText(statement, 3, source.time);
+  sqlite3_bind_int64(statement, 4, source.gap);
+  sqlite3_bind_int64(statement, 5, source.times_per_second);
+}
+
+}  // namespace
+
+Status SessionReading::Find() {
+  const SqliteStatement select = Prepare(database_,
+                                         "SELECT id, readings FROM wisp_readings WHERE log = ? AND user = ? AND "
+                                         "time = ? AND gap = ? AND second = ?");
   if (select == nullptr) return Error();
-  bind(select.get());
+  BindSource(select.get(), source_);
   const int code = sqlite3_step(select.get());
-  if (code == SQLITE_ROW) {
-    reading_ = sqlite3_column_int64(select.get(), 0);
-    return true;
-  }
-  if (code != SQLITE_DONE) return Error();
-  const SqliteStatement insert =
-      Prepare(database_, "INSERT INTO wisp_readings(log, user, time, gap, second) VALUES(?, ?, ?, ?, ?)");
-  if (insert == nullptr) return Error();
-  bind(insert.get());
-  if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error();
-  reading_ = sqlite3_last_insert_rowid(database_);
-  has_changed_ = true;
-  return false;
+  if (code == SQLITE_ROW)
+    id_ = sqlite3_column_int64(select.get(), 0), times_read_ = sqlite3_column_int64(select.get(), 1);
+  return code == SQLITE_ROW || code == SQLITE_DONE ? OkStatus() : Error();
 }
 
-Result<SessionMemory> SessionTable::Load() {
-  const auto has_tables = HasTables(database_);
-  if (!has_tables) return Error();
-  if (!*has_tables && (!Run(database_, kReadings) || !Run(database_, kSessions))) return Error();
+Status SessionReading::Load() {
   WISP_RETURN_IF_ERROR(CheckTables());
+  if (TablesOf(database_) != Tables::kOurs) return OkStatus();
+  WISP_RETURN_IF_ERROR(Find());
+  if (id_ < 0) return OkStatus();
+  auto ledgers = Names(database_, "SELECT ledger FROM wisp_ledgers WHERE reading = ?", std::to_string(id_));
+  if (!ledgers) return Error();
+  ledgers_ = *std::move(ledgers);
+  const SqliteStatement select =
+      Prepare(database_, "SELECT user, time, session FROM wisp_sessions WHERE reading = ? ORDER BY user, time");
+  if (select == nullptr) return Error();
+  sqlite3_bind_int64(select.get(), 1, id_);
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
+    memory_.Add(TextOf(select.get(), 0),
+                {.time = sqlite3_column_int64(select.get(), 1), .session = sqlite3_column_int64(select.get(), 2)});
+  return code == SQLITE_DONE ? OkStatus() : Error();
+}
+
+// The row of this way to cut, as it was found or new.
+Status SessionReading::Begin() {
+  const auto tables = TablesOf(database_);
+  if (!tables) return Error();
+  WISP_RETURN_IF_ERROR(CheckTables());
+  if (*tables == Tables::kNone && !(Run(database_, kLedgers) && Run(database_, kReadings) && Run(database_, kSessions)))
+    return Error();
   // Of no consequence, but it is written.
   if (!Run(database_, "REPLACE INTO wisp_readings(id) VALUES(0)") ||
       !Run(database_, "DELETE FROM wisp_readings WHERE id = 0"))
     return Error();
-  WISP_ASSIGN_OR_RETURN(const bool was_read, FindReading());
-  const SqliteStatement select =
-      Prepare(database_, "SELECT user, time, session FROM wisp_sessions WHERE reading = ? ORDER BY user, time");
-  if (select == nullptr) return Error();
-  sqlite3_bind_int64(select.get(), 1, reading_);
-  SessionMemory memory(was_read);
-  int code = SQLITE_ROW;
-  while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
-    memory.Add(TextOf(select.get(), 0),
-               {.time = sqlite3_column_int64(select.get(), 1), .session = sqlite3_column_int64(select.get(), 2)});
-  if (code != SQLITE_DONE) return Error();
-  return memory;
+  const int64_t was_id = std::exchange(id_, -1), was_read = std::exchange(times_read_, -1);
+  WISP_RETURN_IF_ERROR(Find());
+  if (id_ != was_id || times_read_ != was_read)
+    return IoError(path_, ": another run read the log at the same time; begin again");
+  if (id_ >= 0) return OkStatus();
+  const SqliteStatement insert =
+      Prepare(database_, "INSERT INTO wisp_readings(log, user, time, gap, second, readings) VALUES(?, ?, ?, ?, ?, 0)");
+  if (insert == nullptr) return Error();
+  BindSource(insert.get(), source_);
+  if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error();
+  id_ = sqlite3_last_insert_rowid(database_);
+  has_changed_ = true;
+  return Forget(database_, id_) ? OkStatus() : Error();  // a number that others gave to theirs
 }
 
-Status SessionTable::Save(const SessionMemory& memory) {
-  const int64_t gone = ForgetSessionsWithoutEvents(database_);
-  if (gone < 0) return Error();
+Status SessionReading::Save(WorkLimit& work) {
+  WISP_RETURN_IF_ERROR(Begin());
   const SqliteStatement insert = Prepare(database_, "INSERT INTO wisp_sessions VALUES(?, ?, ?, ?)");
   if (insert == nullptr) return Error();
-  for (const SessionMemory::News& news : memory.news()) {
-    sqlite3_bind_int64(insert.get(), 1, reading_);
+  for (const SessionMemory::News& news : memory_.news()) {
+    sqlite3_bind_int64(insert.get(), 1, id_);
     BindText(insert.get(), 2, news.user);
     sqlite3_bind_int64(insert.get(), 3, news.read.time);
     sqlite3_bind_int64(insert.get(), 4, news.read.session);
     if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error();
     sqlite3_reset(insert.get());
   }
-  has_changed_ = has_changed_ || gone > 0 || !memory.news().empty();
+  const int64_t gone = ForgetSessionsWithoutEvents(database_, work);
+  if (gone < 0) return Error();
+  has_changed_ = has_changed_ || gone > 0 || !memory_.news().empty();
+  if (!has_changed_) return OkStatus();
+  return RunWith(database_, "UPDATE wisp_readings SET readings = readings + 1 WHERE id = ?", id_) ? OkStatus()
+                                                                                                  : Error();
+}
+
+std::shared_ptr<const SessionsRead> SessionReading::sessions() const {
+  return std::make_shared<SessionsRead>(SessionsRead{.path = path_, .reading = id_, .ledgers = ledgers_});
+}
+
+Status AddLedger(const SessionsRead& sessions, const std::string& ledger) {
+  sqlite3* opened = nullptr;
+  const int code = sqlite::Open(sessions.path, SQLITE_OPEN_READWRITE, &opened);
+  const sqlite::Handle database(opened);
+  if (code != SQLITE_OK) return CannotRemember(sessions.path, opened);
+  Distrust(opened);
+  WISP_RETURN_IF_ERROR(sqlite::CheckJournal(sessions.path, opened));
+  WorkLimit work(opened);
+  work.AllowForSize();
+  SqliteTransaction transaction(opened);
+  if (!transaction.is_open() || TablesOf(opened) != Tables::kOurs) return CannotRemember(sessions.path, opened);
+  const SqliteStatement insert = Prepare(opened, "INSERT OR IGNORE INTO wisp_ledgers VALUES(?, ?)");
+  if (insert == nullptr) return CannotRemember(sessions.path, opened);
+  sqlite3_bind_int64(insert.get(), 1, sessions.reading);
+  BindText(insert.get(), 2, ledger);
+  if (sqlite3_step(insert.get()) != SQLITE_DONE || !transaction.Commit()) return CannotRemember(sessions.path, opened);
   return OkStatus();
 }
 

@@ -1,24 +1,28 @@
 // The sessions of a log as private runs have read them, kept in the log: sessions.h says what for.
 //
+//   WISP_ASSIGN_OR_RETURN(SessionReading reading, SessionReading::Read(path, database, options, builder));
 //   SqliteTransaction transaction(database);
-//   SessionTable table(path, database, {.table = "events", .user = "user", .time = "time", .gap = 1800});
-//   WISP_ASSIGN_OR_RETURN(SessionMemory memory, table.Load());
-//   ... reads the rows, and cuts with memory.Cut ...
-//   WISP_RETURN_IF_ERROR(table.Save(memory));
+//   WISP_RETURN_IF_ERROR(reading.Save(work));
 //   transaction.Commit()
 //
 // wisp_readings has a row for each way in which the log is cut; wisp_sessions one for each time of a user, with the
-// name of its session. Neither has an item. A time goes with its last event.
+// name of its session; wisp_ledgers the ledgers that such sessions were charged to. None has an item. A time goes with
+// its last event. Tables of these names that are others are left alone.
 #ifndef WISP_RUNTIME_DATA_SESSION_TABLE_H_
 #define WISP_RUNTIME_DATA_SESSION_TABLE_H_
 
 #include <sqlite3.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "runtime/core/status.h"
+#include "runtime/data/sequences.h"
 #include "runtime/data/sessions.h"
+#include "runtime/data/sqlite_file.h"
 
 namespace wisp::data {
 
@@ -29,55 +33,60 @@ struct SessionSource {
   uint32_t times_per_second = 1;
 };
 
-// Of a database that is open for writing, with AddEventFunctions, in a transaction. Both outlive it.
-class SessionTable {
+// One reading of a log by session. The database is open for writing, with AddEventFunctions, and outlives it.
+class SessionReading {
  public:
-  SessionTable(std::string path, sqlite3* database, SessionSource source);
+  // Reads the rows with options.private_run, and cuts them by what earlier readings found. Writes nothing. kInvalidData
+  // for tables of these names that are others; errors of ReadSqlite (readers.h).
+  static Result<SessionReading> Read(const std::string& path, sqlite3* database, const ReadOptions& options,
+                                     SequenceBuilder& builder);
 
-  // What earlier readings found. The tables are made where there are none. kIo where the log cannot be written, whether
-  // or not there will be something to write: a refusal must not tell that an event came. kInvalidData for tables of
-  // these names that are others.
-  Result<SessionMemory> Load();
-  // Drops what has no event any more, and writes what came.
-  Status Save(const SessionMemory& memory);
-  int64_t reading() const { return reading_; }       // its row
+  // Remembers what came, and drops what has no event any more; in a transaction that the caller commits. kIo where the
+  // log cannot be written, whether or not something came: a refusal must not tell that an event did. It does on a disk
+  // with room for less than what came. kIo too where another run has read the log since Read.
+  Status Save(WorkLimit& work);
   bool has_changed() const { return has_changed_; }  // whether there is something to commit
 
+  // After Save.
+  int64_t id() const { return id_; }  // its row in wisp_readings
+  std::shared_ptr<const SessionsRead> sessions() const;
+
  private:
+  SessionReading(std::string path, sqlite3* database, SessionSource source)
+      : path_(std::move(path)), database_(database), source_(std::move(source)) {}
   Status CheckTables() const;
   Status Error() const;
-  // Whether there is one already.
-  Result<bool> FindReading();
+  // Sets the row and how often it was read, where there is one.
+  Status Find();
+  Status Load();
+  Status Begin();
 
   std::string path_;
   sqlite3* database_;
   SessionSource source_;
-  int64_t reading_ = 0;
+  SessionMemory memory_;
+  std::vector<std::string> ledgers_;
+  int64_t id_ = -1, times_read_ = -1;
   bool has_changed_ = false;
 };
 
-struct SessionReading {
-  int64_t id = 0;            // in wisp_readings
-  bool has_changed = false;  // whether there is something to commit
-};
-// All of it: reads the rows of a log by session, with options.private_run, and remembers what was read. The database as
-// for SessionTable. Errors of both, and of ReadSqlite (readers.h).
-Result<SessionReading> ReadSessions(const std::string& path, sqlite3* database, const ReadOptions& options,
-                                    SequenceBuilder& builder);
-// How often that goes over a log and its tables.
+// How often Read and Save go over a log and its tables.
 inline constexpr int kSessionPasses = 8;
 
 // kIo: the log cannot be written. To be called before anything else is asked of the database.
 Status CannotRemember(const std::string& path, sqlite3* database);
 
+// Writes into the log that what was read is charged to a ledger, by Ledger::id. Before its first charge. kIo as Save.
+Status AddLedger(const SessionsRead& sessions, const std::string& ledger);
+
 // Deletes the events of the table `events` whose session ended before `limit`, all of a session or none, and those that
-// are in no session by their own time. Right after ReadSessions of that table, in the same transaction. How many went;
-// -1 on errors: see sqlite3_errcode.
+// are in no session by their own time. Right after Save of that table, in the same transaction. How many went; -1 on
+// errors: see sqlite3_errcode.
 int64_t DeleteSessionsBefore(sqlite3* database, int64_t reading, uint32_t times_per_second, int64_t limit);
 
-// After events were deleted, in the same transaction: whoever is forgotten is forgotten here too. How many times went;
+// After events were deleted, in the same transaction: whoever is forgotten is forgotten here too. How many rows went;
 // -1 on errors.
-int64_t ForgetSessionsWithoutEvents(sqlite3* database);
+int64_t ForgetSessionsWithoutEvents(sqlite3* database, WorkLimit& work);
 
 }  // namespace wisp::data
 

@@ -38,10 +38,6 @@ class SessionMemory {
     ReadTime read;
   };
 
-  // `was_read`: the log was read before, whether or not it had an event then.
-  explicit SessionMemory(bool was_read = false) : was_read_(was_read) {}
-
-  bool was_read() const { return was_read_; }
   // Of each user by time.
   void Add(std::string_view user, ReadTime read);
   // CutSessions, once for each user. Its news are times that were not read before.
@@ -51,7 +47,6 @@ class SessionMemory {
  private:
   std::map<std::string, std::vector<ReadTime>, std::less<>> read_;
   std::vector<News> news_;
-  bool was_read_;
 };
 
 }  // namespace wisp::data

@@ -25,7 +25,7 @@ Sequences EventsUntil(const Sequences& sequences, const Moment& moment) {
   Sequences kept{.user_keys = sequences.user_keys,
                  .item_keys = sequences.item_keys,
                  .unit_begins = sequences.unit_begins,
-                 .sessions_are_new = sequences.sessions_are_new};
+                 .sessions = sequences.sessions};
   for (size_t u = 0; u < sequences.num_users(); ++u) {
     const std::span<const int32_t> items = sequences.User(u);
     const std::span<const int64_t> times = sequences.TimesOf(u);

@@ -163,20 +163,19 @@ Status ReadRows(const std::string& path, sqlite3* database, const Table& table, 
 
 }  // namespace
 
-Result<SessionReading> ReadSessions(const std::string& path, sqlite3* database, const ReadOptions& options,
-                                    SequenceBuilder& builder) {
+Result<SessionReading> SessionReading::Read(const std::string& path, sqlite3* database, const ReadOptions& options,
+                                            SequenceBuilder& builder) {
   WISP_ASSIGN_OR_RETURN(const Table table, ChooseTable(path, database, options));
-  SessionTable sessions(path, database,
-                        {.table = options.table,
-                         .user = table.names[table.columns.user],
-                         .time = table.columns.time ? table.names[*table.columns.time] : "",
-                         .gap = options.units.session_gap,
-                         .times_per_second = options.units.times_per_second});
-  WISP_ASSIGN_OR_RETURN(SessionMemory memory, sessions.Load());
+  SessionReading reading(path, database,
+                         {.table = options.table,
+                          .user = table.names[table.columns.user],
+                          .time = table.columns.time ? table.names[*table.columns.time] : "",
+                          .gap = options.units.session_gap,
+                          .times_per_second = options.units.times_per_second});
+  WISP_RETURN_IF_ERROR(reading.Load());
   WISP_RETURN_IF_ERROR(ReadRows(path, database, table, options, builder));
-  WISP_RETURN_IF_ERROR(builder.SplitIntoUnits(options, memory));
-  WISP_RETURN_IF_ERROR(sessions.Save(memory));
-  return SessionReading{.id = sessions.reading(), .has_changed = sessions.has_changed()};
+  WISP_RETURN_IF_ERROR(builder.SplitIntoUnits(options, reading.memory_));
+  return reading;
 }
 
 Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceBuilder& builder) {
@@ -191,11 +190,15 @@ Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceB
   WISP_RETURN_IF_ERROR(CheckIsTable(path, database.get(), options.table));
   work.AllowForSize(kSessionPasses);
   AddEventFunctions(database.get());
-  // Nobody appends meanwhile: what is read is what is remembered.
+  sqlite3_exec(database.get(), "PRAGMA secure_delete=ON", nullptr, nullptr, nullptr);
+  // Whoever appends waits for what is written alone.
+  WISP_ASSIGN_OR_RETURN(SessionReading reading, SessionReading::Read(path, database.get(), options, builder));
   SqliteTransaction transaction(database.get());
   if (!transaction.is_open()) return CannotRemember(path, database.get());
-  WISP_ASSIGN_OR_RETURN(const SessionReading reading, ReadSessions(path, database.get(), options, builder));
-  return !reading.has_changed || transaction.Commit() ? OkStatus() : CannotRemember(path, database.get());
+  WISP_RETURN_IF_ERROR(reading.Save(work));
+  if (reading.has_changed() && !transaction.Commit()) return CannotRemember(path, database.get());
+  builder.set_sessions(reading.sessions());
+  return OkStatus();
 }
 
 }  // namespace wisp::data

@@ -36,15 +36,17 @@ def rows_of_others():
         ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "",
          "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
     ]) + table("runtime/data/session_table.cc", [
-        ("an-old-log-need-not-be-written", "SessionTable::Load",
+        ("an-old-log-need-not-be-written", "SessionReading::Begin",
          """!Run(database_, "REPLACE INTO wisp_readings(id) VALUES(0)") ||""", "",
          "sessions_test:RememberedLog.ALogThatCannotBeWritten_isRefusedWithAndWithoutNews"),
         ("a-view-of-a-log-is-run", "EventsOf", """type != "table" || """, "",
          "sessions_test:RememberedLog.WhatIsRememberedOfAView_isForgotten"),
-        ("sessions-of-an-export-pass", "SessionTable::FindReading", "  return false;", "  return true;",
-         "sessions_test:RememberedLog.SessionsAreNew_whereTheLogWasNeverRead"),
+        ("tables-of-others-are-ours", "TablesOf", "return Tables::kOthers;\n  for", "return Tables::kOurs;\n  for",
+         "sessions_test:RememberedLog.TablesOfThoseNamesThatAreOthers_areLeftAlone"),
+        ("sessions-outlive-their-table", "ForgetWithoutEvents", "Forget(database, reading.id) &&", "true ||",
+         "sessions_test:RememberedLog.ATableUnderAnotherName_isAnotherLog"),
     ]) + table("runtime/data/sqlite_reader.cc", [
-        ("what-was-tried-stays-in-the-log", "ReadSqlite", "!reading.has_changed || ", "",
+        ("what-was-tried-stays-in-the-log", "ReadSqlite", "reading.has_changed() && ", "",
          "sessions_test:RememberedLog.ANightWithoutNews_leavesTheLogAsItWas"),
     ]) + table("runtime/data/lines.h", [
         ("most-texts-in-another-form-pass", "IsOfAnotherForm", "bad > read", "false",

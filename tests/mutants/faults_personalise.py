@@ -245,10 +245,10 @@ def log():
          "HAVING min(time) < ?3", KEEP + "ASessionThatALaterEventMayJoinStays"),
         ("session-cut-in-two", "DeleteSessionsBefore", "reading = ?2 AND (user, session) IN",
          "reading = ?2 AND time < ?3 OR (user, session) IN", KEEP + "UnitsAreForgottenWhole"),
-        ("pruning-forgets-what-was-read", "SessionTable::Load", "memory.Add(TextOf(select.get(), 0),",
+        ("pruning-forgets-what-was-read", "SessionReading::Load", "memory_.Add(TextOf(select.get(), 0),",
          "SessionMemory().Add(TextOf(select.get(), 0),",
          "sessions_test:RememberedLog.PruningForgetsSessionsAsTheyWereRead"),
-        ("pruning-remembers-nothing", "SessionTable::Save", "sqlite3_step(insert.get()) != SQLITE_DONE", "false",
+        ("pruning-remembers-nothing", "SessionReading::Save", "sqlite3_step(insert.get()) != SQLITE_DONE", "false",
          "sessions_test:RememberedLog.PruningIsAReading"),
     ]) + table("runtime/data/event_log_keep.cc", [
         ("erased-and-in-the-journal", "EventLog::Erase", "WISP_RETURN_IF_ERROR(Shrink());", "",

@@ -81,10 +81,10 @@ def texts():
          "session = session && *session != at->session ? first : at->session;",
          "sessions_test:Sessions.OneSessionTakenAway_changesNoOther"),
     ]) + table("runtime/data/sqlite_reader.cc", [
-        ("readings-not-remembered", "ReadSessions", "WISP_RETURN_IF_ERROR(sessions.Save(memory));", "",
+        ("readings-not-remembered", "ReadSqlite", "WISP_RETURN_IF_ERROR(reading.Save(work));", "",
          "sessions_test:RememberedLog.LateEvent_joinsOneSessionThatWasReadBefore"),
     ]) + table("runtime/data/session_table.cc", [
-        ("who-is-erased-is-remembered", "ForgetSessionsWithoutEvents", "gone += sqlite3_changes64(database);",
+        ("who-is-erased-is-remembered", "ForgetSessionsWithoutEvents", "gone += *of_one;",
          "gone += 0;", "sessions_test:RememberedLog.WhatAnAppDeletes_isForgottenAtTheNextReading"),
     ]) + table("runtime/train/run/parts.cc", [
         ("sessions-cut-anew-are-charged", "CheckSessionsAreKnown", "entries.empty()", "true",

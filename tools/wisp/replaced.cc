@@ -1,6 +1,7 @@
 #include "tools/wisp/replaced.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -60,7 +61,9 @@ Kind KindOf(FileKind kind) {
 
 Status CheckReplaces(FileKind kind, const NamedFile& output) {
   if (output.path.empty()) return OkStatus();
-  // A pipe is not waited for, and what cannot be read cannot be told: whoever writes it decides.
+  // Nothing is taken out of a pipe or a terminal, and what cannot be read cannot be told: whoever writes it decides.
+  struct stat there;
+  if (stat(output.path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return OkStatus();
   const int file = open(output.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return OkStatus();
   char beginning[64];

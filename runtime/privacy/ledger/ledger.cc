@@ -30,9 +30,10 @@ Result<Ledger> Ledger::OpenImpl(const std::string& path, const LedgerOptions& op
                              .for_display = existing};
   if (!existing) {
     open.missing = Database::Missing::kLater;
-    open.create = [o = options](Database& database) -> Status {
+    WISP_ASSIGN_OR_RETURN(const std::string random_id, NewRandomId());
+    open.create = [o = options, random_id](Database& database) -> Status {
       LedgerSubject subject{o.dataset, o.record.unit(), o.adjacency, o.unit_chosen, UtcNow()};
-      WISP_ASSIGN_OR_RETURN(subject.random_id, NewRandomId());
+      subject.random_id = random_id;
       return CreateTables(database, subject);
     };
   }

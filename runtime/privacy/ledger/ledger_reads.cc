@@ -69,6 +69,16 @@ Result<uint64_t> Ledger::NewestRow() const {
   return impl_->position.seq;
 }
 
+Result<std::string> Ledger::Id() const {
+  std::lock_guard lock(impl_->mutex);
+  WISP_RETURN_IF_ERROR(impl_->ReadNew());
+  std::string id;
+  for (const char c : impl_->random_id) {
+    for (const int shift : {4, 0}) id += "0123456789abcdef"[static_cast<unsigned char>(c) >> shift & 15];
+  }
+  return id;
+}
+
 Result<LedgerState> Ledger::StateNow(const Delta& delta) const {
   std::lock_guard lock(impl_->mutex);
   LedgerState state;

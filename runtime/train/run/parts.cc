@@ -1,15 +1,21 @@
 #include "runtime/train/run/parts.h"
 
+#include <algorithm>
+
+#include "runtime/data/session_table.h"
 #include "runtime/privacy/ledger/record_parts.h"
 
 namespace wisp {
 
 Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequences& sequences) {
-  if (!sequences.sessions_are_new) return OkStatus();
+  if (sequences.sessions == nullptr) return OkStatus();
+  const std::vector<std::string>& known = sequences.sessions->ledgers;
+  WISP_ASSIGN_OR_RETURN(const std::string id, ledger.Id());
+  if (std::find(known.begin(), known.end(), id) != known.end()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
-  if (entries.empty()) return OkStatus();
+  if (entries.empty()) return data::AddLedger(*sequences.sessions, id);
   return PrivacyRefused(
-      "the log does not remember the sessions that ledger '", ledger.path(),
+      sequences.sessions->path, ": the log does not remember the sessions that ledger '", ledger.path(),
       "' has charges for: two that were used apart could be one now. Allowed is the log that was read then, or a copy "
       "of it that wisp log backup made; a log that begins anew takes a ledger of its own");
 }

@@ -7,8 +7,9 @@
 
 namespace wisp {
 
-// That the sessions of a log are those that the ledger's charges were for, or nothing was charged yet: kPrivacyRefused
-// where they were cut anew, so that two which were used apart may be one now. Before the first charge of a run.
+// That the sessions of a log are those that the ledger's charges were for. Where nothing was charged yet, the log
+// remembers from now on that they are. kPrivacyRefused where others were: two that were used apart may be one now.
+// Before the first charge of a run.
 Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequences& sequences);
 
 // Those users of `sequences`, or smaller units, that are in `part` by privacy::PartOf: all of them for kAll. Items keep

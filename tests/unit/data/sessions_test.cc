@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -19,6 +20,7 @@
 
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
+#include "runtime/data/session_table.h"
 #include "tests/unit/core/temporary_folder.h"
 
 namespace wisp::data {
@@ -300,18 +302,44 @@ TEST_F(RememberedLog, ManyNights_rememberNoMoreThanTheLogHolds) {
   EXPECT_EQ(NumRemembered(), 1);
 }
 
-// A copy that has the events alone, such as an export, says that nothing is known of them.
-TEST_F(RememberedLog, SessionsAreNew_whereTheLogWasNeverRead) {
-  Opened();
-  EXPECT_TRUE(Read()->sequences.sessions_are_new);
-  EXPECT_FALSE(Read()->sequences.sessions_are_new) << "of an empty log too it is known what was read";
+// Which ledgers what was read was charged to goes with the log, and with nothing else.
+TEST_F(RememberedLog, LedgersAreRememberedWithTheSessions) {
   ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
-  EXPECT_FALSE(Read()->sequences.sessions_are_new);
-  ASSERT_TRUE(Opened().Backup(folder_ / "copy.db").ok());
-  const ReadOptions options{.known_items = &index_, .units = kUnits, .private_run = true};
-  EXPECT_FALSE(ReadSequences(folder_ / "copy.db", Format::kSqlite, options)->sequences.sessions_are_new);
-  ASSERT_TRUE(EventLog::Open(folder_ / "export.db")->Append({"anna", "a", 100}).ok());
-  EXPECT_TRUE(ReadSequences(folder_ / "export.db", Format::kSqlite, options)->sequences.sessions_are_new);
+  const auto sessions = Read()->sequences.sessions;
+  EXPECT_TRUE(sessions->ledgers.empty());
+  ASSERT_TRUE(AddLedger(*sessions, "l1").ok());
+  ASSERT_TRUE(AddLedger(*sessions, "l1").ok());
+  EXPECT_EQ(Read()->sequences.sessions->ledgers, (std::vector<std::string>{"l1"}));
+  const ReadOptions wide{.units = {.unit = RecordUnit::kSession, .session_gap = 2 * kGap}};
+  EXPECT_TRUE(Read(wide)->sequences.sessions->ledgers.empty()) << "other sessions";
+  EXPECT_EQ(ReadSequences(Path(), Format::kSqlite, {})->sequences.sessions, nullptr);
+}
+
+// A table that is gone for a moment takes what was known of it along.
+TEST_F(RememberedLog, ATableUnderAnotherName_isAnotherLog) {
+  Execute("CREATE TABLE mine(user, item, time); INSERT INTO mine VALUES('anna', 'a', 100)");
+  const ReadOptions options{.units = kUnits, .table = "mine"};
+  ASSERT_TRUE(AddLedger(*Read(options)->sequences.sessions, "l1").ok());
+  Execute("ALTER TABLE mine RENAME TO other");
+  ASSERT_TRUE(Opened().Erase("nobody").ok());
+  Execute("ALTER TABLE other RENAME TO mine");
+  EXPECT_TRUE(Read(options)->sequences.sessions->ledgers.empty());
+}
+
+// Forgetting takes no longer for each event that goes: it must not be refused as too much work.
+TEST_F(RememberedLog, HalfOfALargeLog_isErased) {
+  EventLog log = Opened();
+  std::vector<Event> events;
+  for (int64_t i = 0; i < 20000; ++i) events.push_back({i < 10000 ? "anna" : "bert", "a", 100 * i});
+  ASSERT_TRUE(log.AppendAll(events).ok());
+  for (int64_t gap = 1; gap <= 12; ++gap)
+    ASSERT_TRUE(Read({.units = {.unit = RecordUnit::kSession, .session_gap = gap}}).ok());
+  const auto erased = log.Erase("anna");
+  ASSERT_TRUE(erased.ok()) << erased.status().message();
+  EXPECT_EQ(*erased, 10000u);
+  EXPECT_EQ(NumRemembered(), 120000);
+  ASSERT_TRUE(log.Prune({.before = 1500000, .units = kUnits}).ok());
+  EXPECT_EQ(log.Count()->events, 5001u);
 }
 
 // Where nothing came too: else a refusal would tell that an event did.
@@ -401,13 +429,28 @@ TEST_F(RememberedLog, PruningWithoutOneSession_changesNoOther) {
   EXPECT_GT(pruned, 40u);
 }
 
-TEST_F(RememberedLog, ATableOfThatNameThatIsAnother_isRefused) {
-  ASSERT_TRUE(Opened().Append({"anna", "a", 1}).ok());
-  for (const std::string table : {"wisp_readings(id INTEGER PRIMARY KEY, log)", "wisp_sessions(reading)"}) {
-    Execute("DROP TABLE IF EXISTS wisp_readings; CREATE TABLE " + table);
+// Reading refuses tables of others, forgetting leaves them alone, and nothing of them is run.
+TEST_F(RememberedLog, TablesOfThoseNamesThatAreOthers_areLeftAlone) {
+  for (const std::string planted :
+       {"DROP TABLE wisp_readings; CREATE TABLE wisp_readings(a, b)",
+        "DROP TABLE wisp_sessions; CREATE TABLE wisp_sessions(reading, user, time, session, precious)",
+        "DROP TABLE wisp_sessions; CREATE VIRTUAL TABLE wisp_sessions USING fts5(reading, user, time, session)",
+        "CREATE INDEX planted ON wisp_sessions(abs(time))",
+        "CREATE TRIGGER planted AFTER DELETE ON wisp_sessions BEGIN DELETE FROM events; END",
+        "CREATE INDEX planted ON wisp_sessions(abs(time)); PRAGMA writable_schema=ON;"
+        "UPDATE sqlite_master SET tbl_name = 'WISP_SESSIONS' WHERE name = 'planted'"}) {
+    std::filesystem::remove(Path());
+    EventLog log = Opened();
+    ASSERT_TRUE(log.AppendAll({{{"anna", "a", 1}, {"bert", "a", 1}}}).ok());
+    Night();
+    Execute(planted);
     const Status refused = Read().status();
-    EXPECT_FALSE(refused.ok()) << table;
-    EXPECT_NE(refused.message().find("wisp_"), std::string::npos) << refused.message();
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidData) << planted;
+    EXPECT_NE(refused.message().find("'wisp_sessions'"), std::string::npos) << refused.message();
+    const auto erased = Opened().Erase("anna");
+    ASSERT_TRUE(erased.ok()) << planted << ": " << erased.status().message();
+    EXPECT_EQ(*erased, 1u);
+    EXPECT_EQ(Opened().Count()->events, 1u);
   }
 }
 
@@ -417,7 +460,7 @@ TEST_F(RememberedLog, WhatIsRememberedOfAView_isForgotten) {
   Night();
   Execute(
       "CREATE VIEW seen AS SELECT user, time FROM events;"
-      "INSERT INTO wisp_readings VALUES(7, 'seen', 'user', 'time', 10, 1);"
+      "INSERT INTO wisp_readings VALUES(7, 'seen', 'user', 'time', 10, 1, 1);"
       "INSERT INTO wisp_sessions VALUES(7, 'anna', 1, 1)");
   ASSERT_TRUE(Opened().Append({"anna", "b", 2}).ok());
   Night();

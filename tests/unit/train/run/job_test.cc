@@ -6,6 +6,8 @@
 
 #include <cmath>
 
+#include "runtime/data/event_log.h"
+#include "runtime/data/readers.h"
 #include "runtime/train/popularity.h"
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/layers/parameter_names.h"
@@ -228,18 +230,31 @@ TEST_F(JobTest, RunThatDoesNotFitTheLimitSpendsNothing) {
   EXPECT_TRUE(ledger_->Entries()->empty());
 }
 
-// What they were when something was charged for them is not known: two of those may be one now.
+// Of a log that the ledger has no charges of it is not known what its sessions were: two that were used may be one now.
 TEST_F(JobTest, SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged) {
-  sequences_.sessions_are_new = true;
-  ASSERT_TRUE(RunTrainingJob(PrivateJob()).ok());
+  const std::vector<std::string> keys = {"a"};
+  const data::ItemIndex index = *data::ItemIndex::Make("m", keys);
+  const data::Units units = {.unit = data::RecordUnit::kSession, .session_gap = 10};
+  const auto run_with = [&](const std::string& path) {
+    const data::ReadOptions options{.known_items = &index, .units = units, .private_run = true};
+    sequences_.sessions = data::ReadLog(path, options)->sequences.sessions;
+    return RunTrainingJob(PrivateJob()).status();
+  };
+  const std::string log = folder_ / "log.db", copy = folder_ / "copy.db", other = folder_ / "export.db";
+  ASSERT_TRUE(data::EventLog::Open(log)->Append({"anna", "a", 100}).ok());
+  ASSERT_TRUE(data::EventLog::Open(other)->Append({"anna", "a", 100}).ok());
+  ASSERT_TRUE(run_with(log).ok());
   const size_t charged = ledger_->Entries()->size();
-  const auto refused = RunTrainingJob(PrivateJob());
-  EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
-  EXPECT_NE(refused.status().message().find("does not remember the sessions"), std::string::npos)
-      << refused.status().message();
+  for (int times = 0; times < 2; ++times) {
+    const Status refused = run_with(other);
+    EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused) << "however often it is tried";
+    EXPECT_NE(refused.message().find("does not remember the sessions"), std::string::npos) << refused.message();
+    ASSERT_TRUE(data::EventLog::Open(other)->Prune({.before = 5, .units = units}).ok());
+  }
   EXPECT_EQ(ledger_->Entries()->size(), charged);
-  sequences_.sessions_are_new = false;
-  EXPECT_TRUE(RunTrainingJob(PrivateJob()).ok());
+  EXPECT_TRUE(run_with(log).ok());
+  ASSERT_TRUE(data::EventLog::Open(log)->Backup(copy).ok());
+  EXPECT_TRUE(run_with(copy).ok());
 }
 
 TEST_F(JobTest, CancelledRunSaysSoAndKeepsItsCharges) {
