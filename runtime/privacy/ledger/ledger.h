@@ -324,7 +324,7 @@ class Ledger {
   Result<std::vector<LedgerEntry>> Entries() const;
   // The number of the newest row of all kinds; 0: there is none.
   Result<uint64_t> NewestRow() const;
-  // A random name of the file that copies of it share, in hex; of one that is not there yet, the name that it will have.
+  // A random name of the file that copies of it share, in hex; of one that is not there yet, the one it will have.
   Result<std::string> Id() const;
   // All of it of one moment, whatever others write meanwhile.
   Result<LedgerState> StateNow(const Delta& delta) const;
