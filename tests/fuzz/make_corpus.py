@@ -6,7 +6,7 @@
 Seeds are called seed-*; what a fuzzer found and what was mended since is kept beside them under other names, and stays.
 """
 
-import json, pathlib, sqlite3, struct, subprocess, sys, tempfile, time
+import json, pathlib, re, sqlite3, struct, subprocess, sys, tempfile, time
 
 build = pathlib.Path(sys.argv[1]).resolve()
 corpus = pathlib.Path(__file__).resolve().parent / "corpus"
@@ -204,6 +204,18 @@ def database_seeds(work):
             work / "a.db", table.replace(")", ", more DEFAULT (hex(zeroblob(9))), CHECK (item <> 'tea'))")
         ),
     )
+    # What a reading by session remembers, beside rows that no reading writes.
+    source = (corpus.parents[2] / "runtime" / "data" / "session_table.cc").read_text()
+    made = "".join(
+        "".join(re.findall(r'"([^"]*)"', text)) + ";" for text in re.findall(r'=\s*((?:"CREATE TABLE[^;]*));', source)
+    )
+    remembered = (
+        "INSERT INTO wisp_readings VALUES (1, 'events', 'user', 'time', 10, 1, 3), (2, 'gone', 'a', 'b', -1, 0, NULL);"
+        "INSERT INTO wisp_sessions VALUES (1, 'anna', 1, 1), (1, 'ben', -3, -3), (2, x'00', 7, 'x');"
+        "INSERT INTO wisp_ledgers VALUES (1, 'l');"
+    )
+    for how in (8, 24):
+        seed("sqlite", f"sessions-{how}", bytes([how]) + small_database(work / "a.db", table + rows + made + remembered))
     seed("sqlite", "endless-schema", b"\0" + endless_schema(0, 0))
     seed(
         "sqlite",

@@ -1,4 +1,5 @@
-// SQLite files as logs of events: read by the reader, opened, appended to and asked by the event log.
+// SQLite files as logs of events: read by the reader, with sessions that are remembered too; opened, appended to, pruned
+// and asked by the event log.
 #include "runtime/data/event_log.h"
 #include "runtime/data/readers.h"
 #include "tests/fuzz/input.h"
@@ -16,6 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   data::ReadOptions options;
   if (how & 1) options.table = "other \"table\"";
   if (how & 2) options.time = data::TimeSource::kFileOrder;
+  const data::Units sessions = {.unit = data::RecordUnit::kSession, .session_gap = 10};
+  if (how & 8) options.units = sessions, options.private_run = true;
   const auto result = data::ReadLog(path, options);
   if (!result.ok()) fuzz::RequireSentence(result.status().message());
   auto log = data::EventLog::Open(path);
@@ -27,5 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (!history.ok()) fuzz::RequireSentence(history.status().message());
   const Status appended = log->Append({.user = "anna", .item = "espresso", .time = 3});
   if (!appended.ok()) fuzz::RequireSentence(appended.message());
+  const auto gone = how & 16 ? log->Prune({.before = 3, .units = sessions}) : log->Erase("anna");
+  if (!gone.ok()) fuzz::RequireSentence(gone.status().message());
   return 0;
 }
