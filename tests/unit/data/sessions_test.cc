@@ -431,14 +431,15 @@ TEST_F(RememberedLog, PruningWithoutOneSession_changesNoOther) {
 
 // Reading refuses tables of others, forgetting leaves them alone, and nothing of them is run.
 TEST_F(RememberedLog, TablesOfThoseNamesThatAreOthers_areLeftAlone) {
+  const char* index_of_another_case =
+      "CREATE INDEX planted ON wisp_sessions(abs(time)); PRAGMA writable_schema=ON;"
+      "UPDATE sqlite_master SET tbl_name = 'WISP_SESSIONS' WHERE name = 'planted'";
   for (const std::string planted :
        {"DROP TABLE wisp_readings; CREATE TABLE wisp_readings(a, b)",
         "DROP TABLE wisp_sessions; CREATE TABLE wisp_sessions(reading, user, time, session, precious)",
         "DROP TABLE wisp_sessions; CREATE VIRTUAL TABLE wisp_sessions USING fts5(reading, user, time, session)",
         "CREATE INDEX planted ON wisp_sessions(abs(time))",
-        "CREATE TRIGGER planted AFTER DELETE ON wisp_sessions BEGIN DELETE FROM events; END",
-        "CREATE INDEX planted ON wisp_sessions(abs(time)); PRAGMA writable_schema=ON;"
-        "UPDATE sqlite_master SET tbl_name = 'WISP_SESSIONS' WHERE name = 'planted'"}) {
+        "CREATE TRIGGER planted AFTER DELETE ON wisp_sessions BEGIN DELETE FROM events; END", index_of_another_case}) {
     std::filesystem::remove(Path());
     EventLog log = Opened();
     ASSERT_TRUE(log.AppendAll({{{"anna", "a", 1}, {"bert", "a", 500}}}).ok());
