@@ -78,7 +78,6 @@ grep -E ' U (.*(hwy|XNN|xnn|utf8proc|sodium|sqlite3|XXH).*|(__)?(f?printf|f?puts
 same runtime wisp-runtime ""
 # The rest is only looked at here: sources whose names meet are seen in every fast run.
 compiles g++ DWISP_TRAINING nothing -fsyntax-only
-command -v clang++ >/dev/null && compiles clang++ '-c wisp\.cc$' nothing -fsyntax-only
 
 # What stands in for Highway's library finds the same instruction sets, on this processor and on those that qemu shows.
 cat >targets.cc <<'CC'
