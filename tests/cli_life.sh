@@ -86,6 +86,9 @@ expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mien.wisp 
 cmp -s mien.wisp base.wisp || fail "a model that begins anew is not the base"
 expect 0 "" "$wisp" personalise --data log.db --model base.wisp --out mine.wisp
 grep -q "the plan has no step left" out || fail "a plan that is used up is not said to be"
+cp log.db others.db
+expect 4 "ledger 'log.ledger' is of the data set 'log.db'.*'others.db'" "$wisp" personalise --data others.db --ledger log.ledger \
+  --model base.wisp --out mine.wisp
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp
 grep -q "of 6 nights 0 are left" out || fail "what is left is not counted in nights: $(cat out)"
 expect 0 "" "$wisp" plan --left --data log.db --model base.wisp --json
@@ -286,6 +289,11 @@ expect 0 "" "$wisp" log erase log.db --user "$other"
 expect 0 "" "$wisp" log restore log.db --from copy.db
 grep -q "Whoever was erased since is back" out || fail "restoring says $(cat out)"
 expect 0 "" "$wisp" log restore lost.db --from copy.db
+sqlite3 other.db "create table contacts(name); insert into contacts values ('anna')"
+expect 3 "there is no table 'events' in it" "$wisp" log restore other.db --from copy.db
+[ "$(sqlite3 other.db .tables)" = contacts ] || fail "a refused restore left $(sqlite3 other.db .tables)"
+sqlite3 shared.db "create table events(user text, item text, time integer); create table contacts(name)"
+expect 2 "has a table 'contacts' that the copy 'copy.db' lacks" "$wisp" log restore shared.db --from copy.db
 for log in log.db lost.db; do
   expect 0 "" "$wisp" log count "$log" --json
   json 'j["users"] == 299'

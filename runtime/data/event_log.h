@@ -72,7 +72,8 @@ class EventLog {
   // Writes a copy of what the log holds now, one file, whole, the owner's alone. Takes memory of the log's size.
   // kInvalidArgument where a database is at `copy`: it would be lost.
   Status Backup(const std::string& copy) const;
-  // All that the log holds becomes what `copy` holds, or nothing changes. kInvalidData where that is no log.
+  // All that the log holds becomes what `copy` holds, or nothing changes. kInvalidData where that is no log,
+  // kInvalidArgument where the file has a table that the copy lacks, which would be lost.
   Status Restore(const std::string& copy);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;

@@ -178,7 +178,7 @@ void SequenceBuilder::LeaveOut(const std::string& message) {
 // How rows are written is public, and what one person's phone writes is not. So users are counted, whatever number of
 // rows each has: one of them decides only where half of all are of either kind. Where nothing at all can be read there
 // may be one person only, whose rows decide then; a few bad rows are as good as none. Times out of range are a clock's
-// error and keys that are none an app's, so neither is another form.
+// error, unless all are, and keys that are none an app's, so neither is another form.
 Status SequenceBuilder::CheckForm() const {
   const uint64_t in_another_form = bad_rows_ - bad_keys_;
   if (events_.empty() && bad_keys_ == 0 && in_another_form >= kFewestInAnotherForm)
@@ -200,7 +200,7 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
     if (!outside(e)) continue;
     const Status fault =
         InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
-                    " to the second; units smaller than a user need to know how many there are");
+                    " to the second; units smaller than a user need to know how many times make a second");
     if (!private_run_) return fault;
     if (e.item != KeyTable::kNone) LeaveOut(fault.message());  // else it was counted for its item
   }
@@ -228,6 +228,7 @@ Status SequenceBuilder::SplitIntoUnits(const ReadOptions& options, SessionMemory
                            " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
   WISP_RETURN_IF_ERROR(DropTimesOutside(units));
+  WISP_RETURN_IF_ERROR(CheckForm());  // no event at all may be left
   OrderEvents(events_);
   units.unit == RecordUnit::kSession ? SplitBySession(units, memory) : SplitByDay(units);
   return OkStatus();

@@ -126,7 +126,7 @@ DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
   if (!file.provenance().empty() && IsPublic(file.provenance().front(), policy)) return need;
   need.kind = Kind::kCharge;
   const std::string counted = file.provenance().empty() ? "" : file.provenance().front().dataset;
-  need.reason = "the output bias is exact counts of the training data, which is not declared public" +
+  need.reason = "its output bias is exact counts of what it was trained on, which is not declared public" +
                 (IsNamed(counted) ? HowToDeclare(counted) : "");
   AddOnce(need.datasets, IsNamed(counted) ? counted : "");
   return need;

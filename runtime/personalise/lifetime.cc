@@ -161,7 +161,7 @@ uint64_t StepsUpTo(const LifetimeSettings& s, uint64_t nights) {
 // Sets how much the next run takes, and how many runs are left. A night leaves no trace but its steps: where it was cut
 // short, the next one takes the rest of it first.
 void ShareSteps(const LifetimeSettings& s, LifetimeLeft& left) {
-  left.runs = left.steps / s.steps_per_run;
+  left.runs = (left.steps + s.steps_per_run - 1) / s.steps_per_run;
   left.steps_of_next = std::min(s.steps_per_run, left.steps);
   if (s.num_records_at_start == 0 || left.steps == 0) return;
   const uint64_t taken = s.num_steps() - std::min(s.num_steps(), left.steps);

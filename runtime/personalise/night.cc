@@ -449,6 +449,7 @@ Result<NightResult> RunNight(const NightOptions& o) {
                    "yet, `wisp plan` comes first");
   Ledger ledger = *std::move(opened);
   WISP_ASSIGN_OR_RETURN(const LifetimeSettings settings, RequireSettings(ledger));
+  if (!o.dataset.empty()) WISP_RETURN_IF_ERROR(ledger.CheckDataset(o.dataset));
   WISP_ASSIGN_OR_RETURN(const privacy::RecordSpec record, RecordOfNight(ledger, o));
   const Result<ModelFile> base = ModelFile::Open(o.base_path, Verify::kFull);
   if (!base.ok())

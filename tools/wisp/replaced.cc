@@ -41,7 +41,7 @@ Kind KindOf(FileKind kind) {
       return {"a page of HTML", [](Text text) { return text.starts_with("<!doctype html>"); }};
     case FileKind::kEventsCsv:
       return {"a table that begins with 'user,item,time'",
-              [](Text text) { return text.starts_with("user,item,time\n"); }};
+              [](Text text) { return text.starts_with("user,item,time\n") || text.starts_with("user,item,time\r\n"); }};
     case FileKind::kEventsTsv:
       return {"a table that begins with user, item and time",
               [](Text text) { return text.starts_with("user\titem\ttime\n"); }};

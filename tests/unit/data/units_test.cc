@@ -174,6 +174,23 @@ TEST(Units, PrivateRun_LeavesOutTimesThatAreNone) {
       << read->report.first_bad_row;
 }
 
+// Of a log in milliseconds that is read as one in seconds nothing is left: a run on it would spend and learn nothing.
+TEST(Units, PrivateRun_ALogWithoutATimeThatIsOneIsRefused) {
+  const std::vector<std::string> keys = {"a"};
+  const data::ItemIndex known = *data::ItemIndex::Make("m", keys);
+  const ReadOptions options{.known_items = &known, .units = kSessions, .private_run = true};
+  std::vector<Event> events;
+  for (int i = 0; i < 20; ++i) events.push_back({"u" + std::to_string(i), "a", kMorning * 1000 + i});
+  const auto refused = Build(events, options);
+  EXPECT_EQ(refused.status().code(), StatusCode::kInvalidData);
+  EXPECT_NE(refused.status().message().find("the time of an event is"), std::string::npos)
+      << refused.status().message();
+  events.pop_back();
+  EXPECT_TRUE(Build(events, options).ok()) << "too few to say anything";
+  events.push_back({"anna", "a", kMorning});
+  EXPECT_TRUE(Build(events, options).ok()) << "a clock's error";
+}
+
 // A random log: users with bursts of events, of which some are of items that the model does not know. Every event's
 // item is its own, so that records say which events are in them.
 struct RandomLog {

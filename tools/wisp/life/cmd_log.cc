@@ -1,4 +1,6 @@
 // wisp log
+#include <sys/stat.h>
+
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -150,6 +152,9 @@ Status LogRestore(const LogArguments& a, OutputFormat format) {
       OpenToRead(a.copy,
                  {.what = "the copy", .advice = "; nothing was restored; give the file that wisp log backup wrote"})
           .status());
+  // Nothing is added to a database of another kind.
+  if (struct stat there; stat(a.path.c_str(), &there) == 0 && there.st_size > 0)
+    WISP_RETURN_IF_ERROR(OpenToRead(a.path).status());
   WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));
   WISP_RETURN_IF_ERROR(log.Restore(a.copy));
   Show({{"log", a.path}, {"copy", a.copy}}, format,

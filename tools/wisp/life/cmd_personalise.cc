@@ -1,10 +1,12 @@
 // wisp personalise
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/file.h"
+#include "runtime/core/reason.h"
 #include "runtime/core/text.h"
 #include "runtime/personalise/night.h"
 #include "runtime/privacy/json.h"
@@ -88,6 +90,9 @@ void Print(const NightResult& n, const std::string& out, const Json& j, bool is_
 }  // namespace
 
 Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
+  // Else it would be said of the ledger, which lies beside it.
+  if (access(a.life.data.path.c_str(), F_OK) != 0)
+    return IoError(a.life.data.path, ": the log cannot be opened: ", Reason(errno));
   const std::string ledger = LedgerPath(a.life);
   WISP_RETURN_IF_ERROR(CheckOutput({"--out", a.out}, {{"--model", a.life.model},
                                                       {"--data", a.life.data.path},
@@ -100,7 +105,7 @@ Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(o.ledger.anchor, AnchorOf(a.life.anchor, ledger));
   o.ledger.path = ledger;
   o.ledger.begin_anchor = a.life.anchor.begin;
-  o.dataset = a.life.dataset;
+  o.dataset = DatasetOf(a.life);
   o.other_data = a.other_data;
   o.anew = a.anew ? NightOptions::Anew::kBegins : NightOptions::Anew::kRefused;
   o.say = [](NightOptions::Says kind, const std::string& sentence) {

@@ -174,7 +174,7 @@ void PrintJudging(const Planned& p) {
       "judging   %u times by %s records of their own, at no cost beside training; the rule is made to err in %s of "
       "lives at most\n",
       s.judgings, Thousands(s.num_judging_public()).c_str(), Percent(s.error).c_str());
-  PrintText("          by what these do %s\n",
+  PrintText("          judged is by what these records do %s\n",
             s.trains_until != 0 ? "after the day of --trains-until; what came before trains"
                                 : "after the judging before, by the log's times. A log without times, or one that does "
                                   "not grow,\n          finds nothing better: divide it by a day (--trains-until)");

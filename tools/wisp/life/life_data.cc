@@ -39,7 +39,9 @@ std::string ThousandsOf(uint64_t number, std::string_view what) {
 std::string UnreadableIn(const data::LogCount& count) {
   if (count.unreadable == 0) return "";
   return "; training cannot read " + Thousands(count.unreadable) +
-         " of its events: their user or item is not a text or an integer, or their time not a number or a date";
+         " of its events: their user or item is no key (an integer, or a text of 1 to 256 bytes of UTF-8 without "
+         "control "
+         "characters), or their time not a number or a date";
 }
 
 Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log) {
