@@ -215,7 +215,8 @@ def database_seeds(work):
         "INSERT INTO wisp_ledgers VALUES (1, 'l');"
     )
     for how in (8, 24):
-        seed("sqlite", f"sessions-{how}", bytes([how]) + small_database(work / "a.db", table + rows + made + remembered))
+        whole = small_database(work / "a.db", table + rows + made + remembered)
+        seed("sqlite", f"sessions-{how}", bytes([how]) + whole)
     seed("sqlite", "endless-schema", b"\0" + endless_schema(0, 0))
     seed(
         "sqlite",
