@@ -104,7 +104,7 @@ Result<uint64_t> EventLog::KeepNewest(const PruneOptions& o) {
 Result<uint64_t> EventLog::DeleteSessions(const PruneOptions& o, WorkLimit& work) {
   const int64_t second = o.units.times_per_second;
   ReadOptions options{.units = o.units, .private_run = true};
-  // As the log spells them.
+  // Columns are named as the log spells them.
   for (const auto& [name, column] : {std::pair("user", &options.user_column), std::pair("item", &options.item_column),
                                      std::pair("time", &options.time_column)}) {
     const auto there =

@@ -73,7 +73,7 @@ struct Sequences {
   // event when it was first read: what is added to the log later does not change it, wherever its time falls. Of a day
   // its number since 1970. Empty with the unit user.
   std::vector<int64_t> unit_begins;
-  // Of sessions that a private run has read: where that is remembered. Null otherwise.
+  // Where it is remembered which sessions a private run has read. Null of other units, and of other runs.
   std::shared_ptr<const SessionsRead> sessions;
   // Of each item, as the log has it; ascending in a user. Empty unless ReadOptions::keep_times asks for them, and of a
   // log without times.

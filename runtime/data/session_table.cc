@@ -28,7 +28,7 @@ bool Run(sqlite3* database, const char* sql) {
   return sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-// What is in the place of our tables. What others put there would be taken for sessions, or run: an index of an
+// Whose tables are in the place of ours. What others put there would be taken for sessions, or run: an index of an
 // expression, a module, a column that is computed.
 enum class Tables { kNone, kOurs, kOthers };
 
@@ -220,7 +220,7 @@ Status SessionReading::Begin() {
   WISP_RETURN_IF_ERROR(CheckTables());
   if (*tables == Tables::kNone && !(Run(database_, kLedgers) && Run(database_, kReadings) && Run(database_, kSessions)))
     return Error();
-  // Of no consequence, but it is written.
+  // This changes nothing, but it is written.
   if (!Run(database_, "REPLACE INTO wisp_readings(id) VALUES(0)") ||
       !Run(database_, "DELETE FROM wisp_readings WHERE id = 0"))
     return Error();

@@ -26,7 +26,7 @@
 
 namespace wisp::data {
 
-// What is cut, and how.
+// A source says what is cut, and how.
 struct SessionSource {
   std::string table, user, time;  // columns of the table
   int64_t gap = 0;                // in seconds

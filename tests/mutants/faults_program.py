@@ -87,7 +87,8 @@ def texts():
         ("who-is-erased-is-remembered", "ForgetSessionsWithoutEvents", "gone += *of_one;",
          "gone += 0;", "sessions_test:RememberedLog.WhatAnAppDeletes_isForgottenAtTheNextReading"),
     ]) + table("runtime/train/run/parts.cc", [
-        ("sessions-cut-anew-are-charged", "CheckSessionsAreKnown", "entries.empty()", "true",
+        ("sessions-cut-anew-are-charged", "CheckSessionsAreKnown",
+         "std::none_of(entries.begin(), entries.end(), reads_a_log)", "true",
          "job_test:JobTest.SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged"),
     ]) + table("runtime/data/texts.cc", [
         ("chunks-that-overlap", "AddChunks", "own = file.substr(at, bytes)", "own = file.substr(at, bytes + 1)",

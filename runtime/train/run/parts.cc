@@ -13,7 +13,11 @@ Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequence
   WISP_ASSIGN_OR_RETURN(const std::string id, ledger.Id());
   if (std::find(known.begin(), known.end(), id) != known.end()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
-  if (entries.empty()) return data::AddLedger(*sequences.sessions, id);
+  // A draw reads no log.
+  const auto reads_a_log = [](const privacy::LedgerEntry& e) {
+    return e.record ? !e.record->is_of_texts() : e.mechanism.is_gaussian();
+  };
+  if (std::none_of(entries.begin(), entries.end(), reads_a_log)) return data::AddLedger(*sequences.sessions, id);
   return PrivacyRefused(
       sequences.sessions->path, ": the log does not remember the sessions that ledger '", ledger.path(),
       "' has charges for: two that were used apart could be one now. Allowed is the log that was read then, or a copy "

@@ -76,7 +76,8 @@ TEST(Team, IdleOneUsesNoProcessor) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all sleep
   const double before = ProcessCpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  EXPECT_LT(ProcessCpuSeconds() - before, 0.005);
+  // Threads that wait awake use 0.2 s each; a sanitizer's own thread a few thousandths.
+  EXPECT_LT(ProcessCpuSeconds() - before, 0.05);
 }
 
 TEST(Team, EndsWhateverItsThreadsDo) {

@@ -55,7 +55,8 @@ public final class EventLog: @unchecked Sendable {
     return counts
   }
 
-  /// Takes all events of a user away and overwrites them; returns how many. What models learned from them stays in these.
+  /// Takes all events of a user away and overwrites them; returns how many. What models learned from them stays in
+  /// these.
   @discardableResult
   public func erase(user: String) throws -> UInt64 {
     let texts = Texts()

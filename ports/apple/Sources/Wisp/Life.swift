@@ -38,8 +38,8 @@ public struct Life: Sendable {
   }
 
   /// Finds the noise and writes the plan into the ledger, or finds the plan that is there: call it at each start.
-  /// Another plan than is there is refused, unless `replacing` and nothing was charged; and so is a new one where the ledger is
-  /// gone and nights trained beside `output`. Reads no event.
+  /// Another plan than is there is refused, unless `replacing` and nothing was charged; and so is a new one where the
+  /// ledger is gone and nights trained beside `output`. Reads no event.
   @discardableResult
   public func plan(
     epsilon: Double, delta: Double, recordsPublic: UInt32, nights: UInt32, unit: PrivacyUnit, stepsPerNight: UInt64 = 0,
