@@ -11,6 +11,7 @@
 #include "runtime/core/file.h"
 #include "runtime/core/text.h"
 #include "runtime/data/event_log.h"
+#include "runtime/data/lines.h"
 #include "runtime/data/session_table.h"
 #include "runtime/data/sqlite_file.h"
 

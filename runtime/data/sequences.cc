@@ -198,7 +198,7 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const auto outside = [&](const Added& e) { return e.time < 0 || e.time > LatestTime(units.times_per_second); };
   for (const Added& e : events_) {
     if (!outside(e)) continue;
-    const Status fault =
+    Status fault =
         InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
                     " to the second; units smaller than a user need to know how many times make a second");
     if (!private_run_) return fault;

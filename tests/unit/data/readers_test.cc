@@ -342,13 +342,20 @@ TEST(ReadText, PrivateRun_ALogInAnotherFormatIsAnError) {
                                   header + bad + "3,11,5\n", header + bad + "1,,5\n", header + bad + ",10,5\n"})
     EXPECT_TRUE(ReadText("log", text, Format::kCsv, options).ok()) << text;
   ReadOptions days = options;
-  days.units.unit = RecordUnit::kDay;  // milliseconds that are taken for seconds are errors of a clock
+  days.units.unit = RecordUnit::kDay;  // milliseconds that are taken for seconds
   std::string milliseconds;
   for (int i = 0; i < 200; ++i) milliseconds += "u" + std::to_string(i) + ",10,1795768200000\n";
-  const Result<ReadResult> late = ReadText("log", header + milliseconds, Format::kCsv, days);
+  const Status refused = ReadText("log", header + milliseconds, Format::kCsv, days).status();
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidData);
+  EXPECT_EQ(refused.message(),
+            "log: 200 of its 200 rows cannot be read, so nothing can be learned from it (local only). The first: log: "
+            "the time of an event is 1795768200000, which is none between 1970 and 2223 with 1 to the second; units "
+            "smaller than a user need to know how many times make a second");
+  // Where some are in range, the others are errors of a clock.
+  const Result<ReadResult> late = ReadText("log", header + milliseconds + "u1,10,5\nu200,10,6\n", Format::kCsv, days);
   ASSERT_TRUE(late.ok()) << late.status().message();
   EXPECT_EQ(late->report.bad_rows, 200u);
-  EXPECT_EQ(late->report.num_events, 0u);
+  EXPECT_EQ(late->report.num_events, 2u);
 }
 
 // Most users in another form, as after an app's update, are an error too: a night would learn from what is old alone.
