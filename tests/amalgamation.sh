@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # The library as two headers and one translation unit (tools/amalgamate): it is made, compiles without a warning, and
-# gives what the library gives, to the bit. The commands are those of docs/amalgamation.md.
+# gives what the library gives, to the bit. The commands are those of docs/c.md.
 #   tests/amalgamation.sh BUILD_FOLDER        what recommends, by g++; the rest is looked at
 #   tests/amalgamation.sh BUILD_FOLDER --all  also texts and training, clang++, and 64-bit Arm: 8 minutes of a core
 . "$(dirname "$0")/shell.sh"
 . "$root/tests/cpp_fixtures.sh"
 grep -q '^CMAKE_SYSTEM_NAME' "$build/CMakeCache.txt" && exit 77  # built for another processor
 strict=(-Wall -Wextra -Werror)
-page=$root/docs/amalgamation.md
+page=$root/docs/c.md
 
 "$root/tools/amalgamate/amalgamate" made >out 2>err || { fail "it was not made: $(head -c 600 err)"; finish; }
 "$root/tools/amalgamate/amalgamate" again >out 2>err
@@ -18,7 +18,7 @@ grep -lF -e "$root" -e "$work" made/* && fail "these files name folders of this 
 compiles() {  # COMPILER WORDS OBJECT [OPTIONS...]
   local line
   line=$(grep -E '^    c\+\+ ' "$page" | grep -E -m 1 -- "$2")
-  [ -n "$line" ] || { fail "docs/amalgamation.md has no command with '$2'"; return 1; }
+  [ -n "$line" ] || { fail "docs/c.md has no command with '$2'"; return 1; }
   [[ " $* " != *" -fsyntax-only "* ]] || line=${line/ -c / }  # newer versions of clang++ refuse the two together
   (cd made && eval "${line/c++/$1 ${strict[*]} ${*:4}} -o '$work/$3'") 2>err || { fail "$1, $2: $(head -c 900 err)"; return 1; }
 }

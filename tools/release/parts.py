@@ -17,7 +17,7 @@ def source(release):
 
 
 def amalgamation(release):
-    """wisp.h, wisp.hpp and wisp.cc (docs/amalgamation.md)."""
+    """wisp.h, wisp.hpp and wisp.cc (docs/c.md)."""
     made = release.work / "amalgamation"
     release.run("tools/amalgamate/amalgamate", made)
     files = folder_files(made) | {name: release.tree / name for name in NOTICES}
