@@ -26,7 +26,7 @@ check_arrows schema 'schema/'
 check_arrows runtime/core 'runtime/core/|kernels/(kernels|device|module/module)\.h$'
 check_arrows runtime/model 'runtime/(model|core)/|schema/'
 check_arrows runtime/layers 'runtime/(layers|core)/|kernels/(kernels|device)\.h$'
-core='runtime/core/(date|decimal|fork|reason|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
+core='runtime/core/(date|decimal|fork|hex|reason|status|sync|text)\.h$' writer='runtime/privacy/json\.h$' accounting='runtime/privacy/accounting/' noise='runtime/privacy/noise/'
 check_arrows runtime/sqlite "runtime/sqlite/|$core"
 check_arrows runtime/privacy "runtime/(privacy|sqlite)/|$core"
 check_arrows runtime/privacy/noise "$noise|$core"

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/hex.h"
 #include "runtime/core/reason.h"
 #include "runtime/core/sync.h"
 
@@ -167,10 +168,7 @@ std::string FolderOf(const std::string& path) {
 std::string TemporaryName(const std::string& path, uint64_t process, uint64_t number) {
   const std::string end = ".tmp-" + std::to_string(process) + "-" + std::to_string(number);
   const std::string name = NameOf(path) + end;
-  uint64_t check = Hash64(std::as_bytes(std::span(name)));
-  std::string digits(16, '0');
-  for (size_t i = digits.size(); i-- > 0; check >>= 4) digits[i] = "0123456789abcdef"[check & 15];
-  return path + end + "-" + digits;
+  return path + end + "-" + ToHex(Hash64(std::as_bytes(std::span(name))));
 }
 
 void RemoveAbandoned(const std::string& path) { ForEachTemporary(path, RemoveIfAbandoned); }

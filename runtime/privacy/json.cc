@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "runtime/core/decimal.h"
+#include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 
 namespace wisp::privacy {
@@ -18,9 +19,7 @@ uint32_t CodePoint(std::string_view text, size_t length) {
 
 // As JSON has it, in four hexadecimal digits.
 void AppendEscape(std::string& json, std::string_view text, size_t length) {
-  const uint32_t point = CodePoint(text, length);
-  json += "\\u";
-  for (int shift = 12; shift >= 0; shift -= 4) json += "0123456789abcdef"[point >> shift & 15];
+  json += "\\u" + ToHex(CodePoint(text, length), 4);
 }
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/core/hex.h"
 #include "runtime/privacy/json.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
 
@@ -177,7 +178,7 @@ Result<PrivacyStatement> OfAll(const Ledger& ledger, const std::string& path, co
   WISP_ASSIGN_OR_RETURN(PrivacyStatement s, Gather(ledger, path, delta, state));
   s.is_of_one_run = false;
   s.num_charges = state.entries.size();
-  s.receipt = HexOf(state.receipt);
+  s.receipt = ToHex(state.receipt);
   return s;
 }
 
@@ -211,16 +212,6 @@ Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string&
   s.parts_assume = PrivacyStatement::Assumed::kNothing;  // what it charges was fixed when it began, and all was taken
   s.accountant = PrivacyStatement().accountant;
   return s;
-}
-
-std::string HexOf(std::string_view bytes) {
-  std::string text;
-  for (const char c : bytes) {
-    const auto byte = static_cast<unsigned char>(c);
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
 }
 
 Result<std::string> Ledger::ExportJson(const Delta& delta) const {

@@ -3,7 +3,6 @@
 #define WISP_RUNTIME_PRIVACY_LEDGER_STATEMENT_H_
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "runtime/privacy/ledger/ledger.h"
@@ -25,9 +24,6 @@ struct RunEpsilon {
 };
 Result<RunEpsilon> StateRun(const Ledger& ledger, const std::string& run, RunLength length, const Delta& delta,
                             Fineness fineness = Fineness::kFull);
-
-// Two lower-case digits a byte.
-std::string HexOf(std::string_view bytes);
 
 // With how many charges the ledger has, and the receipt of the newest: by these it can be checked later, against this
 // ledger and no other. `path` is shown as it is given.

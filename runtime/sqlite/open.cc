@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 
 namespace wisp::sqlite {
@@ -300,14 +301,12 @@ std::optional<uint32_t> CounterIn(const std::string& journal) {
 }
 
 std::string AsUri(const std::string& path) {
-  constexpr char kDigits[] = "0123456789ABCDEF";
   std::string uri = "file:";
   for (const char c : path) {
-    const auto byte = static_cast<unsigned char>(c);
     if (IsAsciiLetter(c) || IsAsciiDigit(c) || c == '/')
       uri += c;
     else
-      (uri += '%') += {kDigits[byte >> 4], kDigits[byte & 15]};
+      uri += '%' + ToHex(static_cast<unsigned char>(c), 2);
   }
   return uri;
 }

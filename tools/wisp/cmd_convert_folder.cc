@@ -6,6 +6,7 @@
 
 #include "runtime/core/file.h"
 #include "runtime/core/hash.h"
+#include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 #include "runtime/text/tokenizer.h"
 #include "tools/exchange/hugging_face/tensors.h"
@@ -70,7 +71,7 @@ Json UsedTensors(const hf::Matching& matching, std::span<const float> weights) {
   for (const hf::Match& match : matching.matches) {
     const ParameterSpec& p = match.parameter;
     const Json shape = p.shape == ParameterShape::kVector ? Json({p.cols}) : Json({p.rows, p.cols});
-    const std::string hash = Hex(Hash64(std::as_bytes(weights.subspan(p.offset, p.size()))));
+    const std::string hash = ToHex(Hash64(std::as_bytes(weights.subspan(p.offset, p.size()))));
     for (size_t i = 0; i < match.sources.size(); ++i) {
       Json entry = OfTensor(match.sources[i]);
       entry["parameter"] = p.name;

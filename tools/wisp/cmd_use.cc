@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 #include "runtime/inference/batch_recommender.h"
 #include "runtime/inference/texts.h"
@@ -79,14 +80,14 @@ Json InspectJson(const std::string& path, const ModelFile& m) {
                        {"columns", p.cols},
                        {"type", TypeOf(m, i)},
                        {"bytes", BytesOf(m, i).size()},
-                       {"hash", Hex(HashOf(m, i))}});
+                       {"hash", ToHex(HashOf(m, i))}});
   }
   for (const ProvenanceEntry& p : m.provenance()) provenance.push_back(ProvenanceJson(p));
   return {{"file", path},
           {"bytes", m.size_bytes()},
           {"format_version", m.format_version()},
           {"oldest_reader", m.oldest_reader()},
-          {"hash", Hex(m.content_hash())},
+          {"hash", ToHex(m.content_hash())},
           {"created_by", m.created_by()},
           {"description", m.description()},
           {"architecture", ArchitectureJson(m.architecture())},
@@ -220,7 +221,7 @@ Status Inspect(const InspectArguments& a, OutputFormat format) {
   const Verify verify = a.verify ? Verify::kFull : Verify::kStructure;
   WISP_ASSIGN_OR_RETURN(const ModelFile model, ModelFile::Open(a.model, verify, Accept::kAnyFile));
   Json j = InspectJson(a.model, model);
-  if (model.base_hash() != 0) j["base_hash"] = Hex(model.base_hash());
+  if (model.base_hash() != 0) j["base_hash"] = ToHex(model.base_hash());
   if (model.is_classifier()) j["classifier"] = ClassifierJson(model);
   if (!model.tokenizer().empty()) {
     WISP_ASSIGN_OR_RETURN(j["tokenizer"], TokenizerJson(model));

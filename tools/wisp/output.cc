@@ -109,12 +109,6 @@ std::string Fixed(double value, int digits) {
   return text;
 }
 
-std::string Hex(uint64_t hash) {
-  char digits[17];
-  std::snprintf(digits, sizeof(digits), "%016llx", static_cast<unsigned long long>(hash));
-  return digits;
-}
-
 Status MakeFolder(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);

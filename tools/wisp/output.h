@@ -67,8 +67,6 @@ void PrintJson(const nlohmann::ordered_json& json, int indentation = 2);
 std::string Fixed(double value, int digits);
 // A lower bound as people read it, with four digits behind the point: never more than was found.
 double Down(double bound);
-// Sixteen digits.
-std::string Hex(uint64_t hash);
 // The last part of a path.
 std::string FileName(const std::string& path);
 // Makes the folder and those above it, if they are missing.

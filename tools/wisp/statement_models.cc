@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/core/file.h"
+#include "runtime/core/hex.h"
 #include "runtime/model/model_file.h"
 #include "runtime/privacy/ledger_statement.h"
 
@@ -16,13 +17,13 @@ Result<privacy::StatedModel> StateModel(const std::string& path, const privacy::
   std::string hash(crypto_hash_sha256_BYTES, '\0');
   crypto_hash_sha256(reinterpret_cast<unsigned char*>(hash.data()),
                      reinterpret_cast<const unsigned char*>(file.bytes().data()), file.bytes().size());
-  privacy::StatedModel stated{.file = path, .sha256 = privacy::HexOf(hash)};
+  privacy::StatedModel stated{.file = path, .sha256 = ToHex(hash)};
   for (const ProvenanceEntry& entry : model.provenance()) {
     if (entry.dataset != ledger.dataset() || entry.receipt.empty()) continue;
     WISP_ASSIGN_OR_RETURN(const bool has_paid, ledger.HasPaid(entry.receipt));
     if (!has_paid)
       return PrivacyRefused(path, ": learned from the data set of the ledger, and this ledger did not pay for it");
-    stated.receipt = privacy::HexOf(entry.receipt);
+    stated.receipt = ToHex(entry.receipt);
   }
   return stated;
 }

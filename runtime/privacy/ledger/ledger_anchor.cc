@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "runtime/core/hex.h"
 #include "runtime/core/reason.h"
 #include "runtime/core/sync.h"
 
@@ -19,18 +20,7 @@ namespace wisp::privacy {
 namespace {
 
 constexpr std::string_view kTitle = "wisp ledger anchor 1: ";
-constexpr char kDigits[] = "0123456789abcdef";
 constexpr size_t kIdBytes = 16;
-
-template <typename Bytes>
-std::string Hex(const Bytes& bytes) {
-  std::string text;
-  for (const auto byte : bytes) {
-    text += kDigits[static_cast<unsigned char>(byte) >> 4];
-    text += kDigits[static_cast<unsigned char>(byte) & 15];
-  }
-  return text;
-}
 
 template <typename Bytes>
 bool FromHex(std::string_view text, Bytes& bytes) {
@@ -45,7 +35,8 @@ bool FromHex(std::string_view text, Bytes& bytes) {
 }
 
 std::string LineOf(const AnchorValue& value) {
-  return std::string(kTitle) + Hex(value.ledger_id) + " " + std::to_string(value.seq) + " " + Hex(value.chain) + "\n";
+  return std::string(kTitle) + ToHex(value.ledger_id) + " " + std::to_string(value.seq) + " " + ToHex(value.chain) +
+         "\n";
 }
 
 std::optional<AnchorValue> FromLine(std::string_view line) {

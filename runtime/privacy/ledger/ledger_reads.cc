@@ -1,6 +1,7 @@
 // What a ledger says of what was charged. Nothing here writes.
 #include <type_traits>
 
+#include "runtime/core/hex.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "runtime/privacy/ledger/ledger_impl.h"
 
@@ -72,11 +73,7 @@ Result<uint64_t> Ledger::NewestRow() const {
 Result<std::string> Ledger::Id() const {
   std::lock_guard lock(impl_->mutex);
   WISP_RETURN_IF_ERROR(impl_->ReadNew());
-  std::string id;
-  for (const char c : impl_->random_id) {
-    for (const int shift : {4, 0}) id += "0123456789abcdef"[static_cast<unsigned char>(c) >> shift & 15];
-  }
-  return id;
+  return ToHex(impl_->random_id);
 }
 
 Result<LedgerState> Ledger::StateNow(const Delta& delta) const {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "runtime/core/hex.h"
 #include "runtime/core/text.h"
 
 namespace wisp::privacy {
@@ -25,12 +26,10 @@ constexpr SourceName kNames[] = {{&RecordSpec::Source::user_column, "user", "use
 
 // A name without blanks and without what has a meaning in ToText.
 std::string Escaped(std::string_view name) {
-  constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
   for (const char c : name) {
     const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    const auto byte = static_cast<unsigned char>(c);
-    is_plain ? text += c : text += std::string("%") + kDigits[byte / 16] + kDigits[byte % 16];
+    text += is_plain ? std::string(1, c) : "%" + ToHex(static_cast<unsigned char>(c), 2);
   }
   return text;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 
+#include "runtime/core/hex.h"
 #include "runtime/core/threads.h"
 #include "runtime/decoding/decoding_quality.h"
 #include "runtime/inference/session.h"
@@ -17,12 +17,6 @@ namespace wisp::tools {
 namespace {
 
 constexpr double kOutside = -1;  // in place of a probability: the next item is not in the support
-
-std::string HashText(const ModelFile& file) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(file.content_hash()));
-  return text;
-}
 
 // A file without provenance is one that was never trained (wisp new): it has seen no records.
 Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile& model,
@@ -204,11 +198,11 @@ Result<DecodingFiles> CheckDecodingFiles(const DecodingData& d) {
                            "cells want a model that "
                            "was trained without privacy");
   }
-  DecodingFiles files{.model = HashText(model)};
+  DecodingFiles files{.model = ToHex(model.content_hash())};
   if (d.base.empty()) return files;
   WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::Open(d.base));
   WISP_RETURN_IF_ERROR(CheckBase(d.base, base, model, d.public_datasets));
-  files.base = HashText(base);
+  files.base = ToHex(base.content_hash());
   return files;
 }
 

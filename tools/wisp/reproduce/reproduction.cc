@@ -1,12 +1,12 @@
 #include "tools/wisp/reproduce/reproduction.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "runtime/core/hash.h"
+#include "runtime/core/hex.h"
 #include "tools/wisp/recipe/json_section.h"
 
 namespace wisp::tools {
@@ -20,10 +20,7 @@ constexpr const char* kFolder = "models/reproduce";
 std::string RecipeHash(nlohmann::json recipe) {
   if (recipe.contains("training") && recipe["training"].is_object()) recipe["training"].erase("seed");
   const std::string text = recipe.dump();
-  char hash[17];
-  std::snprintf(hash, sizeof(hash), "%016llx",
-                static_cast<unsigned long long>(Hash64(std::as_bytes(std::span<const char>(text)))));
-  return hash;
+  return ToHex(Hash64(std::as_bytes(std::span<const char>(text))));
 }
 
 Result<std::vector<uint64_t>> ReadSeeds(const std::string& where, const nlohmann::json* json) {
