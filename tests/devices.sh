@@ -58,7 +58,7 @@ expect 4 "count 1 to the second; asked for was .* count 1000 to the second" "${t
 
 # One person: a delta that is none is refused, and what one record means is said.
 expect 4 "at most 1e-05" "$wisp" train --recipe user.json --model base.wisp --data log.db --public-dataset shipped --batch 1 --epochs 1 --delta 0.1 --num-records-public 1 --out o.wisp --ledger o.ledger
-expect 0 "there is one record, one user: .*docs/one-person.md" "$wisp" train --recipe user.json --model base.wisp --data log.db --public-dataset shipped --batch 1 --epochs 1 --delta 1e-5 --num-records-public 1 --out one.wisp --ledger one.ledger
+expect 0 "there is one record, one user: .*docs/privacy.md" "$wisp" train --recipe user.json --model base.wisp --data log.db --public-dataset shipped --batch 1 --epochs 1 --delta 1e-5 --num-records-public 1 --out one.wisp --ledger one.ledger
 
 # The example is C99.
 cc -std=c99 -pedantic -Wall -Wextra -Werror -I"$build/include" "$root/ports/c/example.c" -o example -L"$build" -lwisp -Wl,-rpath,"$build" 2>err || fail "the example: $(head -c 300 err)"

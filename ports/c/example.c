@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   options.epsilon = argc > 6 ? atof(argv[6]) : 3.0;
   options.delta = 1e-4;
   options.budget_epsilon = 8;      /* over all that is ever done with this log, runs that are killed included */
-  options.unit = WISP_UNIT_USER;   /* several people use this device; on one person's read docs/one-person.md */
+  options.unit = WISP_UNIT_USER;   /* several people use this device; on one person's read docs/privacy.md */
   options.num_users_public = 2000; /* what anybody may know of the number of users; of your log, your number */
   options.epochs = 2;
   options.progress = OnProgress;

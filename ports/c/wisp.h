@@ -247,7 +247,7 @@ typedef struct wisp_anchor { /* callbacks of the app that keep it */
 /* ---- Recommending privately (in libwisp alone) ------------------------------------------------------------------ */
 
 /* What is protected as a whole: one record is all events of one unit, and nothing of another. wisp_personalise makes
- * the records; a person's part in each is one clipped gradient. On one person's device: docs/one-person.md. */
+ * the records; a person's part in each is one clipped gradient. On one person's device: docs/privacy.md. */
 typedef enum wisp_unit WISP_ENUM_TYPE {
   WISP_UNIT_USER = 1, /* everything one user of the log did */
   /* events of one user without a pause longer than session_gap: one session, not the person */

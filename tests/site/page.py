@@ -30,7 +30,7 @@ PAGES = (
     "source/ports/wasm/source/store.js/",
 )
 SEARCHES = (
-    ("what privacy means on one person's device", "one-person"),
+    ("what privacy means on one person's device", "privacy"),
     ("wisp_model_open_descriptor", "wisp_embed.h"),
     ("PRIVACY_REFUSED ledger", ""),
 )

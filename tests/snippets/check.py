@@ -135,10 +135,9 @@ class Check:
     def history(self, document, text):
         """A document says what is. What was belongs to the changelog, and to git."""
         for match in re.finditer(r"(?<![-\w])(?:[Uu]ntil|[Ss]ince|[Uu]p to) 20\d\d-\d\d-\d\d", text):
-            if document != "docs/ledger.md":  # which names versions of files by their days
-                line = text[: match.start()].count("\n") + 1
-                said = f"'{match[0]}' tells of the past; say what is, with the day of its measurement"
-                self.fault(document, line, said)
+            line = text[: match.start()].count("\n") + 1
+            said = f"'{match[0]}' tells of the past; say what is, with the day of its measurement"
+            self.fault(document, line, said)
 
     def end(self):
         for entry in NOT_CODE:

@@ -192,7 +192,7 @@ void SayIfOneRecord(uint64_t num_records_public, privacy::PrivacyUnit unit) {
   std::fprintf(stderr,
                "wisp: there is one record, one %s: whatever sets it apart from no data at all is hidden, so the model "
                "can learn almost nothing "
-               "(docs/one-person.md says what to do on one person's device)\n",
+               "(docs/privacy.md says what to do on one person's device)\n",
                std::string(privacy::ToText(unit)).c_str());
 }
 

@@ -81,7 +81,7 @@ Status CheckDelta(const std::string& whose, double delta, double num_records, bo
   const double most = LargestDelta(num_records);
   if (delta <= most || (as_papers && !few)) return OkStatus();
   return PrivacyRefused(whose, " is ", ShortText(delta), ", allowed with ", Counted(records, "record"), " is at most ",
-                        ShortText(most), ": it is the chance of no protection at all (docs/one-person.md)");
+                        ShortText(most), ": it is the chance of no protection at all (docs/privacy.md)");
 }
 
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {

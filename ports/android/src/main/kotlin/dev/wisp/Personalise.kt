@@ -8,7 +8,7 @@ import kotlinx.coroutines.withContext
 import kotlin.coroutines.coroutineContext
 
 /**
- * What is protected as a whole: one record is all events of one unit. On one person's device read docs/one-person.md
+ * What is protected as a whole: one record is all events of one unit. On one person's device read docs/privacy.md
  * first.
  */
 enum class PrivacyUnit(internal val number: Int) {

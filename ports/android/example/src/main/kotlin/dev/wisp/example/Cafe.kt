@@ -21,7 +21,7 @@ import java.io.File
  * charges, and recommends with what is served. All files lie in `folder`, the app's own.
  *
  * A device is one person's, so a record is a day of it: what is protected is each day, not the person as a whole
- * (docs/one-person.md).
+ * (docs/privacy.md).
  */
 class Cafe(private val assets: AssetManager, folder: File, private val anchor: Anchor) {
     private val base = File(folder, "cafe.wisp")
