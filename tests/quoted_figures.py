@@ -82,8 +82,8 @@ FIGURES = (
      (("docs/performance.md", "NDCG@10 of a model in int8"),)),
 )
 
-# Tables of docs/ that tools/reproduce/draw.py draws: what, which table, cells by their row and column, what a cell is
-# multiplied by, and a row of docs/measured.md that has all of them, rounded.
+# Tables of docs/papers/ that tools/reproduce/draw.py draws: what, which table, cells by their row and column, what a
+# cell is multiplied by, and a row of docs/measured.md that has all of them, rounded.
 DRAWN = (
     ("utility on ML-1M under privacy", "phantom-table-2.md",
      [(row, column) for row in ("vanilla", "re-attention") for column in (1, 2, 3)], 0.01,
@@ -182,22 +182,23 @@ def faults(root):
 
 def drawn(root):
     measured = (root / "docs/measured.md").read_text(encoding="utf-8")
-    for what, table, cells, scale, words in DRAWN:
-        text, line = (root / "docs" / table).read_text(encoding="utf-8"), place(measured, words)
+    for what, name, cells, scale, words in DRAWN:
+        table = f"docs/papers/{name}"
+        text, line = (root / table).read_text(encoding="utf-8"), place(measured, words)
         if line is None:
-            yield f"docs/measured.md: '{words}' does not stand in one place, where {what} is quoted from docs/{table}"
+            yield f"docs/measured.md: '{words}' does not stand in one place, where {what} is quoted from {table}"
             continue
         there = [number.replace(",", "") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", line)]
         for row, column in cells:
             found = re.search(rf"(?m)^\| {re.escape(row)} \|.*$", text)
             cell = found and re.match(r" *([\d.]+)", found[0].split("|")[column + 1])
             if not cell:
-                yield f"docs/{table}: there is no figure in column {column} of '{row}'"
+                yield f"{table}: there is no figure in column {column} of '{row}'"
                 continue
             value, own = float(cell[1]) * scale, 0.5 * 10 ** -len(cell[1].partition(".")[2]) * scale
             if not any(abs(float(n) - value) <= min(0.5 * 10 ** -len(n.partition(".")[2]) + own, 0.025 * value) + 1e-9
                        for n in there):
-                yield f"docs/measured.md: {what} of '{row}' is {value:.4g} in docs/{table}, and not here: {line[:160]}"
+                yield f"docs/measured.md: {what} of '{row}' is {value:.4g} in {table}, and not here: {line[:160]}"
 
 
 def planted(root):

@@ -26,7 +26,7 @@ cat >tiny.json <<'END'
 {"name": "tiny", "title": "Tiny <table>", "reference": "nobody, table 0", "row_title": "method", "column_title": "epsilon",
  "data": {"label": "synthetic", "users": 60, "public": true}, "base": "base.json",
  "metrics": [{"field": "ndcg@10", "title": "NDCG@10 (%)", "scale": 100, "digits": 2}, {"field": "step_ms", "title": "Step (ms)"}],
- "plot": {"kind": "bars", "field": "ndcg@10"}, "notes": ["A note."],
+ "plot": {"kind": "bars", "field": "ndcg@10"}, "notes": ["The answer.", "A note."],
  "cells": [{"row": "private", "column": "4", "seeds": [1, 2], "published": {"ndcg@10": 0.05}, "published_deviation": {"ndcg@10": 0.01}},
            {"row": "not private", "column": "none", "overrides": {"training": {"method": "ordinary", "sampling": "shuffled"}}, "seeds": [1, 2]},
            {"row": "private", "column": "speed", "kind": "bench",
@@ -238,10 +238,12 @@ assert len(ndcg("private")) == 3 and len(ndcg("not private")) == 14
 assert f"| method | epsilon 4 | epsilon none | epsilon speed |" in text
 assert f"| private | {cell(ndcg('private'))}; published 5.00 ± 1.00 |  | not run |" in text, cell(ndcg("private"))
 assert f"| not private |  | {cell(ndcg('not private'))} |  |" in text, cell(ndcg("not private"))
-assert "| 2.071 | 0.001 |" in text  # 2.0702: a bound is rounded up
+assert "epsilon, accounted 2.071, delta 0.001," in text  # 2.0702: a bound is rounded up
+assert text.startswith("# Tiny <table>\n\nThe answer.\n") and "(drawn.jsonl)" in text
+assert "--cell" not in text and "--out drawn.jsonl --skip-done" in text
 END
 grep -q '| 12.500 (n 1) |' t.md || fail "a bench figure is not drawn, or has a deviation: $(cat t.md)"
-for word in '# Tiny' 'nobody, table 0' '- A note' '(t.svg)' 'Device: a device' '^wisp bench$' 'Wall time'; do
+for word in '# Tiny' 'nobody, table 0' '- A note' '(t.svg)' '; a device. Dates: ' '^wisp bench$' 'Wall time'; do
   grep -q -- "$word" t.md || fail "t.md does not say '$word'"
 done
 python3 - <<'END' || fail "the SVG's structure"

@@ -37,7 +37,7 @@ NOT_CODE = (
     ("docs/architecture.md", "schema, kernels", "arrows between folders; tests/structure.sh holds them"),
     ("docs/personalise.md", "noise * sqrt", "two formulas"),
     ("docs/program.md", "wisp synth | new", "the list of commands; tests/declared.sh holds it"),
-    ("docs/re-attention.md", "sum over t", "a formula"),
+    ("docs/papers/re-attention.md", "sum over t", "a formula"),
     ("docs/texts.md", '"data": {"classes"', "a part of a recipe, which is JSON only within it"),
 )
 # Languages that nothing here reads, and why.

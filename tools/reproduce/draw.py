@@ -2,7 +2,7 @@
 """Draws the results of `wisp reproduce`: a table in Markdown and a plot in SVG, with Python's standard library alone.
 
     tools/reproduce/draw.py --table phantom-table-2 --results docs/results/phantom-table-2.jsonl \\
-        --markdown docs/phantom-table-2.md --svg docs/phantom-table-2.svg
+        --markdown docs/papers/phantom-table-2.md --svg docs/papers/phantom-table-2.svg
 
 A cell's value is the mean over its lines and their standard deviation (n - 1). All lines of a cell with its newest
 recipe count, repeated seeds too; lines of older recipes, or of another model, are left out, by name, on standard error.
@@ -13,6 +13,7 @@ import argparse
 import json
 import math
 import os
+import re
 import shlex
 import statistics
 import sys
@@ -114,7 +115,13 @@ def row_of(cells):
     return "| " + " | ".join(escaped(cell) for cell in cells) + " |"
 
 
-def metric_table(table, groups, metric):
+def number_of_runs(groups, metrics):
+    """How many runs each cell that has a figure is made of, if that is the same for all of them; else None."""
+    found = {own[2] for lines in groups.values() for m in metrics if (own := summary(lines, m["field"]))}
+    return found.pop() if len(found) == 1 else None
+
+
+def metric_table(table, groups, metric, runs):
     rows, columns = unique(c["row"] for c in table["cells"]), unique(c["column"] for c in table["cells"])
     definitions = {(c["row"], c["column"]): c for c in table["cells"]}
     scale, digits, field = metric.get("scale", 1), metric.get("digits", 3), metric["field"]
@@ -123,6 +130,10 @@ def metric_table(table, groups, metric):
     "")] + [f"{column_title} {c}".strip() for c in columns]),
            "| --- |" + " --- |" * len(columns)]
     for row in rows:
+        own = [c for c in table["cells"] if c["row"] == row]
+        if all(groups[(row, c["column"])] for c in own) and not any(
+            summary(groups[(row, c["column"])], field) or field in c.get("published", {}) for c in own):
+            continue  # this row has other figures, and all of them were measured
         cells = []
         for column in columns:
             definition = definitions.get((row, column))
@@ -130,7 +141,9 @@ def metric_table(table, groups, metric):
                 cells.append("")
                 continue
             ours = summary(groups[(row, column)], field)
-            text = "not run" if ours is None else f"{spread_text(ours[0], ours[1], scale, digits)} (n {ours[2]})"
+            text = "not run" if ours is None else spread_text(ours[0], ours[1], scale, digits)
+            if ours is not None and runs is None:
+                text += f" (n {ours[2]})"
             published = definition.get("published", {}).get(field)
             if published is not None:
                 deviation = definition.get("published_deviation", {}).get(field)
@@ -149,40 +162,62 @@ def shown(field, value):
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def runs_table(table, lines):
-    """Every line as it is: what was run, on what, when, for how long."""
-    fields = unique([m["field"] for m in table["metrics"]] +
-                    ["epsilon", "delta", "noise_multiplier", "draws", "lambda", "clip", "steps", "steps_measured",
-                     "gram_records_measured",
-                     "gram_sample_multiplied_by", "seconds", "cpu_seconds", "threads", "ops", "date", "wisp", "model",
-                     "base", "recipe"])
-    fields = [f for f in fields if any(f in line for line in lines)]
-    out = ["## Runs", "", row_of(["cell", "seed"] + fields), "| --- |" + " --- |" * (len(fields) + 1)]
-    for line in lines:
-        out.append(row_of([f"{line['row']}/{line['column']}", line.get("seed", "")] + [shown(f,
-        line.get(f)) for f in fields]))
-    return out + [""]
+CONDITIONS = {"epsilon": "epsilon, accounted", "delta": "delta", "noise_multiplier": "noise multiplier",
+              "draws": "draws", "steps": "steps", "threads": "threads", "ops": "instruction set"}
+
+
+def conditions(table, groups):
+    """What all runs, or all runs of a column, have in common; the rest stands in the lines of the results."""
+    common, by_column = [], []
+    columns = unique(c["column"] for c in table["cells"])
+    for field, title in CONDITIONS.items():
+        found = {column: unique(shown(field, line[field]) for (_, own), lines in groups.items() if own == column
+                                for line in lines if line.get(field) is not None) for column in columns}
+        values = unique(value for own in found.values() for value in own)
+        if len(values) == 1:
+            common.append(f"{title} {values[0]}")
+        elif values and all(len(own) < 2 for own in found.values()):
+            by_column.append(row_of([title] + ["".join(found[column]) for column in columns]))
+    out = [f"The same in every run that states it: {', '.join(common)}.", ""] if common else []
+    if by_column:
+        column_title = table.get("column_title", "")
+        out += [row_of([""] + [f"{column_title} {c}".strip() for c in columns]), "| --- |" + " --- |" * len(columns),
+                *by_column, ""]
+    return out
+
+
+def command_of_all(line, results):
+    """The command of a line, for all cells and seeds of the table."""
+    command = re.sub(r" --cell ('([^']|'\\'')*'|\S+)+", "", line.get("command", "not noted"))
+    return re.sub(r" --out \S+", lambda _: f" --out {results} --skip-done", re.sub(r" --seed \d+", "", command))
 
 
 def markdown(table, groups, arguments):
     lines = [line for group in groups.values() for line in group]
     folder = os.path.dirname(os.path.abspath(arguments.markdown))
-    out = [f"# {table['title']}", "",
-    f"After {table['reference']}. Data: {table['data']['label']}. A cell is the mean over its n runs ± their standard "
-    f"deviation."]
-    out += ["", *(f"- {note}" for note in table.get("notes", [])), ""]
+    relative = lambda path: os.path.relpath(os.path.abspath(path), folder)
+    runs = number_of_runs(groups, table["metrics"])
+    out = [f"# {table['title']}", ""]
+    out += [note + "\n" for note in table.get("notes", [])[:1]]
+    out += [f"After {table['reference']}. Data: {table['data']['label']}. "
+            + ("Each cell is one run." if runs == 1 else f"A cell is the mean over its {runs or 'n'} runs ± their "
+               "standard deviation."), ""]
     if arguments.svg:
-        out += [f"![{table['title']}]({os.path.relpath(os.path.abspath(arguments.svg), folder)})", ""]
+        out += [f"![{table['title']}]({relative(arguments.svg)})", ""]
     for metric in table["metrics"]:
-        out += metric_table(table, groups, metric)
+        out += metric_table(table, groups, metric, runs)
+    out += ["## Conditions", ""]
+    out += [f"- {note}" for note in table.get("notes", [])[1:]] + [""] * (len(table.get("notes", [])) > 1)
+    out += conditions(table, groups)
     if lines:
-        out += runs_table(table, lines)
-        out += [f"Device: {escaped(device)}." for device in unique(line.get("device", "not noted") for line in lines)]
+        devices, dates = (unique(line.get(field, "not noted") for line in lines) for field in ("device", "date"))
+        said = f"Device: {escaped('; '.join(devices))}. Dates: {', '.join(sorted(dates))}."
         seconds = [line["seconds"] for line in lines if is_number(line.get("seconds"))]
-        if seconds:
-            out.append(f"Wall time of all runs shown: {sum(seconds) / 60:.1f} minutes.")
-        out += ["", "Commands:", "", "```", *unique(line.get("command", "not noted") for line in lines), "```", ""]
-    out += ["Drawn by:", "", "```", "tools/reproduce/draw.py " + shlex.join(arguments.shown), "```"]
+        out += [said + (f" Wall time of all runs: {sum(seconds) / 60:.1f} minutes." if seconds else "")]
+    results = f"[{os.path.basename(arguments.results)}]({relative(arguments.results)})"
+    out += ["", f"Each run has a line in {results}. Run and drawn by:", "", "```",
+            *unique(command_of_all(line, arguments.results) for line in lines),
+            "tools/reproduce/draw.py " + shlex.join(arguments.shown), "```"]
     return "\n".join(out) + "\n"
 
 

@@ -4,7 +4,8 @@
     pages.py ROOT PAGES CONFIG     copies into PAGES what mkdocs reads, and writes its CONFIG
 
 Documents keep their places, so links between them hold. A source file or folder that a document links to becomes a page
-of its own under source/. The order of pages is that of docs/README.md, whose headings are questions.
+of its own under source/. The order of pages is that of docs/README.md, whose headings are questions, then
+of docs/papers/README.md.
 """
 
 import posixpath
@@ -84,8 +85,8 @@ class Pages:
         self.write(f"source/{name}.md", f"# `{name}`\n\n{text}")
 
 
-def navigation(index):
-    """The headings of docs/README.md, each with the documents that its list links to."""
+def navigation(index, papers):
+    """The headings of docs/README.md, each with the documents that its list links to; last those of papers."""
     sections = [("Start", [("wisp", "README.md")])]
     for line in index.splitlines():
         if line.startswith("## "):
@@ -95,6 +96,9 @@ def navigation(index):
             if name.endswith(".md") and all(name != known for _, pages in sections for _, known in pages):
                 sections[-1][1].append((title[0].upper() + title[1:], name))
     sections.insert(2, ("What does each function do?", list(REFERENCE)))
+    tables = [(name, posixpath.join("docs/papers", link)) for name, link, _ in LINK.findall(papers)]
+    tables = [(name, page) for name, page in tables if posixpath.dirname(page) == "docs/papers"]
+    sections.append(("Tables of papers", tables))
     sections.append(("All", [("Documents, by question", "docs/README.md")]))
     return sections
 
@@ -117,14 +121,17 @@ def main():
         pages.copy_document(name)
     for name in sorted(pages.sources):
         pages.copy_source(name)
-    for name in sorted(file for file in pages.files if re.match(r"docs/[^/]*\.svg$", file)):
+    for name in sorted(file for file in pages.files if re.match(r"docs/.*\.svg$", file)):
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(root / name, out / name)
     shutil.copy(root / "tools/site/site.css", out / "site.css")
-    sections = navigation((root / "docs/README.md").read_text(encoding="utf-8"))
+    indices = ("docs/README.md", "docs/papers/README.md")
+    sections = navigation(*((root / name).read_text(encoding="utf-8") for name in indices))
     listed = {page for _, entries in sections for _, page in entries}
     for name in pages.documents:
         if name.startswith("docs/") and name not in listed:
-            fail(f"docs/README.md does not name {name}: every document there has its question")
+            index = "docs/papers/README.md" if name.startswith("docs/papers/") else "docs/README.md"
+            fail(f"{index} does not name {name}: every document there has its question")
     settings.write_text(config(root, out, sections), encoding="utf-8")
 
 
