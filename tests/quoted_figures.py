@@ -78,7 +78,8 @@ FIGURES = (
      (("docs/measured.md", "64-bit Arm, stripped"),)),
     ("64-bit Arm, everything", "docs/platforms.md", r"64-bit Arm, `libwisp.so`.*?\| ([\d,]+) KB",
      (("docs/measured.md", "64-bit Arm, stripped"),)),
-    ("int8 and NDCG@10", "docs/int8.md", r"NDCG@10 of a model of the recipe `ml-1m-wide`.*?\| ([\d.]+) \| ([\d.]+) \|",
+    ("int8 and NDCG@10", "docs/small-models.md",
+     r"NDCG@10 of a model of the recipe `ml-1m-wide`.*?\| ([\d.]+) \| ([\d.]+) \|",
      (("docs/performance.md", "NDCG@10 of a model in int8"),)),
 )
 

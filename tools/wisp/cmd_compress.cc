@@ -1,5 +1,5 @@
-// wisp compress: the same model in fewer bytes: its tables as halves (docs/f16.md), or its matrices in blocks of small
-// integers; or its matrices as they are, in panels that are not copied (docs/quantised.md).
+// wisp compress: the same model in fewer bytes (docs/small-models.md): its tables as float16, or its matrices in blocks
+// of small integers. Or its matrices as they are, in panels that are not copied.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -290,9 +290,9 @@ class CommandLine {
     m->add_option("--out", merge_.out, "Model file to write")->required();
     chosen_.OnCall(m, Merge, merge_);
     CLI::App* s = app_.add_subcommand("compress",
-                                      "Write a model in fewer bytes: its tables as 16-bit numbers (docs/f16.md), or "
-                                      "its weights as 8-bit or 4-bit integers in blocks (docs/quantised.md). Or in as "
-                                      "many bytes, but opened without a copy: --panels.\n"
+                                      "Write a model in fewer bytes: its tables as 16-bit numbers, or its weights as "
+                                      "8-bit or 4-bit integers in blocks. Or in as many bytes, but opened without a "
+                                      "copy: --panels (docs/small-models.md).\n"
                                       "Everything else stays as it is, a guarantee too.\n"
                                       "  wisp compress m.wisp --out small.wisp\n"
                                       "  wisp compress gpt2.wisp --int8 --out gpt2-int8.wisp");

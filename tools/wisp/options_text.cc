@@ -104,7 +104,7 @@ void AddGenerate(CLI::App& app, Chosen& chosen, GenerateArguments& a) {
       ->capture_default_str();
   AddRepeated(c, "--stop", a.stop, "The text ends before this one; may be given several times");
   AddOptional(c, "--seed", a.seed, "The same seed gives the same text; default: 1. Not for --private");
-  c->add_option("--backend", a.backend, "simd, xnnpack or int8 (docs/int8.md)")
+  c->add_option("--backend", a.backend, "simd, xnnpack or int8 (docs/small-models.md)")
       ->check(OneOf({"simd", "xnnpack", "int8"}))
       ->capture_default_str();
   c->add_option("--cache", a.cache, "Keys and values of the text: f32, or f16: half the memory, scores slightly off")

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kFloatScoreTolerance = 1e-4;  // of the largest score
 constexpr double kInt8ScoreTolerance =
-    0.1;  // of a check for mistakes; what int8 costs is another question (docs/int8.md)
+    0.1;  // of a check for mistakes; what int8 costs is another question (docs/small-models.md)
 
 // Operations of multiply-adds, two each, to score a history of `length` items: every block computes keys and values of
 // all positions, the last one everything else of the last position alone.
