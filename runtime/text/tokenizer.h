@@ -1,4 +1,4 @@
-// Texts to ids and back, exactly as the reference does it (the package `tokenizers`; docs/tokenizers.md). Not the
+// Texts to ids and back, exactly as the reference does it (the package `tokenizers`; docs/convert.md). Not the
 // reading of other programs' files: tools/exchange/tokenizer_json.h makes the image of one.
 //
 //   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open("bert", image));

@@ -25,7 +25,7 @@ RUN_ELSEWHERE = {
     ("README.md", "The main job in C"): "tests/readme.sh",
     ("docs/guide.md", "In C"): "tests/readme.sh",
     ("docs/python.md", "From nothing to a list"): "ports/python/tests/test_guide.py",
-    ("docs/python.md", "How it behaves"): "ports/python/tests/test_guide.py",
+    ("docs/python.md", "An app that learns for years"): "ports/python/tests/test_guide.py",
     ("docs/python.md", "Preparing models"): "ports/python/tests/test_guide.py",
     ("docs/convert.md", None): "tools/bench/peers/parity.py, which needs PyTorch",
 }

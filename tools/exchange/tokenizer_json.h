@@ -1,5 +1,5 @@
 // The files of a Hugging Face tokenizer, made into the image of one. What is not supported is refused by name; what is
-// accepted gives the ids of the package `tokenizers` (docs/tokenizers.md). Not a trainer, and it loads nothing.
+// accepted gives the ids of the package `tokenizers` (docs/convert.md). Not a trainer, and it loads nothing.
 //
 //   WISP_ASSIGN_OR_RETURN(const std::vector<std::byte> image, TokenizerImageOfFolder("bert-tiny"));
 //   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, text::Tokenizer::Open("bert-tiny", image));
