@@ -2,7 +2,7 @@
 //
 // Whatever the kernel and the number of rows, an element is the same chain of fused multiply-adds, in the order of the
 // inner index: its bits depend on its own row and column and on nothing beside them. So a record's gradient does not
-// depend on the records that pass with it (docs/algorithms.md, "many records at once").
+// depend on the records that pass with it (docs/algorithms.md, section 1).
 #ifndef WISP_KERNELS_CUDA_STAGES_PRODUCTS_H_
 #define WISP_KERNELS_CUDA_STAGES_PRODUCTS_H_
 
