@@ -30,7 +30,7 @@ changed() {  # SENTENCE FILE SED-EXPRESSION
 }
 changed "README.md: size of what recommends is" tests/gates.json '/size_inference_only_xnnpack_hardened/s/"value": [0-9]*/"value": 300000/'
 changed "README.md: memory of private training, one thread is" README.md '/memory planned for private training/s/MB/KB/; /memory planned/s/| [0-9.]* /| 1.5 /'
-changed "docs/performance.md: the best ten after one more event is" docs/measured.md '/the best 10 after a history of 200, 1 thread/s/, 0.0[0-9]*, /, 0.5, /'
+changed "README.md: the best ten after one more event is" docs/measured.md '/the best 10 after a history of 200, 1 thread/s/, 0.0[0-9]*, /, 0.5, /'
 changed "README.md: 'time of a private step' does not stand in one place" README.md '/^| time of a private step/d'
 changed "docs/measured.md: a dense step, s of" docs/papers/adafest-table-4.md '/^| dense DP-SGD/s/| 19.7/| 29.7/'
 changed "is not found as" docs/guide.md 's/C, recommending alone/C/'
