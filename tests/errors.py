@@ -3,7 +3,8 @@
 
     errors.py ROOT     prints those that none does; exits 1 if there is one
 
-A sentence is the first cell of a row. Its parts between "..." stand in one source file, in literals that may be cut.
+A sentence stands in backticks in the first cell of a row; several are joined by "or". The parts of one between "..."
+stand in one source file, in literals that may be cut.
 """
 
 import re
@@ -23,9 +24,9 @@ def texts(root):
 
 def sentences(page):
     for number, line in enumerate(page.splitlines(), 1):
-        cell = re.match(r"^\| `([^`]*)` \|", line)
-        if cell:
-            yield number, cell[1]
+        cell = re.match(r"^\| (`[^`]*`(?: or `[^`]*`)*) \|", line)
+        for sentence in re.findall("`([^`]*)`", cell[1]) if cell else ():
+            yield number, sentence
 
 
 def main():
