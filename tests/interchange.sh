@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What one processor writes the other goes on with: models, killed runs, ledgers, a device's life, from x86-64 to 64-bit
-# Arm and back. What docs/performance.md promises to the bit is compared so, weights within its tolerance.
+# Arm and back. What docs/platforms.md promises to the bit is compared so, weights within its tolerance.
 #   tests/interchange.sh BUILD ARM64_BUILD      the program of the second runs under qemu; exit code 77 where it cannot
 arm64=$(realpath "${2:?the build folder for 64-bit Arm is missing}")
 source "$(dirname "$0")/shell.sh"
