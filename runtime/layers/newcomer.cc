@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-// Of the histories of one item that are asked: more of them recommend no better (docs/personalise.md).
+// Of the histories of one item that are asked: more of them recommend no better (docs/gains.md).
 constexpr size_t kMostAsked = 256;
 
 // The item of that number among those that are not in `untrained`, which ascends.

@@ -22,7 +22,7 @@ namespace wisp {
 namespace {
 
 constexpr double kPassesOfLife = 30, kStepsOfPass = 4;
-// Rates that were best in the measurements of docs/personalise.md.
+// Rates that were best in the measurements of docs/gains.md.
 constexpr double kRateOfSignal = 0.0018, kMostRate = 0.01;
 // A large catalogue bears smaller steps: among more items the noise of a step lifts more of them past those that fit.
 constexpr double kItemsOfMostRate = 480, kRatePower = 0.9, kLeastShare = 0.4;

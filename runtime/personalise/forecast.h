@@ -33,7 +33,7 @@ struct LifeRequest {
   bool judges_locally = false;
   int64_t trains_until = 0;  // LifetimeSettings::trains_until
 };
-// Settings without noise, which PlanLifetime finds. docs/personalise.md has the measurements behind each choice.
+// Settings without noise, which PlanLifetime finds. docs/gains.md has the measurements behind each choice.
 LifetimeSettings SuggestLife(const LifeRequest& request);
 // Both, with a learning rate that follows from noise and catalogue where none is asked for, and with shrinkage of rows
 // (shrink_rows.h) where there are few events for each item, however long the records.
@@ -55,7 +55,7 @@ double NoiseOfAnItem(const Architecture& architecture, const LifetimeSettings& s
 struct Outlook {
   double noise_to_signal = 0, noise_of_an_item = 0;
   uint32_t typical_events = 0;  // that noise_of_an_item assumes
-  // Below kSomeGain and kSomeGainOfAnItem a clear gain was measured, above kNoGain none: docs/personalise.md has what
+  // Below kSomeGain and kSomeGainOfAnItem a clear gain was measured, above kNoGain none: docs/gains.md has what
   // was measured. kNewItems: above kNoGainOfAnItem a gain was measured only where the base lacked items that people
   // choose.
   enum class Kind { kGain, kSomeGain, kHopeless, kNewItems } kind = Kind::kGain;

@@ -5,7 +5,7 @@
 // step, and among very many of them some always end up high in a ranking. A row of d numbers that saw noise alone has
 // moved by d tau^2 in the mean, where tau^2 = sum over steps of rate^2: Adam moves a coordinate whose gradient is noise
 // by about its rate (noise_variance.h). What a row moved beyond it is its own; so its change is multiplied by
-// max(0, 1 - d tau^2 / moved^2). It reads released values only, so it costs no privacy. docs/personalise.md has what
+// max(0, 1 - d tau^2 / moved^2). It reads released values only, so it costs no privacy. docs/gains.md has what
 // it brings, and where it takes more than it brings.
 #ifndef WISP_RUNTIME_TRAIN_RUN_SHRINK_ROWS_H_
 #define WISP_RUNTIME_TRAIN_RUN_SHRINK_ROWS_H_
