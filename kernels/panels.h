@@ -1,5 +1,5 @@
-// Matrices in panels of rows, as they are multiplied: how large models are stored (docs/quantised.md). They hold small
-// integers, in blocks with a scale each, or floats.
+// Matrices in panels of rows, as they are multiplied: how large models are stored (docs/small-models.md). They hold
+// small integers, in blocks with a scale each, or floats.
 //
 // Integers: a row of W is cut in blocks of 32 neighbouring columns. A block has a scale, a half, and 32 integers: of 8
 // bits from -127 to 127, or of 4 bits from -8 to 7. A weight is scale * integer.

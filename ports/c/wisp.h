@@ -84,7 +84,7 @@ WISP_API void wisp_model_close(wisp_model* model); /* what it gave is no longer 
 typedef enum wisp_backend WISP_ENUM_TYPE {
   WISP_BACKEND_SIMD = 0,    /* our own kernels in float, the fastest set that the processor has; the default */
   WISP_BACKEND_XNNPACK = 1, /* linear layers through XNNPACK; not in every build, and not for wisp_recommend_batch */
-  /* linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md) */
+  /* linear layers over 8-bit integers: faster, a quarter of the bytes, scores a little off (docs/small-models.md) */
   WISP_BACKEND_INT8 = 2
 } wisp_backend;
 

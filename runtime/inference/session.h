@@ -37,7 +37,7 @@ namespace wisp {
 enum class Backend {
   kSimd,     // our own kernels, the fastest set that the processor has
   kXnnpack,  // linear layers through XNNPACK; kUnsupported where the build has none
-  kInt8,     // linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off (docs/int8.md)
+  kInt8,     // linear layers over 8-bit integers: faster, a quarter of the bytes, scores a little off
 };
 
 struct SessionOptions {

@@ -12,7 +12,7 @@
 // With v = s^2 (noise alone) and a linear decay this is rate^2 T / 3; where the gradient is larger than the noise, v is
 // and the variance smaller. v is Adam's second moment, released with the weights. Not counted: that the gradient pulls
 // the weights back towards where the noise took them from; so the sum is an upper estimate (measured:
-// docs/re-attention.md).
+// docs/papers/re-attention.md).
 #ifndef WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
 #define WISP_RUNTIME_TRAIN_NOISE_VARIANCE_H_
 
