@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Figures that several documents quote are the same in all of them (tests/quoted_figures.py).
+# Figures that several documents quote are the same in all of them (tests/quoted_figures.py), and drawn pages are as drawn.
 #   tests/quoted_figures.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 check() { python3 "$root/tests/quoted_figures.py" "$1" >said 2>&1; }
@@ -35,4 +35,20 @@ changed "README.md: 'time of a private step' does not stand in one place" README
 changed "docs/measured.md: a dense step, s of" docs/papers/adafest-table-4.md '/^| dense DP-SGD/s/| 19.7/| 29.7/'
 changed "is not found as" docs/guide.md 's/C, recommending alone/C/'
 changed "more than 90000 planted faults" docs/security.md 's/more than [0-9]* faults/more than 90000 faults/'
+
+# Pages of papers are what is drawn of the results, all but that of SST-2, whose figure is.
+git -C "$root" ls-files -z docs/papers docs/results models/reproduce tools/reproduce | tar -C "$root" --null -T - -cf papers.tar
+mkdir papers && tar -C papers -xf papers.tar
+drawn() {  # TABLE PAGE PLOT: where they differ from the tree's
+  (cd papers && PYTHONDONTWRITEBYTECODE=1 tools/reproduce/draw.py --table "$1" --results "docs/results/$(basename "$1" .json).jsonl" \
+    --markdown "$2" --svg "$3") >said 2>&1 || fail "$1 is not drawn: $(cat said)"
+  cmp -s "papers/$3" "$root/$3" && { [ "${2%/*}" != docs/papers ] || cmp -s "papers/$2" "$root/$2"; }
+}
+for results in "$root"/docs/results/*.jsonl; do
+  name=$(basename "$results" .jsonl) page=docs/papers/$(basename "$results" .jsonl).md table=$(basename "$results" .jsonl)
+  [ "$name" != sst2 ] || page=sst2.md table=docs/results/sst2.json
+  drawn "$table" "$page" "docs/papers/$name.svg" || fail "docs/papers/$name is not what tools/reproduce/draw.py draws"
+done
+sed -i '1s/"records_per_second":5/"records_per_second":6/' papers/docs/results/phantom-figure-8.jsonl
+drawn phantom-figure-8 docs/papers/phantom-figure-8.md docs/papers/phantom-figure-8.svg && fail "another result than that of the page is not seen"
 finish
