@@ -42,8 +42,8 @@ FIGURES = (
      (("docs/small-models.md", "| a smaller text model |"),)),
     ("opening floats in panels", "docs/performance.md", r"\| open \| (\d+) ms \| ([\d.]+) ms \| [\d.]+ ms \|",
      (("docs/small-models.md", "| a large model opened at once |"),)),
-    ("perplexity of private draws", "docs/measured.md",
-     r"perplexity of a private draw.*?\| ([\d,]+) anchored, ([\d,]+) mixed; .*?"
+    ("perplexity of private samples", "docs/measured.md",
+     r"perplexity of a private sample.*?\| ([\d,]+) anchored, ([\d,]+) mixed; .*?"
      r" alone ([\d,]+), the model ([\d,]+)", (("docs/limits.md", "**Drawing from a mixture is noise**"),)),
     ("a first list from an empty folder", "docs/guide.md", r"C, recommending alone \| 14 \| ([\d.]+ to [\d.]+)",
      (("docs/measured.md", "from an empty folder to a first list"),)),
@@ -79,9 +79,9 @@ DRAWN = (
      "epsilon 10, 8, 5, delta 1/6040"),
     ("utility on games under privacy", "phantom-table-3.md",
      [(row, column) for row in ("vanilla", "re-attention") for column in (1, 2, 3)], 0.01, "Amazon games"),
-    ("perplexity of private draws", "dp-decoding-figure-2.md",
+    ("perplexity of private samples", "dp-decoding-figure-2.md",
      [("anchored, PLD", 4), ("uniform, PLD", 4), ("the base alone", 8), ("no privacy", 8)],
-     1, "perplexity of a private draw"),
+     1, "perplexity of a private sample"),
     ("a sparse step, ms", "adafest-table-4.md", [("DP-AdaFEST", column) for column in (1, 2, 3)],
      10, "a step over 1e5, 1e6, 1e7"),
     ("a dense step, s", "adafest-table-4.md", [("dense DP-SGD", column) for column in (1, 2, 3)],

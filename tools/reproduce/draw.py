@@ -163,7 +163,7 @@ def shown(field, value):
 
 
 CONDITIONS = {"epsilon": "epsilon, accounted", "delta": "delta", "noise_multiplier": "noise multiplier",
-              "draws": "draws", "steps": "steps", "threads": "threads", "ops": "instruction set"}
+              "draws": "samples", "steps": "steps", "threads": "threads", "ops": "instruction set"}
 
 
 def conditions(table, groups):
