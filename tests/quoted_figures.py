@@ -44,7 +44,7 @@ FIGURES = (
      (("docs/small-models.md", "| a large model opened at once |"),)),
     ("perplexity of private samples", "docs/measured.md",
      r"perplexity of a private sample.*?\| ([\d,]+) anchored, ([\d,]+) mixed; .*?"
-     r" alone ([\d,]+), the model ([\d,]+)", (("docs/limits.md", "**Drawing from a mixture is noise**"),)),
+     r" alone ([\d,]+), the model ([\d,]+)", (("docs/limits.md", "**Sampling from a mixture is noise**"),)),
     ("a first list from an empty folder", "docs/guide.md", r"C, recommending alone \| 14 \| ([\d.]+ to [\d.]+)",
      (("docs/measured.md", "from an empty folder to a first list"),)),
     ("a first list in Python", "docs/guide.md", r"Python, from a wheel.*?\| 4 \| ([\d.]+ to [\d.]+)",
