@@ -15,6 +15,7 @@
 #include "gtest/gtest.h"
 #include "kernels/cuda/cuda.h"
 #include "kernels/module/module.h"
+#include "tests/unit/one_file.h"
 
 namespace {
 
@@ -120,6 +121,7 @@ void operator delete[](void* block, size_t) noexcept { Release(block); }
 int main(int argc, char** argv) {
   (void)TheModule();
   ::testing::InitGoogleTest(&argc, argv);
+  wisp::test::KeepOneFile(argv[0]);
   const int result = RUN_ALL_TESTS();
   std::fflush(nullptr);
   std::_Exit(result);

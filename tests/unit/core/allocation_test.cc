@@ -9,10 +9,10 @@
 #include "runtime/train/trainer.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::allocation_test {
 namespace {
 
-using testing::num_allocations;
+using test::num_allocations;
 
 const UniformArchitecture kSmall{
     .num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
@@ -38,8 +38,8 @@ size_t AllocationsOf20Steps(Trainer& trainer) {
 }
 
 TEST(Allocation, SteadyStepAllocatesNothing) {
-  const testing::Ring ring(300, 40, 10);
-  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::Ring ring(300, 40, 10);
+  const std::vector<float> weights = test::StartWeights(kSmall, {});
   for (Sampling sampling : {Sampling::kShuffled, Sampling::kPoisson}) {
     TrainingOptions o{.sampling = sampling,
                       .num_steps = 100,
@@ -53,8 +53,8 @@ TEST(Allocation, SteadyStepAllocatesNothing) {
 
 // Steps that a charge has paid for already; with repeatable noise and with the system's randomness.
 TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
-  const testing::Ring ring(300, 40, 10);
-  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::Ring ring(300, 40, 10);
+  const std::vector<float> weights = test::StartWeights(kSmall, {});
   const test::TemporaryFolder folder;
   for (const bool secure : {false, true}) {
     for (const NormForm form : {NormForm::kFormed, NormForm::kGram}) {
@@ -94,14 +94,14 @@ std::vector<std::pair<Method, Architecture>> Cases() {
 }
 
 TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
-  const testing::Ring ring(300, 40, 10);
+  const test::Ring ring(300, 40, 10);
   const test::TemporaryFolder folder;
   auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   std::vector<int32_t> rows(100);
   for (size_t i = 0; i < rows.size(); ++i) rows[i] = static_cast<int32_t>(3 * i);
   int run = 0;
   for (const auto& [method, a] : Cases()) {
-    const std::vector<float> weights = testing::StartWeights(a, {});
+    const std::vector<float> weights = test::StartWeights(a, {});
     for (const uint32_t negatives : {0, 50}) {
       if ((method == Method::kRgp || a.head.temperature > 0) && negatives > 0) continue;
       TrainingOptions o{.method = method,
@@ -136,8 +136,8 @@ TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
 
 // A charge writes a row of the ledger: what that allocates is the ledger's, and the same for each.
 TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
-  const testing::Ring ring(300, 40, 10);
-  const std::vector<float> weights = testing::StartWeights(kSmall, {});
+  const test::Ring ring(300, 40, 10);
+  const std::vector<float> weights = test::StartWeights(kSmall, {});
   const test::TemporaryFolder folder;
   auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   TrainingOptions o{.method = Method::kPhantom,
@@ -172,18 +172,18 @@ TEST(Allocation, ARollbackThatFailsNeedsNoMemory) {
   const auto roll_back_twice = [&](const auto& begun) {
     ASSERT_TRUE(begun.ok());
     ASSERT_TRUE(database.Execute("ROLLBACK").ok());
-    testing::no_memory = true;
+    test::no_memory = true;
   };
   roll_back_twice(privacy::Transaction::Begin(database));
-  testing::no_memory = false;
+  test::no_memory = false;
   roll_back_twice(privacy::Snapshot::Begin(database));
-  testing::no_memory = false;
+  test::no_memory = false;
   EXPECT_FALSE(database.in_transaction());
 }
 
 TEST(Allocation, BatchAllocatesNothing) {
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = testing::StartWeights(kSmall)}).ok());
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = test::StartWeights(kSmall)}).ok());
   const auto session = *Session::Open(folder / "m");
   std::vector<int32_t> items(40);
   for (size_t i = 0; i < items.size(); ++i) items[i] = static_cast<int32_t>(i * 7);
@@ -206,7 +206,7 @@ TEST(Allocation, BatchAllocatesNothing) {
 
 TEST(Allocation, ScoreAllocatesNothingAndRecommendWhatItReturns) {
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = testing::StartWeights(kSmall)}).ok());
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = kSmall, .weights = test::StartWeights(kSmall)}).ok());
   const auto session = *Session::Open(folder / "m");
   std::vector<float> scores(kSmall.num_items);
   std::vector<int32_t> history;
@@ -227,7 +227,7 @@ TEST(Allocation, ScoreOnSeveralThreadsAllocatesNothing) {
   const UniformArchitecture a{
       .num_items = 300, .max_length = 90, .width = 96, .num_heads = 2, .num_blocks = 2, .inner_width = 200};
   const test::TemporaryFolder folder;
-  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = testing::StartWeights(a)}).ok());
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = test::StartWeights(a)}).ok());
   const auto session = *Session::Open(folder / "m", {.num_threads = 2});
   std::vector<float> scores(a.num_items);
   std::vector<int32_t> history(80);
@@ -240,4 +240,4 @@ TEST(Allocation, ScoreOnSeveralThreadsAllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::allocation_test

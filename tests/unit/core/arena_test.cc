@@ -9,7 +9,7 @@
 #include <cstring>
 #include <vector>
 
-namespace wisp {
+namespace wisp::arena_test {
 namespace {
 
 constexpr size_t kMegabyte = size_t{1} << 20;
@@ -62,4 +62,4 @@ TEST(Arena, WhatIsUsedInPartTakesThatPartAlone) {
 #endif
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::arena_test

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <new>
 
-namespace wisp::testing {
+namespace wisp::test {
 
 inline std::atomic<size_t> num_allocations{0};
 inline std::atomic<size_t> allocated_bytes{0};   // asked for, whether given back or not
@@ -25,11 +25,11 @@ inline void* CountedNew(size_t size, size_t alignment) {
   return p;
 }
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
-void* operator new(size_t size) { return wisp::testing::CountedNew(size, alignof(std::max_align_t)); }
+void* operator new(size_t size) { return wisp::test::CountedNew(size, alignof(std::max_align_t)); }
 void* operator new(size_t size, std::align_val_t alignment) {
-  return wisp::testing::CountedNew(size, static_cast<size_t>(alignment));
+  return wisp::test::CountedNew(size, static_cast<size_t>(alignment));
 }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }

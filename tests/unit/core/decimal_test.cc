@@ -12,7 +12,7 @@
 
 #if defined(__cpp_lib_to_chars)
 
-namespace wisp {
+namespace wisp::decimal_test {
 namespace {
 
 std::string ByHand(double value) {
@@ -129,6 +129,6 @@ TEST(Decimal, WritesSoManyDigits) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::decimal_test
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp {
+namespace wisp::file_lock_test {
 namespace {
 
 TEST(FileLock, IsHeldByOne) {
@@ -24,4 +24,4 @@ TEST(FileLock, IsHeldByOne) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::file_lock_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wisp {
+namespace wisp::first_characters_test {
 namespace {
 
 TEST(FirstCharacters, NeverCutACharacter) {
@@ -16,4 +16,4 @@ TEST(FirstCharacters, NeverCutACharacter) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::first_characters_test

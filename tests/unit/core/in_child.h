@@ -33,6 +33,15 @@ inline std::string InChild(const std::function<std::string()>& work) {
   return WEXITSTATUS(status) == 0 ? said : "ended with " + std::to_string(WEXITSTATUS(status));
 }
 
+// Runs `body` in a child process; its exit status as waitpid gives it. For limits, identities and violent deaths.
+inline int StatusOfChild(const std::function<int()>& body) {
+  const pid_t child = fork();
+  if (child == 0) _exit(body());
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
 }  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_CORE_IN_CHILD_H_

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-namespace wisp {
+namespace wisp::status_test {
 namespace {
 
 static_assert(sizeof(Status) == sizeof(void*), "libraries for phones are a fiftieth larger with a string in each");
@@ -69,4 +69,4 @@ TEST(Result, HasAValueOrTheReason) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::status_test

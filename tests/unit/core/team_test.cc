@@ -7,7 +7,7 @@
 #include <ctime>
 #include <random>
 
-namespace wisp {
+namespace wisp::team_test {
 namespace {
 
 double ProcessCpuSeconds() {
@@ -139,4 +139,4 @@ TEST(Team, EachTaskIsDoneOnceWhateverTheExecutorDoes) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::team_test

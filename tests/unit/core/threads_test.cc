@@ -14,7 +14,7 @@
 #include "runtime/train/trainer.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::threads_test {
 namespace {
 
 size_t ThreadsOfThisProcess() {
@@ -141,7 +141,7 @@ TEST(Workers, EachTaskIsDoneOnceWhateverTheExecutorDoes) {
   for (auto& thread : late) thread.join();
 }
 
-class TrainingThreads : public testing::RingTraining {
+class TrainingThreads : public test::RingTraining {
  protected:
   TrainingThreads() : RingTraining(40) {}
 
@@ -188,4 +188,4 @@ TEST_F(TrainingThreads, TwoTrainersAtOnceDoNotDisturbEachOther) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::threads_test

@@ -9,7 +9,7 @@
 #include "runtime/data/event_log.h"
 #include "tests/unit/data/readers_test_util.h"
 
-namespace wisp::data {
+namespace wisp::data::date_time_test {
 namespace {
 
 std::string Read(std::string_view text, uint32_t per_second = 1) {
@@ -145,4 +145,4 @@ TEST(DateTime, ALogOfDates_IsKept) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::date_time_test

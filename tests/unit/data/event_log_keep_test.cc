@@ -15,7 +15,7 @@
 #include "runtime/data/readers.h"
 #include "tests/unit/data/readers_test_util.h"
 
-namespace wisp::data {
+namespace wisp::data::event_log_keep_test {
 namespace {
 
 constexpr int64_t kDay = 86400, kGap = 1800;
@@ -448,4 +448,4 @@ TEST_F(EventLogKeep, RefusesWhatWouldCoupleRecords) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::event_log_keep_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wisp::data {
+namespace wisp::data::labelled_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -197,4 +197,4 @@ TEST(Labelled, MalformedRecordsAreDroppedOneByOneAndFaultsOfTheFormatRefused) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::labelled_test

@@ -9,7 +9,7 @@
 
 #include "tests/unit/data/readers_test_util.h"
 
-namespace wisp::data {
+namespace wisp::data::readers_test {
 namespace {
 
 using std::string_literals::operator""s;
@@ -495,4 +495,4 @@ TEST(AllTextReaders, RandomBytesAndDamage_AreRefusedOrSound) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::readers_test

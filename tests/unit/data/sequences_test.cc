@@ -10,7 +10,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/data/split.h"
 
-namespace wisp::data {
+namespace wisp::data::sequences_test {
 namespace {
 
 using Keys = std::vector<std::string>;
@@ -315,4 +315,4 @@ TEST(Split, ValidationAndTest_NothingLeaksIntoTraining) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::sequences_test

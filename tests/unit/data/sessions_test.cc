@@ -23,7 +23,7 @@
 #include "runtime/data/session_table.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp::data {
+namespace wisp::data::sessions_test {
 namespace {
 
 // No file grows while this is there, whoever writes.
@@ -469,4 +469,4 @@ TEST_F(RememberedLog, WhatIsRememberedOfAView_isForgotten) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::sessions_test

@@ -17,7 +17,7 @@
 #include "tests/unit/core/file_size_limit.h"
 #include "tests/unit/data/readers_test_util.h"
 
-namespace wisp::data {
+namespace wisp::data::sqlite_reader_test {
 namespace {
 
 using std::string_literals::operator""s;
@@ -485,4 +485,4 @@ TEST(Sqlite, RandomDamage_IsRefusedOrSound) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::sqlite_reader_test

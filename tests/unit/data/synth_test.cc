@@ -16,7 +16,7 @@
 #include "runtime/data/readers.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp::data {
+namespace wisp::data::synth_test {
 namespace {
 
 SynthData Make(const SynthOptions& options) {
@@ -344,4 +344,4 @@ TEST(WriteItemNames, FirstLines_AreHeaderAndNames) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::synth_test

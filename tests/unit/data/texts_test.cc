@@ -6,7 +6,7 @@
 #include <iterator>
 #include <random>
 
-namespace wisp::data {
+namespace wisp::data::texts_test {
 namespace {
 
 using Strings = std::vector<std::string>;
@@ -197,4 +197,4 @@ TEST(Texts, WhatIsHeldOutFollowsFromTheTextAlone) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::texts_test

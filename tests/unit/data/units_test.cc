@@ -10,7 +10,7 @@
 #include "runtime/data/readers.h"
 #include "runtime/train/run/records.h"
 
-namespace wisp {
+namespace wisp::units_test {
 namespace {
 
 using data::ReadOptions;
@@ -299,4 +299,4 @@ TEST(Units, NoRecord_HoldsEventsOfTwo) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::units_test

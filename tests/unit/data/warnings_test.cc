@@ -7,7 +7,7 @@
 #include "runtime/data/readers.h"
 #include "tests/unit/data/readers_test_util.h"
 
-namespace wisp::data {
+namespace wisp::data::warnings_test {
 namespace {
 
 // Where times count, and not their order alone.
@@ -69,4 +69,4 @@ TEST(WarningsOfALog, TwoUnitsOfTime_AreReported) {
 }
 
 }  // namespace
-}  // namespace wisp::data
+}  // namespace wisp::data::warnings_test

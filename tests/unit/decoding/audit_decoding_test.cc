@@ -8,7 +8,7 @@
 
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp {
+namespace wisp::audit_decoding_test {
 namespace {
 
 DecodingAuditResult Audit(const DecodingAuditOptions& options) {
@@ -94,4 +94,4 @@ TEST(AuditDecoding, RefusesWhatItCannotEnumerate) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::audit_decoding_test

@@ -12,7 +12,7 @@
 
 #include "runtime/decoding/draw_cost.h"
 
-namespace wisp {
+namespace wisp::context_sum_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -160,4 +160,4 @@ TEST(ContextSum, AClipForARangeSpendsItAndNoMore) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::context_sum_test

@@ -10,7 +10,7 @@
 #include "gtest/gtest.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::decoding_need_test {
 namespace {
 
 using privacy::EpsilonDelta;
@@ -153,4 +153,4 @@ TEST(DecodingNeed, ExactCountsInTheOutputBiasAreCoveredByNoMechanism) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::decoding_need_test

@@ -14,7 +14,7 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/privacy/noise/chi_square.h"
 
-namespace wisp {
+namespace wisp::decoding_quality_test {
 namespace {
 
 constexpr double kAlpha = 1e-6;
@@ -98,7 +98,7 @@ TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
     const std::string path = folder / ("m" + std::to_string(i));
     ASSERT_TRUE(
         WriteModel(path, {.architecture = architecture,
-                          .weights = wisp::testing::RandomWeights(architecture, i + 1),
+                          .weights = wisp::test::RandomWeights(architecture, i + 1),
                           .provenance = {{.description = "trained", .dataset = i == 0 ? "private" : "shipped"}}})
             .ok());
     sessions[i] = *Session::Open(path);
@@ -145,4 +145,4 @@ TEST(ClipForRange, CostsTheRangeOrLess) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::decoding_quality_test

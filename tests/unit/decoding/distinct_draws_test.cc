@@ -7,7 +7,7 @@
 #include "gtest/gtest.h"
 #include "tests/unit/privacy/noise/chi_square.h"
 
-namespace wisp {
+namespace wisp::distinct_draws_test {
 namespace {
 
 using privacy::RandomStream;
@@ -157,4 +157,4 @@ TEST(MixedLaw, RemovedItemsAreDrawnNoMore) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::distinct_draws_test

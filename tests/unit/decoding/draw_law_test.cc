@@ -12,7 +12,7 @@
 #include "runtime/decoding/draw_cost.h"
 #include "tests/unit/privacy/noise/chi_square.h"
 
-namespace wisp {
+namespace wisp::draw_law_test {
 namespace {
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
@@ -287,4 +287,4 @@ TEST(IntegerWeights, AreIntegersOfOneAndAboveInProportion) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::draw_law_test

@@ -8,7 +8,7 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/text/text_test_util.h"
 
-namespace wisp {
+namespace wisp::private_contexts_test {
 namespace {
 
 constexpr uint32_t kTokens = 450, kItems = 460, kMostDrawn = 8;
@@ -24,7 +24,7 @@ class PrivateContextsTest : public ::testing::Test {
                                                .num_blocks = 2,
                                                .inner_width = 16,
                                                .activation = ActivationKind::kGeluTanh};
-    const std::vector<float> weights = testing::RandomWeights(a, 3);
+    const std::vector<float> weights = test::RandomWeights(a, 3);
     ModelContents contents{.architecture = a, .weights = weights};
     contents.tokenizer = text::test::OpenGolden("gpt2").image;
     const std::string path = folder_ / "m.wisp";
@@ -113,4 +113,4 @@ TEST_F(PrivateContextsTest, NeedsAPositionForAText) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::private_contexts_test

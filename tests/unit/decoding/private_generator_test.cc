@@ -18,7 +18,7 @@
 #include "tests/unit/privacy/noise/chi_square.h"
 #include "tests/unit/text/text_test_util.h"
 
-namespace wisp {
+namespace wisp::private_generator_test {
 namespace {
 
 using privacy::EpsilonDelta;
@@ -48,7 +48,7 @@ class PrivateGeneratorTest : public ::testing::Test {
                                                .num_blocks = 1,
                                                .inner_width = 16,
                                                .activation = ActivationKind::kGeluTanh};
-    std::vector<float> weights = testing::RandomWeights(a, seed);
+    std::vector<float> weights = test::RandomWeights(a, seed);
     for (float& w : weights) w *= 0.8f;  // so that no token is all but certain
     const std::string path = folder_ / ("m" + std::to_string(++models_));
     ModelContents contents{.architecture = a, .weights = weights, .provenance = std::move(provenance)};
@@ -497,4 +497,4 @@ TEST_F(PrivateGeneratorTest, TheOrderOfTextsChangesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::private_generator_test

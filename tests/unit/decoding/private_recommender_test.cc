@@ -12,7 +12,7 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/privacy/noise/chi_square.h"
 
-namespace wisp {
+namespace wisp::private_recommender_test {
 namespace {
 
 using privacy::EpsilonDelta;
@@ -40,7 +40,7 @@ class PrivateRecommenderTest : public ::testing::Test {
     model_ = Open(2, {kShipped, kDevice});
   }
   std::unique_ptr<Session> Open(uint32_t seed, std::vector<ProvenanceEntry> provenance, float shift = 0) {
-    std::vector<float> weights = wisp::testing::RandomWeights(kArchitecture, seed);
+    std::vector<float> weights = wisp::test::RandomWeights(kArchitecture, seed);
     for (const ParameterSpec& p : ParametersOf(kArchitecture)) {
       for (size_t i = 0; p.name.find("bias") != std::string::npos && p.size() == 40 && i < 40; ++i)
         weights[p.offset + i] += shift;
@@ -364,7 +364,7 @@ TEST_F(PrivateRecommenderTest, ANewcomersItemsAreDrawnAndCharged) {
 
 // Nor does an error tell for free what people's records did to the weights.
 TEST_F(PrivateRecommenderTest, ANewcomersDrawsAreChargedWhateverTheScoresAre) {
-  std::vector<float> weights = wisp::testing::RandomWeights(kArchitecture, 2);
+  std::vector<float> weights = wisp::test::RandomWeights(kArchitecture, 2);
   for (size_t i = 0; i < kArchitecture.width; ++i) weights[7 * kArchitecture.width + i] = 3e38f;
   const std::string path = folder_ / "large";
   ASSERT_TRUE(
@@ -429,4 +429,4 @@ TEST_F(PrivateRecommenderTest, WithFewRecordsNothingAllowsALargeDelta) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::private_recommender_test

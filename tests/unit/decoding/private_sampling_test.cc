@@ -12,7 +12,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/privacy/noise/chi_square.h"
 
-namespace wisp {
+namespace wisp::private_sampling_test {
 namespace {
 
 using privacy::EpsilonDelta;
@@ -26,7 +26,7 @@ constexpr uint32_t kItems = 5;
 const std::vector<float> kScores = {0.5f, -1, 2, 0, 1}, kBase = {0, 1, -1, 0.5f, 0};
 const std::vector<double> kMixing = {1, 2, 3, 4, 10};
 
-class PrivateSamplingTest : public testing::Test {
+class PrivateSamplingTest : public ::testing::Test {
  protected:
   void SetUp() override {
     auto ledger = Ledger::Open(folder_ / "test.ledger",
@@ -407,4 +407,4 @@ TEST_F(PrivateSamplingTest, PlainSamplingOfGuaranteedWeightsCostsNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::private_sampling_test

@@ -9,7 +9,7 @@
 #include "runtime/train/release/step_release_parts.h"
 #include "runtime/train/trainer.h"
 
-namespace wisp {
+namespace wisp::clipping_check_test {
 namespace {
 
 // What stays may be as long as 2^30 steps and a millionth, which stand for the clipping norm, and no longer.
@@ -46,4 +46,4 @@ TEST(ClippingCheck, TheSquaresOfAllStretchesAreCounted) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::clipping_check_test

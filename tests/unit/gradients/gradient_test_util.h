@@ -14,7 +14,7 @@
 #include "runtime/train/record_pass.h"
 #include "tests/unit/layers/naive_recommender.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 inline std::vector<float> RandomWeights(const Architecture& a, uint32_t seed) {
   std::mt19937 random(seed);
@@ -254,6 +254,6 @@ inline std::vector<Architecture> SmallArchitectures() {
   return every;
 }
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_

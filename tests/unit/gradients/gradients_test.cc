@@ -5,15 +5,15 @@
 
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::gradients_test {
 namespace {
 
-using testing::Harness;
-using testing::NaiveGradient;
-using testing::OwnedRecord;
-using testing::RandomRecord;
-using testing::RandomWeights;
-using testing::SmallArchitectures;
+using test::Harness;
+using test::NaiveGradient;
+using test::OwnedRecord;
+using test::RandomRecord;
+using test::RandomWeights;
+using test::SmallArchitectures;
 
 constexpr double kTolerance = 2e-5;  // relative to the gradient's norm: float against double through two blocks
 
@@ -31,7 +31,7 @@ std::vector<Case> Cases(const Architecture& a) {
   repeated.inputs = {3, 3, 7, 3, 7};
   repeated.targets = {3, 7, 3, 7, 3};
   cases.push_back({"repeated items", repeated});
-  cases.push_back({"first and last item", testing::EndsRecord(a.num_items)});
+  cases.push_back({"first and last item", test::EndsRecord(a.num_items)});
   return cases;
 }
 
@@ -44,7 +44,7 @@ std::vector<double> SumOf(const Harness& h, const FloatGradientSum& sum) {
 double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> difference(a.size());
   for (size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
-  return testing::Norm(difference);
+  return test::Norm(difference);
 }
 
 // One gradient per case: the oracle is slow, and the same for every op table.
@@ -109,7 +109,7 @@ TEST(UsedTwice, FactorsAddUpOrTheRecordIsDropped) {
         EXPECT_EQ(sums[1][i], 2 * sums[0][i]) << h.graph.parameters()[p].name;
     }
     if (form == NormForm::kGram) {
-      EXPECT_EQ(testing::Norm(std::vector<double>(sums[1].begin(), sums[1].end())), 0);
+      EXPECT_EQ(test::Norm(std::vector<double>(sums[1].begin(), sums[1].end())), 0);
     }
   }
 }
@@ -127,7 +127,7 @@ TEST_P(Gradients, RecordGradientEqualsDualNumbers) {
       FloatGradientSum sum(*ops, h.flat.size(), 1);
       PhantomGradients gradients(*ops, h.Setup(), {}, sum);
       h.Add(c.record.view(), gradients);
-      EXPECT_LT(Distance(SumOf(h, sum), naive[i]), kTolerance * testing::Norm(naive[i])) << ops->name << ", " << c.name;
+      EXPECT_LT(Distance(SumOf(h, sum), naive[i]), kTolerance * test::Norm(naive[i])) << ops->name << ", " << c.name;
     }
   }
 }
@@ -143,7 +143,7 @@ TEST_P(Gradients, NormsOfBothFormsEqualDualNumbers) {
       PhantomGradients gradients(*ops, h.Setup(), {.clip = ClipRule::Flat(1e9), .form = form}, sum);
       for (size_t i = 0; i < naive.size(); ++i) {  // the same sink for a ragged batch: nothing may stay behind
         const Case c = Cases(a)[i];
-        const double expected = testing::Norm(naive[i]);
+        const double expected = test::Norm(naive[i]);
         EXPECT_NEAR(h.Add(c.record.view(), gradients).norm, expected, 1e-5 * expected) << ops->name << ", " << c.name;
       }
     }
@@ -166,10 +166,10 @@ TEST_P(Gradients, ClippedSumEqualsNaiveClippedSum) {
           h.Add(c.record.view(), gradients);
           const std::vector<double>& g = naive[i];
           const double factor =
-              rule.kind() == ClipKind::kFlat ? std::min(1.0, 0.3 / testing::Norm(g)) : 0.3 / (testing::Norm(g) + 0.01);
+              rule.kind() == ClipKind::kFlat ? std::min(1.0, 0.3 / test::Norm(g)) : 0.3 / (test::Norm(g) + 0.01);
           for (size_t j = 0; j < g.size(); ++j) expected[j] += factor * g[j];
         }
-        EXPECT_LT(Distance(SumOf(h, sum), expected), kTolerance * testing::Norm(expected)) << ops->name;
+        EXPECT_LT(Distance(SumOf(h, sum), expected), kTolerance * test::Norm(expected)) << ops->name;
       }
     }
   }
@@ -253,4 +253,4 @@ TEST(Recommender, PaddedRecordEqualsUnpaddedRecord) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::gradients_test

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace wisp {
+namespace wisp::integer_gradients_test {
 namespace {
 
 constexpr size_t kMostRows = 64, kMostRecords = 8;
@@ -367,4 +367,4 @@ TEST(IntegerGradients, MemoryIsAsPlanned) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::integer_gradients_test

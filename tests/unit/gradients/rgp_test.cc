@@ -11,12 +11,12 @@
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::rgp_test {
 namespace {
 
-using testing::Harness;
-using testing::RandomRecord;
-using testing::RandomWeights;
+using test::Harness;
+using test::RandomRecord;
+using test::RandomWeights;
 
 std::function<float()> Normals(uint32_t seed) {
   return [random = std::mt19937(seed), normal = std::normal_distribution<float>()]() mutable { return normal(random); };
@@ -63,7 +63,7 @@ TEST(Rgp, OrthonormaliseSurvivesDegenerateInput) {
 }
 
 TEST(Rgp, CarriersAreOrthonormalForZeroAndLowRankChanges) {
-  const Architecture a = testing::SmallArchitectures()[0];
+  const Architecture a = test::SmallArchitectures()[0];
   const auto parameters = ParametersOf(a);
   std::vector<float> start = RandomWeights(a, 1), same = start, low = start;
   for (const ParameterSpec& p : parameters) {  // rank 1 changes
@@ -88,11 +88,11 @@ TEST(Rgp, CarriersAreOrthonormalForZeroAndLowRankChanges) {
 }
 
 TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
-  const Architecture a = testing::SmallArchitectures()[0];
+  const Architecture a = test::SmallArchitectures()[0];
   const auto parameters = ParametersOf(a);
   const std::vector<float> start = RandomWeights(a, 1);
   std::vector<float> weights = start;
-  const size_t i = testing::IndexOf(parameters, "item_embedding");
+  const size_t i = test::IndexOf(parameters, "item_embedding");
   const ParameterSpec& p = parameters[i];
   for (size_t j = 0; j < p.size(); ++j)
     weights[p.offset + j] += std::sin(static_cast<float>(j / p.cols)) * (j % p.cols == 2 ? 2.0f : 1.0f);
@@ -111,12 +111,12 @@ class RgpProjection : public ::testing::TestWithParam<size_t> {};
 // Release and reconstruction against the naive gradient G in double: g_L = G R^T, g_R = L^T G, G' as docs/algorithms.md
 // has it.
 TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
-  const Architecture a = testing::SmallArchitectures()[GetParam()];
+  const Architecture a = test::SmallArchitectures()[GetParam()];
   if (a.head.temperature > 0) GTEST_SKIP() << "projections are not offered with a cosine head";
   const auto parameters = ParametersOf(a);
   const std::vector<float> weights = RandomWeights(a, 11), start = RandomWeights(a, 12);
-  const auto record = testing::EndsRecord(a.num_items);
-  const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view());
+  const auto record = test::EndsRecord(a.num_items);
+  const std::vector<double> naive = test::NaiveGradient(a, weights, record.view());
   for (const kernels::OpTable* ops : kernels::AllOps()) {
     Harness h(a, weights, *ops);
     const RgpOptions options{.rank = 2, .positions = RgpTrain::kFull};
@@ -178,7 +178,7 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
         }
       }
       total += size;
-      EXPECT_LE(std::sqrt(error), 1e-5 * testing::Norm(naive)) << p.name << ", " << ops->name;
+      EXPECT_LE(std::sqrt(error), 1e-5 * test::Norm(naive)) << p.name << ", " << ops->name;
     }
     EXPECT_GT(total, 0);
     EXPECT_LT(std::sqrt(wrong), 1e-5 * std::sqrt(norm)) << ops->name;
@@ -190,7 +190,7 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(EverySwitch, RgpProjection, ::testing::Range<size_t>(0, testing::SmallArchitectures().size()));
+INSTANTIATE_TEST_SUITE_P(EverySwitch, RgpProjection, ::testing::Range<size_t>(0, test::SmallArchitectures().size()));
 
 TEST(Rgp, ReleasesRankTimesBothSides) {
   const std::vector<ParameterSpec> one = {
@@ -217,7 +217,7 @@ TEST(Rgp, BadOptionsAreNamed) {
   EXPECT_FALSE(ValidateOn(one, RgpOptions{.rank = 1, .vectors = RgpTrain::kProjected}).ok());
 }
 
-class RgpTraining : public testing::RingTraining {
+class RgpTraining : public test::RingTraining {
  protected:
   RgpTraining() : RingTraining(200) {}
 
@@ -347,4 +347,4 @@ TEST_F(RgpTraining, FrozenParametersStayAsTheyWere) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::rgp_test

@@ -15,18 +15,18 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/layers/parameter_names.h"
 
-namespace wisp {
+namespace wisp::sparse_test {
 namespace {
 
 using privacy::RandomStream;
 using privacy::StreamPurpose;
-using testing::RandomRecord;
-using testing::RandomWeights;
+using test::RandomRecord;
+using test::RandomWeights;
 
 // Gradient of the sum at flat coordinates, rows outside the set zero.
 std::vector<double> Flatten(const Architecture& a, const RowSet& rows, std::span<const float> sum) {
   const auto parameters = ParametersOf(a);
-  const TrainedSet trained = testing::AllTrained(parameters);
+  const TrainedSet trained = test::AllTrained(parameters);
   const SparseLayout layout(parameters, trained);
   std::vector<double> flat(FlatSize(parameters), 0.0);
   for (uint32_t p : trained.parameters().subspan(1)) {
@@ -66,7 +66,7 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
   std::vector<float> gathered, bias;
   for (int32_t n : negatives) {
     gathered.insert(gathered.end(), weights.begin() + n * a.width, weights.begin() + (n + 1) * a.width);
-    const size_t b = testing::IndexOf(graph.parameters(), "output_bias");
+    const size_t b = test::IndexOf(graph.parameters(), "output_bias");
     const float learned = b == graph.parameters().size() ? 0 : weights[graph.parameters()[b].offset + n];
     bias.push_back(std::log(static_cast<float>(a.num_items) / negatives.size()) + learned);
   }
@@ -78,7 +78,7 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
                     .k = a.width});
   const Negatives view_negatives{negatives, negatives.data(), gathered.data(), packed_negatives.data(), bias.data()};
   RecordContext context{.weights = packed.view(), .buffers = buffers, .negatives = &view_negatives};
-  const TrainedSet trained = testing::AllTrained(graph.parameters());
+  const TrainedSet trained = test::AllTrained(graph.parameters());
   const SparseLayout layout(graph.parameters(), trained);
   FloatGradientSum sum(ops, layout.size(rows.size()), 1);
   SparseGradients gradients(ops,
@@ -102,7 +102,7 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
 
 std::vector<Architecture> TiedArchitectures() {
   std::vector<Architecture> tied;
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     if (a.head.output_table == OutputTable::kTied) tied.push_back(a);
   }
   return tied;
@@ -114,22 +114,22 @@ TEST_P(Sparse, MaskedGradientAndNormEqualDualNumbers) {
   const Architecture a = TiedArchitectures()[GetParam()];
   const std::vector<float> weights = RandomWeights(a, 21);
   for (const auto& record : {RandomRecord(a.num_items, a.max_length, 4), RandomRecord(a.num_items, a.max_length, 4, 2),
-                             testing::EndsRecord(a.num_items)}) {
-    const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view());
+                             test::EndsRecord(a.num_items)}) {
+    const std::vector<double> naive = test::NaiveGradient(a, weights, record.view());
     for (const std::vector<int32_t>& kept :
          {std::vector<int32_t>{0, 2, 5}, std::vector<int32_t>{}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8}}) {
       RowSet rows(a.num_items);
       for (int32_t row : kept) rows.Insert(row);
       std::vector<double> expected = naive;
       Mask(a, rows, expected);
-      const double norm = testing::Norm(expected);
+      const double norm = test::Norm(expected);
       for (const kernels::OpTable* ops : kernels::AllOps()) {
         const Seen none = RunRecord(a, weights, *ops, record.view(), rows, ClipRule::None());
-        EXPECT_LT(Distance(none.gradient, expected), 2e-5 * testing::Norm(naive)) << ops->name;
+        EXPECT_LT(Distance(none.gradient, expected), 2e-5 * test::Norm(naive)) << ops->name;
         // Clipped after masking: the bound is met with equality, not undercut by what the mask took away.
         const Seen clipped = RunRecord(a, weights, *ops, record.view(), rows, ClipRule::Flat(0.1 * norm));
         EXPECT_NEAR(clipped.norm, norm, 1e-5 * norm) << ops->name;
-        EXPECT_NEAR(testing::Norm(clipped.gradient), 0.1 * norm, 1e-5 * norm) << ops->name;
+        EXPECT_NEAR(test::Norm(clipped.gradient), 0.1 * norm, 1e-5 * norm) << ops->name;
       }
     }
   }
@@ -139,10 +139,10 @@ TEST_P(Sparse, SampledSoftmaxEqualsDualNumbers) {
   const Architecture a = TiedArchitectures()[GetParam()];
   if (a.head.temperature > 0) GTEST_SKIP() << "a sampled softmax of cosines is not offered";
   const std::vector<float> weights = RandomWeights(a, 22);
-  const std::pair<testing::OwnedRecord, std::vector<int32_t>> cases[] = {
-      {RandomRecord(a.num_items, a.max_length, 6, 1), {1, 3, 4, 8}}, {testing::EndsRecord(a.num_items), {0, 3, 4, 8}}};
+  const std::pair<test::OwnedRecord, std::vector<int32_t>> cases[] = {
+      {RandomRecord(a.num_items, a.max_length, 6, 1), {1, 3, 4, 8}}, {test::EndsRecord(a.num_items), {0, 3, 4, 8}}};
   for (const auto& [record, negatives] : cases) {
-    const std::vector<double> naive = testing::NaiveGradient(a, weights, record.view(), negatives);
+    const std::vector<double> naive = test::NaiveGradient(a, weights, record.view(), negatives);
     for (const std::vector<int32_t>& kept :
          {std::vector<int32_t>{1, 3, 4, 8}, std::vector<int32_t>{0, 1, 2, 3, 4, 5, 6, 7, 8},
           std::vector<int32_t>{3, 5}}) {
@@ -152,8 +152,8 @@ TEST_P(Sparse, SampledSoftmaxEqualsDualNumbers) {
       Mask(a, rows, expected);
       for (const kernels::OpTable* ops : kernels::AllOps()) {
         const Seen seen = RunRecord(a, weights, *ops, record.view(), rows, ClipRule::Flat(1e9), negatives);
-        EXPECT_LT(Distance(seen.gradient, expected), 2e-5 * testing::Norm(naive)) << ops->name;
-        EXPECT_NEAR(seen.norm, testing::Norm(expected), 1e-5 * testing::Norm(naive)) << ops->name;
+        EXPECT_LT(Distance(seen.gradient, expected), 2e-5 * test::Norm(naive)) << ops->name;
+        EXPECT_NEAR(seen.norm, test::Norm(expected), 1e-5 * test::Norm(naive)) << ops->name;
       }
     }
   }
@@ -323,4 +323,4 @@ TEST(NegativeSampler, DrawsDistinctItemsThatRepeatWithTheStep) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::sparse_test

@@ -12,7 +12,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::added_items_test {
 namespace {
 
 constexpr int32_t kOld = 40, kNew = 12;
@@ -22,7 +22,7 @@ constexpr size_t kCount = 8;
 
 class AddedItems : public ::testing::TestWithParam<bool> {
  protected:
-  AddedItems() : weights_(testing::RandomWeights(kArchitecture, 3)) {
+  AddedItems() : weights_(test::RandomWeights(kArchitecture, 3)) {
     std::vector<std::string> keys;
     for (int32_t i = 0; i < kOld; ++i) keys.push_back("old " + std::to_string(i));
     const ProvenanceEntry learned{
@@ -50,7 +50,7 @@ class AddedItems : public ::testing::TestWithParam<bool> {
     for (int32_t i = 0; i < kOld; ++i) keys.push_back("old " + std::to_string(i));
     const std::string path = folder_ / ("other " + std::to_string(seed) + ".wisp");
     EXPECT_TRUE(WriteModel(path, {.architecture = architecture,
-                                  .weights = testing::RandomWeights(architecture, seed),
+                                  .weights = test::RandomWeights(architecture, seed),
                                   .item_keys = keys,
                                   .output_bias_origin = origin})
                     .ok());
@@ -233,4 +233,4 @@ TEST_P(AddedItems, EvaluationAndJudgingAreOfTheListsThatAreServed) {
 INSTANTIATE_TEST_SUITE_P(WithANeighbourAndWithout, AddedItems, ::testing::Bool());
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::added_items_test

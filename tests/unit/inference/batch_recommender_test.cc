@@ -9,7 +9,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::batch_recommender_test {
 namespace {
 
 using Histories = std::vector<std::vector<int32_t>>;
@@ -32,7 +32,7 @@ Histories RandomHistories(const Architecture& a, size_t count, uint32_t seed) {
 class BatchRecommenderTest : public ::testing::Test {
  protected:
   void Write(const Architecture& a, uint32_t seed, WeightStorage tables = WeightStorage::kFloat) {
-    const std::vector<float> weights = testing::RandomWeights(a, seed);
+    const std::vector<float> weights = test::RandomWeights(a, seed);
     ASSERT_TRUE(
         WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .storage = tables}).ok());
   }
@@ -62,7 +62,7 @@ class BatchRecommenderTest : public ::testing::Test {
 };
 
 TEST_F(BatchRecommenderTest, RefusesMoreThreadsThanAllowed) {
-  const Architecture a = testing::SmallArchitectures()[0];
+  const Architecture a = test::SmallArchitectures()[0];
   Write(a, 3);
   const auto session = *Session::Open(path_);
   EXPECT_TRUE(BatchRecommender::PlanMemory(a, {.num_threads = kMaxThreads}).ok());
@@ -74,7 +74,7 @@ TEST_F(BatchRecommenderTest, RefusesMoreThreadsThanAllowed) {
 }
 
 TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   for (int of_either_storage = 0; of_either_storage < 2; ++of_either_storage)
     // Several tiles, a ragged one.
     all.push_back(UniformArchitecture{
@@ -169,7 +169,7 @@ TEST_F(BatchRecommenderTest, BadRequestsAreRefusedAndAssignNothing) {
 }
 
 TEST_F(BatchRecommenderTest, MemoryIsWhatWasPlanned) {
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     Write(a, 14);
     const auto session = *Session::Open(path_);
     for (const BatchOptions& how : {BatchOptions{}, BatchOptions{.num_threads = 2, .rows = 7}}) {
@@ -184,4 +184,4 @@ TEST_F(BatchRecommenderTest, MemoryIsWhatWasPlanned) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::batch_recommender_test

@@ -6,12 +6,12 @@
 #include "runtime/core/stored_tensor.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
-namespace wisp {
+namespace wisp::classifier_session_test {
 namespace {
 
 TEST(ClassifierSession, HoldsWhatIsPlanned) {
-  for (const Architecture& a : testing::SmallClassifiers()) {
-    const std::vector<float> made = testing::RandomClassifierWeights(a, 5);
+  for (const Architecture& a : test::SmallClassifiers()) {
+    const std::vector<float> made = test::RandomClassifierWeights(a, 5);
     const AlignedArray<float> weights(made.size());
     std::copy(made.begin(), made.end(), weights.data());
     std::vector<StoredTensor> tensors;
@@ -25,8 +25,8 @@ TEST(ClassifierSession, HoldsWhatIsPlanned) {
       EXPECT_GT(plan->packed_weights, 0u);
     }
   }
-  EXPECT_FALSE(ClassifierSession::PlanBytes(testing::SmallClassifiers()[0], 1 << 20).ok());
+  EXPECT_FALSE(ClassifierSession::PlanBytes(test::SmallClassifiers()[0], 1 << 20).ok());
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::classifier_session_test

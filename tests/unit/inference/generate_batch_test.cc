@@ -9,16 +9,17 @@
 
 #include "runtime/inference/texts.h"
 #include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/from_sources.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tools/exchange/tokenizer_json.h"
 
-namespace wisp {
+namespace wisp::generate_batch_test {
 namespace {
 
 class GenerateTogetherTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::ifstream file(std::string(WISP_SOURCE_DIR) + "/tests/golden/tokenizers/gpt2.json", std::ios::binary);
+    std::ifstream file(wisp::test::FromSources("tests/golden/tokenizers/gpt2.json"), std::ios::binary);
     const std::string json(std::istreambuf_iterator<char>(file), {});
     const auto image = exchange::TokenizerImage({.name = "gpt2", .tokenizer_json = json});
     ASSERT_TRUE(image.ok()) << image.status().message();
@@ -29,7 +30,7 @@ class GenerateTogetherTest : public ::testing::Test {
                                                .num_blocks = 2,
                                                .inner_width = 24,
                                                .activation = ActivationKind::kGeluTanh};
-    const std::vector<float> weights = testing::RandomWeights(a, 7);
+    const std::vector<float> weights = test::RandomWeights(a, 7);
     ModelContents contents{.architecture = a, .weights = weights};
     contents.tokenizer = *image;
     ASSERT_TRUE(WriteModel(folder_ / "m", contents).ok());
@@ -112,4 +113,4 @@ TEST_F(GenerateTogetherTest, NamesThePromptThatItCannotTake) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::generate_batch_test

@@ -8,7 +8,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::half_cache_test {
 namespace {
 
 const SessionOptions kHalves{.kept = kernels::KeptType::kHalf};
@@ -16,7 +16,7 @@ const SessionOptions kHalves{.kept = kernels::KeptType::kHalf};
 class HalfCache : public ::testing::Test {
  protected:
   std::unique_ptr<Session> Open(const Architecture& a, const SessionOptions& options) {
-    const std::vector<float> weights = testing::RandomWeights(a, 3);
+    const std::vector<float> weights = test::RandomWeights(a, 3);
     EXPECT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights}).ok());
     Result<std::unique_ptr<Session>> session = Session::Open(path_, options);
     EXPECT_TRUE(session.ok()) << session.status().message();
@@ -91,7 +91,7 @@ TEST_F(HalfCache, OneEventAtATimeGivesTheSameBits) {
 TEST_F(HalfCache, IsRefusedWithReAttention) {
   Architecture a = Wide();
   a.re_attention = ReAttention::kOn;
-  const std::vector<float> weights = testing::RandomWeights(a, 3);
+  const std::vector<float> weights = test::RandomWeights(a, 3);
   ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights}).ok());
   const Result<std::unique_ptr<Session>> session = Session::Open(path_, kHalves);
   ASSERT_FALSE(session.ok());
@@ -100,4 +100,4 @@ TEST_F(HalfCache, IsRefusedWithReAttention) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::half_cache_test

@@ -13,13 +13,13 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/layers/parameter_names.h"
 
-namespace wisp {
+namespace wisp::inference_test {
 namespace {
 
 class SessionTest : public ::testing::Test {
  protected:
   std::unique_ptr<Session> Open(const Architecture& a, uint32_t seed) {
-    weights_ = testing::RandomWeights(a, seed);
+    weights_ = test::RandomWeights(a, seed);
     EXPECT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test"}).ok());
     auto session = Session::Open(path_);
     EXPECT_TRUE(session.ok()) << session.status().message();
@@ -52,14 +52,14 @@ class SessionTest : public ::testing::Test {
 
 TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
   uint32_t seed = 30;
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   for (const Architecture& a : all) {
     const auto session = Open(a, ++seed);
     const std::vector<double> exact(weights_.begin(), weights_.end());
-    const testing::NaiveRecommender<double> naive(a, exact);
+    const test::NaiveRecommender<double> naive(a, exact);
     for (size_t length : {1, 2, 6, 9}) {
-      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, seed).inputs;
+      const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, seed).inputs;
       const size_t read = std::min<size_t>(length, a.max_length);  // the newest
       const auto expected = naive.Logits(naive.Encode(std::span(history).last(read)).back());
       std::vector<float> scores(a.num_items);
@@ -73,7 +73,7 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
 // What is remembered of the last history changes no bit: events appended one by one or several at a time, histories
 // that part, shrink, repeat, and slide out of the window.
 TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(UniformArchitecture{
       .num_items = 50, .max_length = 30, .width = 32, .num_heads = 2, .num_blocks = 3, .inner_width = 40});
   all.push_back(UniformArchitecture{.num_items = 9, .max_length = 5, .width = 8, .num_blocks = 0, .inner_width = 8});
@@ -89,16 +89,16 @@ TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
 
 // What training's graph computes with the variances that noise left, inference computes from the file.
 TEST_F(SessionTest, StoredVariancesCorrectScores) {
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     if (a.re_attention != ReAttention::kOn) continue;
-    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, 3).inputs;
+    const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, 3).inputs;
     std::vector<float> scores(a.num_items), without(a.num_items);
     ASSERT_TRUE(Open(a, 21)->Score(history, scores).ok());
     // The loss of the training graph at the newest position, by the file's scores.
     for (int32_t target = 0; target < static_cast<int32_t>(a.num_items); ++target) {
       std::vector<int32_t> targets(history.size(), -1);
       targets.back() = target;
-      testing::Harness training(a, weights_, kernels::BestOps());
+      test::Harness training(a, weights_, kernels::BestOps());
       double sum = 0;
       for (float s : scores) sum += std::exp(static_cast<double>(s));
       const double loss = training.Loss({history, targets});
@@ -106,7 +106,7 @@ TEST_F(SessionTest, StoredVariancesCorrectScores) {
     }
     std::vector<float> zeroed = weights_;
     for (const ParameterSpec& p : ParametersOf(a)) {
-      if (p.name != testing::kItemVariance && p.name != testing::kParameterVariance) continue;
+      if (p.name != test::kItemVariance && p.name != test::kParameterVariance) continue;
       std::fill_n(zeroed.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), 0.0f);
     }
     ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = zeroed, .created_by = "test"}).ok());
@@ -154,7 +154,7 @@ TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
   for (int again = 0; again < 20; ++again) {  // made and released: a leak checker sees what is left
     const auto session = *Session::Open(path_, Backend::kXnnpack);
     for (size_t length : {1, 7, 40}) {
-      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, 60).inputs;
+      const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, 60).inputs;
       std::vector<float> expected(a.num_items), scores(a.num_items);
       ASSERT_TRUE(simd->Score(history, expected).ok());
       ASSERT_TRUE(session->Score(history, scores).ok());
@@ -173,7 +173,7 @@ TEST_F(SessionTest, Int8ScoresAreNearSimdScores) {
   const auto session = *Session::Open(path_, Backend::kInt8);
   EXPECT_LT(session->planned_bytes(), simd->planned_bytes());
   for (size_t length : {1, 7, 40}) {
-    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, 61).inputs;
+    const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, 61).inputs;
     std::vector<float> exact(a.num_items), scores(a.num_items);
     ASSERT_TRUE(simd->Score(history, exact).ok());
     ASSERT_TRUE(session->Score(history, scores).ok());
@@ -189,7 +189,7 @@ TEST_F(SessionTest, Int8ScoresAreNearSimdScores) {
 }
 
 TEST_F(SessionTest, RecommendationsAreTheBestThatAreAllowed) {
-  const Architecture a = testing::SmallArchitectures()[0];
+  const Architecture a = test::SmallArchitectures()[0];
   const auto session = Open(a, 40);
   const std::vector<int32_t> history = {1, 4};
   std::vector<float> scores(a.num_items);
@@ -218,7 +218,7 @@ TEST_F(SessionTest, RecommendationsAreTheBestThatAreAllowed) {
 }
 
 TEST_F(SessionTest, BadRequestsAreNamed) {
-  const auto session = Open(testing::SmallArchitectures()[0], 41);
+  const auto session = Open(test::SmallArchitectures()[0], 41);
   const auto message = [&](std::vector<int32_t> history, const RecommendOptions& options) {
     const auto result = session->Recommend(history, options);
     EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
@@ -258,7 +258,7 @@ TEST_F(SessionTest, PositionsAreThoseOfTheServedList) {
   const Architecture a = UniformArchitecture{
       .num_items = 60, .max_length = 8, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   const auto parameters = ParametersOf(a);
-  std::vector<float> weights = testing::RandomWeights(a, 11);
+  std::vector<float> weights = test::RandomWeights(a, 11);
   // Every third item is a copy of the one before it, as a new item beside its neighbour is.
   for (const ParameterSpec& p : parameters) {
     const bool is_bias = p.role == ParameterRole::kOutputBias;
@@ -311,7 +311,7 @@ TEST_F(SessionTest, PositionsAreThoseOfTheServedList) {
 TEST_F(SessionTest, ACallMayDifferFromTheModel) {
   const Architecture a = UniformArchitecture{
       .num_items = 12, .max_length = 8, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
-  const std::vector<float> weights = testing::RandomWeights(a, 5);
+  const std::vector<float> weights = test::RandomWeights(a, 5);
   const std::vector<int32_t> history = {3, 7, 3};
   for (const bool allow_seen : {false, true}) {
     ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights, .allow_seen = allow_seen}).ok());
@@ -347,4 +347,4 @@ TEST(Evaluate, WhatIsNotShownIsWorthNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::inference_test

@@ -11,7 +11,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::offer_test {
 namespace {
 
 const UniformArchitecture kArchitecture = {
@@ -20,7 +20,7 @@ const std::vector<int32_t> kHistory = {3, 17, 5}, kRetired = {0, 5, 17, 30};
 
 class OfferTest : public ::testing::Test {
  protected:
-  OfferTest() : weights_(testing::RandomWeights(kArchitecture, 3)) {}
+  OfferTest() : weights_(test::RandomWeights(kArchitecture, 3)) {}
   std::unique_ptr<Session> Open(std::vector<int32_t> retired, std::vector<ProvenanceEntry> provenance = {}) {
     EXPECT_TRUE(WriteModel(path_, {.architecture = kArchitecture,
                                    .weights = weights_,
@@ -104,7 +104,7 @@ TEST_F(OfferTest, ANewcomerGetsWhatIsLikelyAfterAnyItem) {
 TEST_F(OfferTest, OfManyItemsANewcomersListAsksSome) {
   UniformArchitecture large = kArchitecture;
   large.num_items = 700;
-  ASSERT_TRUE(WriteModel(path_, {.architecture = large, .weights = testing::RandomWeights(large, 3)}).ok());
+  ASSERT_TRUE(WriteModel(path_, {.architecture = large, .weights = test::RandomWeights(large, 3)}).ok());
   const auto session = *Session::Open(path_);
   std::vector<double> mean(700, 0);
   std::vector<float> scores(700);
@@ -121,7 +121,7 @@ TEST_F(OfferTest, OfManyItemsANewcomersListAsksSome) {
 TEST_F(OfferTest, ANewcomersListPassesTheCatalogueOnce) {
   UniformArchitecture large = kArchitecture;
   large.num_items = 200000;
-  ASSERT_TRUE(WriteModel(path_, {.architecture = large, .weights = testing::RandomWeights(large, 3)}).ok());
+  ASSERT_TRUE(WriteModel(path_, {.architecture = large, .weights = test::RandomWeights(large, 3)}).ok());
   const auto session = *Session::Open(path_);
   std::vector<float> scores(large.num_items);
   const auto seconds = [&](std::span<const int32_t> history) {
@@ -141,7 +141,7 @@ TEST_F(OfferTest, ANewcomersListPassesTheCatalogueOnce) {
 TEST_F(OfferTest, ANewcomerGetsWhatTheCountsSay) {
   UniformArchitecture with_counts = kArchitecture;
   with_counts.output_bias = OutputBias::kFixed;
-  std::vector<float> weights = testing::RandomWeights(with_counts, 3);
+  std::vector<float> weights = test::RandomWeights(with_counts, 3);
   const auto parameters = ParametersOf(with_counts);
   const ParameterSpec& bias = parameters[RequireParameter(parameters, ParameterRole::kOutputBias)];
   for (size_t i = 0; i < 40; ++i) weights[bias.offset + i] = static_cast<float>((i * 7) % 40);
@@ -163,4 +163,4 @@ TEST_F(OfferTest, DamagedWeightsTellANewcomerNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::offer_test

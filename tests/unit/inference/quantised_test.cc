@@ -14,7 +14,7 @@
 #include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::quantised_test {
 namespace {
 
 constexpr WeightStorage kBoth[] = {WeightStorage::kInt8, WeightStorage::kInt4};
@@ -22,7 +22,7 @@ constexpr WeightStorage kAllThree[] = {WeightStorage::kInt8, WeightStorage::kInt
 
 // Widths that fill blocks and such that do not; a decoder as Llama has it; a table apart from the items'.
 std::vector<Architecture> Architectures() {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   std::erase_if(all, [](const Architecture& a) { return a.re_attention == ReAttention::kOn; });
   UniformArchitecture wide{.num_items = 700,
                            .max_length = 30,
@@ -49,7 +49,7 @@ std::vector<Architecture> Architectures() {
 class Quantised : public ::testing::Test {
  protected:
   void Write(const Architecture& a, WeightStorage storage, uint32_t seed) {
-    std::vector<float> weights = testing::RandomWeights(a, seed);
+    std::vector<float> weights = test::RandomWeights(a, seed);
     // Of trained size: larger logits of attention make of a rounding another choice.
     for (const ParameterSpec& p : ParametersOf(a)) {
       const std::span<float> of_matrix = std::span(weights).subspan(p.offset, p.size());
@@ -141,7 +141,7 @@ TEST_F(Quantised, ScoresAreThoseOfTheFloats) {
       ASSERT_TRUE(floats.ok() && blocks.ok());
       EXPECT_LE((*blocks)->memory().packed_weights, (*floats)->memory().packed_weights);
       EXPECT_EQ((*blocks)->memory().packed_weights, Session::PlanMemory(Open())->packed_weights);
-      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, seed).inputs;
+      const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, seed).inputs;
       for (size_t n = 1; n <= history.size(); n += 3) {
         const std::span<const int32_t> some = std::span(history).first(n);
         EXPECT_LT(Difference(ScoresOf(**blocks, some), ScoresOf(**floats, some)), 0.06) << seed << ", " << n;
@@ -160,7 +160,7 @@ TEST_F(Quantised, PanelsOfFloatsGiveTheBitsOfTheFloatsAndAreNotCopied) {
     if (a.head.temperature == 0) {
       EXPECT_LT((*panels)->memory().packed_weights, (*floats)->memory().packed_weights / 4) << seed;
     }
-    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, seed).inputs;
+    const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, seed).inputs;
     for (size_t n = 1; n <= history.size(); n += 3) {
       const std::span<const int32_t> some = std::span(history).first(n);
       EXPECT_EQ(ScoresOf(**panels, some), ScoresOf(**floats, some)) << seed << ", " << n;
@@ -177,7 +177,7 @@ TEST_F(Quantised, SeveralThreadsGiveTheBitsOfOne) {
     const ModelFile file = Open();
     const Recommender graph(a, kernels::BestOps(), InferenceOf(kernels::Device(kernels::BestOps()), a, file.tensors()));
     const PackedWeights weights(graph, ParameterSource(file.tensors()));
-    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, a.max_length, 61).inputs;
+    const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, 61).inputs;
     for (const size_t threads : {2, 3}) {
       Buffers buffers = graph.AllocateForInference();
       KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
@@ -201,7 +201,7 @@ TEST_F(Quantised, ManyHistoriesAtOnceGiveTheBestOfEach) {
   const auto batch = BatchRecommender::Create(**session, {.num_threads = 2, .rows = 5});
   ASSERT_TRUE(batch.ok()) << batch.status().message();
   std::vector<std::vector<int32_t>> histories;
-  for (uint32_t i = 0; i < 13; ++i) histories.push_back(testing::RandomRecord(a.num_items, 1 + i * 2, 71 + i).inputs);
+  for (uint32_t i = 0; i < 13; ++i) histories.push_back(test::RandomRecord(a.num_items, 1 + i * 2, 71 + i).inputs);
   const std::vector<std::span<const int32_t>> views(histories.begin(), histories.end());
   constexpr size_t kCount = 5;
   std::vector<Recommendation> best(histories.size() * kCount);
@@ -218,14 +218,14 @@ TEST_F(Quantised, ManyHistoriesAtOnceGiveTheBestOfEach) {
 }
 
 TEST_F(Quantised, EncodersRepresentAsTheirFloatsDo) {
-  const Architecture a = testing::SmallClassifiers().front();
-  const std::vector<float> weights = testing::RandomWeights(a, 80);
+  const Architecture a = test::SmallClassifiers().front();
+  const std::vector<float> weights = test::RandomWeights(a, 80);
   Write(
       {.architecture = a, .classifier = ClassifierDescription(), .weights = weights, .storage = WeightStorage::kInt8});
   const ModelFile blocks = Open();
   const auto floats = ModelFile::Open(floats_, Verify::kFull, Accept::kAny);
   ASSERT_TRUE(floats.ok());
-  const std::vector<int32_t> text = testing::RandomRecord(a.num_items, a.max_length, 81).inputs;
+  const std::vector<int32_t> text = test::RandomRecord(a.num_items, a.max_length, 81).inputs;
   std::vector<float> h(a.width), expected(a.width);
   for (const auto& [file, to] : {std::pair(&blocks, &h), std::pair(&*floats, &expected)}) {
     const auto session = ClassifierSession::Create(a, file->tensors(), {.name = "m"});
@@ -243,7 +243,7 @@ TEST_F(Quantised, WhatMayNotBePanelsIsRefusedOrStaysFloat) {
   a.re_attention = ReAttention::kOn;
   for (const ParameterSpec& p : ParametersOf(a)) EXPECT_FALSE(MayBePanels(a, p));
   const Architecture plain = Architectures().front();
-  std::vector<float> weights = testing::RandomWeights(plain, 90);
+  std::vector<float> weights = test::RandomWeights(plain, 90);
   for (const ParameterSpec& p : ParametersOf(plain)) {
     if (p.role == ParameterRole::kQkvWeight) weights[p.offset] = 1e9f;
   }
@@ -254,4 +254,4 @@ TEST_F(Quantised, WhatMayNotBePanelsIsRefusedOrStaysFloat) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::quantised_test

@@ -8,13 +8,13 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::text_batch_test {
 namespace {
 
 class TextBatches : public ::testing::Test {
  protected:
   void Write(const Architecture& a, uint32_t seed, WeightStorage storage = WeightStorage::kFloat) {
-    const std::vector<float> weights = testing::RandomWeights(a, seed);
+    const std::vector<float> weights = wisp::test::RandomWeights(a, seed);
     const Status written = WriteModel(path_, {.architecture = a, .weights = weights, .storage = storage});
     ASSERT_TRUE(written.ok()) << written.message();
   }
@@ -64,7 +64,7 @@ class TextBatches : public ::testing::Test {
 
 TEST_F(TextBatches, EverySwitchGivesTheScoresOfATextAlone) {
   uint32_t seed = 10;
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : wisp::test::SmallArchitectures()) {
     if (a.attend != Attend::kCausal) continue;
     Write(a, ++seed);
     ExpectTheSameScores({.places = 5});
@@ -152,4 +152,4 @@ TEST_F(TextBatches, RefusesWhatItCannotDo) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::text_batch_test

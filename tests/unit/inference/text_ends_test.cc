@@ -6,7 +6,7 @@
 #include "runtime/inference/texts.h"
 #include "tools/exchange/tokenizer_json.h"
 
-namespace wisp {
+namespace wisp::text_ends_test {
 namespace {
 
 struct Opened {
@@ -101,4 +101,4 @@ TEST(TextEnds, AnotherEndIsAnEnd) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::text_ends_test

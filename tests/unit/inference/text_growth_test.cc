@@ -10,13 +10,13 @@
 #include "runtime/text/unicode.h"
 #include "tests/unit/text/text_test_util.h"
 
-namespace wisp {
+namespace wisp::text_growth_test {
 namespace {
 
 using text::DecodeSpecials;
 namespace test = text::test;
 
-class TextGrowths : public testing::TestWithParam<const char*> {};
+class TextGrowths : public ::testing::TestWithParam<const char*> {};
 
 // What an app is shown of a text that a model goes on with: the pieces are the text, and that is what follows the
 // prompt's. (A byte that would spoil the prompt's own characters is no part of it.)
@@ -61,11 +61,11 @@ TEST(TextGrowth, APromptThatEndsInBytes_isNotShown) {
   EXPECT_EQ(growth->Finish({})->text, "a");
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, TextGrowths, testing::ValuesIn(test::kGoldenNames), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Kinds, TextGrowths, ::testing::ValuesIn(test::kGoldenNames), [](const auto& info) {
   std::string name = info.param;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 });
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::text_growth_test

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace wisp {
+namespace wisp::token_sampler_test {
 namespace {
 
 std::map<int32_t, double> SharesOf(const SamplingOptions& options, const std::vector<float>& scores, int draws,
@@ -95,4 +95,4 @@ TEST(TokenSampler, OptionsOutOfRangeAreRefused) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::token_sampler_test

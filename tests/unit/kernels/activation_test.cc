@@ -10,7 +10,7 @@
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::activation_test {
 namespace {
 
 using reference::Dual;
@@ -229,4 +229,4 @@ TEST(Activation, KindsAreWhatTheyAreCalled) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::activation_test

@@ -10,7 +10,7 @@
 #include "tests/unit/kernels/attention_test_util.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::attention_test {
 namespace {
 
 std::vector<Shape> Shapes() {
@@ -230,4 +230,4 @@ TEST(Attention, GradientsOfTheReferenceEqualDualNumbers) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::attention_test

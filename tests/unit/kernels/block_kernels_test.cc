@@ -4,7 +4,7 @@
 #include "kernels/int8/kernel.h"
 #include "tests/unit/kernels/panels_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::block_kernels_test {
 namespace {
 
 // What a kernel computes, in plain loops: x rounded block by block, exact sums, double behind them.
@@ -25,12 +25,13 @@ double Rounded(const StoredPanels& w, const float* x, size_t row, size_t k) {
   return y;
 }
 
-void CheckKernel(const int8::Kernel& kernel, PanelBits bits, const Shape& s, Store store, std::mt19937_64& random) {
+void CheckKernel(const int8::Kernel& kernel, PanelBits bits, const PanelShape& s, Store store,
+                 std::mt19937_64& random) {
   const bool biased = store == Store::kAssign;
   SCOPED_TRACE(testing::Message() << kernel.name << ", bits " << static_cast<int>(bits) << ", rows " << s.rows << ", n "
                                   << s.n << ", k " << s.k << ", first " << s.first);
   const StoredPanels w(bits, s.first + s.n + 3, s.k, random);
-  Product p(s, store, random);
+  PanelProduct p(s, store, random);
   int8::MultiplyBlocks(kernel, p.Args(s, w, store, biased));
   ASSERT_TRUE(p.y.GuardsIntact());
   for (size_t r = 0; r < s.rows; ++r) {
@@ -47,12 +48,12 @@ void CheckKernel(const int8::Kernel& kernel, PanelBits bits, const Shape& s, Sto
 TEST(BlockKernels, EveryKernelEqualsPlainLoops) {
   ASSERT_FALSE(int8::Kernels().empty());
   std::mt19937_64 random(TestSeed(90));
-  const Shape shapes[] = {{1, 16, 32},      {1, 1, 1},          {2, 17, 33},   {3, 40, 64, 16}, {5, 7, 31, 3},
-                          {13, 33, 96, 15}, {26, 16, 65},       {1, 50, 2080}, {4, 20, 4100},   {12, 64, 100, 1},
-                          {7, 129, 160},    {1, 300, 768, 256}, {0, 5, 32},    {3, 0, 32}};
+  const PanelShape shapes[] = {{1, 16, 32},      {1, 1, 1},          {2, 17, 33},   {3, 40, 64, 16}, {5, 7, 31, 3},
+                               {13, 33, 96, 15}, {26, 16, 65},       {1, 50, 2080}, {4, 20, 4100},   {12, 64, 100, 1},
+                               {7, 129, 160},    {1, 300, 768, 256}, {0, 5, 32},    {3, 0, 32}};
   for (const int8::Kernel* kernel : int8::Kernels()) {
     for (const PanelBits bits : kIntegerBits) {
-      for (const Shape& s : shapes) {
+      for (const PanelShape& s : shapes) {
         CheckKernel(*kernel, bits, s, Store::kAssign, random);
         CheckKernel(*kernel, bits, s, Store::kAdd, random);
       }
@@ -93,9 +94,9 @@ TEST(BlockKernels, ARowDependsOnNothingBesideIt) {
   std::mt19937_64 random(TestSeed(91));
   for (const int8::Kernel* kernel : int8::Kernels()) {
     for (const PanelBits bits : kIntegerBits) {
-      const Shape all{.rows = 29, .n = 70, .k = 200};
+      const PanelShape all{.rows = 29, .n = 70, .k = 200};
       const StoredPanels w(bits, all.n, all.k, random);
-      Product together(all, Store::kAssign, random);
+      PanelProduct together(all, Store::kAssign, random);
       int8::MultiplyBlocks(*kernel, together.Args(all, w, Store::kAssign, true));
       for (const auto& [row, first, n] : {std::tuple<size_t, size_t, size_t>{0, 0, 70}, {28, 17, 30}, {13, 69, 1}}) {
         std::vector<float> alone(n);
@@ -112,10 +113,10 @@ TEST(BlockKernels, ARowDependsOnNothingBesideIt) {
 TEST(BlockKernels, NumbersThatAreNoneGiveNansInTheirRowAlone) {
   std::mt19937_64 random(TestSeed(92));
   for (const int8::Kernel* kernel : int8::Kernels()) {
-    const Shape s{.rows = 3, .n = 20, .k = 100};
+    const PanelShape s{.rows = 3, .n = 20, .k = 100};
     const StoredPanels w(PanelBits::kEight, s.n, s.k, random);
     for (const float bad : {kNan, std::numeric_limits<float>::infinity()}) {
-      Product p(s, Store::kAssign, random);
+      PanelProduct p(s, Store::kAssign, random);
       *p.x.at(1, 70) = bad;
       int8::MultiplyBlocks(*kernel, p.Args(s, w, Store::kAssign, false));
       for (size_t j = 0; j < s.n; ++j) {
@@ -127,4 +128,4 @@ TEST(BlockKernels, NumbersThatAreNoneGiveNansInTheirRowAlone) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::block_kernels_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::formed_test {
 namespace {
 
 // Records of uneven size, one of them empty; 140 are more than one launch takes.
@@ -226,4 +226,4 @@ TEST(Formed, SlotsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::formed_test

@@ -13,7 +13,7 @@
 #include "kernels/kernels.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::gemm_test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -359,4 +359,4 @@ TEST(Products, NothingIsReadOrWrittenPastTheEndOfABuffer) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::gemm_test

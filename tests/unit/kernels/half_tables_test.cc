@@ -14,10 +14,10 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::half_tables_test {
 namespace {
 
-using testing::num_allocations;
+using test::num_allocations;
 
 // `weights` with tables rounded to halves.
 std::vector<float> Rounded(const Architecture& a, std::vector<float> weights) {
@@ -32,7 +32,7 @@ class HalfTables : public ::testing::Test {
  protected:
   // The same weights, rounded, in two files.
   void Write(const Architecture& a, uint32_t seed) {
-    weights_ = Rounded(a, testing::RandomWeights(a, seed));
+    weights_ = Rounded(a, test::RandomWeights(a, seed));
     for (WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
       const Status status = WriteModel(tables == WeightStorage::kHalf ? half_ : float_,
                                        {.architecture = a, .weights = weights_, .storage = tables});
@@ -46,7 +46,7 @@ class HalfTables : public ::testing::Test {
 };
 
 std::vector<Architecture> Architectures() {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(UniformArchitecture{.num_items = 700,
                                     .max_length = 30,
                                     .width = 32,
@@ -70,7 +70,7 @@ std::vector<Architecture> Architectures() {
 TEST_F(HalfTables, ValuesComeBackRoundedAndAllElseAsItWas) {
   const test::SmallModel model;
   ModelContents contents = model.contents();
-  std::vector<float> weights = testing::RandomWeights(model.architecture, 5);
+  std::vector<float> weights = test::RandomWeights(model.architecture, 5);
   weights[0] = 65504, weights[1] = -65519, weights[2] = 1e-7f, weights[3] = 1e-9f;
   for (const ParameterSpec& p : ParametersOf(model.architecture)) {  // gaps are zero in a file
     for (size_t i = p.offset + p.size(); i % 16 != 0; ++i) weights[i] = 0;
@@ -191,7 +191,7 @@ TEST_F(HalfTables, ScoresEqualThoseOfTheSameWeightsInFloats) {
       if (!OpsOf(backend).ok()) continue;
       const auto halves = *Session::Open(half_, backend), floats = *Session::Open(float_, backend);
       for (size_t length : {size_t{1}, size_t{a.max_length}, size_t{a.max_length} + 7}) {
-        const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, seed).inputs;
+        const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, seed).inputs;
         std::vector<float> scores(a.num_items), expected(a.num_items);
         ASSERT_TRUE(halves->Score(history, scores).ok());
         ASSERT_TRUE(floats->Score(history, expected).ok());
@@ -215,7 +215,7 @@ TEST_F(HalfTables, Int8ScoresAreThoseOfTheSameWeightsInFloats) {
   const auto halves = *Session::Open(half_, Backend::kInt8), floats = *Session::Open(float_, Backend::kInt8),
              simd = *Session::Open(half_);
   EXPECT_EQ(halves->planned_bytes(), floats->planned_bytes());
-  const std::vector<int32_t> history = testing::RandomRecord(a.num_items, 40, 7).inputs;
+  const std::vector<int32_t> history = test::RandomRecord(a.num_items, 40, 7).inputs;
   std::vector<float> scores(a.num_items), expected(a.num_items), exact(a.num_items);
   ASSERT_TRUE(halves->Score(history, scores).ok());
   ASSERT_TRUE(floats->Score(history, expected).ok());
@@ -261,12 +261,12 @@ TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
     if (!OpsOf(backend).ok()) continue;
     const InferenceMemory planned = *Session::PlanMemory(file, backend);
     EXPECT_LT(planned.packed_weights, backend == Backend::kSimd ? table / 16 : table / 3);
-    const size_t before = testing::allocated_bytes;
+    const size_t before = test::allocated_bytes;
     const auto session = *Session::Open(half_, backend);
     EXPECT_EQ(session->planned_bytes(), planned.total());
     // Over 8-bit integers each tile of items is widened on its way, one after the other.
     const size_t passing = backend == Backend::kSimd ? 0 : table + (a.num_items / kHeadTile + 1) * 64;
-    EXPECT_LE(testing::allocated_bytes - before, planned.total() + passing + ParametersOf(a).size() * 1024 + 20480);
+    EXPECT_LE(test::allocated_bytes - before, planned.total() + passing + ParametersOf(a).size() * 1024 + 20480);
   }
   EXPECT_EQ(Session::PlanMemory(*ModelFile::Open(float_))->total(), Session::PlanMemory(a)->total());
 }
@@ -296,7 +296,7 @@ TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
   const Recommender graph(a, kernels::BestOps(),
                           {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), a, source)});
   std::vector<std::vector<int32_t>> histories;
-  for (uint32_t i = 0; i < 40; ++i) histories.push_back(testing::RandomRecord(a.num_items, 1 + i % 15, i).inputs);
+  for (uint32_t i = 0; i < 40; ++i) histories.push_back(test::RandomRecord(a.num_items, 1 + i % 15, i).inputs);
   std::vector<RankingCase> cases;
   double expected = 0;
   std::vector<float> scores(a.num_items);
@@ -316,7 +316,7 @@ TEST_F(HalfTables, TrainingStartsFromThem) {
   const UniformArchitecture a{
       .num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   Write(a, 8);
-  const testing::Ring ring(a.num_items, 40, 10);
+  const test::Ring ring(a.num_items, 40, 10);
   const ModelFile halves = *ModelFile::Open(half_), floats = *ModelFile::Open(float_);
   std::vector<float> room;
   const TrainingOptions options{.num_steps = 5, .expected_batch = 8, .num_threads = 1};
@@ -331,4 +331,4 @@ TEST_F(HalfTables, TrainingStartsFromThem) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::half_tables_test

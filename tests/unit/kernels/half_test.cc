@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::half_test {
 namespace {
 
 // As the standard says, in double.
@@ -181,4 +181,4 @@ TEST(HalfOps, ARowDoesNotDependOnItsNeighbours) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::half_test

@@ -10,7 +10,7 @@
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::heads_test {
 namespace {
 
 using reference::Dual;
@@ -366,4 +366,4 @@ TEST(TargetBeside, HasTheBitsOfTheTablesOwnProductsAndScalings) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::heads_test

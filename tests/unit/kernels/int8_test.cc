@@ -9,7 +9,7 @@
 #include "kernels/int8/kernel.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::int8_test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -287,4 +287,4 @@ TEST_F(Int8Test, LongerProductsStayFloat) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::int8_test

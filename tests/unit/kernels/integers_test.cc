@@ -8,7 +8,7 @@
 
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::integers_test {
 namespace {
 
 using Integers = GuardedMatrixOf<int16_t>;
@@ -248,4 +248,4 @@ TEST(Integers, SumsOfManyRows) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::integers_test

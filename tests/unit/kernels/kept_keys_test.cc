@@ -6,7 +6,7 @@
 
 #include "tests/unit/kernels/attention_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::kept_keys_test {
 namespace {
 
 constexpr float kGuard = 777;
@@ -186,4 +186,4 @@ TEST(KeptKeys, HeadsLieBehindEachOther) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::kept_keys_test

@@ -11,7 +11,7 @@
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::norms_test {
 namespace {
 
 // Fewer rows than a vector has lanes, as many, and more.
@@ -216,4 +216,4 @@ TEST(RmsNorm, ForwardEqualsReferenceInDouble) { Hold<&OpTable::rms_norm_forward>
 TEST(RmsNorm, BackwardEqualsDualNumbers) { Hold<&OpTable::rms_norm_backward>(16, CheckRmsNormBackward); }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::norms_test

@@ -10,7 +10,7 @@
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::ops_test {
 namespace {
 
 double CheckLinearVariance(const OpTable& ops, size_t n, int variant, uint64_t seed) {
@@ -350,4 +350,4 @@ TEST(AccumulateOnGrid, RoundsTiesToEvenAddsExactlyAndUndoesItself) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::ops_test

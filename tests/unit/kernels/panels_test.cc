@@ -1,7 +1,7 @@
 // Matrices of blocks: how they are made, and what every table's ops promise of them.
 #include "tests/unit/kernels/panels_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::panels_test {
 namespace {
 
 // All tables: within what kernels/panels.h promises, of x as it is.
@@ -9,9 +9,9 @@ TEST(Panels, EveryTableKeepsItsPromise) {
   std::mt19937_64 random(TestSeed(93));
   for (const OpTable* ops : TestedOps()) {
     for (const PanelBits bits : kAllBits) {
-      const Shape s{.rows = 5, .n = 37, .k = 150, .first = 9};
+      const PanelShape s{.rows = 5, .n = 37, .k = 150, .first = 9};
       const StoredPanels w(bits, s.first + s.n, s.k, random);
-      Product p(s, Store::kAssign, random);
+      PanelProduct p(s, Store::kAssign, random);
       ops->multiply_panels(p.Args(s, w, Store::kAssign, true));
       for (size_t r = 0; r < s.rows; ++r) {
         for (size_t j = 0; j < s.n; ++j) {
@@ -55,11 +55,11 @@ TEST(Panels, WeightsAreTheNearestAndWideningGivesThem) {
 }
 
 // A model of floats answers the same whether its weights are packed on opening or multiplied where they lie.
-void CheckAsIfPacked(const OpTable& ops, const Shape& s, Store store, bool biased, std::mt19937_64& random) {
+void CheckAsIfPacked(const OpTable& ops, const PanelShape& s, Store store, bool biased, std::mt19937_64& random) {
   SCOPED_TRACE(testing::Message() << ops.name << ", rows " << s.rows << ", n " << s.n << ", k " << s.k << ", first "
                                   << s.first << ", biased " << biased);
   const StoredPanels w(PanelBits::kThirtyTwo, s.first + s.n + 3, s.k, random);
-  Product p(s, store, random);
+  PanelProduct p(s, store, random);
   std::vector<float> packed(ops.packed_size(s.n, s.k)), expected(s.rows * s.n);
   for (size_t i = 0; i < expected.size() && store == Store::kAdd; ++i) expected[i] = p.before[i];
   ops.pack_weights(
@@ -81,13 +81,13 @@ void CheckAsIfPacked(const OpTable& ops, const Shape& s, Store store, bool biase
 
 TEST(Panels, FloatsAreMultipliedToTheBitAsIfTheyHadBeenPacked) {
   std::mt19937_64 random(TestSeed(96));
-  const Shape shapes[] = {{1, 32, 32},       {1, 1, 1},      {1, 768, 100},    {2, 200, 33},  {3, 40, 64, 16},
-                          {5, 7, 31, 3},     {9, 20, 5, 30}, {13, 33, 96, 15}, {26, 96, 300}, {29, 70, 513, 40},
-                          {60, 90, 260, 31}, {4, 64, 1, 1},  {0, 5, 32},       {3, 0, 32, 5}, {14, 300, 260},
-                          {1, 400, 200},     {2, 400, 200}};
+  const PanelShape shapes[] = {{1, 32, 32},       {1, 1, 1},      {1, 768, 100},    {2, 200, 33},  {3, 40, 64, 16},
+                               {5, 7, 31, 3},     {9, 20, 5, 30}, {13, 33, 96, 15}, {26, 96, 300}, {29, 70, 513, 40},
+                               {60, 90, 260, 31}, {4, 64, 1, 1},  {0, 5, 32},       {3, 0, 32, 5}, {14, 300, 260},
+                               {1, 400, 200},     {2, 400, 200}};
   for (const OpTable* ops : AllOps()) {
     if (ops == &ReferenceOps()) continue;  // plain loops, in another order
-    for (const Shape& s : shapes) {
+    for (const PanelShape& s : shapes) {
       for (const bool biased : {false, true}) {
         CheckAsIfPacked(*ops, s, Store::kAssign, biased, random);
         CheckAsIfPacked(*ops, s, Store::kAdd, biased, random);
@@ -165,4 +165,4 @@ TEST(Panels, ScalesBeyondHalvesAreRefused) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::panels_test

@@ -17,7 +17,7 @@ inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr PanelBits kIntegerBits[] = {PanelBits::kEight, PanelBits::kFour};
 inline constexpr PanelBits kAllBits[] = {PanelBits::kEight, PanelBits::kFour, PanelBits::kThirtyTwo};
 
-struct Shape {
+struct PanelShape {
   size_t rows, n, k;
   size_t first = 0;  // of the rows of W that are asked for
 };
@@ -49,11 +49,11 @@ class StoredPanels {
   PanelMatrix matrix_;
 };
 
-struct Product {
+struct PanelProduct {
   GuardedMatrix x, bias, y;
   std::vector<float> before;
 
-  Product(const Shape& s, Store store, std::mt19937_64& random)
+  PanelProduct(const PanelShape& s, Store store, std::mt19937_64& random)
       : x(s.rows, s.k, s.k + 3), bias(1, s.n, s.n), y(s.rows, s.n, s.n + 5), before(s.rows * s.n) {
     std::normal_distribution<float> normal;
     x.Fill(random, normal), bias.Fill(random, normal), y.Fill(random, normal);
@@ -62,7 +62,7 @@ struct Product {
       for (size_t j = 0; j < s.n; ++j) before[r * s.n + j] = store == Store::kAdd ? *y.at(r, j) : 0.0f;
     }
   }
-  MultiplyPanelsArgs Args(const Shape& s, const StoredPanels& w, Store store, bool biased) {
+  MultiplyPanelsArgs Args(const PanelShape& s, const StoredPanels& w, Store store, bool biased) {
     return {.w = w.matrix(),
             .first = s.first,
             .x_RK = x.data(),

@@ -5,7 +5,7 @@
 
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::records_test {
 namespace {
 
 // Uneven, 140 of them: more than one launch takes.
@@ -135,4 +135,4 @@ TEST(Records, RotationOfSeveralIsThatOfEach) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::records_test

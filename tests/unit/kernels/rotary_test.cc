@@ -11,7 +11,7 @@
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::rotary_test {
 namespace {
 
 // Rows of heads, all but the table as one call has them.
@@ -204,4 +204,4 @@ TEST(Rotary, InverseOfAGradientEqualsDualNumbers) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::rotary_test

@@ -10,7 +10,7 @@
 #include "kernels/reference/reference.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::rows_test {
 namespace {
 
 constexpr double kNothing = 1e-30;  // the tolerance of what is exact
@@ -478,4 +478,4 @@ TEST(SeveralRecords, HundredsPassTogether) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::rows_test

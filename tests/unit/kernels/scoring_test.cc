@@ -9,7 +9,7 @@
 
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::scoring_test {
 namespace {
 
 constexpr size_t kTile = 256;
@@ -163,4 +163,4 @@ TEST(TopK, OfManyScores) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::scoring_test

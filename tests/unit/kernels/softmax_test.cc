@@ -10,7 +10,7 @@
 #include "kernels/kernels.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::softmax_test {
 namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
@@ -371,4 +371,4 @@ TEST(Softmax, NanLogitsReachTheSumAndTheGradient) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::softmax_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::step_test {
 namespace {
 
 std::vector<const OpTable*> Tables() {
@@ -135,4 +135,4 @@ TEST(Step, NamedRowsAreSteppedAndSquared) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::step_test

@@ -9,7 +9,7 @@
 #include "kernels/simd/fill.h"
 #include "kernels/simd/processor.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::tables_test {
 namespace {
 
 TEST(AllOps, ReferenceComesFirstAndEveryTableIsFoundByName) {
@@ -34,4 +34,4 @@ TEST(AllOps, EveryTableReplacesWhatTheReferenceLacksBesideVectors) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::tables_test

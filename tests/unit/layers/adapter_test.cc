@@ -13,15 +13,15 @@
 #include "tests/unit/train/memory_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::adapter_test {
 namespace {
 
-using testing::Harness;
-using testing::RandomWeights;
+using test::Harness;
+using test::RandomWeights;
 
 // Every matrix, and some of blocks that differ; ranks that fill no register.
 std::vector<Architecture> AdaptedArchitectures() {
-  Architecture even = testing::SmallArchitectures()[1], mixed = testing::MixedArchitecture();
+  Architecture even = test::SmallArchitectures()[1], mixed = test::MixedArchitecture();
   even.adapter = AdapterSpec{.rank = 3, .alpha = 2};
   mixed.adapter = AdapterSpec{.rank = 2, .alpha = 5, .matrices = AdapterSpec::kQkv | AdapterSpec::kFeedForwardOut};
   return {even, mixed};
@@ -65,7 +65,7 @@ TEST(Adapter, ScoresAsTheMergedModelDoes) {
     ASSERT_EQ(merged.size(), FlatSize(ParametersOf(WithoutAdapter(a))));
     for (const kernels::OpTable* ops : kernels::AllOps()) {
       if (ops == kernels::Int8Ops()) continue;  // rounds weights: merged ones to other integers
-      const auto record = testing::EndsRecord(a.num_items);
+      const auto record = test::EndsRecord(a.num_items);
       Harness beside(a, weights, *ops), one(WithoutAdapter(a), merged, *ops),
           without(WithoutAdapter(a), {weights.begin(), weights.begin() + static_cast<std::ptrdiff_t>(merged.size())},
                   *ops);
@@ -80,9 +80,9 @@ TEST(Adapter, GradientsEqualTheOracles) {
   for (const Architecture& a : AdaptedArchitectures()) {
     const std::vector<float> weights = RandomWeights(a, 5);
     const auto parameters = ParametersOf(a);
-    const auto record = testing::EndsRecord(a.num_items);
-    const std::vector<double> expected = testing::NaiveGradient(a, weights, record.view());
-    ASSERT_GT(testing::Norm(expected), 0.01);
+    const auto record = test::EndsRecord(a.num_items);
+    const std::vector<double> expected = test::NaiveGradient(a, weights, record.view());
+    ASSERT_GT(test::Norm(expected), 0.01);
     for (const kernels::OpTable* ops : kernels::AllOps()) {
       for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
         Harness h(a, weights, *ops);
@@ -94,18 +94,18 @@ TEST(Adapter, GradientsEqualTheOracles) {
         h.trained.Scatter(parameters, sum.sum(), flat);
         double wrong = 0;
         for (size_t i = 0; i < flat.size(); ++i) wrong += std::pow(flat[i] - expected[i], 2);
-        EXPECT_LT(std::sqrt(wrong), 2e-4 * testing::Norm(expected)) << ops->name;
-        EXPECT_NEAR(outcome.norm, testing::Norm(expected), 2e-4 * testing::Norm(expected));
+        EXPECT_LT(std::sqrt(wrong), 2e-4 * test::Norm(expected)) << ops->name;
+        EXPECT_NEAR(outcome.norm, test::Norm(expected), 2e-4 * test::Norm(expected));
       }
     }
   }
 }
 
-class AdapterTraining : public testing::RingTraining {
+class AdapterTraining : public test::RingTraining {
  protected:
   AdapterTraining() : RingTraining(200), adapted_(kSmall) {
     adapted_.adapter = AdapterSpec{.rank = 2, .alpha = 2};
-    start_of_all_ = testing::StartWeights(adapted_);
+    start_of_all_ = test::StartWeights(adapted_);
   }
 
   TrainingOptions Options(Method method, uint64_t steps) {
@@ -171,7 +171,7 @@ TEST_F(AdapterTraining, CostsWhatTheAdapterWeighs) {
       EXPECT_LT(adapter.record_gradients, all.record_gradients);
     }
     auto trainer = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
-    testing::ExpectEqual(adapter, trainer->memory());
+    test::ExpectEqual(adapter, trainer->memory());
   }
 }
 
@@ -186,7 +186,7 @@ TEST_F(AdapterTraining, CheckpointHoldsTheAdapterAlone) {
   const std::string path = folder_ / "c";
   ASSERT_TRUE(WriteCheckpoint(path, *half->Save()).ok());
   const Checkpoint c = *ReadCheckpoint(path);
-  const size_t size = testing::AllTrained(ParametersOf(adapted_)).size();
+  const size_t size = test::AllTrained(ParametersOf(adapted_)).size();
   for (const auto* array : {&c.weights, &c.first_moment, &c.second_moment, &c.average}) EXPECT_EQ(array->size(), size);
   auto rest = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
   ASSERT_TRUE(rest->Restore(c).ok()) << rest->Restore(c).message();
@@ -211,4 +211,4 @@ TEST_F(AdapterTraining, RowsOfTheTableAreNotItsToTrain) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::adapter_test

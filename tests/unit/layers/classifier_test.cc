@@ -5,14 +5,14 @@
 
 #include "tests/unit/layers/classifier_test_util.h"
 
-namespace wisp {
+namespace wisp::classifier_test {
 namespace {
 
-using testing::ClassifierHarness;
-using testing::NaiveClassifier;
-using testing::NaiveClassifierGradient;
-using testing::RandomClassifierWeights;
-using testing::SmallClassifiers;
+using test::ClassifierHarness;
+using test::NaiveClassifier;
+using test::NaiveClassifierGradient;
+using test::RandomClassifierWeights;
+using test::SmallClassifiers;
 
 constexpr double kTolerance = 2e-5;  // relative to the gradient's norm: float against double through two blocks
 constexpr float kNoise[4] = {0.3f, -0.7f, 0.1f, 0.4f};
@@ -53,7 +53,7 @@ TEST_P(ClassifierTest, LossAndRepresentationEqualTheNaiveOnes) {
       const float* representation = h.graph.Represent(context, c.tokens);
       for (size_t k = 0; k < expected.size(); ++k)
         EXPECT_NEAR(representation[k], expected[k], 2e-5) << ops->name << ", " << c.name;
-      const Record record = testing::Labelled(c.tokens, c.label);
+      const Record record = test::Labelled(c.tokens, c.label);
       context.head_input = c.input;
       double loss = 0;
       h.graph.Forward(context, {&record, 1}, &loss);
@@ -66,7 +66,7 @@ TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
   const Architecture a = SmallClassifiers()[GetParam()];
   const std::vector<float> weights = RandomClassifierWeights(a, 22);
   for (const Case& c : Cases()) {
-    const Record record = testing::Labelled(c.tokens, c.label);
+    const Record record = test::Labelled(c.tokens, c.label);
     const std::vector<double> expected = NaiveClassifierGradient(a, weights, record, c.input);
     for (const kernels::OpTable* ops : kernels::AllOps()) {
       ClassifierHarness h(a, weights, *ops);
@@ -183,4 +183,4 @@ TEST(Encoder, RepresentsAsTheClassifierDoes) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::classifier_test

@@ -22,7 +22,7 @@
 #include "tests/unit/layers/naive_recommender.h"
 #include "tests/unit/layers/parameter_names.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 inline std::vector<float> RandomClassifierWeights(const Architecture& a, uint32_t seed) {
   std::mt19937 random(seed);
@@ -224,6 +224,6 @@ inline std::vector<Architecture> SmallClassifiers() {
   return classifiers;
 }
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_LAYERS_CLASSIFIER_TEST_UTIL_H_

@@ -14,7 +14,7 @@
 
 #include "runtime/core/architecture.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 // A number without its derivative: the variance path passes no gradient.
 inline double PlainValue(double x) { return x; }
@@ -383,6 +383,6 @@ class NaiveRecommender {
   std::span<const T> weights_;
 };
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_LAYERS_NAIVE_RECOMMENDER_H_

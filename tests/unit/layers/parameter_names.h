@@ -8,7 +8,7 @@
 
 #include "runtime/core/architecture.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 // The number of parameters where there is none of that name.
 inline size_t IndexOf(const std::vector<ParameterSpec>& parameters, std::string_view name) {
@@ -20,6 +20,6 @@ inline size_t IndexOf(const std::vector<ParameterSpec>& parameters, std::string_
 inline constexpr char kItemVariance[] = "item_embedding.variance";
 inline constexpr char kParameterVariance[] = "parameter_variance";
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_LAYERS_PARAMETER_NAMES_H_

@@ -11,7 +11,7 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
-namespace wisp {
+namespace wisp::parts_test {
 namespace {
 
 constexpr size_t kThreads[] = {2, 3, 5};
@@ -53,13 +53,13 @@ std::vector<float> Scores(const Runner<Recommender>& runner, std::span<const int
 }
 
 void ExpectTheSameScores(const Architecture& a, const kernels::OpTable& ops, uint32_t seed) {
-  const std::vector<float> flat = testing::RandomWeights(a, seed);
+  const std::vector<float> flat = test::RandomWeights(a, seed);
   const Runner<Recommender> alone(a, ops, flat, 1, KeptBlocks::kAll);
   for (const size_t threads : kThreads) {
     const Runner<Recommender> shared(a, ops, flat, threads, KeptBlocks::kAll),
         in_turn(a, ops, flat, threads, KeptBlocks::kTwoInTurn);
     for (size_t length = 1; length <= a.max_length; length += a.max_length > 8 ? 7 : 1) {
-      const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, seed).inputs;
+      const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, seed).inputs;
       const std::vector<float> expected = Scores(alone, history, 0);
       ASSERT_EQ(Scores(shared, history, 0), expected) << ops.name << ", " << length << " items";
       ASSERT_EQ(Scores(in_turn, history, 0), expected) << ops.name << ", " << length << " items";
@@ -85,7 +85,7 @@ TEST(Parts, OneRowIsSharedByColumnsAndHeads) {
 
 TEST(Parts, EverySwitchOfARecommenderGivesTheSameBits) {
   uint32_t seed = 40;
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   for (const Architecture& a : all) {
     for (const kernels::OpTable* ops : OpsOfInference()) ExpectTheSameScores(a, *ops, ++seed);
@@ -111,7 +111,7 @@ TEST(Parts, LargerShapesGiveTheSameBits) {
 }
 
 TEST(Parts, ClassifiersGiveTheSameBits) {
-  std::vector<Architecture> all = testing::SmallClassifiers();
+  std::vector<Architecture> all = test::SmallClassifiers();
   all.push_back(UniformArchitecture{.num_items = 90,
                                     .max_length = 70,
                                     .width = 48,
@@ -126,7 +126,7 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
   all.back().embedding_norm_epsilon = 1e-5f;
   all.back().head.pooling = Pooling::kMean;
   for (const Architecture& a : all) {
-    const std::vector<float> flat = testing::RandomClassifierWeights(a, 23);
+    const std::vector<float> flat = test::RandomClassifierWeights(a, 23);
     for (const kernels::OpTable* ops : OpsOfInference()) {
       const Runner<Classifier> alone(a, *ops, flat, 1, KeptBlocks::kInTurn);
       for (const size_t threads : kThreads) {
@@ -134,7 +134,7 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
         for (const KeptBlocks kept : {KeptBlocks::kTwoInTurn, KeptBlocks::kInTurn, KeptBlocks::kAll}) {
           const Runner<Classifier> shared(a, *ops, flat, threads, kept);
           for (size_t length = 1; length <= a.max_length; length += 1 + length / 5) {
-            const std::vector<int32_t> tokens = testing::RandomRecord(a.num_items, length, 5).inputs;
+            const std::vector<int32_t> tokens = test::RandomRecord(a.num_items, length, 5).inputs;
             RecordContext one = alone.Context(0), several = shared.Context(0);
             const float *expected = alone.graph.Logits(one, tokens), *logits = shared.graph.Logits(several, tokens);
             for (size_t k = 0; k < a.head.num_classes; ++k)
@@ -150,7 +150,7 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
 TEST(Parts, AreEven) {
   const UniformArchitecture a{
       .num_items = 50, .max_length = 200, .width = 64, .num_heads = 2, .num_blocks = 1, .inner_width = 64};
-  const std::vector<float> flat = testing::RandomWeights(a, 1);
+  const std::vector<float> flat = test::RandomWeights(a, 1);
   const Runner<Recommender> runner(a, kernels::BestOps(), flat, 5, KeptBlocks::kAll);
   for (const size_t rows : {1, 2, 5, 6, 200}) {
     RecordContext context = runner.Context(0);
@@ -180,7 +180,7 @@ TEST(Parts, AreEven) {
 class SeveralThreads : public ::testing::Test {
  protected:
   void SetUp() override {
-    ASSERT_TRUE(WriteModel(path_, {.architecture = a_, .weights = testing::RandomWeights(a_, 8)}).ok());
+    ASSERT_TRUE(WriteModel(path_, {.architecture = a_, .weights = test::RandomWeights(a_, 8)}).ok());
   }
   // Scores while a history grows, is cut, and slides out of the window.
   std::vector<std::vector<float>> Scores(Session& session) const {
@@ -270,4 +270,4 @@ TEST_F(SeveralThreads, AreRefusedWhereTheyCannotBe) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::parts_test

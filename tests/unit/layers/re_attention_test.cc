@@ -15,7 +15,7 @@
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::re_attention_test {
 namespace {
 
 using Vector = std::vector<double>;
@@ -243,13 +243,13 @@ TEST_F(MonteCarlo, AttentionCorrectionUndoesTheDistraction) {
 
 TEST(ReAttention, NoVarianceIsOrdinaryAttentionToTheBit) {
   for (size_t i : {0, 1, 3, 5}) {
-    Architecture a = testing::SmallArchitectures()[i];
-    testing::Harness plain(a, testing::RandomWeights(a, 3), kernels::BestOps());
+    Architecture a = test::SmallArchitectures()[i];
+    test::Harness plain(a, test::RandomWeights(a, 3), kernels::BestOps());
     a.re_attention = ReAttention::kOn;
     std::vector<float> weights = plain.flat;
     weights.resize(FlatSize(ParametersOf(a)), 0.0f);
-    testing::Harness corrected(a, weights, kernels::BestOps());
-    const testing::OwnedRecord record = testing::RandomRecord(a.num_items, a.max_length, 8);
+    test::Harness corrected(a, weights, kernels::BestOps());
+    const test::OwnedRecord record = test::RandomRecord(a.num_items, a.max_length, 8);
     EXPECT_EQ(plain.Loss(record.view()), corrected.Loss(record.view()));
     FloatGradientSum one(kernels::BestOps(), plain.flat.size(), 1), two(kernels::BestOps(), weights.size(), 1);
     PhantomGradients g1(kernels::BestOps(), plain.Setup(), {}, one), g2(kernels::BestOps(), corrected.Setup(), {}, two);
@@ -275,7 +275,7 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
     std::mt19937 random(3);
     std::normal_distribution<float> noise(0, static_cast<float>(s));
     std::vector<float> weights(FlatSize(parameters), 0.0f), g(parameters[0].size());
-    const TrainedSet trained = testing::AllTrained(parameters);
+    const TrainedSet trained = test::AllTrained(parameters);
     Optimizer optimizer(kernels::BestOps(), o, trained.size());
     const NoiseVariance variance(a, trained, {}, s);
     for (uint64_t step = 0; step < steps; ++step) {
@@ -286,7 +286,7 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
     }
     double left = 0, estimated = 0;
     for (size_t i = 0; i < g.size(); ++i) left += std::pow(weights[i], 2) / double(g.size());
-    const ParameterSpec& items = parameters[testing::IndexOf(parameters, testing::kItemVariance)];
+    const ParameterSpec& items = parameters[test::IndexOf(parameters, test::kItemVariance)];
     for (size_t i = 0; i < a.num_items; ++i) estimated += weights[items.offset + i] / double(a.num_items);
     std::printf("left %.3g, estimated %.3g\n", left, estimated);
     // 320 coordinates: a deviation of 8 percent; Adam's first steps add some more.
@@ -299,10 +299,10 @@ TEST(NoiseVariance, RowsThatNoStepChangedHaveNone) {
   const UniformArchitecture a{
       .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
   const auto parameters = ParametersOf(a);
-  const TrainedSet trained = testing::AllTrained(parameters);
+  const TrainedSet trained = test::AllTrained(parameters);
   const Optimizer optimizer(kernels::BestOps(), {.kind = OptimizerKind::kSgd}, trained.size());
   const NoiseVariance variance(a, trained, {}, 0.1);
-  const ParameterSpec& items = parameters[testing::IndexOf(parameters, testing::kItemVariance)];
+  const ParameterSpec& items = parameters[test::IndexOf(parameters, test::kItemVariance)];
   const int32_t second[] = {1};
   for (const std::span<const int32_t> rows : {std::span<const int32_t>(), std::span<const int32_t>(second)}) {
     std::vector<float> weights(FlatSize(parameters), 0.0f);
@@ -320,11 +320,11 @@ TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
   const ReAttentionOptions options{.source = ReAttentionOptions::Source::kPrinted, .scale = 2, .item_frequencies = p};
   ASSERT_TRUE(Validate(options, a).ok());
   std::vector<float> weights(FlatSize(parameters), 0.0f);
-  NoiseVariance(a, testing::AllTrained(parameters), options, 0.1).Initialise(weights);
+  NoiseVariance(a, test::AllTrained(parameters), options, 0.1).Initialise(weights);
   for (size_t i = 0; i < 4; ++i)
-    EXPECT_NEAR(weights[parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset + i],
-                std::pow(0.2 / p[i], 2), 1e-5);
-  EXPECT_NEAR(weights[parameters[testing::IndexOf(parameters, testing::kParameterVariance)].offset + 1], 0.04, 1e-6);
+    EXPECT_NEAR(weights[parameters[test::IndexOf(parameters, test::kItemVariance)].offset + i], std::pow(0.2 / p[i], 2),
+                1e-5);
+  EXPECT_NEAR(weights[parameters[test::IndexOf(parameters, test::kParameterVariance)].offset + 1], 0.04, 1e-6);
   EXPECT_FALSE(Validate({.source = ReAttentionOptions::Source::kPrinted}, a).ok());
   const std::vector<float> zero = {1.0f, 0.0f, 1.0f, 1.0f};
   EXPECT_NE(
@@ -343,9 +343,9 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
                               .inner_width = 16,
                               .embedding_scale = 8,
                               .re_attention = ReAttention::kOn};
-  const testing::Ring ring(30, 400, 10);  // items 30 to 39 never occur
+  const test::Ring ring(30, 400, 10);  // items 30 to 39 never occur
   const auto parameters = ParametersOf(a);
-  const std::vector<float> start = testing::StartWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f});
+  const std::vector<float> start = test::StartWeights(a, {.table_deviation = 0.02f, .matrix_gain = 0.3f});
   const test::TemporaryFolder folder;
   auto ledger = privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   ASSERT_TRUE(ledger.ok());
@@ -377,9 +377,8 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
       variance += (squares[i] - sum[i] * sum[i] / runs) / (runs - 1) / double(n);
     return variance;
   };
-  const float* of_parameter =
-      stored.data() + parameters[testing::IndexOf(parameters, testing::kParameterVariance)].offset;
-  const float* of_item = stored.data() + parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset;
+  const float* of_parameter = stored.data() + parameters[test::IndexOf(parameters, test::kParameterVariance)].offset;
+  const float* of_item = stored.data() + parameters[test::IndexOf(parameters, test::kItemVariance)].offset;
   const auto compare = [&](const std::string& what, double estimate, double variance, double least = 0.6) {
     std::printf("%-34s estimated %.3g, over seeds %.3g, ratio %.2f\n", what.c_str(), estimate, variance,
                 estimate / variance);
@@ -401,4 +400,4 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::re_attention_test

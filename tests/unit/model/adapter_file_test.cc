@@ -7,7 +7,7 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::adapter_file_test {
 namespace {
 
 using test::SmallModel;
@@ -155,10 +155,10 @@ TEST_F(AdapterFile, WithoutABase_IsNotWritten) {
 }
 
 // From a base in a file to an adapter in a file, and on from there.
-class AdapterFineTune : public testing::RingTraining {
+class AdapterFineTune : public test::RingTraining {
  protected:
   AdapterFineTune() : RingTraining(200) {
-    const std::vector<float> start = testing::StartWeights(kSmall);
+    const std::vector<float> start = test::StartWeights(kSmall);
     EXPECT_TRUE(WriteModel(base_, {.architecture = kSmall,
                                    .weights = start,
                                    .provenance = {{.description = "new", .dataset = "public"}}})
@@ -277,4 +277,4 @@ TEST_F(AdapterFineTune, NeedsTheWeightsOfABase) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::adapter_file_test

@@ -5,7 +5,7 @@
 #include "tests/unit/model/lies.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::block_metadata_test {
 namespace {
 
 using schema::ModelT;
@@ -64,4 +64,4 @@ TEST(BlockMetadata, BlocksAreHeldToTheirMatricesAndBytes) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::block_metadata_test

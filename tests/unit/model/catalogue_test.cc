@@ -10,7 +10,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::catalogue_test {
 namespace {
 
 class CatalogueTest : public ::testing::Test {
@@ -165,4 +165,4 @@ TEST_F(CatalogueTest, RefusesAFileWhoseRetiredItemsAreNone) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::catalogue_test

@@ -9,7 +9,7 @@
 
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::checkpoint_test {
 namespace {
 
 using schema::CheckpointT;
@@ -248,4 +248,4 @@ TEST_F(CheckpointFile, NotFiniteNumbersAreRefusedOnReading) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::checkpoint_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::classifier_file_test {
 namespace {
 
 using schema::ModelT;
@@ -230,4 +230,4 @@ TEST(ClassifierFile, DamagedMetadataWithFittingChecksumsIsSafe) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::classifier_file_test

@@ -10,7 +10,7 @@
 #include "runtime/model/model_file.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::model_corruption_test {
 namespace {
 
 using test::SmallModel;
@@ -234,4 +234,4 @@ TEST_F(CheckpointCorruption, DamagedMetadataWithFittingChecksumsIsSafe) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::model_corruption_test

@@ -11,7 +11,7 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::model_file_test {
 namespace {
 
 using test::OpenBytes;
@@ -52,7 +52,7 @@ TEST(ModelFile, WrittenModelComesBackWhole) {
 
 TEST(ModelFile, EveryVariantOfTheArchitectureComesBack) {
   const TemporaryFolder folder;
-  std::vector<Architecture> variants = testing::NewerArchitectures();
+  std::vector<Architecture> variants = test::NewerArchitectures();
   // Encoders of texts.
   Architecture encoder = UniformArchitecture{
       .num_items = 17, .max_length = 3, .width = 12, .num_blocks = 1, .inner_width = 31, .norm = NormPlacement::kPost};
@@ -218,7 +218,7 @@ TEST(ModelFile, UnreadableFileIsRefused) {
   ASSERT_TRUE(WriteModel(path, SmallModel().contents()).ok());
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
-  const int status = test::InChild([&path] {
+  const int status = test::StatusOfChild([&path] {
     // The administrator may read anything: become somebody else.
     if (geteuid() == 0 && setuid(65534) != 0) return 2;
     const Status s = ModelFile::Open(path).status();
@@ -258,7 +258,7 @@ TEST(ModelFile, AttentionSlopeNeedsReadersOfFormatTwo) {
 
 TEST(ModelFile, NewerSwitchesNeedReadersOfTheirFormat) {
   const TemporaryFolder folder;
-  std::vector<Architecture> all = testing::NewerArchitectures();
+  std::vector<Architecture> all = test::NewerArchitectures();
   all.push_back(
       UniformArchitecture{.num_items = 9, .max_length = 6, .width = 4, .inner_width = 6, .temperature = 0.5f});
   for (const Architecture& a : all) {
@@ -318,4 +318,4 @@ TEST(ModelFile, MetadataBeyondItsLimitIsRefusedBeforeItIsVerified) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::model_file_test

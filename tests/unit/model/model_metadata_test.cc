@@ -11,7 +11,7 @@
 #include "tests/unit/model/lies.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::model_metadata_test {
 namespace {
 
 using schema::ModelT;
@@ -472,4 +472,4 @@ TEST(ModelMetadata, CountsBeyondTheFileAreRefusedAtOnce) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::model_metadata_test

@@ -22,6 +22,7 @@
 #include "runtime/model/model_file.h"
 #include "schema/generated/checkpoint_generated.h"
 #include "schema/generated/model_generated.h"
+#include "tests/unit/core/in_child.h"
 #include "tests/unit/core/temporary_folder.h"
 
 namespace wisp::test {
@@ -200,15 +201,6 @@ std::string Changed(const std::string& bytes, const std::function<void(typename 
   builder.Finish(Root::Pack(builder, &root), MetadataOf(bytes).substr(4, 4) == "WSPM" ? "WSPM" : "WSPC");
   const std::string_view metadata(reinterpret_cast<const char*>(builder.GetBufferPointer()), builder.GetSize());
   return WithMetadata(bytes, metadata, DataOf(bytes));
-}
-
-// Runs `body` in a child process; its exit status as waitpid gives it. For limits, identities and violent deaths.
-inline int InChild(const std::function<int()>& body) {
-  const pid_t child = fork();
-  if (child == 0) _exit(body());
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
 }
 
 }  // namespace wisp::test

@@ -16,7 +16,7 @@
 #include "runtime/model/model_file.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::model_write_test {
 namespace {
 
 using test::SmallModel;
@@ -135,7 +135,7 @@ TEST_F(ModelWrite, PlacesThatTakeNoFileAreRefusedByName) {
 TEST_F(ModelWrite, FolderWithoutPermissionLeavesTheOldFile) {
   ASSERT_EQ(chmod(path_.c_str(), 0644), 0);  // or it might be a database, as far as others can tell
   ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
-  const int status = test::InChild([this] {
+  const int status = test::StatusOfChild([this] {
     if (geteuid() == 0 && setuid(65534) != 0) return 2;
     const Status s = WriteModel(path_, new_.contents());
     return s.code() == StatusCode::kIo && s.message().find("Permission denied") != std::string::npos ? 0 : 1;
@@ -148,7 +148,7 @@ TEST_F(ModelWrite, FolderWithoutPermissionLeavesTheOldFile) {
 // The limit on a file's size stands for a full disk: it can be set to any byte.
 TEST_F(ModelWrite, DiskFullAtAnyByteLeavesTheOldFile) {
   for (size_t limit = 0; limit <= new_bytes_.size(); limit += limit + 97 < new_bytes_.size() ? 97 : 1) {
-    const int status = test::InChild([this, limit] {
+    const int status = test::StatusOfChild([this, limit] {
       signal(SIGXFSZ, SIG_IGN);
       const rlimit size{limit, limit};
       if (setrlimit(RLIMIT_FSIZE, &size) != 0) return 2;
@@ -169,7 +169,7 @@ TEST_F(ModelWrite, DiskFullAtAnyByteLeavesTheOldFile) {
 // The same limit with the signal's default action: the kernel kills the process in the middle of a write.
 TEST_F(ModelWrite, KilledBetweenTwoWritesLeavesTheOldFileAndTheNextWriteCleansUp) {
   for (size_t limit = 0; limit < new_bytes_.size(); limit += 509) {
-    const int status = test::InChild([this, limit] {
+    const int status = test::StatusOfChild([this, limit] {
       const rlimit size{limit, limit}, none{0, 0};
       setrlimit(RLIMIT_CORE, &none);
       if (setrlimit(RLIMIT_FSIZE, &size) != 0) return 2;
@@ -370,4 +370,4 @@ TEST_F(ModelWrite, OneOpenFileServesManyThreads) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::model_write_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::provenance_test {
 namespace {
 
 using Past = std::vector<ProvenanceEntry>;
@@ -118,4 +118,4 @@ TEST(MixtureTest, Contents_AreOfTheMainModelAndNameAll) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::provenance_test

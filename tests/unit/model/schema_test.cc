@@ -4,12 +4,13 @@
 
 #include "runtime/model/checkpoint.h"
 #include "runtime/model/model_file.h"
+#include "tests/unit/from_sources.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::schema_test {
 namespace {
 
-const std::string kSchema = std::string(WISP_SOURCE_DIR) + "/schema";
+const std::string kSchema = test::FromSources("schema");
 
 // Exit status of a shell command, its output in `output`.
 int RunShell(const std::string& command, std::string* output) {
@@ -122,4 +123,4 @@ TEST(SchemaVersion1, CheckpointIsRead) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::schema_test

@@ -20,7 +20,7 @@
 #include "runtime/personalise/judge_rule.h"
 #include "runtime/train/run/evaluate.h"
 
-namespace wisp {
+namespace wisp::deployments_test {
 namespace {
 
 constexpr uint32_t kItems = 60, kCopies = 20, kPeriods = 6, kJudges = 200, kEvents = 4, kTrainers = 240;
@@ -337,4 +337,4 @@ TEST(Deployments, OfALogThatIsNamed) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::deployments_test

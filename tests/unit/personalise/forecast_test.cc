@@ -10,7 +10,7 @@
 #include "runtime/train/run/initialise.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp {
+namespace wisp::forecast_test {
 namespace {
 
 class Forecast : public ::testing::Test {
@@ -157,4 +157,4 @@ TEST_F(Forecast, MeasuresWithoutALog) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::forecast_test

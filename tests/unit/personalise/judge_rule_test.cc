@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace wisp {
+namespace wisp::judge_rule_test {
 namespace {
 
 using Kind = Verdict::Kind;
@@ -145,7 +145,7 @@ TEST(JudgeRule, EveryLookHasItsShareOfTheError) {
 }
 
 TEST(JudgeRule, RefusesWhatIsNone) {
-  EXPECT_TRUE(Validate({}).ok());
+  EXPECT_TRUE(Validate(JudgeRule{}).ok());
   for (const JudgeRule& bad : {JudgeRule{.error = 0}, JudgeRule{.error = 1}, JudgeRule{.error = std::nan("")},
                                JudgeRule{.num_judgings = 0}, JudgeRule{.decay = 0}, JudgeRule{.decay = 1.1}})
     EXPECT_EQ(Validate(bad).code(), StatusCode::kInvalidArgument);
@@ -191,4 +191,4 @@ TEST(JudgeRule, ServesTheNewestThatWasFoundBetter) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::judge_rule_test

@@ -15,7 +15,7 @@
 #include "runtime/train/run/records.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp {
+namespace wisp::judge_test {
 namespace {
 
 using privacy::Ledger;
@@ -304,4 +304,4 @@ TEST_F(JudgeTest, RefusesWhatIsNoJudging) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::judge_test

@@ -12,7 +12,7 @@
 #include "runtime/train/run/job.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp {
+namespace wisp::lifetime_test {
 namespace {
 
 using privacy::ChargeRequest;
@@ -349,4 +349,4 @@ TEST_F(LifetimeTest, RefusesWhatIsNoPlan) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::lifetime_test

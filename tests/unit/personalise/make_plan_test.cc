@@ -10,7 +10,7 @@
 #include "runtime/personalise/plan_change.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp {
+namespace wisp::make_plan_test {
 namespace {
 
 using privacy::EpsilonDelta;
@@ -254,4 +254,4 @@ TEST_F(MakePlanTest, ADryRunSaysWhatAPlanWouldBeAndWritesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::make_plan_test

@@ -10,7 +10,7 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/personalise/night_test_util.h"
 
-namespace wisp {
+namespace wisp::night_damage_test {
 namespace {
 
 enum class Damage { kFlipped, kCut, kEmpty };
@@ -188,7 +188,7 @@ TEST_F(NightFilesTest, AWholeModelOfAnotherKindIsNotReplaced) {
   Architecture encoder = ModelFile::Open(base_path_)->architecture();
   encoder.attend = Attend::kAll;
   encoder.head = {.kind = HeadKind::kEmbedding};
-  const std::vector<float> weights = testing::RandomWeights(encoder, 3);
+  const std::vector<float> weights = test::RandomWeights(encoder, 3);
   ASSERT_TRUE(WriteModel(output_, {.architecture = encoder, .weights = weights}).ok());
   const std::string before = test::ReadBytes(output_);
   EXPECT_EQ(RunNight(Options()).status().code(), StatusCode::kInvalidData);
@@ -241,4 +241,4 @@ TEST_F(NightFilesTest, HealingMayBeStoppedAnywhere) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::night_damage_test

@@ -6,7 +6,7 @@
 #include "runtime/personalise/plan_change.h"
 #include "tests/unit/personalise/night_test_util.h"
 
-namespace wisp {
+namespace wisp::night_line_test {
 namespace {
 
 class NightLineTest : public NightTest {
@@ -191,4 +191,4 @@ TEST_F(NightLineTest, BeginsNoOtherModelWhereThatIsRefused) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::night_line_test

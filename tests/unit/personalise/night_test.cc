@@ -14,7 +14,7 @@
 #include "runtime/privacy/ledger_statement.h"
 #include "tests/unit/personalise/night_test_util.h"
 
-namespace wisp {
+namespace wisp::night_test {
 namespace {
 
 using privacy::Ledger;
@@ -350,4 +350,4 @@ TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::night_test

@@ -7,7 +7,7 @@
 #include "runtime/train/privacy_plan.h"
 #include "tests/unit/personalise/night_test_util.h"
 
-namespace wisp {
+namespace wisp::plan_change_test {
 namespace {
 
 using privacy::Ledger;
@@ -201,4 +201,4 @@ TEST_F(PlanChangeTest, PlansOfEarlierVersionsAreRead) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::plan_change_test

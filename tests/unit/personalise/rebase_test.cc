@@ -7,7 +7,7 @@
 #include "runtime/train/run/check_start.h"
 #include "tests/unit/personalise/night_test_util.h"
 
-namespace wisp {
+namespace wisp::rebase_test {
 namespace {
 
 class RebaseTest : public NightTest {
@@ -369,4 +369,4 @@ TEST_F(RebaseTest, CarriesVariancesOfItemsByTheirKeys) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::rebase_test

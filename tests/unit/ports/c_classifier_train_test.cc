@@ -10,7 +10,7 @@
 #include "tests/unit/ports/c_personalise_fixture.h"
 #include "tests/unit/ports/c_text_test_util.h"
 
-namespace wisp {
+namespace wisp::c_classifier_train_test {
 namespace {
 
 using test::ReadBytes;
@@ -214,4 +214,4 @@ TEST_F(CClassifierTrain, RefusesBeforeAnythingIsSpent) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_classifier_train_test

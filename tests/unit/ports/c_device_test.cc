@@ -5,7 +5,7 @@
 
 #include "tests/unit/ports/c_test_util.h"
 
-namespace wisp {
+namespace wisp::c_device_test {
 namespace {
 
 class CDevice : public ::testing::Test {
@@ -140,4 +140,4 @@ TEST_F(CDevice, ArithmeticIsChosen) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_device_test

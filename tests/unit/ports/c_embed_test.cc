@@ -12,7 +12,7 @@
 #include "ports/c/wisp_life.h"
 #include "tests/unit/ports/c_personalise_fixture.h"
 
-namespace wisp::test {
+namespace wisp::test::c_embed_test {
 namespace {
 
 // Counts, and has nothing left after so many calls.
@@ -337,4 +337,4 @@ TEST_F(CNightTest, ALoggerHearsOfStepsVerdictsAndEndsButOfNoRecord) {
 }
 
 }  // namespace
-}  // namespace wisp::test
+}  // namespace wisp::test::c_embed_test

@@ -10,7 +10,7 @@
 #include "tests/unit/ports/c_test_util.h"
 #include "tests/unit/ports/c_text_test_util.h"
 
-namespace wisp {
+namespace wisp::c_fork_test {
 namespace {
 
 using test::InChild;
@@ -40,7 +40,7 @@ class CFork : public ::testing::Test {
   }
   std::string Write(const std::string& name, ModelContents contents, const std::string& dataset) const {
     const std::string path = folder_ / name;
-    const std::vector<float> weights = wisp::testing::RandomWeights(contents.architecture, 7);
+    const std::vector<float> weights = wisp::test::RandomWeights(contents.architecture, 7);
     contents.weights = weights;
     contents.provenance = {{.description = "converted", .dataset = dataset}};
     const Status status = WriteModel(path, contents);
@@ -245,4 +245,4 @@ TEST_F(CFork, PrivateGenerators_RefuseAndClose) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_fork_test

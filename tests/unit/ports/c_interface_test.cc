@@ -8,7 +8,7 @@
 #include "ports/c/wisp_life.h"
 #include "tests/unit/ports/c_test_util.h"
 
-namespace wisp {
+namespace wisp::c_interface_test {
 namespace {
 
 using test::AtEverySize;
@@ -496,4 +496,4 @@ TEST_F(CInterface, LogOfNoFile_IsRefused) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_interface_test

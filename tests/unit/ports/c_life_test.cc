@@ -10,7 +10,7 @@
 
 #include "tests/unit/ports/c_personalise_fixture.h"
 
-namespace wisp::test {
+namespace wisp::test::c_life_test {
 namespace {
 
 class CLifeTest : public CPersonaliseTest {
@@ -371,4 +371,4 @@ TEST_F(CLifeTest, AnAdapterMovesToANewBase) {
 }
 
 }  // namespace
-}  // namespace wisp::test
+}  // namespace wisp::test::c_life_test

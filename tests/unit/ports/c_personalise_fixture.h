@@ -28,7 +28,7 @@ class CShortRunTest : public ::testing::Test {
 
   // A model of random weights, which says so.
   static void WriteRandom(const std::string& path, ModelContents contents) {
-    const std::vector<float> weights = testing::RandomWeights(contents.architecture, 7);
+    const std::vector<float> weights = test::RandomWeights(contents.architecture, 7);
     contents.weights = weights;
     contents.provenance.push_back({.description = "random weights",
                                    .mechanisms = {"random weights"},

@@ -11,7 +11,7 @@
 
 #include "tests/unit/ports/c_personalise_fixture.h"
 
-namespace wisp {
+namespace wisp::c_personalise_test {
 namespace {
 
 using test::AtEverySize;
@@ -361,4 +361,4 @@ TEST_F(CPersonalise, Result_IsFilledAsFarAsItGoesAndNeverBeyond) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_personalise_test

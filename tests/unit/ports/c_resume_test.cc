@@ -8,7 +8,7 @@
 #include "tests/unit/core/file_size_limit.h"
 #include "tests/unit/ports/c_personalise_fixture.h"
 
-namespace wisp {
+namespace wisp::c_resume_test {
 namespace {
 
 using test::AtEverySize;
@@ -239,4 +239,4 @@ TEST_F(CResume, AnAnchorThatFailsOrIsNone_EndsTheRun) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_resume_test

@@ -19,7 +19,7 @@ inline const UniformArchitecture kTiny = {
 
 // Items "k0" .. "k11". Random weights from nobody's data, in the words of `wisp new`, so that draws from them are free.
 inline void WriteTiny(const std::string& path, uint32_t seed = 1) {
-  const std::vector<float> weights = wisp::testing::RandomWeights(kTiny, seed);
+  const std::vector<float> weights = wisp::test::RandomWeights(kTiny, seed);
   ModelContents contents{
       .architecture = kTiny,
       .weights = weights,

@@ -16,7 +16,7 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/ports/c_text_test_util.h"
 
-namespace wisp {
+namespace wisp::c_text_test {
 namespace {
 
 using test::GoldenTokenizer;
@@ -28,7 +28,7 @@ class CText : public ::testing::Test {
   std::string Write(const std::string& name, Architecture a, const std::string& tokenizer,
                     const std::string& dataset = "") {
     const std::string path = folder_ / name;
-    const std::vector<float> weights = testing::RandomWeights(a, 7);
+    const std::vector<float> weights = test::RandomWeights(a, 7);
     ModelContents contents{.architecture = a, .weights = weights};
     if (!tokenizer.empty()) contents.tokenizer = GoldenTokenizer(tokenizer);
     if (!dataset.empty()) contents.provenance = {{.description = "converted", .dataset = dataset}};
@@ -474,4 +474,4 @@ TEST_F(CText, RefusesWhatAModelIsNotFor) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_text_test

@@ -7,7 +7,7 @@
 #include "tests/unit/ports/c_personalise_fixture.h"
 #include "tools/exchange/byte_tokenizer.h"
 
-namespace wisp {
+namespace wisp::c_text_train_test {
 namespace {
 
 class CTextTrain : public test::CShortRunTest {
@@ -110,4 +110,4 @@ TEST_F(CTextTrain, RefusesBeforeAnythingIsSpent) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::c_text_train_test

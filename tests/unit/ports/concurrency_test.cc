@@ -12,12 +12,12 @@
 #include "runtime/train/trainer.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::concurrency_test {
 namespace {
 
 constexpr int kCharges = 5;
 
-class Concurrency : public testing::RingTraining {
+class Concurrency : public test::RingTraining {
  protected:
   Concurrency() : RingTraining(40) {}
 
@@ -135,4 +135,4 @@ TEST_F(Concurrency, CInterfaceOnTheAppsThreads_GivesWhatOneThreadGives) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::concurrency_test

@@ -8,7 +8,7 @@
 #include "gtest/gtest.h"
 #include "runtime/core/decimal.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::json_test {
 namespace {
 
 double Read(const std::string& text) {
@@ -49,4 +49,4 @@ TEST(EpsilonText, AtTheEdgesOfADigit) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::json_test

@@ -7,7 +7,7 @@
 #include "tests/unit/decoding/draw_test_util.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_statement_test {
 namespace {
 
 const Mechanism kTraining =
@@ -265,4 +265,4 @@ TEST_F(LedgerStatementTest, ReproducibleDrawsShowNoFigure) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_statement_test

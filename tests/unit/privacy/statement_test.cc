@@ -12,7 +12,7 @@
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::statement_test {
 namespace {
 
 Mechanism Steps() {
@@ -307,4 +307,4 @@ TEST(JsonWriter, NestingIsIndentedAndEmptyBracketsAreShort) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::statement_test

@@ -23,7 +23,7 @@
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 #include "tests/unit/sqlite/no_locks_vfs.h"
 
-namespace wisp {
+namespace wisp::sqlite_open_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -248,4 +248,4 @@ TEST_F(SqliteOpen, AFileSystemWithoutLocks_IsNamedAtOnce) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::sqlite_open_test

@@ -11,7 +11,7 @@
 #include "runtime/text/unicode.h"
 #include "tests/unit/text/text_test_util.h"
 
-namespace wisp::text {
+namespace wisp::text::decode_test {
 namespace {
 
 using test::Opened;
@@ -248,4 +248,4 @@ TEST(StreamDecoder, AByteThatSpoilsARun_showsNoByteTwice) {
 }
 
 }  // namespace
-}  // namespace wisp::text
+}  // namespace wisp::text::decode_test

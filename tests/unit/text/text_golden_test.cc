@@ -8,7 +8,7 @@
 #include "runtime/text/unicode.h"
 #include "tests/unit/text/text_test_util.h"
 
-namespace wisp::text {
+namespace wisp::text::text_golden_test {
 namespace {
 
 using nlohmann::json;
@@ -136,4 +136,4 @@ TEST(GoldenFiles, WordsOfAnyLengthMergeAsThePlainWayDoes) {
 }
 
 }  // namespace
-}  // namespace wisp::text
+}  // namespace wisp::text::text_golden_test

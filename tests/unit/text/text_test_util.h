@@ -15,6 +15,7 @@
 #include "runtime/text/decode.h"
 #include "runtime/text/tokenizer.h"
 #include "runtime/text/unicode.h"
+#include "tests/unit/from_sources.h"
 #include "tools/exchange/tokenizer_json.h"
 
 namespace wisp::text::test {
@@ -30,7 +31,7 @@ inline std::string ReadFile(const std::string& path) {
 }
 
 inline std::string GoldenPath(const std::string& file) {
-  return std::string(WISP_SOURCE_DIR) + "/tests/golden/tokenizers/" + file;
+  return wisp::test::FromSources("tests/golden/tokenizers/" + file);
 }
 
 // An image and the tokenizer that looks into it.

@@ -8,7 +8,7 @@
 #include "runtime/text/normal_form.h"
 #include "runtime/text/patterns.h"
 
-namespace wisp::text {
+namespace wisp::text::text_unicode_test {
 namespace {
 
 std::string FormOf(Form form, std::string_view text) {
@@ -170,4 +170,4 @@ TEST(Patterns, CutAsTheirExpressionsDo) {
 }
 
 }  // namespace
-}  // namespace wisp::text
+}  // namespace wisp::text::text_unicode_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/text/text_test_util.h"
 
-namespace wisp::text {
+namespace wisp::text::tokenizer_image_test {
 namespace {
 
 using test::IdsOf;
@@ -251,4 +251,4 @@ TEST(StreamDecoder, HoldsBackNoMoreThanAFew) {
 }
 
 }  // namespace
-}  // namespace wisp::text
+}  // namespace wisp::text::tokenizer_image_test

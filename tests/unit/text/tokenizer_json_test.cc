@@ -10,7 +10,7 @@
 #include "tools/exchange/tokenizer_image.h"
 #include "tools/exchange/trie_builder.h"
 
-namespace wisp::exchange {
+namespace wisp::exchange::tokenizer_json_test {
 namespace {
 
 using nlohmann::json;
@@ -279,4 +279,4 @@ TEST(TrieBuilder, FindsWhatIsThereAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace wisp::exchange
+}  // namespace wisp::exchange::tokenizer_json_test

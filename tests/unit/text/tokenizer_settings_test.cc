@@ -7,7 +7,7 @@
 #include "tests/unit/text/text_test_util.h"
 #include "tools/exchange/tokenizer_json.h"
 
-namespace wisp::exchange {
+namespace wisp::exchange::tokenizer_settings_test {
 namespace {
 
 using nlohmann::json;
@@ -164,4 +164,4 @@ TEST(TokenizerSettings, WhatIsNotFollowedIsSaid) {
 }
 
 }  // namespace
-}  // namespace wisp::exchange
+}  // namespace wisp::exchange::tokenizer_settings_test

@@ -10,7 +10,7 @@
 #include "tools/wisp/option_faults.h"
 #include "tools/wisp/recipe/known_words.h"
 
-namespace wisp::tools {
+namespace wisp::tools::command_line_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -154,4 +154,4 @@ TEST(CommandLine, ZerosBeforeANumber_areNotOctal) {
 }
 
 }  // namespace
-}  // namespace wisp::tools
+}  // namespace wisp::tools::command_line_test

@@ -7,19 +7,20 @@
 #include <algorithm>
 #include <numeric>
 
+#include "tests/unit/from_sources.h"
 #include "tests/unit/tools/hugging_face_test_util.h"
 
-namespace wisp {
+namespace wisp::foreign_sasrec_test {
 namespace {
 
 using exchange::SafeTensorsFile;
 using exchange::SasrecChoices;
 using exchange::SasrecLayout;
 using nlohmann::json;
-using testing::NamedTensor;
-using testing::TemporaryFolder;
+using test::NamedTensor;
+using test::TemporaryFolder;
 
-std::string Golden(const std::string& file) { return std::string(WISP_SOURCE_DIR) + "/tests/golden/sasrec/" + file; }
+std::string Golden(const std::string& file) { return test::FromSources("tests/golden/sasrec/" + file); }
 
 Status MakeModel(const std::string& path, const SasrecChoices& choices, const std::string& out) {
   WISP_ASSIGN_OR_RETURN(const SafeTensorsFile file, SafeTensorsFile::Open(path));
@@ -45,7 +46,7 @@ std::vector<size_t> Best(const std::vector<T>& scores) {
 
 void ExpectListsAreEqual(const std::string& tensors, const std::string& cases, std::optional<NormPlacement> norm) {
   const TemporaryFolder temporary;
-  const json expected = json::parse(testing::ReadAll(Golden("expected.json")));
+  const json expected = json::parse(test::ReadAll(Golden("expected.json")));
   const Status status = MakeModel(Golden(tensors), {.num_heads = expected["num_heads"].get<uint32_t>(), .norm = norm},
                                   temporary / "m.wisp");
   ASSERT_TRUE(status.ok()) << status.message();
@@ -54,8 +55,8 @@ void ExpectListsAreEqual(const std::string& tensors, const std::string& cases, s
     auto history = one["history"].get<std::vector<int32_t>>();
     for (int32_t& item : history) --item;  // theirs begin behind padding
     const auto scores = one["scores"].get<std::vector<double>>();
-    const std::vector<float> found = testing::Compute(temporary / "m.wisp", history);
-    EXPECT_LT(testing::LargestDifference(found, scores), 1e-5);
+    const std::vector<float> found = test::Compute(temporary / "m.wisp", history);
+    EXPECT_LT(test::LargestDifference(found, scores), 1e-5);
     EXPECT_EQ(Best(found), Best(scores));
   }
 }
@@ -101,9 +102,9 @@ TEST(ForeignSasrec, WhatNoTensorTellsMustBeSaid) {
 TEST(ForeignSasrec, OtherTensorsAreRefusedByName) {
   const auto refused = [](const std::string& golden, auto change, const std::string& words) {
     const TemporaryFolder temporary;
-    std::vector<NamedTensor> tensors = testing::ReadTensors(Golden(golden));
+    std::vector<NamedTensor> tensors = test::ReadTensors(Golden(golden));
     change(tensors);
-    testing::WriteTensors(temporary / "t.safetensors", tensors);
+    test::WriteTensors(temporary / "t.safetensors", tensors);
     ExpectRefused(
         MakeModel(temporary / "t.safetensors", {.num_heads = 2, .norm = NormPlacement::kPost}, temporary / "m.wisp"),
         words);
@@ -140,26 +141,26 @@ TEST(ForeignRecommenders, OtherKindsAreRefusedByName) {
   for (const auto& [name, words] : {std::pair{"gru_layers.weight_ih_l0", "is of a recurrent network (GRU4Rec)"},
                                     std::pair{"item_tower.0.weight", "is of a model of two towers"},
                                     std::pair{"user_embedding.weight", "is of a model with a row for each user"}}) {
-    testing::WriteTensors(temporary / "t.safetensors",
-                          {{"item_embedding.weight", {2, 2}, {1, 2, 3, 4}}, {name, {1}, {0}}});
+    test::WriteTensors(temporary / "t.safetensors",
+                       {{"item_embedding.weight", {2, 2}, {1, 2, 3, 4}}, {name, {1}, {0}}});
     const auto file = SafeTensorsFile::Open(temporary / "t.safetensors");
     ASSERT_TRUE(file.ok());
     EXPECT_FALSE(exchange::SasrecLayoutOf(*file).has_value());
     ExpectRefused(exchange::RefuseOtherRecommenders("m", *file), words);
   }
-  testing::WriteTensors(temporary / "t.safetensors", {{"item_embedding.weight", {1}, {0}}});
+  test::WriteTensors(temporary / "t.safetensors", {{"item_embedding.weight", {1}, {0}}});
   EXPECT_TRUE(exchange::RefuseOtherRecommenders("m", *SafeTensorsFile::Open(temporary / "t.safetensors")).ok());
 }
 
 TEST(ForeignRecommenders, WhatTorchSavedIsNamed) {
   const TemporaryFolder temporary;
-  testing::WriteAll(temporary / "m.pth", "PK\x03\x04 and more of a zip archive");
+  test::WriteAll(temporary / "m.pth", "PK\x03\x04 and more of a zip archive");
   ExpectRefused(SafeTensorsFile::Open(temporary / "m.pth").status(),
                 "m.pth: it is a zip archive, as torch saves (.pt, .pth, .bin), supported is safetensors: "
                 "tools/exchange/to_safetensors.py");
-  testing::WriteAll(temporary / "old.bin", "\x80\x02\x8a\x0al\xfc\x9c and more");
+  test::WriteAll(temporary / "old.bin", "\x80\x02\x8a\x0al\xfc\x9c and more");
   ExpectRefused(SafeTensorsFile::Open(temporary / "old.bin").status(), "old.bin: it is a pickle");
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::foreign_sasrec_test

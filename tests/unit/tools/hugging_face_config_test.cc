@@ -7,17 +7,17 @@
 #include "tests/unit/tools/hugging_face_test_util.h"
 #include "tools/exchange/hugging_face/config_fields.h"
 
-namespace wisp {
+namespace wisp::hugging_face_config_test {
 namespace {
 
 namespace hf = exchange::hugging_face;
 using nlohmann::json;
-using testing::Convert;
-using testing::Converted;
-using testing::CopyOf;
-using testing::NamedTensor;
-using testing::ReadTensors;
-using testing::TemporaryFolder;
+using test::Convert;
+using test::Converted;
+using test::CopyOf;
+using test::NamedTensor;
+using test::ReadTensors;
+using test::TemporaryFolder;
 
 void ExpectRefused(const Status& status, const std::string& words) {
   ASSERT_FALSE(status.ok()) << "expected: " << words;
@@ -104,7 +104,7 @@ TEST(HuggingFaceConfig, WhatIsMalformedIsRefusedByName) {
 TEST(HuggingFaceConfig, LengthIsCutAndSaid) {
   const TemporaryFolder temporary;
   const auto read = [&](const json& changed, uint32_t max_length) {
-    json config = json::parse(testing::ReadAll(testing::GoldenFolder("mistral") + "/config.json"));
+    json config = json::parse(test::ReadAll(test::GoldenFolder("mistral") + "/config.json"));
     config.update(changed);
     return hf::ReadConfig("config.json", config.dump(), {.max_length = max_length});
   };
@@ -126,7 +126,7 @@ void ExpectTensorsRefused(const std::string& golden, const std::function<void(st
   const std::string folder = CopyOf(golden, temporary), path = folder + "/model.safetensors";
   std::vector<NamedTensor> tensors = ReadTensors(path);
   change(tensors);
-  testing::WriteTensors(path, tensors);
+  test::WriteTensors(path, tensors);
   ExpectRefused(Convert(folder, temporary / "m.wisp"), words);
   EXPECT_FALSE(std::filesystem::exists(temporary / "m.wisp"));
 }
@@ -208,7 +208,7 @@ TEST(HuggingFaceFolder, WhatIsMissingOrForeignIsSaid) {
   const auto index = [&](const json& content) {
     return [=](const std::string& f) {
       std::filesystem::rename(f + "/model.safetensors", f + "/a.safetensors");
-      testing::WriteAll(f + "/model.safetensors.index.json", content.dump());
+      test::WriteAll(f + "/model.safetensors.index.json", content.dump());
     };
   };
   refused("bert", "there is no weight_map", index(json::object()));
@@ -217,19 +217,19 @@ TEST(HuggingFaceFolder, WhatIsMissingOrForeignIsSaid) {
   refused("bert", "tensor 'x' is not in 'a.safetensors'", index({{"weight_map", {{"x", "a.safetensors"}}}}));
   refused("bert", "allowed is a file of this folder", index({{"weight_map", {{"x", "../a.safetensors"}}}}));
   const auto pooling = [&](const json& content) {
-    return [=](const std::string& f) { testing::WriteAll(f + "/1_Pooling/config.json", content.dump()); };
+    return [=](const std::string& f) { test::WriteAll(f + "/1_Pooling/config.json", content.dump()); };
   };
   refused("sentence", "the pooling mode is 'max_tokens', supported are mean_tokens and cls_token",
           pooling({{"pooling_mode_max_tokens", true}}));
   refused("sentence", "the pooling mode is",
           pooling({{"pooling_mode_mean_tokens", true}, {"pooling_mode_cls_token", true}}));
   refused("sentence", "module 1 is 'sentence_transformers.models.Dense'", [](const std::string& f) {
-    testing::WriteAll(f + "/modules.json",
-                      R"([{"type":"x.Transformer","path":""},{"type":"sentence_transformers.models.Dense"}])");
+    test::WriteAll(f + "/modules.json",
+                   R"([{"type":"x.Transformer","path":""},{"type":"sentence_transformers.models.Dense"}])");
   });
   refused("sentence", "allowed is a folder within this one", [](const std::string& f) {
-    testing::WriteAll(f + "/modules.json",
-                      R"([{"type":"x.Transformer","path":"/etc"},{"type":"x.Pooling","path":"1_Pooling"}])");
+    test::WriteAll(f + "/modules.json",
+                   R"([{"type":"x.Transformer","path":"/etc"},{"type":"x.Pooling","path":"1_Pooling"}])");
   });
 }
 
@@ -249,4 +249,4 @@ TEST(HuggingFaceFolder, UnknownSeparatorIsSaid) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::hugging_face_config_test

@@ -6,16 +6,16 @@
 
 #include "tests/unit/tools/hugging_face_test_util.h"
 
-namespace wisp {
+namespace wisp::hugging_face_export_test {
 namespace {
 
 namespace hf = exchange::hugging_face;
-using testing::Convert;
-using testing::Converted;
-using testing::GoldenFolder;
-using testing::NamedTensor;
-using testing::ReadTensors;
-using testing::TemporaryFolder;
+using test::Convert;
+using test::Converted;
+using test::GoldenFolder;
+using test::NamedTensor;
+using test::ReadTensors;
+using test::TemporaryFolder;
 
 // Writes what `wisp export --family` would.
 Status Export(const std::string& model_path, const hf::Family& family, const std::string& folder) {
@@ -27,7 +27,7 @@ Status Export(const std::string& model_path, const hf::Family& family, const std
   WISP_ASSIGN_OR_RETURN(const hf::ExportedTensors out,
                         hf::ExportTensors("m", family, model.architecture(), model.AllWeights(room)));
   std::filesystem::create_directories(folder + "/1_Pooling");
-  for (const auto& [name, text] : texts) testing::WriteAll(folder + "/" + name, text);
+  for (const auto& [name, text] : texts) test::WriteAll(folder + "/" + name, text);
   return exchange::WriteSafeTensors(folder + "/model.safetensors", out.tensors, {});
 }
 
@@ -116,4 +116,4 @@ TEST(HuggingFaceExport, WhatAFamilyCannotSayIsRefused) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::hugging_face_export_test

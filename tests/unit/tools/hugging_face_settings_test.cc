@@ -4,17 +4,17 @@
 #include "tests/unit/tools/hugging_face_test_util.h"
 #include "tools/exchange/hugging_face/config.h"
 
-namespace wisp {
+namespace wisp::hugging_face_settings_test {
 namespace {
 
 namespace hf = exchange::hugging_face;
 using nlohmann::json;
-using testing::Convert;
-using testing::Converted;
-using testing::CopyOf;
-using testing::ReadAll;
-using testing::TemporaryFolder;
-using testing::WriteAll;
+using test::Convert;
+using test::Converted;
+using test::CopyOf;
+using test::ReadAll;
+using test::TemporaryFolder;
+using test::WriteAll;
 using Notes = std::vector<std::string>;
 
 Notes NotesOf(const std::string& folder, const TemporaryFolder& temporary) {
@@ -45,7 +45,7 @@ TEST(HuggingFaceSettings, KeysThatNobodyKnowsAreSaid) {
                   "/config.json: 'logit_softcap' is '30.0', which is not known here and not followed");
   }
   const TemporaryFolder temporary;
-  json rope = json::parse(ReadAll(testing::GoldenFolder("llama") + "/config.json"))["rope_parameters"];
+  json rope = json::parse(ReadAll(test::GoldenFolder("llama") + "/config.json"))["rope_parameters"];
   rope["bend"] = 2;
   ExpectOneNote(NotesOf(CopyOf("llama", temporary, {{"rope_parameters", rope}}), temporary),
                 "rope_parameters: 'bend' is '2'");
@@ -68,7 +68,7 @@ TEST(HuggingFaceSettings, WhatChangesTheModelIsRefused) {
 
 TEST(HuggingFaceSettings, ClassesAreCountedAndNamed) {
   const auto read = [](const json& changed) {
-    json config = json::parse(ReadAll(testing::GoldenFolder("bert_classes") + "/config.json"));
+    json config = json::parse(ReadAll(test::GoldenFolder("bert_classes") + "/config.json"));
     config.erase("id2label");
     config.erase("label2id");
     config.update(changed);
@@ -148,4 +148,4 @@ TEST(SentenceTransformers, ModelMayLieInAFolderOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::hugging_face_settings_test

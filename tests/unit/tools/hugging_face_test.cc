@@ -6,25 +6,25 @@
 
 #include "tests/unit/tools/hugging_face_test_util.h"
 
-namespace wisp {
+namespace wisp::hugging_face_test {
 namespace {
 
 namespace hf = exchange::hugging_face;
-using testing::Compute;
-using testing::Convert;
-using testing::Converted;
-using testing::CopyOf;
-using testing::GoldenFolder;
-using testing::LargestDifference;
-using testing::NamedTensor;
-using testing::ReadTensors;
-using testing::TemporaryFolder;
-using testing::WriteTensors;
+using test::Compute;
+using test::Convert;
+using test::Converted;
+using test::CopyOf;
+using test::GoldenFolder;
+using test::LargestDifference;
+using test::NamedTensor;
+using test::ReadTensors;
+using test::TemporaryFolder;
+using test::WriteTensors;
 
 constexpr double kTolerance = 1e-5;  // relative to the largest number: float against double through two blocks
 
 void ExpectComputesAsTransformers(const std::string& family, const std::string& model) {
-  const auto expected = nlohmann::json::parse(testing::ReadAll(GoldenFolder(family) + "/expected.json"));
+  const auto expected = nlohmann::json::parse(test::ReadAll(GoldenFolder(family) + "/expected.json"));
   for (const auto& one : expected["cases"]) {
     const auto ids = one["ids"].get<std::vector<int32_t>>();
     EXPECT_LT(LargestDifference(Compute(model, ids), one["expected"].get<std::vector<double>>()), kTolerance)
@@ -92,7 +92,7 @@ NamedTensor TensorOf(const std::string& family, const std::string& name) {
 
 // Of the golden Llama's rotary positions, as older versions of transformers stored them.
 NamedTensor Frequencies() {
-  const auto config = nlohmann::json::parse(testing::ReadAll(GoldenFolder("llama") + "/config.json"));
+  const auto config = nlohmann::json::parse(test::ReadAll(GoldenFolder("llama") + "/config.json"));
   const size_t width =
       config.value("head_dim", config["hidden_size"].get<size_t>() / config["num_attention_heads"].get<size_t>());
   const double base = config.contains("rope_theta") ? config["rope_theta"].get<double>()
@@ -143,7 +143,7 @@ TEST(HuggingFace, OutputOfTheFileIsUsedWhereItIsAnother) {
     ASSERT_FALSE(made.description.notes.empty());
     EXPECT_NE(made.description.notes.back().find("has another 'lm_head.weight': that one is used"), std::string::npos);
     // Twice the table gives twice the scores.
-    const auto expected = nlohmann::json::parse(testing::ReadAll(GoldenFolder(family) + "/expected.json"));
+    const auto expected = nlohmann::json::parse(test::ReadAll(GoldenFolder(family) + "/expected.json"));
     auto scores = expected["cases"][0]["expected"].get<std::vector<double>>();
     for (double& score : scores) score *= 2;
     EXPECT_LT(LargestDifference(Compute(temporary / "m.wisp", expected["cases"][0]["ids"].get<std::vector<int32_t>>()),
@@ -174,7 +174,7 @@ void WriteShards(const std::string& folder, const std::vector<NamedTensor>& tens
     for (const NamedTensor& t : part) map[t.name] = name;
     WriteTensors(folder + "/" + name, part);
   }
-  testing::WriteAll(folder + "/model.safetensors.index.json", nlohmann::json({{"weight_map", map}}).dump());
+  test::WriteAll(folder + "/model.safetensors.index.json", nlohmann::json({{"weight_map", map}}).dump());
   std::filesystem::remove(folder + "/model.safetensors");
 }
 
@@ -195,7 +195,7 @@ TEST(HuggingFace, ShorterLengthDropsPositionsOnly) {
     const Status status = Convert(GoldenFolder(family), temporary / "m.wisp", {.config = {.max_length = 11}}, &made);
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(made.description.architecture.max_length, 11u);
-    const auto expected = nlohmann::json::parse(testing::ReadAll(GoldenFolder(family) + "/expected.json"));
+    const auto expected = nlohmann::json::parse(test::ReadAll(GoldenFolder(family) + "/expected.json"));
     const auto& one = expected["cases"][0];
     EXPECT_LT(LargestDifference(Compute(temporary / "m.wisp", one["ids"].get<std::vector<int32_t>>()),
                                 one["expected"].get<std::vector<double>>()),
@@ -226,4 +226,4 @@ TEST(HuggingFace, PoolingIsWhatIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::hugging_face_test

@@ -23,14 +23,15 @@
 #include "runtime/inference/session.h"
 #include "runtime/model/model_file.h"
 #include "tests/unit/core/temporary_folder.h"
+#include "tests/unit/from_sources.h"
 #include "tools/exchange/hugging_face/tensors.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 using test::TemporaryFolder;
 
 inline std::string GoldenFolder(const std::string& family) {
-  return std::string(WISP_SOURCE_DIR) + "/tests/golden/hugging_face/" + family;
+  return test::FromSources("tests/golden/hugging_face/" + family);
 }
 
 inline std::string ReadAll(const std::string& path) {
@@ -141,6 +142,6 @@ inline double LargestDifference(const std::vector<float>& found, const std::vect
   return largest > 0 ? difference / largest : difference;
 }
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_TOOLS_HUGGING_FACE_TEST_UTIL_H_

@@ -13,7 +13,7 @@
 #include "tests/unit/tools/hugging_face_test_util.h"
 #include "tools/exchange/byte_tokenizer.h"
 
-namespace wisp {
+namespace wisp::language_model_test {
 namespace {
 
 struct Case {
@@ -28,20 +28,20 @@ struct Case {
 class LanguageModel : public ::testing::TestWithParam<const char*> {
  protected:
   LanguageModel() {
-    const std::string folder = testing::GoldenFolder(GetParam());
+    const std::string folder = test::GoldenFolder(GetParam());
     Read(folder, "m.wisp", architecture_, weights_);
     // Gradients have the names and shapes of weights.
     Architecture same;
     Read(folder + "/gradient", "g.wisp", same, gradient_);
     EXPECT_EQ(same, architecture_);
-    const auto j = nlohmann::json::parse(testing::ReadAll(folder + "/gradient/losses.json"));
+    const auto j = nlohmann::json::parse(test::ReadAll(folder + "/gradient/losses.json"));
     for (const auto& c : j["cases"]) cases_.push_back({c["ids"], c["loss"], c["norm"]});
     for (const Case& c : cases_) records_.push_back(c.record());
     of_ = j["of"];
   }
 
   void Read(const std::string& folder, const char* name, Architecture& architecture, std::vector<float>& weights) {
-    const Status converted = testing::Convert(folder, folder_ / name);
+    const Status converted = test::Convert(folder, folder_ / name);
     ASSERT_TRUE(converted.ok()) << converted.message();
     const auto model = ModelFile::Open(folder_ / name, Verify::kFull);
     ASSERT_TRUE(model.ok()) << model.status().message();
@@ -225,4 +225,4 @@ TEST(LanguageRecords, BytesAreATokenEachAndAnEndIsMarkedWhereATextEnds) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::language_model_test

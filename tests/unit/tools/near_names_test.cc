@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace wisp::tools {
+namespace wisp::tools::near_names_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -67,4 +67,4 @@ TEST(NearNames, ManyAndLongNames_AreOnePass) {
 }
 
 }  // namespace
-}  // namespace wisp::tools
+}  // namespace wisp::tools::near_names_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wisp::tools {
+namespace wisp::tools::padded_test {
 namespace {
 
 TEST(CellsOf, CountsWhatATerminalShows) {
@@ -23,4 +23,4 @@ TEST(Padded, FillsUpToTheColumn) {
 }
 
 }  // namespace
-}  // namespace wisp::tools
+}  // namespace wisp::tools::padded_test

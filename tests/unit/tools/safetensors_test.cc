@@ -14,7 +14,7 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tools/exchange/torch_names.h"
 
-namespace wisp::exchange {
+namespace wisp::exchange::safetensors_test {
 namespace {
 
 using test::ReadBytes;
@@ -454,4 +454,4 @@ TEST(TorchNames, EmptyTensorsOfHugeShapes_AreRefused) {
 }
 
 }  // namespace
-}  // namespace wisp::exchange
+}  // namespace wisp::exchange::safetensors_test

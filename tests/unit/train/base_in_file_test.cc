@@ -14,7 +14,7 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/train/memory_test_util.h"
 
-namespace wisp {
+namespace wisp::base_in_file_test {
 namespace {
 
 constexpr uint32_t kRecords = 24;
@@ -48,7 +48,7 @@ Architecture Adapted(const Architecture& base) {
 class BaseInFile : public ::testing::Test {
  protected:
   ModelFile WriteBase(const Architecture& a, WeightStorage storage) {
-    std::vector<float> weights = testing::RandomWeights(a, 5);
+    std::vector<float> weights = test::RandomWeights(a, 5);
     for (float& w : weights) w *= 0.3f;
     EXPECT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights, .storage = storage}).ok());
     return *ModelFile::Open(path_, Verify::kFull, Accept::kAny);
@@ -57,11 +57,10 @@ class BaseInFile : public ::testing::Test {
   std::vector<Record> RecordsFor(const Architecture& a) {
     owned_.clear();
     for (uint32_t i = 0; i < kRecords; ++i)
-      owned_.push_back(testing::RandomRecord(a.num_items, 2 + i % (a.max_length - 1), i));
+      owned_.push_back(test::RandomRecord(a.num_items, 2 + i % (a.max_length - 1), i));
     std::vector<Record> records;
     for (uint32_t i = 0; i < kRecords; ++i)
-      records.push_back(a.head.kind == HeadKind::kClasses ? testing::Labelled(owned_[i].inputs, i % 2)
-                                                          : owned_[i].view());
+      records.push_back(a.head.kind == HeadKind::kClasses ? test::Labelled(owned_[i].inputs, i % 2) : owned_[i].view());
     return records;
   }
 
@@ -86,7 +85,7 @@ class BaseInFile : public ::testing::Test {
     const auto trainer = Trainer::Create(a, start, records, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     if (!trainer.ok()) return {};
-    testing::ExpectEqual(*PlanTrainingMemory(a, records.size(), o), (*trainer)->memory());
+    test::ExpectEqual(*PlanTrainingMemory(a, records.size(), o), (*trainer)->memory());
     for (int step = 0; step < 3; ++step) {
       const auto report = (*trainer)->Step();
       EXPECT_TRUE(report.ok()) << report.status().message();
@@ -142,7 +141,7 @@ class BaseInFile : public ::testing::Test {
   privacy::Ledger ledger_ = *privacy::Ledger::Open(
       folder_ / "l",
       {.dataset = "d", .record = privacy::RecordSpec::OfEvents({.unit = privacy::PrivacyUnit::kInteraction})});
-  std::vector<testing::OwnedRecord> owned_;
+  std::vector<test::OwnedRecord> owned_;
 };
 
 TEST_F(BaseInFile, TrainsAsBesideTheSameWeightsInMemory) {
@@ -240,4 +239,4 @@ TEST_F(BaseInFile, RefusesABaseThatTrains) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::base_in_file_test

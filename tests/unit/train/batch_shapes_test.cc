@@ -17,7 +17,7 @@
 #include "tests/unit/train/memory_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::batch_shapes_test {
 namespace {
 
 constexpr uint32_t kRecords = 40;
@@ -29,10 +29,10 @@ class BatchShapes : public ::testing::Test {
   // The weights after three steps, with so many rows at once.
   std::vector<float> Train(const Architecture& a, std::span<const Record> records, TrainingOptions o, size_t rows) {
     o.rows_at_once = rows;
-    const auto trainer = Trainer::Create(a, testing::StartWeights(a), records, o);
+    const auto trainer = Trainer::Create(a, test::StartWeights(a), records, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     if (!trainer.ok()) return {};
-    testing::ExpectEqual(*PlanTrainingMemory(a, records.size(), o), (*trainer)->memory());
+    test::ExpectEqual(*PlanTrainingMemory(a, records.size(), o), (*trainer)->memory());
     for (int step = 0; step < 3; ++step) {
       const auto report = (*trainer)->Step();
       EXPECT_TRUE(report.ok()) << report.status().message();
@@ -48,7 +48,7 @@ class BatchShapes : public ::testing::Test {
     const auto alone = Train(a, records, o, 1);
     const std::vector<StepReport> expected = std::exchange(reports_, {});
     ASSERT_FALSE(alone.empty());
-    EXPECT_NE(alone, testing::StartWeights(a)) << "nothing was trained";
+    EXPECT_NE(alone, test::StartWeights(a)) << "nothing was trained";
     for (const size_t together : {3, 64}) {
       TrainingOptions several = o;
       several.rows_at_once = together * a.max_length;
@@ -72,7 +72,7 @@ class BatchShapes : public ::testing::Test {
     o.recompute_blocks = true;
     const bool keeps = o.privacy.norm_form == NormForm::kGram || o.privacy.norm_form == NormForm::kIntegers;
     if (a.re_attention == ReAttention::kOn || (IsPrivate(o) && keeps)) {
-      const auto refused = Trainer::Create(a, testing::StartWeights(a), records, o);
+      const auto refused = Trainer::Create(a, test::StartWeights(a), records, o);
       ASSERT_EQ(refused.status().code(), StatusCode::kUnsupported);
       EXPECT_NE(refused.status().message().find("recompute_blocks"), std::string::npos) << refused.status().message();
       EXPECT_EQ(PlanTrainingMemory(a, records.size(), o).status().code(), StatusCode::kUnsupported);
@@ -118,17 +118,17 @@ struct Histories {
   explicit Histories(const Architecture& a) {
     for (uint32_t i = 0; i < kRecords; ++i) {
       const size_t length = 1 + i % a.max_length;
-      owned.push_back(testing::RandomRecord(a.num_items, length, i, i % 3 == 0 ? length / 2 : 0));
+      owned.push_back(test::RandomRecord(a.num_items, length, i, i % 3 == 0 ? length / 2 : 0));
     }
     for (const auto& record : owned) records.push_back(record.view());
   }
-  std::vector<testing::OwnedRecord> owned;
+  std::vector<test::OwnedRecord> owned;
   std::vector<Record> records;
 };
 
 TEST_F(BatchShapes, RecommendersOfEveryKindTrainTheSame) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back(testing::MixedArchitecture());
+  std::vector<Architecture> all = test::SmallArchitectures();
+  all.push_back(test::MixedArchitecture());
   for (size_t i = 0; i < all.size(); ++i) {
     const Histories histories(all[i]);
     TrainingOptions ordinary = Private(Method::kOrdinary);
@@ -162,7 +162,7 @@ TEST(RecomputedBlocks, TakeLessMemory) {
 }
 
 TEST_F(BatchShapes, ReAttentionTrainsTheSame) {
-  for (Architecture a : testing::SmallArchitectures()) {
+  for (Architecture a : test::SmallArchitectures()) {
     a.re_attention = ReAttention::kOn;
     if (!Validate(a).ok()) continue;
     const Histories histories(a);
@@ -193,7 +193,7 @@ TEST_F(BatchShapes, SparseMethodsTrainTheSame) {
 }
 
 TEST_F(BatchShapes, AdaptersTrainTheSame) {
-  Architecture a = testing::SmallArchitectures()[1];
+  Architecture a = test::SmallArchitectures()[1];
   a.adapter = AdapterSpec{.rank = 2, .alpha = 2};
   const Histories histories(a);
   ExpectSame("adapter", a, histories.records, Private(Method::kPhantom));
@@ -201,8 +201,8 @@ TEST_F(BatchShapes, AdaptersTrainTheSame) {
 
 // Blocks alone, as integers: of every kind of block.
 TEST_F(BatchShapes, BlocksTrainTheSameAsIntegers) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
-  all.push_back(testing::MixedArchitecture());
+  std::vector<Architecture> all = test::SmallArchitectures();
+  all.push_back(test::MixedArchitecture());
   size_t tried = 0;
   for (const Architecture& a : all) {
     const Histories histories(a);
@@ -217,12 +217,12 @@ TEST_F(BatchShapes, BlocksTrainTheSameAsIntegers) {
 }
 
 TEST_F(BatchShapes, ClassifiersTrainTheSame) {
-  for (const Architecture& a : testing::SmallClassifiers()) {
-    std::vector<testing::OwnedRecord> owned;
+  for (const Architecture& a : test::SmallClassifiers()) {
+    std::vector<test::OwnedRecord> owned;
     std::vector<Record> records;
     std::vector<int32_t> labels;
     for (uint32_t i = 0; i < kRecords; ++i) {
-      owned.push_back(testing::RandomRecord(a.num_items, 1 + i % a.max_length, i));
+      owned.push_back(test::RandomRecord(a.num_items, 1 + i % a.max_length, i));
       labels.push_back(static_cast<int32_t>(i % a.head.num_classes));
     }
     for (uint32_t i = 0; i < kRecords; ++i) records.push_back({owned[i].inputs, {&labels[i], 1}});
@@ -245,4 +245,4 @@ TEST_F(BatchShapes, ClassifiersTrainTheSame) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::batch_shapes_test

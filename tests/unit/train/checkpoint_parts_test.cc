@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace wisp::checkpoint_parts {
+namespace wisp::checkpoint_parts::checkpoint_parts_test {
 namespace {
 
 const std::string kThen =
@@ -35,4 +35,4 @@ TEST(WhatDiffers, AnotherMethodIsAllThatIsSaid) {
 }
 
 }  // namespace
-}  // namespace wisp::checkpoint_parts
+}  // namespace wisp::checkpoint_parts::checkpoint_parts_test

@@ -5,12 +5,12 @@
 #include "runtime/train/trainer.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::cut_records_test {
 namespace {
 
 constexpr uint32_t kCut = 4;
 
-class CutRecords : public testing::RingTraining {
+class CutRecords : public test::RingTraining {
  protected:
   CutRecords() : RingTraining(59), short_(kSmall.num_items, 59, kCut) {}
 
@@ -28,7 +28,7 @@ class CutRecords : public testing::RingTraining {
             .cut_to = cut_to};
   }
 
-  testing::Ring short_;
+  test::Ring short_;
   privacy::Ledger ledger_ = OpenLedger("l");
 };
 
@@ -76,4 +76,4 @@ TEST_F(CutRecords, LongerOnesStayOut) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::cut_records_test

@@ -12,7 +12,7 @@
 #include "runtime/train/dp_fp_report.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
-namespace wisp {
+namespace wisp::dp_fp_test {
 namespace {
 
 using privacy::Ledger;
@@ -41,7 +41,7 @@ struct Task {
       tokens.push_back(std::move(t));
       labels.push_back(label);
     }
-    for (size_t i = 0; i < n; ++i) records.push_back(testing::Labelled(tokens[i], labels[i]));
+    for (size_t i = 0; i < n; ++i) records.push_back(test::Labelled(tokens[i], labels[i]));
   }
   std::vector<std::vector<int32_t>> tokens;
   std::vector<int32_t> labels;
@@ -49,7 +49,7 @@ struct Task {
 };
 
 std::vector<float> Start(const Architecture& a = kSmall) {
-  return testing::StartClassifier(a, {.table_deviation = 0.5f, .position_deviation = 0.05f});
+  return test::StartClassifier(a, {.table_deviation = 0.5f, .position_deviation = 0.05f});
 }
 
 TrainingOptions Options(DpFpMode mode, Ledger* ledger) {
@@ -64,7 +64,7 @@ TrainingOptions Options(DpFpMode mode, Ledger* ledger) {
           .dp_fp = {.mode = mode, .micro_batches = 4, .clipping_norm = 1, .noise_multiplier = 1}};
 }
 
-class DpFpTest : public testing::ClassifierTraining {
+class DpFpTest : public test::ClassifierTraining {
  protected:
   std::unique_ptr<Trainer> Make(const TrainingOptions& options) { return MakeOn(task_.records, options); }
   std::unique_ptr<Trainer> MakeOn(std::span<const Record> records, const TrainingOptions& options) {
@@ -261,7 +261,7 @@ std::set<int32_t> ChangedRows(const Trainer& trainer, const std::vector<float>& 
 // The leak: whoever sees the weights after one step of mode paper reads off the batch's tokens.
 TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   const std::vector<int32_t> secret = {39, 3, 17, 3, 22};
-  const std::vector<Record> one = {testing::Labelled(secret, 1)};
+  const std::vector<Record> one = {test::Labelled(secret, 1)};
   TrainingOptions o = Options(DpFpMode::kPaper, nullptr);
   o.num_records_public = 1;
   o.expected_batch = o.dp_fp.micro_batches = 1;  // p = 1
@@ -318,8 +318,8 @@ TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
   o.dp_fp.effective_dimensions = 0.5;
   EXPECT_NE(code(o), StatusCode::kOk);
   const std::vector<int32_t> tokens = {39, 40};
-  const std::vector<Record> bad_token = {testing::Labelled(tokens, 0)},
-                            bad_label = {testing::Labelled(std::span(tokens).first(1), 2)};
+  const std::vector<Record> bad_token = {test::Labelled(tokens, 0)},
+                            bad_label = {test::Labelled(std::span(tokens).first(1), 2)};
   for (const auto& records : {bad_token, bad_label}) {
     EXPECT_FALSE(Trainer::Check(kSmall, Start(), records, Options(DpFpMode::kPaper, nullptr)).ok());
     // Or the refusal would tell of the record.
@@ -445,4 +445,4 @@ TEST_F(DpFpTest, AggregateRepeatsWithReproducibleNoiseOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::dp_fp_test

@@ -14,14 +14,14 @@
 #include "tests/unit/train/memory_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::memory_test {
 namespace {
 
-using testing::allocated_bytes;
-using testing::ExpectEqual;
+using test::allocated_bytes;
+using test::ExpectEqual;
 
 std::vector<Architecture> Architectures() {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(UniformArchitecture{
       .num_items = 3416, .max_length = 200, .width = 64, .num_heads = 1, .num_blocks = 2, .inner_width = 256});
   all.push_back(UniformArchitecture{.num_items = 1001,
@@ -54,7 +54,7 @@ void ExpectAllocated(size_t planned, size_t allocated, size_t objects) {
 TEST(Memory, SessionHoldsWhatIsPlanned) {
   const test::TemporaryFolder folder;
   for (const Architecture& a : Architectures()) {
-    const std::vector<float> weights = testing::RandomWeights(a, 5);
+    const std::vector<float> weights = test::RandomWeights(a, 5);
     ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = weights}).ok());
     ModelFile file = *ModelFile::Open(folder / "m");
     size_t before = allocated_bytes;
@@ -87,7 +87,7 @@ TEST(Memory, ANewcomerTakesLessWhereTheBiasIsCounts) {
   const test::TemporaryFolder folder;
   Architecture a = Architectures()[0];
   a.head.output_bias = OutputBias::kFixed;
-  const std::vector<float> weights = testing::RandomWeights(a, 5);
+  const std::vector<float> weights = test::RandomWeights(a, 5);
   ASSERT_TRUE(WriteModel(folder / "m",
                          {.architecture = a, .weights = weights, .output_bias_origin = OutputBiasOrigin::kExactCounts})
                   .ok());
@@ -106,7 +106,7 @@ TEST(Memory, OpeningAModelCopiesNoWeights) {
   const test::TemporaryFolder folder;
   const UniformArchitecture a = {
       .num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
-  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = testing::RandomWeights(a, 5)}).ok());
+  ASSERT_TRUE(WriteModel(folder / "m", {.architecture = a, .weights = test::RandomWeights(a, 5)}).ok());
   const size_t before = allocated_bytes;
   const auto file = ModelFile::Open(folder / "m");
   ASSERT_TRUE(file.ok());
@@ -125,8 +125,8 @@ TEST(Memory, TrainerHoldsWhatIsPlanned) {
   const test::TemporaryFolder folder;
   auto ledger = *privacy::Ledger::Open(folder / "l", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
   for (const Architecture& a : Architectures()) {
-    const testing::Ring ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5));
-    const std::vector<float> weights = testing::StartWeights(a, {});
+    const test::Ring ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5));
+    const std::vector<float> weights = test::StartWeights(a, {});
     for (const size_t threads : {1, 3}) {
       for (const NormForm form : {NormForm::kAutomatic, NormForm::kGram}) {
         for (const bool is_private : {false, true}) {
@@ -185,10 +185,10 @@ class MethodsMemory : public ::testing::Test {
 
   // What is planned is what is allocated, what the trainer says, and all that it has after three steps.
   void ExpectHeld(const Architecture& a, const TrainingOptions& o) {
-    ExpectHeld(a, o, testing::Ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5)));
+    ExpectHeld(a, o, test::Ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5)));
   }
-  void ExpectHeld(const Architecture& a, const TrainingOptions& o, const testing::Ring& ring) {
-    const std::vector<float> weights = testing::StartWeights(a, {});
+  void ExpectHeld(const Architecture& a, const TrainingOptions& o, const test::Ring& ring) {
+    const std::vector<float> weights = test::StartWeights(a, {});
     const size_t objects = TrainerObjects(a, o.num_threads);
     size_t before = allocated_bytes;
     const auto planned = PlanTrainingMemory(a, ring.records.size(), o);
@@ -272,7 +272,7 @@ TEST_F(MethodsMemory, SampledSoftmaxHoldsWhatIsPlanned) {
 TEST_F(MethodsMemory, RecordsThatNameTheMostRowsHaveRoom) {
   Architecture a = a_;
   a.max_length = 5;
-  testing::Ring ring(a.num_items, 1000, 5);
+  test::Ring ring(a.num_items, 1000, 5);
   const std::vector<int32_t> items = Rows(1000, 2);
   for (size_t i = 0; i < ring.records.size(); ++i) {
     ring.records[i] = {std::span(items).subspan(10 * (i % 100), 5), std::span(items).subspan(10 * (i % 100) + 5, 5)};
@@ -303,9 +303,9 @@ class AdaptiveMemory : public MethodsMemory {
  protected:
   // The trainer after `steps` steps, held to its plan at each.
   size_t ExpectWithin(const Architecture& a, const TrainingOptions& o, const TrainingMemory& planned,
-                      const testing::Ring& ring, int steps) {
+                      const test::Ring& ring, int steps) {
     const size_t before = allocated_bytes;
-    const auto trainer = *Trainer::Create(a, testing::StartWeights(a, {}), ring.records, o);
+    const auto trainer = *Trainer::Create(a, test::StartWeights(a, {}), ring.records, o);
     ExpectAllocated(planned.total(), allocated_bytes - before,
                     TrainerObjects(a, o.num_threads) + FlatSize(ParametersOf(a)) * sizeof(float));
     ExpectEqual(planned, trainer->memory());
@@ -329,7 +329,7 @@ class AdaptiveMemory : public MethodsMemory {
 };
 
 TEST_F(AdaptiveMemory, StaysWithinItsBound) {
-  const testing::Ring ring(a_.num_items, 1000, 5);
+  const test::Ring ring(a_.num_items, 1000, 5);
   const std::vector<int32_t> rows = Rows(1000, 3);
   for (const bool masked : {false, true}) {
     for (const uint32_t negatives : {0, 64}) {
@@ -353,7 +353,7 @@ TEST_F(AdaptiveMemory, StaysWithinItsBound) {
 TEST_F(AdaptiveMemory, TheBoundIsReached) {
   Architecture a = a_;
   a.num_items = 400;
-  const testing::Ring ring(a.num_items, 1000, 5);
+  const test::Ring ring(a.num_items, 1000, 5);
   const std::vector<int32_t> rows = Rows(200, 2);
   for (const bool masked : {false, true}) {
     for (const size_t threads : {1, 3}) {
@@ -377,7 +377,7 @@ TEST_F(AdaptiveMemory, TheBoundIsReached) {
 TEST_F(AdaptiveMemory, RoomAheadOfTheNeedIsInTheBound) {
   Architecture a = a_;
   a.max_length = 5;
-  testing::Ring ring(a.num_items, 100, 5);
+  test::Ring ring(a.num_items, 100, 5);
   std::vector<int32_t> items = Rows(1000, 1);
   for (size_t i = 0; i < 100; ++i)
     ring.records[i] = {std::span(items).subspan(10 * i, 5), std::span(items).subspan(10 * i + 5, 5)};
@@ -459,8 +459,8 @@ TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {
 
 // Its sentence, word for word; the batch only where the plan depends on it.
 TEST_F(MethodsMemory, WhatIsNotPlannedIsRefusedInTheTrainersWords) {
-  const testing::Ring ring(a_.num_items, 1000, 5);
-  const std::vector<float> weights = testing::StartWeights(a_, {});
+  const test::Ring ring(a_.num_items, 1000, 5);
+  const std::vector<float> weights = test::StartWeights(a_, {});
   const std::vector<int32_t> rows = Rows(100, 3);
   const auto expect_refused = [&](const TrainingOptions& o, const char* reason) {
     const Status planned = PlanTrainingMemory(a_, ring.records.size(), o).status();
@@ -493,4 +493,4 @@ TEST_F(MethodsMemory, WhatIsNotPlannedIsRefusedInTheTrainersWords) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::memory_test

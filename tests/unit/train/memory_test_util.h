@@ -6,7 +6,7 @@
 
 #include "runtime/train/memory.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 inline void ExpectEqual(const TrainingMemory& a, const TrainingMemory& b) {
   EXPECT_EQ(a.weights, b.weights);
@@ -21,6 +21,6 @@ inline void ExpectEqual(const TrainingMemory& a, const TrainingMemory& b) {
   EXPECT_EQ(a.lists, b.lists);
 }
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_TRAIN_MEMORY_TEST_UTIL_H_

@@ -13,7 +13,7 @@
 #include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/train/memory_test_util.h"
 
-namespace wisp {
+namespace wisp::pooled_cache_test {
 namespace {
 
 constexpr uint32_t kRecords = 40;
@@ -22,12 +22,11 @@ constexpr int kSteps = 4;
 // Texts of all lengths.
 struct Texts {
   explicit Texts(const Architecture& a) {
+    for (uint32_t i = 0; i < kRecords; ++i) owned.push_back(test::RandomRecord(a.num_items, 1 + i % a.max_length, i));
     for (uint32_t i = 0; i < kRecords; ++i)
-      owned.push_back(testing::RandomRecord(a.num_items, 1 + i % a.max_length, i));
-    for (uint32_t i = 0; i < kRecords; ++i)
-      records.push_back(testing::Labelled(owned[i].inputs, static_cast<int32_t>(i % a.head.num_classes)));
+      records.push_back(test::Labelled(owned[i].inputs, static_cast<int32_t>(i % a.head.num_classes)));
   }
-  std::vector<testing::OwnedRecord> owned;
+  std::vector<test::OwnedRecord> owned;
   std::vector<Record> records;
 };
 
@@ -46,7 +45,7 @@ const kernels::OpTable& CountingOps() {
   return table;
 }
 
-class PooledCacheTest : public testing::ClassifierTraining {
+class PooledCacheTest : public test::ClassifierTraining {
  protected:
   TrainingOptions Options(Method method) {
     TrainingOptions o{.method = method,
@@ -71,13 +70,13 @@ class PooledCacheTest : public testing::ClassifierTraining {
   };
   Run Train(const Architecture& a, const Texts& texts, const TrainingOptions& o) {
     Run run;
-    const auto trainer = Trainer::Create(a, testing::RandomClassifierWeights(a, 5), texts.records, o);
+    const auto trainer = Trainer::Create(a, test::RandomClassifierWeights(a, 5), texts.records, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     if (!trainer.ok()) return run;
     run.memory = (*trainer)->memory();
-    testing::ExpectEqual(*PlanTrainingMemory(a, kRecords, o), run.memory);
+    test::ExpectEqual(*PlanTrainingMemory(a, kRecords, o), run.memory);
     for (int step = 0; step < kSteps; ++step) run.reports.push_back(*(*trainer)->Step());
-    testing::ExpectEqual(run.memory, (*trainer)->memory());
+    test::ExpectEqual(run.memory, (*trainer)->memory());
     run.weights = {(*trainer)->weights().begin(), (*trainer)->weights().end()};
     return run;
   }
@@ -88,7 +87,7 @@ class PooledCacheTest : public testing::ClassifierTraining {
     o.cache_at_most = 0;
     const Run computed = Train(a, texts, o);
     EXPECT_EQ(computed.memory.pooled, 0u);
-    EXPECT_NE(computed.weights, testing::RandomClassifierWeights(a, 5)) << "nothing was trained";
+    EXPECT_NE(computed.weights, test::RandomClassifierWeights(a, 5)) << "nothing was trained";
     EXPECT_EQ(cached.weights, computed.weights);
     for (size_t i = 0; i < computed.reports.size(); ++i) {
       EXPECT_EQ(cached.reports[i].mean_loss, computed.reports[i].mean_loss);
@@ -102,7 +101,7 @@ class PooledCacheTest : public testing::ClassifierTraining {
 };
 
 TEST_F(PooledCacheTest, EveryMethodAndClassifierTrainsTheSameBits) {
-  for (const Architecture& a : testing::SmallClassifiers()) {
+  for (const Architecture& a : test::SmallClassifiers()) {
     const Texts texts(a);
     for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp, Method::kDpFp}) {
       for (const size_t together : {1, 3}) {
@@ -116,7 +115,7 @@ TEST_F(PooledCacheTest, EveryMethodAndClassifierTrainsTheSameBits) {
 }
 
 TEST_F(PooledCacheTest, EachRecordPassesTheBlocksOnce) {
-  const Architecture a = testing::SmallClassifiers()[1];
+  const Architecture a = test::SmallClassifiers()[1];
   const Texts texts(a);
   for (const Method method : {Method::kOrdinary, Method::kDpFp}) {
     TrainingOptions o = Options(method);
@@ -126,7 +125,7 @@ TEST_F(PooledCacheTest, EachRecordPassesTheBlocksOnce) {
     // One record: two norms a block.
     const int of_one = 2 * static_cast<int>(a.blocks.size());
     o.expected_batch = kRecords;  // of a shuffled step all
-    const auto trainer = *Trainer::Create(a, testing::RandomClassifierWeights(a, 5), texts.records, o);
+    const auto trainer = *Trainer::Create(a, test::RandomClassifierWeights(a, 5), texts.records, o);
     num_norms = 0;
     for (int step = 0; step < 30; ++step) ASSERT_TRUE(trainer->Step().ok());
     EXPECT_EQ(num_norms, of_one * static_cast<int>(kRecords)) << NameOf(method);
@@ -134,7 +133,7 @@ TEST_F(PooledCacheTest, EachRecordPassesTheBlocksOnce) {
 }
 
 TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
-  const Architecture a = testing::SmallClassifiers()[0];
+  const Architecture a = test::SmallClassifiers()[0];
   const TrainingOptions head = Options(Method::kPhantom);
   EXPECT_TRUE(PooledCache::IsOf(a, kRecords, head));
   TrainingOptions o = head;
@@ -154,7 +153,7 @@ TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
   EXPECT_TRUE(PooledCache::IsOf(a, kRecords, o));
   o.dp_fp.mode = DpFpMode::kClipped;
   EXPECT_FALSE(PooledCache::IsOf(a, kRecords, o)) << "what lies below the head trains";
-  EXPECT_FALSE(PooledCache::IsOf(testing::SmallArchitectures()[0], kRecords, Options(Method::kOrdinary)));
+  EXPECT_FALSE(PooledCache::IsOf(test::SmallArchitectures()[0], kRecords, Options(Method::kOrdinary)));
   Architecture adapted = a;
   adapted.adapter = AdapterSpec{.rank = 2, .alpha = 2};
   EXPECT_FALSE(PooledCache::IsOf(adapted, kRecords, head));
@@ -162,15 +161,15 @@ TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
 
 // What was packed and pooled with the weights before a checkpoint is none of those after it.
 TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
-  const Architecture a = testing::SmallClassifiers()[4];
+  const Architecture a = test::SmallClassifiers()[4];
   const Texts texts(a);
   const TrainingOptions o = Options(Method::kOrdinary);
-  const std::vector<float> start = testing::RandomClassifierWeights(a, 5);
+  const std::vector<float> start = test::RandomClassifierWeights(a, 5);
   auto whole = *Trainer::Create(a, start, texts.records, o);
   for (int step = 0; step < 2; ++step) ASSERT_TRUE(whole->Step().ok());
   const Checkpoint saved = *whole->Save();
   for (int step = 2; step < kSteps; ++step) ASSERT_TRUE(whole->Step().ok());
-  auto second = *Trainer::Create(a, testing::RandomClassifierWeights(a, 6), texts.records, o);
+  auto second = *Trainer::Create(a, test::RandomClassifierWeights(a, 6), texts.records, o);
   ASSERT_TRUE(second->Step().ok());
   ASSERT_TRUE(second->Restore(saved).ok());
   while (second->step() < kSteps) ASSERT_TRUE(second->Step().ok());
@@ -180,12 +179,12 @@ TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
 
 // A new trainer packs everything: one that packs what changes alone must not miss the head that was fitted.
 TEST_F(PooledCacheTest, OneProcessTrainsWhatAProcessForEachStepDoes) {
-  const Architecture a = testing::SmallClassifiers()[1];
+  const Architecture a = test::SmallClassifiers()[1];
   const Texts texts(a);
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingOptions o = Options(Method::kDpFp);
     o.dp_fp.mode = mode;
-    const std::vector<float> start = testing::RandomClassifierWeights(a, 5);
+    const std::vector<float> start = test::RandomClassifierWeights(a, 5);
     auto one = *Trainer::Create(a, start, texts.records, o);
     while (one->step() < kSteps) ASSERT_TRUE(one->Step().ok());
     auto each = *Trainer::Create(a, start, texts.records, o);
@@ -201,4 +200,4 @@ TEST_F(PooledCacheTest, OneProcessTrainsWhatAProcessForEachStepDoes) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::pooled_cache_test

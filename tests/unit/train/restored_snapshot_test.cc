@@ -7,14 +7,14 @@
 #include "tests/unit/core/unseen_copy.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::restored_snapshot_test {
 namespace {
 
 #ifdef __linux__
 
 constexpr int kSteps = 20;
 
-class RestoredSnapshot : public testing::RingTraining {
+class RestoredSnapshot : public test::RingTraining {
  protected:
   RestoredSnapshot() : RingTraining(60) {}
 
@@ -85,4 +85,4 @@ TEST_F(RestoredSnapshot, Draws_AreOthers) {
 #endif
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::restored_snapshot_test

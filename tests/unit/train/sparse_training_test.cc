@@ -13,10 +13,10 @@
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::sparse_training_test {
 namespace {
 
-class SparseTraining : public testing::RingTraining {
+class SparseTraining : public test::RingTraining {
  protected:
   SparseTraining() : RingTraining(200) {}
 
@@ -91,7 +91,7 @@ TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
   Architecture a = kSmall;
   a.re_attention = ReAttention::kOn;
   const auto parameters = ParametersOf(a);
-  const ParameterSpec& variances = parameters[testing::IndexOf(parameters, testing::kItemVariance)];
+  const ParameterSpec& variances = parameters[test::IndexOf(parameters, test::kItemVariance)];
   start_.resize(FlatSize(parameters), 0.0f);
   const std::vector<int32_t> rows = {0, 3, 5, 8, 13, 29};
   const std::vector<float> frequencies(a.num_items, 0.5f);
@@ -214,4 +214,4 @@ TEST_F(SparseTraining, WhatHasNoGuaranteeOrNoMeaningIsRefused) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::sparse_training_test

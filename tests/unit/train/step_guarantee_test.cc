@@ -13,7 +13,7 @@
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::step_guarantee_test {
 namespace {
 
 // A way to train: a method, a sampled softmax or not.
@@ -32,7 +32,7 @@ constexpr Way kWays[] = {{"phantom", Method::kPhantom, 0},
                          {"adafest+", Method::kAdaFestPlus, 0},
                          {"adafest+ sampled", Method::kAdaFestPlus, 8}};
 
-class StepGuarantee : public testing::RingTraining {
+class StepGuarantee : public test::RingTraining {
  protected:
   StepGuarantee() : RingTraining(59) {}
 
@@ -57,7 +57,7 @@ class StepGuarantee : public testing::RingTraining {
   }
   std::unique_ptr<Trainer> Make(const TrainingOptions& o, std::span<const Record> records,
                                 const Architecture& a = kSmall) {
-    auto trainer = Trainer::Create(a, a == kSmall ? start_ : testing::StartWeights(a), records, o);
+    auto trainer = Trainer::Create(a, a == kSmall ? start_ : test::StartWeights(a), records, o);
     EXPECT_TRUE(trainer.ok()) << trainer.status().message();
     return *std::move(trainer);
   }
@@ -292,9 +292,9 @@ TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
   a.num_blocks = 2;
   const auto parameters = ParametersOf(a);
   for (float variance : {10.0f, 1e3f, 1e6f, 1e12f, 3e38f, INFINITY}) {
-    std::vector<float> weights = testing::StartWeights(a);
-    for (const char* name : {testing::kItemVariance, testing::kParameterVariance}) {
-      const ParameterSpec& p = parameters[testing::IndexOf(parameters, name)];
+    std::vector<float> weights = test::StartWeights(a);
+    for (const char* name : {test::kItemVariance, test::kParameterVariance}) {
+      const ParameterSpec& p = parameters[test::IndexOf(parameters, name)];
       std::fill_n(weights.begin() + static_cast<std::ptrdiff_t>(p.offset), p.size(), variance);
     }
     auto trainer = *Trainer::Create(a, weights, ring_.records, Options(kWays[0], 1.0));
@@ -312,8 +312,8 @@ TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
   UniformArchitecture a = kSmall;
   a.re_attention = ReAttention::kOn;
   const auto parameters = ParametersOf(a);
-  const size_t of_item = parameters[testing::IndexOf(parameters, testing::kItemVariance)].offset;
-  const size_t of_parameter = parameters[testing::IndexOf(parameters, testing::kParameterVariance)].offset;
+  const size_t of_item = parameters[test::IndexOf(parameters, test::kItemVariance)].offset;
+  const size_t of_parameter = parameters[test::IndexOf(parameters, test::kParameterVariance)].offset;
   const std::vector<float> frequencies(a.num_items, 0.5f);
   for (auto source : {ReAttentionOptions::Source::kOptimizer, ReAttentionOptions::Source::kPrinted}) {
     TrainingOptions o = Options({"rgp", Method::kRgp, 0}, 1.0);
@@ -322,7 +322,7 @@ TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
     auto rgp = Make(o, ring_.records, a);
     ASSERT_TRUE(rgp->Step().ok());
     for (size_t i = 0; i < a.num_items; ++i) EXPECT_EQ(rgp->weights()[of_item + i], 0) << i;
-    for (size_t i = 1; i < testing::IndexOf(parameters, testing::kItemVariance); ++i) {
+    for (size_t i = 1; i < test::IndexOf(parameters, test::kItemVariance); ++i) {
       const float variance = rgp->weights()[of_parameter + i];
       EXPECT_TRUE(parameters[i].shape != ParameterShape::kVector || variance == 0) << parameters[i].name;
       EXPECT_TRUE(parameters[i].shape != ParameterShape::kMatrix || variance > 0) << parameters[i].name;
@@ -337,4 +337,4 @@ TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::step_guarantee_test

@@ -14,7 +14,7 @@
 #include "runtime/train/run/initialise.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 // Initial weights, always the same.
 inline std::vector<float> StartWeights(const Architecture& a,
@@ -61,6 +61,6 @@ class RingTraining : public ::testing::Test {
   std::vector<float> start_ = StartWeights(kSmall);
 };
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_TRAIN_TRAIN_TEST_UTIL_H_

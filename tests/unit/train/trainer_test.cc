@@ -9,7 +9,7 @@
 #include "runtime/train/run/evaluate.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::trainer_test {
 namespace {
 
 using privacy::Ledger;
@@ -27,7 +27,7 @@ TrainingOptions Private(uint64_t steps, Ledger* ledger) {
   return o;
 }
 
-class TrainerTest : public testing::RingTraining {
+class TrainerTest : public test::RingTraining {
  protected:
   TrainerTest() : RingTraining(60) {}
 
@@ -278,4 +278,4 @@ TEST_F(TrainerTest, BadRecordsAndOptionsAreNamed) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::trainer_test

@@ -9,7 +9,7 @@
 #include "runtime/train/record_pass.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::formed_gradients_test {
 namespace {
 
 const kernels::Device& TheDevice() {
@@ -26,7 +26,7 @@ struct Outcome {
 Outcome Sum(const Architecture& a, const kernels::Device& device, const std::vector<float>& weights,
             const std::vector<Record>& records, const ClipRule& clip, GridGradientSum::Grid grid) {
   const auto graph = MakeGraph(a, device, {.max_records = device.memory.is_host() ? 1 : records.size()});
-  const TrainedSet trained = testing::AllTrained(graph->parameters());
+  const TrainedSet trained = test::AllTrained(graph->parameters());
   AlignedArray<float> flat(weights.size(), device.memory);
   device.memory.copy_in(flat.data(), weights.data(), weights.size() * sizeof(float));
   const PackedWeights packed(graph->base(), flat.data());
@@ -67,12 +67,11 @@ Outcome Sum(const Architecture& a, const kernels::Device& device, const std::vec
 
 struct Records {
   Records(const Architecture& a, uint32_t seed)
-      : owned{testing::RandomRecord(a.num_items, a.max_length, seed, 2),
-              testing::RandomRecord(a.num_items, 1, seed + 50),
-              testing::RandomRecord(a.num_items, a.max_length - 1, seed + 90)} {
+      : owned{test::RandomRecord(a.num_items, a.max_length, seed, 2), test::RandomRecord(a.num_items, 1, seed + 50),
+              test::RandomRecord(a.num_items, a.max_length - 1, seed + 90)} {
     for (const auto& record : owned) views.push_back(record.view());
   }
-  std::vector<testing::OwnedRecord> owned;
+  std::vector<test::OwnedRecord> owned;
   std::vector<Record> views;
 };
 
@@ -80,9 +79,9 @@ constexpr float kSteps = 0x1p20f;
 
 TEST(CudaFormedGradients, SumsAndNormsAreThoseOfTheHost) {
   uint32_t seed = 0;
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     SCOPED_TRACE(seed);
-    const std::vector<float> weights = testing::RandomWeights(a, ++seed);
+    const std::vector<float> weights = test::RandomWeights(a, ++seed);
     const Records records(a, seed);
     for (const ClipRule& clip : {ClipRule::Flat(0.5), ClipRule::Automatic(0.5)}) {
       const GridGradientSum::Grid grid{.steps_per_unit = kSteps, .max_sum_squares = std::pow(0.501 * kSteps, 2)};
@@ -101,8 +100,8 @@ TEST(CudaFormedGradients, SumsAndNormsAreThoseOfTheHost) {
 
 // What exceeds its bound is taken away to the bit, and so is nothing else.
 TEST(CudaFormedGradients, ARecordAboveItsBoundIsTakenBack) {
-  const Architecture a = testing::SmallArchitectures()[0];
-  const std::vector<float> weights = testing::RandomWeights(a, 1);
+  const Architecture a = test::SmallArchitectures()[0];
+  const std::vector<float> weights = test::RandomWeights(a, 1);
   const Records records(a, 1);
   const ClipRule clip = ClipRule::Flat(1e6);  // bounds nothing
   const GridGradientSum::Grid open{.steps_per_unit = kSteps, .max_sum_squares = INFINITY};
@@ -125,11 +124,11 @@ TEST(CudaFormedGradients, ARecordAboveItsBoundIsTakenBack) {
 
 // A record whose gradient is not finite adds nothing, and spoils no other.
 TEST(CudaFormedGradients, ARecordThatIsNotFiniteIsLeftOut) {
-  Architecture a = testing::SmallArchitectures()[0];
+  Architecture a = test::SmallArchitectures()[0];
   a.head.output_table = OutputTable::kUntied;  // or every record's softmax would read item 0's row
-  std::vector<float> weights = testing::RandomWeights(a, 1);
+  std::vector<float> weights = test::RandomWeights(a, 1);
   // Item 0 is named by the middle record alone, and its row overflows.
-  const testing::OwnedRecord good[] = {{{1, 2, 3}, {2, 3, 1}}, {{3, 2}, {1, 1}}}, bad{{0, 2}, {2, 3}};
+  const test::OwnedRecord good[] = {{{1, 2, 3}, {2, 3, 1}}, {{3, 2}, {1, 1}}}, bad{{0, 2}, {2, 3}};
   for (size_t i = 0; i < a.width; ++i) weights[i] = 3e38f;
   const GridGradientSum::Grid grid{.steps_per_unit = kSteps, .max_sum_squares = std::pow(0.501 * kSteps, 2)};
   const Outcome outcome =
@@ -141,4 +140,4 @@ TEST(CudaFormedGradients, ARecordThatIsNotFiniteIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::formed_gradients_test

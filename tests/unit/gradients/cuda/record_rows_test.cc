@@ -5,7 +5,7 @@
 
 #include "kernels/cuda/cuda.h"
 
-namespace wisp {
+namespace wisp::record_rows_test {
 namespace {
 
 constexpr float kSteps = 0x1p10f;
@@ -66,4 +66,4 @@ TEST(CudaRecordRows, AreClippedAsAWhole) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::record_rows_test

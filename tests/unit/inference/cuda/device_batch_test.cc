@@ -10,10 +10,10 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/inference/cuda/device_test_util.h"
 
-namespace wisp {
+namespace wisp::device_batch_test {
 namespace {
 
-using testing::FailingMemory, testing::TheDevice;
+using test::FailingMemory, test::TheDevice;
 using Histories = std::vector<std::vector<int32_t>>;
 
 const UniformArchitecture kLarger = {
@@ -36,7 +36,7 @@ Histories RandomHistories(const Architecture& a, size_t count, uint32_t seed) {
 class DeviceBatchTest : public ::testing::Test {
  protected:
   void Write(const Architecture& a, uint32_t seed, WeightStorage tables = WeightStorage::kFloat) {
-    const std::vector<float> weights = testing::RandomWeights(a, seed);
+    const std::vector<float> weights = test::RandomWeights(a, seed);
     ASSERT_TRUE(
         WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .storage = tables}).ok());
   }
@@ -69,7 +69,7 @@ class DeviceBatchTest : public ::testing::Test {
 };
 
 TEST_F(DeviceBatchTest, GivesWhatOneByOneGives) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(kLarger);
   uint32_t seed = 200;
   for (const Architecture& a : all) {
@@ -115,7 +115,7 @@ TEST_F(DeviceBatchTest, BadRequestsAssignNothing) {
 }
 
 TEST_F(DeviceBatchTest, MemoryIsWhatWasPlanned) {
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     Write(a, 14);
     const auto session = Open();
     for (const size_t rows : {1, 7}) {
@@ -164,4 +164,4 @@ TEST_F(DeviceBatchTest, NoRoomIsSaidAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::device_batch_test

@@ -8,10 +8,10 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/inference/cuda/device_test_util.h"
 
-namespace wisp {
+namespace wisp::device_classifier_test {
 namespace {
 
-using testing::FailingMemory, testing::OneByOne, testing::TheDevice;
+using test::FailingMemory, test::OneByOne, test::TheDevice;
 
 Architecture Encoder(NormPlacement norm, uint32_t num_blocks) {
   return UniformArchitecture{.num_items = 30,
@@ -32,7 +32,7 @@ class DeviceClassifier : public ::testing::Test {
 
   void Use(const Architecture& a, uint32_t seed) {
     architecture_ = a;
-    weights_ = testing::RandomWeights(a, seed);
+    weights_ = test::RandomWeights(a, seed);
     tensors_.clear();
     for (const ParameterSpec& p : ParametersOf(a)) tensors_.push_back({.floats = weights_.data() + p.offset});
   }
@@ -184,4 +184,4 @@ TEST_F(DeviceClassifier, ADeviceThatFailsOrIsFullGivesNoClass) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::device_classifier_test

@@ -15,10 +15,10 @@
 #include "tests/unit/gradients/gradient_test_util.h"
 #include "tests/unit/inference/cuda/device_test_util.h"
 
-namespace wisp {
+namespace wisp::device_session_test {
 namespace {
 
-using testing::FailingMemory, testing::OneByOne, testing::TheDevice;
+using test::FailingMemory, test::OneByOne, test::TheDevice;
 
 // Several tiles of items, a ragged one.
 const UniformArchitecture kLarger = {
@@ -27,7 +27,7 @@ const UniformArchitecture kLarger = {
 class DeviceSessionTest : public ::testing::Test {
  protected:
   void Write(const Architecture& a, uint32_t seed, WeightStorage tables = WeightStorage::kFloat) {
-    weights_ = testing::RandomWeights(a, seed);
+    weights_ = test::RandomWeights(a, seed);
     ASSERT_TRUE(
         WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test", .storage = tables}).ok());
   }
@@ -49,7 +49,7 @@ class DeviceSessionTest : public ::testing::Test {
 };
 
 TEST_F(DeviceSessionTest, ScoresAreTheProcessors) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(kLarger);
   all.push_back(UniformArchitecture{.num_items = 9, .max_length = 6, .width = 8, .num_blocks = 0, .inner_width = 8});
   uint32_t seed = 70;
@@ -59,7 +59,7 @@ TEST_F(DeviceSessionTest, ScoresAreTheProcessors) {
       Write(a, ++seed, tables);
       const auto host = *Session::Open(path_), device = Open(TheDevice());
       for (size_t length : {1, 2, 6, 90}) {
-        const std::vector<int32_t> history = testing::RandomRecord(a.num_items, length, seed).inputs;
+        const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, seed).inputs;
         const std::vector<float> expected = Scores(*host, history), scores = Scores(*device, history);
         for (size_t j = 0; j < scores.size(); ++j)
           ASSERT_NEAR(scores[j], expected[j], 4e-5 * (1 + std::abs(expected[j]))) << "item " << j;
@@ -70,7 +70,7 @@ TEST_F(DeviceSessionTest, ScoresAreTheProcessors) {
 
 // Appended events among them; by one launch, and by one for each op.
 TEST_F(DeviceSessionTest, ScoresDoNotDependOnTheHistoriesBeforeNorOnLaunches) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(kLarger);
   uint32_t seed = 30;
   for (const Architecture& a : all) {
@@ -128,7 +128,7 @@ TEST_F(DeviceSessionTest, RecommendationsAreTheBestThatAreAllowed) {
 // From the history to the best of them, whether all is computed or what one more event changes.
 TEST_F(DeviceSessionTest, ARecommendationIsOneLaunch) {
   std::vector<Architecture> all = {kLarger};
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     if (a.re_attention == ReAttention::kOff) all.push_back(a);  // variances are no stages
   }
   for (const Architecture& a : all) {
@@ -169,7 +169,7 @@ TEST_F(DeviceSessionTest, DamagedWeightsAreSaidAsOnTheProcessor) {
 }
 
 TEST_F(DeviceSessionTest, WhatADeviceDoesNotDoIsRefused) {
-  Write(testing::SmallArchitectures()[0], 7);
+  Write(test::SmallArchitectures()[0], 7);
   const auto refused = [&](const SessionOptions& options, const char* words) {
     for (const Status& status :
          {Session::Open(path_, options).status(), Session::PlanMemory(*ModelFile::Open(path_), options).status()}) {
@@ -187,7 +187,7 @@ TEST_F(DeviceSessionTest, WhatADeviceDoesNotDoIsRefused) {
 }
 
 TEST_F(DeviceSessionTest, ANewcomerGetsWhatAHostRecommends) {
-  Write(testing::SmallArchitectures()[0], 7);
+  Write(test::SmallArchitectures()[0], 7);
   const auto host = Open(kernels::BestOps())->Recommend({}, {.count = 3}),
              device = Open(TheDevice())->Recommend({}, {.count = 3});
   ASSERT_TRUE(host.ok() && device.ok());
@@ -199,7 +199,7 @@ TEST_F(DeviceSessionTest, ANewcomerGetsWhatAHostRecommends) {
 }
 
 TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     for (const WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
       Write(a, 8, tables);
       const SessionOptions options{.device = TheDevice()};
@@ -297,14 +297,14 @@ kernels::Device DeviceOf(const Other& other, const kernels::Device& like) {
 }
 
 TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
-  std::vector<Architecture> all = testing::SmallArchitectures();
+  std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(kLarger);
   uint32_t seed = 130;
   for (const Architecture& a : all) {
     if (a.re_attention == ReAttention::kOn) continue;  // squares of weights: another question
     Write(a, ++seed);
     const auto host = *Session::Open(path_);
-    const std::vector<int32_t> history = testing::RandomRecord(a.num_items, 6, seed).inputs;
+    const std::vector<int32_t> history = test::RandomRecord(a.num_items, 6, seed).inputs;
     const std::vector<float> expected = Scores(*host, history);
     float largest = 0;
     for (const float score : expected) largest = std::max(largest, std::abs(score));
@@ -320,7 +320,7 @@ TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
 
 TEST_F(DeviceSessionTest, WhatIsBeyondHalvesIsSaid) {
   const Architecture a = kLarger;
-  weights_ = testing::RandomWeights(a, 22);
+  weights_ = test::RandomWeights(a, 22);
   const ParameterSpec table = ParametersOf(a)[0];
   weights_[table.offset + 5] = 1e5f;
   ASSERT_TRUE(WriteModel(path_, {.architecture = a, .weights = weights_, .created_by = "test"}).ok());
@@ -405,4 +405,4 @@ TEST_F(DeviceSessionTest, NoRoomIsSaidAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::device_session_test

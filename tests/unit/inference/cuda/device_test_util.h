@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/cuda.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 inline const kernels::Device& TheDevice() {
   static const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr));
@@ -60,6 +60,6 @@ class FailingMemory {
   kernels::MemoryTable table_;
 };
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_INFERENCE_CUDA_DEVICE_TEST_UTIL_H_

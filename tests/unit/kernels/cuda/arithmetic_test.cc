@@ -10,7 +10,7 @@
 #include "kernels/cuda/cuda.h"
 #include "tests/unit/kernels/kernel_test_util.h"
 
-namespace wisp::kernels {
+namespace wisp::kernels::arithmetic_test {
 namespace {
 
 struct Kind {
@@ -300,4 +300,4 @@ TEST(Arithmetic, ScoresOfTilesAreProducts) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::arithmetic_test

@@ -6,7 +6,7 @@
 
 #include "kernels/cuda/device_code.h"
 
-namespace wisp::kernels::cuda {
+namespace wisp::kernels::cuda::emulate_test {
 namespace {
 
 constexpr unsigned kThreads = 64;
@@ -188,4 +188,4 @@ TEST(EmulateDeathTest, BarriersOfTheGridThatNotAllReachEndTheProcess) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels::cuda
+}  // namespace wisp::kernels::cuda::emulate_test

@@ -12,7 +12,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/emulate/memory.h"
 
-namespace wisp::kernels::cuda {
+namespace wisp::kernels::cuda::memory_kinds_test {
 namespace {
 
 // The three attributes as the boards have them.
@@ -116,4 +116,4 @@ TEST_F(IntegratedMemory, NoDumpHasIt) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels::cuda
+}  // namespace wisp::kernels::cuda::memory_kinds_test

@@ -6,7 +6,7 @@
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/emulate/memory.h"
 
-namespace wisp::kernels::cuda {
+namespace wisp::kernels::cuda::memory_test {
 namespace {
 
 TEST(DeviceMemory, IsZeroedCopiedAndComputedWith) {
@@ -61,4 +61,4 @@ TEST(DeviceMemoryDeathTest, KernelsCannotLeaveIt) {
 }
 
 }  // namespace
-}  // namespace wisp::kernels::cuda
+}  // namespace wisp::kernels::cuda::memory_test

@@ -13,7 +13,7 @@
 #include "runtime/layers/packed_weights.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::graph_test {
 namespace {
 
 // Writes each record's gradient into a row of its own, in the layout of the weights.
@@ -127,12 +127,12 @@ const kernels::Device& TheDevice() {
 
 TEST(CudaGraph, EveryRecommenderGivesTheLossAndGradientsOfTheHost) {
   uint32_t seed = 0;
-  for (const Architecture& a : testing::SmallArchitectures()) {
+  for (const Architecture& a : test::SmallArchitectures()) {
     SCOPED_TRACE(seed);
-    const std::vector<float> weights = testing::RandomWeights(a, ++seed);
-    const testing::OwnedRecord owned[] = {testing::RandomRecord(a.num_items, a.max_length, seed, 2),
-                                          testing::RandomRecord(a.num_items, 1, seed + 50),
-                                          testing::RandomRecord(a.num_items, a.max_length - 1, seed + 90)};
+    const std::vector<float> weights = test::RandomWeights(a, ++seed);
+    const test::OwnedRecord owned[] = {test::RandomRecord(a.num_items, a.max_length, seed, 2),
+                                       test::RandomRecord(a.num_items, 1, seed + 50),
+                                       test::RandomRecord(a.num_items, a.max_length - 1, seed + 90)};
     for (size_t count : {size_t{1}, size_t{3}}) {
       std::vector<Record> records;
       for (size_t b = 0; b < count; ++b) records.push_back(owned[b].view());
@@ -151,9 +151,8 @@ TEST(CudaGraph, ACatalogueOfSeveralTilesDoesToo) {
                                              .inner_width = 6,
                                              .output_table = OutputTable::kUntied,
                                              .output_bias = OutputBias::kTrained};
-  const std::vector<float> weights = testing::RandomWeights(a, 4);
-  const testing::OwnedRecord owned[] = {testing::RandomRecord(a.num_items, 5, 1, 1),
-                                        testing::RandomRecord(a.num_items, 3, 2)};
+  const std::vector<float> weights = test::RandomWeights(a, 4);
+  const test::OwnedRecord owned[] = {test::RandomRecord(a.num_items, 5, 1, 1), test::RandomRecord(a.num_items, 3, 2)};
   const std::vector<Record> records = {owned[0].view(), owned[1].view()};
   ExpectSame(Pass(a, TheDevice(), weights, records), Pass(a, kernels::ReferenceOps(), weights, records));
 }
@@ -167,7 +166,7 @@ TEST(CudaGraph, ClassifiersDoToo) {
                                     .inner_width = 6,
                                     .attend = Attend::kAll};
   const Architecture a = WithClasses(uniform, 3);
-  const std::vector<float> weights = testing::RandomWeights(a, 5);
+  const std::vector<float> weights = test::RandomWeights(a, 5);
   const std::vector<int32_t> texts[] = {{0, 4, 3, 8}, {0, 1}, {0, 2, 2, 5, 7, 1}};
   const std::vector<int32_t> labels = {2, 0, 1};
   for (size_t count : {size_t{1}, size_t{3}}) {
@@ -178,4 +177,4 @@ TEST(CudaGraph, ClassifiersDoToo) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::graph_test

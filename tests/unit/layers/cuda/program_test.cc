@@ -14,7 +14,7 @@
 #include "kernels/cuda/emulate/emulate.h"
 #endif
 
-namespace wisp::kernels {
+namespace wisp::kernels::program_test {
 namespace {
 
 const Memory& DeviceMemory() {
@@ -329,4 +329,4 @@ TEST(Program, IsOneLaunch) {
 #endif
 
 }  // namespace
-}  // namespace wisp::kernels
+}  // namespace wisp::kernels::program_test

@@ -11,7 +11,7 @@
 #include "runtime/privacy/accounting/pld.h"
 #include "tests/unit/privacy/accounting/accountant_golden.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::accountant_test {
 namespace {
 
 Mechanism Subsampled(double sigma, double q, uint64_t steps) {
@@ -375,4 +375,4 @@ TEST(Pld, LossesOfNextToNothingCostNextToNothing) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::accountant_test

@@ -13,7 +13,7 @@
 #include "runtime/privacy/accounting/pld.h"
 #include "tests/unit/decoding/draw_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::bounded_range_test {
 namespace {
 
 std::vector<double> Softmax(const std::vector<double>& logits) {
@@ -162,4 +162,4 @@ TEST(BoundedRange, CoversOneShotGumbelThatItsScaleAloneDoesNot) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::bounded_range_test

@@ -8,7 +8,7 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/ledger/ledger_composition.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::composition_test {
 namespace {
 
 // Whoever knows the seed knows the noise.
@@ -53,4 +53,4 @@ TEST(Composition, DeltaAboveTheProvedEpsilonIsWhatItIsThere) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::composition_test

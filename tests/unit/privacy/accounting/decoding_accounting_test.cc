@@ -13,7 +13,7 @@
 #include "runtime/privacy/accounting/pld.h"
 #include "tests/unit/decoding/draw_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::decoding_accounting_test {
 namespace {
 
 std::vector<double> Mixed(const std::vector<double>& q, const std::vector<double>& u, double lambda) {
@@ -387,4 +387,4 @@ TEST(Accountants, EqualDrawsAreOneMechanism) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::decoding_accounting_test

@@ -11,7 +11,7 @@
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "tests/unit/decoding/draw_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::decoding_calibration_test {
 namespace {
 
 TEST(Mechanism, DrawsReadBackBitForBitAndOldTextsStand) {
@@ -135,4 +135,4 @@ TEST(Ledger, DrawsChargedOneByOneAreOneMechanism) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::decoding_calibration_test

@@ -9,7 +9,7 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "runtime/privacy/accounting/pld.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::pld_rounding_test {
 namespace {
 
 constexpr double kU = 0x1p-53, kC = 4;  // pld_compose.cc
@@ -124,4 +124,4 @@ TEST(PldRounding, ADeltaBelowTheRoundingHasNoEpsilon) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::pld_rounding_test

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 #include "runtime/privacy/accounting/accountant.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::privacy_filter_test {
 namespace {
 
 Mechanism Gaussian(double sigma, uint64_t steps = 1) {
@@ -261,4 +261,4 @@ TEST(Filter, WhatAYearCostsBesideAPlan) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::privacy_filter_test

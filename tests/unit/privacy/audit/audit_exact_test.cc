@@ -11,7 +11,7 @@
 #include "runtime/privacy/audit/membership.h"
 #include "runtime/privacy/noise/random.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::audit_exact_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -312,4 +312,4 @@ TEST(Membership, RefusesBadLosses) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::audit_exact_test

@@ -16,7 +16,7 @@
 #include "runtime/privacy/noise/random.h"
 #include "tests/unit/privacy/audit/audit_golden.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::audit_test {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -384,4 +384,4 @@ TEST(OneStep, RefusesBadSamples) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::audit_test

@@ -19,7 +19,7 @@
 #include "runtime/privacy/ledger/ledger_anchor.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_anchor_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -325,4 +325,4 @@ TEST_F(LedgerAnchorTest, WritersAtOnce_AgreeOnOneAnchor) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_anchor_test

@@ -11,7 +11,7 @@
 #include "runtime/privacy/accounting/accountant.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_budget_test {
 namespace {
 
 Mechanism Gaussian(double sigma, uint64_t steps = 1) {
@@ -298,4 +298,4 @@ TEST_F(LedgerBudgetTest, ALimitThatEntriesOfAnOlderRulePassIsNotPromised) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_budget_test

@@ -16,7 +16,7 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_crafted_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -264,4 +264,4 @@ TEST_F(LedgerTest, APlanOfManyShortRowsIsOpened) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_crafted_test

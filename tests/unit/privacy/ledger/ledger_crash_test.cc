@@ -16,7 +16,7 @@
 #include "tests/unit/privacy/ledger/crash_vfs.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_crash_test {
 namespace {
 
 TEST_F(LedgerTest, BusyIsAnErrorNotACharge) {
@@ -222,4 +222,4 @@ TEST_F(LedgerTest, KilledFromOutsideForgetsNoCharge) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_crash_test

@@ -17,7 +17,7 @@
 #include "tests/unit/privacy/ledger/crash_vfs.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -229,4 +229,4 @@ TEST_F(LedgerTest, Version1WithoutItsLogIsRefusedNotBegunAnew) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_file_test

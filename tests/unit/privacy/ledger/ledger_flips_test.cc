@@ -12,7 +12,7 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_flips_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_F(LedgerTest, AFlippedBitIsRefusedOrChangesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_flips_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_parts_test {
 namespace {
 
 // As another program would, which triggers stop or do not.
@@ -252,4 +252,4 @@ TEST_F(LedgerPartsTest, WhatIsChangedInTheFileIsNoticed) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_parts_test

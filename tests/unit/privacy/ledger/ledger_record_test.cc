@@ -6,7 +6,7 @@
 
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_record_test {
 namespace {
 
 using Events = RecordSpec::Events;
@@ -155,4 +155,4 @@ TEST(RecordSpecTest, WhatDecidesNothing_isNoOtherRecord) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_record_test

@@ -11,7 +11,7 @@
 #include "runtime/privacy/ledger/ledger_budget.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_shares_test {
 namespace {
 
 constexpr double kRounding = 1 + 1e-3;  // of searches
@@ -123,4 +123,4 @@ TEST(SharesOfDelta, WithoutALimitTheFigureIsThatOfThePlanAndOfWhatLeavesItTogeth
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_shares_test

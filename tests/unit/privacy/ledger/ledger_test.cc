@@ -19,7 +19,7 @@
 #include "runtime/privacy/ledger/ledger_composition.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -477,4 +477,4 @@ TEST_F(LedgerTest, ExportSaysEverything) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_test

@@ -16,7 +16,7 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::ledger_writers_test {
 namespace {
 
 // Memory that a child and its parent share.
@@ -128,4 +128,4 @@ TEST_F(LedgerTest, FourWritersUnderALimitAllGetTurns) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::ledger_writers_test

@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::discrete_gaussian_sampler_test {
 namespace {
 
 using Fast = GaussianSampler<GaussianPath::kFiltered>;
@@ -305,4 +305,4 @@ TEST(GaussianSampler, ARoundHasTheExactLaw) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::discrete_gaussian_sampler_test

@@ -11,7 +11,7 @@
 #include "runtime/privacy/noise/discrete_gaussian_compare.h"
 #include "runtime/privacy/noise/discrete_gaussian_table.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::discrete_gaussian_test {
 namespace {
 
 constexpr double kDeviations = 4.9;  // two-sided alpha of a normal: 9.6e-7
@@ -295,4 +295,4 @@ TEST(ExpNegative, AgreesWithTheLibrary) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::discrete_gaussian_test

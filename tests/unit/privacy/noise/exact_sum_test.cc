@@ -9,7 +9,7 @@
 #include "runtime/privacy/noise/discrete_gaussian.h"
 #include "runtime/privacy/noise/random.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::exact_sum_test {
 namespace {
 
 TEST(ExactGrid, ValidateNamesWhatIsOutOfRange) {
@@ -136,4 +136,4 @@ TEST(Discretisation, LossGrowsWithCoordinatesAndSteps) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::exact_sum_test

@@ -14,7 +14,7 @@
 #include "gtest/gtest.h"
 #include "tests/unit/core/unseen_copy.h"
 
-namespace wisp::privacy {
+namespace wisp::privacy::random_test {
 namespace {
 
 constexpr double kDeviations = 4.9;
@@ -327,4 +327,4 @@ TEST(PoissonSample, Edges) {
 }
 
 }  // namespace
-}  // namespace wisp::privacy
+}  // namespace wisp::privacy::random_test

@@ -10,13 +10,13 @@
 #include "runtime/train/dp_fp_report.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
-namespace wisp {
+namespace wisp::audit_dp_fp_test {
 namespace {
 
 using privacy::Ledger;
-using testing::kTinyClassifier;
+using test::kTinyClassifier;
 
-class AuditDpFp : public testing::ClassifierTraining {
+class AuditDpFp : public test::ClassifierTraining {
  protected:
   // p = batch / 100 / micro_batches
   DpFpAuditOptions Step(DpFpMode mode, uint32_t batch, uint32_t micro_batches) {
@@ -34,7 +34,7 @@ class AuditDpFp : public testing::ClassifierTraining {
                        .weights = weights_,
                        .training = o,
                        .others = others_,
-                       .canary = testing::Labelled(canary_, 1)};
+                       .canary = test::Labelled(canary_, 1)};
     a.confidence = 1 - 1e-4;
     return a;
   }
@@ -49,10 +49,10 @@ class AuditDpFp : public testing::ClassifierTraining {
   }
 
   const std::vector<float> weights_ =
-      testing::StartClassifier(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
+      test::StartClassifier(kTinyClassifier, {.table_deviation = 0.5f, .position_deviation = 0.5f}, 1);
   Ledger ledger_ = OpenLedger("ledger");
   const std::vector<int32_t> first_ = {0, 1, 2}, second_ = {0, 3, 1, 4}, canary_ = {0, 7, 1, 8};
-  const std::vector<Record> others_ = {testing::Labelled(first_, 0), testing::Labelled(second_, 1)};
+  const std::vector<Record> others_ = {test::Labelled(first_, 0), test::Labelled(second_, 1)};
 };
 
 // So much noise that the paper's limit theorem calls a step all but perfectly private, and every run names the canary's
@@ -126,4 +126,4 @@ TEST_F(AuditDpFp, RefusesWhatIsNoAudit) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::audit_dp_fp_test

@@ -13,12 +13,12 @@
 #include "tests/unit/train/release/broken_release.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::audit_training_test {
 namespace {
 
 using privacy::RandomStream;
 using privacy::StreamPurpose;
-using testing::Breach;
+using test::Breach;
 using Through = StepAuditOptions::Through;
 
 constexpr UniformArchitecture kTiny{.num_items = 12,
@@ -31,7 +31,7 @@ constexpr UniformArchitecture kTiny{.num_items = 12,
 
 class AuditTraining : public ::testing::Test {
  protected:
-  AuditTraining() : weights_(testing::RandomWeights(kTiny, 5)) {
+  AuditTraining() : weights_(test::RandomWeights(kTiny, 5)) {
     ledger_.emplace(*privacy::Ledger::Open(folder_ / "ledger",
                                            {.dataset = "synthetic", .record = privacy::RecordSpec::OfEvents({})}));
     RandomStream random = RandomStream::Reproducible(3, StreamPurpose::kSampling);
@@ -101,7 +101,7 @@ TEST_F(AuditTraining, StepOfAnAdapterIsNotRefuted) {
   for (const Through through : {Through::kRelease, Through::kTrainer}) {
     StepAuditOptions s = Step();
     s.architecture.adapter = AdapterSpec{.rank = 2, .alpha = 2};
-    const std::vector<float> weights = testing::RandomWeights(s.architecture, 5);
+    const std::vector<float> weights = test::RandomWeights(s.architecture, 5);
     s.weights = weights;
     s.through = through;
     if (through == Through::kTrainer) s.observations = 400;
@@ -194,7 +194,7 @@ TEST_F(AuditTraining, TrainerIsNotRefutedAndPaysForEveryRelease) {
 TEST_F(AuditTraining, NaiveMechanismWithoutABreachIsNotRefuted) {
   for (uint32_t batch : {100, 50}) {
     StepAuditOptions s = Step(batch);
-    s.make_release = testing::MakeBroken(Breach::kNone);
+    s.make_release = test::MakeBroken(Breach::kNone);
     EXPECT_FALSE(Audit(s).refuted);
   }
 }
@@ -202,7 +202,7 @@ TEST_F(AuditTraining, NaiveMechanismWithoutABreachIsNotRefuted) {
 TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
   for (Breach breach : {Breach::kNoNoise, Breach::kHalfNoise}) {
     StepAuditOptions s = Step();
-    s.make_release = testing::MakeBroken(breach);
+    s.make_release = test::MakeBroken(breach);
     const StepAuditResult r = Audit(s);
     EXPECT_TRUE(r.refuted);
     EXPECT_GT(r.mu.mu, 1.5);
@@ -223,7 +223,7 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaught) {
 
 TEST_F(AuditTraining, MissingClippingIsCaught) {
   StepAuditOptions s = Step();
-  s.make_release = testing::MakeBroken(Breach::kNoClipping);
+  s.make_release = test::MakeBroken(Breach::kNoClipping);
   EXPECT_TRUE(Audit(s).refuted);
 }
 
@@ -232,7 +232,7 @@ TEST_F(AuditTraining, NoiseBelowTheClaimIsCaughtByTheTradeOffAlone) {
   StepAuditOptions s = Step();
   s.deltas = {};
   EXPECT_FALSE(Audit(s).refuted);
-  s.make_release = testing::MakeBroken(Breach::kNoNoise);
+  s.make_release = test::MakeBroken(Breach::kNoNoise);
   EXPECT_TRUE(Audit(s).refuted);
 }
 
@@ -243,7 +243,7 @@ TEST_F(AuditTraining, SkippedEmptyBatchIsCaught) {
   s.observations = 1000;
   s.training.privacy.noise_multiplier = 2;
   EXPECT_FALSE(Audit(s).refuted);
-  s.make_release = testing::MakeBroken(Breach::kSkippedEmpty);
+  s.make_release = test::MakeBroken(Breach::kSkippedEmpty);
   EXPECT_TRUE(Audit(s).refuted);
 }
 
@@ -272,9 +272,9 @@ struct AlignedUses {
 
 TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
   const AlignedUses aligned;
-  testing::Harness harness(aligned.architecture, aligned.weights, kernels::BestOps());
+  test::Harness harness(aligned.architecture, aligned.weights, kernels::BestOps());
   const auto graph = MakeGraph(aligned.architecture, kernels::BestOps(), {});
-  testing::BrokenRelease naive(*graph, Step().training, Breach::kNone);
+  test::BrokenRelease naive(*graph, Step().training, Breach::kNone);
   harness.Add({aligned.inputs, aligned.targets}, *naive.GradientsOf(0).one_by_one());
   EXPECT_GT(naive.last_cross_ratio(), 1.33);
   StepAuditOptions s = Step();
@@ -286,9 +286,9 @@ TEST_F(AuditTraining, NormWithoutTheCrossTermIsCaught) {
     s.training.privacy.norm_form = form;
     EXPECT_FALSE(Audit(s).refuted);
   }
-  s.make_release = testing::MakeBroken(Breach::kNoCrossTerm);
+  s.make_release = test::MakeBroken(Breach::kNoCrossTerm);
   EXPECT_TRUE(Audit(s).refuted);
-  s.make_release = testing::MakeBroken(Breach::kTableWithoutNoise);
+  s.make_release = test::MakeBroken(Breach::kTableWithoutNoise);
   EXPECT_TRUE(Audit(s).refuted);
 }
 
@@ -302,8 +302,8 @@ TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
                               .num_blocks = 1,
                               .inner_width = 16,
                               .embedding_scale = 4.0f};
-  const std::vector<float> start = testing::StartWeights(a);
-  const testing::Ring ring(100, 50, 4);
+  const std::vector<float> start = test::StartWeights(a);
+  const test::Ring ring(100, 50, 4);
   RunAuditOptions o{.architecture = a,
                     .weights = start,
                     .records = ring.records,
@@ -348,7 +348,7 @@ TEST_F(AuditTraining, MembersOfAnOverfittedModelAreTold) {
                               .num_blocks = 1,
                               .inner_width = 16,
                               .embedding_scale = 4.0f};
-  const std::vector<float> start = testing::StartWeights(a);
+  const std::vector<float> start = test::StartWeights(a);
   RandomStream random = RandomStream::Reproducible(4, StreamPurpose::kSampling);
   const SyntheticRecords records = RandomRecords(200, 4, 100, random);
   MembershipAuditOptions o{
@@ -409,4 +409,4 @@ TEST_F(AuditTraining, RefusesWhatIsNoAudit) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::audit_training_test

@@ -8,14 +8,10 @@
 
 #include "kernels/cuda/cuda.h"
 #include "runtime/train/trainer.h"
+#include "tests/unit/inference/cuda/device_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp::testing {
-
-inline const kernels::Device& TheDevice() {
-  static const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr));
-  return device;
-}
+namespace wisp::test {
 
 class CudaTraining : public RingTraining {
  protected:
@@ -78,6 +74,6 @@ class CudaTraining : public RingTraining {
   StepReport last_;
 };
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_TRAIN_CUDA_CUDA_TRAIN_TEST_UTIL_H_

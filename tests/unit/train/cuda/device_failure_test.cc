@@ -10,7 +10,7 @@
 #include "runtime/train/trainer.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::device_failure_test {
 namespace {
 
 // The memory of the device, in which the copy or wait after so many fails, and all that comes later.
@@ -44,7 +44,7 @@ class FailingMemory {
   kernels::MemoryTable table_;
 };
 
-class DeviceFailure : public testing::RingTraining {
+class DeviceFailure : public test::RingTraining {
  protected:
   DeviceFailure() : RingTraining(8) {}
 
@@ -166,4 +166,4 @@ TEST_F(DeviceFailure, ARunKeepsItsLastCheckpointAndWritesNoModel) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::device_failure_test

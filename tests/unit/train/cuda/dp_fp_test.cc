@@ -9,7 +9,7 @@
 #include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/train/memory_test_util.h"
 
-namespace wisp {
+namespace wisp::dp_fp_test {
 namespace {
 
 constexpr UniformArchitecture kSmall{.num_items = 20,
@@ -21,7 +21,7 @@ constexpr UniformArchitecture kSmall{.num_items = 20,
                                      .attend = Attend::kAll,
                                      .num_classes = 3};
 
-class CudaDpFp : public testing::ClassifierTraining {
+class CudaDpFp : public test::ClassifierTraining {
  protected:
   CudaDpFp() {
     std::mt19937 random(1);
@@ -30,7 +30,7 @@ class CudaDpFp : public testing::ClassifierTraining {
       for (int32_t& token : tokens_.back()) token = static_cast<int32_t>(random() % kSmall.num_items);
       labels_.push_back(static_cast<int32_t>(random() % 3));
     }
-    for (size_t i = 0; i < tokens_.size(); ++i) records_.push_back(testing::Labelled(tokens_[i], labels_[i]));
+    for (size_t i = 0; i < tokens_.size(); ++i) records_.push_back(test::Labelled(tokens_[i], labels_[i]));
   }
 
   TrainingOptions Of(DpFpMode mode) {
@@ -69,7 +69,7 @@ class CudaDpFp : public testing::ClassifierTraining {
   std::vector<std::vector<int32_t>> tokens_;
   std::vector<int32_t> labels_;
   std::vector<Record> records_;
-  std::vector<float> start_ = testing::StartClassifier(kSmall, {.table_deviation = 0.5f, .position_deviation = 0.05f});
+  std::vector<float> start_ = test::StartClassifier(kSmall, {.table_deviation = 0.5f, .position_deviation = 0.05f});
 };
 
 constexpr DpFpMode kModes[] = {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper};
@@ -130,7 +130,7 @@ TEST_F(CudaDpFp, HoldsWhatWasPlanned) {
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const size_t before = kernels::cuda::AllocatedBytes();
     auto trainer = Make(o);
-    testing::ExpectEqual(*plan, trainer->memory());
+    test::ExpectEqual(*plan, trainer->memory());
     const size_t held = kernels::cuda::AllocatedBytes() - before;
     EXPECT_LE(held, plan->total());
     ASSERT_TRUE(trainer->Step().ok());
@@ -139,4 +139,4 @@ TEST_F(CudaDpFp, HoldsWhatWasPlanned) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::dp_fp_test

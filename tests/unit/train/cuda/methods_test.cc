@@ -5,10 +5,10 @@
 #include "tests/unit/train/cuda/cuda_train_test_util.h"
 #include "tests/unit/train/memory_test_util.h"
 
-namespace wisp {
+namespace wisp::methods_test {
 namespace {
 
-class CudaMethods : public testing::CudaTraining {
+class CudaMethods : public test::CudaTraining {
  protected:
   TrainingOptions Of(Method method) {
     TrainingOptions o = Private();
@@ -142,7 +142,7 @@ TEST_F(CudaMethods, HoldWhatWasPlanned) {
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const size_t before = kernels::cuda::AllocatedBytes();
     auto trainer = Make(o);
-    testing::ExpectEqual(*plan, trainer->memory());
+    test::ExpectEqual(*plan, trainer->memory());
     const size_t held = kernels::cuda::AllocatedBytes() - before;
     EXPECT_LE(held, plan->total());
     EXPECT_GT(held, plan->total() / 2) << "most of it lies on the device";
@@ -152,4 +152,4 @@ TEST_F(CudaMethods, HoldWhatWasPlanned) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::methods_test

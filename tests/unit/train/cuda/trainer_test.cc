@@ -7,12 +7,12 @@
 #include "tests/unit/train/cuda/cuda_train_test_util.h"
 #include "tests/unit/train/memory_test_util.h"
 
-namespace wisp {
+namespace wisp::trainer_test {
 namespace {
 
-using testing::TheDevice;
+using test::TheDevice;
 
-class CudaTrainer : public testing::CudaTraining {};
+class CudaTrainer : public test::CudaTraining {};
 
 TEST_F(CudaTrainer, OrdinaryStepsAreTheHosts) {
   TrainingOptions o = Ordinary();
@@ -80,7 +80,7 @@ kernels::Device DeviceOf(kernels::Arithmetic arithmetic) {
 // The noise is the host's, gradients are off as their factors are.
 TEST_F(CudaTrainer, RunsInTf32AreNearTheHosts) {
   for (const TrainingOptions& o : {Private(), Ordinary()}) {
-    const std::vector<float> host = Run(o), start = testing::StartWeights(kSmall);
+    const std::vector<float> host = Run(o), start = test::StartWeights(kSmall);
     const std::vector<float> device = Run(OnDevice(o, DeviceOf(kernels::Arithmetic::kTf32)));
     float moved = 0, off = 0;
     for (size_t i = 0; i < host.size(); ++i) {
@@ -130,7 +130,7 @@ TEST_F(CudaTrainer, HoldsWhatWasPlanned) {
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     const size_t before = kernels::cuda::AllocatedBytes();
     auto trainer = Make(o);
-    testing::ExpectEqual(*plan, trainer->memory());
+    test::ExpectEqual(*plan, trainer->memory());
     const size_t held = kernels::cuda::AllocatedBytes() - before;
     EXPECT_LE(held, plan->total());
     EXPECT_GT(held, plan->total() - plan->total() / 4) << "most of it lies on the device";
@@ -189,4 +189,4 @@ TEST_F(CudaTrainer, WhicheverAllocationFailsTheRunIsRefusedAndNothingStays) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::trainer_test

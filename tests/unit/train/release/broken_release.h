@@ -10,7 +10,7 @@
 
 #include "runtime/train/audit/audit_training.h"
 
-namespace wisp::testing {
+namespace wisp::test {
 
 enum class Breach {
   kNone,
@@ -118,6 +118,6 @@ inline ReleaseFactory MakeBroken(Breach breach) {
   };
 }
 
-}  // namespace wisp::testing
+}  // namespace wisp::test
 
 #endif  // WISP_TESTS_UNIT_TRAIN_RELEASE_BROKEN_RELEASE_H_

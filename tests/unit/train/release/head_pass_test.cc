@@ -10,7 +10,7 @@
 
 #include "tests/unit/layers/classifier_test_util.h"
 
-namespace wisp {
+namespace wisp::head_pass_test {
 namespace {
 
 constexpr uint32_t kRecords = 400, kMicroBatches = 4, kBatch = 320;
@@ -19,7 +19,7 @@ constexpr double kProbability = 0.2;  // kBatch / kRecords / kMicroBatches
 // Pairs of draws of one record: in one step, in steps that follow each other, and of all records in one micro-batch's
 // place. Counts are sums of independent pairs; false alarms beyond 6 deviations have a chance of 2e-9 each.
 TEST(HeadPass, MicroBatchesAndStepsAreDrawnIndependently) {
-  const Architecture a = testing::kTinyClassifier;
+  const Architecture a = test::kTinyClassifier;
   const std::unique_ptr<Graph> graph = MakeGraph(a, kernels::BestOps(), {});
   const TrainingOptions options{.method = Method::kDpFp,
                                 .sampling = Sampling::kPoisson,
@@ -57,4 +57,4 @@ TEST(HeadPass, MicroBatchesAndStepsAreDrawnIndependently) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::head_pass_test

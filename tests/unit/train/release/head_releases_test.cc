@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace wisp {
+namespace wisp::head_releases_test {
 namespace {
 
 using privacy::RandomStream;
@@ -153,4 +153,4 @@ TEST(HeadReleases, SaysWhereThePriorAloneDecides) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::head_releases_test

@@ -19,7 +19,7 @@
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::release_noise_test {
 namespace {
 
 // Larger than a worker's piece of an update (4,096 coordinates): a table in three pieces, two matrices in two.
@@ -60,7 +60,7 @@ constexpr Way kWays[] = {{"phantom", Method::kPhantom},
                          {"adafest", Method::kAdaFest},
                          {"adafest+", Method::kAdaFestPlus}};
 
-class ReleaseNoise : public testing::RingTraining {
+class ReleaseNoise : public test::RingTraining {
  protected:
   ReleaseNoise() : RingTraining(59) {
     for (int32_t row = 0; row < 700; row += 2) rows_.push_back(row);
@@ -215,7 +215,7 @@ TEST_F(ReleaseNoise, RepeatableNoiseIsChargedAsSuch) {
   EXPECT_EQ(experiments.Entries()->back().noise, privacy::NoiseKind::kReproducible);
 }
 
-class HistogramNoise : public testing::RingTraining {
+class HistogramNoise : public test::RingTraining {
  protected:
   HistogramNoise() : RingTraining(40) {}
   Popularity Release(std::span<const Record> records, double sigma) {
@@ -313,7 +313,7 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
   job.histogram_noise = 1;  // above it an item's share, 5.6 in the mean, shows its own noise
   job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-3};
   const auto parameters = ParametersOf(job.architecture);
-  const ParameterSpec& bias = parameters[testing::IndexOf(parameters, "output_bias")];
+  const ParameterSpec& bias = parameters[test::IndexOf(parameters, "output_bias")];
   std::vector<float> released[2];
   for (auto& b : released) {
     const auto result = RunTrainingJob(job);
@@ -327,7 +327,7 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
 }
 
 // DP-FP: the encoder's step and the releases that the head is made of.
-class DpFpNoise : public testing::ClassifierTraining {
+class DpFpNoise : public test::ClassifierTraining {
  protected:
   static constexpr UniformArchitecture kWide{.num_items = 700,
                                              .max_length = 10,
@@ -391,4 +391,4 @@ TEST_F(DpFpNoise, EveryCoordinateOfAHeadReleaseHasItsNoise) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::release_noise_test

@@ -7,7 +7,7 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
-namespace wisp {
+namespace wisp::check_start_test {
 namespace {
 
 using privacy::Ledger;
@@ -122,4 +122,4 @@ TEST_F(CheckStartTest, DrawsNeedALedgerThatHasWhatTheModelSpent) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::check_start_test

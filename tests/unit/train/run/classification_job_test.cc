@@ -12,12 +12,12 @@
 #include "runtime/train/dp_fp_report.h"
 #include "tests/unit/layers/classifier_test_util.h"
 
-namespace wisp {
+namespace wisp::classification_job_test {
 namespace {
 
 using privacy::Ledger;
 
-class ClassificationJobTest : public testing::ClassifierTraining {
+class ClassificationJobTest : public test::ClassifierTraining {
  protected:
   ClassificationJobTest() {
     std::mt19937 random(4);
@@ -27,11 +27,11 @@ class ClassificationJobTest : public testing::ClassifierTraining {
           {0, static_cast<int32_t>(1 + 4 * label + random() % 4), static_cast<int32_t>(9 + random() % 3)});
       labels_.push_back(label);
     }
-    for (size_t i = 0; i < kRecords; ++i) records_.push_back(testing::Labelled(tokens_[i], labels_[i]));
+    for (size_t i = 0; i < kRecords; ++i) records_.push_back(test::Labelled(tokens_[i], labels_[i]));
   }
 
   TrainingJob Job(DpFpMode mode) {
-    TrainingJob job{.records = records_, .architecture = testing::kTinyClassifier, .start_weights = weights_};
+    TrainingJob job{.records = records_, .architecture = test::kTinyClassifier, .start_weights = weights_};
     job.training = {.method = Method::kDpFp,
                     .sampling = Sampling::kPoisson,
                     .expected_batch = 200,
@@ -66,7 +66,7 @@ class ClassificationJobTest : public testing::ClassifierTraining {
   std::vector<std::vector<int32_t>> tokens_;
   std::vector<int32_t> labels_;
   std::vector<Record> records_;
-  const std::vector<float> weights_ = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
+  const std::vector<float> weights_ = test::StartClassifier(test::kTinyClassifier, {.table_deviation = 0.5f});
   Ledger ledger_ = OpenLedger("l");
 };
 
@@ -109,10 +109,10 @@ TEST_F(ClassificationJobTest, PaperStatesNothing) {
   EXPECT_FALSE(result->epsilon.has_value());
   EXPECT_TRUE(result->mechanisms.empty());
   EXPECT_EQ(result->norm_bound, 0.0);
-  EXPECT_NE(DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps)
-                .find("no differential privacy guarantee"),
-            std::string::npos);
-  EXPECT_EQ(DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps).find_first_of("0123456789"),
+  EXPECT_NE(
+      DescribeDpFp(test::kTinyClassifier, result->options, result->num_steps).find("no differential privacy guarantee"),
+      std::string::npos);
+  EXPECT_EQ(DescribeDpFp(test::kTinyClassifier, result->options, result->num_steps).find_first_of("0123456789"),
             std::string::npos)
       << "a figure beside what has no guarantee";
   EXPECT_TRUE(ledger_.Entries()->empty());
@@ -133,9 +133,8 @@ TEST_F(ClassificationJobTest, ReproducibleNoiseStatesNoEpsilon) {
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_FALSE(result->epsilon.has_value());
-  EXPECT_NE(
-      DescribeDpFp(testing::kTinyClassifier, result->options, result->num_steps).find("reproducible, no guarantee"),
-      std::string::npos);
+  EXPECT_NE(DescribeDpFp(test::kTinyClassifier, result->options, result->num_steps).find("reproducible, no guarantee"),
+            std::string::npos);
 }
 
 TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
@@ -292,8 +291,8 @@ TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
 // A refusal would tell that there is such a text, or that there is none.
 TEST_F(ClassificationJobTest, RecordsThatAreNoneAreLeftOutOneByOneAndNoneIsEnough) {
   tokens_.push_back({0, 12});
-  records_.push_back(testing::Labelled(tokens_.back(), 0));
-  records_.push_back(testing::Labelled(tokens_.front(), 2));
+  records_.push_back(test::Labelled(tokens_.back(), 0));
+  records_.push_back(test::Labelled(tokens_.front(), 2));
   TrainingJob job = JobOfFixedNoise();
   const auto result = RunTrainingJob(job);
   ASSERT_TRUE(result.ok()) << result.status().message();
@@ -313,4 +312,4 @@ TEST_F(ClassificationJobTest, CancelledRunKeepsItsCharges) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::classification_job_test

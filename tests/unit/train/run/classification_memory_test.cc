@@ -7,17 +7,17 @@
 #include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/train/memory_test_util.h"
 
-namespace wisp {
+namespace wisp::classification_memory_test {
 namespace {
 
-using testing::allocated_bytes;
-using testing::ExpectEqual;
-using testing::num_allocations;
+using test::allocated_bytes;
+using test::ExpectEqual;
+using test::num_allocations;
 
-class ClassificationMemory : public testing::ClassifierTraining {
+class ClassificationMemory : public test::ClassifierTraining {
  protected:
   // So many texts of four tokens, all alike.
-  explicit ClassificationMemory(size_t count = 500) : records_(count, testing::Labelled(tokens_, 1)) {}
+  explicit ClassificationMemory(size_t count = 500) : records_(count, test::Labelled(tokens_, 1)) {}
 
   TrainingOptions Options(DpFpMode mode, size_t threads, privacy::Ledger* ledger) {
     TrainingOptions o{.method = Method::kDpFp,
@@ -43,7 +43,7 @@ class ClassificationMemory : public testing::ClassifierTraining {
 
 TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
   privacy::Ledger ledger = OpenLedger("l");
-  std::vector<Architecture> all = testing::SmallClassifiers();
+  std::vector<Architecture> all = test::SmallClassifiers();
   all.push_back(UniformArchitecture{.num_items = 3000,
                                     .max_length = 64,
                                     .width = 32,
@@ -53,7 +53,7 @@ TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
                                     .attend = Attend::kAll,
                                     .num_classes = 7});
   for (const Architecture& a : all) {
-    const std::vector<float> weights = testing::StartClassifier(a, {.table_deviation = 0.5f});
+    const std::vector<float> weights = test::StartClassifier(a, {.table_deviation = 0.5f});
     const size_t objects = ParametersOf(a).size() * 2048 + 4096;
     for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
       for (const size_t threads : {1, 3}) {
@@ -87,8 +87,8 @@ TEST_F(ClassificationMemory, TrainerHoldsWhatIsPlanned) {
 
 TEST_F(ClassificationMemory, SteadyStepAllocatesNothing) {
   privacy::Ledger ledger = OpenLedger("l");
-  const Architecture a = testing::SmallClassifiers()[0];
-  const std::vector<float> weights = testing::StartClassifier(a, {.table_deviation = 0.5f});
+  const Architecture a = test::SmallClassifiers()[0];
+  const std::vector<float> weights = test::StartClassifier(a, {.table_deviation = 0.5f});
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
     const auto trainer = *Trainer::Create(a, weights, records_, Options(mode, 2, &ledger));
     ASSERT_TRUE(trainer->Step().ok());  // charges
@@ -99,4 +99,4 @@ TEST_F(ClassificationMemory, SteadyStepAllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::classification_memory_test

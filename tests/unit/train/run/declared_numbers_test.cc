@@ -11,7 +11,7 @@
 #include "tests/unit/layers/classifier_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::declared_numbers_test {
 namespace {
 
 using privacy::Ledger;
@@ -111,29 +111,29 @@ TEST_F(DeclaredNumbers, DeltaIsHeldAgainstTheDeclaredRecords) {
 // not 20. The mean of 60 such counts has a deviation of 0.25: five of them, alpha 6e-7.
 TEST_F(DeclaredNumbers, BatchesAreDrawnWithTheDeclaredProbability) {
   Ledger ledger = OpenLedger("draws");
-  const testing::Ring ring(20, kUsers, 7);
+  const test::Ring ring(20, kUsers, 7);
   const TrainingJob job = Job(Method::kPhantom, 400, ledger);
   TrainingOptions options = job.training;
   options.num_steps = 60;
   options.privacy.noise_multiplier = 2;
-  auto trainer = *Trainer::Create(job.architecture, testing::StartWeights(job.architecture), ring.records, options);
+  auto trainer = *Trainer::Create(job.architecture, test::StartWeights(job.architecture), ring.records, options);
   double mean = 0;
   for (int i = 0; i < 60; ++i) mean += static_cast<double>(trainer->Step()->num_records) / 60;
   EXPECT_NEAR(mean, 4, 5 * 0.252);
 }
 
-class DeclaredTexts : public testing::ClassifierTraining {};
+class DeclaredTexts : public test::ClassifierTraining {};
 
 TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
   std::vector<std::vector<int32_t>> tokens;
   std::vector<Record> records;
   for (int32_t i = 0; i < 120; ++i) tokens.push_back({0, 1 + i % 8, 9 + i % 3});
-  for (int32_t i = 0; i < 120; ++i) records.push_back(testing::Labelled(tokens[static_cast<size_t>(i)], i % 2));
-  const std::vector<float> weights = testing::StartClassifier(testing::kTinyClassifier, {.table_deviation = 0.5f});
+  for (int32_t i = 0; i < 120; ++i) records.push_back(test::Labelled(tokens[static_cast<size_t>(i)], i % 2));
+  const std::vector<float> weights = test::StartClassifier(test::kTinyClassifier, {.table_deviation = 0.5f});
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     for (uint32_t declared : {60u, 600u}) {
       privacy::Ledger ledger = OpenLedger(std::to_string(declared) + " " + std::to_string(static_cast<int>(mode)));
-      TrainingJob job{.records = records, .architecture = testing::kTinyClassifier, .start_weights = weights};
+      TrainingJob job{.records = records, .architecture = test::kTinyClassifier, .start_weights = weights};
       job.training = {.method = Method::kDpFp,
                       .sampling = Sampling::kPoisson,
                       .expected_batch = 30,
@@ -163,4 +163,4 @@ TEST_F(DeclaredTexts, StepsAndProbabilityOfAClassifierAreOfTheDeclaredTexts) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::declared_numbers_test

@@ -7,12 +7,12 @@
 #include "tests/unit/model/model_test_util.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::fine_tune_test {
 namespace {
 
-class FineTuneTest : public testing::RingTraining {
+class FineTuneTest : public test::RingTraining {
  protected:
-  FineTuneTest() : RingTraining(120), start_weights_(testing::StartWeights(kSmall)) {}
+  FineTuneTest() : RingTraining(120), start_weights_(test::StartWeights(kSmall)) {}
 
   // A base that learned from `dataset` without a guarantee.
   void WriteBase(const std::string& dataset) {
@@ -188,4 +188,4 @@ TEST_F(FineTuneTest, OrdinaryTrainingNeedsNoLedger) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::fine_tune_test

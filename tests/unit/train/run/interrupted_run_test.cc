@@ -13,7 +13,7 @@
 #include "tests/unit/privacy/ledger/full_disk_vfs.h"
 #include "tests/unit/train/run/interrupted_run_test_util.h"
 
-namespace wisp {
+namespace wisp::interrupted_run_test {
 namespace {
 
 using privacy::Ledger;
@@ -419,4 +419,4 @@ TEST_F(InterruptedRun, CancelledBeforeItsFirstStepItChargesNothing) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::interrupted_run_test

@@ -13,7 +13,7 @@
 #include "tests/unit/layers/parameter_names.h"
 #include "tests/unit/train/train_test_util.h"
 
-namespace wisp {
+namespace wisp::job_test {
 namespace {
 
 using privacy::Ledger;
@@ -350,7 +350,7 @@ TEST_F(JobTest, ReAttentionLearnsItsVariancesFromTheNoiseAndGoesOnFromACheckpoin
     ASSERT_TRUE(result.ok()) << result.status().message();
     const auto parameters = ParametersOf(job.architecture);
     for (const ParameterSpec& p : parameters) {
-      if (p.name != testing::kItemVariance) continue;
+      if (p.name != test::kItemVariance) continue;
       for (size_t i = 0; i < p.size(); ++i) EXPECT_GT(result->weights[p.offset + i], 0) << i;
     }
   }
@@ -435,4 +435,4 @@ TEST_F(JobTest, AdaFestMeetsItsGoal) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::job_test

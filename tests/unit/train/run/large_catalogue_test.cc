@@ -8,7 +8,7 @@
 #include "runtime/layers/next_item_head.h"
 #include "tests/unit/gradients/gradient_test_util.h"
 
-namespace wisp {
+namespace wisp::large_catalogue_test {
 namespace {
 
 constexpr UniformArchitecture kLarge{.num_items = 20011,
@@ -57,23 +57,23 @@ std::vector<double> GradientByHand(const Architecture& a, std::span<const float>
   return g;
 }
 
-void HoldToGradientByHand(testing::Harness& h, const testing::OwnedRecord& record) {
+void HoldToGradientByHand(test::Harness& h, const test::OwnedRecord& record) {
   const Architecture& a = h.graph.architecture();
   const std::vector<double> expected = GradientByHand(a, h.flat, record.view());
-  const double norm = testing::Norm(expected);
+  const double norm = test::Norm(expected);
   for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
     FloatGradientSum sum(h.graph.ops(), h.flat.size(), 1);
     PhantomGradients gradients(h.graph.ops(), h.Setup(), {.clip = ClipRule::Flat(1e9), .form = form}, sum);
     EXPECT_NEAR(h.Add(record.view(), gradients).norm, norm, 1e-5 * norm);
     std::vector<double> difference(expected.size());
     for (size_t i = 0; i < expected.size(); ++i) difference[i] = sum.sum()[i] - expected[i];
-    EXPECT_LT(testing::Norm(difference), 2e-5 * norm);
+    EXPECT_LT(test::Norm(difference), 2e-5 * norm);
   }
 }
 
 TEST(LargeCatalogue, GradientAndNormEqualThoseWrittenOut) {
-  testing::Harness h(kLarge, testing::RandomWeights(kLarge, 1), kernels::BestOps());
-  testing::OwnedRecord record = testing::RandomRecord(kLarge.num_items, 50, 2);
+  test::Harness h(kLarge, test::RandomWeights(kLarge, 1), kernels::BestOps());
+  test::OwnedRecord record = test::RandomRecord(kLarge.num_items, 50, 2);
   record.inputs[7] = record.inputs[3];  // the same item twice: the cross term
   HoldToGradientByHand(h, record);
 }
@@ -83,10 +83,10 @@ TEST(LargeCatalogue, KeptExponentialsGiveTheGradientWhereverTheMaximumLies) {
   const Architecture a = OfItems(2 * kHeadTile + 200);
   for (const kernels::OpTable* ops : {&kernels::BestOps(), &kernels::ReferenceOps()}) {
     for (const size_t loud : {size_t{0}, size_t{2 * kHeadTile + 150}, size_t{kHeadTile + 7}}) {
-      std::vector<float> weights = testing::RandomWeights(a, 3);
+      std::vector<float> weights = test::RandomWeights(a, 3);
       for (size_t k = 0; k < a.width; ++k) weights[loud * a.width + k] *= 12;
-      testing::Harness h(a, weights, *ops);
-      HoldToGradientByHand(h, testing::RandomRecord(a.num_items, 50, 4));
+      test::Harness h(a, weights, *ops);
+      HoldToGradientByHand(h, test::RandomRecord(a.num_items, 50, 4));
     }
   }
 }
@@ -94,7 +94,7 @@ TEST(LargeCatalogue, KeptExponentialsGiveTheGradientWhereverTheMaximumLies) {
 // Past max_formed_bytes the automatic choice must not hold a scratch of the table's size.
 TEST(LargeCatalogue, AutomaticFormKeepsTheScratchSmall) {
   const kernels::OpTable& ops = kernels::BestOps();
-  testing::Harness h(kLarge, testing::RandomWeights(kLarge, 1), ops);
+  test::Harness h(kLarge, test::RandomWeights(kLarge, 1), ops);
   FloatGradientSum sum(ops, h.flat.size(), 1);
   const PhantomGradients formed(ops, h.Setup(), {.clip = ClipRule::Flat(1)}, sum);
   const PhantomGradients gram(ops, h.Setup(), {.clip = ClipRule::Flat(1), .max_formed_bytes = 100000}, sum);
@@ -103,4 +103,4 @@ TEST(LargeCatalogue, AutomaticFormKeepsTheScratchSmall) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::large_catalogue_test

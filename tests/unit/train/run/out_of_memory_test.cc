@@ -2,21 +2,21 @@
 #include "tests/unit/core/counting_allocator.h"
 #include "tests/unit/train/run/interrupted_run_test_util.h"
 
-namespace wisp {
+namespace wisp::out_of_memory_test {
 namespace {
 
 class OutOfMemory : public InterruptedRun {
  protected:
-  ~OutOfMemory() override { testing::too_large = SIZE_MAX; }
+  ~OutOfMemory() override { test::too_large = SIZE_MAX; }
 
   // No memory from the end of this step on, but for what is small: the accountant's arrays are not.
   Status RunWithMemoryUntil(uint64_t step, TrainingJob job) {
     job.progress = [=](const JobProgress& p) {
-      if (p.step == step) testing::too_large = 16384;
+      if (p.step == step) test::too_large = 16384;
       return true;
     };
     const Status status = RunTrainingJob(job).status();
-    testing::too_large = SIZE_MAX;
+    test::too_large = SIZE_MAX;
     return status;
   }
 };
@@ -40,4 +40,4 @@ TEST_F(OutOfMemory, TheRunGoesOnFromWhatWasSaved) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::out_of_memory_test

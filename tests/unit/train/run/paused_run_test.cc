@@ -1,7 +1,7 @@
 // A run that pauses: each call pays for its own steps, and all of them together are the run.
 #include "tests/unit/train/run/interrupted_run_test_util.h"
 
-namespace wisp {
+namespace wisp::paused_run_test {
 namespace {
 
 using PausedRun = InterruptedRun;
@@ -62,4 +62,4 @@ TEST_F(PausedRun, NeedsACheckpointAndMayChangeItsThreads) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::paused_run_test

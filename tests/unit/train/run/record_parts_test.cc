@@ -9,7 +9,7 @@
 #include "runtime/train/run/job.h"
 #include "tests/unit/core/temporary_folder.h"
 
-namespace wisp {
+namespace wisp::record_parts_test {
 namespace {
 
 using privacy::Ledger;
@@ -148,4 +148,4 @@ TEST_F(PartsOfARun, NeedsRecordsThatAreDivided) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::record_parts_test

@@ -8,7 +8,7 @@
 #include "runtime/train/run/initialise.h"
 #include "tests/unit/train/run/interrupted_run_test_util.h"
 
-namespace wisp {
+namespace wisp::shrink_rows_test {
 namespace {
 
 // Adam on noise alone, of any size: how far it goes is what the variance says.
@@ -116,4 +116,4 @@ TEST_F(ShrunkRun, NeedsAPrivateRunWithAdamFromAModel) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::shrink_rows_test

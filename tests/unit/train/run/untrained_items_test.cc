@@ -8,7 +8,7 @@
 #include "tests/unit/core/temporary_folder.h"
 #include "tests/unit/model/model_test_util.h"
 
-namespace wisp {
+namespace wisp::untrained_items_test {
 namespace {
 
 class UntrainedItems : public ::testing::Test {
@@ -72,4 +72,4 @@ TEST_F(UntrainedItems, Adapter_TeachesNoItem) {
 }
 
 }  // namespace
-}  // namespace wisp
+}  // namespace wisp::untrained_items_test
