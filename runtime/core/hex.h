@@ -21,7 +21,7 @@ namespace wisp {
 
 // Two digits for each byte.
 template <class Bytes>
-  requires requires(const Bytes& bytes) { bytes.begin(); }
+requires requires(const Bytes& bytes) { bytes.begin(); }
 [[gnu::cold]] std::string ToHex(const Bytes& bytes) {
   static_assert(sizeof(*bytes.begin()) == 1);
   std::string text;

@@ -5,7 +5,8 @@
 
 namespace wisp::test {
 
-// Where a file or folder of the sources lies, by its path from their root. Its source alone is compiled anew for each checkout.
+// The path of a file or folder of the sources, given its path from their root. One source knows the checkout's path, so
+// no other is compiled anew for each checkout.
 std::string FromSources(const std::string& path);
 
 }  // namespace wisp::test

@@ -1,12 +1,12 @@
-// A test program holds the tests of a whole room. It is called by the name of a link, one for each test file, and then runs the tests of
-// that file alone.
+// A test program holds the tests of a whole room. A link to it for each test file runs the tests of that file alone.
 #ifndef WISP_TESTS_UNIT_ONE_FILE_H_
 #define WISP_TESTS_UNIT_ONE_FILE_H_
 
 namespace wisp::test {
 
-// After testing::InitGoogleTest. Leaves out all tests but those of the file that `program`, argv[0], is named after: all of
-// them where it is named otherwise. --gtest_filter chooses among what is left. Exits with 2 where that file has no tests.
+// Leaves out the tests of all files but the one that `program`, argv[0], is named after. Keeps all if it is not named
+// after a test file. Call it after testing::InitGoogleTest: --gtest_filter chooses among what is left. Exits with 2 if
+// the program has no tests of that file.
 void KeepOneFile(const char* program);
 
 }  // namespace wisp::test
