@@ -40,8 +40,6 @@ Sums WeightsOf(const JudgeRule& rule, size_t judgings) {
   return sums;
 }
 
-constexpr char kLine[] = "line";  // the field that earlier versions did not write
-
 // Calls `field` with the name and the value of each field, in the order of the text.
 template <class J, class Use>
 void ForEachField(J& j, const Use& field) {
@@ -50,6 +48,7 @@ void ForEachField(J& j, const Use& field) {
   field("noise_multiplier", j.noise_multiplier);
   field("base", j.base);
   field("candidate", j.candidate);
+  field("line", j.line);
 }
 
 }  // namespace
@@ -62,7 +61,6 @@ double Judgement::square_noise() const { return gain_noise() / kSquareWeight; }
 std::string ToText(const Judgement& judgement) {
   std::string text;
   ForEachField(judgement, [&](const char* name, auto value) { PutNumber(text, name, value); });
-  if (judgement.line != 0) PutNumber(text, kLine, judgement.line);
   return text;
 }
 
@@ -71,7 +69,6 @@ Result<Judgement> JudgementFromText(const std::string& text) {
   std::string_view rest = text;
   bool read = true;
   ForEachField(j, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
-  if (!rest.empty()) read = read && TakeNumber(rest, kLine, j.line) && j.line != 0;
   if (read && rest.empty() && j.noise_multiplier > 0) return j;
   return InvalidData("a judging's result is '", OneLine(text), "', which is none");
 }

@@ -41,8 +41,7 @@ struct Judgement {
   bool operator==(const Judgement&) const = default;
 };
 
-// "gains=1.5 squares=3 noise_multiplier=4 base=1 candidate=2 line=3", and back; kInvalidData for anything else. Earlier
-// versions wrote no line.
+// "gains=1.5 squares=3 noise_multiplier=4 base=1 candidate=2 line=3", and back; kInvalidData for anything else.
 std::string ToText(const Judgement& judgement);
 Result<Judgement> JudgementFromText(const std::string& text);
 

@@ -53,11 +53,6 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("learning_rate", s.learning_rate);
   field("averaging", s.averaging);
   field("num_negatives", s.num_negatives);
-}
-
-// As ForEachSetting, of those that plans of earlier versions do not have.
-template <class Settings, class Use>
-void ForEachLaterField(Settings& s, const Use& field) {
   field("shrinks_rows", s.shrinks_rows);
   field("steps_in_all", s.steps_in_all);
   field("judgings_before", s.judgings_before);
@@ -201,7 +196,6 @@ TrainingOptions TrainingOf(const LifetimeSettings& s) {
 std::string ToText(const LifetimeSettings& settings) {
   std::string text;
   ForEachSetting(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
-  ForEachLaterField(settings, [&](const char* name, auto value) { PutNumber(text, name, value); });
   return text + kMeasure;
 }
 
@@ -210,9 +204,6 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   std::string_view rest = text;
   bool read = true;
   ForEachSetting(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
-  ForEachLaterField(settings, [&](const char* name, auto& value) {
-    if (read && rest.starts_with(name)) read = TakeNumber(rest, name, value);
-  });
   if (!read || rest != std::string_view(kMeasure).substr(1) || !CheckSettings(settings).ok())
     return InvalidData("the settings of a plan are '", OneLine(text), "', which are none of this version");
   return settings;

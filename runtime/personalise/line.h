@@ -18,14 +18,14 @@
 
 namespace wisp {
 
-// Of a model that BeganWith(model, base); 0: it says nothing of who paid (older files). kPrivacyRefused: `ledger` did
+// Of a model that BeganWith(model, base); 0: it says nothing of who paid. kPrivacyRefused: `ledger` did
 // not pay for what the model learned.
 Result<uint64_t> LineOf(const privacy::Ledger& ledger, const ModelFile& model, const ModelFile& base);
 // Of the run that a receipt was given to; `path` names the file that has it.
 Result<uint64_t> LineOf(const privacy::Ledger& ledger, const privacy::Receipt& receipt, const std::string& path);
 
-// What was judged of candidates of that line against that base, from the oldest to the newest. Judgements of earlier
-// versions, which name no line, are of the line if it had begun when they were made.
+// What was judged of candidates of that line against that base, from the oldest to the newest. Judgements that name no
+// line count if the line had begun when they were made.
 Result<std::vector<Judgement>> JudgementsOf(const privacy::Ledger& ledger, uint64_t base_hash, uint64_t line);
 // Whether any candidate was judged against that base.
 Result<bool> WasJudged(const privacy::Ledger& ledger, uint64_t base_hash);

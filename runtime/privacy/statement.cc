@@ -334,7 +334,7 @@ std::string ToText(const PrivacyStatement& s) {
   if (s.record) Line(text, "one record is", RecordInWords(*s.record));
   if (s.charges_without_record > 0)
     Line(text, "not known",
-         "what one record was for " + Counted(s.charges_without_record, "charge") + " of an earlier version");
+         "what one record was for " + Counted(s.charges_without_record, "charge") + ", whose program did not say");
   if (!s.unit_chosen)
     Line(text, "the unit was chosen by", "nobody: it is the default of the program that made the ledger");
   Line(text, "adjacency", ToText(s.adjacency));

@@ -65,7 +65,7 @@ struct PrivacyStatement {
   PrivacyUnit unit = PrivacyUnit::kSession;
   bool unit_chosen = true;              // false: nobody did, it is what programs took from before there was a choice
   std::optional<RecordSpec> record;     // none: no charge says so
-  uint64_t charges_without_record = 0;  // of versions that did not say what a record is
+  uint64_t charges_without_record = 0;  // of programs that did not say what a record is
   Adjacency adjacency = Adjacency::kAddRemove;
   std::vector<std::string> protected_parts = {"whether a record took part, and everything in it"};
   std::vector<std::string> unprotected_parts = {"the number of steps", "the architecture", "the hyper-parameters"};

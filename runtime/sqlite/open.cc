@@ -238,7 +238,7 @@ std::string FolderOf(const std::string& path) {
 }
 
 // Numbers in SQLite's files (sqlite.org/fileformat2.html, 1.3 and 3).
-constexpr int kWriteVersionAt = 18, kCounterAt = 24, kHeaderBytes = 28;
+constexpr int kWriteVersionAt = 18, kReadVersionAt = 19, kCounterAt = 24, kHeaderBytes = 28;
 
 uint32_t BigEndian(const unsigned char* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
@@ -257,11 +257,6 @@ std::optional<FileHeader> HeaderOf(sqlite3* handle) {
   FileHeader header;
   if (file == nullptr || file->pMethods->xRead(file, header.data(), kHeaderBytes, 0) != SQLITE_OK) return std::nullopt;
   return header;
-}
-
-bool HasWriteAheadLog(sqlite3* handle) {
-  const std::optional<FileHeader> header = HeaderOf(handle);
-  return header && (*header)[kWriteVersionAt] == 2;
 }
 
 // How many commits the file has seen. Each of a rollback journal counts one.
@@ -311,6 +306,12 @@ std::string AsUri(const std::string& path) {
   return uri;
 }
 
+// To read only, in a folder where nothing can be written, a file that no program writes meanwhile.
+int OpenUnchanging(const std::string& path, sqlite3** handle) {
+  return OpenThroughDoor(AsUri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                         handle);
+}
+
 }  // namespace
 
 int Open(const std::string& path, int flags, sqlite3** handle) { return OpenThroughDoor(path, flags, handle); }
@@ -330,9 +331,9 @@ int OpenToRead(const std::string& path, sqlite3** handle) {
   return sqlite3_exec(*handle, "PRAGMA query_only = ON", nullptr, nullptr, nullptr);
 }
 
-int OpenUnchanging(const std::string& path, sqlite3** handle) {
-  return OpenThroughDoor(AsUri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-                         handle);
+bool HasWriteAheadLog(sqlite3* handle) {
+  const std::optional<FileHeader> header = HeaderOf(handle);
+  return header && ((*header)[kWriteVersionAt] == 2 || (*header)[kReadVersionAt] == 2);
 }
 
 Status Explain(const std::string& subject, const std::string& path, sqlite3* handle) {

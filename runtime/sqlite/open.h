@@ -47,9 +47,8 @@ int OpenInMemory(sqlite3** handle);
 // the kind that has a write-ahead log is read without one where nothing can be written and none is there.
 int OpenToRead(const std::string& path, sqlite3** handle);
 
-// For reading only, in a folder where nothing can be written. Only for a file that no program writes meanwhile, and
-// which has no write-ahead log beside it.
-int OpenUnchanging(const std::string& path, sqlite3** handle);
+// True if the file says that its latest changes are in a write-ahead log beside it. Reads the file's header alone.
+bool HasWriteAheadLog(sqlite3* handle);
 
 // That a journal which a killed program left belongs to the file as it is: kInvalidData where it is of another state,
 // as an old copy that was put back without removing the journal beside it. SQLite would write pages of one into the

@@ -1,4 +1,4 @@
-// Ledgers: files of any bytes, and true ledgers of both versions that somebody edited. What opens can be read, stated
+// Ledgers: files of any bytes, and true ledgers that somebody edited. What opens can be read, stated
 // and charged; a charge that went through is counted; everything else is a sentence.
 #include <sqlite3.h>
 
@@ -9,7 +9,6 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/core/temporary_folder.h"
-#include "tests/unit/privacy/ledger/ledger_version1.h"
 
 namespace {
 
@@ -52,25 +51,12 @@ std::optional<Mechanism> MechanismOf(fuzz::Input& input) {
   return *made;
 }
 
-void MakeVersion1(const std::string& path) {
-  const std::string sql = std::string("PRAGMA page_size = 512; PRAGMA synchronous = OFF;") + kVersion1 +
-                          "INSERT INTO limits (time, epsilon, delta) VALUES ('2026-05-01T12:00:01Z', 8, 1e-6);"
-                          "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES "
-                          "('2026-05-01T12:00:02Z', 'a', '', 'secure', '" +
-                          Mechanism::Gaussian({.noise_multiplier = 5})->ToText() + "', 0)";
-  sqlite3* database = nullptr;
-  sqlite3_open(path.c_str(), &database);
-  fuzz::Require(sqlite3_exec(database, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK,
-                "a ledger of version 1 is made");
-  sqlite3_close(database);
-}
-
 // One value of one row becomes another, whatever the triggers say.
 void Edit(const std::string& path, fuzz::Input& input) {
   constexpr const char* kColumns[] = {"entries SET run",        "entries SET noise",     "entries SET mechanism",
                                       "entries SET loss_slack", "entries SET state",     "entries SET id",
                                       "dataset SET unit",       "dataset SET adjacency", "dataset SET name",
-                                      "limits SET epsilon",     "limits SET delta",      "sqlite_sequence SET seq"};
+                                      "limits SET epsilon",     "limits SET delta",      "head SET seq"};
   sqlite3* database = nullptr;
   sqlite3_open(path.c_str(), &database);
   // Dropped they would be missed, and no row be looked at.
@@ -145,9 +131,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const char* side : {"", "-wal", "-shm", "-journal"}) std::remove((path + side).c_str());
   fuzz::Input input(data, size);
   const uint8_t how = input.Byte();
-  if (how & 64) {
-    MakeVersion1(path);
-  } else if (how & 1) {
+  if (how & 1) {
     fuzz::WriteFile(path, input.Rest());
   } else {
     auto ledger = Ledger::Open(path, {.dataset = "watch history", .record = privacy::RecordSpec::OfEvents({})});

@@ -228,27 +228,18 @@ def database_seeds(work):
     )
 
 
-def version1_seeds(work):
-    made = (corpus.parents[1] / "unit" / "ledger_version1.h").read_text().split('R"sql(')[1].split(')sql"')[0]
-    entry = "'now', 'r', '', 'secure', '%s', 0.25" % "gaussian noise_multiplier=5 steps=1 adjacency=add_remove"
-    rows = (
-        "INSERT INTO limits (time, epsilon, delta) VALUES ('now', 8, 1e-6); "
-        f"INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ({entry});"
-    )
-    whole = small_database(work / "a.db", made + rows)
-    seed("ledger", "version-1", bytes([1]) + whole)
-    seed("ledger", "version-1-shown", bytes([1 | 16]) + whole)
+def ledger_file_seeds(work):
+    source = corpus.parents[2] / "runtime" / "privacy" / "ledger" / "ledger_tables.cc"
+    made = source.read_text().split('R"sql(')[1].split(')sql"')[0]
+    whole = small_database(work / "a.db", made)
+    seed("ledger", "tables", bytes([1]) + whole)
+    seed("ledger", "tables-shown", bytes([1 | 16]) + whole)
     view = (
-        "CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+        "DROP TABLE dataset; CREATE VIEW dataset AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
         "SELECT 'a' AS name, 'user' AS unit, '' AS adjacency, '' AS created FROM n WHERE i < 0;"
     )
-    seed(
-        "ledger",
-        "version-1-view",
-        bytes([1 | 16]) + small_database(work / "a.db", made + rows + "DROP TABLE dataset;" + view),
-    )
-    for version in (1, 2):
-        seed("ledger", f"endless-schema-{version}", bytes([1]) + endless_schema(0x77697370, version))
+    seed("ledger", "view", bytes([1 | 16]) + small_database(work / "a.db", made + view))
+    seed("ledger", "endless-schema", bytes([1]) + endless_schema(0x77697370, 1))
 
 
 def ledger_seeds():
@@ -267,7 +258,6 @@ def ledger_seeds():
             f"edit-{column}",
             bytes([8 | 16]) + b"\0" + gaussian + b"\1r\0" + limit + b"\3" * 10 + bytes([column, 4 * 7]) + b"gausian",
         )
-        seed("ledger", f"edit-version-1-{column}", bytes([64 | 8 | 16]) + bytes([column, 4 * 7]) + b"gausian")
     seed("ledger", "no-database", bytes([1]) + b"SQLite format 3\0" + bytes(100))
 
 
@@ -565,7 +555,7 @@ def folder_seeds():
 with tempfile.TemporaryDirectory() as folder:
     binary_seeds(pathlib.Path(folder))
     database_seeds(pathlib.Path(folder))
-    version1_seeds(pathlib.Path(folder))
+    ledger_file_seeds(pathlib.Path(folder))
     tokenizer_seeds(pathlib.Path(folder))
 ledger_seeds()
 text_seeds()

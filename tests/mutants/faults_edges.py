@@ -162,14 +162,6 @@ def resumed_runs():
         ("a-text-is-paid-for-and-lost", "Generate",
          'if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));', "",
          "c_text_test:CText.GeneratesPrivatelyAndChargesTheLedger"),
-    ]) + table("runtime/privacy/ledger/ledger_upgrade.cc", [
-        ("nobody-chose-of-version-1", "ReadSubjectOfVersion1", "*unit != PrivacyUnit::kUser && ", "", "golden.sh"),
-        ("limits-of-one-second-come-last", "WasBefore",
-         "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
-         "limit.time_utc < entry.time_utc", "golden.sh"),
-        ("limits-of-one-second-come-first", "WasBefore",
-         "limit.time_utc < entry.time_utc || (first_limit && first_entry && limit.time_utc == entry.time_utc)",
-         "limit.time_utc <= entry.time_utc", "golden.sh"),
     ])
 
 

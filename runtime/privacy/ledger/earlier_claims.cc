@@ -13,8 +13,7 @@ Status CheckCharged(std::span<const EarlierClaim> claims, const std::string& nam
     const std::string trained = name + ": it was trained on '" + OneLine(claim.dataset) + "' before, for epsilon " +
                                 EpsilonText(claim.epsilon) + " at delta " + DoubleText(claim.delta);
     if (claim.receipt.empty()) {
-      return PrivacyRefused(trained,
-                            ", and has no receipt that says which ledger paid for it (older files have none): ",
+      return PrivacyRefused(trained, ", and has no receipt that says which ledger paid for it: ",
                             "begin with a model that did not learn from this data. ", kIfOtherData);
     }
     WISP_ASSIGN_OR_RETURN(const bool has_paid, ledger.HasPaid(claim.receipt));

@@ -77,7 +77,7 @@ struct LedgerEntry {
   double loss_slack = 0;
   uint64_t plan = 0;  // seq of the plan that pays; 0: none
   RecordPart part = RecordPart::kAll;
-  // What one record is. None: the charge is for draws from weights, or a version wrote it that did not say.
+  // What one record is. None: the charge is for draws from weights.
   std::optional<RecordSpec> record = {};
   enum class State { kCharged, kReleased } state = State::kCharged;  // both are spent
 };
@@ -198,7 +198,7 @@ class Ledger {
   // Opens the ledger, or one that is not there yet: nothing is spent on it, and its first charge or limit makes the
   // file, so what is refused before leaves none behind. An existing one must have the record and the adjacency of
   // `options`; its name stays. Errors: kIo (cannot be opened, read-only, busy), kInvalidData (not a ledger, damaged),
-  // kUnsupported (a newer version), kPrivacyRefused (another record or adjacency; its anchor knows what it lacks). A
+  // kUnsupported (another version), kPrivacyRefused (another record or adjacency; its anchor knows what it lacks). A
   // file that is not a ledger is left as it is. Where another process makes the ledger meanwhile, its is the one that
   // counts; one of another data set, record or adjacency is refused from then on. A relative path is that of now.
   static Result<Ledger> Open(const std::string& path, const LedgerOptions& options);

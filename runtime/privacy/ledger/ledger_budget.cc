@@ -288,7 +288,7 @@ Result<LedgerFigures> LedgerBudget::Stated(const Delta& delta) const {
   }
   bool plan_counts = true;  // one that is too large for the limit is held to it like everything else
   if (const auto guaranteed = guaranteed_limit()) {
-    // Of ledgers that charged by an older rule it may not hold.
+    // Checked, not assumed: a program that knew no filter may have charged.
     WISP_ASSIGN_OR_RETURN(const bool keeps, Keeps(*guaranteed));
     WISP_ASSIGN_OR_RETURN(plan_counts, PlanKeeps(*guaranteed));
     if (keeps) figures.held_limit = guaranteed;

@@ -9,7 +9,7 @@
 #include "runtime/core/text.h"
 #include "runtime/privacy/ledger/ledger_file.h"
 #include "runtime/privacy/ledger/ledger_rows.h"
-#include "runtime/privacy/ledger/ledger_upgrade.h"
+#include "runtime/privacy/ledger/ledger_tables.h"
 #include "runtime/sqlite/open.h"
 
 namespace wisp::privacy {
@@ -36,14 +36,14 @@ int WaitForOthers(void* wait, int times) {
   return WaitABit(w.since, w.timeout_ms) ? 1 : 0;
 }
 
-// That these are the bytes of a ledger with a chain in which nothing is missing.
+// Checks that these are the bytes of a ledger with a chain in which nothing is missing.
 Status CheckWholeLedger(const std::string& path, const std::string& bytes) {
   WISP_ASSIGN_OR_RETURN(Database copy, Database::InMemory(path));
   WISP_RETURN_IF_ERROR(copy.TakeBytes(bytes));
-  WISP_ASSIGN_OR_RETURN(const int64_t version, copy.CheckWhole());
+  WISP_RETURN_IF_ERROR(copy.CheckWhole());
   LedgerPosition start;
   WISP_RETURN_IF_ERROR(ReadSubject(copy, &start).status());
-  return ReadRowsAfter(copy, start, version).status();
+  return ReadRowsAfter(copy, start).status();
 }
 
 }  // namespace
@@ -117,7 +117,7 @@ Result<int64_t> Database::ReadNumber(const char* sql) {
   return statement.Number(0);
 }
 
-Result<int64_t> Database::Recognise() {
+Result<bool> Database::Recognise() {
   // One statement, one snapshot: another process may be making the ledger.
   WISP_ASSIGN_OR_RETURN(Statement row,
                         Prepare("SELECT (SELECT count(*) FROM sqlite_master), a.application_id, u.user_version "
@@ -125,38 +125,29 @@ Result<int64_t> Database::Recognise() {
   WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
   if (!found) return InvalidData("ledger '", path_, "' is damaged: it does not say what it is");
   const int64_t tables = row.Number(0), application = row.Number(1), version = row.Number(2);
-  if (application == 0 && tables == 0 && version == 0) return 0;
+  if (application == 0 && tables == 0 && version == 0) return false;
   if (application != kLedgerApplicationId) {
     return InvalidData("'", path_, "' is an SQLite database but not a privacy ledger (application id ", application,
                        ", a ledger has ", kLedgerApplicationId, ")");
   }
-  if (version != 1 && version != 2 && version != kLedgerVersion) {
-    return Unsupported("ledger '", path_, "' has version ", version, ", this build reads versions 1, 2 and ",
-                       kLedgerVersion, (version > kLedgerVersion ? "; a newer build wrote it" : ""));
+  if (version != kLedgerVersion) {
+    return Unsupported("ledger '", path_, "' has version ", version, ", this build reads version ", kLedgerVersion,
+                       (version > kLedgerVersion ? "; a newer build wrote it" : ""));
   }
   if (work_ != nullptr) {
     WISP_ASSIGN_OR_RETURN(const int64_t bytes, NumBytes());
     work_->left = kOperationsBesides + kOperationsPerByte * bytes;
   }
-  return version;
+  return true;
 }
 
 // A commit returns after its pages were synced to the file, the journal was deleted, and its folder synced: EXTRA, for
 // with FULL a power loss may bring the journal back, which undoes the commit. fullfsync matters on Apple systems only,
 // where fsync alone leaves data in the drive's cache.
 Status Database::UseRollbackJournal() {
-  // A ledger of version 1 has a write-ahead log, whose contents go to the file here. That takes being alone, which
-  // SQLite asks no busy handler for.
-  std::string mode;
-  const auto since = std::chrono::steady_clock::now();
-  for (;;) {
-    WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = DELETE"));
-    const Result<bool> row = journal.Step();
-    const bool busy = !row.ok() && (sqlite3_errcode(handle_.get()) & 0xFF) == SQLITE_BUSY;
-    if (!row.ok() && (!busy || !WaitABit(since, busy_->timeout_ms))) return row.status();
-    if (row.ok() && *row) mode = journal.Text(0);
-    if (!busy) break;
-  }
+  WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode = DELETE"));
+  WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
+  const std::string mode = row ? journal.Text(0) : std::string();
   if (mode != "delete") {
     return IoError("ledger '", path_, "' cannot use a rollback journal here (journal mode '", mode,
                    "'): it belongs on a local file system");
@@ -166,11 +157,11 @@ Status Database::UseRollbackJournal() {
   return synchronous == 3 ? OkStatus() : IoError("ledger '", path_, "' cannot be synced to disk on every commit");
 }
 
-Status Database::BringUpToDate(const OpenOptions& options) {
+Status Database::Make(const OpenOptions& options) {
   WISP_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*this));
-  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());  // another process may have done it meanwhile
-  if (version == kLedgerVersion) return OkStatus();
-  WISP_RETURN_IF_ERROR(version == 0 ? options.create(*this) : Upgrade(*this, version));
+  WISP_ASSIGN_OR_RETURN(const bool made, Recognise());  // another process may have done it meanwhile
+  if (made) return OkStatus();
+  WISP_RETURN_IF_ERROR(options.create(*this));
   return transaction.Commit();
 }
 
@@ -188,11 +179,10 @@ Status Database::CheckHeights() {
 }
 
 Status Database::CheckContents() {
-  // Of one state: another process may be upgrading it.
+  // One snapshot: another process may be charging.
   WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(*this));
-  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
   // First: to check rows is to compute what their table says of them.
-  WISP_RETURN_IF_ERROR(CheckTablesOf(*this, version));
+  WISP_RETURN_IF_ERROR(CheckTables(*this));
   WISP_RETURN_IF_ERROR(CheckHeights());
   WISP_ASSIGN_OR_RETURN(Statement check, Prepare("PRAGMA quick_check(1)"));
   WISP_ASSIGN_OR_RETURN(const bool row, check.Step());
@@ -200,11 +190,9 @@ Status Database::CheckContents() {
                                       : Damaged(*this, row ? check.Text(0) : std::string("no answer to a check"));
 }
 
-Result<int64_t> Database::CheckWhole() {
-  WISP_ASSIGN_OR_RETURN(const int64_t version, Recognise());
-  if (version < 2) return Status(Damaged(*this, "it is of a version that has no chain"));
-  WISP_RETURN_IF_ERROR(CheckContents());
-  return version;
+Status Database::CheckWhole() {
+  WISP_ASSIGN_OR_RETURN(const bool is_ledger, Recognise());
+  return is_ledger ? CheckContents() : Damaged(*this, "it is empty");
 }
 
 Status Database::TakeBytes(const std::string& bytes) {
@@ -239,7 +227,7 @@ Result<Database> Database::OpenLater(const OpenOptions& options) {
     return IoError("ledger '", options.path, "' is read-only; a charge must be written before noise is drawn");
   }
   WISP_ASSIGN_OR_RETURN(Database database, InMemory(options.path));
-  WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
+  WISP_RETURN_IF_ERROR(database.Make(options));
   database.later_ = std::make_unique<OpenOptions>(options);
   database.later_->missing = Missing::kCreate;
   // Where it is now: a program may change its folder before the first charge.
@@ -274,7 +262,7 @@ void Database::LimitWork() {
 
 // What lies there, whatever it says of itself.
 Result<int64_t> Database::NumBytes() {
-  if (is_file()) return sqlite::SizeOf(file()) + sqlite::SizeOf(file() + "-wal");
+  if (is_file()) return sqlite::SizeOf(file());
   return ReadNumber("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size");
 }
 
@@ -309,70 +297,31 @@ Result<Database> Database::OpenBounded(const OpenOptions& options) {
   Database database(path, handle);
   if (code != SQLITE_OK) return database.Error(code);
   WISP_RETURN_IF_ERROR(database.Configure(options.busy_timeout_ms));
+  // Before anything is read: SQLite would play the log back, or begin a new one where it is missing.
+  if (sqlite::HasWriteAheadLog(handle)) {
+    return InvalidData("'", path,
+                       "' has a write-ahead log, which no privacy ledger has: a copy of the file alone would lack the "
+                       "latest charges; if it is a ledger, say PRAGMA journal_mode = DELETE in the sqlite3 program");
+  }
   if (display_only) return OpenReadOnly(std::move(database));
   WISP_RETURN_IF_ERROR(SettleJournal(handle, options.busy_timeout_ms,
                                      [&](const std::string& bytes) { return CheckWholeLedger(path, bytes).ok(); }));
-  WISP_ASSIGN_OR_RETURN(const int64_t version, database.Recognise());
+  WISP_ASSIGN_OR_RETURN(const bool is_ledger, database.Recognise());
   if (sqlite3_db_readonly(handle, "main") == 1) return database.Error(SQLITE_READONLY);
-  if (version == 0) WISP_RETURN_IF_ERROR(database.CheckNothingLost());
-  if (version == 0 && options.missing == Missing::kError)
+  if (!is_ledger && options.missing == Missing::kError)
     return InvalidData("'", path, "' is empty, not a privacy ledger");
-  if (version != 0 && version < kLedgerVersion && options.for_display) return Upgraded(std::move(database));
   WISP_RETURN_IF_ERROR(database.UseRollbackJournal());
-  if (version != 0) WISP_RETURN_IF_ERROR(database.CheckContents());
-  if (version == kLedgerVersion) return database;
-  WISP_RETURN_IF_ERROR(database.BringUpToDate(options));
-  WISP_RETURN_IF_ERROR(CheckTables(database));  // another process may have made it
+  if (!is_ledger) WISP_RETURN_IF_ERROR(database.Make(options));
+  WISP_RETURN_IF_ERROR(database.CheckContents());  // also of a new one: another process may have made it
   return database;
-}
-
-// A database that has a write-ahead log and nothing in it was a ledger of version 1 whose log is gone, with all that
-// was in it.
-Status Database::CheckNothingLost() {
-  WISP_ASSIGN_OR_RETURN(Statement journal, Prepare("PRAGMA journal_mode"));
-  WISP_ASSIGN_OR_RETURN(const bool row, journal.Step());
-  if (!row || journal.Text(0) != "wal") return OkStatus();
-  return Damaged(*this, "it is empty and the '-wal' file that held its charges is not beside it");
 }
 
 Result<Database> Database::OpenReadOnly(Database database) {
-  auto version = database.Recognise();
-  if (!version.ok() && (sqlite3_errcode(database.handle_.get()) & 0xFF) == SQLITE_CANTOPEN) {
-    // A write-ahead log cannot be used where nothing can be written. Where none is left, the file is all there is.
-    const std::string path = database.path_;
-    if (!IsMissing(path + "-wal")) {
-      return IoError(
-          "ledger '", path, "' has charges in '", path,
-          "-wal', which can be read only where the folder can be written in: copy both files to such a folder");
-    }
-    sqlite3* handle = nullptr;
-    const int code = sqlite::OpenUnchanging(path, &handle);
-    database = Database(path, handle);
-    if (code != SQLITE_OK) return database.Error(code);
-    WISP_RETURN_IF_ERROR(database.Configure(0));
-    version = database.Recognise();
-  }
-  if (!version.ok()) return version.status();
-  if (*version == 0) return InvalidData("'", database.path_, "' is empty, not a privacy ledger");
-  if (*version < kLedgerVersion) return Upgraded(std::move(database));
+  WISP_ASSIGN_OR_RETURN(const bool is_ledger, database.Recognise());
+  if (!is_ledger) return InvalidData("'", database.path_, "' is empty, not a privacy ledger");
   database.display_only_ = true;
   WISP_RETURN_IF_ERROR(database.CheckContents());
   return database;
-}
-
-Result<Database> Database::Upgraded(Database database) {
-  WISP_RETURN_IF_ERROR(database.CheckContents());
-  WISP_ASSIGN_OR_RETURN(Database copy, InMemory(database.path_));
-  copy.LimitWork();
-  // With what is in the write-ahead log.
-  sqlite3_backup* backup = sqlite3_backup_init(copy.handle_.get(), "main", database.handle_.get(), "main");
-  if (backup == nullptr) return copy.Error(SQLITE_NOMEM);
-  const int code = sqlite3_backup_step(backup, -1);
-  sqlite3_backup_finish(backup);
-  if (code != SQLITE_DONE) return database.Error(code);
-  WISP_RETURN_IF_ERROR(copy.BringUpToDate({}));
-  copy.display_only_ = true;
-  return copy;
 }
 
 // A failed binding leaves the parameter NULL, which every column of the schema refuses: Step reports it.

@@ -41,15 +41,14 @@ class Database {
   enum class Missing { kCreate, kLater, kError };
 
   // Opens `path` and makes sure that it is a ledger this build can write, whose commits are on disk when they return.
-  // One of version 1 is upgraded. Nothing is changed in a file that is something else. Whatever the file holds, opening
-  // it ends: what would take more work than a file of its size can need is kInvalidData.
+  // Nothing is changed in a file that is something else, or a ledger of another version (kUnsupported). Whatever the
+  // file holds, opening it ends: what would take more work than a file of its size can need is kInvalidData.
   struct OpenOptions {
     std::string path;
     Missing missing = Missing::kCreate;
     std::function<Status(Database&)> create;  // makes the tables of a new ledger, inside a transaction
     int busy_timeout_ms = 0;
-    // What cannot be written is read; one of version 1 is left as it is and upgraded in memory. No transaction begins
-    // then.
+    // A file that cannot be written is read. No transaction begins then.
     bool for_display = false;
   };
   static Result<Database> Open(const OpenOptions& options);
@@ -71,8 +70,8 @@ class Database {
   // This database becomes one with these contents, which cannot be written, and its work is bounded by their size from
   // here on.
   Status TakeBytes(const std::string& bytes);
-  // That it is a ledger of a version that has a chain, which is the result, with the right tables and undamaged pages.
-  Result<int64_t> CheckWhole();
+  // Checks that it is a ledger with the right tables and undamaged pages.
+  Status CheckWhole();
   bool display_only() const { return display_only_; }
   bool is_file() const { return busy_ != nullptr; }
   // Its whole path, wherever the program is now.
@@ -96,20 +95,18 @@ class Database {
 
   Status CheckProcess() const;
   Result<int64_t> ReadNumber(const char* sql);
-  // The version of the ledger, 0 for an empty file; an error if it is anything else.
-  Result<int64_t> Recognise();
+  // True for a ledger, false for an empty file; an error if it is anything else.
+  Result<bool> Recognise();
   static Result<Database> OpenLater(const OpenOptions& options);
   static Result<Database> OpenBounded(const OpenOptions& options);
   void Harden();
   Status Configure(int busy_timeout_ms);
   void LimitWork();
   Result<int64_t> NumBytes();
-  Status CheckNothingLost();
   static Result<Database> OpenReadOnly(Database database);
-  static Result<Database> Upgraded(Database database);  // a copy in memory
   Status UseRollbackJournal();
-  // Under a lock that no other process writes under: makes what is not there, upgrades what is old.
-  Status BringUpToDate(const OpenOptions& options);
+  // Makes the tables of a new ledger, under a lock that no other process writes under. No error if they are there.
+  Status Make(const OpenOptions& options);
   Status CheckContents();
   Status CheckHeights();
 

@@ -54,8 +54,8 @@ Result<RecordSpec> LedgerParts::RecordToSay(const std::string& path, const std::
                                             Says who) const {
   if (!asked && !record_)
     return PrivacyRefused("ledger '", path,
-                          "' does not say what one record is, for an earlier version wrote it: nothing can be charged "
-                          "before a plan or a run has said so");
+                          "' does not say what one record is: nothing can be charged before a plan or a run has said "
+                          "so");
   if (!asked) return *record_;
   const bool may_differ = !record_ || (who == Says::kPlan && !record_is_charged_);
   if (may_differ || *record_ == *asked) return *asked;

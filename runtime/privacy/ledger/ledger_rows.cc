@@ -8,6 +8,7 @@
 #include "runtime/core/date.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/ledger/ledger_chain.h"
+#include "runtime/privacy/ledger/ledger_tables.h"
 #include "runtime/privacy/noise/entropy.h"
 
 namespace wisp::privacy {
@@ -28,7 +29,7 @@ std::optional<ChainValue> AsChain(const std::string& blob) {
 // ---- What is hashed of a row: all but an entry's state, which is for display ----
 
 ChainLink LinkOf(const LedgerSubject& s) {
-  return std::move(ChainLink("wisp ledger 2, data set")
+  return std::move(ChainLink("wisp ledger 1, data set")
                        .Text(s.dataset)
                        .Text(ToText(s.unit))
                        .Text(ToText(s.adjacency))
@@ -45,31 +46,36 @@ ChainLink LinkOf(const LedgerSplit& s) {
   return std::move(ChainLink("split").Number(s.seq).Text(s.time_utc).Real(s.judging_share).Text(s.salt));
 }
 
-// What earlier versions did not have is hashed where it says something: so their rows keep their chain values, which
-// models and anchors know.
+// "" if the row does not say what one record is: then the cost is that of draws from weights.
+std::string RecordText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
+
 ChainLink LinkOf(const LedgerPlan& p) {
   ChainLink link("plan");
-  link.Number(p.seq).Text(p.time_utc).Text(p.run).Text(p.purpose).Number(p.mechanisms.size());
+  link.Number(p.seq)
+      .Text(p.time_utc)
+      .Text(p.run)
+      .Text(p.purpose)
+      .Text(ToText(p.part))
+      .Text(p.settings)
+      .Text(RecordText(p.record))
+      .Number(p.mechanisms.size());
   for (const PlannedMechanism& m : p.mechanisms) link.Text(m.mechanism.ToText()).Real(m.loss_slack);
-  if (p.part != RecordPart::kAll || !p.settings.empty()) link.Text(ToText(p.part)).Text(p.settings);
-  if (p.record) link.Text("record").Text(p.record->ToText());
   return link;
 }
 
 ChainLink LinkOf(const LedgerEntry& e) {
-  ChainLink link("entry");
-  link.Number(e.seq)
-      .Number(static_cast<uint64_t>(e.id))
-      .Text(e.time_utc)
-      .Text(e.run)
-      .Text(e.purpose)
-      .Text(ToText(e.noise))
-      .Text(e.mechanism.ToText())
-      .Real(e.loss_slack)
-      .Number(e.plan);
-  if (e.part != RecordPart::kAll) link.Text(ToText(e.part));
-  if (e.record) link.Text("record").Text(e.record->ToText());
-  return link;
+  return std::move(ChainLink("entry")
+                       .Number(e.seq)
+                       .Number(static_cast<uint64_t>(e.id))
+                       .Text(e.time_utc)
+                       .Text(e.run)
+                       .Text(e.purpose)
+                       .Text(ToText(e.noise))
+                       .Text(e.mechanism.ToText())
+                       .Real(e.loss_slack)
+                       .Number(e.plan)
+                       .Text(ToText(e.part))
+                       .Text(RecordText(e.record)));
 }
 
 ChainLink LinkOf(const LedgerResult& r) {
@@ -127,11 +133,6 @@ Result<Statement> PrepareAfter(Database& database, const std::string& sql, uint6
   return row;
 }
 
-// A column that earlier versions did not have.
-std::string New(int64_t version, const char* column, const char* without) {
-  return version == kLedgerVersion ? column : without;
-}
-
 // "" is nothing.
 Result<std::optional<RecordSpec>> ReadRecord(const Database& database, const std::string& row,
                                              const std::string& text) {
@@ -139,8 +140,6 @@ Result<std::optional<RecordSpec>> ReadRecord(const Database& database, const std
   WISP_ASSIGN_OR_RETURN(RecordSpec record, Checked(database, row, RecordSpec::FromText(text)));
   return std::optional(std::move(record));
 }
-
-std::string RecordText(const std::optional<RecordSpec>& record) { return record ? record->ToText() : ""; }
 
 Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(
@@ -161,12 +160,11 @@ Status ReadSplits(Database& database, uint64_t after, LedgerRows& rows, std::vec
   }
 }
 
-Status ReadPlans(Database& database, int64_t version, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
+Status ReadPlans(Database& database, uint64_t after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(Statement row,
                         PrepareAfter(database,
-                                     "SELECT seq, time, run, purpose, chain, " + New(version, "part", "'all'") + ", " +
-                                         New(version, "settings", "''") + ", " + New(version, "record", "''") +
-                                         " FROM plans WHERE seq > ? ORDER BY seq",
+                                     "SELECT seq, time, run, purpose, chain, part, settings, record FROM plans "
+                                     "WHERE seq > ? ORDER BY seq",
                                      after));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
@@ -200,13 +198,12 @@ Status ReadResults(Database& database, uint64_t after, LedgerRows& rows, std::ve
   }
 }
 
-Status ReadEntries(Database& database, int64_t version, ChargeId after, LedgerRows& rows, std::vector<Place>& places) {
+Status ReadEntries(Database& database, ChargeId after, LedgerRows& rows, std::vector<Place>& places) {
   WISP_ASSIGN_OR_RETURN(
       Statement row,
       PrepareAfter(database,
-                   "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain, " +
-                       New(version, "part", "'all'") + ", " + New(version, "record", "''") +
-                       " FROM entries WHERE id > ? ORDER BY id",
+                   "SELECT id, time, run, purpose, noise, mechanism, loss_slack, state, seq, plan, chain, part, record "
+                   "FROM entries WHERE id > ? ORDER BY id",
                    static_cast<uint64_t>(after)));
   for (;;) {
     WISP_ASSIGN_OR_RETURN(const bool found, row.Step());
@@ -328,7 +325,7 @@ Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start) {
   return subject;
 }
 
-Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after, int64_t version) {
+Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after) {
   WISP_ASSIGN_OR_RETURN(const Snapshot snapshot, Snapshot::Begin(database));
   WISP_ASSIGN_OR_RETURN(const Head head, ReadHead(database));
   LedgerRows rows{.end = after};
@@ -337,12 +334,10 @@ Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after
   if (after.seq != 0 && head.seq == after.seq && head.chain == after.chain) return rows;
   std::vector<Place> places;
   WISP_RETURN_IF_ERROR(ReadLimits(database, after.seq, rows, places));
-  WISP_RETURN_IF_ERROR(ReadPlans(database, version, after.seq, rows, places));
-  WISP_RETURN_IF_ERROR(ReadEntries(database, version, after.last_id, rows, places));
-  if (version == kLedgerVersion) {
-    WISP_RETURN_IF_ERROR(ReadSplits(database, after.seq, rows, places));
-    WISP_RETURN_IF_ERROR(ReadResults(database, after.seq, rows, places));
-  }
+  WISP_RETURN_IF_ERROR(ReadPlans(database, after.seq, rows, places));
+  WISP_RETURN_IF_ERROR(ReadEntries(database, after.last_id, rows, places));
+  WISP_RETURN_IF_ERROR(ReadSplits(database, after.seq, rows, places));
+  WISP_RETURN_IF_ERROR(ReadResults(database, after.seq, rows, places));
   WISP_RETURN_IF_ERROR(Follow(database, places, rows.end));
   if (head.seq == rows.end.seq && head.chain == rows.end.chain) return rows;
   return Damaged(database, "rows are missing, it has " + std::to_string(rows.end.seq) + " where " +

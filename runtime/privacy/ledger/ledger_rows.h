@@ -1,4 +1,4 @@
-// The rows of a ledger, format 4: what the tables are, how rows are read and added, and that nothing between them is
+// The rows of a ledger: what the tables are, how rows are read and added, and that nothing between them is
 // missing or changed.
 //
 // Limits, splits, plans, entries and results share one count, `seq`: 1, 2, 3, ... in the order in which they were
@@ -11,7 +11,7 @@
 //   WISP_ASSIGN_OR_RETURN(position, Append(database, news.end, entry));            // sets seq, id and time
 //   WISP_RETURN_IF_ERROR(transaction.Commit());
 //
-// What it is not: aware of what a charge costs (ledger_composition.h) or of upgrades (ledger_upgrade.h).
+// What it is not: aware of what a charge costs (ledger_composition.h).
 #ifndef WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
 #define WISP_RUNTIME_PRIVACY_LEDGER_LEDGER_ROWS_H_
 
@@ -24,7 +24,6 @@
 #include "runtime/privacy/ledger/ledger.h"
 #include "runtime/privacy/ledger/ledger_chain.h"
 #include "runtime/privacy/ledger/ledger_database.h"
-#include "runtime/privacy/ledger/ledger_tables.h"
 
 namespace wisp::privacy {
 
@@ -83,9 +82,8 @@ Status InOrder(Rows& rows, const Take& take) {
 Status CreateTables(Database& database, const LedgerSubject& subject);
 // The row of the data set. `start` becomes the position before everything else.
 Result<LedgerSubject> ReadSubject(Database& database, LedgerPosition* start);
-// All rows after `after`, of one snapshot. kInvalidData where a row or the head does not go on from there. `version` of
-// the tables: 2 has no parts, settings and results, and does not say what one record is.
-Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after, int64_t version = kLedgerVersion);
+// All rows after `after`, of one snapshot. kInvalidData where a row or the head does not continue from there.
+Result<LedgerRows> ReadRowsAfter(Database& database, const LedgerPosition& after);
 // The chain value at `seq`, which must be at most that of the head; for rows that ReadRowsAfter has verified.
 Result<ChainValue> ReadChainAt(Database& database, uint64_t seq);
 // The chain value at the newest entry of `run`; empty where there is none. For rows that ReadRowsAfter has verified.

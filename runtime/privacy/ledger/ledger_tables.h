@@ -8,17 +8,13 @@
 namespace wisp::privacy {
 
 constexpr int64_t kLedgerApplicationId = 0x77697370;  // "wisp"
-constexpr int64_t kLedgerVersion = 4;
+constexpr int64_t kLedgerVersion = 1;
 
-// Version 2: without parts of records, and charges and plans do not say what one record is.
-extern const char kTablesOfVersion2[];
-
-// Makes those of kLedgerVersion in an empty database.
+// Makes them in an empty database.
 Status MakeTables(Database& database);
 
-// kInvalidData unless the database has those of kLedgerVersion, or those that `sql` makes, and no others.
+// kInvalidData unless the database has these and no others: a view in place of a table would run what the file says.
 Status CheckTables(Database& database);
-Status CheckTables(Database& database, const char* sql);
 
 }  // namespace wisp::privacy
 

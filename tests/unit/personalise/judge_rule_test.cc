@@ -159,11 +159,9 @@ TEST(JudgeRule, JudgementsAreReadBack) {
   }
   for (const char* bad :
        {"", "gains=1", "gains=1 squares=2 noise_multiplier=0", "gains=nan squares=2 noise_multiplier=1",
-        "gains=1 squares=2 noise_multiplier=1 x", "gains=1 squares=2 noise_multiplier=1 base=2 candidate=3 line=0",
+        "gains=1 squares=2 noise_multiplier=1 x", "gains=1 squares=2 noise_multiplier=1 base=2 candidate=3",
         "gains=1 squares=2 noise_multiplier=1 base=2 candidate=3 line=4 ", "squares=2 gains=1 noise_multiplier=1"})
     EXPECT_EQ(JudgementFromText(bad).status().code(), StatusCode::kInvalidData) << bad;
-  // Of earlier versions.
-  EXPECT_EQ(*JudgementFromText("gains=1 squares=2 noise_multiplier=3 base=4 candidate=5"), (Judgement{1, 2, 3, 4, 5}));
 }
 
 TEST(JudgeRule, ServesTheNewestThatWasFoundBetter) {

@@ -15,7 +15,7 @@ class NightLineTest : public NightTest {
 
   uint64_t Line() { return *LineOf(OpenLedger(), *ModelFile::Open(files_.candidate), *ModelFile::Open(base_path_)); }
   std::vector<Judgement> Judged(uint64_t line) { return *JudgementsOf(OpenLedger(), HashOf(base_path_), line); }
-  // What a judging would leave that found the candidate so much better. `line` 0: by an earlier version.
+  // What a judging would leave that found the candidate so much better. `line` 0: nobody said.
   void Leave(double gains, uint64_t line, uint64_t candidate) {
     privacy::Ledger ledger = OpenLedger();
     const double noise = (*SettingsOf(ledger))->judging_noise;
@@ -133,8 +133,8 @@ TEST_F(NightLineTest, FilesThatWerePutBackAreOfTheirOwnLine) {
   EXPECT_LT(judged.verdict.evidence, kMuch / 2);
 }
 
-// Before lines had numbers: what was judged before the line began is of another.
-TEST_F(NightLineTest, JudgementsOfEarlierVersionsCountForTheLineOfTheirTime) {
+// What was judged before the line began is of another.
+TEST_F(NightLineTest, JudgementsThatNameNoLineCountForTheLineOfTheirTime) {
   Plan(Settings());
   MustRun();
   Leave(kMuch, 0, HashOf(files_.candidate));

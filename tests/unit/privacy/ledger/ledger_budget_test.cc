@@ -284,8 +284,8 @@ TEST_F(LedgerBudgetTest, ALimitIsAPromiseOnlyWhereItWasSetBeforeAndNotRaised) {
   EXPECT_FALSE(late.Charge({.mechanism = Gaussian(0.5), .run = "b"}).ok());
 }
 
-// A ledger that charged by the older rule may be beyond what the filter allows: it says so instead of promising.
-TEST_F(LedgerBudgetTest, ALimitThatEntriesOfAnOlderRulePassIsNotPromised) {
+// Entries that no filter let through may be beyond what the limit allows: the ledger says so instead of promising.
+TEST_F(LedgerBudgetTest, ALimitThatEntriesPassIsNotPromised) {
   LedgerBudget budget;
   budget.Take(LedgerLimit{.seq = 1, .limit = Limit(2, 1e-6)});
   for (uint64_t seq = 2; seq < 62; ++seq)

@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "runtime/privacy/ledger/ledger.h"
+#include "runtime/privacy/ledger/ledger_database.h"
+#include "runtime/privacy/ledger/ledger_rows.h"
 #include "tests/unit/privacy/ledger/ledger_test_util.h"
 
 namespace wisp::privacy::ledger_crafted_test {
@@ -44,6 +46,12 @@ int64_t Number(const std::string& path, const char* sql) {
   return number;
 }
 
+// With one limit, in small pages.
+void MakeLedger(const std::string& path) {
+  ASSERT_TRUE(MustOpen(path).SetLimit(LimitOf(8)).ok());
+  Sql(path, "PRAGMA page_size = " + std::to_string(kPage) + "; VACUUM");
+}
+
 // Opened to charge and opened to show; what is written to show it is a copy.
 void ExpectRefused(const std::string& path, const std::string& sentence) {
   const std::string shown = path + ".shown";
@@ -59,18 +67,23 @@ constexpr char kTooMuchWork[] = "takes more work to open than a file of its size
 // Four million digits, none of which begins the other two million: some minutes in one operation of SQLite.
 constexpr char kForever[] = "instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || '1') = 0";
 
-TEST_F(LedgerTest, AViewInAnOldLedgerIsNotRead) {
+TEST_F(LedgerTest, AViewInPlaceOfATableIsNotRead) {
   const std::pair<std::string, std::string> views[] = {
-      {"dataset", "'a' AS name, 'session' AS unit, 'add_remove' AS adjacency, 'now' AS created"},
-      {"limits", "i AS id, 'now' AS time, 8.0 AS epsilon, 1e-6 AS delta"},
-      {"entries", "i AS id, 'now' AS time, 'r' AS run, '' AS purpose, 'secure' AS noise, '" + Steps(1).ToText() +
-                      "' AS mechanism, 0.0 AS loss_slack, 'charged' AS state"}};
+      {"dataset",
+       "'a' AS name, 'session' AS unit, 'add_remove' AS adjacency, 'now' AS created, 1 AS unit_chosen, "
+       "zeroblob(16) AS id_random"},
+      {"limits", "i AS seq, 'now' AS time, 8.0 AS epsilon, 1e-6 AS delta, zeroblob(32) AS chain"},
+      {"entries", "i AS id, i AS seq, 'now' AS time, 'r' AS run, '' AS purpose, 'secure' AS noise, '" +
+                      Steps(1).ToText() +
+                      "' AS mechanism, 0.0 AS loss_slack, 0 AS plan, 'all' AS part, '' AS record, zeroblob(32) AS "
+                      "chain, 'charged' AS state"}};
   for (const auto& [table, columns] : views) {
     const std::string path = Path(table.c_str());
     // For ever with a row each time, and without any.
     for (const char* rows : {"", " WHERE i < 0"}) {
       fs::remove(path);
-      Sql(path, std::string(kVersion1) + "DROP TABLE " + table + "; CREATE VIEW " + table +
+      MakeLedger(path);
+      Sql(path, "DROP TABLE " + table + "; CREATE VIEW " + table +
                     " AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT " + columns +
                     " FROM n" + rows);
       ExpectRefused(path, kNotItsTables);
@@ -78,19 +91,16 @@ TEST_F(LedgerTest, AViewInAnOldLedgerIsNotRead) {
   }
 }
 
-TEST_F(LedgerTest, OldTablesOtherThanThoseThatWereMadeAreRefused) {
+TEST_F(LedgerTest, TablesOtherThanThoseThatWereMadeAreRefused) {
   const std::pair<const char*, std::string> changes[] = {
       {"generated",
-       "DROP TABLE limits; CREATE TABLE limits (id INTEGER PRIMARY KEY AUTOINCREMENT, time TEXT NOT NULL, "
-       "epsilon REAL AS (id) NOT NULL, delta REAL NOT NULL)"},
-      {"virtual", "DROP TABLE limits; CREATE VIRTUAL TABLE limits USING fts5(id, time, epsilon, delta)"},
+       "DROP TABLE limits; CREATE TABLE limits (seq INTEGER PRIMARY KEY, time TEXT NOT NULL, "
+       "epsilon REAL AS (seq) NOT NULL, delta REAL NOT NULL, chain BLOB NOT NULL)"},
+      {"virtual", "DROP TABLE limits; CREATE VIRTUAL TABLE limits USING fts5(seq, time, epsilon, delta, chain)"},
       {"trigger", "CREATE TRIGGER more AFTER INSERT ON limits BEGIN SELECT 1; END"},
       {"no trigger", "DROP TRIGGER entries_stay"},
       {"another table", "CREATE TABLE other(x)"},
       {"index", "CREATE INDEX by_run ON entries (run)"},
-      {"sequence",
-       "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE sqlite_sequence(name,seq,x)' WHERE "
-       "name = 'sqlite_sequence'"},
       {"check",
        "DROP TABLE dataset; CREATE TABLE dataset (id INTEGER PRIMARY KEY, name TEXT, unit TEXT, adjacency TEXT, "
        "created TEXT);"
@@ -100,7 +110,8 @@ TEST_F(LedgerTest, OldTablesOtherThanThoseThatWereMadeAreRefused) {
            std::string("\"") + kForever + "\" || '))' WHERE name = 'dataset'"}};
   for (const auto& [name, change] : changes) {
     SCOPED_TRACE(name);
-    Sql(Path(name), kVersion1 + change);
+    MakeLedger(Path(name));
+    Sql(Path(name), change);
     ExpectRefused(Path(name), kNotItsTables);
   }
 }
@@ -153,31 +164,28 @@ void WritePages(const std::string& path, std::string bytes, const std::vector<st
 // name.
 TEST_F(LedgerTest, ASchemaWithoutEndIsRefused) {
   constexpr size_t kLevels = 6, kTimes = 60;
-  for (const int64_t version : {1, 2, 4}) {
-    const std::string path = Path(("v" + std::to_string(version)).c_str());
-    Sql(path, "PRAGMA page_size = 512; CREATE TABLE x(a); PRAGMA application_id = 0x77697370; PRAGMA user_version = " +
-                  std::to_string(version) +
-                  "; PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE IF NOT EXISTS x(a)'");
-    std::string bytes = Bytes(path);
-    ASSERT_EQ(bytes.size(), 2 * kPage);
-    // The first page, as one of a tree without the header, becomes the last; from it nothing is read by an offset that
-    // the header moves.
-    std::string leaf = bytes.substr(0, kPage);
-    leaf.replace(0, 8, leaf.substr(100, 8)).replace(8, 2, leaf.substr(108, 2));
-    std::vector<std::string> inner;
-    for (size_t level = 0; level < kLevels; ++level) inner.push_back(InnerPage(kTimes, 4 + level));
-    inner.push_back(leaf);
-    bytes.replace(100, kPage - 100, InnerPage(40, 3, 100).substr(100));
-    WritePages(path, bytes, inner);
-    ExpectRefused(path, kTooMuchWork);
-  }
+  Sql(Path(),
+      "PRAGMA page_size = 512; CREATE TABLE x(a); PRAGMA application_id = 0x77697370; PRAGMA user_version = 1; "
+      "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE IF NOT EXISTS x(a)'");
+  std::string bytes = Bytes(Path());
+  ASSERT_EQ(bytes.size(), 2 * kPage);
+  // The first page, as one of a tree without the header, becomes the last; from it nothing is read by an offset that
+  // the header moves.
+  std::string leaf = bytes.substr(0, kPage);
+  leaf.replace(0, 8, leaf.substr(100, 8)).replace(8, 2, leaf.substr(108, 2));
+  std::vector<std::string> inner;
+  for (size_t level = 0; level < kLevels; ++level) inner.push_back(InnerPage(kTimes, 4 + level));
+  inner.push_back(leaf);
+  bytes.replace(100, kPage - 100, InnerPage(40, 3, 100).substr(100));
+  WritePages(Path(), bytes, inner);
+  ExpectRefused(Path(), kTooMuchWork);
 }
 
 // A chain of pages, each below the one before it: who follows it calling himself needs a stack as high.
 TEST_F(LedgerTest, ATreeAsHighAsTheFileIsLongIsRefused) {
   constexpr size_t kHeight = 20000;
   const std::string path = Path();
-  Sql(path, std::string("PRAGMA page_size = 512;") + kVersion1);
+  MakeLedger(path);
   const auto root = static_cast<size_t>(Number(path, "SELECT rootpage FROM sqlite_schema WHERE name = 'entries'"));
   std::string bytes = Bytes(path);
   const size_t pages = bytes.size() / kPage;
@@ -202,13 +210,15 @@ TEST_F(LedgerTest, ATreeAsHighAsTheFileIsLongIsRefused) {
 
 TEST_F(LedgerTest, WhatAFileSaysIsQuotedInOneLineThatNoTerminalActsOn) {
   const std::string escape = "\x1b]0;owned\x07 \n";
-  Sql(Path("schema"), std::string(kVersion1) + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
-                          escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
+  MakeLedger(Path("schema"));
+  Sql(Path("schema"), "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" + escape +
+                          "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
   ExpectRefused(Path("schema"), "malformed database schema (?]0;owned? ?)");
+  MakeLedger(Path("row"));
   Sql(Path("row"),
-      std::string(kVersion1) +
-          "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('', '', '', 'secure', '" +
-          escape + "', 0)");
+      "INSERT INTO entries (id, seq, time, run, purpose, noise, mechanism, loss_slack, part, record, chain) VALUES "
+      "(1, 2, '', '', '', 'secure', '" +
+          escape + "', 0, 'all', '', '')");
   ExpectRefused(Path("row"), "entry 1: mechanism '?]0;owned? ?' is not one");
 }
 
@@ -230,27 +240,27 @@ TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
   ExpectRefused(Path(), "row 3 is not what was written");
 }
 
-TEST_F(LedgerTest, AnOldLedgerThatLostItsLastEntryIsRefused) {
-  const std::string entry =
-      "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) VALUES ('now', 'r', '', 'secure', '" +
-      Steps(1).ToText() + "', 0);";
-  Sql(Path(), kVersion1 + entry + entry + "DELETE FROM entries WHERE id = 2");
-  ExpectRefused(Path(), "entry 2 is missing");
-}
-
 // More than a ledger of years holds, in rows as short as they come.
-TEST_F(LedgerTest, ALongHonestLedgerIsOpenedAndUpgraded) {
+TEST_F(LedgerTest, ALongHonestLedgerIsOpened) {
   constexpr size_t kEntries = 20000;
-  Sql(Path(), std::string(kVersion1) +
-                  "INSERT INTO entries (time, run, purpose, noise, mechanism, loss_slack) WITH RECURSIVE n(i) AS "
-                  "(SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < " +
-                  std::to_string(kEntries) + ") SELECT '', '', '', 'secure', '" + Steps(1).ToText() + "', 0 FROM n");
-  for (const bool upgraded : {false, true}) {
-    const auto shown = Ledger::OpenExisting(Path());
-    ASSERT_TRUE(shown.ok()) << shown.status().message();
-    EXPECT_EQ(shown->Entries()->size(), kEntries + (upgraded ? 1 : 0));
-    EXPECT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "a"}).ok());
+  ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = ""}).ok());
+  {
+    auto database = Database::Open({.path = Path()});
+    ASSERT_TRUE(database.ok()) << database.status().message();
+    auto transaction = Transaction::Begin(*database);
+    LedgerPosition at;
+    ASSERT_TRUE(ReadSubject(*database, &at).ok());
+    at = ReadRowsAfter(*database, at)->end;
+    for (size_t i = 1; i < kEntries; ++i) {
+      LedgerEntry entry{.mechanism = Steps(1)};
+      at = *Append(*database, at, entry);
+    }
+    ASSERT_TRUE(transaction->Commit().ok());
   }
+  const auto shown = Ledger::OpenExisting(Path());
+  ASSERT_TRUE(shown.ok()) << shown.status().message();
+  EXPECT_EQ(shown->Entries()->size(), kEntries);
+  EXPECT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "a"}).ok());
 }
 
 TEST_F(LedgerTest, APlanOfManyShortRowsIsOpened) {

@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "runtime/privacy/ledger/ledger.h"
 #include "tests/unit/core/temporary_folder.h"
-#include "tests/unit/privacy/ledger/ledger_version1.h"
 
 namespace wisp::privacy {
 
@@ -32,6 +34,13 @@ inline Mechanism Steps(uint64_t steps, double noise_multiplier = 20, double q = 
 }
 inline Delta AtDelta(double delta = 1e-6) { return *Delta::Create(delta); }
 inline EpsilonDelta LimitOf(double epsilon, double delta = 1e-6) { return *EpsilonDelta::Create(epsilon, delta); }
+
+// The bytes of a file; "" of a folder.
+inline std::string ReadFile(const std::string& path) {
+  if (std::filesystem::is_directory(path)) return "";
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 inline Ledger MustOpen(const std::string& path) {
   auto ledger = Ledger::Open(path, kOptions);
