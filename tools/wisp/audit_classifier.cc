@@ -1,4 +1,5 @@
-// wisp audit step with a recipe of a classifier: one step of DP-FP, in the mode of the recipe or of --method.
+// Implements `wisp audit step` for recipes of classifiers. It audits one step of DP-FP, in the mode that the recipe or
+// --method names.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -17,8 +18,8 @@
 namespace wisp::tools {
 namespace {
 
-constexpr uint32_t kAuditedRecords = 10000;  // what the sampling probability is a share of
-constexpr uint32_t kAuditedTokens = 64;      // the upper half is the canary's alone
+constexpr uint32_t kAuditedRecords = 10000;  // the sampling probability is a share of these
+constexpr uint32_t kAuditedTokens = 64;      // only the canary uses the upper half
 constexpr size_t kOthers = 4;
 
 struct MadeUpRecords {
@@ -43,7 +44,8 @@ MadeUpRecords MakeUpRecords(const Architecture& a, privacy::RandomStream& random
   return made;
 }
 
-// As training would start, but for the head: one of zeros sends no gradient down.
+// The weights are those that training would start from, except for the head: a head of zeros would send no gradient
+// down.
 std::vector<float> MakeStart(const Architecture& a, const InitialisationOptions& initialisation,
                              privacy::RandomStream& random) {
   const auto parameters = ParametersOf(a);

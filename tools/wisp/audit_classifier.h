@@ -1,4 +1,4 @@
-// The part of wisp audit step that attacks classifiers.
+// The part of `wisp audit step` that attacks classifiers.
 #ifndef WISP_TOOLS_WISP_AUDIT_CLASSIFIER_H_
 #define WISP_TOOLS_WISP_AUDIT_CLASSIFIER_H_
 
@@ -8,10 +8,10 @@
 
 namespace wisp::tools {
 
-// Whether the recipe is one of a classifier; false for no path.
+// Returns true if the recipe is one of a classifier, and false for an empty path.
 Result<bool> IsClassifyRecipe(const std::string& path);
 
-// kPrivacyRefused: the claim was refuted.
+// Returns kPrivacyRefused if the claim was refuted.
 Status AuditClassifierStep(const AuditArguments& arguments, OutputFormat format);
 
 }  // namespace wisp::tools

@@ -1,4 +1,4 @@
-// wisp audit: step, run, membership, decoding
+// Implements `wisp audit step`, `run`, `membership` and `decoding`.
 
 #include <cmath>
 #include <cstdio>
@@ -18,8 +18,8 @@
 namespace wisp::tools {
 namespace {
 
-constexpr uint32_t kStepRecords = 10000;  // what the sampling probability of an audited step is a share of
-constexpr size_t kCandidates = 8;         // canaries of which the strongest is taken
+constexpr uint32_t kStepRecords = 10000;  // the sampling probability of an audited step is a share of these
+constexpr size_t kCandidates = 8;         // canaries, of which the strongest is taken
 
 std::string General(double value) {
   char text[32];
@@ -30,13 +30,13 @@ Json Figure(const std::optional<double>& value) {
   return !value ? Json() : std::isinf(*value) ? Json("infinity") : Json(*value);
 }
 
-// The verdict as an exit code: 4 where the claim is refuted.
+// Returns the error for exit code 4 if the claim is refuted.
 Status Verdict(bool refuted, const std::string& what) {
   return refuted ? PrivacyRefused("REFUTED: ", what, " is worse than what is claimed for it") : OkStatus();
 }
 const char* Word(bool refuted) { return refuted ? "REFUTED" : "not refuted"; }
 
-// Names of figures that tell something of weights that nothing protects.
+// Keeps the names of those figures that reveal something about weights that nothing protects.
 std::vector<std::string> NotPrivateOf(const ModelFile* model, std::vector<std::string> figures) {
   if (model == nullptr || NeedOf(*model).kind == DecodingNeed::Kind::kFree) figures.clear();
   return figures;
@@ -89,8 +89,8 @@ Status AuditStepCommand(const AuditArguments& a, OutputFormat format) {
   TrainingAudit audit(a);
   WISP_RETURN_IF_ERROR(audit.PrepareOptions());
   if (audit.base() == nullptr && a.recipe.empty()) {
-    // Small, with weights far from 0: a canary's gradient then passes the clipping norm, and many releases take
-    // seconds.
+    // The model is small and its weights are far from 0. So a canary's gradient passes the clipping norm, and many
+    // releases take only seconds.
     audit.recipe().architecture = UniformArchitecture{.num_items = 12,
                                                       .max_length = 4,
                                                       .width = 8,
@@ -249,7 +249,7 @@ Status AuditDecodingCommand(const AuditArguments& a, OutputFormat format) {
                          .clip = a.clip,
                          .temperature = a.temperature,
                          .delta = a.delta};
-  // uniform, non-uniform and base-anchored are older words for the same.
+  // uniform, non-uniform and base-anchored are accepted as other names of these modes.
   const bool anchored = a.mode == "anchored" || a.mode == "base-anchored";
   if (a.mode == "non-uniform" || (a.mode == "mixed" && !a.mixing.empty())) {
     o.mode = DecodingMode::kNonUniform;

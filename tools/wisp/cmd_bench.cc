@@ -1,8 +1,8 @@
-// wisp bench: training steps with and without privacy, scoring, private drawing and load, beside the processor's
-// measured FMA peak.
+// Implements `wisp bench`: training steps with and without privacy, scoring, private sampling and load, beside the
+// processor's measured FMA peak.
 //
 // The two methods take turns, step by step, in one process; figures are medians with their quartiles. On a noisy
-// machine only ratios of one run mean much.
+// machine only ratios within one run are reliable.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -23,8 +23,8 @@ namespace {
 
 size_t Processors() { return std::max(1u, std::thread::hardware_concurrency()); }
 
-// The peak of all threads at once, by probes between the samples. Threads beyond the processors take turns: they add
-// nothing to it.
+// Measures the peak of all threads at once, by probes between the samples. Threads beyond the number of processors take
+// turns, so they add nothing to it.
 double Peak(Workers& workers) {
   std::vector<double> best(workers.size(), 0);
   workers.Run([&](size_t w) {
@@ -35,7 +35,7 @@ double Peak(Workers& workers) {
   return std::accumulate(best.begin(), best.end(), 0.0);
 }
 
-// Which options the benches read, of those that the command line may name.
+// The options that each bench reads, among those that the command line may name.
 const std::map<std::string, std::vector<std::string>> kReads = {
     {"all", {"--model", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
     {"train", {"--recipe", "--threads", "--batch", "--items", "--length", "--inner-width", "--repeats"}},
@@ -63,8 +63,8 @@ Status CheckGiven(const BenchArguments& a) {
   return OkStatus();
 }
 
-// Multiply-adds that a record of T positions needs, forward and backward, counted as two operations each. Attention is
-// counted below the causal edge only; recomputation is not counted.
+// Counts the multiply-adds that a record of T positions needs, forward and backward, as two operations each. Attention
+// is counted below the causal edge only; recomputation is not counted.
 double RecordFlops(const Architecture& a, double t) {
   const double d = a.width, f = a.blocks[0].feed_forward.inner_width, m = a.num_items;
   const double linear = 2 * t * (4 * d * d + 2 * d * f);
@@ -114,7 +114,7 @@ Status BenchTraining(const BenchArguments& a, Json& result) {
   return OkStatus();
 }
 
-// Rows of a table, each in a line.
+// Prints each row of a table on its own line.
 void PrintRows(const Json& rows, const std::string& indent) {
   for (const Json& row : rows) {
     PrintText("%s", indent.c_str());
@@ -146,7 +146,7 @@ void PrintFigures(const Json& json, const std::string& indent) {
   }
 }
 
-// Lines of JSON, or a table.
+// Prints lines of JSON, or a table.
 Status PrintOps(const BenchArguments& a, OutputFormat format) {
   std::vector<Json> lines;
   WISP_RETURN_IF_ERROR(BenchOps(a, lines));

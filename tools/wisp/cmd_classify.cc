@@ -1,4 +1,4 @@
-// wisp classify evaluate, predict
+// Implements `wisp classify evaluate` and `wisp classify predict`.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -25,7 +25,7 @@ struct Opened {
   HeadInput input() const { return {.norm_bound = file.classifier().norm_bound}; }
 };
 
-// With an adapter: the classifier that it makes of its base.
+// If an adapter is given, opens the classifier that it makes of its base.
 Result<Opened> OpenClassifier(const std::string& path, const std::string& adapter) {
   const Accept accept = adapter.empty() ? Accept::kClassifier : Accept::kEncoder;
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(path, adapter, Verify::kFull, accept));

@@ -1,4 +1,4 @@
-// wisp classify train
+// Implements `wisp classify train`.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -25,7 +25,8 @@
 namespace wisp::tools {
 namespace {
 
-// Labels that name no class while texts do, or that are long or all different, are texts.
+// Columns seem to be swapped if the labels name no class while the texts do, or if the labels are long or all
+// different.
 Status CheckOrder(const std::string& path, const data::LabelledTexts& texts, const std::vector<std::string>& classes) {
   const auto is_class = [&](const std::string& word) {
     return std::find(classes.begin(), classes.end(), word) != classes.end();
@@ -57,7 +58,7 @@ Status OverrideFromCommand(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   }
   if (a.lora) r.adapter = AdapterSpec{.rank = *a.lora, .alpha = static_cast<float>(*a.lora)};
   WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, r.options));
-  // A recipe says what trains by its own method; DP-FP says it by its mode.
+  // A recipe says by its own method which parameters train; DP-FP says it by its mode.
   if (r.options.method == Method::kDpFp && !a.method.empty() && a.trains.empty())
     r.options.trained_part = TrainedPart::kAll;
   if (r.options.method != Method::kDpFp && !a.mode.empty())
@@ -74,8 +75,8 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   if (!a.mode.empty()) {
     const auto mode = DpFpModeFromText(a.mode);
     if (!mode) return InvalidArgument("--mode is '", a.mode, "', allowed are aggregate, clipped and paper");
-    // A recipe for the private modes, run as the paper has it: its goal is of no use there. One of mode paper with a
-    // goal is refused.
+    // If the recipe is one for the private modes and runs in mode paper, its goal is of no use and is dropped. A recipe
+    // of mode paper that has a goal is refused.
     if (*mode == DpFpMode::kPaper && r.options.dp_fp.mode != *mode) r.goal = {};
     r.options.dp_fp.mode = *mode;
   }
@@ -85,7 +86,7 @@ Status Override(const ClassifyTrainArguments& a, ClassifyRecipe& r) {
   } else if (a.noise_multiplier) {
     r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
   }
-  // A recipe's word for its own delta is none for another.
+  // If --delta replaces the recipe's delta, the recipe's permission for its own delta does not apply.
   if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
   if (!a.uncharged_tuning.empty()) r.uncharged_tuning = a.uncharged_tuning;
   if (a.epochs) r.epochs = *a.epochs, r.options.num_steps = 0;
@@ -110,11 +111,11 @@ class ClassifyTrainCommand {
     WISP_ASSIGN_OR_RETURN(recipe_, ReadClassifyRecipe(a_.recipe));
     WISP_RETURN_IF_ERROR(Override(a_, recipe_));
     if (!is_private()) WISP_RETURN_IF_ERROR(IsPaper(recipe_.options) ? CheckPaper() : CheckOrdinary());
-    // What the file would refuse, before anything is spent.
+    // Class names that the model file would refuse are found before anything is spent.
     WISP_RETURN_IF_ERROR(CheckClassNames(a_.recipe, recipe_.classes));
     WISP_ASSIGN_OR_RETURN(device_, DeviceOrProcessor(a_.device, DeviceUse::kTraining));
     recipe_.options.device = device_.device;
-    // Before anything is spent on it. A base may be replaced by what it is fine-tuned to.
+    // Outputs are checked before anything is spent. A base may be replaced by the model that is fine-tuned from it.
     WISP_RETURN_IF_ERROR(CheckInterval(a_.checkpoint, a_.checkpoint_every));
     WISP_RETURN_IF_ERROR(CheckApart({"--ledger", a_.ledger}, {"--data", a_.data}));
     for (const NamedFile& output : {NamedFile{"--out", a_.out}, NamedFile{"--checkpoint", a_.checkpoint}}) {
@@ -184,7 +185,7 @@ class ClassifyTrainCommand {
     return std::string("method ") + wisp::NameOf(r.options.method) +
            (is_private() ? ", noise " + privacy::ShortText(r.options.privacy.noise_multiplier) + " a step" : "");
   }
-  privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // of a private run
+  privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // only for a private run
   std::string Name() const { return recipe_.name.empty() ? FileName(a_.recipe) : recipe_.name; }
   const std::string& Dataset() const { return dataset_; }
 
@@ -194,7 +195,7 @@ class ClassifyTrainCommand {
     return PrivacyRefused(asked, " does not go with the method ordinary: it has no guarantee and charges nothing");
   }
 
-  // Nothing that speaks of a guarantee goes with a mode that has none.
+  // A mode without a guarantee refuses every option that concerns one.
   Status CheckPaper() const {
     const PrivacyGoal& goal = recipe_.goal;
     const char* asked = !a_.ledger.empty() ? "--ledger"
@@ -219,7 +220,7 @@ class ClassifyTrainCommand {
                                                        .label_column = recipe_.label_column,
                                                        .drop_bad = is_private()}));
     Status order = CheckOrder(a_.data, texts, recipe_.classes);
-    // A private run is not refused for what its records hold; who started it is told, here on the device.
+    // A private run is not refused for the content of its records. Its starter gets a warning, here on the device.
     if (!order.ok() && !is_private()) return order;
     if (!order.ok()) Warn(order.message() + " (local only)");
     if (is_private()) SayIfOtherNumber(texts.texts.size(), recipe_.options.num_records_public);
@@ -248,7 +249,8 @@ class ClassifyTrainCommand {
     return OkStatus();
   }
 
-  // Before anything is charged: else every text could be left out, and the budget be spent on none.
+  // This is checked before anything is charged: otherwise every text could be left out, and the budget spent on
+  // nothing.
   Status CheckMaxLength() const {
     if (!a_.max_length) return OkStatus();
     const uint32_t most = recipe_.encoder.max_length;
@@ -274,10 +276,10 @@ class ClassifyTrainCommand {
   }
 
   bool brings_tokenizer() const { return base() != nullptr && !base()->tokenizer().empty(); }
-  // Of a text in training: fewer tokens than the model reads take less time and memory.
+  // The most tokens of a text in training. Fewer tokens than the model reads take less time and memory.
   uint32_t MaxLength() const { return a_.max_length.value_or(recipe_.encoder.max_length); }
 
-  // That of --adapter, trained further.
+  // The specification of the adapter of --adapter, which is trained further.
   std::optional<AdapterSpec> OwnAdapter() const {
     return base() != nullptr ? base()->architecture().adapter : std::nullopt;
   }
@@ -302,7 +304,7 @@ class ClassifyTrainCommand {
     return !a_.base.empty() ? a_.base : !a_.vocabulary.empty() ? a_.vocabulary : a_.data;
   }
 
-  // In every mode: a vocabulary is part of the model file, so it must be nobody's secret.
+  // This holds in every mode: the vocabulary is part of the model file, so it must be public.
   Result<std::vector<std::string>> Tokens(const data::LabelledTexts& texts) const {
     if (base() != nullptr) return ItemKeys(*base());
     if (!a_.vocabulary.empty()) return data::ReadTokens(a_.vocabulary);
@@ -352,7 +354,7 @@ class ClassifyTrainCommand {
     return OkStatus();
   }
 
-  // All but what training finds out.
+  // Everything except the results of training.
   ModelContents Contents() const {
     ModelContents contents = base() != nullptr
                                  ? ClassifierContents(*base(), architecture_, recipe_.classes)
@@ -369,7 +371,7 @@ class ClassifyTrainCommand {
     return contents;
   }
 
-  // What this run's epsilon leaves out; empty where it is nothing.
+  // The exposure that this run's epsilon leaves out; empty if it covers everything.
   std::string Caveat() const { return StartInWords(base(), Dataset(), a_.public_datasets); }
 
   void WarnOfNoRecord() const {
@@ -381,7 +383,7 @@ class ClassifyTrainCommand {
         a_.data.c_str(), a_.recipe.c_str());
   }
 
-  // Seen from what was released, so it may be said.
+  // This is computed from released values, so it may be said.
   void WarnOfOneClass(uint32_t named) const {
     std::fprintf(
         stderr,

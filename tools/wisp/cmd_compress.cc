@@ -1,5 +1,6 @@
-// wisp compress: the same model in fewer bytes (docs/small-models.md): its tables as float16, or its matrices in blocks
-// of small integers. Or its matrices as they are, in panels that are not copied.
+// Implements `wisp compress`: the same model in fewer bytes (docs/small-models.md). It stores tables as float16, or
+// matrices in blocks of small integers. It can also store the matrices unrounded, in panels that are used without a
+// copy.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,7 +19,7 @@ namespace {
 
 struct Target {
   WeightStorage storage;
-  const char* said;  // of it in a description
+  const char* said;  // in the description of the model
 };
 
 Result<Target> TargetOf(const CompressArguments& a) {
@@ -62,7 +63,7 @@ Status Check(const CompressArguments& a, const ModelFile& model, WeightStorage s
                      "--tables f16");
 }
 
-// What is stored is all that there is to round: the errors of both roundings stay.
+// Only the stored, already rounded weights exist, so the errors of both roundings add up.
 void SayIfRoundedTwice(const CompressArguments& a, const ModelFile& model, WeightStorage storage) {
   if (model.storage() != WeightStorage::kInt8 || storage != WeightStorage::kInt4) return;
   std::fprintf(stderr,
@@ -71,7 +72,8 @@ void SayIfRoundedTwice(const CompressArguments& a, const ModelFile& model, Weigh
                OneLine(a.model).c_str());
 }
 
-// All of it but how weights are stored. Rounding is post-processing: what the provenance states holds as before.
+// Keeps everything but how weights are stored. Rounding is post-processing, so the statements of the provenance still
+// hold.
 Status Write(const CompressArguments& a, const ModelFile& model, const Target& target) {
   std::vector<float> room;
   ModelContents contents = ContentsOf(model, room);
@@ -81,7 +83,7 @@ Status Write(const CompressArguments& a, const ModelFile& model, const Target& t
   return WriteModel(a.out, contents);
 }
 
-// The largest difference that rounding made to a weight.
+// Returns the largest difference that rounding made to a weight.
 double LargestError(const ModelFile& before, const ModelFile& after) {
   std::vector<float> room_before, room_after;
   const auto old_weights = before.AllWeights(room_before), new_weights = after.AllWeights(room_after);

@@ -1,5 +1,5 @@
-// wisp convert, wisp export: the recommender from and to PyTorch's state_dict in a safetensors file (docs/convert.md).
-// Folders of Hugging Face: cmd_convert_folder.cc, cmd_export_folder.cc.
+// Implements `wisp convert` and `wisp export` for the recommender, from and to PyTorch's state_dict in a safetensors
+// file (docs/convert.md). cmd_convert_folder.cc and cmd_export_folder.cc do so for folders of Hugging Face.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -25,14 +25,14 @@ namespace {
 
 using exchange::SafeTensorsFile;
 
-// Keys of __metadata__. Texts only: lists and objects are JSON within.
+// Keys of __metadata__. Its values are texts only, so that lists and objects are stored as JSON in a text.
 constexpr char kArchitectureKey[] = "wisp.architecture", kItemKeysKey[] = "wisp.item_keys",
                kItemNamesKey[] = "wisp.item_names", kAllowSeenKey[] = "wisp.allow_seen", kRetiredKey[] = "wisp.retired",
                kUntrainedKey[] = "wisp.untrained";
 constexpr char kProvenanceKey[] = "wisp.provenance", kCreatedByKey[] = "wisp.created_by";
 constexpr size_t kMaxArchitectureBytes = 65536;
 
-// Of __metadata__: null where there is none. kInvalidData when it is not JSON.
+// Reads a value of __metadata__; null if it is missing. Returns kInvalidData if it is not JSON.
 Result<nlohmann::json> MetadataJson(const std::string& path, const SafeTensorsFile& file, const char* key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) return nlohmann::json();
@@ -70,10 +70,10 @@ Result<Description> ReadDescription(const ConvertArguments& a, const SafeTensors
   return Description{a.in + ": __metadata__ '" + kArchitectureKey + "':", std::move(json)};
 }
 
-// Of the first block, whose shapes are looked at; ReadWeights looks at all.
+// Reads the shape in the first block only; ReadWeights checks all blocks.
 uint32_t InnerWidth(const Architecture& a) { return a.blocks.empty() ? 0 : a.blocks[0].feed_forward.inner_width; }
 
-// What shapes tell need not be said; where it is said, the tensors are held against it.
+// --config may leave out what the shapes tell. If it says it nevertheless, the tensors must agree.
 Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTensorsFile& file) {
   WISP_ASSIGN_OR_RETURN(const Description description, ReadDescription(a, file));
   WISP_ASSIGN_OR_RETURN(const UniformArchitecture shapes, exchange::ArchitectureOfShapes(a.in, file));
@@ -81,7 +81,7 @@ Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTen
   JsonSection section(description.where, description.json);
   ReadArchitecture(section, shapes, architecture);
   WISP_RETURN_IF_ERROR(section.Finish());
-  // Without a table of positions nothing tells it.
+  // Without a table of positions, no shape tells the length.
   const bool tells_length = shapes.position_table == PositionTable::kLearned;
   const uint32_t max_length = tells_length ? shapes.max_length : architecture.max_length;
   const std::pair<const char*, std::pair<uint32_t, uint32_t>> sizes[] = {
@@ -100,7 +100,7 @@ Result<Architecture> ReadArchitectureOf(const ConvertArguments& a, const SafeTen
   return architecture;
 }
 
-// Lines, one item each.
+// Reads a file with one item on each line.
 Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
   std::ifstream file(path);
   if (!file) return IoError(path, ": the item keys cannot be opened");
@@ -116,8 +116,8 @@ Result<std::vector<std::string>> ReadItemKeys(const std::string& path) {
   return keys;
 }
 
-// One list of what an heir takes, and no more of it than is allowed: what a file says of itself takes no memory beyond
-// that.
+// Reads one flat list into what a derived class accepts, up to an allowed number of elements. So the file's own claims
+// can take no more memory than that.
 class FlatList : public nlohmann::json_sax<nlohmann::json> {
  public:
   bool null() override { return false; }
@@ -155,7 +155,7 @@ class TextsOf : public FlatList {
   size_t most_;
 };
 
-// Items of a model, ascending: so there are no more of them than it has.
+// Items of a model in ascending order, so that there can be no more of them than the model has.
 class ItemsOf : public FlatList {
  public:
   explicit ItemsOf(uint32_t num_items) : num_items_(num_items) {}
@@ -189,8 +189,8 @@ Result<std::vector<int32_t>> MetadataItems(const std::string& path, const SafeTe
                      "; allowed is a list of items, which are 0 to ", num_items - 1, ", each once, ascending");
 }
 
-// Items that nobody is shown, by their rows, whatever their keys. Damage is
-// refused: they would be shown again.
+// Reads the items that nobody is shown, by their rows, so that keys do not matter. Damage is refused, because the items
+// would be shown again.
 Status ReadWithheld(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents) {
   const uint32_t num_items = contents.architecture.num_items;
   WISP_ASSIGN_OR_RETURN(contents.retired, MetadataItems(a.in, file, kRetiredKey, num_items));
@@ -206,7 +206,7 @@ Status CheckCount(const std::string& where, size_t found, uint32_t num_items) {
                      " items; allowed is one for each item, or none");
 }
 
-// From --item-keys and --item-names, or else from what `wisp export` put beside the tensors.
+// The items come from --item-keys and --item-names, or else from what `wisp export` put beside the tensors.
 Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents) {
   const uint32_t num_items = contents.architecture.num_items;
   WISP_ASSIGN_OR_RETURN(contents.item_keys, a.item_keys.empty() ? MetadataTexts(a.in, file, kItemKeysKey, num_items)
@@ -221,18 +221,18 @@ Status ReadItems(const ConvertArguments& a, const SafeTensorsFile& file, ModelCo
     WISP_ASSIGN_OR_RETURN(contents.item_names, ReadItemNames(a.item_names, contents.item_keys));
     return OkStatus();
   }
-  // Names of the file are of the file's keys: other keys, other items.
+  // Names in the file belong to the keys in the file. With other keys the items are other ones.
   if (!a.item_keys.empty()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(contents.item_names, MetadataTexts(a.in, file, kItemNamesKey, num_items));
   return CheckCount(a.in + ": item names", contents.item_names.size(), num_items);
 }
 
-// What the file says of a guarantee: the first line of its provenance with an epsilon, cut to what a message shows; or
-// nothing.
+// Returns the first line with an epsilon in the file's provenance, cut to the length that a message shows; empty if
+// there is no such line.
 std::string StatedGuarantee(const SafeTensorsFile& file) {
   const auto found = file.metadata().find(kProvenanceKey);
   if (found == file.metadata().end()) return "";
-  constexpr std::string_view kWord = "epsilon ";  // as ProvenanceText has it, before a number
+  constexpr std::string_view kWord = "epsilon ";  // as ProvenanceText writes it, before a number
   const std::string_view text = found->second;
   for (size_t at = text.find(kWord); at != std::string_view::npos; at = text.find(kWord, at + 1)) {
     const size_t number = at + kWord.size();
@@ -243,14 +243,14 @@ std::string StatedGuarantee(const SafeTensorsFile& file) {
   return "";
 }
 
-// The file, or a sentence for what people give instead of one.
+// Opens the file. Common mistakes about what to give get a sentence of their own.
 Result<SafeTensorsFile> OpenSafeTensors(const std::string& path) {
   Result<SafeTensorsFile> file = SafeTensorsFile::Open(path);
   if (file.ok() || !ModelFile::Open(path, Verify::kStructure, Accept::kAny).ok()) return file;
   return InvalidData(path, ": it is a wisp model already; convert reads safetensors files, which wisp export writes");
 }
 
-// A file out of a folder of Hugging Face is what people give in place of the folder.
+// People may give a single file of a Hugging Face folder instead of the folder.
 Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
   const Status status = exchange::CheckIsRecommender(path, file);
   std::error_code none;
@@ -259,7 +259,7 @@ Status CheckIsNoFolder(const std::string& path, const SafeTensorsFile& file) {
                      FolderOf(path), "'. By itself ", status.message().substr(path.size() + 2));
 }
 
-// Our own layout, or one of those that others have.
+// Reads our own layout, or one of the supported foreign layouts.
 Status ReadRecommender(const ConvertArguments& a, const SafeTensorsFile& file, ModelContents& contents,
                        std::vector<float>& weights) {
   if (const auto layout = exchange::SasrecLayoutOf(file)) {
@@ -275,7 +275,7 @@ Status ReadRecommender(const ConvertArguments& a, const SafeTensorsFile& file, M
   return ReadItems(a, file, contents);
 }
 
-// One line for each entry, for people.
+// Returns one line for each entry, for people.
 std::string ProvenanceText(const ModelFile& model) {
   if (model.provenance().empty()) return "nothing is known of the data these weights came from";
   std::string text;
@@ -297,7 +297,7 @@ Json TextList(size_t count, auto&& text) {
 }
 
 std::map<std::string, std::string> Metadata(const ModelFile& model) {
-  std::map<std::string, std::string> metadata = {{"format", "pt"},  // what PyTorch's readers look for
+  std::map<std::string, std::string> metadata = {{"format", "pt"},  // PyTorch's readers look for this
                                                  {kArchitectureKey, WriteArchitecture(model.architecture()).dump()},
                                                  {kProvenanceKey, ProvenanceText(model)},
                                                  {kCreatedByKey, "wisp " + Version()}};
@@ -311,7 +311,7 @@ std::map<std::string, std::string> Metadata(const ModelFile& model) {
   return metadata;
 }
 
-// Whether lists of the model may hold items of the history: where the option does not say it, the file may.
+// Returns true if the model's lists may show items of the history. If the option is not given, the file decides.
 Result<bool> AllowSeenOf(const ConvertArguments& a, const SafeTensorsFile& file) {
   if (a.allow_seen) return true;
   const auto stated = file.metadata().find(kAllowSeenKey);
@@ -320,7 +320,7 @@ Result<bool> AllowSeenOf(const ConvertArguments& a, const SafeTensorsFile& file)
   return InvalidData(a.in, ": ", kAllowSeenKey, " is '", OneLine(stated->second), "', allowed is true");
 }
 
-// Of recommenders and decoders alone a state_dict has our own names.
+// Only recommenders and decoders have a state_dict with our own names.
 Status CheckHasOwnNames(const std::string& path, const ModelFile& model) {
   const HeadKind head = model.architecture().head.kind;
   if (!model.is_classifier() && head != HeadKind::kEmbedding) return OkStatus();
@@ -338,8 +338,8 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
                    "config.json and model.safetensors, and a safetensors file");
   if (std::filesystem::is_directory(a.in, none)) return ConvertFolder(a, format);
   if (!a.report.empty() || a.max_length > 0 || a.pooling != "folder")
-    return InvalidArgument("--report, --max-length and --pooling are of folders of Hugging Face, ", a.in,
-                           " is none; docs/convert.md says what each reads");
+    return InvalidArgument("--report, --max-length and --pooling are for folders of Hugging Face, which ", a.in,
+                           " is not; docs/convert.md says what each reads");
   WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out},
                                      {{"the safetensors file", a.in},
                                       {"--config", a.config},
@@ -357,7 +357,7 @@ Status Convert(const ConvertArguments& a, OutputFormat format) {
   contents.provenance.push_back(Imported(a, !guarantee.empty()));
   contents.description = "imported from " + FileName(a.in);
   contents.created_by = "wisp " + Version();
-  // Whose counts a fixed bias is, nobody says: taken for the worst.
+  // Nobody says whose counts a fixed bias holds, so the worst is assumed.
   if (contents.architecture.head.output_bias == OutputBias::kFixed)
     contents.output_bias_origin = OutputBiasOrigin::kExactCounts;
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));

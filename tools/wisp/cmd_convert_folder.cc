@@ -1,5 +1,5 @@
-// wisp convert FOLDER: a model of Hugging Face as one of ours (docs/convert.md). What it can be is said in
-// tools/exchange/hugging_face; here it is written, with a report of what became of each tensor.
+// Implements `wisp convert FOLDER`: converts a model of Hugging Face to one of ours (docs/convert.md).
+// tools/exchange/hugging_face decides which models it can read; this file writes them, with a report on each tensor.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ hf::ChosenPooling PoolingNamed(const std::string& name) {
   return name == "pooler" ? hf::ChosenPooling::kPooler : hf::ChosenPooling::kFolder;
 }
 
-// A folder's name without a slash at its end.
+// Returns a folder's name without the slash at its end.
 std::string PlainPath(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -65,7 +65,7 @@ Json OfTensor(const hf::FoundTensor& found) {
           {"type", exchange::TypeName(found.tensor->type)}};
 }
 
-// An entry for each tensor that was used: the hash is of the whole parameter, as it lies in the model file.
+// Makes an entry for each tensor that was used. The hash covers the whole parameter as it lies in the model file.
 Json UsedTensors(const hf::Matching& matching, std::span<const float> weights) {
   Json list = Json::array();
   for (const hf::Match& match : matching.matches) {
@@ -96,7 +96,7 @@ Json LeftOutTensors(const hf::Matching& matching) {
   return list;
 }
 
-// Which token has which meaning, and which files say so.
+// Reports which token has which meaning, and which files say so.
 Json SpecialTokens(const exchange::TokenizerReport& tokenizer) {
   Json list = Json::array();
   for (const exchange::FoundToken& token : tokenizer.tokens)
@@ -121,7 +121,7 @@ Status WriteReport(const ConvertArguments& a, const hf::Description& d, const hf
   return file.Commit();
 }
 
-// A line for each reason, with the first tensor that has it.
+// Writes a line for each reason, with the first tensor that was left out for it.
 std::string LeftOutInWords(const hf::Matching& matching) {
   std::string text;
   std::vector<const std::string*> said;
@@ -149,7 +149,7 @@ uint64_t NumWeights(const hf::Matching& matching) {
   return count;
 }
 
-// For people: blocks that are alike are shown once.
+// Writes the architecture for people, where equal blocks are shown once.
 std::string ArchitectureInWords(const Architecture& a, Json json) {
   const bool alike = !a.blocks.empty() && std::count(a.blocks.begin(), a.blocks.end(), a.blocks[0]) ==
                                               static_cast<std::ptrdiff_t>(a.blocks.size());
@@ -190,7 +190,7 @@ void Print(const ConvertArguments& a, const hf::Description& d, const hf::Matchi
   PrintText("architecture %s\n", ArchitectureInWords(d.architecture, architecture).c_str());
 }
 
-// Empty where the folder has none, or where it is not wanted.
+// Returns an empty image if the folder has no tokenizer, or if none is wanted.
 Result<std::vector<std::byte>> TokenizerOfFolder(const ConvertArguments& a, const hf::Folder& folder,
                                                  uint32_t num_items, exchange::TokenizerReport& report) {
   if (a.no_tokenizer) return std::vector<std::byte>();

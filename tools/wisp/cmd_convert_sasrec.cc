@@ -1,5 +1,5 @@
-// wisp convert of a SASRec that another program wrote (tools/exchange/foreign_sasrec.h): what its tensors do not tell
-// comes from --config.
+// Implements `wisp convert` for a SASRec that another program wrote (tools/exchange/foreign_sasrec.h). --config gives
+// what its tensors do not tell.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

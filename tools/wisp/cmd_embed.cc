@@ -1,4 +1,4 @@
-// wisp embed: the representation of texts by an encoder, or by what a classifier has below its head.
+// Implements `wisp embed`: the representation of texts by an encoder, or by a classifier without its head.
 #include <charconv>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -17,7 +17,7 @@ namespace {
 
 struct Texts {
   std::vector<std::vector<int32_t>> tokens;
-  std::vector<uint64_t> lines;  // as GivenTexts has them
+  std::vector<uint64_t> lines;  // line numbers, as in GivenTexts
 };
 
 Result<std::vector<int32_t>> TokensOf(const std::string& ids) {

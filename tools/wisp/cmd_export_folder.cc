@@ -1,4 +1,5 @@
-// wisp export --family: a model with the names of Hugging Face, as a folder or as tensors alone (docs/convert.md).
+// Implements `wisp export --family`: writes a model with the names of Hugging Face, as a folder or as tensors alone
+// (docs/convert.md).
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ namespace hf = exchange::hugging_face;
 
 bool IsTensorsFile(const std::string& path) { return path.ends_with(".safetensors"); }
 
-// Written beside what it replaces, and not in its place yet.
+// Writes the text to a temporary file beside `path`, without replacing `path` yet.
 Result<FileReplacement> Prepare(const std::string& path, const std::string& text) {
   WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path, FileAccess::kShared));
@@ -28,7 +29,7 @@ Result<FileReplacement> Prepare(const std::string& path, const std::string& text
   return file;
 }
 
-// What another program would compute otherwise, although the tensors are the same.
+// Warns about settings that make another program compute something else from the same tensors.
 void SayWhatIsLost(const ModelFile& model) {
   if (model.is_classifier() && model.classifier().norm_bound > 0) {
     std::fprintf(
@@ -63,7 +64,8 @@ Status ExportFolder(const ExportArguments& a, OutputFormat format) {
   if (!alone) WISP_RETURN_IF_ERROR(MakeFolder(a.out));
   const std::string tensors = alone ? a.out : a.out + "/model.safetensors";
   WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kTensors, {"--out", tensors}, {{"the model", a.model}}));
-  // In a folder that is there nothing is replaced before all of it is written but the tensors, which need most room.
+  // If the folder exists, nothing in it is replaced before all other files are written. The tensors are the exception,
+  // because they need the most space.
   std::vector<FileReplacement> prepared;
   for (const auto& [name, text] : texts) {
     if (alone) break;

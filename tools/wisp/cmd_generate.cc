@@ -1,4 +1,4 @@
-// wisp generate
+// Implements `wisp generate`.
 #include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -40,7 +40,7 @@ double SecondsSince(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// What goes on with no text, and the command that reads it.
+// Refuses a model that cannot continue texts, and names the command that reads it.
 Status CheckDecoder(const std::string& path, const ModelFile& file) {
   const bool encodes = file.architecture().head.kind == HeadKind::kEmbedding;
   if (file.is_classifier() || encodes) {
@@ -51,7 +51,7 @@ Status CheckDecoder(const std::string& path, const ModelFile& file) {
   return InvalidData(path, ": is a recommender, and generate needs a decoder; wisp recommend reads it");
 }
 
-// --prompts: a text for each line that is not blank, shown when all are there.
+// Serves --prompts: generates a text for each line that is not blank, and shows them when all are complete.
 Status GenerateAll(const GenerateArguments& a, const Session& session, const text::Tokenizer& tokenizer,
                    OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(std::vector<std::string> prompts, ReadLines(a.prompts));
@@ -90,7 +90,7 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   const Verify verify = a.verify || a.priv.on || a.backend == "int8" ? Verify::kFull : Verify::kStructure;
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, verify, Accept::kAny));
   WISP_RETURN_IF_ERROR(CheckDecoder(a.model, file));
-  // Many prompts bring threads of their own.
+  // With many prompts, each session has one thread.
   const size_t threads = !a.prompts.empty() ? 1 : a.threads == 0 ? DefaultThreads() : a.threads;
   WISP_ASSIGN_OR_RETURN(const auto session,
                         Session::Create(std::move(file), {.backend = BackendOf(a.backend),
@@ -101,7 +101,7 @@ Status GenerateCommand(const GenerateArguments& a, OutputFormat format) {
   if (a.priv.on) return GeneratePrivately(a, *session, tokenizer, format);
   if (!a.prompts.empty()) return GenerateAll(a, *session, tokenizer, format);
   const bool shows = format == OutputFormat::kText;
-  // The prompt with the first of the text: what is refused shows nothing.
+  // The prompt is printed together with the first token, so that a refused request prints nothing.
   bool begun = false;
   const auto show = [&](std::string_view more) {
     if (!shows) return true;

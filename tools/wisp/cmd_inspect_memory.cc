@@ -1,4 +1,4 @@
-// wisp inspect --memory
+// Implements `wisp inspect --memory`.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -20,7 +20,7 @@
 namespace wisp::tools {
 namespace {
 
-// As an app in C holds it, which copies the names.
+// Returns the memory of an app in C, which copies the names.
 Json MemoryJson(const InferenceMemory& m, const ModelFile& file) {
   const size_t names = PlanItemTexts(file);
   return {{"file_mapped", file.size_bytes()},
@@ -64,7 +64,7 @@ void PrintFigures(const Json& j) {
   }
 }
 
-// Values that mean nothing to any method, in the words of the options.
+// Refuses values that no method allows, in the words of the options.
 Status CheckValues(const InspectArguments& a) {
   const std::pair<const char*, std::optional<uint32_t>> counts[] = {
       {"--batch", a.expected_batch}, {"--records", a.records}, {"--num-records-public", a.num_records_public}};
@@ -79,19 +79,20 @@ Status CheckValues(const InspectArguments& a) {
   return InvalidArgument("--noise-multiplier is ", given, ", allowed are 9.6e-7 to 524288");
 }
 
-// How many there are where nobody says so: as many as anybody may know of. 0: nobody knows.
+// Returns the declared number of records. Without a declaration it is as many as anybody may know of; 0 if that is not
+// known either.
 uint32_t NumRecordsPublic(const InspectArguments& a, uint32_t num_records_public) {
   return a.records.value_or(num_records_public);
 }
 
-// What says nothing about the method.
+// Refuses options that do not concern the method.
 Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
   const bool names_rows = NamesRows(o.method);
   if (a.rank && o.method != Method::kRgp) return InvalidArgument("--rank is given, but the method is not rgp");
   if (a.rows && !names_rows)
     return InvalidArgument(
         "--rows is given, but the method is neither fest nor adafest+: only these train a fixed set of rows");
-  // On a device no more records pass at once than a step is expected to have.
+  // On a device, no more records pass at once than a step expects.
   const bool reads_batch = !o.device.memory.is_host();
   const bool says_batch = a.expected_batch.has_value() && !reads_batch;
   if (IsAdaptive(o.method) || (!says_batch && !a.noise_multiplier && !a.num_records_public)) return OkStatus();
@@ -100,7 +101,7 @@ Status CheckGiven(const InspectArguments& a, const TrainingOptions& o) {
                          " is given, but the method is neither adafest nor adafest+: only their memory depends on it");
 }
 
-// Of what a step of these draws and selects.
+// Checks the options of the methods that select rows.
 Status CheckAdaptive(const InspectArguments& a, const TrainingOptions& o) {
   if (!IsAdaptive(o.method)) return OkStatus();
   if (!(o.privacy.noise_multiplier > 0)) {
@@ -112,8 +113,8 @@ Status CheckAdaptive(const InspectArguments& a, const TrainingOptions& o) {
   return InvalidArgument("adafest and adafest+ need --records: how many of them a step may draw follows from it");
 }
 
-// The noise that the recipe's epsilon asks for, found as a run finds it that goes on from the model: its bias is kept,
-// so a histogram is paid for where it selects rows alone. Without a goal or records nothing is filled in.
+// Finds the noise for the recipe's epsilon as a run that continues the model does. The bias is kept, so that a
+// histogram is paid for only if it selects rows. Without a goal or records, it fills in nothing.
 Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, TrainingOptions& o) {
   if (!IsAdaptive(o.method) || o.privacy.noise_multiplier > 0 || !recipe.goal.epsilon || o.num_records_public == 0)
     return OkStatus();
@@ -125,7 +126,7 @@ Status FillInNoiseOf(const Recipe& recipe, const Architecture& architecture, Tra
   return FillInNoise(architecture, recipe.goal, {.histogram_noise = selects_rows ? recipe.histogram_noise : 0}, o);
 }
 
-// What training makes of --lora, or that of --adapter, trained further.
+// Returns the adapter that training makes from --lora, or that of --adapter, which is trained further.
 Result<std::optional<AdapterSpec>> AdapterOf(const InspectArguments& a, const ModelFile& model,
                                              std::optional<AdapterSpec> of_recipe) {
   const std::optional<AdapterSpec>& own = model.architecture().adapter;
@@ -141,7 +142,7 @@ Result<std::optional<AdapterSpec>> AdapterOf(const InspectArguments& a, const Mo
   return of_recipe;
 }
 
-// What only texts have, as `wisp train` reads it.
+// Applies the options for texts, as `wisp train` reads them.
 Status OverrideText(const InspectArguments& a, const ModelFile& model, const Recipe& recipe, TrainingOptions& o) {
   if (recipe.text) o.cut_to = recipe.text->max_length;
   if (a.trains.empty() && !a.max_length) return OkStatus();
@@ -187,7 +188,7 @@ Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
   WISP_RETURN_IF_ERROR(CheckGiven(a, options));
   WISP_RETURN_IF_ERROR(FillInNoiseOf(recipe, architecture, options));
   WISP_RETURN_IF_ERROR(CheckAdaptive(a, options));
-  std::vector<int32_t> rows;  // which they are does not matter, how many does
+  std::vector<int32_t> rows;  // only their number matters
   if (NamesRows(options.method)) {
     if (num_rows == 0 || num_rows > architecture.num_items) {
       return InvalidArgument("fest and adafest+ need --rows, how many rows of the item table are trained: ", num_rows,
@@ -213,7 +214,7 @@ Result<Json> PlanTraining(const InspectArguments& a, const ModelFile& model) {
   return j;
 }
 
-// Of a session, and of a batch beside it, which XNNPACK has none of.
+// Plans a session on a device, and beside it a batch, which XNNPACK does not support.
 Status PlanInferenceOnDevice(const OpenedDevice& device, Backend backend, const ModelFile& model, Json& j) {
   WISP_ASSIGN_OR_RETURN(const InferenceMemory inference,
                         Session::PlanMemory(model, {.backend = backend, .device = device.device}));
@@ -251,7 +252,7 @@ Status PlanInference(const InspectArguments& a, const ModelFile& model, Json& j)
   return OkStatus();
 }
 
-// What `wisp classify train` makes of an encoder or a classifier.
+// Returns the architecture that `wisp classify train` makes of an encoder or a classifier.
 Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe,
                            const std::optional<AdapterSpec>& adapter) {
   Architecture a = base.architecture();
@@ -262,7 +263,7 @@ Architecture TrainedBeside(const ModelFile& base, const ClassifyRecipe& recipe,
   return a;
 }
 
-// Of a session on the processor, and what one more thread takes beside it.
+// Plans a session on the processor, and the memory of one more thread.
 Result<Json> PlanClassifierInference(const ModelFile& file) {
   WISP_ASSIGN_OR_RETURN(const auto one, ClassifierSession::PlanBytes(file.architecture(), 1, file.tensors()));
   WISP_ASSIGN_OR_RETURN(const auto two, ClassifierSession::PlanBytes(file.architecture(), 2, file.tensors()));
@@ -273,7 +274,7 @@ Result<Json> PlanClassifierInference(const ModelFile& file) {
               {"another_thread", two.total - one.total}};
 }
 
-// What --trains and --max-length say, as `wisp classify train` reads them.
+// Applies --trains and --max-length as `wisp classify train` reads them.
 Status OverrideClassifier(const InspectArguments& a, const ModelFile& file, TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(OverrideTrains(a.trains, o));
   if (!a.max_length) return OkStatus();

@@ -1,4 +1,4 @@
-// wisp merge: a model and an adapter as one model.
+// Implements `wisp merge`: a model and an adapter become one model.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@
 
 namespace wisp::tools {
 
-// Adding is post-processing: what the adapter's provenance states holds of the sum.
+// Adding is post-processing, so the statements of the adapter's provenance hold for the sum.
 Status Merge(const MergeArguments& a, OutputFormat format) {
   WISP_RETURN_IF_ERROR(
       CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"the model", a.model}, {"--adapter", a.adapter}}));
@@ -25,8 +25,8 @@ Status Merge(const MergeArguments& a, OutputFormat format) {
   contents.architecture = WithoutAdapter(file.architecture());
   contents.weights = merged;
   contents.base_hash = 0;
-  // In blocks of integers what an adapter changes may be less than a step, and would be rounded away. The tables of
-  // such a base are no 16-bit numbers either.
+  // In blocks of integers an adapter's change may be smaller than a step, and would be rounded away. The tables of such
+  // a base are not float16 either. So the result is stored as float32.
   contents.storage = file.storage() <= WeightStorage::kHalf ? file.storage() : WeightStorage::kFloat;
   contents.description += (contents.description.empty() ? "" : "; ") + ("adapter merged by wisp " + Version());
   WISP_RETURN_IF_ERROR(WriteModel(a.out, contents));

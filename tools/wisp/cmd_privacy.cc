@@ -1,4 +1,4 @@
-// wisp privacy
+// Implements `wisp privacy`.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -22,12 +22,12 @@
 namespace wisp::tools {
 namespace {
 
-// JSON has no infinity; the word is what scripts look for.
+// JSON has no infinity; scripts look for the word.
 Json Figure(double value) { return std::isinf(value) ? Json("infinity") : Json(value); }
 
 std::string Up(double epsilon) { return privacy::EpsilonText(epsilon, 5); }
 
-// What is mixed in: the uniform, or anything with a share of it.
+// The distribution that is mixed in: the uniform one, or any one that has a share of it.
 privacy::PublicMixture MixtureOf(const PrivacyArguments& a) {
   if (!a.mixing_floor) return {.support = a.support};
   return {.min_probability = LeastOfMixture(*a.mixing_floor, a.support)};
@@ -42,7 +42,7 @@ Result<privacy::Mechanism> CalibratedDraws(const PrivacyArguments& a) {
   return c.mechanism;
 }
 
-// With a support, mixing; with contexts, aggregate; else anchored.
+// With a support the mechanism is mixing, with contexts it is aggregation, and otherwise it is anchored.
 Result<privacy::Mechanism> DrawsOf(const PrivacyArguments& a, uint64_t draws) {
   if (a.support > 0 && a.mixing_floor) {
     return privacy::Mechanism::NonUniformResponse(
@@ -56,7 +56,7 @@ Result<privacy::Mechanism> DrawsOf(const PrivacyArguments& a, uint64_t draws) {
   return ToMechanism(cost, draws, privacy::Adjacency::kAddRemove);
 }
 
-// The most draws that the target pays for, from doubling and bisection: more draws never cost less.
+// Finds the most samples that the target pays for, by doubling and bisection: more samples never cost less.
 Result<privacy::Mechanism> MostDraws(const PrivacyArguments& a, const privacy::Delta& delta) {
   constexpr uint64_t kMost = uint64_t{1} << 30;
   WISP_RETURN_IF_ERROR(privacy::CheckTarget(a.epsilon));
@@ -96,7 +96,7 @@ Result<privacy::Mechanism> Draws(const PrivacyArguments& a, const privacy::Delta
   return InvalidArgument("--draws is needed, or --epsilon for the most draws that it pays for");
 }
 
-// Of calibrated draws: what clip has their range; what was asked for otherwise.
+// Returns the clip of calibrated samples that matches their range; otherwise the clip that was asked for.
 Result<double> ClipOf(const PrivacyArguments& a, const privacy::Mechanism& draws) {
   if (!a.calibrate) return a.clip;
   if (a.contexts == 0) return privacy::ClipOfRange(draws.range() - kAnchoredRangeSlack, a.temperature);
@@ -180,7 +180,7 @@ Status PrivacyCalibrate(const PrivacyArguments& a, OutputFormat format) {
   if (format == OutputFormat::kJson) {
     PrintJson(Json({{"sigma", c.noise_multiplier}, {"pld", c.epsilon}}), kOneLine);
   } else {
-    // The noise in full: read back it is what was found, not a little less.
+    // Prints the noise in full, so that reading it back gives the same value and not a little less.
     PrintText("noise multiplier %s: epsilon %s at delta %s by PLD\n", privacy::DoubleText(c.noise_multiplier).c_str(),
               Up(c.epsilon).c_str(), privacy::DoubleText(a.delta).c_str());
   }
@@ -192,7 +192,7 @@ Status PrivacyLedger(const PrivacyArguments& a, OutputFormat format) {
     return InvalidArgument(
         "wisp privacy needs --ledger, or one of the commands check, epsilon, calibrate, decoding and perplexity; see "
         "wisp privacy --help");
-  // It may be one that can only be read.
+  // The anchor may be read-only.
   const auto anchor = a.anchor.file.empty() ? nullptr : privacy::FileAnchor(a.anchor.file);
   WISP_ASSIGN_OR_RETURN(const privacy::Ledger ledger, privacy::Ledger::OpenExisting(a.ledger, anchor, a.anchor.begin));
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());

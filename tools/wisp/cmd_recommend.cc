@@ -1,4 +1,4 @@
-// wisp recommend: the best items, or, with --private, items drawn and paid for.
+// Implements `wisp recommend`: the best items, or, with --private, items that are sampled and paid for.
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
@@ -33,7 +33,7 @@ std::string NearKeys(const ModelFile& model, const std::string& key) {
   return near.Question();
 }
 
-// Of a model without keys an item is called by its number, as answers show it.
+// In a model without keys, an item is named by its number, as answers show it.
 std::optional<size_t> FindItem(const ModelFile& model, const std::string& key) {
   if (model.has_item_keys()) return model.FindItem(key);
   size_t number = 0;
@@ -43,13 +43,13 @@ std::optional<size_t> FindItem(const ModelFile& model, const std::string& key) {
   return number;
 }
 
-// Blanks around a name are no part of it, unless an item is called so.
+// Blanks around a name do not belong to it, unless an item has them in its key.
 std::optional<size_t> FindNamed(const ModelFile& model, const std::string& name) {
   const auto item = FindItem(model, name);
   return item ? item : FindItem(model, Trimmed(name));
 }
 
-// What an option was given. A value that is a key as a whole is that item; else commas divide it.
+// Finds the items that an option names. If the whole value is a key, it is that item; otherwise commas separate items.
 Result<std::vector<int32_t>> FindItems(const ModelFile& model, const std::string& option,
                                        const std::vector<std::string>& values) {
   std::vector<int32_t> items;
@@ -75,8 +75,8 @@ constexpr char kReadWithout[] = "the history is read as if the model did not kno
 constexpr char kReadWithoutLocally[] = "the history is read as if the model did not know them (local only)";
 constexpr char kNeverOffered[] = "no list holds them before a run has trained them";
 
-// Items that no run has trained say nothing yet: a history is read without them, and no list holds one. Nobody should
-// have to guess that. `of` says whose they are; `behind` ends the sentence.
+// Items that no run has trained have no information: they are skipped in a history and never listed. This warning says
+// so. `of` says whose items they are; `behind` ends the sentence.
 void SayWhatIsUntrained(const ModelFile& model, std::span<const int32_t> items, const std::string& of,
                         const char* behind) {
   const std::span<const int32_t> untrained = model.untrained();
@@ -98,7 +98,7 @@ SeenItems SeenOf(const RecommendArguments& a) {
   return a.exclude_seen ? SeenItems::kExclude : SeenItems::kAsModel;
 }
 
-// An empty answer is no error, but nobody should have to guess why.
+// An empty answer is not an error, but it needs a reason.
 void SayWhyEmpty(const RecommendArguments& a, const ModelFile& model, size_t num_items) {
   if (num_items > 0) return;
   Warn(std::string("nothing is left to recommend: the ") + (a.candidates.empty() ? "catalogue" : "candidates") +
@@ -183,7 +183,7 @@ class PrivateCommand {
   }
 
  private:
-  // --support all, base:K or model:K; the last exists to be refused.
+  // Reads --support: all, base:K or model:K. The last exists only to be refused with a reason.
   Status ReadSupport(PrivateRecommendOptions& request) const {
     if (p_.support == "all") return OkStatus();
     const size_t colon = p_.support.find(':');
@@ -208,7 +208,7 @@ class PrivateCommand {
                                        {{"mixed", DecodingMode::kUniform}, {"anchored", DecodingMode::kBaseAnchored}}));
     }
     WISP_RETURN_IF_ERROR(draws_.Read(session_, o));
-    // A short public list is cheap: then every draw is charged for what is left of it.
+    // A short public list is cheap, so every sample is charged for the rest of it.
     const size_t listed = request.base_top > 0 ? request.base_top : request.candidates.size();
     if (listed > 0) o.charge_for = ChargeFor::kSupportLeft;
     o.largest_support = static_cast<uint32_t>(listed);
@@ -258,7 +258,7 @@ Status Recommend(const RecommendArguments& a, OutputFormat format) {
   if (a.count == 0) return InvalidArgument("--count is 0, allowed are 1 and above");
   WISP_ASSIGN_OR_RETURN(const Backend backend, BackendNamed(a.backend));
   if (a.priv.on && backend != Backend::kSimd) return InvalidArgument("--backend is not for --private");
-  // With a device and without one: an answer does not depend on where it is asked for.
+  // The backend is checked with and without a device, so that the answer does not depend on the build.
   if (a.device.name != "cpu" && backend != Backend::kSimd) return BackendOnDevice(a.device.name.c_str());
   if (a.priv.on && a.device.name != "cpu") return InvalidArgument("--device ", a.device.name, " is not for --private");
   WISP_ASSIGN_OR_RETURN(ModelFile file, ModelFile::OpenWithAdapter(a.model, a.adapter, Verify::kFull));

@@ -1,9 +1,9 @@
-// wisp reproduce: runs the cells of a paper's table one after the other, trains or measures, and notes each run as a
-// line of JSON.
+// Implements `wisp reproduce`: runs the cells of a paper's table one after the other, by training or measuring, and
+// records each run as a line of JSON.
 //
-// On public benchmark data (Reproduction::is_public) private runs are paid for from a ledger that is thrown away with
-// the run; on any other data from the data set's own, --ledger. What is noted are figures of the test items. The noise
-// is secure, never repeated; a seed is that of weights and shuffling.
+// On public benchmark data (Reproduction::is_public), private runs are charged to a ledger that is deleted with the
+// run. On any other data they are charged to the data set's own, --ledger. The recorded figures are those of the test
+// items. The noise is secure and never repeated; a seed determines weights and shuffling only.
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,14 +30,14 @@ namespace {
 
 struct PlannedRun {
   const ReproductionCell* cell;
-  std::optional<uint64_t> seed;  // of one that trains
+  std::optional<uint64_t> seed;  // only for a cell that trains
 };
 
 using Kind = ReproductionCell::Kind;
 
 const char* ToText(Kind kind) { return kind == Kind::kTrain ? "train" : kind == Kind::kBench ? "bench" : "decode"; }
 
-// The processor as Linux calls it; machines that do not say are called by their number of cores alone.
+// Returns the processor's name as Linux has it; a machine without a name is described by its number of cores.
 std::string Device() {
   std::ifstream file("/proc/cpuinfo");
   std::string line, model;
@@ -75,7 +75,7 @@ class ReproduceCommand {
     return run.cell->Name() + (run.seed ? " seed " + std::to_string(*run.seed) : "");
   }
 
-  // Lines of another table in the file are a mistake that would surface after hours.
+  // Lines of another table in the file would only surface after hours, so they are refused at the start.
   Status CheckLines() const {
     for (size_t i = 0; i < done_.size(); ++i) {
       if (done_[i].contains("table") && done_[i]["table"] == table_.name) continue;
@@ -84,7 +84,7 @@ class ReproduceCommand {
     return OkStatus();
   }
 
-  // Lines of a run as its recipe is now; older ones of another recipe do not count, nor those of another model.
+  // Counts the lines of a run with its current recipe. Lines of an older recipe or another model do not count.
   size_t NumDone(const PlannedRun& run) const {
     return static_cast<size_t>(std::count_if(done_.begin(), done_.end(), [&](const ResultLine& line) {
       const auto is = [&](const char* key, const ResultLine& value) {
@@ -97,7 +97,7 @@ class ReproduceCommand {
     }));
   }
 
-  // What the selected cells need, before hours of work; and nothing that they do not.
+  // Checks the options that the selected cells need, before hours of work, and refuses those that they do not need.
   Status CheckNeeds(const std::vector<const ReproductionCell*>& cells) {
     const auto any = [&](auto&& is) {
       return std::any_of(cells.begin(), cells.end(), [&](const ReproductionCell* c) { return is(*c); });
@@ -126,8 +126,8 @@ class ReproduceCommand {
     return c.kind == Kind::kTrain && c.recipe.training.method != Method::kOrdinary;
   }
 
-  // Data that nobody declared public is charged, as wisp train charges it; what else train asks for is held to each
-  // cell (check_cell.h).
+  // Data that nobody declared public is charged, as `wisp train` charges it. The other requirements of training are
+  // checked for each cell (check_cell.h).
   Status CheckDeclared(bool decodes, bool any_private) const {
     const std::string declare =
         "\"public\": true with the number of \"users\" under data of the table declares a public benchmark";
@@ -255,7 +255,7 @@ class ReproduceCommand {
     return "";
   }
 
-  // All that was computed from the data without noise.
+  // Returns the names of all figures that were computed from the data without noise.
   static std::vector<std::string> NotPrivateOf(const ResultLine& figures) {
     std::vector<std::string> names;
     for (const std::string& name : AllOf(figures)) {
@@ -272,7 +272,7 @@ class ReproduceCommand {
     arguments.data = a_.data;
     if (arguments.data.format == "auto") arguments.data.format = table_.data_format;
     arguments.dataset = table_.data_label;
-    // A limit that was set stays what it is: a run that does not fit is refused.
+    // An existing limit stays, so that a run beyond it is refused.
     arguments.ledger = a_.ledger.empty() ? folder.File("ledger") : a_.ledger;
     arguments.anchor = a_.anchor;
     arguments.seed = planned.seed;
@@ -308,7 +308,7 @@ class ReproduceCommand {
     return figures;
   }
 
-  // As a shell reads it.
+  // The command in the shell's syntax.
   std::string Command(const PlannedRun& planned) const {
     const bool decodes = planned.cell->kind == Kind::kDecode;
     std::string text = "wisp reproduce " + ShellWord(table_.name);
@@ -339,8 +339,8 @@ class ReproduceCommand {
   const ReproduceArguments& a_;
   OutputFormat format_;
   Reproduction table_;
-  std::vector<ResultLine> done_;  // what is in the file
-  DecodingFiles files_;           // where --model is given
+  std::vector<ResultLine> done_;  // the lines that are in the file
+  DecodingFiles files_;           // with --model only
   std::vector<PlannedRun> runs_;
   MeasuredRuns measured_;
 };

@@ -1,4 +1,4 @@
-// wisp synth
+// Implements `wisp synth`.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

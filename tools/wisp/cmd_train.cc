@@ -1,4 +1,4 @@
-// wisp new, wisp train
+// Implements `wisp new` and `wisp train`.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -34,7 +34,7 @@ class TrainCommand {
 
  private:
   bool is_private() const { return run_.is_private(); }
-  // What this run's epsilon leaves out; empty where it is nothing.
+  // The exposure that this run's epsilon leaves out; empty if it covers everything.
   std::string Caveat() const { return StartInWords(run_.base(), run_.Dataset(), a_.public_datasets); }
 
   Status WriteStatement(const JobResult& r) {
@@ -120,9 +120,9 @@ class TrainCommand {
 Status Train(const TrainArguments& arguments, OutputFormat format) {
   WISP_ASSIGN_OR_RETURN(Recipe recipe, RecipeOf(arguments));
   WISP_RETURN_IF_ERROR(CheckOptions(arguments, recipe));
-  // What cannot be written is found before anything is spent on it.
+  // Outputs that cannot be written are found before anything is spent.
   const TrainArguments& a = arguments;
-  // A model may be replaced by what it is fine-tuned to.
+  // A model may be replaced by the one that is fine-tuned from it.
   const NamedFile recipe_file{"--recipe", a.recipe}, data{"--data", a.data.path}, names{"--item-names", a.item_names},
       texts{"--texts", a.texts}, tokenizer{"--tokenizer", a.tokenizer}, ledger{"--ledger", a.ledger},
       anchor{"--anchor", a.anchor.file};
@@ -139,7 +139,7 @@ Status Train(const TrainArguments& arguments, OutputFormat format) {
   return TrainCommand(arguments, format, std::move(recipe)).Run();
 }
 
-// Says that there is no data behind the weights: a model without entries is one of which nothing is known.
+// Records that there is no data behind the weights. Without an entry, nothing would be known about the model's origin.
 ProvenanceEntry RandomStart(const std::string& data) {
   const std::string items =
       data.empty() ? "" : "; the list of items is that of '" + FileName(data) + "', which was declared public";
@@ -150,7 +150,7 @@ ProvenanceEntry RandomStart(const std::string& data) {
           .date = Today()};
 }
 
-// The items of the data become part of the file: nothing protects whoever is the only one with an item.
+// The items of the data become part of the file: nothing protects a user who is the only one with an item.
 Status CheckPublicItems(const NewArguments& a, const Recipe& recipe) {
   if (a.catalogue != "public" && recipe.catalogue != Recipe::Catalogue::kPublic) {
     return PrivacyRefused("the model would list the items of ", a.data.path,

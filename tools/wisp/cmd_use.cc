@@ -1,4 +1,4 @@
-// wisp evaluate, wisp inspect
+// Implements `wisp evaluate` and `wisp inspect`.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -19,8 +19,8 @@
 namespace wisp::tools {
 namespace {
 
-// Where blocks differ, each for itself in the place of what all have. The words are those of a recipe, but for the
-// names of the first figures, which older versions of this output have.
+// If blocks differ, each one is written by itself in place of the common values. The words are those of a recipe,
+// except that the first figures keep the names of older versions.
 Json ArchitectureJson(const Architecture& a) {
   const Json of_first = AsUniform(WithoutAdapter(a)) ? Json::object() : WriteBlocks(a)[0];
   Json j = {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}};
@@ -59,7 +59,7 @@ Json ProvenanceJson(const ProvenanceEntry& p) {
 
 const char* TypeOf(const ModelFile& m, size_t parameter) {
   const StoredTensor& t = m.tensors()[parameter];
-  constexpr const char* kOfBits[] = {"int8", "int4", "f32 panels"};  // by PanelBits
+  constexpr const char* kOfBits[] = {"int8", "int4", "f32 panels"};  // indexed by PanelBits
   if (t.panels.data != nullptr) return kOfBits[static_cast<size_t>(t.panels.bits)];
   return t.halves != nullptr ? "f16" : "f32";
 }
@@ -68,7 +68,7 @@ std::span<const std::byte> BytesOf(const ModelFile& m, size_t parameter) {
   return BytesOf(m.parameters()[parameter], m.tensors()[parameter]);
 }
 
-// Of what is stored, in the order of the file.
+// Hashes the stored bytes, in the order of the file.
 uint64_t HashOf(const ModelFile& m, size_t parameter) { return Hash64(BytesOf(m, parameter)); }
 
 Json InspectJson(const std::string& path, const ModelFile& m) {
@@ -109,7 +109,7 @@ Json ClassifierJson(const ModelFile& model) {
           {"tokenizer", tokenizers[static_cast<size_t>(c.tokenizer)]}};
 }
 
-// Of texts: its size, and the tokens with a meaning that it has.
+// Describes the tokenizer of a model of texts: its size, and its special tokens.
 Result<Json> TokenizerJson(const ModelFile& model) {
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer, wisp::TokenizerOf(model));
   Json j = {{"tokens", tokenizer.size()}, {"bytes", model.tokenizer().size()}};
@@ -119,7 +119,7 @@ Result<Json> TokenizerJson(const ModelFile& model) {
         std::pair{"cls", ids.cls}, std::pair{"sep", ids.sep}, std::pair{"mask", ids.mask}}) {
     if (id >= 0) j[name] = {{"id", id}, {"text", tokenizer.TokenText(id)}};
   }
-  // Generation ends at these too; "eos" is the one that is written behind texts.
+  // Generation ends at these too; "eos" is the one that is written after texts.
   Json ends = Json::array();
   for (const int32_t id : tokenizer.other_ends()) ends.push_back({{"id", id}, {"text", tokenizer.TokenText(id)}});
   if (!ends.empty()) j["other_ends"] = ends;
@@ -188,7 +188,7 @@ Status Evaluate(const EvaluateArguments& a, OutputFormat format) {
   const bool by_users = unit == privacy::PrivacyUnit::kUser;
   const std::string record(privacy::ToText(unit));
   const size_t from_end = a.split == "test" ? 1 : 2;
-  // A user has two more to train on; a session or a day is tested wherever it is judged.
+  // A user needs two more events to train on; a session or a day is tested wherever it is evaluated.
   const size_t needed = from_end + (by_users ? 2 : 1);
   Workers workers(a.threads == 0 ? DefaultThreads() : a.threads);
   const RankingQuality q = EvaluateModel(model, CasesFromEnd(data.sequences, from_end, needed), workers, *ops);

@@ -1,4 +1,4 @@
-// Options, help, exit codes. Options of single commands are in options_*.cc.
+// Options, help and exit codes. The options of single commands are in options_*.cc.
 #include "tools/wisp/command_line.h"
 
 #include <cerrno>
@@ -15,7 +15,7 @@
 namespace wisp::tools {
 namespace {
 
-// Whether all that the program printed has arrived.
+// Flushes standard output, and returns an error if some of it could not be written.
 Status FlushedOutput() {
   const bool failed_before = std::ferror(stdout) != 0;
   if (std::fflush(stdout) == 0 && !failed_before) return OkStatus();
@@ -23,8 +23,8 @@ Status FlushedOutput() {
                  ": what this command printed is lost, what it did is not, and what it charged stays charged");
 }
 
-// With WISP_EXIT_CODES=c, as Python's package has it, what is 3 otherwise is as in the C interface: 3 of data alone, 5
-// where the system refused, as of a file that is not there, and 6 for what this build cannot do.
+// With WISP_EXIT_CODES=c, as Python's package sets it, exit code 3 is split as in the C interface: 3 for data, 5 if the
+// system refused (such as a missing file), and 6 for what this build cannot do.
 int ExitCode(const Status& status) {
   const char* codes = std::getenv("WISP_EXIT_CODES");
   const bool as_in_c = codes != nullptr && std::string_view(codes) == "c";
@@ -47,7 +47,7 @@ int ExitCode(const Status& status) {
   return 1;
 }
 
-// Says what went wrong, if anything did. The exit code.
+// Prints the error, if there is one, and returns the exit code.
 int EndProgram(Status status) {
   if (const Status printed = FlushedOutput(); status.ok()) status = printed;
   if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(status.message()).c_str());

@@ -1,4 +1,4 @@
-// The command line of `wisp`, whole: what the program runs, and what tests walk through.
+// The whole command line of `wisp`. The program runs it, and tests walk through it.
 #ifndef WISP_TOOLS_WISP_COMMAND_LINE_H_
 #define WISP_TOOLS_WISP_COMMAND_LINE_H_
 
@@ -8,7 +8,7 @@
 
 namespace wisp::tools {
 
-// Does what the command line says. Returns the exit code of the program.
+// Runs the command line and returns the program's exit code.
 int RunCommandLine(int argc, char** argv);
 
 // Hands all commands and options to `use`. Parsing fills the variables behind them and runs no command.

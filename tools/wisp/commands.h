@@ -1,5 +1,5 @@
-// The commands of the `wisp` program: what each is told, and what it does. The command line itself is in main.cc and
-// options_*.cc.
+// The commands of the program `wisp`: their arguments, and the functions that run them. The command line itself is in
+// command_line.cc and options_*.cc.
 #ifndef WISP_TOOLS_WISP_COMMANDS_H_
 #define WISP_TOOLS_WISP_COMMANDS_H_
 
@@ -18,7 +18,7 @@ namespace wisp::tools {
 
 enum class OutputFormat { kText, kJson };
 
-// Where events come from and how they are read.
+// The file of the events, and how to read it.
 struct DataArguments {
   std::string path, format = "auto", table = "events", user_column, item_column, time_column;
 };
@@ -32,26 +32,26 @@ struct SynthArguments {
 struct NewArguments {
   std::string recipe, out, item_names, catalogue;
   uint32_t num_items = 0;
-  DataArguments data;  // items are taken from it when a path is given
+  DataArguments data;  // if a path is given, items come from it
 };
 
-// Where it is kept besides how far a ledger has got, wherever --ledger is taken.
+// Where a copy of the ledger's position is kept. Every command with --ledger takes it.
 struct AnchorArguments {
   std::string file;
   bool begin = false;
 };
 
-// Where a run computes, wherever --device is taken.
+// The device on which a run computes, for every command that takes --device.
 struct DeviceArguments {
   std::string name = "cpu", module, arithmetic = "float32";
-  uint64_t megabytes = 0;  // 10^6 bytes; 0: all there is
+  uint64_t megabytes = 0;  // 10^6 bytes; 0: no limit
 };
 
 struct TrainArguments {
   std::string recipe, model, adapter, out, item_names, ledger, checkpoint, privacy_json, dataset, allow_large_delta,
       uncharged_tuning;
-  std::string texts, record, tokenizer, trains;  // of a decoder that learns texts
-  std::optional<uint32_t> lora, max_length;      // likewise
+  std::string texts, record, tokenizer, trains;  // for a decoder that learns texts
+  std::optional<uint32_t> lora, max_length;      // for a decoder that learns texts
   AnchorArguments anchor;
   DeviceArguments device;
   DataArguments data;
@@ -66,17 +66,17 @@ struct TrainArguments {
 
 struct EvaluateArguments {
   std::string model, adapter, split = "test", backend = "simd";
-  std::string texts, record = "line";  // of a decoder, in place of data
+  std::string texts, record = "line";  // for a decoder, in place of data
   std::optional<uint32_t> max_length;
   DataArguments data;
-  // How events become records, each of which is tested by its own last event. Empty: user.
+  // Decides how events become records, each of which is tested by its own last event. Empty: user.
   std::optional<std::string> unit;
   int64_t session_gap = 0;
   uint32_t times_per_second = 1;
   uint32_t threads = 0;
 };
 
-// Of `wisp recommend --private` and `wisp generate --private`.
+// Arguments of `wisp recommend --private` and `wisp generate --private`.
 struct PrivateDrawArguments {
   bool on = false;
   std::string ledger, mode, base, dataset, support = "all", select = "sample", after_mixing = "nothing",
@@ -84,7 +84,7 @@ struct PrivateDrawArguments {
   std::optional<std::string> unit;
   std::optional<double> lambda, clip, epsilon_per_draw, epsilon, delta, budget;
   std::optional<uint64_t> lifetime, num_records_public;
-  bool lifetime_of_one = false;  // nobody asked for a lifetime: it is that of this text alone
+  bool lifetime_of_one = false;  // nobody asked for a lifetime, so it is that of this text alone
   double temperature = 1, top_p = 1;
   uint32_t top_k = 0, block = 0;
   std::vector<std::string> public_datasets;
@@ -94,7 +94,7 @@ struct PrivateDrawArguments {
 
 struct RecommendArguments {
   std::string model, adapter, user, backend = "simd";
-  std::vector<std::string> history, candidates;  // of keys, each one or several with commas between
+  std::vector<std::string> history, candidates;  // each element is one key, or several with commas between
   DataArguments data;
   DeviceArguments device;
   uint32_t count = 10, threads = 1;
@@ -107,12 +107,12 @@ struct MergeArguments {
 };
 
 struct ConvertArguments {
-  std::string in, out, config, item_keys, item_names, dataset;  // dataset: empty where nobody knows
-  // Of a folder of Hugging Face. max_length 0: all positions.
+  std::string in, out, config, item_keys, item_names, dataset;  // dataset: empty if unknown
+  // For a folder of Hugging Face. max_length 0: all positions.
   std::string report, pooling = "folder";
   uint32_t max_length = 0;
-  bool no_tokenizer = false;  // of a folder
-  bool allow_seen = false;    // of a recommender: ModelFile::lists
+  bool no_tokenizer = false;  // for a folder
+  bool allow_seen = false;    // for a recommender: ModelFile::lists
 };
 
 struct ExportArguments {
@@ -121,7 +121,7 @@ struct ExportArguments {
 
 struct EmbedArguments {
   std::string model, adapter, input;
-  std::vector<std::string> texts, ids;  // of `ids` a text each: numbers of tokens with commas between
+  std::vector<std::string> texts, ids;  // each element of `ids` is one text: token numbers with commas between
   std::optional<uint32_t> max_length;
   uint32_t threads = 1;
   DeviceArguments device;
@@ -135,7 +135,7 @@ struct CompressArguments {
 struct InspectArguments {
   std::string model;
   bool verify = false;
-  // Of --memory.
+  // Arguments of --memory.
   bool memory = false;
   DeviceArguments device;
   std::string method, recipe, backend, adapter, trains;  // no backend: simd
@@ -150,10 +150,10 @@ struct PrivacyArguments {
   std::vector<std::string> models;
   AnchorArguments anchor;
   double delta = 1e-5;
-  std::optional<double> at_delta;  // of the statement
+  std::optional<double> at_delta;  // for the statement
   double noise_multiplier = 0, sampling_probability = 0, epsilon = 0;
   uint64_t steps = 0;
-  // Of `wisp privacy decoding`.
+  // Arguments of `wisp privacy decoding`.
   uint64_t support = 0;
   double lambda = 0, clip = 0, temperature = 1;
   std::optional<double> mixing_floor;
@@ -191,20 +191,20 @@ struct ClassifyPredictArguments {
 struct GenerateArguments {
   std::string model, adapter, backend = "simd", cache = "f32";
   std::optional<std::string> prompt;
-  std::string prompts;  // a file with one in each line, in the place of `prompt`
+  std::string prompts;  // a file with a prompt on each line, in place of `prompt`
   std::vector<std::string> stop;
   uint32_t max_new_tokens = 128, top_k = 0, threads = 1, at_once = 16;
   double temperature = 1, top_p = 1, min_p = 0, repetition_penalty = 1;
   std::optional<uint64_t> seed;
   bool verify = false;
-  // Of --private.
+  // Arguments of --private.
   PrivateDrawArguments priv = {.block = 16};
   std::string private_texts, context_before, context_after = "\n", public_text;
   uint32_t contexts = 0;
   double mixing_floor = 0.1;
 };
 
-// Of `wisp plan` and `wisp personalise`: whose life it is.
+// The deployment that `wisp plan` and `wisp personalise` act on.
 struct LifeArguments {
   std::string model, ledger, dataset;
   AnchorArguments anchor;
@@ -247,10 +247,10 @@ struct CatalogueArguments {
   std::string model, items, out;
 };
 
-// Of `wisp log`.
+// Arguments of `wisp log`.
 struct LogArguments {
   std::string path, user, after, before, copy;
-  DataArguments data;  // of import
+  DataArguments data;  // for import
   std::optional<std::string> unit;
   int64_t session_gap = 0;
   uint32_t times_per_second = 1, count = 20;
@@ -267,7 +267,7 @@ struct AuditArguments {
   double delta = 1e-5, confidence = 0.95, sampling_probability = 1;
   uint64_t observations = 2000;
   uint32_t canaries = 500, users = 400, threads = 0;
-  // Of decoding.
+  // Arguments of the audit of decoding.
   std::string mode = "mixed", mixing;
   double lambda = 0.1, clip = 1, temperature = 1;
   uint32_t items = 4, draws = 1;
@@ -275,14 +275,14 @@ struct AuditArguments {
 
 struct BenchArguments {
   std::string what = "all", model, tensors, recipe, cache = "f32";
-  std::vector<std::string> given = {};  // options that were named on the command line, --what aside
+  std::vector<std::string> given = {};  // options that the command line names, except --what
   DeviceArguments device;
   uint32_t threads = 0, items = 3416, length = 200, inner_width = 256, repeats = 20, batch = 64;
 };
 
 struct ReproduceArguments {
   std::string table, out, cell, ledger;
-  std::string model, base;  // of decode cells
+  std::string model, base;  // for decode cells
   AnchorArguments anchor;
   std::vector<std::string> public_datasets;
   DataArguments data;
@@ -295,7 +295,7 @@ Status Synth(const SynthArguments& arguments, OutputFormat format);
 Status New(const NewArguments& arguments, OutputFormat format);
 Status Train(const TrainArguments& arguments, OutputFormat format);
 Status Evaluate(const EvaluateArguments& arguments, OutputFormat format);
-Status EvaluateTexts(const EvaluateArguments& arguments, OutputFormat format);  // its --texts
+Status EvaluateTexts(const EvaluateArguments& arguments, OutputFormat format);  // serves --texts of `wisp evaluate`
 Status Recommend(const RecommendArguments& arguments, OutputFormat format);
 Status Convert(const ConvertArguments& arguments, OutputFormat format);
 Status GenerateCommand(const GenerateArguments& arguments, OutputFormat format);
@@ -304,8 +304,8 @@ Status Embed(const EmbedArguments& arguments, OutputFormat format);
 Status Merge(const MergeArguments& arguments, OutputFormat format);
 Status Compress(const CompressArguments& arguments, OutputFormat format);
 Status Inspect(const InspectArguments& arguments, OutputFormat format);
-Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // its --memory
-// What --backend says: simd, int8 or xnnpack.
+Status InspectMemory(const InspectArguments& arguments, OutputFormat format);  // serves --memory of `wisp inspect`
+// Parses --backend: simd, int8 or xnnpack.
 Result<Backend> BackendNamed(const std::string& name);
 Status PrivacyEpsilon(const PrivacyArguments& arguments, OutputFormat format);
 Status PrivacyCalibrate(const PrivacyArguments& arguments, OutputFormat format);

@@ -52,7 +52,7 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
   std::string alone = need.kind == DecodingNeed::Kind::kFree
                           ? ""
                           : "epsilon is of this run alone; of the weights it began with: " + need.reason;
-  // Guarantees on data of other names: whose data it is, only the user knows.
+  // Guarantees on data with other names. Only the user knows whose data that is.
   std::string others;
   for (const ProvenanceEntry& e : base->provenance()) {
     const bool is_public =

@@ -1,4 +1,4 @@
-// What several commands do with data and models: read events, number items as a model does, name items.
+// Steps that several commands share for data and models: read events, number items as a model does, name items.
 #ifndef WISP_TOOLS_WISP_DATASET_H_
 #define WISP_TOOLS_WISP_DATASET_H_
 
@@ -23,33 +23,35 @@ struct ReadLimits {
 // Reads events; warnings go to standard error. With a model, items get its numbers (by key).
 Result<data::ReadResult> ReadData(const DataArguments& arguments, const ReadLimits& limits, const ModelFile* model);
 
-// The same with the options of whoever asks.
+// Reads events with the caller's options.
 Result<data::ReadResult> ReadData(const DataArguments& arguments, data::ReadOptions options);
-// A warning where people choose again what they had, and lists may not show it: `allow_seen` as ModelLists has it.
+// Warns if people choose again items that they had before while the model's lists may not show these. `allow_seen` is
+// the flag of ModelLists.
 void SayIfRepeatsAreMisses(const DataArguments& arguments, const data::ReadReport& report, bool allow_seen);
 Result<std::vector<data::Event>> ReadEventsOf(const DataArguments& arguments, const data::Units& units);
 
 std::vector<std::string> ItemKeys(const ModelFile& model);
 
-// Names for `keys` from lines of key<TAB>name; a key without a line keeps its key as its name. No path: no names.
+// Reads names for `keys` from lines of key<TAB>name. A key without a line is its own name. An empty path gives no
+// names.
 Result<std::vector<std::string>> ReadItemNames(const std::string& path, const std::vector<std::string>& keys);
 
-// The name, or the key, or the number of an item.
+// Returns the item's name, or its key, or its number.
 std::string ShownItem(const ModelFile& model, size_t item);
 
-// What stands behind the epsilon of a run on `dataset` that began with `base`, which may be null: that the base has no
-// guarantee, or which it has on other data; nothing of data sets in `public_datasets`.
+// Describes the guarantee behind the epsilon of a run on `dataset` that began with `base`, which may be null: the base
+// has no guarantee, or one on other data. Data sets in `public_datasets` are left out.
 std::string StartInWords(const ModelFile* base, const std::string& dataset,
                          const std::vector<std::string>& public_datasets);
 
-// That each label of --public-dataset is one of the provenance of the models, of which each may be null:
-// kInvalidArgument names the labels that there are. A misspelt one would declare nothing.
+// Checks that each label of --public-dataset stands in the provenance of one of the models, each of which may be null.
+// A misspelt label would declare nothing. kInvalidArgument names the labels that there are.
 Status CheckLabels(const std::vector<std::string>& public_datasets, std::initializer_list<const ModelFile*> models);
 
 std::vector<std::string> SplitCommas(const std::string& text);
 
 std::string Version();
-// Now, UTC, with the number of this process: 2026-05-01T12:00:00Z-4711.
+// Returns the time in UTC with the number of this process: 2026-05-01T12:00:00Z-4711.
 std::string Timestamp();
 
 }  // namespace wisp::tools

@@ -1,4 +1,4 @@
-// --device of a command.
+// The option --device of a command.
 #ifndef WISP_TOOLS_WISP_DEVICE_H_
 #define WISP_TOOLS_WISP_DEVICE_H_
 
@@ -9,8 +9,8 @@ namespace wisp::tools {
 
 Result<OpenedDevice> OpenDevice(const DeviceArguments& arguments, DeviceUse use = DeviceUse::kInference);
 
-// For a run that goes on without it: stderr says which device it has, or why it has none, and then what it is given is
-// the processor.
+// Opens the device for a run that can do without one. stderr says which device it has, or why it has none; in that case
+// the processor is used.
 Result<OpenedDevice> DeviceOrProcessor(const DeviceArguments& arguments, DeviceUse use);
 
 }  // namespace wisp::tools

@@ -14,7 +14,7 @@
 namespace wisp::tools {
 namespace {
 
-// What plain generation may do and private generation may not: refused before a ledger is opened.
+// Refuses options that only plain generation has, before a ledger is opened.
 Status CheckSampling(const GenerateArguments& a) {
   if (a.temperature == 0) {
     return PrivacyRefused(
@@ -37,7 +37,7 @@ Status CheckSampling(const GenerateArguments& a) {
   return OkStatus();
 }
 
-// --support all or base:K.
+// Reads --support: all or base:K.
 Result<uint32_t> BaseTop(const std::string& support) {
   if (support == "all") return 0u;
   const std::string number = support.starts_with("base:") ? support.substr(5) : "";
@@ -50,7 +50,7 @@ Result<uint32_t> BaseTop(const std::string& support) {
   return InvalidArgument("--support is '", support, "', allowed are all and base:K, the K best tokens of the base");
 }
 
-// A target without a lifetime is for this text.
+// A target without a lifetime holds for this text alone.
 PrivateDrawArguments DrawsOf(const GenerateArguments& a) {
   PrivateDrawArguments p = a.priv;
   p.temperature = a.temperature;
@@ -81,7 +81,7 @@ Result<PrivateGeneratorOptions> OptionsOf(const GenerateArguments& a, const Priv
   return o;
 }
 
-// Local only, both: how many texts there are is no public number. A refusal would tell others of it.
+// Both warnings are local only, because the number of texts is not public. A refusal would reveal it to others.
 void SayIfFewOrMany(const std::string& path, const std::vector<std::string>& lines, uint32_t contexts) {
   const auto is_text = [](const std::string& line) { return !IsBlank(line) && text::IsUtf8(line); };
   const auto texts = static_cast<uint64_t>(std::count_if(lines.begin(), lines.end(), is_text));
@@ -129,7 +129,7 @@ Status GeneratePrivately(const GenerateArguments& a, Session& session, const tex
   if (!a.private_texts.empty()) {
     WISP_ASSIGN_OR_RETURN(texts, ReadLines(a.private_texts));
   }
-  // Before a ledger is opened: a target that is refused leaves none behind.
+  // This is checked before a ledger is opened, so that a refused target leaves no ledger behind.
   WISP_RETURN_IF_ERROR(CheckGenerates(session, tokenizer, a.stop));
   std::vector<int32_t> tokens;
   WISP_RETURN_IF_ERROR(PromptTokens(tokenizer, *a.prompt, session.architecture().max_length, tokens));

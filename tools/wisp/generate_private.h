@@ -1,4 +1,4 @@
-// wisp generate --private: tokens drawn and paid for.
+// Implements `wisp generate --private`: tokens that are sampled and paid for.
 #ifndef WISP_TOOLS_WISP_GENERATE_PRIVATE_H_
 #define WISP_TOOLS_WISP_GENERATE_PRIVATE_H_
 
@@ -9,17 +9,17 @@
 
 namespace wisp::tools {
 
-// One text a line; a carriage return at its end is no part of it. No line is refused: of private texts that would tell
-// of them.
+// Reads one text from each line, without a carriage return at its end. No line is refused, because a refusal would
+// reveal something about private texts.
 Result<std::vector<std::string>> ReadLines(const std::string& path);
 
-// Blanks and tabs alone, or nothing.
+// Returns true if the line is empty or has only blanks and tabs.
 bool IsBlank(const std::string& line);
 
-// What ended a text, by the names of this program's options; JSON has those of NameOf.
+// Names the reason why a text ended, in the words of this program's options; JSON uses those of NameOf.
 const char* EndedInWords(Ended ended);
 
-// Prints the text as it grows, and then what it cost. What is refused charges nothing.
+// Prints the text as it grows, and then its cost. A refused request charges nothing.
 Status GeneratePrivately(const GenerateArguments& arguments, Session& session, const text::Tokenizer& tokenizer,
                          OutputFormat format);
 

@@ -16,7 +16,7 @@ void SayIfRaised(const privacy::Ledger& ledger, const std::optional<privacy::Eps
   const auto read = ledger.Limit();
   if (!before || !read.ok() || !*read) return;
   const std::optional<privacy::EpsilonDelta>& now = *read;
-  // Either number bounds what may come out: more of one is more, whatever the other.
+  // Epsilon and delta both bound what may leak, so a rise in either one is a rise.
   if (now->epsilon() <= before->epsilon() && now->delta() <= before->delta()) return;
   const bool same_delta = now->delta() == before->delta();
   const auto at = [&](const privacy::EpsilonDelta& l) {
@@ -34,7 +34,7 @@ struct Spent {
   bool passes_limit() const { return limit && epsilon > limit->epsilon(); }
 };
 
-// At the limit's delta, where there is one. Nothing without a guarantee.
+// Returns the charges at the limit's delta if there is a limit, else at `delta`; nothing without a guarantee.
 std::optional<Spent> SpentOf(const privacy::Ledger& ledger, double delta) {
   const auto limit = ledger.Limit();
   const bool limited = limit.ok() && *limit;
@@ -81,7 +81,7 @@ void SayIfUnlimited(const privacy::Ledger& ledger, double delta) {
 }
 
 void SayIfAboveTarget(const JobResult& run, const PrivacyGoal& goal) {
-  // An epsilon is calibrated to within 1e-6 of its target.
+  // Calibration finds an epsilon to within 1e-6 of its target.
   if (run.resumed_from == 0 || !run.epsilon || !goal.epsilon || *run.epsilon <= *goal.epsilon + 1e-6) return;
   std::fprintf(stderr,
                "wisp: warning: the run cost epsilon %s, and its target was %s: it was interrupted and paid for some "

@@ -13,7 +13,7 @@
 namespace wisp::tools {
 namespace {
 
-constexpr std::string_view kNotConverted = "Could not convert: ";  // begins CLI11's sentence
+constexpr std::string_view kNotConverted = "Could not convert: ";  // CLI11's sentence begins with this
 
 const CLI::App* LastNamed(const CLI::App& app) {
   const CLI::App* command = &app;
@@ -21,13 +21,13 @@ const CLI::App* LastNamed(const CLI::App& app) {
   return command;
 }
 
-// "wisp privacy decoding"
+// Returns a name such as "wisp privacy decoding".
 std::string WholeName(const CLI::App* command) {
   const CLI::App* parent = command->get_parent();
   return (parent == nullptr ? "" : WholeName(parent) + " ") + command->get_name();
 }
 
-// The option of the command, or of those above it, whose name begins the text; null if there is none.
+// Finds the option, of the command or of those above it, whose name begins the text; null if no option does.
 const CLI::Option* OptionAt(const CLI::App* command, std::string_view text) {
   const CLI::Option* found = nullptr;
   for (; command != nullptr; command = command->get_parent()) {
@@ -39,14 +39,14 @@ const CLI::Option* OptionAt(const CLI::App* command, std::string_view text) {
   return found;
 }
 
-// A number as it is, a text in quotes.
+// Returns a number unchanged, and any other text in quotes.
 std::string Quoted(const std::string& value) {
   char* end = nullptr;
   std::strtod(value.c_str(), &end);
   return !value.empty() && *end == '\0' ? value : "'" + value + "'";
 }
 
-// What an option takes that could not read `value`.
+// Describes the values that the option takes, after it could not read `value`.
 std::string AllowedFor(const CLI::Option& option, const std::string& value) {
   if (option.get_items_expected_max() == 0) return option.get_name() + " alone, without a value";
   std::string described = option.get_type_name();
@@ -69,7 +69,7 @@ std::string NotConverted(const CLI::App* command, const std::string& told) {
   return option->get_name() + " is " + Quoted(value) + ", allowed is " + AllowedFor(*option, value);
 }
 
-// Too many values, or none.
+// Handles too many values, and missing ones.
 std::string WrongCount(const CLI::App* command, const std::string& told) {
   const CLI::Option* option = OptionAt(command, told);
   if (option == nullptr) return told;
@@ -92,7 +92,7 @@ std::string Missing(const CLI::App* command, const std::string& told) {
          CommandsOf(WholeName(command), command->get_subcommands([](const CLI::App*) { return true; }));
 }
 
-// What stands behind all that the command takes, in the order of the command line.
+// Returns the words that follow everything that the command takes, in the order of the command line.
 std::string More(const CLI::App* command) {
   std::string more;
   for (const std::string& word : command->remaining()) more += (more.empty() ? "" : " ") + word;
@@ -110,7 +110,7 @@ bool IsDecimal(const std::string& value) {
   return error == std::errc() && end == value.data() + value.size() && std::isfinite(number);
 }
 
-// The parser would read digits behind a zero as octal. Never refuses.
+// The parser would read digits after a leading zero as octal. Never refuses.
 std::string WithoutZeros(std::string& value) {
   if (IsWhole(value, false)) value.erase(0, std::min(value.find_first_not_of('0'), value.size() - 1));
   return "";

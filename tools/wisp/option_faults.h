@@ -1,5 +1,5 @@
-// What is wrong with options that exist, in sentences that name the option, its value and what is allowed. (Names that
-// do not exist: recipe/known_words.h.)
+// Writes errors about existing options as sentences that name the option, its value and what is allowed.
+// (recipe/known_words.h handles names that do not exist.)
 //
 //   c->add_option("--threads", threads)->check(Within(0, 1024));
 //   catch (const CLI::ParseError& error) { Say(UsageFault(app, error)); }
@@ -15,10 +15,10 @@
 
 namespace wisp::tools {
 
-// `allowed`: "allowed are 0 to 1024". The help shows what `check` shows.
+// Gives `check` the message `allowed`, such as "allowed are 0 to 1024". The help shows what `check` shows.
 CLI::Validator Saying(const CLI::Validator& check, const std::string& allowed);
 
-// A number from least to most.
+// Accepts a number from `least` to `most`.
 template <class Number>
 CLI::Validator Within(Number least, Number most) {
   std::ostringstream allowed;
@@ -26,14 +26,14 @@ CLI::Validator Within(Number least, Number most) {
   return Saying(CLI::Range(least, most), allowed.str());
 }
 
-// Lets the options of a command and of those below it that take a number refuse whatever is not one in decimal. The
-// parser itself makes a large number of a minus, 8 of 010, and nothing at all of an empty text.
+// Makes all numeric options of a command and of its sub-commands refuse values that are not decimal numbers. The parser
+// alone reads a minus as a large number, 010 as 8, and an empty text as nothing at all.
 void CheckNumbers(CLI::App& app);
 
-// One of the words.
+// Accepts one of the words.
 CLI::Validator OneOf(const std::vector<std::string>& words);
 
-// The sentence for what the parser threw, with the help of the command that was named last, by its whole name:
+// Writes the sentence for the error that the parser threw. It names the help of the last command, by its whole name:
 // "...; see wisp privacy decoding --help".
 std::string UsageFault(const CLI::App& app, const CLI::ParseError& error);
 

@@ -23,7 +23,7 @@ CLI::Option* Repeated(CLI::App* app, const std::string& name, std::vector<T>& va
     }
     return true;
   };
-  // What the help shows.
+  // The text that the help shows.
   const auto shown = [&values] { return CLI::detail::join(values, " "); };
   return app->add_option(name, read, help, false, shown)
       ->type_name(CLI::detail::type_name<T>())

@@ -1,5 +1,5 @@
-// What the units of the command line share: helpers that declare options, and what was chosen. Together with
-// known_words.h, option_faults.h and command_line.h all that knows CLI11.
+// Helpers by which the files options_*.cc declare options and choose a command. Only these, known_words.h,
+// option_faults.h and command_line.h know CLI11.
 //
 //   chosen.OnCall(app.add_subcommand("synth", "Make a log."), Synth, arguments);     // after parsing: chosen.action()
 #ifndef WISP_TOOLS_WISP_OPTIONS_H_
@@ -18,7 +18,7 @@
 
 namespace wisp::tools {
 
-// The command to run, set by parsing. Stays where it is; so do the arguments given to OnCall.
+// The command to run, which parsing sets. This object must not move, nor the arguments given to OnCall.
 struct Chosen {
   bool json = false;
   std::function<Status()> action;
@@ -26,7 +26,7 @@ struct Chosen {
   template <class Arguments>
   void OnCall(CLI::App* command, Status (*run)(const Arguments&, OutputFormat), const Arguments& arguments) {
     command->add_flag("--json", json, "Print the result as JSON");
-    // CLI11 runs a command's callback after those of its sub-commands: the innermost one decides.
+    // CLI11 runs a command's callback after those of its sub-commands, so the innermost one decides.
     command->callback([this, command, run, &arguments] {
       if (!command->get_subcommands().empty()) return;
       action = [this, run, &arguments] { return run(arguments, json ? OutputFormat::kJson : OutputFormat::kText); };
@@ -39,20 +39,21 @@ CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<T
   return app->add_option(name, value, help);
 }
 
-// A text that may be empty, which differs from none: the parser's own optional makes none of it.
+// Adds an option whose value may be empty, which differs from a missing value. The parser's own optional treats both
+// alike.
 CLI::Option* AddOptional(CLI::App* app, const std::string& name, std::optional<std::string>& value,
                          const std::string& help);
 
-// An option that may be given several times, each time with one value, which arrives as it is. The parser's own lists
-// take "[a, b]" for two values and "[]" for none, and then the words behind them too.
+// Adds an option that may be given several times, each time with one value, which is taken literally. The parser's own
+// lists read "[a, b]" as two values and "[]" as none, and then also take the words that follow.
 CLI::Option* AddRepeated(CLI::App* app, const std::string& name, std::vector<std::string>& values,
                          const std::string& help);
 CLI::Option* AddRepeated(CLI::App* app, const std::string& name, std::vector<double>& values, const std::string& help);
 
-// --private and what all private draws have beside it. Returns --private.
+// Adds --private and the options that all private sampling shares. Returns --private.
 CLI::Option* AddPrivateDraws(CLI::App* app, PrivateDrawArguments& arguments, const char* help_of_private);
 
-// To be called after --ledger.
+// Call it after --ledger was added.
 inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   CLI::Option* ledger = app->get_option("--ledger");
   CLI::Option* file = app->add_option("--anchor", anchor.file,
@@ -62,7 +63,7 @@ inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: it begins now")->needs(file);
 }
 
-// `needs`: an option without which these make no sense; may be null.
+// `needs` is an option without which these options are refused; it may be null.
 inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs = nullptr) {
   CLI::Option* name = app->add_option("--device", device.name, "cpu, or cuda: an NVIDIA GPU (docs/cuda.md)")
                           ->check(OneOf({"cpu", "cuda"}))
@@ -125,18 +126,18 @@ struct LifeCommandArguments {
   LogArguments log;
 };
 
-// Each adds its command with all options to `app`; parsing fills `arguments`.
+// Each function adds its command with all options to `app`; parsing fills `arguments`.
 void AddAudit(CLI::App& app, Chosen& chosen, AuditArguments& arguments);
 void AddRecommend(CLI::App& app, Chosen& chosen, RecommendArguments& arguments);
 void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& arguments);
-// convert, export, embed
+// Adds convert, export and embed.
 void AddExchange(CLI::App& app, Chosen& chosen, ExchangeArguments& arguments);
-// plan, personalise, report, rebase, catalogue, log
+// Adds plan, personalise, report, rebase, catalogue and log.
 void AddLife(CLI::App& app, Chosen& chosen, LifeCommandArguments& arguments);
 
-// options_text.cc. The first two add what a command that exists takes of texts.
+// Defined in options_text.cc. The first two add the options for texts to an existing command.
 void AddTrainTexts(CLI::App* train, TrainArguments& arguments);
-// --unit, --session-gap and --times-per-second; `help` of the first.
+// Adds --unit, --session-gap and --times-per-second; `help` is that of --unit.
 void AddUnit(CLI::App* command, std::optional<std::string>& unit, int64_t& session_gap, uint32_t& times_per_second,
              const char* help);
 void AddEvaluateTexts(CLI::App* evaluate, EvaluateArguments& arguments);

@@ -1,4 +1,4 @@
-// wisp convert, export, embed: their options.
+// The options of `wisp convert`, `export` and `embed`.
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {

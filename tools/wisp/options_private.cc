@@ -3,7 +3,7 @@
 
 namespace wisp::tools {
 
-// Options that mean nothing without --private need it.
+// Options that only --private uses are refused without it.
 CLI::Option* AddPrivateDraws(CLI::App* c, PrivateDrawArguments& p, const char* help_of_private) {
   auto* on = c->add_flag("--private", p.on, help_of_private);
   const auto add = [&](const char* name, auto& value, const char* help) {

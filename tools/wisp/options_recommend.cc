@@ -4,7 +4,7 @@
 namespace wisp::tools {
 namespace {
 
-// Beside those that all private draws have.
+// Adds the options that only private recommendations have.
 void AddPrivateRecommend(CLI::App* c, PrivateDrawArguments& p) {
   CLI::Option* on =
       AddPrivateDraws(c, p,

@@ -1,11 +1,11 @@
-// The options of commands that read or write texts: `wisp generate`, and of train and evaluate those for texts.
+// The options of commands that read or write texts: `wisp generate`, and the text options of `train` and `evaluate`.
 #include "runtime/inference/text_batch.h"
 #include "tools/wisp/options.h"
 
 namespace wisp::tools {
 namespace {
 
-// Beside those that all private draws have. The prompt is not protected, and the help says so.
+// Adds the options that only private generation has. The prompt is not protected, and the help says so.
 void AddPrivateGenerate(CLI::App* c, GenerateArguments& a) {
   CLI::Option* on =
       AddPrivateDraws(c, a.priv,

@@ -22,11 +22,11 @@ Progress::~Progress() {
 }
 
 void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) {
-  // From the first update on: what comes before it, such as calibrating the noise, is not repeated for each step.
+  // The clock starts at the first update: earlier work, such as calibrating the noise, is not repeated for each step.
   if (!first_done_) first_done_ = done, start_ = std::chrono::steady_clock::now();
   const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
   const double steps = static_cast<double>(done - std::min(done, *first_done_));
-  // No estimate before a step was timed.
+  // There is no estimate before a step was timed.
   const std::string left =
       steps == 0 && done < total
           ? ""
@@ -43,7 +43,7 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
     drawn_ = true;
     return;
   }
-  // A first line at once: a run of hours that says nothing until its tenth looks as if it stood still.
+  // The first line is shown at once: a run of hours that shows nothing before a tenth is done looks stuck.
   constexpr std::chrono::seconds kLongest{10};
   const auto now = std::chrono::steady_clock::now();
   if (drawn_ && tenth == last_tenth_ && now - shown_ < kLongest) return;
@@ -119,8 +119,8 @@ std::string FileName(const std::string& path) { return path.substr(path.find_las
 
 namespace {
 
-// Whatever of these a private run prints was counted or measured on its records. Seconds and bytes too: they tell how
-// many records took part.
+// The figures of a private run that were counted or measured on its records. Seconds and bytes belong to them too: they
+// reveal how many records took part.
 constexpr const char* kExact[] = {"records",       "records_dropped", "gradient_norm", "clipped",           "seconds",
                                   "planned_bytes", "validation",      "test",          "events_that_judged"};
 constexpr const char* kOfLocalJudging[] = {"verdict", "evidence", "threshold", "serves", "changed"};
@@ -173,7 +173,7 @@ void AddGradients(const SeenBySteps& seen, nlohmann::ordered_json& figures) {
 void SayIfAllWarmup(const TrainingJob& job) {
   const TrainingOptions& o = job.training;
   const bool is_private = IsPrivate(o);
-  // Records of a private run are not counted: it is refused without a public number.
+  // The records of a private run are not counted: it is refused without a public number.
   const size_t counted = job.sequences != nullptr ? job.sequences->num_users() : job.records.size();
   const bool declared = is_private || (o.sampling == Sampling::kPoisson && o.num_records_public > 0);
   const double records = declared ? o.num_records_public : static_cast<double>(counted);

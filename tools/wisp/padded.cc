@@ -12,7 +12,7 @@ namespace {
 struct Range {
   uint32_t first, last, cells;
 };
-// The blocks of Unicode that have marks or wide characters alone, or nearly so.
+// The blocks of Unicode that consist, almost or entirely, of marks or of wide characters.
 constexpr Range kRanges[] = {{0x300, 0x36f, 0},     {0x1100, 0x115f, 2},  {0x1ab0, 0x1aff, 0}, {0x1dc0, 0x1dff, 0},
                              {0x200b, 0x200d, 0},   {0x20d0, 0x20ff, 0},  {0x2e80, 0x303e, 2}, {0x3041, 0xa4cf, 2},
                              {0xac00, 0xd7a3, 2},   {0xf900, 0xfaff, 2},  {0xfe00, 0xfe0f, 0}, {0xfe20, 0xfe2f, 0},

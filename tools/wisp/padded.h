@@ -1,6 +1,7 @@
-// Columns of text: padded by what a terminal shows, not by bytes.
+// Pads columns of text by what a terminal shows, not by bytes.
 //
-//   PrintText("%s %8.3f\n", Padded(name, 32).c_str(), score);
+//   PrintText("%s %8.3f
+// ", Padded(name, 32).c_str(), score);
 #ifndef WISP_TOOLS_WISP_PADDED_H_
 #define WISP_TOOLS_WISP_PADDED_H_
 
@@ -10,11 +11,11 @@
 
 namespace wisp::tools {
 
-// How many cells of a terminal the text takes: one for a character, none for an accent that is a character of its own,
-// two for one of East Asia's wide ones or a picture. A byte that is no UTF-8 takes one.
+// Returns the cells of a terminal that the text takes: one for a character, none for a combining accent, two for a wide
+// East Asian character or a picture. A byte that is not UTF-8 takes one.
 size_t CellsOf(std::string_view text);
 
-// With blanks behind it up to so many cells; longer texts as they are.
+// Appends blanks up to `cells` cells; longer texts stay unchanged.
 std::string Padded(std::string text, size_t cells);
 
 }  // namespace wisp::tools

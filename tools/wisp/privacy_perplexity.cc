@@ -17,7 +17,7 @@
 namespace wisp::tools {
 namespace {
 
-// A row of the table: a law, what it is charged for, and what it makes of the texts.
+// A row of the table: a law, what it is charged for, and its figures on the texts.
 struct Row {
   const char* mode;         // model, base, mixed or anchored
   const char* composition;  // pure or pld; nullptr without an epsilon

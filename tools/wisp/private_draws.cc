@@ -12,7 +12,7 @@
 namespace wisp::tools {
 namespace {
 
-// Below these, draws tell little of the model: it is said.
+// Below these values, samples depend little on the model, so a warning says so.
 constexpr double kWeakLambda = 0.5, kWeakClip = 0.5;
 
 bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode == DecodingMode::kNonUniform; }
@@ -35,7 +35,7 @@ const char* NameOf(DecodingMode mode) {
 
 }  // namespace
 
-// What a mode needs beside it.
+// Checks the options that each mode needs.
 Status PrivateDraws::CheckMode(DecodingMode mode, bool of_texts) const {
   if (of_texts && !p_.base.empty())
     return InvalidArgument(
@@ -48,9 +48,9 @@ Status PrivateDraws::CheckMode(DecodingMode mode, bool of_texts) const {
   return OkStatus();
 }
 
-// Options that do not go together where draws are charged, in the words of the options.
+// Checks options that exclude each other if samples are charged, in the words of the options.
 Status PrivateDraws::CheckStrength(const PrivateDrawOptions& o) const {
-  if (p_.ledger.empty()) return OkStatus();  // refused by the runtime, which says why one is needed
+  if (p_.ledger.empty()) return OkStatus();  // the runtime refuses it, and says why a ledger is needed
   const DecodingMode unless_said = o.contexts > 0      ? DecodingMode::kAggregate
                                    : o.base != nullptr ? DecodingMode::kBaseAnchored
                                                        : DecodingMode::kUniform;
@@ -106,14 +106,14 @@ Result<uint64_t> PrivateDraws::LeftOf(const privacy::Mechanism& planned) const {
                                });
 }
 
-// A target is of the draws alone; the ledger's limit, which was there before, is of everything.
+// A target covers the samples alone; the ledger's existing limit covers everything.
 Status PrivateDraws::WarnOfLifetime(const DrawSetup& setup) const {
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism lifetime, ToMechanism(setup.cost, *p_.lifetime, ledger_->adjacency()));
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger_->Plans());
   for (const privacy::LedgerPlan& plan : plans) {
     for (const privacy::PlannedMechanism& m : plan.mechanisms) {
-      if (m.mechanism == lifetime) return OkStatus();  // begun before: that some of it is used is no news
+      if (m.mechanism == lifetime) return OkStatus();  // begun before, so it is known that a part is used
     }
   }
   const std::vector<privacy::ChargeRequest> charges = {{.mechanism = lifetime, .run = "lifetime"}};
@@ -127,7 +127,7 @@ Status PrivateDraws::WarnOfLifetime(const DrawSetup& setup) const {
   return OkStatus();
 }
 
-// Of a ledger that was begun with a lifetime of draws that cost something else: what is left of it is not drawn from.
+// Warns if the ledger was begun with a lifetime of samples at another cost: the rest of that lifetime stays unused.
 Status PrivateDraws::WarnOfOtherLifetime(const DrawSetup& setup) const {
   WISP_ASSIGN_OR_RETURN(const privacy::Mechanism one, ToMechanism(setup.cost, 1, ledger_->adjacency()));
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerPlan> plans, ledger_->Plans());
@@ -146,7 +146,7 @@ Status PrivateDraws::WarnOfOtherLifetime(const DrawSetup& setup) const {
   return OkStatus();
 }
 
-// A target without a lifetime becomes the limit of a new ledger together with the text that it is for.
+// A target without a lifetime becomes the limit of a new ledger, together with the text that it is for.
 Status PrivateDraws::WarnOfOneText(const DrawSetup& setup) const {
   if (!p_.lifetime_of_one) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto limit, setup.promise.LimitToSet());
@@ -216,12 +216,12 @@ Result<DrawGoal> PrivateDraws::Goal() const {
   return goal;
 }
 
-// The data set is the one that draws would show. What exists is opened whatever its unit where the model's records are
-// protected, as draws cost the same for all. Of private texts in the prompt one text is what is charged for: another
-// unit must be said, and must be the ledger's.
+// The ledger belongs to the data set that samples would reveal. If the model's records are protected, an existing
+// ledger is opened with any unit, since samples cost the same for all units. If private texts are in the prompt, one
+// text is charged for: another unit must be named, and must be the ledger's.
 Status PrivateDraws::OpenLedger(const DecodingNeed& need, bool of_texts, bool is_decoder) {
   if (p_.ledger.empty()) return OkStatus();
-  // What decoders learn is lines, paragraphs or chunks, whoever wrote them.
+  // Decoders learn lines, paragraphs or chunks, whoever wrote them.
   const char* usual = of_texts || is_decoder ? "interaction" : "user";
   WISP_ASSIGN_OR_RETURN(const auto unit, privacy::PrivacyUnitFromText(p_.unit.value_or(usual)));
   std::string dataset;
@@ -273,7 +273,7 @@ Status PrivateDraws::Read(const Session& session, PrivateDrawOptions& o) {
   WISP_ASSIGN_OR_RETURN(o.new_limit, NewLimit(p_.budget, p_.delta.value_or(0)));
   WISP_RETURN_IF_ERROR(CheckLabels(p_.public_datasets, {&session.file(), base_ ? &base_->file() : nullptr}));
   DecodingNeed need = NeedOf(session.file(), PolicyOf(o));
-  if (o.contexts > 0) need = {.reason = "private texts are in the prompt"};  // what the ledger is of
+  if (o.contexts > 0) need = {.reason = "private texts are in the prompt"};  // the ledger protects the texts
   WISP_RETURN_IF_ERROR(OpenLedger(need, o.contexts > 0, !session.file().tokenizer().empty()));
   if (ledger_ && o.new_limit) WISP_RETURN_IF_ERROR(ledger_->CheckLimit(*o.new_limit));
   o.ledger = ledger_ ? &*ledger_ : nullptr;

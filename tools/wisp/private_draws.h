@@ -1,5 +1,5 @@
-// What `wisp recommend --private` and `wisp generate --private` share: the ledger that pays, how far draws lean on the
-// model, and what is said of their cost.
+// Parts that `wisp recommend --private` and `wisp generate --private` share: the ledger that pays, how much samples
+// depend on the model, and the report of their cost.
 //
 //   PrivateDraws draws(arguments.priv, arguments.model);
 //   WISP_RETURN_IF_ERROR(draws.Read(session, options));  // base and ledger are open, the options are filled in
@@ -20,7 +20,7 @@
 
 namespace wisp::tools {
 
-// What an option's word stands for; kInvalidArgument names all of them.
+// Returns the value that an option's word stands for; kInvalidArgument names all words.
 template <class T>
 Result<T> Choice(const char* option, const std::string& text,
                  std::initializer_list<std::pair<const char*, T>> choices) {
@@ -34,25 +34,28 @@ Result<T> Choice(const char* option, const std::string& text,
 
 class PrivateDraws {
  public:
-  // `model`: its path, for messages.
+  // `model` is its path, for messages.
   PrivateDraws(const PrivateDrawArguments& arguments, std::string model) : p_(arguments), model_(std::move(model)) {}
 
-  // What all that draws privately has in common, contexts set before. Opens base and ledger, which `options` then name.
+  // Fills in the options that all private sampling shares; `contexts` must be set before. Opens base and ledger, to
+  // which `options` then points.
   Status Read(const Session& session, PrivateDrawOptions& options);
-  // Once draws are set up and before the first: says if they will say little of the model, if this text may spend the
-  // whole limit, if that leaves no room for the whole lifetime, or if the ledger was begun with another.
+  // Call it after the setup and before the first sample. It warns if samples will depend little on the model, if this
+  // text may spend the whole limit, if the limit does not cover the whole lifetime, or if the ledger was begun with
+  // another one.
   Status Begin(const DrawSetup& setup);
-  // Once a new limit is written.
+  // Call it after a new limit is written.
   void SayIfRaised() const;
-  // A refusal of the ledger, for people. Any other error stays as it is.
+  // Rewrites a refusal of the ledger for people. Any other error stays unchanged.
   Status InWords(const Status& refused, const DrawSetup& setup, uint64_t draws) const;
-  // The same of a text whose lifetime is used up: it names that, and not the budget. Any other error stays as it is.
+  // Rewrites the refusal of a text whose lifetime is used up, so that it names the lifetime and not the budget. Any
+  // other error stays unchanged.
   Status LifetimeInWords(const Status& refused, const DrawSetup& setup, const char* thing) const;
-  // Public numbers only: parameters, charges, what the ledger says.
+  // Uses public numbers only: parameters, charges, and the ledger's own figures.
   Result<nlohmann::ordered_json> CostJson(const DrawSetup& setup) const;
-  // For people, what CostJson says: what was drawn is a `thing`, "draw" or "token".
+  // Prints for people what CostJson says. `thing` is what was sampled: "draw" or "token".
   void PrintCost(const nlohmann::ordered_json& cost, const char* thing, std::FILE* to) const;
-  // Says if nothing ends the draws.
+  // Warns if nothing limits the number of samples.
   void WarnIfUnlimited(const nlohmann::ordered_json& cost) const;
 
  private:
@@ -60,11 +63,11 @@ class PrivateDraws {
   Status CheckMode(DecodingMode mode, bool of_texts) const;
   Status OpenLedger(const DecodingNeed& need, bool of_texts, bool is_decoder);
   Result<DrawGoal> Goal() const;
-  // How many more draws the ledger has room for, under the limit that is about to be set; at most `most`.
+  // Returns how many more samples the limit that is about to be set allows; at most `most`.
   Result<uint64_t> DrawsLeft(const DrawSetup& setup, uint64_t most) const;
-  // Draws that are charged already, each at the cost of one that is planned.
+  // Returns the number of samples that are charged already, each at the cost of a planned one.
   Result<uint64_t> ChargedOf(const privacy::Mechanism& planned) const;
-  // Of `planned` draws, those that are not charged yet and that the limit has room for.
+  // Returns how many of the `planned` samples are not charged yet and fit under the limit.
   Result<uint64_t> LeftOf(const privacy::Mechanism& planned) const;
   static void WarnIfWeak(const DrawSetup& setup);
   Status WarnOfOneText(const DrawSetup& setup) const;

@@ -1,4 +1,4 @@
-// main of the program `wisp`.
+// The main function of the program `wisp`.
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
@@ -16,14 +16,14 @@
 
 namespace {
 
-// A process that starts the program for itself, as Python's package does, gives its id in WISP_ENDS_WITH. When that
-// process ends, the program is asked to stop: nobody waits for what it would go on to spend.
+// A process that starts the program for its own use, as Python's package does, gives its id in WISP_ENDS_WITH. When
+// that process ends, the program is asked to stop: nobody waits for its results, so it must not spend more budget.
 void EndWithStarter() {
 #ifdef __linux__
   const char* starter = std::getenv("WISP_ENDS_WITH");
   if (starter == nullptr) return;
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  if (std::to_string(getppid()) != starter) std::exit(1);  // it has ended already
+  if (std::to_string(getppid()) != starter) std::exit(1);  // the starter has ended already
 #endif
 }
 

@@ -18,7 +18,7 @@ struct Kind {
   bool (*begins)(std::string_view text);
 };
 
-// What `wisp synth` calls its users: "u00003 ".
+// `wisp synth` names its users "u00003 ".
 bool BeginsWithUser(std::string_view text) {
   size_t digits = 0;
   while (1 + digits < text.size() && IsAsciiDigit(text[1 + digits])) ++digits;
@@ -30,7 +30,7 @@ Kind KindOf(FileKind kind) {
   switch (kind) {
     case FileKind::kModel:
       return {"a wisp model", [](Text text) { return text.starts_with("\x89WSPM\r\n\x1a"); }};
-    case FileKind::kTensors:  // eight bytes of a length, then JSON
+    case FileKind::kTensors:  // an eight-byte length, then JSON
       return {"a safetensors file", [](Text text) { return text.size() > 8 && text[8] == '{'; }};
     case FileKind::kJson:
       return {"JSON", [](Text text) {
@@ -61,7 +61,8 @@ Kind KindOf(FileKind kind) {
 
 Status CheckReplaces(FileKind kind, const NamedFile& output) {
   if (output.path.empty()) return OkStatus();
-  // Nothing is taken out of a pipe or a terminal, and what cannot be read cannot be told: whoever writes it decides.
+  // Reading from a pipe or a terminal would consume data, and an unreadable file cannot be recognised. In these cases
+  // the write decides.
   struct stat there;
   if (stat(output.path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return OkStatus();
   const int file = open(output.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);

@@ -1,5 +1,5 @@
-// Files that commands write. A file that is there is replaced by one of its own kind alone: a name that was mistyped
-// may be anything.
+// Checks of the files that commands write. An existing file is only replaced by one of its own kind: a mistyped name
+// could point to anything.
 //
 //   WISP_RETURN_IF_ERROR(CheckOutputOf(FileKind::kModel, {"--out", a.out}, {{"--model", a.model}}));
 #ifndef WISP_TOOLS_WISP_REPLACED_H_
@@ -21,15 +21,15 @@ enum class FileKind {
   kEventsTsv,
   kEventsInter,
   kEventLines,  // "u00003 tea-mint", as `wisp synth` writes them
-  kItemNames,   // likewise
-  kLog,         // SQLite, which no new file makes up for: runtime/core/file.h refuses it then
+  kItemNames,   // as `wisp synth` writes them
+  kLog,         // SQLite, which is never replaced: runtime/core/file.h refuses it
 };
 
-// That nothing is at the path but a file of this kind, or an empty one: kInvalidArgument names both. By the beginning
-// of the file. An empty path is none.
+// Checks that the path is empty, or has no file, an empty file or a file of this kind, by its first bytes.
+// kInvalidArgument names the option and the path.
 Status CheckReplaces(FileKind kind, const NamedFile& output);
 
-// CheckReplaces and CheckOutput (runtime/core/file.h): all that commands ask of a file before they work for it.
+// Runs CheckReplaces and CheckOutput (runtime/core/file.h): all checks of an output file before the work starts.
 Status CheckOutputOf(FileKind kind, const NamedFile& output, std::initializer_list<NamedFile> others);
 
 }  // namespace wisp::tools

@@ -1,4 +1,4 @@
-// What of this process lies in memory, as the system counts it.
+// Measures which memory of this process is resident, as the system counts it.
 #ifndef WISP_TOOLS_WISP_RESIDENT_MEMORY_H_
 #define WISP_TOOLS_WISP_RESIDENT_MEMORY_H_
 
@@ -11,11 +11,11 @@
 namespace wisp::tools {
 
 struct ResidentMemory {
-  int64_t own_bytes = 0;     // the process's alone
-  int64_t mapped_bytes = 0;  // of files, its program and libraries among them
+  int64_t own_bytes = 0;     // private to the process
+  int64_t mapped_bytes = 0;  // pages of files, among them its program and libraries
 };
 
-// nullopt where there is no /proc/self/status (Linux has it from 4.5 on).
+// Returns nullopt where there is no /proc/self/status (Linux has it from 4.5 on).
 inline std::optional<ResidentMemory> MeasureResidentMemory() {
   std::ifstream status("/proc/self/status");
   ResidentMemory memory;

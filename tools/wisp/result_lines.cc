@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Holds a folder for one writer at a time; released by the destructor, or the end of the process.
+// Locks a folder for one writer at a time, until the destructor or the end of the process.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder) : fd_(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
@@ -48,7 +48,7 @@ Result<std::string> ReadText(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   text << file.rdbuf();
-  // An empty file sets failbit on the insertion; only what the file itself says counts.
+  // An empty file sets failbit on the insertion, so only the file's own state counts.
   if (!file.is_open() || file.bad()) return IoError(path, ": the results cannot be read");
   return text.str();
 }
@@ -80,7 +80,7 @@ Status CheckAppendable(const std::string& path) {
   WISP_RETURN_IF_ERROR(MakeFolder(FolderOf(path)));
   const FolderLock lock(FolderOf(path));
   WISP_RETURN_IF_ERROR(lock.status());
-  return FileReplacement::Begin(path).status();  // and is given up
+  return FileReplacement::Begin(path).status();  // and is dropped again
 }
 
 Status AppendResultLine(const std::string& path, const ResultLine& line) {

@@ -1,4 +1,4 @@
-// `wisp privacy check` tells whether a statement that was kept still agrees with a ledger and with models.
+// Implements `wisp privacy check`: tests that a kept statement still agrees with a ledger and with models.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -18,10 +18,10 @@
 namespace wisp::tools {
 namespace {
 
-// What a statement says of itself. Json's own accessors throw where a file says something else.
+// The statement's own claims. Json's accessors throw if a file has another type, so they are not used.
 struct Kept {
   Json json;
-  std::string receipt;  // of the newest charge, in hex; empty: there was none
+  std::string receipt;  // of the newest charge, in hex; empty: there was no charge
   uint64_t num_charges = 0;
   double delta = 0;
 };
@@ -55,7 +55,7 @@ Result<Kept> ReadKept(const std::string& path) {
   return kept;
 }
 
-// Names of what differs, such as "accounting.epsilon".
+// Adds the names of differing values, such as "accounting.epsilon".
 void AddDifferences(const Json& kept, const Json& now, const std::string& name, std::vector<std::string>& out) {
   if (kept == now) return;
   if (!kept.is_object() || !now.is_object()) {
@@ -68,8 +68,8 @@ void AddDifferences(const Json& kept, const Json& now, const std::string& name, 
   }
 }
 
-// Names of all that the statement says otherwise than the ledger did with as many charges. Left out is what the ledger
-// does not know: who wrote the statement, the ledger's path, and the models that it names.
+// Returns the names of all values in which the statement differs from the ledger with as many charges. It leaves out
+// what the ledger does not know: who wrote the statement, the ledger's path, and the models that it names.
 std::vector<std::string> DifferencesFrom(const Kept& kept, const privacy::PrivacyStatement& then) {
   Json stated = kept.json;
   stated.erase("created_by");
@@ -85,8 +85,8 @@ std::vector<std::string> DifferencesFrom(const Kept& kept, const privacy::Privac
   return differ;
 }
 
-// Every figure is computed again from the charges that the statement says it was made of, and from the terms that the
-// ledger had then. Charges that came later change none of it.
+// Computes every figure again, from the charges that the statement says it was made of and from the terms that the
+// ledger had then. Later charges change none of it.
 Status CheckStated(const std::string& path, const Kept& kept, const std::vector<privacy::PrivacyStatement>& then) {
   if (kept.receipt != then.front().receipt)
     return PrivacyRefused(path, ": the ledger does not have the charge that the statement ends with as its charge ",

@@ -1,4 +1,4 @@
-// Models as a privacy statement names them, so that it can be checked later.
+// Models as a privacy statement names them, so that they can be checked later.
 #ifndef WISP_TOOLS_WISP_STATEMENT_MODELS_H_
 #define WISP_TOOLS_WISP_STATEMENT_MODELS_H_
 
@@ -10,8 +10,8 @@
 
 namespace wisp::tools {
 
-// Its SHA-256, and the charge that its training ended with. kPrivacyRefused where it learned from the ledger's data set
-// and this ledger did not pay for that.
+// Returns the model's SHA-256 and the charge with which its training ended. Returns kPrivacyRefused if it learned from
+// the ledger's data set and this ledger did not pay for that.
 Result<privacy::StatedModel> StateModel(const std::string& path, const privacy::Ledger& ledger);
 
 }  // namespace wisp::tools

@@ -1,4 +1,4 @@
-// A folder that goes away with its contents.
+// A folder that is deleted with its contents when this object is destroyed.
 #ifndef WISP_TOOLS_WISP_TEMPORARY_FOLDER_H_
 #define WISP_TOOLS_WISP_TEMPORARY_FOLDER_H_
 

@@ -1,4 +1,4 @@
-// wisp evaluate --texts; and what wisp train says of texts that it held out
+// Implements `wisp evaluate --texts`, and the figures of `wisp train` on held-out texts.
 #include "tools/wisp/text_quality.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Texts as a decoder is trained and tested on them: read, made into tokens, a part of them held out.
+// The texts on which a decoder is trained and tested: read, tokenised, and a part of them held out.
 //
 //   WISP_ASSIGN_OR_RETURN(const TextRecords texts, ReadTextRecords("notes.txt", tokenizer, {.max_length = 128}));
 //   Train(texts.records);   // views into `texts`
@@ -18,9 +18,9 @@ namespace wisp::tools {
 
 struct TextRecordOptions {
   data::TextUnit unit;
-  uint32_t max_length = 0;    // positions that are read of each; 1 and above
-  double hold_out_share = 0;  // of the texts
-  bool private_run = false;   // what is malformed is left out and counted
+  uint32_t max_length = 0;    // positions that are read of each text; at least 1
+  double hold_out_share = 0;  // share of the texts
+  bool private_run = false;   // malformed texts are left out and counted
 };
 
 struct TextRecords {
@@ -28,15 +28,16 @@ struct TextRecords {
   std::vector<Record> records, held_out;  // in the order of the file
 };
 
-// Says on standard error what was left out. kInvalidData: no text to train on, unless the run is private.
+// Says on standard error how many texts were left out. Returns kInvalidData if no text is left to train on, unless the
+// run is private.
 Result<TextRecords> ReadTextRecords(const std::string& path, const text::Tokenizer& tokenizer,
                                     const TextRecordOptions& options);
 
-// The image of the tokenizer that --tokenizer or a recipe names: a tokenizer.json, a folder with one, or "bytes", whose
-// tokens are the 256 bytes and one for the end of a text.
+// Returns the image of the tokenizer that --tokenizer or a recipe names: a tokenizer.json, a folder with one, or
+// "bytes", whose tokens are the 256 bytes and an end of text.
 Result<std::vector<std::byte>> TokenizerNamed(const std::string& name);
 
-// Says on standard error that a piece of a long text is no person's.
+// Warns on standard error that a chunk of a long text does not stand for a person.
 void SayIfChunks(const privacy::RecordSpec& record);
 
 }  // namespace wisp::tools

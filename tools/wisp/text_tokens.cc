@@ -54,7 +54,7 @@ Result<uint32_t> TextTokens::MostOf(const std::optional<uint32_t>& max_length, c
 
 Status TextTokens::CheckRoom(const char* what, uint32_t max_length, uint32_t most) const {
   if (tokenizer_) return CheckTextRoom(*tokenizer_, what, max_length, most);
-  if (max_length > 1 && max_length <= most) return OkStatus();  // one stands before every text
+  if (max_length > 1 && max_length <= most) return OkStatus();  // one token stands before every text
   return InvalidArgument(what, " is ", max_length, ", allowed are 2 to ", most);
 }
 

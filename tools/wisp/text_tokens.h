@@ -1,4 +1,4 @@
-// How texts become the items of a model: by the tokenizer that its file brings, or as words of its vocabulary.
+// Converts texts to the items of a model, by the tokenizer in its file or as words of its vocabulary.
 //
 //   WISP_ASSIGN_OR_RETURN(const TextTokens tokens, TextTokens::Of(file));
 //   WISP_ASSIGN_OR_RETURN(const data::Tokenised made, tokens.Append(text, max_length, ids));
@@ -19,27 +19,28 @@ namespace wisp::tools {
 data::LetterCase LettersOf(Tokenizer tokenizer);
 Tokenizer TokenizerOf(data::LetterCase letters);
 
-// Those of --text, or each line of the file of --input that is not blank.
+// The texts of --text, or each line of the file of --input that is not blank.
 struct GivenTexts {
   std::vector<std::string> texts;
-  std::vector<uint64_t> lines;  // of --input: the number of each text's line, from 1; else empty
-  // "in.txt, line 3: " of what is said of text `i`; "text 2: " of one of several that were given, else nothing.
+  std::vector<uint64_t> lines;  // with --input, the line of each text, from 1; else empty
+  // Returns the prefix of messages about text `i`: "in.txt, line 3: ", or "text 2: " if several were given, or nothing.
   std::string Where(const std::string& input, size_t i) const;
 };
-// kInvalidArgument: both are given, or neither, or the file has no text.
+// Returns kInvalidArgument if both or neither are given, or if the file has no text.
 Result<GivenTexts> TextsGiven(const std::vector<std::string>& texts, const std::string& input);
 
 class TextTokens {
  public:
-  // The file must outlive it. kUnsupported: it has neither a tokenizer nor words.
+  // The file must outlive this. Returns kUnsupported if it has neither a tokenizer nor words.
   static Result<TextTokens> Of(const ModelFile& file);
   TextTokens(data::Vocabulary words, data::LetterCase letters) : words_(std::move(words)), letters_(letters) {}
 
-  // The most tokens of a text: what --max-length says, else as many as the model reads. kInvalidArgument as CheckRoom.
+  // Returns the most tokens of a text: --max-length, else as many as the model reads. Returns kInvalidArgument like
+  // CheckRoom.
   Result<uint32_t> MostOf(const std::optional<uint32_t>& max_length, const Architecture& architecture) const;
 
-  // Whether texts of at most so many tokens have room for one of their own beside those that stand around every text.
-  // kInvalidArgument names `what`.
+  // Checks that texts of at most `max_length` tokens can hold at least one of their own, beside those that stand around
+  // every text. kInvalidArgument names `what`.
   Status CheckRoom(const char* what, uint32_t max_length, uint32_t most) const;
 
   // Appends 1 to max_length tokens. Not for several threads at once.

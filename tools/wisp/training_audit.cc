@@ -50,7 +50,7 @@ Status TrainingAudit::PrepareOptions() {
     recipe_.architecture = base_->architecture();
   }
   if (!recipe_.adapter) return OkStatus();
-  // As in training. What is made up may stand beside fresh weights.
+  // The sampling equals that of training. Made-up records may stand beside fresh weights.
   if (!base_ && !a_.data.path.empty()) {
     return InvalidArgument(a_.recipe,
                            ": has an adapter, which trains beside the weights of a model: start from one (--model)");
@@ -63,7 +63,7 @@ Status TrainingAudit::Initialise(uint32_t num_items) {
   if (!base_) recipe_.architecture.num_items = num_items;
   WISP_RETURN_IF_ERROR(Validate(recipe_.architecture));
   weights_.resize(FlatSize(ParametersOf(recipe_.architecture)));
-  // Beside a base these are the adapter's alone.
+  // With a base, these weights are those of the adapter alone.
   auto random = privacy::RandomStream::Reproducible(recipe_.training.seed, privacy::StreamPurpose::kInitialisation);
   InitialiseWeights(recipe_.architecture, recipe_.initialisation, random, weights_);
   if (base_) {
@@ -75,7 +75,8 @@ Status TrainingAudit::Initialise(uint32_t num_items) {
   return OkStatus();
 }
 
-// FEST and AdaFEST+ train some rows of the item table: here the first half of them, a choice that no data has part in.
+// FEST and AdaFEST+ train some rows of the item table. Here they are the first half, a choice that does not depend on
+// data.
 void TrainingAudit::ChooseRows() {
   if (!NamesRows(recipe_.training.method)) return;
   rows_.resize(std::max(1u, recipe_.architecture.num_items / 2));
@@ -87,7 +88,7 @@ double TrainingAudit::RunDelta() const {
   return a_.run_delta.value_or(!a_.recipe.empty() && recipe_.goal.delta > 0 ? recipe_.goal.delta : a_.delta);
 }
 
-// How long an ordinary run is follows from how many records there are.
+// The number of records determines the length of an ordinary run.
 std::vector<std::string> TrainingAudit::NotPrivate(std::vector<std::string> names) const {
   if (!is_private()) names.emplace_back("steps");
   return names;

@@ -1,4 +1,4 @@
-// What the audits of training have in common: options from recipe and arguments, a start, records, a ledger.
+// Steps that the audits of training share: options from recipe and arguments, a start, records, a ledger.
 #ifndef WISP_TOOLS_WISP_TRAINING_AUDIT_H_
 #define WISP_TOOLS_WISP_TRAINING_AUDIT_H_
 
@@ -15,15 +15,16 @@
 
 namespace wisp::tools {
 
-// A ledger for what is not private: made up data is charged too, but nobody needs to know. Gone with this object.
+// A temporary ledger for made-up data, which is charged too although nobody needs to know. It is deleted with this
+// object.
 class TemporaryLedger {
  public:
-  // Owned by this object.
+  // This object owns the ledger.
   Result<privacy::Ledger*> Open();
 
  private:
   std::optional<TemporaryFolder> folder_;
-  std::optional<privacy::Ledger> ledger_;  // closed before its folder goes
+  std::optional<privacy::Ledger> ledger_;  // closed before its folder is deleted
 };
 
 // Call PrepareOptions, then either Initialise and OpenTemporaryLedger, or ReadRecords and PrepareRun.
@@ -33,32 +34,32 @@ class TrainingAudit {
   TrainingAudit(const TrainingAudit&) = delete;
   TrainingAudit& operator=(const TrainingAudit&) = delete;
 
-  // The recipe's options, or those of a small recommender, with what the arguments say; the base model where one is
-  // named.
+  // Takes the recipe's options, or those of a small recommender, and applies the arguments. Opens the base model if one
+  // is named.
   Status PrepareOptions();
-  // The weights to start from. `num_items` is read where there is no base.
+  // Makes the weights to start from. `num_items` is read only without a base.
   Status Initialise(uint32_t num_items);
   Status OpenTemporaryLedger();
-  // Records of the data, or of made-up users where none is given; then weights and a ledger.
+  // Reads records of the data, or makes them up if no data is given; then prepares weights and a ledger.
   Status ReadRecords();
-  // Numbers of the run. `synthetic_records`: the declared number where the data is made up.
+  // Sets the numbers of the run. `synthetic_records` is the declared number if the data is made up.
   Status PrepareRun(uint32_t synthetic_records);
 
-  // At which delta a run is tested: that of --delta, of the recipe's privacy, or 1e-5.
+  // Returns the delta at which a run is tested: --delta, that of the recipe's privacy, or 1e-5.
   double RunDelta() const;
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
-  // Those of `names`, and what else of an ordinary run was counted on the data.
+  // Returns `names`, and the other figures of an ordinary run that were counted on the data.
   std::vector<std::string> NotPrivate(std::vector<std::string> names) const;
 
-  // After PrepareOptions, for who audits something smaller.
+  // For audits of something smaller, after PrepareOptions.
   Recipe& recipe() { return recipe_; }
   TrainingOptions& training() { return recipe_.training; }
   const Architecture& architecture() const { return recipe_.architecture; }
-  // Null where there is none.
+  // Null without a base.
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
   std::span<const float> weights() const { return weights_; }
   std::span<const Record> records() const { return set_.records; }
-  // Whether the ledger that pays is the data set's own.
+  // True if the data set's own ledger pays.
   bool charges_data() const { return ledger_.has_value(); }
 
  private:

@@ -16,14 +16,14 @@
 namespace wisp::tools {
 namespace {
 
-// What only texts have. What is named was checked by CheckOptions.
+// Applies options that only texts have. CheckOptions has checked them.
 void OverrideText(const TrainArguments& a, Recipe& r) {
   if (const auto unit = data::ParseTextUnit("--record", a.record); unit.ok()) r.text->unit = *unit;
   if (a.max_length) r.text->max_length = *a.max_length;
   if (!a.trains.empty()) r.training.trained_part = a.trains == "blocks" ? TrainedPart::kBlocks : TrainedPart::kAll;
   if (!r.unit_chosen) r.unit = privacy::PrivacyUnit::kInteraction;
   const uint32_t records = r.training.num_records_public;
-  // Within what CheckPrivacyGoal allows.
+  // This delta is within the bounds of CheckPrivacyGoal.
   if (a.recipe.empty() && !a.delta && records > 0)
     r.goal.delta = records <= 10 ? 1e-5 : std::min(1.0 / (2.0 * records), 1e-3);
 }
@@ -31,7 +31,7 @@ void OverrideText(const TrainArguments& a, Recipe& r) {
 void Override(const TrainArguments& a, Recipe& r) {
   if (a.epsilon) r.goal.epsilon = a.epsilon, r.goal.noise_multiplier.reset();
   if (a.noise_multiplier) r.goal.noise_multiplier = a.noise_multiplier, r.goal.epsilon.reset();
-  // A recipe's word for its own delta is none for another.
+  // If --delta replaces the recipe's delta, the recipe's permission for its own delta does not apply.
   if (a.delta) r.goal.delta = *a.delta, r.goal.allow_delta_of_one_record = false;
   if (a.epochs) r.epochs = *a.epochs, r.training.num_steps = 0;
   if (a.seed) r.training.seed = *a.seed;
@@ -49,13 +49,13 @@ void Override(const TrainArguments& a, Recipe& r) {
   r.training.privacy.reproducible_seed = a.reproducible_noise_seed;
 }
 
-// A key that is not written says what most models are: blocks all alike, or the switch at its default.
+// A missing key has its default: all blocks equal, or the default of a switch.
 std::string Said(const nlohmann::ordered_json::const_iterator& found, const nlohmann::ordered_json& all) {
   return found == all.end() ? "as by default" : found->dump();
 }
 
-// A recipe describes the model that it makes; with --model there is one already, and its own architecture is trained.
-// What the recipe names otherwise is lost, which is said.
+// A recipe describes the model that it makes. With --model there is one already, and its own architecture is trained.
+// So this says which values of the recipe are ignored.
 void SayIfOther(const Recipe& recipe, const Architecture& base) {
   const nlohmann::ordered_json asked = WriteArchitecture(recipe.architecture), own = WriteArchitecture(base);
   std::string others;
@@ -82,7 +82,7 @@ Status OverrideMethod(const std::string& method, TrainingOptions& o) {
     if (method != name) continue;
     o.method = value;
     if (o.method != Method::kOrdinary) {
-      // A recipe for ordinary training becomes one for private training: what only the former may do is put right.
+      // Adapts a recipe for ordinary training to private training: options that only the former allows are replaced.
       o.sampling = Sampling::kPoisson;
       o.loss = LossWeighting::kRecordMean;
     }
@@ -110,7 +110,7 @@ Result<Recipe> RecipeOf(const TrainArguments& a) {
 
 namespace {
 
-// What only texts, or only events, have.
+// Refuses options that only texts have for events, and the reverse.
 Status CheckTextOptions(const TrainArguments& a, const Recipe& recipe) {
   if (recipe.text) {
     if (!a.texts.empty() && !a.data.path.empty())
@@ -226,7 +226,7 @@ Status TrainingRun::Read() {
 }
 
 Status TrainingRun::ReadEvents() {
-  // Before the ledger is opened: what has no records spends nothing.
+  // Data are read before the ledger is opened, so that a run without records spends nothing.
   WISP_RETURN_IF_ERROR(Begin());
   WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record_->events()));
   WISP_ASSIGN_OR_RETURN(data_,
@@ -237,7 +237,7 @@ Status TrainingRun::ReadEvents() {
   return OkStatus();
 }
 
-// The tokenizer first: what texts cannot be given to spends nothing.
+// The tokenizer comes first, so that a run with an unusable one spends nothing.
 Status TrainingRun::ReadTexts() {
   WISP_RETURN_IF_ERROR(CheckDecoder());
   if (base_) {
@@ -247,7 +247,7 @@ Status TrainingRun::ReadTexts() {
   }
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer tokenizer,
                         base_ ? TokenizerOf(*base_) : text::Tokenizer::Open("the tokenizer", tokenizer_));
-  recipe_.architecture.num_items = static_cast<uint32_t>(tokenizer.size());  // of fresh weights
+  recipe_.architecture.num_items = static_cast<uint32_t>(tokenizer.size());  // for fresh weights
   const uint32_t most = (base_ ? base_->architecture() : recipe_.architecture).max_length;
   if (recipe_.text->max_length > most || a_.max_length == 0u)
     return InvalidArgument("--max-length (in a recipe text.max_length) is ", recipe_.text->max_length,
@@ -299,7 +299,7 @@ Status TrainingRun::ChooseModel() {
   return OkStatus();
 }
 
-// Of what was held out, with the weights that training ended with.
+// Measures the held-out texts with the weights at the end of training.
 Status TrainingRun::Measure(const JobResult& result) {
   if (texts_.held_out.empty()) return OkStatus();
   const std::vector<StoredTensor> tensors =
@@ -313,7 +313,7 @@ Status TrainingRun::Measure(const JobResult& result) {
   return OkStatus();
 }
 
-// The recipe's adapter, beside a model without one; or that of --adapter, trained further.
+// Takes the recipe's adapter beside a model without one, or that of --adapter, which is trained further.
 Status TrainingRun::ChooseAdapter() {
   const std::optional<AdapterSpec>& own = base_->architecture().adapter;
   if (!recipe_.adapter || own == recipe_.adapter) return OkStatus();
@@ -323,7 +323,8 @@ Status TrainingRun::ChooseAdapter() {
   return OkStatus();
 }
 
-// What would let one user decide over others' records, or over the shape of the model, outside of the clipping norm.
+// Refuses settings by which one user could influence others' records or the shape of the model, outside of the clipping
+// norm.
 Status TrainingRun::CheckPublic() const {
   if (recipe_.min_item_events > 1) {
     return PrivacyRefused("private training with data.min_item_events ", recipe_.min_item_events,
@@ -356,7 +357,7 @@ std::string TrainingRun::Name() const {
   return a_.recipe.empty() ? "texts" : FileName(a_.recipe);
 }
 
-// Of the run, for the provenance: of texts what a record was.
+// Describes the run for the provenance: for texts, what a record was.
 std::string TrainingRun::Description() const {
   const std::string run = (base_ ? "fine-tuned by " : "trained by ") + Name();
   return is_text() ? run + ", one record: " + record_->InWords() : run;
@@ -380,7 +381,7 @@ Status TrainingRun::Begin() {
   return OkStatus();
 }
 
-// All but what training finds out, and what is said of it.
+// Everything except the results of training and the text about them.
 ModelContents TrainingRun::Contents() const {
   return {.architecture = recipe_.architecture,
           .item_keys = item_keys_,
@@ -390,7 +391,8 @@ ModelContents TrainingRun::Contents() const {
           .created_by = "wisp " + Version()};
 }
 
-// Public scores of the items: the output bias of a model whose popularity was public, or released and charged before.
+// Chooses rows by public scores of the items: the output bias of a model whose popularity was public, or was released
+// and charged before.
 Status TrainingRun::ChooseRows(TrainingJob& job) {
   job.rows = recipe_.rows;
   if (!SelectsRows() || job.rows.source == RowSelection::Source::kPrivate) return OkStatus();
@@ -439,7 +441,7 @@ Result<TrainingJob> TrainingRun::MakeJob() {
   SayIfOneRecord(recipe_.training.num_records_public, recipe_.unit);
   WISP_ASSIGN_OR_RETURN(job.new_limit, NewLimit(a_.budget, recipe_.goal.delta));
   WISP_RETURN_IF_ERROR(ChooseRows(job));
-  // The bias of a model that comes with one is kept.
+  // The bias of an existing model is kept.
   const bool sets_bias = !base_ && recipe_.architecture.head.output_bias == OutputBias::kFixed;
   const bool selects_rows = SelectsRows() && job.rows.source == RowSelection::Source::kPrivate;
   job.histogram_noise = sets_bias || NeedsFrequencies(job) || selects_rows ? recipe_.histogram_noise : 0;

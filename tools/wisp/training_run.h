@@ -1,10 +1,10 @@
-// What every run of training by this program shares, whatever becomes of its result: read the data, open the ledger,
-// train. The data are events of users, or texts that a decoder learns.
+// The steps that every training run of this program shares: read the data, open the ledger, train. The data are events
+// of users, or texts that a decoder learns.
 //
 //   TrainingRun run("train", arguments, recipe);   // the arguments' settings override the recipe's
 //   WISP_ASSIGN_OR_RETURN(const JobResult result, run.Run());
 //
-// Shows progress on standard error; Ctrl-C cancels (kCancelled). A private run without arguments.ledger is refused.
+// It shows progress on standard error; Ctrl-C cancels (kCancelled). A private run without arguments.ledger is refused.
 #ifndef WISP_TOOLS_WISP_TRAINING_RUN_H_
 #define WISP_TOOLS_WISP_TRAINING_RUN_H_
 
@@ -25,10 +25,10 @@
 
 namespace wisp::tools {
 
-// The recipe that the arguments name; without one, for texts, that of TextDefaults.
+// Reads the recipe that the arguments name; without one, returns TextDefaults for texts.
 Result<Recipe> RecipeOf(const TrainArguments& arguments);
 
-// Options that say nothing to the method, or contradict each other, are refused rather than ignored.
+// Refuses options that do not concern the method or contradict each other, rather than ignoring them.
 Status CheckOptions(const TrainArguments& arguments, const Recipe& recipe);
 
 class TrainingRun {
@@ -41,25 +41,25 @@ class TrainingRun {
 
   // Data with other numbers of users or items is refused; 0 takes any.
   uint32_t expected_users = 0, expected_items = 0;
-  // Called when the model is written (FineTuneOutput); set before Run.
+  // Called when the model is written (FineTuneOutput); set it before Run.
   std::function<Status(const JobResult&)> written;
 
-  // Once. Everything that can be refused is refused before the first charge. The model goes to arguments.out, where
-  // that is not empty.
+  // Call it once. Everything that can be refused is refused before the first charge. The model goes to arguments.out,
+  // if that is not empty.
   Result<JobResult> Run();
 
-  // After Run.
+  // Valid after Run.
   bool is_private() const { return recipe_.training.method != Method::kOrdinary; }
-  const Recipe& recipe() const { return recipe_; }  // as it was run
+  const Recipe& recipe() const { return recipe_; }  // with the arguments applied
   const data::Sequences& sequences() const { return data_.sequences; }
   const privacy::RecordSpec& record() const { return *record_; }
   bool is_text() const { return recipe_.text.has_value(); }
   const TextRecords& texts() const { return texts_; }
-  // Of texts of which some were held out. Local only.
+  // Set if some texts were held out. Local only.
   const std::optional<TextQuality>& text_quality() const { return text_quality_; }
   const OpenedDevice& device() const { return device_; }
   const ModelFile* base() const { return base_ ? &*base_ : nullptr; }
-  privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // of a private run
+  privacy::Ledger& ledger() { return *fine_tune_->ledger(); }  // only for a private run
   const std::string& Dataset() const { return dataset_; }
 
  private:
@@ -87,13 +87,13 @@ class TrainingRun {
   const TrainArguments& a_;
   Recipe recipe_;
   std::optional<ModelFile> base_;
-  std::optional<privacy::RecordSpec> record_;  // once Begin was called
+  std::optional<privacy::RecordSpec> record_;  // set by Begin
   std::optional<FineTune> fine_tune_;
   std::optional<privacy::EpsilonDelta> limit_before_;
-  std::vector<float> start_weights_;           // room for the base model's, or what stands behind them
+  std::vector<float> start_weights_;           // holds the base model's weights, or those that follow them
   std::span<const StoredTensor> base_of_run_;  // where the run reads its base (TrainingOptions::base)
   data::ReadResult data_;
-  std::vector<std::byte> tokenizer_;  // of a decoder
+  std::vector<std::byte> tokenizer_;  // for a decoder
   TextRecords texts_;
   std::optional<TextQuality> text_quality_;
   std::vector<std::string> item_keys_, item_names_;

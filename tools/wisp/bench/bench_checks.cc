@@ -11,7 +11,7 @@
 namespace wisp::tools {
 namespace {
 
-constexpr double kTolerance = 1e-4;  // of losses and gradients: sums of thousands of floats in another order
+constexpr double kTolerance = 1e-4;  // for losses and gradients, which sum thousands of floats in another order
 
 std::string Digits(double x) {
   char text[32];
@@ -43,7 +43,7 @@ class Subject {
     return scores;
   }
 
-  // The mean over the record's positions, all of which have a target.
+  // Returns the mean over the record's positions, all of which have a target.
   double Loss(const Record& record) {
     const RecordOptions options{.target_weight = 1.0f / static_cast<float>(record.targets.size())};
     context_.options_B = &options;

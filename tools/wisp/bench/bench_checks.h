@@ -1,5 +1,6 @@
-// What `wisp bench` holds its subjects to before it times them: the reference kernels, at full size, through the same
-// graph (which the tests hold to other code). An error ends the bench, as a time of wrong results is none.
+// `wisp bench` checks its subjects before it times them, because the time of wrong results is worth nothing. It
+// compares them with the reference kernels, at full size, through the same graph; the tests compare that graph with
+// other code. An error ends the bench.
 #ifndef WISP_TOOLS_WISP_BENCH_BENCH_CHECKS_H_
 #define WISP_TOOLS_WISP_BENCH_BENCH_CHECKS_H_
 
@@ -11,19 +12,20 @@
 
 namespace wisp::tools {
 
-// kInvalidData unless max |actual - expected| <= tolerance * max |expected|, all being finite and as many; names
-// `what`.
+// Returns kInvalidData, with `what` in its message, unless both spans have the same length, all numbers are finite, and
+// max |actual - expected| <= tolerance * max |expected|.
 Status CheckNear(const std::string& what, std::span<const float> actual, std::span<const float> expected,
                  double tolerance);
 
-// The scores of every item after `history`: of the whole at once, and of more than one item once more with all but the
-// last remembered.
+// Checks the scores of every item after `history`, computed at once. If the history has more than one item, it checks
+// them again with all but the last item in the key/value cache.
 Status CheckScores(const std::string& what, Session& session, std::span<const int32_t> history, double tolerance);
 
-// Loss and gradient of the problem's first record.
+// Checks the loss and the gradient of the problem's first record.
 Status CheckGradient(const BenchProblem& problem);
 
-// The mean loss that a trainer reports of its first step, over all records of the problem, forward by forward.
+// Checks the mean loss that a trainer reports for its first step, against one forward pass for each record of the
+// problem.
 Status CheckFirstLoss(const BenchProblem& problem, const StepReport& first);
 
 }  // namespace wisp::tools

@@ -1,12 +1,12 @@
-// wisp bench --what clipping: records per second and bytes of a step, ordinary, private, and with ghost clipping's way
-// to the embedding's norms (Ding et al. 2024, figure 8).
+// Implements `wisp bench --what clipping`: records per second and bytes of a training step, ordinary, private, and with
+// ghost clipping's way to compute the embedding's norms (Ding et al. 2024, figure 8).
 //
 // Ghost clipping takes the squared norm of the scores' part of the embedding's gradient, G = grad e_C [M x d], from the
-// inner product of the Gram matrix G G^T [M x M] with the identity (equation 25); phantom clipping from ||G||^2
-// (equation 26). The Gram matrix is computed here, by our own product and record by record, one record per thread; all
-// else of ghost clipping counts as our private step. So it is a comparison of that one product in this program, not of
-// two libraries. As published the Gram matrices of a batch are held at once: B M^2 floats, which are counted here, not
-// allocated.
+// inner product of the Gram matrix G G^T [M x M] with the identity (equation 25). Phantom clipping takes it from
+// ||G||^2 (equation 26). Our own product computes the Gram matrices here, record by record, one record per thread. For
+// the rest of ghost clipping we take the time of our private step. So this compares that one product in this program,
+// not two libraries. As published, ghost clipping holds the Gram matrices of a batch at once: B M^2 floats. These are
+// counted here, not allocated.
 #include <cmath>
 
 #include "tools/wisp/bench/bench_parts.h"
@@ -14,13 +14,14 @@
 namespace wisp::tools {
 namespace {
 
-constexpr size_t kGradients = 4;        // different ones of a thread, in turns
-constexpr size_t kGramsPerThread = 64;  // fewest over all repeats, unless a step has fewer
+constexpr size_t kGradients = 4;        // each thread takes these gradients in turns
+constexpr size_t kGramsPerThread = 64;  // at least, over all repeats, unless a step has fewer
 constexpr double kLargestTraceError = 1e-4;
 
 size_t RoundedUp(size_t a, size_t b) { return (a + b - 1) / b; }
 
-// The Gram matrices of one thread: G as backward makes it, from softmax-like and hidden random numbers.
+// Computes the Gram matrices of one thread. G has the form that the backward pass gives it, from softmax-like and
+// hidden random numbers.
 class GramWorker {
  public:
   GramWorker(const Architecture& a, size_t worker) : ops_(kernels::BestOps()), m_(a.num_items), d_(a.width) {
@@ -52,7 +53,7 @@ class GramWorker {
   GramWorker(const GramWorker&) = delete;
   GramWorker& operator=(const GramWorker&) = delete;
 
-  // <I, G G^T> of the next record.
+  // Returns <I, G G^T> of the next record.
   double SquaredNorm() {
     const std::vector<float>& g = gradients_[next_++ % kGradients];
     ops_.pack_weights({.w_NK = g.data(), .ldw = d_, .packed = packed_.data(), .n = m_, .k = d_});
@@ -71,7 +72,7 @@ class GramWorker {
     return trace;
   }
 
-  // Warms up, and compares with the sum of squares.
+  // Warms up, and compares the result with the sum of squares.
   Status Check() {
     const double expected = ops_.sum_squares(gradients_[next_ % kGradients].data(), m_ * d_), trace = SquaredNorm();
     if (std::abs(trace - expected) <= kLargestTraceError * expected) return OkStatus();
@@ -111,7 +112,7 @@ class ClippingBench {
     for (size_t w = 0; w < threads(); ++w)
       grams.push_back(std::make_unique<GramWorker>(pair_->problem().architecture, w));
     for (auto& gram : grams) WISP_RETURN_IF_ERROR(gram->Check());
-    std::vector<double> kept(grams.size());  // so that no product is left out
+    std::vector<double> kept(grams.size());  // keeps the compiler from dropping the products
     for (uint32_t i = 0; i < a_.repeats; ++i) {
       WISP_RETURN_IF_ERROR(pair_->Sample());
       const double seconds = Seconds([&] {
@@ -170,7 +171,7 @@ class ClippingBench {
 
   const BenchArguments& a_;
   std::unique_ptr<StepPair> pair_;
-  std::vector<double> extra_, ghost_;  // seconds of a step: of its Gram matrices, and with them
+  std::vector<double> extra_, ghost_;  // seconds of a step: of its Gram matrices alone, and with them
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
-// A decoder that goes on with a text: a prompt at once, then one token at a time, beside the rate at which as many
-// threads read memory. Tokens one at a time are first held to the same tokens at once.
+// Times a decoder that continues a text: it reads a prompt at once, and then one token at a time. Beside it stands the
+// rate at which as many threads read memory. First a check compares the scores of tokens that came one at a time with
+// those of the same tokens at once.
 //
 // tools/bench/peers/decoder.py puts llama.cpp beside it.
 #include <numeric>
@@ -14,12 +15,12 @@
 namespace wisp::tools {
 namespace {
 
-constexpr uint32_t kTokensInTurn = 16;    // of a sample, one at a time
-constexpr uint32_t kPrompt = 512;         // where --length does not say
-constexpr double kScoreTolerance = 1e-4;  // of the largest score
-constexpr double kPanelTolerance = 0.02;  // activations are rounded to 8 bits for each row: alike, so this is wide
+constexpr uint32_t kTokensInTurn = 16;    // one at a time, in a sample
+constexpr uint32_t kPrompt = 512;         // where --length is not given
+constexpr double kScoreTolerance = 1e-4;  // relative to the largest score
+constexpr double kPanelTolerance = 0.02;  // wide, because activations are rounded to 8 bits row by row
 
-// What one token reads of the weights: all but the tables that are looked up.
+// Returns the bytes of weights that one token reads: all but the tables that are only looked up.
 size_t BytesOfToken(const ModelFile& file) {
   const Architecture& a = file.architecture();
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
@@ -40,12 +41,12 @@ class DecoderBench {
     for (size_t t = 0; t < tokens_.size(); ++t) tokens_[t] = static_cast<int32_t>(t * 7919 % scores_.size());
   }
 
-  // The last token's scores, where it came alone and where all came at once.
+  // Compares the last token's scores after it came alone with those after all tokens came at once.
   Status Check() {
     WISP_RETURN_IF_ERROR(Prompt().status());
     WISP_RETURN_IF_ERROR(InTurn().status());
     const std::vector<float> in_turn = scores_;
-    ++tokens_[0];  // another text: nothing of it is remembered
+    ++tokens_[0];  // another text, so the cache holds nothing of it
     WISP_RETURN_IF_ERROR(session_->Score(tokens_, scores_));
     --tokens_[0];
     WISP_RETURN_IF_ERROR(session_->Score(tokens_, scores_));
@@ -54,9 +55,9 @@ class DecoderBench {
                      panels ? kPanelTolerance : kScoreTolerance);
   }
 
-  // Of the tokens that came last: they, and the scores after the last of them.
+  // Writes the tokens that came last, and the scores after the last of them.
   Status Write(const std::string& path) const {
-    const std::vector<float> as_floats(tokens_.begin(), tokens_.end());  // exact: there are fewer than 2^24
+    const std::vector<float> as_floats(tokens_.begin(), tokens_.end());  // exact: tokens are below 2^24
     const exchange::TensorToWrite tensors[] = {{"tokens", {as_floats.size()}, as_floats},
                                                {"scores", {scores_.size()}, scores_}};
     return exchange::WriteSafeTensors(path, tensors, {});
@@ -92,7 +93,7 @@ class DecoderBench {
     WISP_RETURN_IF_ERROR(status);
     return seconds;
   }
-  // Of a text that differs from the last in its first token.
+  // Times a text that differs from the last one in its first token, so that the cache holds nothing of it.
   Result<double> Prompt() {
     tokens_[0] = (tokens_[0] + 1) % static_cast<int32_t>(scores_.size());
     return Timed(First(tokens_.size() - kTokensInTurn));

@@ -16,9 +16,9 @@
 namespace wisp::tools {
 namespace {
 
-constexpr double kOutside = -1;  // in place of a probability: the next item is not in the support
+constexpr double kOutside = -1;  // stands for a probability where the next item is not in the support
 
-// A file without provenance is one that was never trained (wisp new): it has seen no records.
+// A file without provenance was never trained (wisp new), so it has seen no records.
 Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile& model,
                  const std::vector<std::string>& public_datasets) {
   if (!base.provenance().empty()) {
@@ -33,7 +33,7 @@ Status CheckBase(const std::string& path, const ModelFile& base, const ModelFile
   return same ? OkStatus() : InvalidArgument(path, ": the base model has other items than the model");
 }
 
-// What a cell draws with, and what that costs.
+// The law by which a cell samples, and its cost.
 struct Law {
   ItemLaw item;
   size_t base_top = 0;
@@ -77,7 +77,7 @@ Result<Law> LawOf(const DecodeCell& c, uint64_t num_items) {
   return law;
 }
 
-// One thread's sessions, and what it makes of a user.
+// One thread's sessions, and its figures for a user.
 struct Reader {
   std::unique_ptr<Session> model, base;
   std::vector<float> scores, base_scores;
@@ -143,7 +143,7 @@ class DecodingBench {
   Status Add(Reader& reader, const RankingCase& c, size_t index) {
     WISP_RETURN_IF_ERROR(reader.Score(c.history));
     const std::vector<int32_t> left = reader.Left(c.history);
-    std::vector<int32_t> best;  // of the base, as many as the last law with such a support wanted
+    std::vector<int32_t> best;  // the base's best items, as many as the largest support among the laws takes
     size_t best_of = 0;
     for (size_t l = 0; l < laws_.size(); ++l) {
       const size_t top = laws_[l].base_top;
@@ -159,7 +159,7 @@ class DecodingBench {
     return OkStatus();
   }
 
-  // In the order of users: the same bits for any number of threads.
+  // Sums in the order of users, so that any number of threads gives the same bits.
   Result<Json> Figures(size_t law, size_t num_users) const {
     Perplexity sum;
     for (const double p : probabilities_[law]) {
@@ -177,7 +177,7 @@ class DecodingBench {
 
   const DecodingData& d_;
   std::vector<Law> laws_;
-  std::vector<std::vector<double>> probabilities_;  // of each law, of each user's next item
+  std::vector<std::vector<double>> probabilities_;  // for each law, for each user's next item
 };
 
 Status CheckSize(const DecodingData& d, const data::Sequences& sequences) {

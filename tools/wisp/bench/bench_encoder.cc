@@ -1,8 +1,8 @@
-// The encoder of a classifier, of the size that sentence models have: from 128 tokens, or as many as are asked for, to
-// the pooled first position, on one thread and on several that share the text, in float and in int8, in turns; all held
-// to the reference kernels first, and several threads to the bits of one.
+// Times a classifier's encoder of the size of sentence models, from 128 tokens (or --length) to the pooled first
+// position. It runs on one thread and on several that share the text, in float32 and in int8, in turns. Before that,
+// all results are compared with the reference kernels, and several threads must give the bits of one.
 //
-// tools/bench/peers/encoder.py reads the weights, the tokens and what came of them, and holds others to that.
+// tools/bench/peers/encoder.py reads the weights, the tokens and the results, and compares other libraries with them.
 #include "runtime/inference/classifier_session.h"
 #include "runtime/train/run/initialise.h"
 #include "tools/exchange/safetensors.h"
@@ -17,7 +17,7 @@ namespace {
 constexpr uint32_t kTokens = 128, kMostTokens = 4096;
 constexpr double kFloatTolerance = 1e-4, kInt8Tolerance = 0.1;
 
-// MiniLM-L6-H384 (Wang et al. 2020), but for the size of its vocabulary, which only says how many rows lie unread.
+// The shape of MiniLM-L6-H384 (Wang et al. 2020). Its vocabulary differs, which only changes how many rows lie unread.
 Architecture Shape(uint32_t num_items, uint32_t num_tokens) {
   return UniformArchitecture{.num_items = num_items,
                              .max_length = num_tokens,
@@ -31,8 +31,8 @@ Architecture Shape(uint32_t num_items, uint32_t num_tokens) {
                              .num_classes = 2};
 }
 
-// Multiply-adds of one sequence, two operations each: four products of width by width and two of the feed-forward at
-// each position, and two of T x T in attention.
+// Counts the multiply-adds of one sequence as two operations each. Each position has four products of width by width
+// and two of the feed-forward part; attention has two products of T x T.
 double Flops(const Architecture& a) {
   const double t = a.max_length, d = a.width, f = a.blocks[0].feed_forward.inner_width;
   return 2 * t * (static_cast<double>(a.blocks.size()) * (4 * d * d + 2 * d * f + 2 * t * d)) + 2 * d * d;
@@ -55,7 +55,7 @@ class Encoder {
   }
   size_t bytes() const { return session_->bytes(); }
   size_t threads() const { return session_->num_threads(); }
-  // Of one call, which has been shown to work.
+  // Times one call. Check has shown before that the call succeeds.
   double Milliseconds(std::span<const int32_t> tokens) {
     return 1e3 * Seconds([&] { (void)session_->Represent(tokens, represented_); });
   }
@@ -69,9 +69,9 @@ class Encoder {
   std::vector<float> represented_;
 };
 
-// Threads that are none: the parts of each step one after the other on the caller's thread, and their times. What as
-// many cores would take that have nothing else to do is the longest part of each step, with what is in no part. That
-// leaves out the forks and joins, 1 us each, and what cores that share a memory take from each other.
+// An executor without threads: the caller's thread runs the parts of each step one after the other and times them. On
+// as many idle cores a step would take as long as its longest part, plus what is outside all parts. This estimate
+// leaves out forks and joins (1 us each) and the contention of cores that share a memory.
 class PartsInTurn {
  public:
   Executor executor() {
@@ -85,7 +85,7 @@ class PartsInTurn {
       others_ms_ -= longest;
     };
   }
-  // Of one call, which takes so long on one thread with all its parts.
+  // Returns the estimate for `work`, which itself runs all of its parts on one thread.
   template <class Work>
   double Milliseconds(const Work& work) {
     others_ms_ = 0;
@@ -94,10 +94,11 @@ class PartsInTurn {
   }
 
  private:
-  double others_ms_ = 0;  // of parts that are not the longest of their step
+  double others_ms_ = 0;  // the parts that are not the longest of their step
 };
 
-// What takes its turn: an encoder, and its times. One on several threads is held to the one on one.
+// One of the encoders that take turns, with its times. An encoder on several threads must give the results of the one
+// on one thread.
 struct Contender {
   static Result<std::unique_ptr<Contender>> Create(const char* suffix, const kernels::Device& device,
                                                    const Architecture& shape, const std::vector<float>& weights,
@@ -147,7 +148,7 @@ struct Contender {
   double tolerance = 0;
   Contender* alone = nullptr;
   PartsInTurn parts;
-  std::unique_ptr<Encoder> encoder, in_turn;  // the second of several threads
+  std::unique_ptr<Encoder> encoder, in_turn;  // in_turn: only for several threads
   std::vector<double> ms, over_one, at_best;
 };
 
@@ -159,7 +160,7 @@ Status WriteTensors(const std::string& path, const Architecture& c, const std::v
         p.shape == ParameterShape::kVector ? std::vector<uint64_t>{p.cols} : std::vector<uint64_t>{p.rows, p.cols};
     tensors.push_back({p.name, shape, {weights.data() + p.offset, p.size()}});
   }
-  const std::vector<float> as_floats(tokens.begin(), tokens.end());  // exact: there are fewer than 2^24
+  const std::vector<float> as_floats(tokens.begin(), tokens.end());  // exact: tokens are below 2^24
   tensors.push_back({"tokens", {as_floats.size()}, as_floats});
   tensors.push_back({"represented", {represented.size()}, represented});
   const Json shape = {{"heads", c.blocks[0].attention.num_heads},
@@ -169,7 +170,7 @@ Status WriteTensors(const std::string& path, const Architecture& c, const std::v
   return exchange::WriteSafeTensors(path, tensors, {{"wisp.encoder", shape.dump()}});
 }
 
-// Of the processor: floats and integers, each on one thread and on several.
+// Makes the contenders of the processor: float32 and int8, each on one thread and on several.
 Result<std::vector<std::unique_ptr<Contender>>> OnProcessor(const Architecture& shape,
                                                             const std::vector<float>& weights, size_t threads) {
   std::vector<std::unique_ptr<Contender>> all;
@@ -186,7 +187,8 @@ Result<std::vector<std::unique_ptr<Contender>>> OnProcessor(const Architecture& 
   return all;
 }
 
-// Of a device: each of its arithmetics, from tokens on the host to the pooled position on the host.
+// Makes the contenders of a device: each of its arithmetics, from tokens on the host to the pooled position on the
+// host.
 Result<std::vector<std::unique_ptr<Contender>>> OnDevice(const DeviceArguments& device, const Architecture& shape,
                                                          const std::vector<float>& weights) {
   constexpr struct {
@@ -233,7 +235,7 @@ Status BenchEncoder(const BenchArguments& a, Json& result) {
     WISP_ASSIGN_OR_RETURN(const auto represented, contenders[0]->encoder->Represented(tokens));
     WISP_RETURN_IF_ERROR(WriteTensors(a.tensors, shape, weights, tokens, represented));
   }
-  // The reference is slow, but nothing of it is shared with what it judges.
+  // The reference is slow, but it shares nothing with the code that it checks.
   WISP_ASSIGN_OR_RETURN(const auto reference, Encoder::Create(shape, weights, {.device = kernels::ReferenceOps()}));
   WISP_ASSIGN_OR_RETURN(const auto expected, reference->Represented(tokens));
   for (const auto& c : contenders) WISP_RETURN_IF_ERROR(c->Check(tokens, expected));

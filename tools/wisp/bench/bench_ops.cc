@@ -1,10 +1,10 @@
-// Each op of the kernels at the recommender's shapes, on one thread: held to the reference first, then timed, beside
-// the roof that it stands under.
+// Times each op of the kernels at the recommender's shapes, on one thread, and shows the time beside the op's roofline.
+// Each op is compared with the reference first.
 //
-// An op's time cannot be less than its arithmetic takes at the measured peak of multiply-adds, nor less than its bytes
-// take at the measured bandwidth of memory; the larger of the two is its roof. Bytes are what is read and written once,
-// counted as if it lay in memory. In this loop, as in a step, most of it lies in caches: such an op passes 100 % of the
-// bandwidth of memory.
+// An op takes at least as long as its arithmetic at the measured peak of multiply-adds, and at least as long as its
+// bytes at the measured bandwidth of memory. The larger of the two times is its roofline. Bytes are those that are read
+// and written once, counted as if they lay in memory. In this loop, as in a step, most of them lie in caches, so that
+// such an op passes 100 % of the bandwidth of memory.
 #include <algorithm>
 #include <cmath>
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr double kSampleSeconds = 2e-4;
 
-// Runs the reference, then the best table from the same start, and compares.
+// Runs the reference and then the best table from the same start, and compares the results.
 Status Check(const OpCase& c) {
   if (c.check) {
     c.run(kernels::BestOps());
@@ -44,7 +44,7 @@ Status Check(const OpCase& c) {
     for (size_t j = 0; j < expected[i].size(); ++j) {
       largest = std::max(largest, std::abs(static_cast<double>(expected[i][j])));
       const double here = std::abs(static_cast<double>(c.out[i][j]) - expected[i][j]);
-      off = here <= off ? off : here;  // a NaN stays
+      off = here <= off ? off : here;  // keeps a NaN
     }
     if (!(off <= c.tolerance * largest)) {
       return WrongOp(c.op, "at " + c.shape + " it is off by " + Json(off / largest).dump() +

@@ -1,4 +1,4 @@
-// Products, attention, tables and the optimizer as cases of the bench.
+// Adds the bench's cases of products, attention, tables and the optimizer.
 #include "tools/wisp/bench/bench_ops_cases.h"
 
 #include <algorithm>
@@ -105,8 +105,8 @@ void OpCases::AddProducts(const std::string& what, size_t rows, size_t n, size_t
                     1e-5});
 }
 
-// Causal, one head, query, key and value side by side.
-// Enough for either table and for both passes.
+// Causal attention with one head. Query, key and value lie side by side.
+// The scratch is large enough for either table and for both passes.
 std::span<float> OpCases::AttentionScratch(size_t width) {
   constexpr auto kPass = kernels::AttentionPass::kBackward;
   return Output(std::max(kernels::BestOps().attention_scratch_size(kPass, t_, width),
@@ -137,7 +137,7 @@ void OpCases::AddAttention() {
                            .scale = 0.125f,
                            .mask = kernels::AttentionMask::kCausal});
   };
-  forward(kernels::ReferenceOps());  // what backward reads
+  forward(kernels::ReferenceOps());  // writes what the backward pass reads
   const double pairs = static_cast<double>(t) * static_cast<double>(t + 1) / 2, elements = static_cast<double>(t * d);
   cases_.push_back(
       {"attention_forward", Shape({t, d}), pairs * (4.0 * d + kExp), 4 * 4 * elements, forward, {out, lse}, 2e-5});
@@ -173,7 +173,7 @@ void OpCases::AddAttention() {
                     2e-5});
 }
 
-// Four heads of queries, of a quarter of the width, over one head of keys and values; causal.
+// Causal attention with four query heads of a quarter of the width, over one head of keys and values.
 void OpCases::AddGroupedAttention() {
   const size_t t = t_, heads = 4, width = kWidth / heads, d = kWidth, ld = d + 2 * width;
   const auto qkv = Input(t * ld), out = Output(t * d), lse = Output(heads * t), dout = Input(t * d),
@@ -200,7 +200,7 @@ void OpCases::AddGroupedAttention() {
                            .mask = kernels::AttentionMask::kCausal,
                            .kv_heads = 1});
   };
-  forward(kernels::ReferenceOps());  // what backward reads
+  forward(kernels::ReferenceOps());  // writes what the backward pass reads
   const double pairs = static_cast<double>(heads * t) * static_cast<double>(t + 1) / 2,
                elements = static_cast<double>(t * (d + width));
   const std::string shape = Shape({t, d}) + ", 4 heads over 1";
@@ -311,7 +311,7 @@ void OpCases::AddAdam() {
                     1e-6});
 }
 
-// No entry of the table, but every recommendation's last part. The reference: a sort of all.
+// This op is no entry of the table, but the last part of every recommendation. The reference sorts all scores.
 void OpCases::AddTopK() {
   const auto scores = Input(m_);
   best_.resize(std::min<size_t>(10, m_));
@@ -343,8 +343,8 @@ void OpCases::AddTopK() {
   cases_.push_back(std::move(c));
 }
 
-// Floats to int8, a scale for each row, in the layout of products. Seen through a product with unit rows, whose own
-// quantisation is exact.
+// Converts floats to int8 with a scale for each row, in the layout of products. The result is read through a product
+// with unit rows, whose own quantisation is exact.
 void OpCases::AddQuantise() {
   const OpTable* int8 = kernels::Int8Ops();
   if (int8 == nullptr) return;

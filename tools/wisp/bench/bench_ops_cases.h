@@ -1,5 +1,5 @@
-// The cases of `wisp bench --what ops`: every op of the kernels at the recommender's shapes, with what it computes and
-// moves. Not here: how they are checked and timed (bench_ops.cc).
+// The cases of `wisp bench --what ops`: every op of the kernels at the recommender's shapes, with the operations and
+// bytes that it needs. bench_ops.cc checks and times them.
 //
 //   OpCases cases(arguments);
 //   for (const OpCase& c : cases.all()) c.run(kernels::BestOps());
@@ -26,9 +26,9 @@ struct OpCase {
   double operations, bytes;
   std::function<void(const kernels::OpTable&)> run;
   std::vector<std::span<float>> out;
-  // Of an element of `out`, relative to the largest one of that buffer by the reference.
+  // The largest error of an element of `out`, relative to the largest element of that buffer in the reference.
   double tolerance;
-  std::function<Status()> check = {};  // instead of the comparison with the reference
+  std::function<Status()> check = {};  // if set, replaces the comparison with the reference
 };
 
 Status WrongOp(const std::string& op, const std::string& how);
@@ -58,8 +58,7 @@ class OpCases {
   };
 
   static constexpr size_t kWidth = 64;
-  // Operations of an element that are counted beside its loads, for what is no product: an exponential as 8
-  // multiply-adds.
+  // Operations of an element other than products, counted beside its loads. An exponential counts as 8 multiply-adds.
   static constexpr double kExp = 16, kGelu = kExp + 18, kLogistic = kExp + 10, kGeluTanh = kLogistic + 6, kRelu = 1,
                           kNorm = 8, kNormBackward = 14, kRmsNorm = 4, kRmsNormBackward = 10, kRotation = 3, kAdam = 15;
 
@@ -69,7 +68,7 @@ class OpCases {
     return text;
   }
 
-  // Room that cases share or own; lives as long as they do.
+  // Buffers that cases share or own. They live as long as this object.
   std::span<float> Keep(std::vector<float> x) {
     kept_.push_back(std::move(x));
     return kept_.back();
@@ -78,7 +77,7 @@ class OpCases {
   std::span<float> AttentionScratch(size_t width);
   std::span<float> Output(size_t n) { return Keep(std::vector<float>(n)); }
 
-  // bench_ops_cases.cc
+  // Defined in bench_ops_cases.cc.
   void AddProducts(const std::string& what, size_t rows, size_t n, size_t k);
   void AddAttention();
   void AddGroupedAttention();
@@ -86,7 +85,7 @@ class OpCases {
   void AddAdam();
   void AddTopK();
   void AddQuantise();
-  // bench_ops_rows.cc
+  // Defined in bench_ops_rows.cc.
   void AddLayerNorm();
   void AddActivation(kernels::Activation kind, const std::string& name, double operations_each);
   void AddRmsNorm();

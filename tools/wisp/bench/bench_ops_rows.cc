@@ -1,4 +1,4 @@
-// Norms, activations and the softmax as cases of the bench: what goes row by row or element by element.
+// Adds the bench's cases of norms, activations and the softmax, which work row by row or element by element.
 #include "tools/wisp/bench/bench_ops_cases.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ void OpCases::AddActivation(kernels::Activation kind, const std::string& name, d
                     4e-6});
 }
 
-// Gate and up side by side in one matrix, and so their gradients.
+// Gate and up projection lie side by side in one matrix, and so do their gradients.
 void OpCases::AddGated(kernels::Activation kind, const std::string& name, double operations_each) {
   const size_t rows = t_, n = f_, ld = 2 * f_;
   const auto both = Input(rows * ld, 4), dy = Input(rows * n), y = Output(rows * n), dboth = Output(rows * ld);
@@ -155,7 +155,8 @@ void OpCases::AddGated(kernels::Activation kind, const std::string& name, double
                     4e-6});
 }
 
-// Heads of 32, in a row with what is not rotated: the queries of a row that holds queries, keys and values.
+// Rotates heads of 32. They are the queries in rows that hold queries, keys and values; the keys and values are not
+// rotated here.
 void OpCases::AddRotary(kernels::RotaryPairs pairs, const std::string& name) {
   const size_t t = t_, width = 32, heads = kWidth / width, ld = 3 * kWidth, num_pairs = width / 2;
   const auto x = Input(t * ld), cos = Output(t * num_pairs), sin = Output(t * num_pairs);
@@ -185,7 +186,7 @@ void OpCases::AddRotary(kernels::RotaryPairs pairs, const std::string& name) {
                     1e-6});
 }
 
-// One tile of the catalogue, as the head walks over it.
+// One tile of the catalogue, as the head visits it.
 void OpCases::AddSoftmax() {
   const size_t rows = t_, n = tile_;
   const auto z = Input(rows * n, 5), max = Output(rows), sum = Output(rows), target_logit = Output(rows),
@@ -217,7 +218,7 @@ void OpCases::AddSoftmax() {
                     },
                     {max, sum, target_logit, exps},
                     1e-5});
-  // In place: what it works on is copied first, which is part of the time.
+  // This op works in place, so its input is copied first. The copy is part of the time.
   cases_.push_back({"cross_entropy_gradient",
                     Shape({rows, n}),
                     (kExp + 3) * elements,

@@ -1,5 +1,6 @@
-// wisp bench --what panels: products with weights in the panels of a model file beside those with weights that were
-// packed, on every instruction set that this processor has. Weights are read from memory, as a large model's are.
+// Implements `wisp bench --what panels`. It compares products whose weights lie in the panels of a model file with
+// products whose weights were packed, on every instruction set of this processor. Weights are read from memory, as
+// those of a large model are.
 #include <cmath>
 
 #include "runtime/core/arena.h"
@@ -13,11 +14,11 @@ using kernels::OpTable;
 using kernels::PanelBits;
 
 constexpr size_t kRows[] = {1, 2, 3, 8, 16, 128};
-// Of MiniLM's and GPT-2's layers, and a table of tokens.
+// The shapes of MiniLM's and GPT-2's layers, and of a table of tokens.
 constexpr size_t kShapes[][2] = {{384, 384}, {1536, 384}, {384, 1536}, {2304, 768}, {768, 3072}, {30522, 384}};
-constexpr size_t kFewFloats = 6'000'000, kFloats = 16'000'000;  // of weights in turn, beyond the caches
+constexpr size_t kFewFloats = 6'000'000, kFloats = 16'000'000;  // total floats of all copies, beyond the caches
 
-// Copies of one matrix, in panels and packed, that are multiplied one after the other.
+// Copies of one matrix, in panels and packed, which are multiplied one after the other.
 class PanelsBench {
  public:
   PanelsBench(const OpTable& ops, size_t rows, size_t n, size_t k)
@@ -41,7 +42,7 @@ class PanelsBench {
     }
   }
 
-  // Times of pairs. An error where they do not give the same bits.
+  // Returns the times of pairs. It is an error if the two do not give the same bits.
   Result<Json> Run(uint32_t repeats) {
     std::vector<double> ratios, seconds;
     for (uint32_t i = 0; i < repeats; ++i) {

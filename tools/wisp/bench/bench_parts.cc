@@ -20,7 +20,7 @@ TrainingOptions Options(const BenchArguments& a, uint32_t batch, Method method, 
                     .optimizer = {.learning_rate = 1e-4f},
                     .num_threads = a.threads,
                     .device = device};
-  // A charge is a disk sync; it is taken once, for the whole bench.
+  // A charge syncs the disk, so the bench charges all of its steps at once.
   o.privacy = {.noise_multiplier = 1, .ledger = ledger, .run = "bench", .steps_per_charge = 1000000};
   return o;
 }

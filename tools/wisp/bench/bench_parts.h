@@ -1,4 +1,4 @@
-// What the parts of `wisp bench` share: times, spreads, JSON, and a pair of trainers whose steps take turns.
+// Code that the parts of `wisp bench` share: times, spreads, JSON, and a pair of trainers whose steps take turns.
 #ifndef WISP_TOOLS_WISP_BENCH_BENCH_PARTS_H_
 #define WISP_TOOLS_WISP_BENCH_BENCH_PARTS_H_
 
@@ -37,11 +37,11 @@ inline Spread SpreadOf(std::vector<double> samples) {
 
 inline Json ToJson(const Spread& s) { return {{"median", s.median}, {"quartiles", {s.low, s.high}}}; }
 
-// Whether the command line names an option.
+// Returns true if the command line names the option.
 bool IsGiven(const BenchArguments& arguments, const char* option);
 
-// What is trained: a recipe's model and method, with its batch and longest records; or the bench's own, a recommender
-// of width 64 with two blocks.
+// The model and method that are trained. They come from a recipe, with its batch and its longest records; without one
+// they are the bench's own recommender of width 64 with two blocks.
 struct BenchSubject {
   Architecture architecture;
   InitialisationOptions initialisation;
@@ -51,7 +51,7 @@ struct BenchSubject {
 Result<BenchSubject> BenchSubjectOf(const BenchArguments& arguments);
 BenchSubject OwnSubject(const BenchArguments& arguments);
 
-// Weights of a subject, and random records of full length.
+// A subject's weights, and random records of full length.
 struct BenchProblem {
   explicit BenchProblem(const BenchSubject& subject);
   Architecture architecture;
@@ -60,18 +60,19 @@ struct BenchProblem {
   std::vector<Record> records;
 };
 
-// Two trainers of one problem, an ordinary one and a private one (phantom clipping), each a step warm, of which the
-// loss was checked, as was a record's gradient (bench_checks.h). Every step takes all records.
+// Two trainers of one problem, an ordinary one and a private one (phantom clipping). Each has taken one step to warm
+// up, whose loss was checked, as was one record's gradient (bench_checks.h). Every step takes all records.
 class StepPair {
  public:
   static Result<std::unique_ptr<StepPair>> Create(const BenchArguments& arguments);
   StepPair(const StepPair&) = delete;
   StepPair& operator=(const StepPair&) = delete;
 
-  // A step of each, one after the other, timed.
+  // Times one step of each trainer, one after the other.
   Status Sample();
 
-  // What the private one is planned to hold over an ordinary one that takes as many records at once.
+  // Returns the bytes by which the private trainer's memory plan exceeds that of an ordinary one with as many records
+  // at once.
   Result<double> BytesOverOrdinaryAtEqualRecords() const;
 
   const BenchProblem& problem() const { return problem_; }
@@ -95,40 +96,42 @@ class StepPair {
   std::vector<double> seconds_[2], ratios_;
 };
 
-// One thing that was measured beside others, under the name of its method: numbers only.
+// The numbers that one method gave, under the method's name.
 struct MethodFigures {
   std::string method;
   Json figures;
 };
 
-// A top 10 after a long history, after one more event, with loading the model, and drawn privately (bench_scoring.cc).
+// Times a top 10 after a long history, after one more event, with loading the model, and sampled privately
+// (bench_scoring.cc).
 Status BenchScoring(const BenchArguments& arguments, Json& result);
 
-// Every op of the kernels at the recommender's shapes: first what they are held against, then one of `lines` for each
-// op. An error where a result is wrong (bench_ops.cc, the ops in bench_ops_cases.h).
+// Times every op of the kernels at the recommender's shapes. `lines` gets first the rooflines and then one line for
+// each op. It is an error if a result is wrong (bench_ops.cc; the ops are in bench_ops_cases.h).
 Status BenchOps(const BenchArguments& arguments, std::vector<Json>& lines);
 
-// 128 tokens through an encoder of width 384, in float and int8 (bench_encoder.cc).
+// Times 128 tokens through an encoder of width 384, in float32 and int8 (bench_encoder.cc).
 Status BenchEncoder(const BenchArguments& arguments, Json& result);
 
-// A prompt through a decoder's file, and tokens one at a time (bench_decoder.cc).
+// Times a prompt through a decoder's file, and tokens one at a time (bench_decoder.cc).
 Status BenchDecoder(const BenchArguments& arguments, Json& result);
 
-// The matrix products of a step, shape by shape, with the time of each (bench_products.cc).
+// Times the matrix products of a step, shape by shape (bench_products.cc).
 Status BenchProducts(const BenchArguments& arguments, Json& result);
 Status BenchPanels(const BenchArguments& arguments, Json& result);
 
-// What each op has to do, and how long that takes at least (bench_roof.cc). Prints.
+// Prints the operations and bytes of each op, and the least time that they take (bench_roof.cc).
 Status BenchRoof(const BenchArguments& arguments, OutputFormat format);
 
-// A step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
+// Times a step of DP-AdaFEST and of dense DP-SGD over catalogues of 1e5 to 1e7 items (bench_sparse.cc).
 Status BenchSparse(const BenchArguments& arguments, Json& result);
-// The same for one catalogue: methods adafest and dense.
+// Measures one catalogue. The methods are adafest and dense.
 Result<std::vector<MethodFigures>> MeasureSparse(const BenchArguments& arguments);
 
-// An ordinary step, a private one, and what ghost clipping of the embedding would add to it (bench_clipping.cc).
+// Times an ordinary step, a private one, and the share that ghost clipping of the embedding would add
+// (bench_clipping.cc).
 Status BenchClipping(const BenchArguments& arguments, Json& result);
-// Methods ordinary, phantom and ghost.
+// The methods are ordinary, phantom and ghost.
 Result<std::vector<MethodFigures>> MeasureClipping(const BenchArguments& arguments);
 
 }  // namespace wisp::tools

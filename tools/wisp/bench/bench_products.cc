@@ -1,5 +1,6 @@
-// wisp bench --what products: the matrix products of a step, shape by shape: rows by weights, gradients of the rows, of
-// the weights, and of each record's weights. tools/bench/peers/products.py times the same ones in PyTorch.
+// Implements `wisp bench --what products`: the matrix products of a step, shape by shape. They are rows by weights, and
+// the gradients of the rows, of the weights, and of each record's weights. tools/bench/peers/products.py times the same
+// products in PyTorch.
 #include <set>
 
 #include "runtime/core/arena.h"
@@ -17,7 +18,7 @@ struct ProductShape {
   double operations() const { return 2 * static_cast<double>(rows) * static_cast<double>(n) * static_cast<double>(k); }
 };
 
-// Those of a block and of a tile of the head: n and k of each weight, once.
+// Returns n and k of each distinct weight matrix of a block and of a tile of the head.
 std::set<std::pair<size_t, size_t>> WeightsOf(const Architecture& a) {
   std::set<std::pair<size_t, size_t>> found = {{std::min<size_t>(kHeadTile, a.num_items), a.width}};
   for (const ParameterSpec& p : ParametersOf(a)) {
@@ -26,7 +27,7 @@ std::set<std::pair<size_t, size_t>> WeightsOf(const Architecture& a) {
   return found;
 }
 
-// Numbers between -1 and 1, in a device's memory.
+// Returns numbers between -1 and 1, in a device's memory.
 AlignedArray<float> Numbers(size_t size, const kernels::Device& device) {
   std::vector<float> numbers(size);
   uint64_t state = 1;
@@ -92,7 +93,7 @@ class ProductsBench {
                                    .scale = 1,
                                    .store = kernels::Store::kAssign});
     });
-    if (device_.memory.is_host()) return;  // a record at a time there
+    if (device_.memory.is_host()) return;  // the host takes one record at a time
     std::vector<uint32_t> begin;
     for (size_t b = 0; b <= s_.records; ++b) begin.push_back(static_cast<uint32_t>(b * (s_.rows / s_.records)));
     Add(list, "gradient of each record's weights", [&] {
@@ -109,7 +110,8 @@ class ProductsBench {
   }
 
  private:
-  // As many in a row as take a while: what a launch costs is in it once they do not overlap.
+  // Runs enough products in a row to take a while. Launches then overlap, and only the cost that does not overlap
+  // counts.
   template <class Product>
   void Add(Json& list, const char* name, const Product& product) {
     const auto run = [&](size_t calls) {
@@ -144,7 +146,7 @@ class ProductsBench {
 Status BenchProducts(const BenchArguments& a, Json& result) {
   WISP_ASSIGN_OR_RETURN(BenchSubject subject, BenchSubjectOf(a));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a.device, DeviceUse::kTraining));
-  // As many records as pass at once.
+  // All records pass at once.
   subject.training.expected_batch = subject.batch;
   subject.training.device = device.device;
   const size_t records = device.is_processor() ? 1 : GraphOf(subject.architecture, subject.training).max_records;

@@ -1,9 +1,10 @@
-// wisp bench --what roof: bytes and operations of each op of a training step and of scoring a history, counted on the
-// graph that runs, and the least time that they take on devices of data sheets: a projection, nothing is measured. With
-// --device beside it what each op takes there, from a wait to a wait, and how fast that device copies its memory.
+// Implements `wisp bench --what roof`. It counts the bytes and operations of each op in a training step and in scoring
+// a history, on the graph that runs. From these it projects the least time on devices by their data sheets; nothing is
+// measured. With --device it adds the time that each op takes there, from one wait to the next, and the speed at which
+// that device copies its memory.
 //
-// Not in a roof: what a launch costs, what the host does meanwhile (noise), and copies to and from the device. Records
-// have the longest length, all other lengths cost less.
+// A roofline leaves out launches, the host's work meanwhile (noise), and copies to and from the device. Records have
+// the longest length; all other lengths cost less.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -19,7 +20,8 @@
 namespace wisp::tools {
 namespace {
 
-// Bytes per second of a copy within the device's memory, read and written. Longer ones until the clock is sure.
+// Returns the bytes per second, read and written, of a copy within the device's memory. It copies ever longer arrays
+// until the clock's resolution does not matter.
 double CopyBandwidth(const kernels::Device& device) {
   constexpr size_t kLargest = size_t{64} << 20;  // floats
   constexpr double kSure = 2e-3;                 // seconds
@@ -59,7 +61,8 @@ class RoofBench {
   bool measures() const { return !device_.is_processor(); }
   const kernels::Device* inner() const { return measures() ? &device_.device : nullptr; }
 
-  // The memory's speed as it is measured here; arithmetic by the data sheet of the name that the device has, if any.
+  // The bandwidth is the one measured here. The arithmetic peak comes from the data sheet with the device's name, if
+  // there is one.
   Roof RoofOfDevice() const {
     Roof here{.name = "here", .gb_per_s = CopyBandwidth(device_.device) / 1e9, .source = "measured copy"};
     for (const Roof& roof : Roofs()) {
@@ -104,7 +107,7 @@ class RoofBench {
     return j;
   }
 
-  // Scores of all items after a history, and no key kept from before.
+  // Counts the scores of all items after a history, without a key/value cache from before.
   Result<Json> CountInference() {
     CountingDevice counting(inner(), roofs_);
     const kernels::Device device = counting.device();
@@ -126,7 +129,7 @@ class RoofBench {
     return j;
   }
 
-  // Once to be warm, then as often as times are taken: once where there is no device to time.
+  // Runs once to warm up, and then once for each sample. Without a device to time, it runs once.
   Result<Json> Sample(CountingDevice& counting, const std::function<Status()>& work) {
     WISP_RETURN_IF_ERROR(work());
     std::vector<std::vector<double>> seconds(counting.totals().size());

@@ -1,5 +1,5 @@
-// Scoring, held to the reference kernels first: a top 10 of a whole history, of one that grew by an event, with loading
-// the model, drawn privately.
+// Times scoring, after a comparison with the reference kernels: a top 10 after a whole history, after a history that
+// grew by one event, with loading the model, and sampled privately.
 #include "runtime/decoding/private_recommender.h"
 #include "runtime/inference/batch_recommender.h"
 #include "tools/wisp/bench/bench_checks.h"
@@ -11,12 +11,11 @@
 namespace wisp::tools {
 namespace {
 
-constexpr double kFloatScoreTolerance = 1e-4;  // of the largest score
-constexpr double kInt8ScoreTolerance =
-    0.1;  // of a check for mistakes; what int8 costs is another question (docs/small-models.md)
+constexpr double kFloatScoreTolerance = 1e-4;  // relative to the largest score
+constexpr double kInt8ScoreTolerance = 0.1;    // finds mistakes only; docs/small-models.md says what int8 costs
 
-// Operations of multiply-adds, two each, to score a history of `length` items: every block computes keys and values of
-// all positions, the last one everything else of the last position alone.
+// Counts the multiply-adds of scoring a history of `length` items, as two operations each. Every block computes the
+// keys and values of all positions. Everything else in the last block is computed for the last position alone.
 double Flops(const Architecture& a, double length) {
   double sum = static_cast<double>(a.num_items) * a.width;
   for (size_t b = 0; b < a.blocks.size(); ++b) {
@@ -30,8 +29,7 @@ double Flops(const Architecture& a, double length) {
   return 2 * sum;
 }
 
-// Histories of one length that differ from the last in the oldest item, so that a session has nothing to remember of
-// them.
+// Histories of one length that each differ from the one before in the oldest item, so that a session can reuse nothing.
 class Histories {
  public:
   Histories(uint32_t length, uint32_t num_items) : num_items_(num_items) {
@@ -52,7 +50,7 @@ class ScoringBench {
   ScoringBench(const BenchArguments& a, std::string path, const TemporaryFolder& folder)
       : a_(a), path_(std::move(path)), folder_(folder) {}
 
-  // From a history in the host's memory to its best in the host's memory.
+  // Times the whole way from a history in the host's memory to its best items in the host's memory.
   Status RunOnDevice(Json& result) {
     WISP_ASSIGN_OR_RETURN(const OpenedDevice device, OpenDevice(a_.device));
     WISP_ASSIGN_OR_RETURN(session_, Session::Open(path_, SessionOptions{.device = device.device}));
@@ -79,7 +77,7 @@ class ScoringBench {
     WISP_RETURN_IF_ERROR(session_->Recommend(histories_->Next(), {.count = 10}).status());
     if (const auto after = MeasureResidentMemory(); before && after) {
       j["opened_own_bytes"] = after->own_bytes - before->own_bytes;
-      // The file, and what of the program it was that ran first.
+      // The model file, and those pages of the program that ran here for the first time.
       j["opened_mapped_bytes"] = after->mapped_bytes - before->mapped_bytes;
     }
     WISP_RETURN_IF_ERROR(CheckScores("a score", *session_, histories_->Next(), kFloatScoreTolerance));
@@ -109,7 +107,7 @@ class ScoringBench {
   }
 
  private:
-  // Milliseconds of `work`, over so many samples.
+  // Returns the milliseconds of `work`, `count` times.
   Result<std::vector<double>> Samples(size_t count, const std::function<Status()>& work) const {
     std::vector<double> samples;
     Status status;
@@ -127,7 +125,7 @@ class ScoringBench {
     return ToJson(SpreadOf(samples));
   }
 
-  // A whole history, and its share of the peak of multiply-adds that was seen just before.
+  // Times a whole history, and the share of the peak of multiply-adds that was measured just before.
   Status BesideThePeak(Json& j) {
     const double flops = Flops(session_->architecture(), a_.length);
     std::vector<double> ms, percents;
@@ -145,7 +143,7 @@ class ScoringBench {
     return OkStatus();
   }
 
-  // A whole history whose positions several threads share, in turns with one thread.
+  // Times a whole history whose positions several threads share, in turns with one thread.
   Status SeveralThreads(size_t threads, Json& j) {
     j["threads"] = threads;
     for (const Backend backend : {Backend::kSimd, Backend::kInt8}) {
@@ -163,7 +161,7 @@ class ScoringBench {
         WISP_RETURN_IF_ERROR(status);
         const double several = sample(*shared);
         WISP_RETURN_IF_ERROR(status);
-        if (i == 0) continue;  // warm
+        if (i == 0) continue;  // warms up
         ms.push_back(several);
         over_one.push_back(one / several);
       }
@@ -174,7 +172,7 @@ class ScoringBench {
     return OkStatus();
   }
 
-  // The last event of a history whose other events the session has just seen.
+  // Times the last event of a history whose other events the session has just seen.
   Result<Json> AppendedEvent(Session& session) {
     std::vector<double> samples;
     for (uint32_t i = 0; i < repeats() * 5; ++i) {
@@ -188,7 +186,7 @@ class ScoringBench {
     return ToJson(SpreadOf(samples));
   }
 
-  // The same weights with their tables as 16-bit numbers, unless they are so already or do not fit those.
+  // Times the same weights with float16 tables. It does nothing if they are float16 already or do not fit into float16.
   Status TablesOfHalves(Json& j) {
     const std::string path = folder_.File("f16.wisp");
     const ModelFile& file = session_->file();
@@ -215,7 +213,8 @@ class ScoringBench {
     return ToJson(SpreadOf(samples));
   }
 
-  // Histories of a second in batches of 1, 8 and 32, in turns with as many one by one on one thread.
+  // Times batches of 1, 8 and 32 histories, in turns with as many one by one on one thread. Reports histories per
+  // second.
   Status Batches(Json& result) {
     const uint32_t num_items = session_->architecture().num_items;
     WISP_ASSIGN_OR_RETURN(const auto recommender, BatchRecommender::Create(*session_, {.num_threads = a_.threads}));
@@ -235,11 +234,11 @@ class ScoringBench {
         WISP_RETURN_IF_ERROR(status);
         double alone = 0;
         for (size_t h = 0; h < size; ++h) {
-          const auto fresh = histories_->Next();  // nothing of it is remembered
+          const auto fresh = histories_->Next();  // the cache holds nothing of it
           alone += Seconds([&] { status = session_->Recommend(fresh, {.count = 10}).status(); });
           WISP_RETURN_IF_ERROR(status);
         }
-        if (i == 0) continue;  // warm
+        if (i == 0) continue;  // warms up
         rates.push_back(static_cast<double>(size) / together);
         ratios.push_back(alone / together);
       }
@@ -249,8 +248,9 @@ class ScoringBench {
     return OkStatus();
   }
 
-  // Ten items drawn privately over the ten best, in turns. The durable charge, a disk sync for each block, is taken
-  // once before. Anchored decoding scores the base too, which costs as much as the model does and is left out here.
+  // Compares sampling ten items privately with finding the ten best, in turns. The durable charge, a disk sync for each
+  // block, is taken once before. Anchored decoding also scores the base, which costs as much as the model; that is left
+  // out here.
   Status Drawing(Json& result) {
     WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                           privacy::Ledger::Open(folder_.File("ledger"),
@@ -295,7 +295,7 @@ class ScoringBench {
                 {"drawn_over_top_10", ToJson(SpreadOf(ratios))}};
   }
 
-  // On a device as many as are asked for: whoever has no GPU waits for its emulator.
+  // On a device the command line decides, because somebody without a GPU waits for its emulator.
   uint32_t repeats() const { return a_.device.name == "cpu" ? std::max(20u, a_.repeats) : a_.repeats; }
 
   const BenchArguments& a_;

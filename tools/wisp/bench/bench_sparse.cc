@@ -1,8 +1,9 @@
-// wisp bench --what sparse: what a private step costs when the item table grows, DP-AdaFEST against dense DP-SGD.
+// Implements `wisp bench --what sparse`: the cost of a private step when the item table grows, for DP-AdaFEST and dense
+// DP-SGD.
 //
 // Both train the same model (d = 64, one block, 8 positions, a sampled softmax of 256 negatives) on the same records
-// with the same expected batch; only the item table's treatment differs. One catalogue after the other, as the largest
-// needs 13 GB for the dense method: weights, two moments, and an exact sum of 64-bit integers.
+// with the same expected batch; they differ only in how they treat the item table. Catalogues run one after the other,
+// because the largest needs 13 GB for the dense method: weights, two moments, and an exact sum of 64-bit integers.
 #include <algorithm>
 #include <cmath>
 
@@ -29,7 +30,7 @@ struct SparseProblem {
     auto random = privacy::RandomStream::Reproducible(1, privacy::StreamPurpose::kInitialisation);
     weights.assign(FlatSize(ParametersOf(architecture)), 0.01f);
     items.resize(size_t{kRecords} * (kLength + 1));
-    // Popularity falls like 1 / rank: the item of rank r is drawn with probability about 1 / (r log M).
+    // Popularity falls like 1 / rank: the item of rank r is sampled with probability about 1 / (r log M).
     for (int32_t& item : items)
       item = static_cast<int32_t>(std::exp(random.UniformDouble() * std::log(static_cast<double>(num_items)))) - 1;
     for (size_t r = 0; r < kRecords; ++r) {
@@ -53,7 +54,7 @@ TrainingOptions Options(const BenchArguments& a, Method method, privacy::Ledger*
                     .num_threads = a.threads};
   o.num_negatives = kNegatives;
   o.sparse = {.map_clipping_norm = 1, .map_threshold = 8, .map_noise_ratio = 1};
-  // The noise of the pair is sqrt(2): untouched rows survive beyond 5.6 deviations, one in 1e8.
+  // The noise of the pair is sqrt(2), so untouched rows survive beyond 5.6 deviations: one in 1e8.
   o.privacy = {.noise_multiplier = 1, .ledger = ledger, .run = "bench", .steps_per_charge = 1000000};
   return o;
 }
@@ -77,7 +78,7 @@ Result<std::vector<double>> TimeSteps(const BenchArguments& a, const SparseProbl
 }
 
 struct SparseSeconds {
-  std::vector<double> sparse, dense;  // of single steps
+  std::vector<double> sparse, dense;  // times of single steps
 };
 
 Result<SparseSeconds> TimeBoth(const BenchArguments& a, uint32_t num_items) {

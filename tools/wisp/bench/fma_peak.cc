@@ -1,6 +1,6 @@
 // Built for speed: its loop is what is measured.
-// The most fused multiply-adds that one thread of this processor does in a second, with the widest vectors that the
-// kernels use: the roof that figures are held against.
+// Measures the most fused multiply-adds that one thread of this processor does in a second, with the widest vectors
+// that the kernels use. Figures are compared with this roofline.
 #include "tools/wisp/bench/fma_peak.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::tools::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Twelve chains: enough to cover the latency of a fused multiply-add on two ports.
+// Twelve chains cover the latency of a fused multiply-add on two ports.
 double Probe() {
   const hn::ScalableTag<float> d;
   using V = hn::Vec<decltype(d)>;
@@ -32,7 +32,8 @@ double Probe() {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   V sum = acc[0];
   for (int i = 1; i < kChains; ++i) sum = hn::Add(sum, acc[i]);
-  const double kept = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));  // the loop must not be dropped
+  // keeps the compiler from dropping the loop
+  const double kept = static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
   return kept < 0 ? 0 : 2.0 * kRounds * kChains * static_cast<double>(hn::Lanes(d)) / seconds / 1e9;
 }
 

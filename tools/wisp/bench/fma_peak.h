@@ -3,7 +3,7 @@
 
 namespace wisp::tools {
 
-// GFLOP/s of one thread over about 10 microseconds; take the best or the median of many.
+// Returns the GFLOP/s of one thread over about 10 microseconds. Take the best or the median of many.
 double FmaProbe();
 
 }  // namespace wisp::tools

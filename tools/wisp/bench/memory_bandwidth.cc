@@ -1,6 +1,6 @@
 // Built for speed: its loop is what is measured.
-// The bytes that one thread moves between memory and registers in a second: the roof of what is read once and written
-// once.
+// Measures the bytes that one thread moves between memory and registers in a second. This is the roofline of data that
+// is read once and written once.
 #include "tools/wisp/bench/memory_bandwidth.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -24,7 +24,7 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::tools::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// n: a multiple of 64.
+// n is a multiple of 64.
 void Triad(float* a, const float* b, const float* c, size_t n) {
   const hn::ScalableTag<float> d;
   const auto s = hn::Set(d, 0.5f);
@@ -33,7 +33,8 @@ void Triad(float* a, const float* b, const float* c, size_t n) {
   hwy::FlushStream();
 }
 
-// The sum of a, of which nobody asks: n is a multiple of 64. Eight sums, so that additions do not wait for each other.
+// Sums a to make the reads necessary; nobody uses the sum. n is a multiple of 64. Eight partial sums keep additions
+// from waiting for each other.
 float ReadAll(const float* a, size_t n) {
   const hn::ScalableTag<float> d;
   hn::Vec<decltype(d)> sums[8];
@@ -57,7 +58,7 @@ HWY_EXPORT(Triad);
 HWY_EXPORT(ReadAll);
 
 constexpr size_t kPasses = 5;
-constexpr size_t kUnknownCache = size_t{32} << 20;  // taken where the system does not say
+constexpr size_t kUnknownCache = size_t{32} << 20;  // assumed where the system does not say
 
 size_t LastCacheBytes() {
 #ifdef _SC_LEVEL4_CACHE_SIZE
@@ -68,7 +69,8 @@ size_t LastCacheBytes() {
   return 0;
 }
 
-// Floats of an array that is twice as large as the last cache, but at most an eighth of the memory; a multiple of 64.
+// Returns the floats of an array that is twice as large as the last cache, but at most an eighth of the memory; a
+// multiple of 64.
 size_t FloatsBeyondCaches(size_t last_cache_bytes) {
   const size_t memory = static_cast<size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES))) *
                         static_cast<size_t>(std::max(1L, sysconf(_SC_PAGESIZE)));
@@ -96,7 +98,7 @@ double MeasureReadBandwidth(size_t threads) {
   Workers workers(threads);
   std::vector<AlignedArray<float>> arrays(workers.size());
   const size_t n = FloatsBeyondCaches(LastCacheBytes());
-  // Memory that was never written is one page of zeros, again and again.
+  // Writes the memory first, because memory that was never written is one page of zeros, mapped again and again.
   workers.Run([&](size_t w) {
     arrays[w] = AlignedArray<float>(n);
     std::fill_n(arrays[w].data(), n, 1.0f);

@@ -8,7 +8,7 @@
 namespace wisp::tools {
 namespace {
 
-// `status` of what an option says.
+// Adds the option's name to `status`.
 Status Of(const char* option, const Status& status) {
   return status.ok() ? status : Status(status.code(), std::string(option) + ": " + status.message());
 }

@@ -1,5 +1,5 @@
-// What the options of `wisp plan` and `wisp log` must be, before any work: errors name the option, the value and what
-// is allowed.
+// Checks the options of `wisp plan` and `wisp log` before any work. Errors name the option, the value and what is
+// allowed.
 #ifndef WISP_TOOLS_WISP_LIFE_CHECK_OPTIONS_H_
 #define WISP_TOOLS_WISP_LIFE_CHECK_OPTIONS_H_
 
@@ -10,10 +10,10 @@
 
 namespace wisp::tools {
 
-// Units of --unit, --session-gap and --times-per-second.
+// Parses --unit, --session-gap and --times-per-second.
 Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second);
 
-// Of a new plan, and of one that changes `now`, which the ledger has.
+// Checks the options for a new plan, or for a change of the plan that the ledger has.
 Status CheckPlan(const PlanArguments& a, const LifeRequest& request);
 Status CheckChange(const PlanArguments& a, const LifetimeSettings& now, uint32_t runs);
 

@@ -1,4 +1,4 @@
-// wisp log
+// Implements `wisp log`.
 #include <sys/stat.h>
 
 #include <charconv>
@@ -31,8 +31,8 @@ void Show(const Json& j, OutputFormat format, const std::string& sentence) {
   }
 }
 
-// A day is turned into the log's times, which cannot be told from those of another unit. In a wrong one every event
-// would be older than the day, or none.
+// A day is converted to the log's times, and nothing tells which unit these have. With the wrong unit, every event or
+// no event would be older than the day.
 Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
   constexpr int64_t kEarliestSecond = 631152000;  // 1990
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count(a.times_per_second));
@@ -49,7 +49,7 @@ Status CheckTimes(const LogArguments& a, const data::EventLog& log) {
   return OkStatus();
 }
 
-// The beginning of a day, or a number in the log's own times.
+// Returns the beginning of a day, or a number in the log's own times.
 Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
   const char* end = a.before.data() + a.before.size();
   int64_t number = 0;
@@ -147,12 +147,12 @@ Status LogBackup(const LogArguments& a, OutputFormat format) {
 }
 
 Status LogRestore(const LogArguments& a, OutputFormat format) {
-  // Before a log is made where none is.
+  // This is checked before a new log is made.
   WISP_RETURN_IF_ERROR(
       OpenToRead(a.copy,
                  {.what = "the copy", .advice = "; nothing was restored; give the file that wisp log backup wrote"})
           .status());
-  // Nothing is added to a database of another kind.
+  // A database of another kind is refused.
   if (struct stat there; stat(a.path.c_str(), &there) == 0 && there.st_size > 0)
     WISP_RETURN_IF_ERROR(OpenToRead(a.path).status());
   WISP_ASSIGN_OR_RETURN(data::EventLog log, data::EventLog::Open(a.path));

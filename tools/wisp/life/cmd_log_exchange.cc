@@ -1,4 +1,5 @@
-// wisp log import, wisp log export: events of other files into a log, and a log's as text.
+// Implements `wisp log import` and `wisp log export`: events of other files go into a log, and a log is written as
+// text.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -24,7 +25,7 @@ void ShowMoved(const Json& j, OutputFormat format, const std::string& sentence) 
   PrintText("%s\n", format == OutputFormat::kJson ? JsonText(j, 2).c_str() : sentence.c_str());
 }
 
-// A key as a field between separators. Keys have no control characters, so no tabs and no line ends.
+// Writes a key as a field between separators. Keys have no control characters, so no tabs and no line ends.
 std::string KeyField(const std::string& key, char separator) {
   if (key.find(separator) == std::string::npos && key.front() != '"') return key;
   std::string field = "\"";

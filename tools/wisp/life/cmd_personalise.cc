@@ -1,4 +1,4 @@
-// wisp personalise
+// Implements `wisp personalise`.
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,7 +59,8 @@ Json ToJson(const NightResult& n, const std::string& out) {
   return j;
 }
 
-// A log without times, or one that nobody wrote to since, judges nothing: the noise is all that is left then.
+// Without times in the log, or without events since the last training session, there are no evaluation records. Then
+// the result is noise alone.
 void SayIfNothingJudged(const NightResult& n) {
   if (!n.judged || n.events_that_judged > 0) return;
   PrintText(
@@ -90,7 +91,7 @@ void Print(const NightResult& n, const std::string& out, const Json& j, bool is_
 }  // namespace
 
 Status Personalise(const PersonaliseArguments& a, OutputFormat format) {
-  // Else it would be said of the ledger, which lies beside it.
+  // Otherwise the error would name the ledger, which lies beside the missing log.
   if (access(a.life.data.path.c_str(), F_OK) != 0)
     return IoError(a.life.data.path, ": the log cannot be opened: ", Reason(errno));
   const std::string ledger = LedgerPath(a.life);

@@ -1,4 +1,4 @@
-// wisp plan
+// Implements `wisp plan`.
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -65,7 +65,7 @@ Result<LifeRequest> RequestOf(const PlanArguments& a) {
   return r;
 }
 
-// What training of one night would cost if it were all that ever happened.
+// Returns the cost of training in one session, if it were all that ever happened.
 Result<double> CostOfRun(const LifetimeSettings& s) {
   WISP_ASSIGN_OR_RETURN(const privacy::Delta delta, privacy::Delta::Create(s.delta));
   WISP_ASSIGN_OR_RETURN(const auto night,
@@ -97,10 +97,10 @@ struct Planned {
   double epsilon_of_run = 0;
   size_t bytes = 0;
   LifeTime time;
-  std::optional<std::string> made_before;  // when, of a plan that was there
+  std::optional<std::string> made_before;  // the date of a plan that was there before
 };
 
-// What a person did in other records would make one record's gain depend on them. So judging does not look there.
+// Private evaluation does not look at a person's other records: they would make one record's gain depend on them.
 std::string ListsOfOneRecord(privacy::PrivacyUnit unit) {
   const std::string record(privacy::ToText(unit));
   return "each " + record +
@@ -149,7 +149,7 @@ Json ToJson(const Planned& p, const std::string& ledger, privacy::PrivacyUnit un
   return j;
 }
 
-// NDCG@10 of a list that holds what was wanted, at any of its ten places alike.
+// The NDCG@10 of a list that holds the wanted item at each of its ten places with the same probability.
 constexpr double kNdcgOfHit = 0.4544;
 
 std::string Percent(double share) {

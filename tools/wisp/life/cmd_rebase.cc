@@ -1,4 +1,4 @@
-// wisp rebase, wisp catalogue
+// Implements `wisp rebase` and `wisp catalogue`.
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -36,7 +36,7 @@ Result<std::vector<NewItem>> ReadNewItems(const std::string& path) {
   return items;
 }
 
-// Lines of keys; what follows a tab is not read.
+// Reads one key from each line, up to a tab.
 Result<std::vector<std::string>> ReadKeys(const std::string& path) {
   WISP_ASSIGN_OR_RETURN(const std::vector<NewItem> items, ReadNewItems(path));
   std::vector<std::string> keys;

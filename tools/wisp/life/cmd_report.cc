@@ -1,4 +1,4 @@
-// wisp report
+// Implements `wisp report`.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

@@ -30,7 +30,7 @@ Result<int64_t> ParseMoment(const std::string& option, const std::string& text) 
   constexpr size_t kDayAlone = std::string_view("2026-01-01").size();
   int64_t second = 0;
   const bool read = data::ParseTime(text, 1, second);
-  if (read && text.size() == kDayAlone && text[4] == '-') second += 86400 - 1;  // with the day
+  if (read && text.size() == kDayAlone && text[4] == '-') second += 86400 - 1;  // the end of that day
   if (read && second > 0) return second;
   return InvalidArgument(option, " is '", OneLine(text),
                          "', allowed is a day such as 2026-01-01, or seconds since 1970 above 0");

@@ -9,10 +9,11 @@
 
 namespace wisp::tools {
 
-// In seconds. A month has 30 days, a year 365. kInvalidArgument names `option`.
+// Returns seconds. A month has 30 days, a year 365. kInvalidArgument names `option`.
 Result<uint64_t> ParseDuration(const char* option, const std::string& text);
 
-// A day, 2026-01-01, of which it is the last second by UTC; or seconds since 1970. kInvalidArgument names the option.
+// Parses a day such as 2026-01-01, and returns its last second by UTC; or parses seconds since 1970. kInvalidArgument
+// names `option`.
 Result<int64_t> ParseMoment(const std::string& option, const std::string& text);
 
 }  // namespace wisp::tools

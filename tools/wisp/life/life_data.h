@@ -1,4 +1,4 @@
-// What the commands of a life share: its ledger, its data set's name, its unit.
+// Functions that the commands of a deployment share: its ledger, its data set's name, its unit.
 #ifndef WISP_TOOLS_WISP_LIFE_LIFE_DATA_H_
 #define WISP_TOOLS_WISP_LIFE_LIFE_DATA_H_
 
@@ -14,9 +14,9 @@
 
 namespace wisp::tools {
 
-// --ledger, or the name of --data with another ending.
+// Returns --ledger, or the path of --data with another ending.
 std::string LedgerPath(const LifeArguments& life);
-// --dataset, or the file's name.
+// Returns --dataset, or the file's name.
 std::string DatasetOf(const LifeArguments& life);
 
 struct ChosenUnit {
@@ -25,25 +25,25 @@ struct ChosenUnit {
 };
 Result<ChosenUnit> UnitChosen(const std::optional<std::string>& text);
 
-// "2,000", for people.
+// Returns "2,000", for people.
 std::string Thousands(uint64_t number);
-// "1 event", "1,200 events": of words whose plural is an s more.
+// Returns "1 event" or "1,200 events", for words whose plural adds an s.
 std::string ThousandsOf(uint64_t number, std::string_view what);
-// "; training cannot read 3 of its events: ..."; empty where it can read them all.
+// Returns "; training cannot read 3 of its events: ...", or an empty text if it can read them all.
 std::string UnreadableIn(const data::LogCount& count);
-// A log that is there: a misspelt name must not make an empty one, nor another file become one. `what` names it in the
-// sentence about a file that cannot be opened.
+// Opens an existing log: a misspelt name must not create an empty one, and another file must not become a log. `what`
+// names it in the error about a file that cannot be opened.
 struct LogToRead {
   const char* what = "the log";
   const char* advice = "; give the SQLite file that the app writes its events to, by its whole path if need be";
 };
 Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log = {});
-// Whether judgings are counted at all: local ones are as many as there are nights.
+// Returns true if evaluations are counted. Local ones are not: there is one in each training session.
 bool CountsJudgings(const LifetimeSettings& settings);
-// ", 3 of 12 judgings", behind `before`; empty where none are counted.
+// Returns ", 3 of 12 judgings" after `before`; empty if evaluations are not counted.
 std::string JudgingsLeft(const LifetimeSettings& settings, const LifetimeLeft& left, const char* before);
 std::string Megabytes(uint64_t bytes);
-// "12 s", "3 min", "2.5 h".
+// Returns "12 s", "3 min" or "2.5 h".
 std::string Duration(double seconds);
 
 }  // namespace wisp::tools

@@ -7,10 +7,10 @@
 namespace wisp::tools {
 namespace {
 
-// In units of the picture, which is as wide as a small phone.
+// The picture's own units; it is as wide as a small phone.
 constexpr double kWidth = 360, kHeight = 210, kLeft = 44, kRight = 10, kTop = 12, kBottom = 40;
 
-// 1, 2 or 5 times a power of ten, so that there are three to six of them.
+// Returns 1, 2 or 5 times a power of ten, so that the axis has three to six steps.
 double StepOf(double range) {
   const double rough = range / 4, power = std::pow(10, std::floor(std::log10(rough)));
   for (const double factor : {1.0, 2.0, 5.0}) {

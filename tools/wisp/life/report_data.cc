@@ -20,7 +20,7 @@
 namespace wisp::tools {
 namespace {
 
-constexpr size_t kPoints = 12;  // of the plan's curve: the accountant takes a while for each
+constexpr size_t kPoints = 12;  // points of the plan's curve, few because the accountant takes a while for each
 
 std::string DayOf(const std::string& time_utc) { return time_utc.substr(0, 10); }
 
@@ -51,7 +51,7 @@ Status ReadSteps(const privacy::Ledger& ledger, ReportedLife& life) {
   return OkStatus();
 }
 
-// As they were judged: of every base and line of training, each by the judgings of its own.
+// Reads the evaluations of every base and lineage; each counts its own.
 Status ReadJudgings(const privacy::Ledger& ledger, ReportedLife& life) {
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerResult> results, ledger.Results());
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Judgement>> of_lines;
@@ -99,7 +99,7 @@ Result<ReportedLife> ReadLife(const ReportArguments& a) {
   WISP_RETURN_IF_ERROR(ReadSteps(ledger, life));
   WISP_RETURN_IF_ERROR(ReadJudgings(ledger, life));
   if (!a.model.empty() && !a.out.empty()) {
-    // Those that the candidate was trained with: a plan may have changed since.
+    // The settings are those that the candidate was trained with: a plan may have changed since.
     WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
     uint64_t last = 0;
     for (const privacy::LedgerEntry& e : entries) last = e.part == privacy::RecordPart::kJudging ? last : e.seq;
@@ -107,7 +107,7 @@ Result<ReportedLife> ReadLife(const ReportArguments& a) {
     WISP_ASSIGN_OR_RETURN(life.layers, ChangesOfCandidate(a.model, a.out, then ? *then : life.settings));
   }
   if (a.data.path.empty()) return life;
-  // Damaged ones are nothing to draw; the next night begins them anew.
+  // Damaged figures are not drawn; the next training session starts them anew.
   if (auto nights = ReadNightFigures(NightFiles(a.out).local); nights.ok()) life.nights = *std::move(nights);
   WISP_RETURN_IF_ERROR(AddQuality(a, "the base", a.model, life));
   WISP_RETURN_IF_ERROR(AddQuality(a, "what is served", a.out, life));

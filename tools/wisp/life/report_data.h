@@ -1,4 +1,4 @@
-// What a report of a life shows: what the ledger knows, and on the device what its log says besides.
+// The data of a report on a deployment: what the ledger knows, and, on the device, what its log adds.
 #ifndef WISP_TOOLS_WISP_LIFE_REPORT_DATA_H_
 #define WISP_TOOLS_WISP_LIFE_REPORT_DATA_H_
 
@@ -21,23 +21,23 @@ struct ReportedLife {
   LifetimeSettings settings;
   LifetimeLeft left;
   double epsilon_stated = 0;
-  std::string first_day, last_day;             // of charges; empty: none yet
+  std::string first_day, last_day;             // days of charges; empty: no charge yet
   uint64_t steps_planned = 0, steps_done = 0;  // before and after changes of the plan
-  bool changed = false;                        // the plan was
-  // Epsilon of so many steps of training, had they been all that was planned; at delta.
+  bool changed = false;                        // the plan was changed
+  // The epsilon, at delta, that `steps` steps of training would cost if only they had been planned.
   struct Spent {
     uint64_t steps;
     double epsilon;
   };
-  std::vector<Spent> plan;  // empty where steps of several kinds were taken: no curve of one of them would be true
+  std::vector<Spent> plan;  // empty if steps of several kinds were taken: no single kind's curve would be true
   struct Judged {
     std::string day;
-    double gain = 0, deviation = 0;  // of a record in the measure's unit, as far as the noise tells; of the noise
+    double gain = 0, deviation = 0;  // gain per record in the measure's unit, as released; deviation of its noise
     Verdict::Kind found = Verdict::Kind::kUndecided;
   };
   std::vector<Judged> judgings;
   std::vector<LayerChange> layers;
-  // On the log: local only.
+  // Computed from the log: local only.
   std::vector<NightFigures> nights;
   struct Quality {
     std::string name;
@@ -46,7 +46,8 @@ struct ReportedLife {
   std::vector<Quality> qualities;
 };
 
-// kInvalidArgument: a ledger without a plan for a life. Models may be empty, and the log: then nothing local is shown.
+// Returns kInvalidArgument if the ledger has no plan for a deployment. Models and log may be empty; then nothing local
+// is shown.
 Result<ReportedLife> ReadLife(const ReportArguments& arguments);
 
 }  // namespace wisp::tools

@@ -1,4 +1,5 @@
-// How far each layer of a personalised model is from what it began with, beside how far noise alone would have gone.
+// Compares how far each layer of a personalised model has moved from its start with how far noise alone would have
+// moved it.
 #ifndef WISP_TOOLS_WISP_LIFE_REPORT_LAYERS_H_
 #define WISP_TOOLS_WISP_LIFE_REPORT_LAYERS_H_
 
@@ -11,18 +12,18 @@
 
 namespace wisp::tools {
 
-// Of a layer's weights: the root of the mean square of what they changed by, and of what noise alone would have changed
-// them by (VarianceOfNoise). Released values and public constants only.
+// The root mean square of the change of a layer's weights, and of the change that noise alone would have made
+// (VarianceOfNoise). It uses released values and public constants only.
 struct LayerChange {
   std::string name;  // "block 1, attention"
   double moved = 0, by_noise = 0;
 };
 
-// `start` and `weights` in the flat layout of `architecture`; so many steps lie between them.
+// `start` and `weights` have the flat layout of `architecture`; `steps` steps lie between them.
 std::vector<LayerChange> LayerChanges(const Architecture& architecture, std::span<const float> start,
                                       std::span<const float> weights, const LifetimeSettings& settings, uint64_t steps);
 
-// Of the candidate beside `output`, from what its training began with; none where there is none.
+// Compares the candidate beside `output` with the model that its training began with; empty if there is no candidate.
 Result<std::vector<LayerChange>> ChangesOfCandidate(const std::string& base_path, const std::string& output,
                                                     const LifetimeSettings& settings);
 

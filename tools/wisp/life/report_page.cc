@@ -140,7 +140,7 @@ Chart JudgingChart(const ReportedLife& life) {
   return chart;
 }
 
-// What a layer learned, beside what it would look like had it learned nothing.
+// Draws how far each layer moved, beside how far it would have moved without learning.
 std::string Layers(const ReportedLife& life) {
   std::string text =
       "<h2>What noise and data did to each layer</h2>\n<table>\n<tr><th></th><th>moved by</th><th>by noise alone</th>"

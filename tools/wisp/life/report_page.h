@@ -1,5 +1,5 @@
-// A report as one HTML page that needs nothing else: inline SVG, light and dark, no script, no network, readable on a
-// phone.
+// Writes a report as one HTML page that needs nothing else: inline SVG, light and dark, no script, no network, readable
+// on a phone.
 #ifndef WISP_TOOLS_WISP_LIFE_REPORT_PAGE_H_
 #define WISP_TOOLS_WISP_LIFE_REPORT_PAGE_H_
 
@@ -12,20 +12,20 @@ namespace wisp::tools {
 
 std::string ReportPage(const ReportedLife& life);
 
-// Text in which nothing is markup.
+// Returns the text with all markup escaped.
 std::string Escaped(const std::string& text);
 
-// A chart of lines and points over numbers: x from 0, y from `bottom`.
+// A chart of lines and points over numbers: x starts at 0, y at `bottom`.
 struct Chart {
   std::string title, x_name, y_name, caption;
-  double width = 1, bottom = 0, top = 1;  // of the values shown; top above bottom, width above 0
+  double width = 1, bottom = 0, top = 1;  // the range of the axes; top above bottom, width above 0
   struct Line {
     std::vector<std::pair<double, double>> points;
     const char* style;  // a class of the page: "done", "planned", "limit"
     std::string name;
   };
   struct Point {
-    double x, y, error;  // error: half of the bar through it
+    double x, y, error;  // error: half of the bar through the point
     const char* style;   // "better", "worse", "undecided"
     std::string name;    // shown on hovering
   };

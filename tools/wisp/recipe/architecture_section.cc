@@ -1,4 +1,4 @@
-// The section "architecture" of a recipe, and "adapter": every key once, for reading, writing and showing.
+// The sections "architecture" and "adapter" of a recipe. Each key stands here once, for reading, writing and showing.
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -44,7 +44,7 @@ const char* NameOf(const Names<T> (&names)[kCount], T value) {
   return "unknown";
 }
 
-// The shortest number that reads as this float, not as the double that the float is.
+// Returns the shortest number that reads as this float, instead of all digits of its double.
 double Shortest(float value) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), value).ptr;
@@ -53,7 +53,7 @@ double Shortest(float value) {
   return number;
 }
 
-// A block as keys say it: what follows from other keys is absent until all are read.
+// A block as its keys say it. Values that follow from other keys are absent until all keys are read.
 struct ReadBlock {
   BlockSpec spec;
   std::optional<uint32_t> head_width, num_kv_heads;
@@ -61,7 +61,7 @@ struct ReadBlock {
   bool rotary_interleaved = false;
 };
 
-// "qkv_biases" is said where queries, keys and values have biases and nothing else has.
+// "qkv_biases" says that queries, keys and values have biases and nothing else has.
 void ReadBiases(JsonSection& s, Biases& biases) {
   bool all = biases == Biases::kAll, qkv = biases == Biases::kQkv;
   s.Flag("biases", all);
@@ -112,7 +112,7 @@ BlockSpec Finished(JsonSection& s, const ReadBlock& block, uint32_t width, const
   return b;
 }
 
-// What ranges of single keys do not say. The items are not the recipe's.
+// Checks rules that involve several keys. The recipe does not set the items.
 void CheckTogether(JsonSection& s, Architecture architecture) {
   architecture.num_items = 1;
   const Status status = Validate(architecture);
@@ -121,7 +121,7 @@ void CheckTogether(JsonSection& s, Architecture architecture) {
   s.Fail(InvalidData(s.where(), ": ", status.message().substr(kPrefix.size())));
 }
 
-// What an architecture of no blocks would have in each.
+// Returns the first block, or the default that an architecture without blocks would have.
 BlockSpec FirstOf(const Architecture& a) {
   if (!a.blocks.empty()) return a.blocks.front();
   UniformArchitecture u = AsUniform(WithoutAdapter(a)).value_or(UniformArchitecture());
@@ -129,7 +129,7 @@ BlockSpec FirstOf(const Architecture& a) {
   return static_cast<Architecture>(u).blocks.front();
 }
 
-// What came later is written where it says something.
+// Keys that were added later are written only if they differ from their default.
 void WriteLater(const BlockSpec& b, nlohmann::ordered_json& json) {
   const RotarySpec& rotary = b.attention.rotary;
   if (b.attention.num_kv_heads != b.attention.num_heads) json["num_kv_heads"] = b.attention.num_kv_heads;
@@ -146,7 +146,7 @@ void WriteLater(const BlockSpec& b, nlohmann::ordered_json& json) {
   if (b.biases == Biases::kQkv) json["qkv_biases"] = true;
 }
 
-// All keys: what a block leaves out is as in the section, which is as the first block.
+// Reads all keys. A block takes missing keys from the section, which equals the first block.
 nlohmann::ordered_json WriteBlock(const BlockSpec& b) {
   const RotarySpec& rotary = b.attention.rotary;
   nlohmann::ordered_json json = {{"num_heads", b.attention.num_heads},
@@ -257,7 +257,7 @@ void ReadArchitecture(JsonSection& s, const UniformArchitecture& defaults, Archi
   CheckTogether(s, architecture);
 }
 
-// Beside the matrices of --model, which stay as they are.
+// The adapter stands beside the matrices of --model, which do not change.
 void ReadAdapter(JsonSection& s, std::optional<AdapterSpec>& adapter) {
   AdapterSpec a;
   std::optional<float> alpha;

@@ -48,7 +48,7 @@ void ReadPrivacy(JsonSection& s, ClassifyRecipe& r) {
   s.Number("delta", r.goal.delta, 1e-300, 0.5);
   s.Flag("allow_delta_of_one_record", r.goal.allow_delta_of_one_record);
   s.Number("steps_per_charge", r.options.privacy.steps_per_charge, 1, 1e9);
-  // Of phantom and rgp; of dp-fp's encoder they stand in its own section.
+  // The clipping of phantom and rgp; that of dp-fp's encoder stands in its own section.
   ReadClipping(s, r.options.privacy);
   s.Text("uncharged_tuning", r.uncharged_tuning);
   using privacy::PrivacyUnit;

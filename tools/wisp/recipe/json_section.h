@@ -1,5 +1,6 @@
-// Strict reading of a JSON object: unknown keys, wrong types and values out of range are errors that name where, key,
-// value and what is allowed; of an unknown key also the sections that have it, where there are such.
+// Strict reading of a JSON object. Unknown keys, wrong types and values out of range are errors that name the place,
+// the key, the value and what is allowed. The error about an unknown key also names the sections that have it, if there
+// are any.
 //
 //   JsonSection s(path + ":", json);
 //   s.Number("epochs", recipe.epochs, 0, 1e6);
@@ -25,17 +26,17 @@
 
 namespace wisp::tools {
 
-// The error without what a terminal would act on: sentences repeat keys and values of the file, which comes from
-// anywhere.
+// Removes from an error the characters that a terminal would act on: sentences repeat keys and values of the file,
+// which comes from anywhere.
 inline Status Readable(const Status& status) { return {status.code(), OneLine(status.message())}; }
 
-// A value as a message shows it.
+// Returns a value as a message shows it.
 inline std::string Dumped(const nlohmann::json& json) {
   constexpr size_t kMost = 40;
   return std::string(FirstCharacters(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), kMost));
 }
 
-// Reads the keys of one object; Finish complains about those that nobody asked for.
+// Reads the keys of one object; Finish reports keys that nobody asked for.
 class JsonSection {
  public:
   // `object` must outlive this.
@@ -46,7 +47,7 @@ class JsonSection {
   JsonSection(const JsonSection&) = delete;
   JsonSection& operator=(const JsonSection&) = delete;
 
-  // Numbers. `low` and `high` are included.
+  // Reads a number. `low` and `high` are included.
   template <class T>
   void Number(const char* key, T& value, double low, double high) {
     const nlohmann::json* json = Find(key);
@@ -101,7 +102,7 @@ class JsonSection {
     value = json->get<bool>();
   }
 
-  // The same of a key whose absence says something else than either.
+  // Reads a flag whose absence differs from both true and false.
   void Flag(const char* key, std::optional<bool>& value) {
     bool named = false;
     const bool is_named = Has(key);
@@ -116,7 +117,7 @@ class JsonSection {
     value = json->get<std::string>();
   }
 
-  // Lists. T: std::string or double.
+  // Reads a list. T: std::string or double.
   template <class T>
   void List(const char* key, std::vector<T>& values) {
     const nlohmann::json* json = Find(key);
@@ -130,11 +131,11 @@ class JsonSection {
     values = json->get<std::vector<T>>();
   }
 
-  // The value as it is, for somebody else to check; null when there is none.
+  // Returns the raw value, for another function to check; null if the key is missing.
   const nlohmann::json* Any(const char* key) { return Find(key); }
 
-  // Runs `read` on the object under `key`. Where there is none, on an empty one: so its keys are known to the errors of
-  // other sections. `read` must change nothing then.
+  // Runs `read` on the object under `key`, or on an empty one if the key is missing, so that the errors of other sections
+  // know its keys. On an empty object, `read` must change nothing.
   template <class Read>
   void Object(const char* key, Read&& read) {
     static const nlohmann::json kNone = nlohmann::json::object();
@@ -144,7 +145,7 @@ class JsonSection {
     Take(inner);
   }
 
-  // Runs `read` on each object of the array under `key`; not at all where there is none.
+  // Runs `read` on each object of the array under `key`, if there is an array.
   template <class Read>
   void Objects(const char* key, Read&& read) {
     const nlohmann::json* json = Find(key);
@@ -159,12 +160,12 @@ class JsonSection {
   }
 
   const std::string& where() const { return where_; }
-  // The first failure is the one that Finish reports.
+  // Records a failure; Finish reports the first one.
   void Fail(Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
 
-  // Only the outermost section's: the errors of the others are among its own.
+  // Call it for the outermost section only: it includes the errors of the others.
   Status Finish() {
     CheckKeys();
     if (unknown_key_.empty()) return Readable(status_);
@@ -183,7 +184,7 @@ class JsonSection {
     path_ = outer.path_.empty() ? key : outer.path_ + "." + key;
   }
 
-  // What is wrong within, once `inner` has been read.
+  // Takes over the errors of `inner`, once it has been read.
   void Take(JsonSection& inner) {
     inner.CheckKeys();
     if (!status_.ok()) return;
@@ -215,10 +216,11 @@ class JsonSection {
   const nlohmann::json& object_;
   std::vector<std::string> asked_;
   Status status_;
-  std::string unknown_key_;  // where that is what status_ says
-  std::string path_;         // of this section from the outermost one: "training.optimizer"
+  std::string unknown_key_;  // set if status_ reports an unknown key
+  std::string path_;         // from the outermost section to this one: "training.optimizer"
   JsonSection* root_ = this;
-  std::map<std::string, std::vector<std::string>> sections_of_;  // of each key that was asked for; the outermost one's
+  // for each key that was asked for; only the outermost section's is used
+  std::map<std::string, std::vector<std::string>> sections_of_;
 };
 
 }  // namespace wisp::tools

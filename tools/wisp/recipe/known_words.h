@@ -1,5 +1,5 @@
-// What the parser of options says badly or late: commands and options that do not exist, each with what may have been
-// meant. What is wrong with those that exist: option_faults.h.
+// Finds commands and options that do not exist, and suggests the names that may have been meant. The parser of options
+// reports these badly or late. (option_faults.h handles existing options.)
 //
 //   // "there is no command 'trian'; ..."
 //   if (const std::string fault = UnknownWord(app, argc, argv); !fault.empty()) ...
@@ -24,7 +24,7 @@ inline std::string CommandsOf(const std::string& path, const std::vector<const C
 }
 
 inline std::string UnknownOption(const std::string& path, const CLI::App& app, const std::string& name) {
-  // One hyphen instead of two is an error of typing too.
+  // One hyphen instead of two is a typing error too.
   NearNames near(name.starts_with("--") ? name : "-" + name, NearNames::Beginnings::kDoNotCount);
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& known : option->get_lnames()) near.Add("--" + known);
@@ -32,8 +32,8 @@ inline std::string UnknownOption(const std::string& path, const CLI::App& app, c
   return path + " has no option '" + name + "'" + "; " + path + " --help lists all" + near.Question();
 }
 
-// A sentence about the first word of the command line that is neither a command, an option nor a value, or about an
-// option without its value; empty if there is none.
+// Returns a sentence about the first word of the command line that is neither a command, an option nor a value, or
+// about an option without its value. Empty if there is no such word.
 inline std::string UnknownWord(const CLI::App& whole, int argc, const char* const* argv) {
   const CLI::App* app = &whole;
   std::string path = whole.get_name();
@@ -45,10 +45,11 @@ inline std::string UnknownWord(const CLI::App& whole, int argc, const char* cons
       const std::string name = longer ? word.substr(0, word.find('=')) : word;
       const CLI::Option* option = app->get_option_no_throw(name);
       if (option == nullptr) return UnknownOption(path, *app, name);
-      // The parser would take the next word as the value: a limit behind an empty path, and it would not hold.
+      // The parser would take the next word as the value: after an empty path that could be the limit, which would then
+      // not hold.
       if (word == name + "=")
         return path + ": " + word + " has nothing behind it; give " + name + " a value or leave it out";
-      if (name == word && option->get_items_expected_min() > 0) ++i;  // its value, whatever that looks like
+      if (name == word && option->get_items_expected_min() > 0) ++i;  // skips its value, whatever it is
       continue;
     }
     const std::vector<const CLI::App*> commands = app->get_subcommands([](const CLI::App*) { return true; });

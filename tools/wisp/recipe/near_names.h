@@ -1,10 +1,10 @@
-// Names that somebody may have meant who wrote another one: a typing error away, or with the same beginning.
+// Suggests names that are close to a mistyped one: a typing error away, or with the same beginning.
 //
 //   NearNames near("bagel-sesame");
 //   for (const std::string_view key : keys) near.Add(key);
 //   near.Question()   // "; did you mean bagel-salmon, bagel-spinach or bagel-avocado?", or nothing
 //
-// One pass over the names, whatever their number; it holds three of them.
+// It passes over the names once, whatever their number, and holds three of them.
 #ifndef WISP_TOOLS_WISP_RECIPE_NEAR_NAMES_H_
 #define WISP_TOOLS_WISP_RECIPE_NEAR_NAMES_H_
 
@@ -18,7 +18,8 @@
 
 namespace wisp::tools {
 
-// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`; `most` + 1 for whatever is more.
+// Returns the insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`; `most` + 1 if there
+// are more than `most`.
 inline size_t EditDistance(std::string_view a, std::string_view b, size_t most) {
   if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) return most + 1;
   std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
@@ -38,7 +39,7 @@ inline size_t EditDistance(std::string_view a, std::string_view b, size_t most) 
 class NearNames {
  public:
   static constexpr size_t kMost = 3;
-  enum class Beginnings { kCount, kDoNotCount };  // whether a name is near that only begins in the same way
+  enum class Beginnings { kCount, kDoNotCount };  // decides if a common beginning makes a name near
 
   explicit NearNames(std::string_view wanted, Beginnings beginnings = Beginnings::kCount)
       : wanted_(wanted.substr(0, kMaxBytes)),
@@ -53,7 +54,7 @@ class NearNames {
     const bool begins = beginnings_ == Beginnings::kCount && same >= 3 && 2 * same >= wanted_.size();
     if (edits > edits_ && !begins) return;
     const Near near{edits, same, std::string(name)};
-    // The first of equals stays first.
+    // Among equally near names, the first stays first.
     near_.insert(std::upper_bound(near_.begin(), near_.end(), near,
                                   [](const Near& a, const Near& b) {
                                     return a.edits != b.edits ? a.edits < b.edits : a.same > b.same;
@@ -62,14 +63,14 @@ class NearNames {
     if (near_.size() > kMost) near_.pop_back();
   }
 
-  // The nearest first.
+  // Returns the nearest name first.
   std::vector<std::string> Found() const {
     std::vector<std::string> names;
     for (const Near& near : near_) names.push_back(near.name);
     return names;
   }
 
-  // As the end of a sentence; empty where nothing is near.
+  // Returns the end of a sentence; empty if nothing is near.
   std::string Question() const {
     std::string list;
     for (size_t i = 0; i < near_.size(); ++i)
@@ -78,7 +79,7 @@ class NearNames {
   }
 
  private:
-  static constexpr size_t kMaxBytes = 64;  // the work for a name is at most the square of it
+  static constexpr size_t kMaxBytes = 64;  // the work for a name is at most the square of this
   struct Near {
     size_t edits, same;
     std::string name;

@@ -176,7 +176,7 @@ Result<Recipe> ReadRecipe(const std::string& path) {
   return ParseRecipe(path + ":", json);
 }
 
-constexpr size_t kMaxDepth = 32;  // of objects and lists in each other; a recipe has 4
+constexpr size_t kMaxDepth = 32;  // depth of nested objects and lists; a recipe has 4
 
 Result<nlohmann::json> ReadJson(const std::string& path) {
   std::ifstream file(path);
@@ -203,7 +203,7 @@ Result<nlohmann::json> ReadJson(const std::string& path) {
       return Readable(InvalidData(path, ": the key '", twice, "' is there twice in one object; allowed is once"));
     return json;
   } catch (const nlohmann::json::exception& error) {
-    // The library puts its own name before the sentence, in brackets.
+    // The library puts its own name in brackets before the sentence.
     const std::string sentence = error.what();
     const size_t end = sentence.starts_with("[") ? sentence.find("] ") : std::string::npos;
     return Readable(

@@ -10,23 +10,23 @@
 
 namespace wisp::tools {
 
-// `defaults` has what the section does not name, and num_items, which a recipe does not have. Blocks that differ are
-// named one by one, as objects under "blocks": what such an object leaves out is as in the section.
+// `defaults` gives the values that the section does not name, and num_items, which a recipe does not have. Blocks that
+// differ are objects under "blocks"; an object takes missing keys from the section.
 void ReadArchitecture(JsonSection& section, const UniformArchitecture& defaults, Architecture& architecture);
-// What ReadArchitecture reads.
+// Writes an object that ReadArchitecture reads.
 nlohmann::ordered_json WriteArchitecture(const Architecture& architecture);
-// An object for each block, as under "blocks".
+// Writes an object for each block, as under "blocks".
 nlohmann::ordered_json WriteBlocks(const Architecture& architecture);
-// The section "adapter" of a recipe.
+// Reads the section "adapter" of a recipe.
 void ReadAdapter(JsonSection& section, std::optional<AdapterSpec>& adapter);
 nlohmann::ordered_json WriteAdapter(const AdapterSpec& adapter);
 void ReadInitialisation(JsonSection& section, InitialisationOptions& options);
 void ReadOptimizer(JsonSection& section, OptimizerOptions& options);
 void ReadDropout(JsonSection& section, DropoutRates& rates);
 void ReadRgp(JsonSection& section, RgpOptions& options);
-// Which parameters train, of those that can: the key "trains".
+// Reads the key "trains": which of the possible parameters train.
 void ReadTrainedPart(JsonSection& section, TrainedPart& part);
-// How records' gradients are bounded.
+// Reads how the gradients of records are bounded.
 void ReadClipping(JsonSection& section, PrivateTraining& options);
 
 }  // namespace wisp::tools

@@ -11,7 +11,7 @@
 namespace wisp::tools {
 namespace {
 
-constexpr uint32_t kSomeItems = 4096;  // where the table does not say how many
+constexpr uint32_t kSomeItems = 4096;  // if the table does not say how many
 
 Status CheckGuarantee(const Recipe& r) {
   if (!r.text && r.catalogue != Recipe::Catalogue::kPublic)
@@ -40,7 +40,7 @@ Status Check(const Reproduction& table, const Recipe& r) {
                           privacy::Ledger::Open(folder.File("ledger"), {.dataset = "none", .record = record}));
     ledger.emplace(std::move(opened));
     o.privacy.ledger = &*ledger;
-    o.privacy.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);  // of a target: any
+    o.privacy.noise_multiplier = r.goal.noise_multiplier.value_or(1.0);  // for a target any value serves
   }
   std::vector<int32_t> rows(std::min(r.rows.count, a.num_items));
   std::iota(rows.begin(), rows.end(), 0);

@@ -1,4 +1,4 @@
-// What is wrong with a cell that trains, found before anything is run: hours later is too late.
+// Finds mistakes in a cell that trains before anything runs, because a run may take hours.
 #ifndef WISP_TOOLS_WISP_REPRODUCE_CHECK_CELL_H_
 #define WISP_TOOLS_WISP_REPRODUCE_CHECK_CELL_H_
 
@@ -6,8 +6,8 @@
 
 namespace wisp::tools {
 
-// The checks that training makes of its options, with as many users and items as the table says. Where it does not
-// say, what depends on them is left to the run. Charges nothing but a ledger of its own that is thrown away. Errors
+// Runs the checks that training makes of its options, with the table's numbers of users and items. If the table does
+// not say them, checks that depend on them are left to the run. It charges only a temporary ledger of its own. Errors
 // name table and cell.
 Status CheckTrainingCell(const Reproduction& table, const ReproductionCell& cell);
 

@@ -10,7 +10,7 @@
 namespace wisp::tools {
 namespace {
 
-// "all" or "base:K".
+// Reads "all" or "base:K".
 Status ReadSupport(const std::string& where, const std::string& text, uint32_t& base_top) {
   if (text == "all") return OkStatus();
   const std::string number = text.starts_with("base:") ? text.substr(5) : "";
@@ -72,7 +72,7 @@ Result<DecodeCell> ReadDecodeCell(const std::string& where, const nlohmann::json
   DecodeCell cell;
   std::string support = "all";
   JsonSection s(where, json);
-  std::pair<DecodingMode, bool> mode(cell.mode, false);  // and whether it is the base's
+  std::pair<DecodingMode, bool> mode(cell.mode, false);  // second: true for the base
   s.Choice<std::pair<DecodingMode, bool>>("mode", mode,
                                           {{"uniform", {DecodingMode::kUniform, false}},
                                            {"anchored", {DecodingMode::kBaseAnchored, false}},

@@ -1,5 +1,5 @@
-// The figures of cells that are measured, for wisp reproduce: what belongs together is measured once, when its first
-// cell is asked for, and handed out cell by cell.
+// The figures of measured cells for `wisp reproduce`. Cells that belong together are measured once, at the first
+// request, and handed out one by one.
 #ifndef WISP_TOOLS_WISP_REPRODUCE_MEASURED_RUNS_H_
 #define WISP_TOOLS_WISP_REPRODUCE_MEASURED_RUNS_H_
 
@@ -19,10 +19,10 @@ class MeasuredRuns {
   MeasuredRuns() = default;
   MeasuredRuns(uint32_t threads, DecodingData decoding) : threads_(threads), decoding_(std::move(decoding)) {}
 
-  // A decode cell that Figures will be asked for: all of these are measured in one pass.
+  // Announces a decode cell that will be asked of Figures: all of these are measured in one pass.
   void Expect(const ReproductionCell& cell) { expected_.push_back(&cell); }
 
-  // Flat numbers, and `together`, which lines of one measurement share.
+  // Returns flat numbers, and `together`, which lines of one measurement share.
   Result<nlohmann::ordered_json> Figures(const ReproductionCell& cell);
 
  private:

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kFolder = "models/reproduce";
 
-// Objects print their keys in order: equal recipes have equal text.
+// Objects print their keys in sorted order, so equal recipes have equal text.
 std::string RecipeHash(nlohmann::json recipe) {
   if (recipe.contains("training") && recipe["training"].is_object()) recipe["training"].erase("seed");
   const std::string text = recipe.dump();

@@ -1,5 +1,5 @@
-// A table of a paper as data: models/reproduce/<table>.json names a base recipe, and for each cell what it changes in
-// it, the seeds it is run with, and what the paper published. Strict, like a recipe; every cell's recipe is read and
+// A table of a paper as data. models/reproduce/<table>.json names a base recipe, and for each cell its changes to that
+// recipe, its seeds, and the published figures. Reading is strict, as for a recipe; every cell's recipe is read and
 // checked.
 //
 //   {"name": "t", "title": "...", "reference": "...", "data": {"label": "ML-1M", "users": 6040, "items": 3416,
@@ -9,10 +9,10 @@
 //    "cells": [{"row": "vanilla", "column": "5", "overrides": {"privacy": {"epsilon": 5}}, "seeds": [1, 2, 3],
 //               "published": {"ndcg@10": 0.0457}}]}
 //
-// Cells of the kinds bench and decode are measured, not trained: they have an object of settings and no seeds
+// Cells of the kinds bench and decode are measured instead of trained. They have an object of settings and no seeds
 // (measured_cell.h).
 //
-// What is only drawn (titles, metrics, plot, published, notes) is read by tools/reproduce/draw.py.
+// tools/reproduce/draw.py reads the values that are only for plots (titles, metrics, plot, published, notes).
 #ifndef WISP_TOOLS_WISP_REPRODUCE_REPRODUCTION_H_
 #define WISP_TOOLS_WISP_REPRODUCE_REPRODUCTION_H_
 
@@ -28,23 +28,25 @@ struct ReproductionCell {
   enum class Kind {
     kTrain,   // one training run per seed
     kBench,   // steps of random records, timed
-    kDecode,  // the perplexity of a model's private draws
+    kDecode,  // the perplexity of a model's private sampling
   };
   std::string row, column;
   Kind kind = Kind::kTrain;
-  Recipe recipe;            // base with overrides; of kTrain
-  BenchCell bench;          // of kBench
-  DecodeCell decode;        // of kDecode
-  std::string recipe_hash;  // of the merged recipe's text without its seed, or of the settings; 16 hexadecimal digits
-  std::vector<uint64_t> seeds;  // of kTrain
+  Recipe recipe;      // base with overrides; for kTrain
+  BenchCell bench;    // for kBench
+  DecodeCell decode;  // for kDecode
+  // hash of the merged recipe's text without its seed, or of the settings; 16 hexadecimal digits
+  std::string recipe_hash;
+  std::vector<uint64_t> seeds;  // for kTrain
 
   std::string Name() const { return row + "/" + column; }
 };
 
 struct Reproduction {
   std::string name, title, data_label, data_format = "auto";
-  uint32_t users = 0, items = 0;  // of the data that the table wants; 0: not said
-  // Whether the table declares its data a public benchmark. That the data is that, the number of users must confirm.
+  uint32_t users = 0, items = 0;  // of the required data; 0: not said
+  // True if the table declares its data a public benchmark. The number of users must confirm that the data is that
+  // benchmark.
   bool says_public = false;
   bool is_public() const { return says_public && users > 0; }
   std::vector<ReproductionCell> cells;
@@ -53,7 +55,8 @@ struct Reproduction {
 // `table` is the name of a file in models/reproduce, or a path that ends in .json.
 Result<Reproduction> ReadReproduction(const std::string& table);
 
-// The cells called `name`, "ROW/COLUMN"; all for an empty name. kInvalidArgument lists the cells there are.
+// Returns the cells called `name`, "ROW/COLUMN", or all for an empty name. kInvalidArgument lists the cells that there
+// are.
 Result<std::vector<const ReproductionCell*>> SelectCells(const Reproduction& table, const std::string& name);
 
 }  // namespace wisp::tools

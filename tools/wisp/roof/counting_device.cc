@@ -13,7 +13,7 @@ using kernels::OpTable;
 
 constexpr std::align_val_t kAlignment{64};
 
-// What an op that does nothing leaves in the host's memory.
+// Writes the numbers that the host expects from an op that does nothing.
 template <class Args>
 void LeaveNumbers(const Args&) {}
 void LeaveNumbers(const kernels::CrossEntropyLossArgs<>& a) { std::fill_n(a.loss_B, NumRecords(a.records), 1.0); }
@@ -35,7 +35,7 @@ CountingDevice::CountingDevice(const kernels::Device* inner, std::span<const Roo
     table_.name = "counting";
     table_.takes_records = true;
     table_.release_packed = nullptr;
-    table_.kept_panel = 0;  // as a device has them, in rows
+    table_.kept_panel = 0;  // in rows, as devices have them
     table_.keep_keys = nullptr;
     table_.attend_kept = nullptr;
   }
@@ -98,7 +98,7 @@ R CountingDevice::Counted(const Args& args) {
   });
 }
 
-// An op that the table lacks stays away.
+// Adds no op that the table lacks.
 template <auto kOp, class R, class Args>
 void CountingDevice::Wrap(const char* name, R (*OpTable::*)(const Args&)) {
   if (table_.*kOp == nullptr) return;
@@ -192,7 +192,7 @@ void CountingDevice::CountNumbers() {
   };
 }
 
-// Where there is no device behind, memory is the host's, which nobody touches.
+// Without an inner device, memory is the host's, and no op touches it.
 const kernels::MemoryTable& CountingDevice::CountingMemory() const {
   static constexpr auto kBehind = []() -> const kernels::Device* { return g_current->inner_; };
   static constexpr kernels::MemoryTable kTable = {

@@ -1,12 +1,12 @@
-// A device that counts what its ops are asked to do, and where it has another device behind it, how long that takes.
+// A device that counts the work that its ops are asked to do. With another device behind it, it also times that work.
 //
 //   CountingDevice counting(nullptr, Roofs());          // ops do nothing: a step of any size is counted in moments
 //   options.device = counting.device();
 //   ...                                                 // steps of a trainer, or a graph
 //   for (const OpTotals& op : counting.totals()) ...
 //
-// One at a time in a process, and ops of one thread, as on a device. Where ops do nothing, what they return to the host
-// are numbers that let a step go on (losses and squares of 1, sums of 0): a step computes nothing then.
+// A process has at most one at a time, and one thread calls its ops, as on a device. If ops do nothing, they return to
+// the host numbers that let a step continue (losses and squares of 1, sums of 0); such a step computes nothing.
 #ifndef WISP_TOOLS_WISP_ROOF_COUNTING_DEVICE_H_
 #define WISP_TOOLS_WISP_ROOF_COUNTING_DEVICE_H_
 
@@ -20,24 +20,24 @@
 
 namespace wisp::tools {
 
-// What a device can do at most. An op takes no less than max(bytes / gb_per_s, operations / gflops).
+// The peak rates of a device. An op takes at least max(bytes / gb_per_s, operations / gflops).
 struct Roof {
   std::string name;
   double gb_per_s = 0, gflops = 0;  // 0 gflops: arithmetic is not counted
-  std::string source = {};          // for people: where these two come from
+  std::string source = {};          // for people: the source of these two numbers
 
   double SecondsOf(const OpCost& cost) const;
 };
 
-// Devices of data sheets. No figure of ours: GPUs with 32-bit floats, at their highest clocks.
+// Devices by their data sheets, not measured by us: GPUs with 32-bit floats, at their highest clocks.
 const std::vector<Roof>& Roofs();
 
 struct OpTotals {
   const char* op;
   uint64_t calls = 0;
   OpCost cost;
-  std::vector<double> roof_seconds;  // of each roof, call by call
-  double seconds = 0;                // with a device behind: from a wait to a wait
+  std::vector<double> roof_seconds;  // for each roof: the sum of the calls' least times
+  double seconds = 0;                // with an inner device: from one wait to the next
 };
 
 class CountingDevice {
@@ -49,11 +49,11 @@ class CountingDevice {
   CountingDevice& operator=(const CountingDevice&) = delete;
 
   kernels::Device device() const;
-  // As long as this object lives, and no op more is called.
+  // Valid as long as this object lives and no further op is called.
   const std::vector<OpTotals>& totals() const { return totals_; }
   double bytes_in() const { return bytes_in_; }
   double bytes_out() const { return bytes_out_; }
-  // Forgets what was counted so far.
+  // Forgets all counts.
   void Clear();
 
  private:

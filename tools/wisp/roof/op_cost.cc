@@ -1,4 +1,4 @@
-// Products, norms, attention, elementwise ops, reductions and optimizers.
+// The costs of products, norms, attention, elementwise ops, reductions and optimizers.
 #include "tools/wisp/roof/op_cost.h"
 
 #include <algorithm>
@@ -8,16 +8,16 @@ namespace {
 
 using kernels::Activation;
 
-// Of an activation, and of its derivative.
+// Returns the operations of an activation or of its derivative.
 double Operations(Activation kind) { return kind == Activation::kRelu ? 1 : 8; }
 
-// dy and x and dx of a product, one way or the other.
+// Reads dy and x and writes dx of a product, or the other way round.
 OpCost ProductCost(size_t rows, size_t n, size_t k, double outputs_twice) {
   return {.bytes = Floats(Product(rows, n) + Product(n, k) + Product(rows, k) + outputs_twice),
           .operations = 2 * Product(rows, n) * static_cast<double>(k)};
 }
 
-// What one call attends: rows of queries and keys, and pairs of both.
+// The work of one attention call: rows of queries and keys, and pairs of both.
 struct Attended {
   double queries = 0, keys = 0, pairs = 0;
 };
@@ -45,7 +45,7 @@ Attended AttendedOf(const Args& a) {
   return sum;
 }
 
-// Widths of a row of queries, and of one of keys.
+// Returns the widths of a row of queries and of a row of keys.
 template <class Args>
 std::pair<double, double> WidthsOf(const Args& a) {
   return {Product(a.heads, a.head_width), Product(a.kv_heads == 0 ? a.heads : a.kv_heads, a.head_width)};
@@ -133,7 +133,7 @@ OpCost CostOf(const kernels::KeepKeysArgs& a) {
   return {.bytes = n * static_cast<double>(sizeof(float) + kernels::KeptElementBytes(a.kept.type))};
 }
 
-// The probabilities once more, dout V^T, dq, dk, dv: five products.
+// Computes the probabilities again, then dout V^T, dq, dk and dv: five products.
 OpCost CostOf(const kernels::AttentionBackwardArgs<>& a) {
   const Attended sum = AttendedOf(a);
   const auto [q, kv] = WidthsOf(a);

@@ -1,13 +1,13 @@
-// What a call of an op has to do at least, from its arguments alone: for roofs, not for what a kernel really does.
+// Computes the least work of an op's call from its arguments alone. It serves rooflines; a kernel may do more.
 //
 //   const OpCost cost = CostOf(kernels::LinearForwardArgs<>{...});
 //
-// bytes: every number that the contract reads is read once, every one that it writes is written once; what is added to
-// is read and written. What an op keeps for itself on the way is not counted. Memory that stays in a cache between two
-// calls is counted again: a device with a large one may be faster than its roof.
-// operations: additions and multiplications, a fused pair being two; a division, a comparison, a square root, an
-// exponential and a conversion are one each. Products and attention are exact in this; of the others only the order of
-// magnitude matters, since memory bounds them on every device that is known.
+// bytes: every number that the contract reads is read once, and every one that it writes is written once. An output
+// that is added to is read and written. The op's own scratch is not counted. Memory that stays in a cache between two
+// calls is counted again, so that a device with a large cache may be faster than its roofline.
+// operations: additions and multiplications, where a fused pair counts as two. A division, a comparison, a square root,
+// an exponential and a conversion count as one each. Products and attention are exact in this. For the other ops only
+// the order of magnitude matters, since memory bounds them on every known device.
 #ifndef WISP_TOOLS_WISP_ROOF_OP_COST_H_
 #define WISP_TOOLS_WISP_ROOF_OP_COST_H_
 
@@ -47,7 +47,7 @@ OpCost CostOf(const kernels::ExpDoubleArgs& a);
 OpCost CostOf(const kernels::AdamArgs<>& a);
 OpCost CostOf(const kernels::SgdArgs<>& a);
 
-// op_cost_rows.cc: rows, heads, records' gradients, the end of a step.
+// Defined in op_cost_rows.cc: rows, heads, records' gradients, the end of a step.
 OpCost CostOf(const kernels::ClearArgs& a);
 OpCost CostOf(const kernels::DrawKeepArgs& a);
 OpCost CostOf(const kernels::EmbedForwardArgs<>& a);
@@ -85,10 +85,10 @@ OpCost CostOf(const kernels::TopKArgs& a);
 OpCost CostOf(const kernels::NoisedSumArgs<>& a);
 OpCost CostOf(const kernels::AddSquaredMovesArgs<>& a);
 
-// Numbers of four bytes, each `read` or written once.
+// Returns the bytes of `count` numbers of four bytes, each read or written once.
 inline double Floats(double count) { return 4 * count; }
 inline double Product(size_t a, size_t b) { return static_cast<double>(a) * static_cast<double>(b); }
-// How often an output is touched: written, or read and written.
+// Returns how often an output is touched: written, or read and written.
 inline double Touches(kernels::Store store) { return store == kernels::Store::kAdd ? 2 : 1; }
 inline size_t NumRecords(const kernels::Segments& records) {
   return records.begin_B == nullptr ? 1 : records.num_records;

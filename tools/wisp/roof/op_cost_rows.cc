@@ -1,4 +1,4 @@
-// Rows and halves, heads, records' gradients, and the end of a step.
+// The costs of rows and float16 conversions, heads, records' gradients, and the end of a step.
 #include <utility>
 
 #include "tools/wisp/roof/op_cost.h"
@@ -7,7 +7,7 @@ namespace wisp::tools {
 
 OpCost CostOf(const kernels::ClearArgs& a) { return {.bytes = static_cast<double>(a.bytes)}; }
 
-// A mix of four operations per word, which serves four numbers, and a comparison for each.
+// One word serves four numbers. It takes a mix of four operations, and each number a comparison.
 OpCost CostOf(const kernels::DrawKeepArgs& a) {
   const double n = Product(a.records.rows, a.width);
   return {.bytes = n, .operations = 4 * n};
@@ -155,7 +155,8 @@ OpCost CostOf(const kernels::AccumulateRowsOnGridArgs<>& a) {
   return {.bytes = Floats(Product(rows, a.n)) + 16.0 * a.n + 12.0 * a.rows, .operations = 5 * Product(rows, a.n)};
 }
 
-// Every row of a record that is not left out, and of the sum; which have no slot is not looked at.
+// Reads every row of a record that is not left out, and the sum. Rows without a slot are counted too, since the slots
+// are not known here.
 OpCost CostOf(const kernels::AccumulateSlotsOnGridArgs<>& a) {
   size_t rows = 0;
   for (size_t b = 0; b < a.rows; ++b) rows += a.scale_B[b] != 0 ? a.slots : 0;

@@ -1,4 +1,4 @@
-// What devices can do at most, by their data sheets. A multiply-add is two operations.
+// The peak rates of devices by their data sheets. A multiply-add is two operations.
 #include <algorithm>
 
 #include "tools/wisp/roof/counting_device.h"
@@ -6,7 +6,7 @@
 namespace wisp::tools {
 namespace {
 
-// 32-bit floats on the ordinary cores: one multiply-add each and clock.
+// 32-bit floats on the ordinary cores: each does one multiply-add per clock.
 Roof OfCores(const char* name, double gb_per_s, double cores, double gigahertz, const char* source) {
   return {.name = name, .gb_per_s = gb_per_s, .gflops = 2 * cores * gigahertz, .source = source};
 }
