@@ -49,8 +49,8 @@ namespace {
   return CheckRange("activation", static_cast<uint8_t>(b.feed_forward.activation), 0, 3);
 }
 
-// What Re-Attention's variances are known for. The derivation covers no product of two noisy values, and no rotation:
-// it needs independent entries.
+// Refuses what Re-Attention's variances are not defined for. Their derivation needs independent entries, so it covers
+// no product of two noisy values and no rotation.
 [[gnu::cold]] Status CheckReAttention(const Architecture& a) {
   if (a.re_attention == ReAttention::kOff) return OkStatus();
   const char* what = nullptr;
@@ -69,7 +69,8 @@ namespace {
       "and learned positions or slopes");
 }
 
-// A pooled first position sees itself alone with causal attention; the encoder has no next-item head of its own.
+// Refuses causal attention where the first position is pooled: that position would see only itself. Refuses a next-item
+// head on an encoder.
 [[gnu::cold]] Status CheckPooledHead(const Architecture& a) {
   const bool classes = a.head.kind == HeadKind::kClasses;
   const std::string kind = classes ? "classifier: " : "encoder: ";
@@ -90,7 +91,7 @@ namespace {
       kind, "the first position is pooled, and with causal attention it sees itself alone; attend must be all");
 }
 
-// What a head that reads a whole sequence has, and no other.
+// Refuses fields that only a next-item head uses.
 [[gnu::cold]] Status CheckNextItemHead(const Architecture& a) {
   const HeadSpec& head = a.head;
   if (head.temperature != 0 && !(head.temperature >= 1e-4f && head.temperature <= 100))
@@ -101,7 +102,7 @@ namespace {
   return CheckRange("num_classes", head.num_classes, 0, 0);
 }
 
-// Types follow from the whole text, of which a cached part knows nothing.
+// Token types follow from the whole text, so a key/value cache, which sees the text in pieces, cannot know them.
 [[gnu::cold]] Status CheckTokenTypes(const Architecture& a) {
   const TokenTypes& types = a.token_types;
   WISP_RETURN_IF_ERROR(CheckRange("token_types", types.count, 0, kMaxTokenTypes));
@@ -123,7 +124,7 @@ namespace {
   return a.head.kind == HeadKind::kNextItem ? CheckNextItemHead(a) : CheckPooledHead(a);
 }
 
-// An upper bound, which no overflow can hide from: every field has been checked.
+// An upper bound on the number of parameters. It cannot overflow, because every field has been checked.
 uint64_t NumParametersAtMost(const Architecture& a) {
   const uint64_t d = a.width, tables = a.head.output_table == OutputTable::kUntied ? 2 : 1;
   uint64_t total = (tables * a.num_items + a.max_length + a.token_types.count + 2) * d + 2 * uint64_t{a.num_items};
@@ -134,7 +135,7 @@ uint64_t NumParametersAtMost(const Architecture& a) {
   return total + (d + a.head.num_classes) * (d + 1);
 }
 
-// The bit of AdapterSpec::Matrix that stands for a matrix of a block; 0 for every other parameter.
+// The bit of AdapterSpec::Matrix for this role; 0 if the role is not a block's matrix.
 uint8_t MatrixBit(ParameterRole role) {
   if (role == ParameterRole::kQkvWeight) return AdapterSpec::kQkv;
   if (role == ParameterRole::kAttentionOutWeight) return AdapterSpec::kAttentionOut;
@@ -210,7 +211,7 @@ struct SpecList {
                 d, biased);
     block = 0;
   }
-  // Nothing but adapters, and the head that belongs to them, trains where there are any.
+  // In a model with adapters, only the adapters and the head that belongs to them are trained.
   void AddAdapters(const Architecture& a) {
     for (ParameterSpec& base : specs) {
       const bool head = base.role == ParameterRole::kClassWeight || base.role == ParameterRole::kClassBias;
@@ -376,8 +377,8 @@ Status Validate(const UniformArchitecture& a) {
 std::vector<ParameterSpec> ParametersOf(const Architecture& a) {
   using enum ParameterRole;
   SpecList list;
-  // The most there are: two tables, a norm, a head, two variances; of a block sixteen, and two for each of four
-  // adapters; types and a norm of the embedding where there are such.
+  // The largest possible number of parameters. The model has two tables, a norm, a head and two variances. Each block
+  // has sixteen parameters and two for each of four adapters. Text models add token types and an embedding norm.
   const size_t of_texts = (a.token_types.count > 0 ? 1 : 0) + (a.embedding_norm_epsilon ? 2 : 0);
   list.specs.reserve((a.adapter ? 24 : 16) * a.blocks.size() + 8 + of_texts);
   list.AddTable("item_embedding", kItemTable, a.num_items, a.width);

@@ -1,4 +1,4 @@
-// The oldest format whose readers understand an architecture (schema/README.md).
+// Finds the oldest model file format whose readers understand an architecture (schema/README.md).
 #include <algorithm>
 
 #include "runtime/core/architecture.h"
@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-// Without what came with format 7.
+// Resets every switch that format 7 added.
 Architecture WithoutFormat7(Architecture a) {
   a.token_types = {};
   a.embedding_norm_epsilon.reset();
@@ -21,7 +21,7 @@ Architecture WithoutFormat7(Architecture a) {
   return a;
 }
 
-// A switch of format 9.
+// True if a switch that format 9 added is set.
 bool HasFormat9(const Architecture& a) {
   const auto has_window = [](const BlockSpec& b) { return b.attention.window > 0; };
   return a.head.pooler == Pooler::kRelu || std::any_of(a.blocks.begin(), a.blocks.end(), has_window);

@@ -1,11 +1,11 @@
-// Memory planned once, used many times: a plan hands out offsets, an arena holds the bytes.
+// Memory that is planned once and used many times. A plan hands out offsets; an arena holds the bytes.
 //
 //   ArenaPlan plan;
 //   Slot<float> x = plan.Reserve<float>(rows * d);
 //   Arena arena(plan);              // the only allocation
 //   float* p = arena[x];            // 64-byte aligned, valid as long as the arena
 //
-// Not a general allocator: nothing is freed, nothing grows. The contents start at zero.
+// Not a general allocator: nothing is freed and nothing grows. All bytes start at zero.
 #ifndef WISP_RUNTIME_CORE_ARENA_H_
 #define WISP_RUNTIME_CORE_ARENA_H_
 
@@ -32,8 +32,8 @@ class ArenaPlan {
     return slot;
   }
   size_t size_bytes() const { return size_bytes_; }
-  // What an Arena of this plan takes from the system: one line more than planned, as some kernels read (never write) a
-  // few bytes past the end of their input.
+  // Bytes that an Arena of this plan allocates. It allocates one cache line more than planned, because some kernels
+  // read (but never write) a few bytes past their input.
   size_t allocated_bytes() const { return size_bytes_ == 0 ? 0 : size_bytes_ + kAlignment; }
 
  private:
@@ -46,11 +46,11 @@ struct ReleaseMemory {
   void operator()(std::byte* p) const;
 };
 
-// How much of an arena will be used: all of it, in large pages where there are megabytes; or as much as a short text
-// takes of room for the longest: what is never touched then takes no memory.
+// How much of an arena will be touched. kWhole: all of it; an arena of megabytes uses large pages. kInPart: a short
+// text touches little of the space reserved for the longest, and untouched pages take no memory.
 enum class ArenaUse { kWhole, kInPart };
 
-// In the memory of a device, which must outlive it.
+// An arena in the memory of a device. The device must outlive it.
 class Arena {
  public:
   Arena() = default;
@@ -67,13 +67,13 @@ class Arena {
   size_t size_bytes_ = 0;
 };
 
-// One aligned array of fixed size, zeroed: weights, moments, sums.
+// One aligned, zeroed array of fixed size, for weights, moments and sums.
 template <class T>
 class AlignedArray {
  public:
   AlignedArray() = default;
   explicit AlignedArray(size_t size, const kernels::Memory& memory = {}) : arena_(PlanOf(size), memory), size_(size) {}
-  // What an array of `size` takes from the system; of this one.
+  // Bytes that an array of `size` allocates; the member without an argument is about this array.
   static size_t AllocatedBytes(size_t size) { return PlanOf(size).allocated_bytes(); }
   size_t allocated_bytes() const { return AllocatedBytes(size_); }
 

@@ -1,13 +1,13 @@
-// The functions of C that ask the program's locale, as they are in the locale "C": an app's language must change no
-// number, and no sentence.
+// Runs C functions that depend on the program's locale in the locale "C", so that an app's language changes no number
+// and no sentence.
 //
 //   { const InCLocale here;  std::snprintf(text, sizeof text, "%.3f", 0.5); }   // "0.500", never "0,500"
 //
-// Whoever needs one of these functions asks decimal.h, date.h or reason.h; tests/structure.sh looks for other calls.
+// Call these functions only through decimal.h, date.h and reason.h; tests/structure.sh rejects other calls.
 #ifndef WISP_RUNTIME_CORE_C_LOCALE_H_
 #define WISP_RUNTIME_CORE_C_LOCALE_H_
 
-#if !defined(__ANDROID__) && !defined(__wasm__)  // these know no other locale
+#if !defined(__ANDROID__) && !defined(__wasm__)  // these systems have no other locale
 #define WISP_HAS_LOCALES 1
 #include <locale.h>
 #if defined(__APPLE__)
@@ -17,7 +17,7 @@
 
 namespace wisp {
 
-// For the thread that makes it, while it lives.
+// Sets the locale "C" for the thread that creates it, as long as it lives.
 class InCLocale {
  public:
 #if defined(WISP_HAS_LOCALES)

@@ -1,4 +1,4 @@
-// The day and the time, for what people read. No clock of a protocol.
+// The date and the time for people to read. Do not use them as a protocol's clock.
 #ifndef WISP_RUNTIME_CORE_DATE_H_
 #define WISP_RUNTIME_CORE_DATE_H_
 
@@ -13,7 +13,7 @@ inline constexpr int64_t kSecondsOfDay = 86400;
 
 namespace date_parts {
 
-// So many digits of a number that is not negative.
+// Appends the last `digits` digits of a number >= 0, with leading zeros.
 inline void Append(std::string& text, int number, size_t digits) {
   text.append(digits, '0');
   for (size_t at = text.size(); number > 0 && digits > 0; number /= 10, --digits)

@@ -1,6 +1,6 @@
-// Floating-point numbers as decimal text and back, the same bytes on every platform: they stand in ledgers, checkpoints
-// and statements. std::to_chars and std::from_chars where the C++ library has them for such numbers (libstdc++ 11,
-// libc++ 20), and the same by hand where it has not (Apple, Android, WebAssembly).
+// Converts floating-point numbers to decimal text and back, with the same bytes on every platform: ledgers, checkpoints
+// and statements store them. Uses std::to_chars and std::from_chars where the C++ library has them for floating point
+// (libstdc++ 11, libc++ 20). Elsewhere (Apple, Android, WebAssembly) this file implements them.
 //
 //   char text[kDecimalBytes];
 //   std::string_view shown(text, WriteDecimal(text, 0.1) - text);   // "0.1": the shortest that reads back
@@ -26,7 +26,7 @@ namespace wisp {
 
 inline constexpr size_t kDecimalBytes = 32;  // the longest is -2.2250738585072014e-308
 
-// Stand-ins for std::to_chars and std::from_chars, made of C's functions.
+// Replacements for std::to_chars and std::from_chars, built on C's functions.
 namespace decimal_by_hand {
 
 [[gnu::cold]] inline double Parse(const char* text) {
@@ -41,7 +41,7 @@ template <size_t kBytes>
   return std::snprintf(text, kBytes, format, digits, value);
 }
 
-// The decimal one higher in the last digit of d.ddde+xx; false where all digits are 9.
+// Raises the last digit of d.ddde+xx by one, with carry. False if all digits are 9.
 [[gnu::cold]] inline bool OneHigher(char* scientific) {
   for (char* at = std::strchr(scientific, 'e') - 1; at >= scientific; --at) {
     if (*at == '.' || *at == '-') continue;
@@ -51,15 +51,16 @@ template <size_t kBytes>
   return false;
 }
 
-// Whether so many digits behind the point read back, which are then in `scientific`. printf writes the nearest decimal;
-// below a power of two doubles lie closer than above it, so that the next one may read back where the nearest does not.
+// True if `value` has a decimal with this many digits after the point that reads back exactly; `scientific` then holds
+// it. printf writes the nearest decimal. Just below a power of two doubles lie closer than above it, so the next
+// decimal up may read back where the nearest does not.
 [[gnu::cold]] inline bool ReadsBack(char (&scientific)[kDecimalBytes], int digits, double value) {
   Print(scientific, "%.*e", digits, value);
   if (Parse(scientific) == value) return true;
   return OneHigher(scientific) && Parse(scientific) == value;
 }
 
-// The shortest digits that read back.
+// Writes the fewest digits that read back exactly.
 [[gnu::cold]] inline char* Write(char* text, double value) {
   if (std::isnan(value) || std::isinf(value)) {
     const char* name = std::isnan(value) ? "nan" : "inf";
@@ -68,9 +69,10 @@ template <size_t kBytes>
   }
   char scientific[kDecimalBytes];
   int digits = 0;
-  while (!ReadsBack(scientific, digits++, value)) {}  // 17 digits always do
+  while (!ReadsBack(scientific, digits++, value)) {}  // 17 digits always read back
   const int exponent = std::atoi(std::strchr(scientific, 'e') + 1);
-  // Without an exponent where that is not longer. Whole numbers then have all their digits, not zeros at the end.
+  // Write without an exponent where that is no longer. A whole number then shows all its digits instead of rounded
+  // zeros.
   char fixed[400];
   const int length = Print(fixed, "%.*f", std::max(0, digits - 1 - exponent), value);
   const char* shorter = length <= static_cast<int>(std::strlen(scientific)) ? fixed : scientific;
@@ -119,7 +121,8 @@ template <size_t kBytes>
 
 }  // namespace decimal_by_hand
 
-// The shortest text that reads back as `value`, without a final zero; behind its end. `text` has kDecimalBytes.
+// Writes the shortest text that reads back as `value`, without a trailing zero. Returns the end. `text` has
+// kDecimalBytes.
 inline char* WriteDecimal(char* text, double value) {
 #if defined(__cpp_lib_to_chars)
   return std::to_chars(text, text + kDecimalBytes, value).ptr;
@@ -128,7 +131,7 @@ inline char* WriteDecimal(char* text, double value) {
 #endif
 }
 
-// So many significant digits at most, as printf's %g; behind its end. `text` has kDecimalBytes, digits are 17 or fewer.
+// Writes at most `digits` significant digits, as printf's %g; digits <= 17. Returns the end. `text` has kDecimalBytes.
 inline char* WriteDecimal(char* text, double value, int digits) {
 #if defined(__cpp_lib_to_chars)
   return std::to_chars(text, text + kDecimalBytes, value, std::chars_format::general, digits).ptr;
@@ -138,7 +141,7 @@ inline char* WriteDecimal(char* text, double value, int digits) {
 #endif
 }
 
-// So many digits behind the point, with an exponent, as printf's %e: 1.50e-07. Otherwise as the one above.
+// Writes `digits` digits after the point and an exponent, as printf's %e: 1.50e-07. Otherwise as WriteDecimal.
 inline char* WriteScientific(char* text, double value, int digits) {
 #if defined(__cpp_lib_to_chars)
   return std::to_chars(text, text + kDecimalBytes, value, std::chars_format::scientific, digits).ptr;
@@ -148,7 +151,7 @@ inline char* WriteScientific(char* text, double value, int digits) {
 #endif
 }
 
-// As std::from_chars, of whole numbers too.
+// Behaves as std::from_chars, for whole numbers too.
 template <class Number>
 std::from_chars_result ReadDecimal(const char* begin, const char* end, Number& value) {
 #if !defined(__cpp_lib_to_chars)

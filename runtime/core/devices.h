@@ -1,4 +1,4 @@
-// Devices by name, as options of programs and apps have them.
+// Opens devices by name, for the options of programs and apps.
 //
 //   WISP_ASSIGN_OR_RETURN(const OpenedDevice gpu, OpenDevice({.name = "cuda"}));
 //   training.device = gpu.device;
@@ -16,29 +16,30 @@ namespace wisp {
 enum class DeviceUse { kInference, kTraining };
 
 struct DeviceOptions {
-  std::string name = "cpu";  // or what a module of kernels is called
-  std::string module = {};   // its file; empty: where kernels/module/module.h says
-  // What its matrix products multiply: float32, tf32, float16, bfloat16 or int8 (docs/cuda.md). Those but the first two
-  // are for inference. The processor takes float32 alone here.
+  std::string name = "cpu";  // "cpu", or the name of a kernel module
+  std::string module = {};   // the module's file; empty: the search order of kernels/module/module.h
+  // The number type that matrix products multiply: float32, tf32, float16, bfloat16 or int8 (docs/cuda.md). Training
+  // allows the first two only. The processor allows only float32 here.
   std::string arithmetic = "float32";
   DeviceUse use = DeviceUse::kInference;
-  // Of its memory that this process may take, from now on; 0: as before, at first all there is.
+  // Limit on the device memory that this process may use from now on. 0 keeps the current limit, which is at first all
+  // of it.
   uint64_t max_bytes = 0;
 };
 
 struct OpenedDevice {
   kernels::Device device = kernels::BestOps();
   std::string description = "cpu";  // for people
-  std::string missing = {};         // why the processor stands in for what was asked for; empty where it does not
+  std::string missing = {};         // why the processor replaces the requested device; empty if it does not
 
   bool is_processor() const { return device.memory.is_host(); }
 };
 
-// kInvalidArgument where the arithmetic is unknown, not for this use, or asked of the processor, and where the module
-// is not what it should be. kUnsupported, with the reason, where this build, this machine or its driver has no such
-// device. The device stays open until the process ends.
+// kInvalidArgument: the arithmetic is unknown, not allowed for this use, or was asked of the processor; or the module
+// is not a valid one. kUnsupported: this build, machine or driver has no such device; the message says why. The device
+// stays open until the process ends.
 Result<OpenedDevice> OpenDevice(const DeviceOptions& options);
-// The same; the processor where there is no such device. Other errors stay.
+// Falls back to the processor where OpenDevice returns kUnsupported. Other errors are returned.
 Result<OpenedDevice> OpenDeviceOrProcessor(const DeviceOptions& options);
 
 }  // namespace wisp

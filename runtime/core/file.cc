@@ -27,7 +27,7 @@
 namespace wisp {
 namespace {
 
-// write(2) moves at most about 2 GiB a call; less than that keeps signals responsive.
+// write(2) moves at most about 2 GiB a call. A smaller chunk keeps signals responsive.
 constexpr size_t kWriteChunk = size_t{1} << 28;
 
 int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
@@ -37,8 +37,8 @@ int OpenRetrying(const char* path, int flags, mode_t mode = 0) {
   return fd;
 }
 
-// By the first bytes of its header (sqlite.org/fileformat.html, 1.3). A file that is there and cannot be read may be
-// one.
+// True if the header starts with SQLite's first bytes (sqlite.org/fileformat.html, 1.3). A file that exists but cannot
+// be read may be a database, so it counts as one.
 bool MayBeDatabase(const std::string& path) {
   constexpr char kMagic[] = "SQLite format 3";
   char header[sizeof kMagic] = {};
@@ -49,8 +49,8 @@ bool MayBeDatabase(const std::string& path) {
   return size < 0 || (size == static_cast<ssize_t>(sizeof header) && std::memcmp(header, kMagic, sizeof header) == 0);
 }
 
-// posix_fallocate(3), which Apple's systems do not have: there the file keeps its size, and the room lies behind its
-// end.
+// posix_fallocate(3), with a replacement for Apple's systems, which lack it. There the file keeps its size and the
+// reserved space lies behind its end.
 int Preallocate(int fd, off_t size_bytes) {
 #if defined(__APPLE__)
   fstore_t room = {};
@@ -58,17 +58,17 @@ int Preallocate(int fd, off_t size_bytes) {
   room.fst_posmode = F_PEOFPOSMODE;
   room.fst_length = size_bytes;
   if (fcntl(fd, F_PREALLOCATE, &room) == 0) return 0;
-  if (errno == ENOTSUP) errno = EOPNOTSUPP;  // two numbers there
+  if (errno == ENOTSUP) errno = EOPNOTSUPP;  // these are two different numbers on Apple's systems
   return errno;
 #else
   return posix_fallocate(fd, 0, size_bytes);
 #endif
 }
 
-// How the names of files end in which SQLite keeps a database's latest changes.
+// Suffixes of the files beside a database in which SQLite keeps recent changes.
 constexpr std::string_view kBesideDatabase[] = {"-wal", "-shm", "-journal"};
 
-// A database, or what SQLite keeps beside one: its latest changes may be there alone.
+// True for a database, and for a file in which SQLite keeps recent changes: these may exist nowhere else.
 bool HoldsDatabase(const std::string& path) {
   if (MayBeDatabase(path)) return true;
   for (const std::string_view end : kBesideDatabase) {
@@ -77,17 +77,17 @@ bool HoldsDatabase(const std::string& path) {
   return false;
 }
 
-// Whoever writes a temporary file holds a lock on it, so a file that can be locked is nobody's: its writer was killed.
-// A file system without locks refuses the lock, and nothing is removed.
+// Removes a temporary file whose writer was killed. A living writer holds a lock on its file. On a file system without
+// locks the lock is refused, and nothing is removed.
 void RemoveIfAbandoned(const std::string& path) {
-  if (MayBeDatabase(path)) return;  // a name like that of a temporary file, but no file of ours
+  if (MayBeDatabase(path)) return;  // the name looks like a temporary file's, but the file is not ours
   const int fd = OpenRetrying(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return;
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) unlink(path.c_str());
   close(fd);
 }
 
-// Whether its writer is at it. False on a file system without locks.
+// True if the writer of this temporary file is still at work. False on a file system without locks.
 bool IsHeld(const std::string& path) {
   const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return false;
@@ -96,10 +96,10 @@ bool IsHeld(const std::string& path) {
   return is_held;
 }
 
-// Its name without its folder.
+// The file's name without its folder.
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// What tells files apart: device and number where there is one, else those of its folder and its name.
+// Identifies a file: by device and inode number if it exists, otherwise by those of its folder and by its name.
 struct FileIdentity {
   dev_t device = 0;
   ino_t number = 0;
@@ -107,7 +107,7 @@ struct FileIdentity {
   bool operator==(const FileIdentity&) const = default;
 };
 
-// The path behind all links. A link that leads to where no file is yet stands for that place.
+// Follows all links. A link to a file that does not exist yet resolves to that file's path.
 std::string Resolved(std::string path) {
   struct stat info;
   constexpr int kMaxLinks = 40;
@@ -132,7 +132,7 @@ std::optional<FileIdentity> IdentityOf(const std::string& given) {
   return FileIdentity{info.st_dev, info.st_ino, NameOf(path)};
 }
 
-// True for names of our own temporary files. Somebody's "m.wisp.tmp-2026-11-27" is not ours.
+// True for the names of our own temporary files. A user's "m.wisp.tmp-2026-11-27" is not one.
 bool IsTemporary(const std::string& path, std::string_view numbers) {
   uint64_t process = 0, number = 0;
   const char* end = numbers.data() + numbers.size();
@@ -142,7 +142,7 @@ bool IsTemporary(const std::string& path, std::string_view numbers) {
   return second.ec == std::errc() && TemporaryName(path, process, number) == path + ".tmp-" + std::string(numbers);
 }
 
-// Calls `use` with the path of each file beside `path` that has the name of one of its temporary files.
+// Calls `use` with the path of each temporary file beside `path` that belongs to `path`.
 template <class Use>
 void ForEachTemporary(const std::string& path, const Use& use) {
   const std::string prefix = NameOf(path) + ".tmp-";
@@ -199,7 +199,7 @@ Status MappedFile::Map(const std::string& name, int descriptor, uint64_t offset,
 
 Result<MappedFile> MappedFile::Open(const std::string& path) {
   if (path.empty()) return InvalidArgument("a file's name is empty");
-  // O_NONBLOCK: a pipe must be refused, not waited for.
+  // With O_NONBLOCK opening a pipe returns at once, so that the pipe is refused instead of waited for.
   const int fd = OpenRetrying(path.c_str(), O_RDONLY | O_NONBLOCK);
   if (fd < 0) return IoError(path, ": cannot be opened: ", Reason(errno));
   MappedFile file;
@@ -250,7 +250,7 @@ Result<FileReplacement> FileReplacement::Begin(const std::string& path, FileAcce
     out.fd_ = OpenRetrying(name.c_str(), O_WRONLY | O_CREAT | O_EXCL, access == FileAccess::kOwner ? 0600 : 0666);
     if (out.fd_ < 0 && errno == EEXIST) continue;
     if (out.fd_ < 0) return out.Error("the new file cannot be created beside it");
-    // Between creation and lock another writer may have taken the file for abandoned and removed it: then once more.
+    // Between creation and lock, another writer may have removed the file as abandoned. Then try again.
     int locked;
     do locked = flock(out.fd_, LOCK_EX);
     while (locked != 0 && errno == EINTR);
@@ -278,7 +278,7 @@ FileReplacement::~FileReplacement() {
 Status FileReplacement::Error(const char* doing) const { return IoError(path_, ": ", doing, ": ", Reason(errno)); }
 
 Status FileReplacement::CheckOnlyWriter() const {
-  // Looked at again: whoever asks whether a file can be written has one for a moment, too.
+  // Look a second time: whoever checks whether a file can be written also has a temporary file for a moment.
   constexpr useconds_t kMoment = 5000;
   for (int look = 0; look < 3; ++look) {
     if (look > 0) usleep(kMoment);
@@ -294,7 +294,7 @@ Status FileReplacement::Reserve(uint64_t size_bytes) {
   do error = size_bytes == 0 ? 0 : Preallocate(fd_, static_cast<off_t>(size_bytes));
   while (error == EINTR);
   reserved_ = size_bytes;
-  // The last two: nothing can be promised here.
+  // On file systems that answer EINVAL or EOPNOTSUPP, no space can be reserved, so nothing is promised.
   if (error == 0 || error == EINVAL || error == EOPNOTSUPP) return OkStatus();
   errno = error;
   return Error(("the disk has no room for its " + std::to_string(size_bytes) + " bytes").c_str());
@@ -305,7 +305,7 @@ Status FileReplacement::Write(std::span<const std::byte> bytes) {
     const ssize_t done = write(fd_, bytes.data(), std::min(bytes.size(), kWriteChunk));
     if (done < 0 && errno == EINTR) continue;
     if (done < 0) return Error("writing failed");
-    if (done == 0) {  // an emulated file system without room may say that
+    if (done == 0) {  // an emulated file system that is full may return 0
       errno = ENOSPC;
       return Error("writing failed");
     }
@@ -334,12 +334,12 @@ Status FileReplacement::Commit() {
   if (synced != 0) return Error("the new file cannot be synced to the disk");
   if (rename(temporary_.c_str(), path_.c_str()) != 0) return Error("the new file cannot be put in its place");
   temporary_.clear();
-  // Closing the file releases the lock; only now, so that nobody takes the temporary file for abandoned before.
+  // Closing the file releases the lock. Close it only now, so that nobody removes the temporary file as abandoned.
   const int closed = close(std::exchange(fd_, -1));
   if (closed != 0 && errno != EINTR) return Error("the file was replaced, but closing it failed");
   const int folder = OpenRetrying(FolderOf(path_).c_str(), O_RDONLY | O_DIRECTORY);
   if (folder < 0) return Error("the file was replaced, but its folder cannot be opened to be synced");
-  // Some file systems do not sync folders and say EINVAL; there is nothing more to be had from them.
+  // Some file systems cannot sync folders and answer EINVAL. No stronger promise is possible on them.
   const bool failed = SyncToDisk(folder) != 0 && errno != EINVAL && errno != ENOTSUP;
   const int error = errno;
   close(folder);
@@ -354,7 +354,7 @@ Status MakePrivate(const std::string& path) {
   struct stat info;
   if (errno == EEXIST && (stat(path.c_str(), &info) == 0 || errno != ENOENT)) return OkStatus();
   if (errno != ENOENT) return IoError(path, ": cannot be made: ", Reason(errno));
-  // A symbolic link to what is not there yet.
+  // `path` is a symbolic link to a file that does not exist yet.
   const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);
   return linked >= 0 && close(linked) == 0 ? OkStatus() : IoError(path, ": cannot be made: ", Reason(errno));
 }
@@ -369,7 +369,7 @@ Status CheckDistinct(const NamedFile& output, std::span<const NamedFile> others)
     if (identity == IdentityOf(other.path))
       return InvalidArgument(output.name, " and ", other.name, " name the same file, ", output.path,
                              ": it would be replaced; name another one");
-    const std::string database = Resolved(other.path);  // after which SQLite names its files
+    const std::string database = Resolved(other.path);  // SQLite derives the names of its files from this path
     for (const std::string_view end : kBesideDatabase) {
       if (identity != IdentityOf(database + std::string(end))) continue;
       return InvalidArgument(output.name, " is ", output.path, ", where SQLite keeps changes of ", other.name,

@@ -1,4 +1,4 @@
-// The beginning of a text of UTF-8, for messages: never a part of a character.
+// The beginning of a UTF-8 text, for messages. Never splits a character.
 #ifndef WISP_RUNTIME_CORE_FIRST_CHARACTERS_H_
 #define WISP_RUNTIME_CORE_FIRST_CHARACTERS_H_
 
@@ -10,7 +10,7 @@
 
 namespace wisp {
 
-// At most so many characters; a byte that is no UTF-8 counts as one.
+// At most `most` characters. A byte that is not valid UTF-8 counts as one.
 [[gnu::cold]] inline std::string_view FirstCharacters(std::string_view text, size_t most) {
   size_t end = 0;
   for (size_t i = 0; i < most && end < text.size(); ++i) end += std::max<size_t>(1, Utf8Length(text.substr(end)));

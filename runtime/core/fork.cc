@@ -12,7 +12,7 @@ std::atomic<uint32_t> num_forks = 0;
 
 int WatchForks() {
 #if defined(__wasm__)
-  return 0;  // a page forks no process
+  return 0;  // a web page cannot fork
 #else
   static const int refused =
       pthread_atfork(nullptr, nullptr, [] { num_forks.fetch_add(1, std::memory_order_relaxed); });

@@ -1,5 +1,5 @@
-// Tells a process that was forked off from the one that made something. A child has its parent's memory, but none of
-// its threads, and none of its locks on files.
+// Detects that an object is used in a forked process and not in the one that made it. A child has its parent's memory,
+// but not its threads and not its file locks.
 //
 //   const Origin origin_;                                   // a member: this process makes the object
 //   if (origin_.IsForked()) return ForkedError("the log");  // a child came here
@@ -14,13 +14,13 @@
 
 namespace wisp {
 
-// How often a fork led to this process since WatchForks was first called. Read on hot paths: 0.3 ns.
+// The number of forks between the first call of WatchForks and this process. Hot paths read it: 0.3 ns.
 extern std::atomic<uint32_t> num_forks;
 
-// From the first call on num_forks grows in each child. 0, or the error number for which the system refused.
+// After the first call, num_forks increases in each child. Returns 0, or the system's error number.
 int WatchForks();
 
-// The process that made what holds this. Copies and moved ones keep it.
+// The process that made the object which holds this. Copies and moved objects keep the original's process.
 class Origin {
  public:
   Origin();
@@ -28,10 +28,10 @@ class Origin {
 
  private:
   uint32_t forks_;
-  int process_;  // where the system refused to watch forks; 0: it watches
+  int process_;  // the process id, where the system cannot watch forks; 0 where it can
 };
 
-// kInvalidArgument: `what`, which must not be used across a fork.
+// kInvalidArgument: `what` must not be used across a fork.
 Status ForkedError(std::string_view what);
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// Bytes and numbers as hexadecimal digits, the small ones.
+// Bytes and numbers as lower-case hexadecimal digits.
 //
 //   ToHex(std::string("\x0a\xff"))   // "0aff"
 //   ToHex(uint64_t{255})             // "00000000000000ff"
@@ -12,7 +12,7 @@
 
 namespace wisp {
 
-// The last `digits` digits of a number, from the front.
+// The last `digits` hexadecimal digits of a number, with leading zeros.
 [[gnu::cold]] inline std::string ToHex(uint64_t number, size_t digits = 16) {
   std::string text(digits, '0');
   for (size_t at = digits; at-- > 0; number >>= 4) text[at] = "0123456789abcdef"[number & 15];

@@ -1,4 +1,4 @@
-// Why the operating system refused, in English: "No such file or directory". A program's language does not change it.
+// The operating system's reason for an error, in English: "No such file or directory". Independent of the locale.
 //
 //   return IoError(path, ": cannot be opened: ", Reason(errno));
 #ifndef WISP_RUNTIME_CORE_REASON_H_
@@ -8,7 +8,7 @@
 
 namespace wisp {
 
-// `error`: a value of errno.
+// `error` is a value of errno.
 std::string Reason(int error);
 
 }  // namespace wisp

@@ -1,7 +1,6 @@
-// How lists grow whose need is not known ahead, so that what they take can be bounded ahead all the same.
-//
+// Growth of lists whose size is not known in advance, by a rule that still bounds their capacity in advance.
 //   MakeRoom(list, needed, most);                  // capacity for `needed` elements
-//   // no capacity made so is above it while no need is above needed_at_most
+//   // while needed <= needed_at_most, MakeRoom makes no capacity above this bound
 //   size_t bound = MostRoom(needed_at_most, most);
 #ifndef WISP_RUNTIME_CORE_ROOM_H_
 #define WISP_RUNTIME_CORE_ROOM_H_
@@ -12,8 +11,8 @@
 
 namespace wisp {
 
-// Room for `needed` where there is room for `have`: half as much again as there was, so that a step seldom asks the
-// system, and never above `most`. needed <= most.
+// The capacity to grow to for `needed` elements, from a capacity of `have`. It grows by half, so that a step seldom
+// allocates, and never above `most`. Needs needed <= most.
 inline size_t GrownRoom(size_t have, size_t needed, size_t most) {
   return needed <= have ? have : std::max(needed, std::min(most, have + have / 2));
 }
@@ -27,7 +26,7 @@ void MakeRoom(std::vector<T>& list, size_t needed, size_t most) {
   if (needed > list.capacity()) list.reserve(GrownRoom(list.capacity(), needed, most));
 }
 
-// `list` empty, with room for `size` elements and no more: what it held is given back first.
+// Empties `list` and gives it capacity for exactly `size` elements. The old memory is freed first.
 template <class T>
 void ReallocateEmpty(std::vector<T>& list, size_t size) {
   list = std::vector<T>();

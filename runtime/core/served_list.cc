@@ -12,7 +12,7 @@ ServedList::Chosen ServedList::Choose(std::span<const float> scores, std::span<c
   for (const int32_t id : options.candidates) {
     uint8_t& taken = taken_[static_cast<size_t>(id)];
     if (taken == 0) top.Offer({id, scores[static_cast<size_t>(id)]});
-    taken = 1;  // a candidate named twice is offered once
+    taken = 1;  // so that a candidate that is named twice is offered once
   }
   const size_t count = top.Finish();
   return {count, top.all_finite()};

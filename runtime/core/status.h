@@ -4,9 +4,9 @@
 //   if (!model.ok()) return model.status();
 //   Use(*model);
 //
-// The sentence names the file, the value found and what is allowed. Nothing here prints or aborts; std::bad_alloc is
-// thrown where there is no memory for a sentence.
-// No dependency on the rest of the runtime: `runtime/privacy` uses this header, decimal.h, text.h and nothing else of
+// The message names the file, the value found and what is allowed. Nothing here prints or aborts. std::bad_alloc is
+// thrown where a message cannot be allocated.
+// Depends on nothing else of the runtime. `runtime/privacy` uses this header, decimal.h, text.h and little else of
 // ours.
 #ifndef WISP_RUNTIME_CORE_STATUS_H_
 #define WISP_RUNTIME_CORE_STATUS_H_
@@ -34,19 +34,20 @@ enum class StatusCode {
   kCancelled,        // the caller's progress callback asked to stop
 };
 
-// g++ -Os would call these, and the code would be larger than with them inline. With clang it is the other way round.
+// g++ -Os would call these functions, which makes the code larger than inlining them. With clang it is the other way
+// round.
 #if defined(__clang__)
 #define WISP_INLINE_FOR_SIZE
 #else
 #define WISP_INLINE_FOR_SIZE [[gnu::always_inline]]
 #endif
 
-// One pointer, for nearly every call returns a Status, and nearly always OK: null. Moving and testing are inline; what
-// only a failure needs is not. One that was moved from is OK.
+// Holds one pointer, null for OK: nearly every call returns a Status, and nearly all are OK. Moving and testing are
+// inline; code that only a failure runs is not. A moved-from Status is OK.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  // Of kOk: no message.
+  // kOk takes no message.
   [[gnu::noinline]] Status(StatusCode code, std::string message)
       : failure_(code == StatusCode::kOk ? nullptr : new Failure{code, std::move(message)}) {}
   [[gnu::noinline]] Status(const Status& other) : failure_(other.ok() ? nullptr : new Failure(*other.failure_)) {}
@@ -61,7 +62,7 @@ class [[nodiscard]] Status {
 
   bool ok() const { return failure_ == nullptr; }
   StatusCode code() const { return ok() ? StatusCode::kOk : failure_->code; }
-  // Empty where all went well.
+  // Empty if the status is OK.
   [[gnu::noinline]] const std::string& message() const {
     static const std::string none;
     return ok() ? none : failure_->message;
@@ -79,8 +80,8 @@ class [[nodiscard]] Status {
 
 inline Status OkStatus() { return Status(); }
 
-// One part of a sentence: text, or a number, written in decimal. It only looks at its text: for arguments, not for
-// keeping.
+// One piece of a message: text, or a number that is written in decimal. It refers to the caller's text: use it as an
+// argument, do not store it.
 class Part {
  public:
   // NOLINT: implicit on purpose.
@@ -99,7 +100,7 @@ class Part {
       sentence.append(text_, static_cast<size_t>(value_));
       return;
     }
-    // Digits as somebody types them: 0.1 of either type is "0.1". Without the locale's comma.
+    // The shortest digits: 0.1 is "0.1", as float and as double. The locale does not change the point.
     char digits[40];
     char* const end = digits + sizeof digits;
     if (kind_ == Kind::kNegative) sentence += '-';
@@ -114,12 +115,12 @@ class Part {
   Kind kind_;
   const char* text_ = "";
   union {
-    uint64_t value_;  // of the whole number, or the length of the text
+    uint64_t value_;  // the whole number, or the length of the text
     double number_;
   };
 };
 
-// Out of line: sentences are many, and each would take the code of its own joining.
+// Not inlined: there are many messages, and each would repeat the code that joins its pieces.
 [[gnu::noinline]] inline Status ErrorOf(StatusCode code, const Part* parts, size_t count) {
   std::string sentence;
   for (size_t i = 0; i < count; ++i) parts[i].AppendTo(sentence);
@@ -158,8 +159,8 @@ template <typename... P>
   return MakeError<StatusCode::kCancelled>(p...);
 }
 
-// Either a value or the reason why there is none. Dereferencing an error is a programmer's mistake. What was moved from
-// is neither: it is to be assigned to, or to go.
+// Either a value or the error that prevented it. Dereferencing an error is a programming mistake. A moved-from Result
+// is neither: assign to it or destroy it.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -171,7 +172,7 @@ class [[nodiscard]] Result {
   Status status() && { return std::move(status_); }
   T& operator*() & { return *value_; }
   const T& operator*() const& { return *value_; }
-  // By value: `for (x : *f())` must not look into a temporary that is gone.
+  // Returns by value, so that `for (x : *f())` does not iterate over a destroyed temporary.
   T operator*() && { return *std::move(value_); }
   T* operator->() { return &*value_; }
   const T* operator->() const { return &*value_; }

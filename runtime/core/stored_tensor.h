@@ -1,5 +1,5 @@
-// Where one parameter of a model lies, as it is stored: floats; halves, which are widened as they are read; or panels
-// of small integers or of floats, which are multiplied as they lie.
+// Where one parameter of a model lies, in its stored form: float32; float16, converted to float32 as it is read; or
+// panels of small integers or floats, which kernels multiply directly.
 #ifndef WISP_RUNTIME_CORE_STORED_TENSOR_H_
 #define WISP_RUNTIME_CORE_STORED_TENSOR_H_
 
@@ -12,8 +12,8 @@
 
 namespace wisp {
 
-// Row-major, on 64 bytes; panels in their own order (kernels/panels.h). One of the three is there. Halves are of tables
-// only.
+// Row-major, 64-byte aligned; panels have their own order (kernels/panels.h). Exactly one form is set. Only tables can
+// be float16.
 struct StoredTensor {
   const float* floats = nullptr;
   const kernels::Half* halves = nullptr;
@@ -27,7 +27,7 @@ inline std::span<const std::byte> BytesOf(const ParameterSpec& p, const StoredTe
   return std::as_bytes(std::span(tensor.floats, p.size()));
 }
 
-// Widened where it is not floats, to `to` [p.size()].
+// Copies the tensor to `to` [p.size()], converted to float32 if necessary.
 inline void CopyAsFloats(const ParameterSpec& p, const StoredTensor& tensor, float* to) {
   if (tensor.panels.data != nullptr) {
     kernels::WidenPanels(tensor.panels, 0, p.rows, p.cols, to);

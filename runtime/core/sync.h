@@ -1,9 +1,9 @@
-// Bytes of a file that have to last: on the disk, not in its cache, when the call returns. POSIX.
+// Syncs files that must last: when the call returns, the bytes are on the disk and not only in its cache. POSIX.
 //
 //   if (SyncToDisk(fd) != 0) return IoError(...);   // errno has the reason
 //
-// Whoever promises that something is charged before it is spent asks here, and nowhere else: tests/structure.sh looks
-// for other calls.
+// Code that must record a charge before it is spent syncs through this function only; tests/structure.sh rejects other
+// calls.
 #ifndef WISP_RUNTIME_CORE_SYNC_H_
 #define WISP_RUNTIME_CORE_SYNC_H_
 
@@ -14,9 +14,9 @@
 
 namespace wisp {
 
-// As fsync(2), of files and folders. On Apple's systems fsync leaves data in the drive's cache and F_FULLFSYNC does
-// not; file systems that do not know it, of a network say, refuse it, and fsync is then all that they have. SQLite does
-// the same (PRAGMA fullfsync).
+// fsync(2) for files and folders. On Apple's systems fsync leaves data in the drive's cache; F_FULLFSYNC does not. Some
+// file systems, such as network ones, refuse F_FULLFSYNC, so fsync is used there. SQLite does the same (PRAGMA
+// fullfsync).
 inline int SyncToDisk(int fd) {
 #if defined(__APPLE__)
   if (fcntl(fd, F_FULLFSYNC) == 0) return 0;

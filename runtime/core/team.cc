@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-// Tells the processor that the thread waits: it takes less power, and leaves more to a thread on the same core.
+// Tells the processor that the thread is waiting: it uses less power and leaves more to a thread on the same core.
 inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -21,7 +21,7 @@ constexpr int kPausesBetweenLooksAtTheClock = 16;
 
 }  // namespace
 
-// More threads than processors would take turns: one that looks for work would keep another from doing it.
+// With more threads than processors, a thread that spins for work would keep another from working.
 Team::Team(size_t size, Executor executor)
     : size_(std::clamp<size_t>(size, 1, kMaxTasks)),
       spins_(size_ <= std::max(1u, std::thread::hardware_concurrency())),
@@ -30,11 +30,11 @@ Team::Team(size_t size, Executor executor)
     share_ = [this](size_t index) { DoOne(index); };
     return;
   }
-  threads_.reserve(size_ - 1);  // what could fail below is a thread alone
+  threads_.reserve(size_ - 1);  // after this, only starting a thread can fail
   try {
     for (size_t thread = 1; thread < size_; ++thread) threads_.emplace_back([this, thread] { Help(thread); });
   } catch (const std::exception&) {
-    // The system has no more threads: the others take their tasks.
+    // The system has no more threads. The existing ones do all tasks.
   }
 }
 
@@ -44,13 +44,14 @@ Team::~Team() {
     return;
   }
   stop_ = true;
-  { std::lock_guard lock(mutex_); }  // a helper that saw no stop sleeps by now, and is woken
+  { std::lock_guard lock(mutex_); }  // a helper that missed `stop` is asleep by now and will be woken
   start_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
-// Who opens tasks and then looks for sleepers meets who counts itself among them and then looks for tasks: both are
-// sequentially consistent, so one of the two sees the other. Likewise with the last task and a caller that sleeps.
+// One side opens tasks and then looks for sleepers. The other counts itself as a sleeper and then looks for tasks. Both
+// orders are sequentially consistent, so at least one side sees the other. The last task and the sleeping caller meet
+// likewise.
 void Team::RunAll(size_t num_tasks, const Call& call) {
   if (num_tasks == 0) return;
   if (num_tasks == 1 || origin_.IsForked()) {
@@ -69,8 +70,8 @@ void Team::RunAll(size_t num_tasks, const Call& call) {
   WaitForOthers();
 }
 
-// A bit is cleared by who does its task. Whatever run it is of: `call_` is read after that, and stays until all of the
-// run's tasks are done.
+// Whoever clears a task's bit does the task, whichever run it belongs to. `call_` is read after the bit is cleared, and
+// it stays valid until all tasks of that run are done.
 bool Team::DoOne(size_t preferred) noexcept {
   uint32_t open = open_.load();
   while (open != 0) {
@@ -114,7 +115,7 @@ void Team::WakeOthers(size_t how_many) {
   for (size_t i = 0; i < how_many; ++i) start_.notify_one();
 }
 
-// One that is woken after others have taken all tasks stays awake: the next run of the same call follows soon.
+// A helper that wakes after others took all tasks stays awake, because the next run of the same call follows soon.
 void Team::Sleep() {
   std::unique_lock lock(mutex_);
   ++asleep_;

@@ -1,16 +1,17 @@
-// A team of threads for fine work: the parts of one call, tens of microseconds each, one fork and join after the other.
+// A team of threads for fine-grained work: tasks of tens of microseconds inside one call, one fork and join after
+// another.
 //
 //   Team team(2);
 //   team.Run(2, [&](size_t task) { ... });   // called once for task = 0 and 1
 //
-// What it leaves to others: coarse work, whose threads sleep between two runs (threads.h).
+// For coarse work, whose threads sleep between runs, use threads.h.
 //
-// A helper that has nothing to do looks for work for kSpinTime, then it sleeps: a fork and join inside a call costs
-// about a microsecond, and an idle team nothing. Who has done a task takes another that nobody has begun, the caller
-// too. So a helper that sleeps, or that the system has no processor for, delays no one by more than what it has begun.
+// An idle helper spins for kSpinTime, then sleeps. So a fork and join inside a call costs about a microsecond, and an
+// idle team costs nothing. Whoever finishes a task takes another that nobody has begun; the caller does too. So a
+// helper that sleeps or gets no processor delays others only by the task that it has begun.
 //
-// Run must not be called from two threads at once, nor from inside a task. A task must not throw. A run allocates
-// nothing. In a process that was forked off the caller does all tasks, one after the other.
+// Run must not be called from two threads at once or from inside a task. A task must not throw. A run allocates
+// nothing. In a forked process the caller does all tasks, one after another.
 #ifndef WISP_RUNTIME_CORE_TEAM_H_
 #define WISP_RUNTIME_CORE_TEAM_H_
 
@@ -30,13 +31,13 @@ namespace wisp {
 
 class Team {
  public:
-  static constexpr size_t kMaxTasks = 32;  // of one run: bits of a word
-  // About twice what waking a thread takes: shorter, and helpers sleep between two layers; longer, and they take power
-  // for nothing.
+  static constexpr size_t kMaxTasks = 32;  // tasks of one run: one bit each in a word
+  // About twice the time that waking a thread takes. If it were shorter, helpers would sleep between two layers;
+  // longer, and they would waste power.
   static constexpr std::chrono::microseconds kSpinTime{100};
 
-  // The caller's thread and size - 1 more; `size` 0 counts as 1, more than kMaxTasks as kMaxTasks. With an executor no
-  // thread is created. Where the system has no more threads, those that there are do the work.
+  // Uses the caller's thread and `size` - 1 more. 0 counts as 1; sizes above kMaxTasks count as kMaxTasks. With an
+  // executor no thread is created. If the system has no more threads, the existing ones do the work.
   explicit Team(size_t size, Executor executor = {});
   ~Team();
   Team(const Team&) = delete;
@@ -44,8 +45,8 @@ class Team {
 
   size_t size() const { return size_; }
 
-  // Calls task(0) .. task(num_tasks - 1), each exactly once, and returns when all are done; up to kMaxTasks. One task
-  // is the caller's.
+  // Calls task(0) .. task(num_tasks - 1), each exactly once, and returns when all are done. At most kMaxTasks. The
+  // caller does one of the tasks.
   template <class Task>
   void Run(size_t num_tasks, const Task& task) {
     RunAll(num_tasks, {[](const void* t, size_t index) { (*static_cast<const Task*>(t))(index); }, &task});
@@ -57,7 +58,7 @@ class Team {
     const void* task;
   };
   void RunAll(size_t num_tasks, const Call& call);
-  // Does a task that nobody has begun, the preferred one if it is such; false where there is none.
+  // Does a task that nobody has begun, preferably `preferred`. False if all tasks are begun.
   bool DoOne(size_t preferred) noexcept;
   void WaitForOthers();
   void Help(size_t thread);
@@ -70,16 +71,16 @@ class Team {
   bool spins_;
   Executor executor_;
   std::function<void(size_t)> share_;  // DoOne as a function, made once
-  Call call_ = {};                     // of the run; written while nothing is open
-  // On lines of their own: helpers look at the first without pause, and everybody counts down the second.
-  alignas(64) std::atomic<uint32_t> open_ = 0;  // tasks that nobody has begun, a bit each
+  Call call_ = {};                     // the call of the current run; written only while no task is open
+  // Each has its own cache line: helpers poll the first all the time, and every thread decrements the second.
+  alignas(64) std::atomic<uint32_t> open_ = 0;  // tasks that nobody has begun, one bit each
   std::atomic<bool> stop_ = false;
-  std::atomic<size_t> asleep_ = 0;            // helpers
+  std::atomic<size_t> asleep_ = 0;            // number of sleeping helpers
   alignas(64) std::atomic<size_t> left_ = 0;  // tasks that are not done
   std::atomic<bool> caller_sleeps_ = false;
   std::mutex mutex_;
   std::condition_variable start_, done_;
-  uint64_t wakes_ = 0;  // how often sleepers were woken
+  uint64_t wakes_ = 0;  // number of times that sleepers were woken
   std::vector<std::thread> threads_;
   const Origin origin_;
 };

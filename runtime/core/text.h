@@ -1,6 +1,5 @@
-// Text as a terminal or a log file may safely have it. Messages quote keys, names and paths that come from anywhere:
-// what reads files, and the two doors through which every message leaves (the C interface, the program), send it
-// through here.
+// Makes text safe for a terminal or a log file. Messages quote keys, names and paths from untrusted sources. Code that
+// reads files, and the two exits of every message (the C interface and the program), pass them through here.
 //
 //   Printable("log\x1b[2J.db")    // "log?[2J.db"
 #ifndef WISP_RUNTIME_CORE_TEXT_H_
@@ -14,12 +13,12 @@
 
 namespace wisp {
 
-// Of ASCII alone, whatever the program's locale.
+// Changes only ASCII letters, whatever the program's locale.
 constexpr char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; }
 constexpr bool IsAsciiLetter(char c) { return AsciiLower(c) >= 'a' && AsciiLower(c) <= 'z'; }
 constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Length of the well-formed UTF-8 character at the front, 0 if there is none (RFC 3629: no surrogates, shortest form).
+// Length of the well-formed UTF-8 character at the front, 0 if it is not well-formed (RFC 3629: no surrogates, shortest form).
 [[gnu::cold]] inline size_t Utf8Length(std::string_view s) {
   const auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : uint8_t{0}; };
   const auto tail = [&](size_t n) {
@@ -40,15 +39,15 @@ constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
   return 0;
 }
 
-// Whether the character of `length` bytes at the front is one of U+0080 to U+009F, which drive terminals as escape
-// sequences do.
+// True if the character of `length` bytes at the front is in U+0080 .. U+009F. Terminals treat these as escape
+// sequences.
 [[gnu::cold]] inline bool IsC1Control(std::string_view s, size_t length) {
   return length == 2 && static_cast<uint8_t>(s[0]) == 0xc2 && static_cast<uint8_t>(s[1]) < 0xa0;
 }
 
-// Says that a terminal or a viewer acts on the character of `length` bytes at the front, not showing it. These are
-// C0 but the line's end, DEL and C1; the marks that turn the order of characters around (U+061C, U+200E, U+200F, U+202A
-// to U+202E, U+2066 to U+2069); and the line ends U+2028 and U+2029. Text and JSON both go by this list.
+// True if a terminal or viewer acts on the character of `length` bytes at the front instead of showing it. These are C0
+// without the newline, DEL and C1; the marks that change the direction of text (U+061C, U+200E, U+200F, U+202A to
+// U+202E, U+2066 to U+2069); and the line ends U+2028 and U+2029. Text and JSON both use this list.
 [[gnu::cold]] inline bool IsControl(std::string_view s, size_t length) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(s[i]); };
   if (length == 1) return (byte(0) < 0x20 && byte(0) != '\n') || byte(0) == 0x7f;
@@ -59,7 +58,7 @@ constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
          (byte(1) == 0x81 && last >= 0xa6 && last <= 0xa9);
 }
 
-// The text as one word of a shell: 'the cafe'\''s log'.
+// Quotes the text as one word for a shell: 'the cafe'\''s log'.
 [[gnu::cold]] inline std::string InShell(std::string_view text) {
   std::string word = "'";
   for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -83,7 +82,7 @@ constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
   return text;
 }
 
-// A value as one line of a text: as Printable, and with a '?' for each end of a line too.
+// A value on one line of a text: Printable, and with a '?' for each line end.
 [[gnu::cold]] inline std::string OneLine(std::string value) {
   value = Printable(std::move(value));
   for (char& c : value) {
@@ -92,7 +91,7 @@ constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
   return value;
 }
 
-// "1 token", "2 tokens": of words whose plural is an s more.
+// "1 token", "2 tokens", for words whose plural adds an s.
 [[gnu::cold]] inline std::string Counted(uint64_t number, std::string_view what) {
   std::string text = std::to_string(number) + " ";
   text.append(what);

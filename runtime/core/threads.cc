@@ -14,11 +14,11 @@ Workers::Workers(size_t size, Executor executor) : size_(std::max<size_t>(1, siz
     for (size_t worker = 0; worker < size_; ++worker) taken_[worker] = true;
     return;
   }
-  threads_.reserve(size_ - 1);  // what could fail below is a thread alone
+  threads_.reserve(size_ - 1);  // after this, only starting a thread can fail
   try {
     for (size_t worker = 1; worker < size_; ++worker) threads_.emplace_back([this, worker] { Loop(worker); });
   } catch (const std::exception&) {
-    // The system has no more threads: the caller's does what the missing ones would (Run).
+    // The system has no more threads. The caller's thread does the tasks of the missing ones (Run).
   }
 }
 
@@ -91,7 +91,7 @@ void Workers::Loop(size_t worker) {
   }
 }
 
-// Each object begins anew where it lies, without its destructor.
+// Constructs each object again in place, without running its destructor.
 void LeaveBehind(std::vector<std::thread>& threads, std::mutex& mutex, std::condition_variable& start,
                  std::condition_variable& done) {
   for (std::thread& thread : threads) std::construct_at(&thread);

@@ -1,5 +1,5 @@
-// Which parameters a run trains, and where each lies in what spans these only: sums of gradients, moments, averages,
-// the weights of a checkpoint. What is frozen costs none of it.
+// The parameters that a run trains, and their offsets in buffers that hold only these: sums of gradients, moments,
+// averages, the weights of a checkpoint. Frozen parameters take no space there.
 //
 //   const TrainedSet trained(parameters, [](const ParameterSpec& p) { return p.trained; });
 //   for (size_t i : trained.parameters()) Step(weights + parameters[i].offset, moments + trained.offset(i), ...);
@@ -18,20 +18,20 @@ namespace wisp {
 
 class TrainedSet {
  public:
-  // Of these parameters those for which `trains` holds.
+  // Contains the parameters for which `trains` holds.
   TrainedSet(const std::vector<ParameterSpec>& parameters, const std::function<bool(const ParameterSpec&)>& trains);
 
   bool contains(size_t parameter) const { return offsets_[parameter] != kNone; }
-  // In floats; of a parameter that is contained. Each starts on 64 bytes, in the order of the parameters.
+  // In floats; the parameter must be contained. Each starts on 64 bytes, in the order of the parameters.
   size_t offset(size_t parameter) const { return offsets_[parameter]; }
-  // Indices of what is contained, ascending.
+  // Indices of the contained parameters, ascending.
   std::span<const uint32_t> parameters() const { return parameters_; }
-  // Floats of a buffer that spans them, gaps of alignment included; and the numbers in it.
+  // Floats of a buffer for the contained parameters, alignment gaps included; num_coordinates counts without gaps.
   size_t size() const { return size_; }
   uint64_t num_coordinates() const { return num_coordinates_; }
 
-  // Copies the numbers of all that is contained from the flat buffer of all parameters, or of those from offset `first`
-  // on, and back.
+  // Copies the contained parameters out of the flat buffer of all parameters, or out of its part from offset `first`
+  // on; and back.
   void Gather(const std::vector<ParameterSpec>& parameters, std::span<const float> flat, std::span<float> out,
               size_t first = 0) const;
   void Scatter(const std::vector<ParameterSpec>& parameters, std::span<const float> in, std::span<float> flat,
@@ -39,7 +39,7 @@ class TrainedSet {
 
  private:
   static constexpr size_t kNone = static_cast<size_t>(-1);
-  std::vector<size_t> offsets_;  // of every parameter
+  std::vector<size_t> offsets_;  // an offset for every parameter
   std::vector<uint32_t> parameters_;
   size_t size_ = 0;
   uint64_t num_coordinates_ = 0;
