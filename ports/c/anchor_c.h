@@ -46,7 +46,8 @@ class CallbackAnchor final : public privacy::LedgerAnchor {
   }
 
  private:
-  // A version, the ledger's identity, the number of its rows (lowest byte first), the chain up to there.
+  // An anchor's bytes: a version, the ledger's identity, its number of rows (lowest byte first), the chain value up to
+  // there.
   static constexpr uint8_t kVersion = 1;
   static constexpr size_t kIdBytes = 16, kChainAt = 1 + kIdBytes + sizeof(uint64_t),
                           kBytes = kChainAt + std::tuple_size_v<privacy::ChainValue>;
@@ -57,10 +58,10 @@ class CallbackAnchor final : public privacy::LedgerAnchor {
 
 struct GivenAnchor {
   std::shared_ptr<privacy::LedgerAnchor> kept;
-  bool begins = false;  // there may be none yet
+  bool begins = false;  // wisp_anchor.begin: the anchor may still be missing
 };
 
-// None where the app gives none.
+// `kept` is null if the app gives no anchor.
 inline Result<GivenAnchor> AnchorOf(const wisp_anchor* given) {
   if (given == nullptr) return GivenAnchor{};
   WISP_ASSIGN_OR_RETURN(const auto anchor, OptionsOf(given, "wisp_anchor"));

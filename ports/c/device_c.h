@@ -1,4 +1,4 @@
-// wisp_device of the C interface. Not part of it.
+// Opens the wisp_device of the C interface. Not part of it.
 #ifndef WISP_PORTS_C_DEVICE_C_H_
 #define WISP_PORTS_C_DEVICE_C_H_
 
@@ -17,7 +17,7 @@ inline Result<DeviceOptions> DeviceOptionsOf(const wisp_device& given, DeviceUse
                        .max_bytes = device.max_bytes};
 }
 
-// `given` may be null: the processor.
+// `given` may be null, which selects the processor.
 inline Result<OpenedDevice> DeviceOrProcessor(const wisp_device* given, DeviceUse use) {
   if (given == nullptr) return OpenedDevice();
   WISP_ASSIGN_OR_RETURN(const DeviceOptions options, DeviceOptionsOf(*given, use));

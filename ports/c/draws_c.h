@@ -1,4 +1,4 @@
-// What wisp_private_options means, for recommending and for texts alike.
+// Reads wisp_private_options, for recommending and for texts alike.
 #ifndef WISP_PORTS_C_DRAWS_C_H_
 #define WISP_PORTS_C_DRAWS_C_H_
 
@@ -11,24 +11,27 @@
 
 namespace wisp::ports {
 
-// Without base and ledger; options.public_datasets is for the caller to set, once `public_datasets` has its place.
+// Base model and ledger are not set here. The caller also sets options.public_datasets, once `public_datasets` has its
+// final address.
 struct ReadDraws {
   PrivateDrawOptions options;
   std::vector<std::string> public_datasets;
   wisp_model* base_model = nullptr;
 };
-// `run`: what the ledger calls it.
+// `run` is the name of the draws in the ledger.
 Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std::string& run);
 
-// Whose privacy draws cost: that of the model's records, which decoders have of texts, or of private texts in the
-// prompt.
+// The records whose privacy the draws cost. kRecords: those that a recommender learned from. kRecordsOfTexts: those
+// that a decoder learned from. kTexts: private texts in the prompt.
 enum class DrawsShow { kRecords, kRecordsOfTexts, kTexts };
 DrawsShow ShownBy(const ModelFile& model);
 
-// Nothing where no ledger is named. It is of the data set that draws show; where nobody knows it, of `named`. What
-// exists is opened whatever its unit where draws show records, as they cost the same for all. A new one of texts is of
-// interactions unless a unit is given. Of private texts one text is what is charged for: another unit must be given,
-// and must be the ledger's.
+// Opens or creates the ledger at given.ledger_path; leaves `out` empty if no path is given. The ledger belongs to the
+// data set that the draws reveal, or to `named` if that data set is unknown.
+//
+// An existing ledger may have any unit if draws reveal a model's records, because they cost the same for all units. A
+// new one of texts has the unit interaction unless a unit is given. For private texts (kTexts) the charge is for one
+// text: another unit must be given, and must be the ledger's.
 Status OpenLedgerOf(const wisp_private_options& given, const DecodingNeed& need, const std::string& named,
                     DrawsShow shown, std::optional<privacy::Ledger>& out);
 

@@ -36,7 +36,7 @@ static int Show(const char* title, const char* model_path, const char* log_path,
 static int OnProgress(const wisp_progress* progress, void* user_data) {
   (void)user_data;
   fprintf(stderr, "step %llu of %llu", (unsigned long long)progress->step, (unsigned long long)progress->num_steps);
-  /* Not a number while it is not known yet. Upwards: an epsilon is never shown smaller than it is. */
+  /* Epsilon is NaN while it is unknown. Rounded up: an epsilon is never shown smaller than it is. */
   if (progress->epsilon == progress->epsilon) fprintf(stderr, ", epsilon so far %.2f", progress->epsilon + 0.005);
   fputc('\n', stderr);
   return 0;
@@ -69,9 +69,9 @@ int main(int argc, char** argv) {
   options.output_path = argv[4];
   options.epsilon = argc > 6 ? atof(argv[6]) : 3.0;
   options.delta = 1e-4;
-  options.budget_epsilon = 8;      /* over all that is ever done with this log, runs that are killed included */
+  options.budget_epsilon = 8;      /* over all that is ever done with this log, killed runs included */
   options.unit = WISP_UNIT_USER;   /* several people use this device; on one person's read docs/privacy.md */
-  options.num_users_public = 2000; /* what anybody may know of the number of users; of your log, your number */
+  options.num_users_public = 2000; /* a number of users that anybody may know; put your own here */
   options.epochs = 2;
   options.progress = OnProgress;
   int failed = Show("before", argv[1], argv[2], argv[5]);

@@ -1,4 +1,4 @@
-// The handle of a log, and texts that are given as far as there is room. Not part of the C interface.
+// The handle of a log, and texts that are copied to a caller's buffer. Not part of the C interface.
 #ifndef WISP_PORTS_C_LOG_C_H_
 #define WISP_PORTS_C_LOG_C_H_
 
@@ -15,7 +15,7 @@ struct wisp_log {
 
 namespace wisp::ports {
 
-// As much of it as there is room for, and the size that all needs.
+// Copies as much of the text as fits, with its final zero, and sets `*needed` to the size that all of it needs.
 inline void GiveText(const std::string& full, char* text, size_t capacity, size_t* needed) {
   *needed = full.size() + 1;
   if (capacity == 0) return;

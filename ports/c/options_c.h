@@ -1,4 +1,4 @@
-// What options mean that several functions of the C interface have: units and numbers.
+// Options that several functions of the C interface share: units and numbers.
 #ifndef WISP_PORTS_C_OPTIONS_C_H_
 #define WISP_PORTS_C_OPTIONS_C_H_
 
@@ -11,7 +11,7 @@
 
 namespace wisp::ports {
 
-// Nothing for a number that is none of wisp_unit.
+// Returns nullopt for a number that wisp_unit does not list.
 inline std::optional<privacy::PrivacyUnit> UnitOfNumber(int32_t unit) {
   switch (unit) {
     case WISP_UNIT_USER:
@@ -30,7 +30,7 @@ struct NamedNumber {
   const char* name;
   double value;
 };
-// kInvalidArgument names the first that is negative or not finite.
+// kInvalidArgument names the first number that is negative or not finite.
 inline Status CheckNumbers(const char* type, std::initializer_list<NamedNumber> numbers) {
   for (const NamedNumber& n : numbers) {
     if (!(n.value >= 0 && std::isfinite(n.value)))
@@ -39,7 +39,7 @@ inline Status CheckNumbers(const char* type, std::initializer_list<NamedNumber> 
   return OkStatus();
 }
 
-// kInvalidArgument where one of the texts is null or empty; `names` lists them all for the sentence.
+// kInvalidArgument if one of the texts is null or empty; `names` lists all of them for the message.
 inline Status CheckGiven(const char* who, const char* names, std::initializer_list<const char*> texts) {
   for (const char* text : texts) {
     if (text == nullptr || *text == '\0') return InvalidArgument(who, ": ", names, " are required, and none is empty");

@@ -39,13 +39,13 @@ Status CheckOptions(const wisp_personalise_options& o) {
                                                                  {"learning_rate", o.learning_rate},
                                                                  {"clipping_norm", o.clipping_norm},
                                                                  {"budget_epsilon", o.budget_epsilon}}));
-  if (o.learning_rate > 1)  // the weights would be of no use, and all of it paid for
+  if (o.learning_rate > 1)  // larger steps would ruin the weights after everything was paid for
     return InvalidArgument("wisp_personalise_options: learning_rate is ", o.learning_rate, ", allowed is up to 1");
   WISP_RETURN_IF_ERROR(privacy::EpsilonDelta::Create(o.epsilon, o.delta).status());
   return CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
 }
 
-// The unit as the caller chose it; none where its struct is from before there was a choice.
+// The unit that the caller chose; empty if the caller's struct is older than that field.
 Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given, const char* units) {
   if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit))
     return std::optional<privacy::PrivacyUnit>();
@@ -58,7 +58,7 @@ uint32_t ExpectedBatch(const wisp_personalise_options& o) {
   return std::min(o.expected_batch == 0 ? 64u : o.expected_batch, o.num_users_public);
 }
 
-// The adapter that is to be made: none where the model has its own, or all weights train.
+// The adapter to create; empty if the model has its own, or if all weights train.
 Result<std::optional<AdapterSpec>> NewAdapter(const wisp_personalise_options& o, const ModelFile& base) {
   const std::optional<AdapterSpec>& own = base.architecture().adapter;
   if (own && o.adapter_rank != 0 && own->rank != o.adapter_rank) {
@@ -69,7 +69,7 @@ Result<std::optional<AdapterSpec>> NewAdapter(const wisp_personalise_options& o,
   return std::optional(AdapterSpec{.rank = o.adapter_rank, .alpha = static_cast<float>(o.adapter_rank)});
 }
 
-// What training is given but for the device and what learns.
+// The training options, except the device and the weights that train.
 TrainingOptions TrainingOf(const wisp_personalise_options& o) {
   TrainingOptions t{.method = Method::kPhantom,
                     .sampling = Sampling::kPoisson,
@@ -83,13 +83,13 @@ TrainingOptions TrainingOf(const wisp_personalise_options& o) {
   return t;
 }
 
-// What a run came to, with what was read.
+// The result of a run, with the counts of what it read.
 struct Personalised {
   JobResult job;
   Counted read;
 };
 
-// One fine-tuning.
+// One fine-tuning run.
 class Personalisation {
  public:
   Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit, ToLearn& what)
@@ -122,7 +122,7 @@ class Personalisation {
  private:
   privacy::PrivacyUnit Unit() const { return unit_.value_or(privacy::PrivacyUnit::kUser); }
 
-  // Before anything is spent on them. The output may be the model: replaced at the end.
+  // Called before anything is charged. The output may be the model's file, which is replaced at the end.
   Status CheckOutputs() const {
     const std::string output = o_.output_path, log = o_.log_path, ledger = o_.ledger_path, model = o_.model_path,
                       adapter = Text(o_.adapter_path), checkpoint = Text(o_.checkpoint_path);
@@ -135,7 +135,7 @@ class Personalisation {
                                                          {"output_path", output}});
   }
 
-  // As `wisp train` names a data set.
+  // The data set's name, by the rule of `wisp train`.
   std::string Dataset() const {
     const std::string_view path = o_.log_path;
     return std::string(o_.dataset != nullptr && o_.dataset[0] != '\0' ? std::string_view(o_.dataset)
@@ -214,7 +214,7 @@ Status Personalise(const wisp_personalise_options* given, ToLearn& what, wisp_pe
   if (given == nullptr) return InvalidArgument("wisp_personalise_options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto options, OptionsOf(given, "wisp_personalise_options"));
   WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given, what.units()));
-  // Before anything is spent on what could not be told.
+  // Checked before anything is charged: a result that cannot be returned would be paid for.
   if (out != nullptr) WISP_RETURN_IF_ERROR(CheckSize(out->size, "wisp_personalise_result"));
   WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit, what).Run());
   if (out == nullptr) return OkStatus();

@@ -1,5 +1,5 @@
-// A private run of the C interface, from option struct to model file. What is learned, events or texts, says how a file
-// is read and what of the model learns it (ToLearn).
+// A private run of the C interface, from the option struct to the model file. ToLearn differs for events and texts: it
+// reads the file and selects the weights that train.
 #ifndef WISP_PORTS_C_PERSONALISE_C_H_
 #define WISP_PORTS_C_PERSONALISE_C_H_
 
@@ -12,39 +12,39 @@
 
 namespace wisp::ports {
 
-// What the file at log_path held, as the result has it. Counted on the data: local only.
+// Counts of the file at log_path, for the result. Counted on the data: local only.
 struct Counted {
   uint64_t num_events = 0, too_short = 0, unknown_events = 0, unknown_items = 0, bad_rows = 0;
 };
 
-// All but TooShort is called before anything is charged: the checks first, Read last.
+// All functions but TooShort are called before anything is charged: the checks first, Read last.
 class ToLearn {
  public:
   virtual ~ToLearn() = default;
 
-  // Options that not every run has, by what is learned. No unit: the caller's struct is from before there was a choice.
+  // Checks the options that depend on what is learned. `unit` is empty if the caller's struct is older than that field.
   virtual Status CheckKind(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit) = 0;
-  // The names of those that a record can be.
+  // The names of the units that are allowed, for messages.
   virtual const char* units() const = 0;
-  // Which files are a start.
+  // The kinds of models that training can start from.
   virtual Accept accepts() const { return Accept::kRecommender; }
   virtual Status CheckBase(const ModelFile& base, bool with_new_adapter);
-  // What is written, without weights. `new_adapter` is beside it, where there is one.
+  // The output model without weights. `new_adapter` is the adapter that is written beside it, if any.
   virtual Result<ModelContents> Contents(const ModelFile& base, const std::optional<AdapterSpec>& new_adapter) const;
-  // Which part of the model learns.
+  // Selects the weights that train.
   virtual void Set(TrainingOptions& options) const;
   // Returns what one record is. Call CheckKind first.
   virtual privacy::RecordSpec Record(privacy::PrivacyUnit unit) const = 0;
-  // Gives the job its records, which live as long as this. A malformed one is left out and counted.
+  // Gives the job its records, which live as long as this object. A malformed record is left out and counted.
   virtual Result<Counted> Read(const wisp_personalise_options& options, const ModelFile& base, TrainingJob& job) = 0;
-  // How many were left out for being short: known at the end where records are made by the run.
+  // The number of records left out for being short. If the run itself forms the records, it is known only at its end.
   virtual uint64_t TooShort(const Counted& read, const JobResult& result) const;
 };
 
-// wisp_personalise, wisp_text_train and wisp_classifier_train. `options` may be NULL: refused.
+// Runs wisp_personalise, wisp_text_train and wisp_classifier_train. `options` may be NULL, which is refused.
 Status Personalise(const wisp_personalise_options* options, ToLearn& what, wisp_personalise_result* result);
 
-// wisp_personalise_plan_memory, of what learns from a log.
+// wisp_personalise_plan_memory, for a model that learns from a log.
 Status PlanPersonalise(const wisp_personalise_options* options, wisp_personalise_memory* memory);
 
 }  // namespace wisp::ports

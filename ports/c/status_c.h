@@ -41,7 +41,7 @@ inline wisp_code CodeOf(StatusCode code) {
   return WISP_INTERNAL;
 }
 
-// How many of its bytes fit into `most`, without a character in two.
+// The number of bytes, at most `most`, that hold whole characters only.
 inline size_t SizeWithin(const char* text, size_t most) {
   size_t size = std::strlen(text);
   if (size <= most) return size;
@@ -59,7 +59,7 @@ inline wisp_code Report(wisp_error* error, wisp_code code, const char* message) 
   return code;
 }
 
-// An exception, which may be a callback's, comes at any time: behind a charge too. Takes no memory.
+// An exception, perhaps from a callback, can come at any time, also after a charge. This function allocates no memory.
 inline wisp_code ReportThrown(wisp_error* error, const char* what) {
   constexpr char kStays[] = "; what a ledger was charged before stays charged";
   char message[sizeof(wisp_error::message)];
@@ -69,7 +69,7 @@ inline wisp_code ReportThrown(wisp_error* error, const char* what) {
   return Report(error, WISP_INTERNAL, message);
 }
 
-// Runs `work`, which returns a Status; lets no exception out. `error` may be null.
+// Runs `work`, which returns a Status, and lets no exception out. `error` may be null.
 template <class Work>
 wisp_code Guarded(wisp_error* error, Work&& work) {
   try {
@@ -86,18 +86,18 @@ wisp_code Guarded(wisp_error* error, Work&& work) {
 
 inline std::string Text(const char* text) { return text == nullptr ? "" : text; }
 
-// A size that some version may have had: no field is cut in two.
+// Accepts a size that some version may have had. Others would cut a field in two.
 inline Status CheckSize(size_t size, const char* name) {
   if (size >= sizeof(size_t) && size <= 4096 && size % alignof(size_t) == 0) return OkStatus();
   return InvalidArgument(name, ": size is ", size, "; set it with WISP_INIT");
 }
 
-// OptionsOf for any struct, of which this version knows `known` bytes.
+// OptionsOf for any struct, of which this version knows the first `known` bytes.
 inline Status CopyOptions(const void* given, void* options, size_t known, const char* name) {
-  size_t size = 0;  // the first field
+  size_t size = 0;  // the struct's first field
   std::memcpy(&size, given, sizeof(size));
   WISP_RETURN_IF_ERROR(CheckSize(size, name));
-  // A newer caller: what this version does not know must not have been asked for.
+  // A newer caller must not have asked for anything that this version does not know.
   for (size_t i = known; i < size; ++i) {
     if (static_cast<const unsigned char*>(given)[i] != 0)
       return Unsupported(name, ": it has options that this version does not know");
@@ -106,7 +106,8 @@ inline Status CopyOptions(const void* given, void* options, size_t known, const 
   return OkStatus();
 }
 
-// The options as this version knows them: fields that an older caller does not have are zero. Null: all zero.
+// The options as this version knows them. Fields that an older caller's struct lacks are zero; a null pointer means all
+// zero.
 template <class Options>
 Result<Options> OptionsOf(const Options* given, const char* name) {
   Options options{};
@@ -115,8 +116,8 @@ Result<Options> OptionsOf(const Options* given, const char* name) {
   return options;
 }
 
-// The number in a field of an enum's type. C lets a caller put any there; reading one that is out of the enum's range
-// would be undefined.
+// Reads an enum field as a number. C lets a caller store any number there; reading one outside the enum's range as the
+// enum would be undefined.
 template <class Enum>
 int32_t NumberOf(const Enum& field) {
   static_assert(std::is_enum_v<Enum> && sizeof(Enum) == sizeof(int32_t));
@@ -125,20 +126,20 @@ int32_t NumberOf(const Enum& field) {
   return number;
 }
 
-// A list as the caller gives it. `num` without a list is an error; a list of none is not the same as no list. A number
-// beyond those of any list, such as (size_t)-1, is another function's failure that nobody looked at.
+// Checks a caller's list. A number without a list is an error; an empty list differs from no list. A number above
+// INT32_MAX, such as (size_t)-1, is the unchecked failure of another function.
 inline Status CheckList(const char* function, const void* list, size_t num) {
   if (list == nullptr && num > 0) return InvalidArgument(function, ": a list is NULL but its number is not 0");
   if (num <= INT32_MAX) return OkStatus();
   return InvalidArgument(function, ": the number of a list is ", num, ", allowed are 0 to ", INT32_MAX);
 }
 
-// How many items are wanted, of the `count` asked for: none where only candidates are wanted and there are none.
+// The number of items wanted: `count`, but 0 if only candidates are wanted and there are no candidates.
 inline size_t CountOf(const wisp_recommend_options& options, size_t count) {
   return options.candidates != nullptr && options.num_candidates == 0 ? 0 : count;
 }
 
-// Reads what a call says of items of the history.
+// Reads whether items of the history may be recommended again.
 inline Result<SeenItems> SeenOf(const wisp_recommend_options& options) {
   switch (options.allow_seen) {
     case 0:
@@ -153,7 +154,7 @@ inline Result<SeenItems> SeenOf(const wisp_recommend_options& options) {
   }
 }
 
-// Fills a caller's sized struct as far as it goes; its size stays the caller's.
+// Fills a caller's sized struct up to its size, which stays as the caller set it.
 template <class Filled>
 Status FillResult(const Filled& filled, Filled* out, const char* name) {
   const size_t size = out->size;
@@ -163,8 +164,8 @@ Status FillResult(const Filled& filled, Filled* out, const char* name) {
   return OkStatus();
 }
 
-// The app's threads as the library's; none where it lends none. The task's address is what the app is told: it outlives
-// every call (Executor).
+// Wraps the app's threads for the library; empty if the app lends none. The app receives the task's address, which
+// stays valid during every call (Executor).
 inline std::function<void(size_t, const std::function<void(size_t)>&)> ExecutorOf(wisp_run_tasks run_tasks,
                                                                                   void* data) {
   if (run_tasks == nullptr) return {};

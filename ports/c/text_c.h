@@ -1,4 +1,4 @@
-// What lies behind wisp_text_model and the structs of generating, for the functions that draw privately.
+// Internals of wisp_text_model and of the generation structs, for the functions that draw privately.
 #ifndef WISP_PORTS_C_TEXT_C_H_
 #define WISP_PORTS_C_TEXT_C_H_
 
@@ -9,13 +9,13 @@
 
 namespace wisp::ports {
 
-// kInvalidArgument, of `called`: it is no decoder.
+// kInvalidArgument if the model is no decoder; `called` names the function in the message.
 Result<Session*> DecoderOf(wisp_text_model& model, const char* called);
 const text::Tokenizer& TokenizerOf(const wisp_text_model& model);
 Result<GenerateOptions> GenerationOf(const wisp_generate_options* given);
-// `made`, whose text is kept in `text`, to a caller's struct, which may be NULL.
+// Fills a caller's struct, which may be NULL, from `made`, whose text is moved to `text`.
 Status FillGenerated(Generated&& made, std::string& text, wisp_generated* out);
-// Null for NULL.
+// Null for a NULL callback.
 OnText ShowTo(wisp_on_text on_text, void* user_data);
 
 }  // namespace wisp::ports

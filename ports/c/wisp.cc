@@ -1,4 +1,4 @@
-// The C interface over the runtime: handles, messages, no exception out.
+// The C interface over the runtime: handles and messages. It lets no exception out.
 #include "ports/c/wisp.h"
 
 #include <sys/stat.h>
@@ -19,8 +19,8 @@
 namespace wisp::ports {
 namespace {
 
-// What tells the file at `path` from others, and from itself before it was changed: all but its contents' hash, which
-// is the first word. Zeros where the system does not say: then nothing is remembered.
+// Identifies the file at `path` and its state, without its contents' hash, which is the first word. All words are zero
+// if the system cannot tell; then nothing is remembered.
 wisp_verified MarkOf(const char* path) {
   struct stat s;
   if (stat(path, &s) != 0) return {};
@@ -34,13 +34,13 @@ wisp_verified MarkOf(const char* path) {
            static_cast<uint64_t>(s.st_ino) ^ static_cast<uint64_t>(s.st_dev) << 40}};
 }
 
-// Of both files, where there are two.
+// Combines the marks of the model and its adapter, if there is one.
 wisp_verified MarkOf(const char* path, const std::string& adapter) {
   wisp_verified mark = MarkOf(path);
   if (adapter.empty() || mark.words[2] == 0) return mark;
   const wisp_verified other = MarkOf(adapter.c_str());
   if (other.words[2] == 0) return {};
-  // Odd factors, so that two files that change places, or by the same amount, have another mark.
+  // Odd factors: the mark also changes if the two files swap places or change by the same amount.
   for (size_t i = 1; i < 4; ++i) mark.words[i] = mark.words[i] * 0x9e3779b97f4a7c15 + other.words[i];
   if (mark.words[2] == 0) mark.words[2] = 1;
   return mark;
@@ -68,7 +68,7 @@ Result<OpenChoice> ChoiceOf(const wisp_open_options* given) {
     return InvalidArgument("wisp_open_options: half_cache is ", o.half_cache, ", allowed are 0 and 1");
   WISP_RETURN_IF_ERROR(CheckThreads(o.num_threads));
   WISP_ASSIGN_OR_RETURN(const OpenedDevice device, DeviceOrProcessor(o.device, DeviceUse::kInference));
-  // With the device and where there is none: an app that was tested without a GPU runs with one.
+  // Refused with or without the device, so that an app tested without a GPU behaves the same with one.
   const bool wants_device = !device.is_processor() || !device.missing.empty();
   if (wants_device && backend != WISP_BACKEND_SIMD) return BackendOnDevice(o.device->name);
   WISP_ASSIGN_OR_RETURN(auto allocator, AllocatorOf(o.allocator));
@@ -128,8 +128,8 @@ Status Finish(ModelFile file, OpenChoice choice, wisp_model** out) {
 const Session& SessionOf(const wisp_model* model) { return *model->session; }
 Session& SessionOf(wisp_model* model) { return *model->session; }
 
-// The mark is of before the files are opened: one that is put in its place meanwhile has other contents, or is verified
-// another time.
+// The mark is taken before the files are opened. A file that replaces this one meanwhile has another content hash, or
+// is verified again next time.
 Result<ModelFile> OpenFile(const char* path, const OpenChoice& choice, Accept accept) {
   const bool always = choice.verify != WISP_VERIFY_ONCE && choice.verifies() == Verify::kFull;
   wisp_verified mark = choice.verify == WISP_VERIFY_ONCE ? MarkOf(path, choice.adapter) : wisp_verified{};
@@ -155,7 +155,7 @@ using wisp::Status;
 using wisp::ports::Guarded;
 using wisp::ports::OpenChoice;
 
-// `called`: the function that was, for its refusals.
+// `called` is the name of the public function, for messages.
 Status PlanModel(const std::string& called, const char* path, const wisp_open_options* given, wisp_model_memory* out) {
   if (path == nullptr || out == nullptr) return InvalidArgument(called, ": path and memory must not be NULL");
   WISP_ASSIGN_OR_RETURN(const OpenChoice choice, wisp::ports::ChoiceOf(given));
@@ -195,8 +195,8 @@ Status RecommendItems(wisp_model* model, const int32_t* history, size_t num_hist
   return OkStatus();
 }
 
-// Has the recommender that `how` asks for, with a thread for each history at most: each has buffers of its own. One
-// with more is kept.
+// Creates the batch recommender that `how` asks for, with at most one thread per history, because each thread has
+// buffers of its own. Keeps an existing one that has more threads.
 Status MakeBatch(wisp_model* model, const wisp_batch_options& how, size_t num_histories) {
   WISP_RETURN_IF_ERROR(wisp::CheckThreads(how.num_threads));
   const bool on_device = wisp_model_on_device(model) != 0;
@@ -206,7 +206,7 @@ Status MakeBatch(wisp_model* model, const wisp_batch_options& how, size_t num_hi
   const bool same =
       was.num_threads == how.num_threads && was.run_tasks == how.run_tasks && was.run_tasks_data == how.run_tasks_data;
   if (model->batch != nullptr && same && model->batch->num_threads() >= threads) return OkStatus();
-  model->batch.reset();  // not two at once
+  model->batch.reset();  // frees the old one first, so that two never exist at once
   WISP_ASSIGN_OR_RETURN(model->batch,
                         wisp::BatchRecommender::Create(
                             *model->session, {.num_threads = threads,
@@ -222,8 +222,8 @@ Status RecommendBatch(wisp_model* model, const int32_t* const* histories, const 
     return InvalidArgument("wisp_recommend_batch: model, histories, lengths, out and found must not be NULL");
   }
   WISP_RETURN_IF_ERROR(wisp::ports::CheckList("wisp_recommend_batch", histories, num_histories));
-  // No history has more items than the model; `count` remains the distance between two histories in `out`, as far as
-  // memory reaches.
+  // A list never holds more items than the model has. `count` remains the stride between two histories in `out`, as far
+  // as addresses reach.
   const size_t best_of = std::min<size_t>(count, model->session->architecture().num_items);
   const size_t most = PTRDIFF_MAX / sizeof(wisp_recommendation);
   if (num_histories > most || (num_histories > 1 && count > (most - best_of) / (num_histories - 1))) {

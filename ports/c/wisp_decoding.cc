@@ -71,7 +71,7 @@ Result<std::optional<wisp::DecodingMode>> ModeOf(const wisp_private_options& o) 
   return InvalidArgument("wisp_private_options: there is no decoding ", decoding);
 }
 
-// Nothing where nobody chose.
+// Empty if the caller chose no unit.
 Result<std::optional<privacy::PrivacyUnit>> DrawUnit(const wisp_private_options& o) {
   const int32_t number = wisp::ports::NumberOf(o.unit);
   const auto unit = wisp::ports::UnitOfNumber(number);
@@ -106,7 +106,7 @@ Result<ReadDraws> ReadPrivateDraws(const wisp_private_options& given, const std:
   return read;
 }
 
-// What decoders learn is lines, paragraphs or chunks, whoever wrote them.
+// Decoders learn lines, paragraphs or chunks, whoever wrote them.
 DrawsShow ShownBy(const ModelFile& model) {
   return model.tokenizer().empty() ? DrawsShow::kRecords : DrawsShow::kRecordsOfTexts;
 }
@@ -149,7 +149,7 @@ Status Open(wisp_model* model, const wisp_private_options* given, wisp_private_r
   auto made = std::make_unique<wisp_private_recommender>();
   const wisp::DecodingNeed need = wisp::NeedOf(wisp::ports::SessionOf(model).file(), wisp::PolicyOf(options));
   WISP_RETURN_IF_ERROR(wisp::CheckDrawBackends(wisp::ports::SessionOf(model), options.base));
-  // Nothing is paid for draws from damaged weights, whatever the models were opened with.
+  // Draws from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
   WISP_RETURN_IF_ERROR(wisp::ports::SessionOf(model).file().VerifyWeights());
   if (options.base != nullptr) WISP_RETURN_IF_ERROR(options.base->file().VerifyWeights());
   const auto shown = wisp::ports::ShownBy(wisp::ports::SessionOf(model).file());

@@ -1,4 +1,4 @@
-// Models that are no files, and what an open model says of itself.
+// Models opened from memory or a descriptor, and what an open model says of itself.
 #include "ports/c/wisp_embed.h"
 
 #include <cmath>
@@ -17,7 +17,7 @@ using wisp::ports::OpenChoice;
 Result<OpenChoice> ChoiceWithoutPath(const char* called, const wisp_open_options* given) {
   WISP_ASSIGN_OR_RETURN(OpenChoice choice, wisp::ports::ChoiceOf(given));
   if (choice.verify == WISP_VERIFY_ONCE)
-    return InvalidArgument(called, ": WISP_VERIFY_ONCE remembers a file by its path, and there is none");
+    return InvalidArgument(called, ": WISP_VERIFY_ONCE remembers a file by its path, and this model has no path");
   if (!choice.adapter.empty())
     return InvalidArgument(called, ": adapter_path is for a model with a path; merge the two beforehand");
   return choice;

@@ -41,7 +41,7 @@ Status CheckTexts(const wisp_private_text_options& o) {
   return OkStatus();
 }
 
-// What a decoder's options say beyond those of all draws.
+// Reads the options that only decoders have.
 Result<wisp::PrivateGeneratorOptions> GeneratorOptions(const wisp_private_text_options& o,
                                                        const wisp::PrivateDrawOptions& draws) {
   wisp::PrivateGeneratorOptions options{.draws = draws, .base_top = o.base_top};
@@ -72,7 +72,7 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
     WISP_ASSIGN_OR_RETURN(options.draws.base, wisp::ports::DecoderOf(*o.base_model, kCalled));
   }
   WISP_RETURN_IF_ERROR(wisp::CheckDrawBackends(*session, options.draws.base));
-  // Nothing is paid for draws from damaged weights, whatever the models were opened with.
+  // Draws from damaged weights must not be paid for, so weights are verified here even if opening skipped that.
   WISP_RETURN_IF_ERROR(session->file().VerifyWeights());
   if (options.draws.base != nullptr) WISP_RETURN_IF_ERROR(options.draws.base->file().VerifyWeights());
   auto made = std::make_unique<wisp_private_generator>();
@@ -94,7 +94,7 @@ Status Open(wisp_text_model* model, const wisp_private_text_options* given, wisp
   return OkStatus();
 }
 
-// Options of plain generation that change the law of a token.
+// Refuses options of plain generation that change a token's distribution.
 Status CheckPlain(const wisp::SamplingOptions& o) {
   if (o.temperature == 0)
     return PrivacyRefused("wisp_private_generate: greedy is arg-max, and the guarantee is that of random draws");
@@ -113,7 +113,7 @@ Status Generate(wisp_private_generator* generator, const char* prompt, const wis
     return InvalidArgument("wisp_private_generate: generator and prompt must not be NULL");
   WISP_ASSIGN_OR_RETURN(wisp::GenerateOptions o, wisp::ports::GenerationOf(given));
   WISP_RETURN_IF_ERROR(CheckPlain(o.sampling));
-  // Before anything is charged: a text that is paid for must reach the caller.
+  // Checked before anything is charged: a text that is paid for must reach the caller.
   if (out != nullptr) WISP_RETURN_IF_ERROR(wisp::ports::CheckSize(out->size, "wisp_generated"));
   WISP_ASSIGN_OR_RETURN(wisp::Generated made,
                         generator->generator->Generate(prompt,

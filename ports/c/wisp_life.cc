@@ -1,4 +1,4 @@
-// A device's life through the C interface: plan, budget, nights, the log's upkeep.
+// The functions of wisp_life.h: plan, budget, nights, and the upkeep of a log.
 #include "ports/c/wisp_life.h"
 
 #include <chrono>

@@ -13,15 +13,15 @@
 #include "runtime/inference/texts.h"
 
 struct wisp_text_model {
-  wisp::ModelFile file;                                 // of an encoder or a classifier; a decoder's is its session's
-  std::unique_ptr<wisp::ClassifierSession> represents;  // or null
-  std::unique_ptr<wisp::Session> decodes;               // or null
+  wisp::ModelFile file;  // the file of an encoder or a classifier; a decoder's is in its session
+  std::unique_ptr<wisp::ClassifierSession> represents;  // null for a decoder
+  std::unique_ptr<wisp::Session> decodes;               // null unless the model is a decoder
   std::unique_ptr<wisp::text::Tokenizer> tokenizer;
   wisp::text::Scratch scratch;
   std::vector<int32_t> tokens;
   std::string generated;
   std::vector<std::string> generated_together;
-  size_t num_threads = 1;  // that it was opened with
+  size_t num_threads = 1;  // the number that the model was opened with
   wisp::Executor executor = {};
 
   const wisp::ModelFile& model() const { return decodes ? decodes->file() : file; }
@@ -51,7 +51,7 @@ Result<OpenChoice> ChoiceForTexts(const wisp_open_options* given) {
   return wisp::ports::ChoiceOf(given);
 }
 
-// What the file holds decides what is made of it.
+// Creates an encoder, a classifier or a decoder, as the file's contents say.
 Status Open(const char* path, const wisp_open_options* given, wisp_text_model** out) {
   if (path == nullptr || out == nullptr) return InvalidArgument("wisp_text_open: path and model must not be NULL");
   WISP_ASSIGN_OR_RETURN(OpenChoice choice, ChoiceForTexts(given));
@@ -94,7 +94,7 @@ Status Info(const wisp_text_model* model, wisp_text_info* out) {
   return wisp::ports::FillResult(info, out, "wisp_text_info");
 }
 
-// The tokens of a text in model->tokens.
+// Writes the text's tokens to model->tokens.
 Status Tokenize(wisp_text_model& model, const char* text) {
   model.tokens.clear();
   WISP_RETURN_IF_ERROR(
@@ -223,7 +223,8 @@ Status Generate(wisp_text_model* model, const char* prompt, const wisp_generate_
   return wisp::ports::FillGenerated(std::move(made), model->generated, out);
 }
 
-// `generated` as the caller knows it: its structs may be shorter than this version's, or longer.
+// Fills the caller's array. Its structs may be shorter or longer than this version's, so the first one's size is the
+// stride.
 Status FillAll(std::vector<wisp::Generated>&& made, std::vector<std::string>& texts, wisp_generated* generated) {
   texts.resize(made.size());
   if (made.empty()) return OkStatus();
@@ -249,7 +250,7 @@ Result<std::vector<std::string>> PromptsOf(const char* const* prompts, size_t nu
   return all;
 }
 
-// The structs' sizes are looked at first: a text that is made is shown.
+// Checks the structs' sizes before anything is generated: a text that was generated must be returned.
 Status CheckSizes(const wisp_generated* generated, size_t count) {
   for (size_t i = 0; generated != nullptr && i < count; ++i) {
     size_t size = 0;

@@ -1,4 +1,4 @@
-// Training on texts over the C interface: decoders that learn to go on with them, classifiers that learn their labels.
+// Training on texts over the C interface: decoders learn to continue texts, classifiers learn their labels.
 #include <vector>
 
 #include "ports/c/personalise_c.h"
@@ -28,7 +28,7 @@ namespace privacy = wisp::privacy;
 
 constexpr char kUnitsOfTexts[] = "WISP_UNIT_INTERACTION or, where each text is all that one user wrote, WISP_UNIT_USER";
 
-// What texts do not have, and what one of them can be: never by nobody's choice.
+// Refuses options that texts do not have, and requires a unit that somebody chose.
 Status CheckOfTexts(const char* called, const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) {
   if (o.session_gap != 0 || o.times_per_second != 0)
     return InvalidArgument(called, ": session_gap and times_per_second are of events, allowed is 0");
@@ -37,7 +37,7 @@ Status CheckOfTexts(const char* called, const wisp_personalise_options& o, std::
                          "; required is ", kUnitsOfTexts);
 }
 
-// Texts for a decoder.
+// Texts that a decoder learns.
 class Texts final : public wisp::ports::ToLearn {
  public:
   Texts(data::TextUnit unit, uint32_t max_length) : unit_(unit), max_length_(max_length) {}
@@ -113,7 +113,7 @@ struct LabelledChoice {
   uint32_t max_length = 0;  // 0: as many tokens as the model reads
 };
 
-// Labelled texts for a classifier.
+// Labelled texts that a classifier learns.
 class LabelledTexts final : public wisp::ports::ToLearn {
  public:
   explicit LabelledTexts(LabelledChoice choice) : choice_(std::move(choice)) {}

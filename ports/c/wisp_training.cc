@@ -1,4 +1,4 @@
-// The half of the C interface that needs training and privacy: log, fine-tuning, statement.
+// The part of the C interface that needs training and privacy: log, fine-tuning, statement.
 #include <algorithm>
 #include <limits>
 #include <vector>
@@ -30,7 +30,7 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
   if (log == nullptr || model == nullptr || user == nullptr || items == nullptr || count == nullptr) {
     return InvalidArgument("wisp_log_history: no argument but error may be NULL");
   }
-  // Events of items that the model does not know do not count: more may have to be read than are wanted.
+  // Events of items unknown to the model do not count, so more than `*count` may have to be read.
   WISP_ASSIGN_OR_RETURN(const auto keys, log->log.History(user, std::numeric_limits<int32_t>::max()));
   std::vector<int32_t> known;
   for (const std::string& key : keys) {
@@ -43,7 +43,7 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
   return OkStatus();
 }
 
-// The events of a log, for a recommender.
+// The events of a log, which a recommender learns.
 class Events final : public wisp::ports::ToLearn {
  public:
   Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
@@ -84,7 +84,7 @@ class Events final : public wisp::ports::ToLearn {
   uint64_t num_users_ = 0;  // of events
 };
 
-// `format`: wisp_statement_format, as a number.
+// `format` is a wisp_statement_format as a number.
 Status Statement(const char* path, const wisp_anchor* given, double delta, int32_t format, char* text, size_t capacity,
                  size_t* needed) {
   if (path == nullptr || needed == nullptr || (text == nullptr && capacity > 0)) {

@@ -5,8 +5,9 @@
 //   session.Add(*model.Find("tea-mint"));
 //   for (const wisp_recommendation& r : session.Recommend(10)) std::cout << model.Name(r.item) << "\n";
 //
-// All is inline and calls the C headers alone: what is not used asks for no symbol. Options and results are their
-// structs; Init makes them. What fails throws Error. What a callback throws ends the call and comes out of it.
+// Everything is inline and calls only the C headers, so a function that is not used needs no symbol. Options and
+// results are their structs; Init makes them. A call that fails throws Error. An exception of a callback ends the call
+// and leaves it.
 #ifndef WISP_PORTS_CPP_WISP_HPP_
 #define WISP_PORTS_CPP_WISP_HPP_
 
@@ -31,13 +32,14 @@
 namespace wisp::api {
 static_assert(__cplusplus > 201703L, "wisp.hpp needs C++20 (-std=c++20); for C99 and C++11 there is wisp.h");
 
-// The library's sentence, and its code.
+// A failed call: the library's sentence, and its code.
 struct Error : std::runtime_error {
-  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}  // a call's
-  wisp_code code;  // what C would have returned
+  Error(wisp_code of, const std::string& sentence) : std::runtime_error(sentence), code(of) {}
+  wisp_code code;  // the code that C would have returned
 };
 
-// Becomes any struct, its size set and all else zero, the default: `wisp_open_options options = wisp::api::Init();`
+// Converts to any options struct, with its size set and all else zero, the default: `wisp_open_options options =
+// wisp::api::Init();`
 struct Init {
   template <class Struct>
   operator Struct() const {  // the struct that is asked for; NOLINT(google-explicit-constructor)
@@ -46,7 +48,7 @@ struct Init {
 };
 
 namespace internal {
-// Calls a function of wisp.h, whose last argument is the wisp_error; throws where it fails, or where a callback did.
+// Calls a function of wisp.h, whose last argument is the wisp_error. Throws if it fails, or if a callback threw.
 template <class Function, class... Arguments>
 void CheckThrown(const std::exception_ptr& thrown, Function* function, Arguments... arguments) {
   wisp_error error{};
@@ -59,17 +61,17 @@ void Check(Function* function, Arguments... arguments) {
   CheckThrown(nullptr, function, arguments...);
 }
 template <class Struct, class Function, class... Arguments>
-Struct Read(Function* function, Arguments... arguments) {  // what a function of wisp.h fills
+Struct Read(Function* function, Arguments... arguments) {  // returns the struct that the function fills
   Struct filled = Init();
   Check(function, arguments..., &filled);
   return filled;
 }
-inline const char* Terminated(const std::string& text) {  // a text for C, which would end at a zero within
+inline const char* Terminated(const std::string& text) {  // refuses a text with a zero inside, at which C would end it
   if (text.find('\0') != text.npos) throw Error(WISP_INVALID_ARGUMENT, "a text has a zero byte; none is allowed");
   return text.c_str();
 }
 
-// Owns a handle; one that was moved away is refused, never passed on.
+// Owns a handle. Using an object that was moved from throws; a null handle never reaches C.
 template <class T, void (*close)(T*)>
 class Handle {
  public:
@@ -88,7 +90,7 @@ class Handle {
   std::unique_ptr<T, void (*)(T*)> handle_{nullptr, close};
 };
 
-// A callback of the app. No exception may pass the C library: it is kept, and thrown behind the call.
+// A callback of the app. No exception may pass through the C library: it is stored, and rethrown after the call.
 template <class... Arguments>
 struct Callback {
   bool GoesOn(Arguments... arguments) noexcept {
@@ -108,10 +110,11 @@ struct Callback {
 using History = std::span<const int32_t>;          // items, oldest first
 using Ranking = std::vector<wisp_recommendation>;  // best first
 
-struct RecommendOptions {                                   // as wisp_recommend_options
-  std::span<const int32_t> excluded = {};                   // never recommended
-  std::optional<std::span<const int32_t>> candidates = {};  // if given, only these; an empty span is nothing at all
-  std::optional<bool> allow_seen = {};  // may items of the history come back? If not given, as the model says
+struct RecommendOptions {                  // wisp_recommend_options in C++
+  std::span<const int32_t> excluded = {};  // never recommended
+  // if given, only these; an empty span: nothing is recommended
+  std::optional<std::span<const int32_t>> candidates = {};
+  std::optional<bool> allow_seen = {};  // may items of the history come again? Empty: as the model says
 };
 
 class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a recommender; closes itself
@@ -120,30 +123,31 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
   static Model Open(const std::string& path, const wisp_open_options& options = Init()) {  // as wisp_model_open_with
     return Model(wisp_model_open_with, internal::Terminated(path), &options);
   }
-  // `bytes` start on 64 bytes and outlive the model; `name` is for sentences.
+  // `bytes` must start on a multiple of 64 and outlive the model; `name` is used in messages.
   static Model OpenMemory(const std::string& name, std::span<const std::byte> bytes,
                           const wisp_open_options& options = Init()) {
     return Model(wisp_model_open_memory, internal::Terminated(name), bytes.data(), bytes.size(), &options);
   }
-  size_t NumItems() const { return wisp_model_num_items(get()); }  // retired ones included
-  wisp_model_info Info() const { return internal::Read<wisp_model_info>(wisp_model_info_read, get()); }  // what it is
+  size_t NumItems() const { return wisp_model_num_items(get()); }  // retired items included
+  wisp_model_info Info() const { return internal::Read<wisp_model_info>(wisp_model_info_read, get()); }
   std::optional<int32_t> Find(const std::string& key) const {  // the item's index; empty: no such key
     const int32_t item = wisp_model_find_item(get(), internal::Terminated(key));
     return item < 0 ? std::nullopt : std::optional(item);
   }
-  // Empty where the model has none. Valid until the model is closed.
+  // Empty if the model has no keys. Valid until the model is closed.
   std::string_view Key(int32_t item) const { return wisp_model_item_key(get(), item); }
-  std::string_view Name(int32_t item) const { return wisp_model_item_name(get(), item); }  // as Key
-  // The best `count` items; fewer where there are not so many.
+  std::string_view Name(int32_t item) const { return wisp_model_item_name(get(), item); }  // empty and valid like Key
+  // The best `count` items, or fewer if there are not as many.
   Ranking Recommend(History history, size_t count, const RecommendOptions& how = {}) {
     const wisp_recommend_options options = OptionsOf(how);
     count = std::min(count, NumItems());
-    Ranking best(count + 1);  // room for none too
+    Ranking best(count + 1);  // one more, so that the pointer is not null for count 0
     internal::Check(wisp_recommend, get(), history.data(), history.size(), &options, best.data(), &count);
     best.resize(count);
     return best;
   }
-  // The same for each history of one item at least, to the bit. Without `threads` no thread is made.
+  // Recommend for several histories of at least one item each, with results equal to the bit. Without `threads` no
+  // thread is created.
   std::vector<Ranking> RecommendBatch(std::span<const History> histories, size_t count,
                                       const RecommendOptions& how = {}, const wisp_batch_options* threads = nullptr) {
     const wisp_recommend_options options = OptionsOf(how);
@@ -161,7 +165,7 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
   }
 
  private:
-  static const int32_t* Place(History items) {  // of none too
+  static const int32_t* Place(History items) {  // not null, even for an empty history
     static constexpr int32_t kNone = 0;
     return items.empty() ? &kNone : items.data();
   }
@@ -178,21 +182,21 @@ class Model : public internal::Handle<wisp_model, wisp_model_close> {  // a reco
   }
 };
 
-// A history that grows; one more event costs one position. The model must outlive it and stay where it is.
+// A history that grows; a new event computes only one position. The model must outlive the session and must not move.
 struct Session {
-  explicit Session(Model& of) : model(&of) {}          // begins with no event
+  explicit Session(Model& of) : model(&of) {}          // starts empty
   void Add(int32_t item) { history.push_back(item); }  // the newest event, which Recommend checks
-  // The best after what was added.
+  // The best items after those that were added.
   Ranking Recommend(size_t count, const RecommendOptions& how = {}) { return model->Recommend(history, count, how); }
-  Model* model;                  // which answers
+  Model* model;                  // the model that recommends
   std::vector<int32_t> history;  // oldest first
 };
 
 // ---- Texts (in libwisp and libwisp-text) ----------------------------------------------------------------------------
 
-struct Generated {                             // as wisp_generated, and stays valid
+struct Generated {                             // wisp_generated, with its own copy of the text
   std::string text;                            // without the prompt
-  uint32_t num_tokens = 0, prompt_tokens = 0;  // that were generated; that were read
+  uint32_t num_tokens = 0, prompt_tokens = 0;  // tokens generated; tokens of the prompt
   wisp_ended ended = WISP_ENDED_LENGTH;        // why it ended
 };
 
@@ -202,13 +206,14 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
   static TextModel Open(const std::string& path, const wisp_open_options& options = Init()) {  // as wisp_text_open
     return TextModel(wisp_text_open, internal::Terminated(path), &options);
   }
-  wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }  // what it is
-  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }     // empty: none
+  wisp_text_info Info() const { return internal::Read<wisp_text_info>(wisp_text_info_read, get()); }
+  // empty if the model has none
+  std::string_view ClassName(uint32_t index) const { return wisp_text_class_name(get(), index); }
   // The vector of a text.
   std::vector<float> Embed(const std::string& text) { return Numbers(wisp_text_embed, text, Info().width); }
   // The probability of each class.
   std::vector<float> Classify(const std::string& text) { return Numbers(wisp_text_classify, text, Info().num_classes); }
-  // `on_text` is given what is new, and returns false to end.
+  // `on_text` receives what is new, and returns false to end.
   Generated Generate(const std::string& prompt, const wisp_generate_options& options = Init(),
                      std::function<bool(std::string_view)> on_text = {}) {
     internal::Callback<std::string_view> callback{std::move(on_text)};
@@ -223,7 +228,7 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
 
  private:
   std::vector<float> Numbers(decltype(wisp_text_embed)* of, const std::string& text, size_t count) {
-    std::vector<float> numbers(count), none(1);  // there is room for no number too
+    std::vector<float> numbers(count), none(1);  // never empty, so that the pointer is not null
     internal::Check(of, get(), internal::Terminated(text), (count > 0 ? numbers : none).data(), count);
     return numbers;
   }
@@ -231,16 +236,18 @@ class TextModel : public internal::Handle<wisp_text_model, wisp_text_close> {  /
 
 // ---- The device's log, private training, and what it cost (in libwisp alone) ----------------------------------------
 
-class Log : public internal::Handle<wisp_log, wisp_log_close> {  // what happens on the device
+class Log : public internal::Handle<wisp_log, wisp_log_close> {  // the events of the device
  public:
   using Handle::Handle;
-  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }  // or makes it
+  // creates it if absent
+  static Log Open(const std::string& path) { return Log(wisp_log_open, internal::Terminated(path)); }
   void Append(std::span<const wisp_event> events) {  // all of them or none
     internal::Check(wisp_log_append_all, get(), events.data(), events.size());
   }
-  // The newest items of a user that the model knows, oldest first.
+  // The user's newest items that the model knows, oldest first.
   std::vector<int32_t> HistoryOf(const Model& model, const std::string& user, size_t most) const {
-    std::vector<int32_t> items((most = std::min<size_t>(most, 1 << 24)) + 1);  // an empty one has no address
+    // one more, so that the pointer is not null
+    std::vector<int32_t> items((most = std::min<size_t>(most, 1 << 24)) + 1);
     internal::Check(wisp_log_history, get(), model.get(), internal::Terminated(user), items.data(), &most);
     items.resize(most);
     return items;
@@ -250,7 +257,7 @@ class Log : public internal::Handle<wisp_log, wisp_log_close> {  // what happens
 using Progress = std::function<bool(const wisp_progress&)>;  // false: stop
 
 namespace internal {
-// Runs what has `progress` and `user_data` in its options.
+// Runs a function whose options have `progress` and `user_data`.
 template <class Result, class Options>
 Result WithProgress(wisp_code (*run)(const Options*, Result*, wisp_error*), Options options, Progress progress) {
   Callback<const wisp_progress&> callback{std::move(progress)};
@@ -266,27 +273,27 @@ Result WithProgress(wisp_code (*run)(const Options*, Result*, wisp_error*), Opti
 }
 }  // namespace internal
 
-// `progress`, if given, takes the place of the options' own.
+// `progress`, if given, replaces the options' own.
 inline wisp_personalise_result Personalise(const wisp_personalise_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise, options, std::move(progress));
 }
-inline wisp_plan PlanLife(const wisp_plan_options& options) {  // makes the plan, or finds it
+inline wisp_plan PlanLife(const wisp_plan_options& options) {  // makes the plan, or finds the existing one
   return internal::Read<wisp_plan>(wisp_plan_life, &options);
 }
-// A device's life, one call a night.
+// One night of the plan.
 inline wisp_night_result PersonaliseNight(const wisp_night_options& options, Progress progress = {}) {
   return internal::WithProgress(wisp_personalise_night, options, std::move(progress));
 }
-// What is left of the ledger's limit and plan, at `delta` where it has no limit.
+// Returns what is left of the ledger's limit and plan; `delta` is used if it has no limit.
 inline wisp_budget Budget(const std::string& ledger, double delta, const wisp_anchor* anchor = nullptr) {
   return internal::Read<wisp_budget>(wisp_budget_read, internal::Terminated(ledger), anchor, delta);
 }
-// What everything in the ledger may cost, at `delta`, in words or as JSON.
+// The privacy statement over everything in the ledger, at `delta`, in words or as JSON.
 inline std::string Statement(const std::string& ledger, double delta, wisp_statement_format format = {},
                              const wisp_anchor* anchor = nullptr) {
   std::string text;
   for (size_t needed = 1; text.size() != needed;) {
-    text.resize(needed);  // once more where the ledger has changed since it was asked
+    text.resize(needed);  // repeats if the ledger has changed since the size was asked
     internal::Check(wisp_privacy_statement_anchored, internal::Terminated(ledger), anchor, delta, format, text.data(),
                     text.size(), &needed);
   }

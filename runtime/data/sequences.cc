@@ -199,7 +199,7 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
   for (const Added& e : events_) {
     if (!outside(e)) continue;
     Status fault =
-        InvalidData(name_, ": the time of an event is ", e.time, ", which is none between 1970 and 2223 with ", second,
+        InvalidData(name_, ": the time of an event is ", e.time, ", which is not between 1970 and 2223 with ", second,
                     " to the second; units smaller than a user need to know how many times make a second");
     if (!private_run_) return fault;
     if (e.item != KeyTable::kNone) LeaveOut(fault.message());  // else it was counted for its item

@@ -70,7 +70,7 @@ Result<Judgement> JudgementFromText(const std::string& text) {
   bool read = true;
   ForEachField(j, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
   if (read && rest.empty() && j.noise_multiplier > 0) return j;
-  return InvalidData("a judging's result is '", OneLine(text), "', which is none");
+  return InvalidData("a judging's result is '", OneLine(text), "', which cannot be read");
 }
 
 Status Validate(const JudgeRule& rule) {

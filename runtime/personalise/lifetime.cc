@@ -205,7 +205,7 @@ Result<LifetimeSettings> LifetimeSettingsFromText(const std::string& text) {
   bool read = true;
   ForEachSetting(settings, [&](const char* name, auto& value) { read = read && TakeNumber(rest, name, value); });
   if (!read || rest != std::string_view(kMeasure).substr(1) || !CheckSettings(settings).ok())
-    return InvalidData("the settings of a plan are '", OneLine(text), "', which are none of this version");
+    return InvalidData("the settings of a plan are '", OneLine(text), "', which this version cannot read");
   return settings;
 }
 
@@ -444,7 +444,8 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const LifetimeSetting
     if (e.part == privacy::RecordPart::kJudging || !then || then->judgings == 0) continue;
     const std::optional<int64_t> second = SecondOf(e.time_utc);
     if (!second)
-      return InvalidData(ledger.path(), ": the time of a charge is '", OneLine(e.time_utc), "', which is none");
+      return InvalidData(ledger.path(), ": the time of a charge is '", OneLine(e.time_utc),
+                         "', which is not a valid time");
     newest = std::max(newest.value_or(*second), *second);
     const double judgings = then->judgings - std::min(then->judgings, then->judgings_before);
     const double before = std::floor(due);

@@ -349,7 +349,7 @@ TEST(ReadText, PrivateRun_ALogInAnotherFormatIsAnError) {
   EXPECT_EQ(refused.code(), StatusCode::kInvalidData);
   EXPECT_EQ(refused.message(),
             "log: 200 of its 200 rows cannot be read, so nothing can be learned from it (local only). The first: log: "
-            "the time of an event is 1795768200000, which is none between 1970 and 2223 with 1 to the second; units "
+            "the time of an event is 1795768200000, which is not between 1970 and 2223 with 1 to the second; units "
             "smaller than a user need to know how many times make a second");
   // Where some are in range, the others are errors of a clock.
   const Result<ReadResult> late = ReadText("log", header + milliseconds + "u1,10,5\nu200,10,6\n", Format::kCsv, days);

@@ -265,7 +265,7 @@ TEST(Sqlite, FilesWithoutTables_AreNamed) {
   const LogFolder folder;
   const std::pair<std::string, std::string> refused[] = {
       {folder.MakeDatabase("empty.db", "CREATE TABLE t(x); DROP TABLE t"),
-       ": there is no table 'events'; there is none at all"},
+       ": there is no table 'events'; there are no tables"},
       {folder.Write(
            "text.db",
            "no database, but longer than the header of one would have been........................................"),

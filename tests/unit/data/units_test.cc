@@ -86,7 +86,7 @@ TEST(Units, Times_AreReadInTheirUnit) {
   EXPECT_EQ(Told(events, {.units = {.unit = RecordUnit::kDay, .times_per_second = 1000}}), "anna: a b c");
   // Milliseconds taken for seconds would make a day of 86 seconds: less is protected than is said.
   EXPECT_TRUE(Told(events, {.units = kDays})
-                  .starts_with("error: log: the time of an event is 1700000000000, which is none between 1970 and 2223 "
+                  .starts_with("error: log: the time of an event is 1700000000000, which is not between 1970 and 2223 "
                                "with 1 to the second"));
   events[0].time = -1;
   EXPECT_TRUE(Told(events, {.units = units}).starts_with("error: log: the time of an event is -1,"));
@@ -97,7 +97,7 @@ TEST(Units, Times_AreUntilTheLatestSecond) {
   const Units units = {.unit = RecordUnit::kDay, .times_per_second = 1000};
   EXPECT_EQ(Told({{"anna", "a", latest}}, {.units = units}), "anna: a");
   EXPECT_TRUE(Told({{"anna", "a", latest + 1}}, {.units = units})
-                  .starts_with("error: log: the time of an event is 8000000001000, which is none between"));
+                  .starts_with("error: log: the time of an event is 8000000001000, which is not between"));
 }
 
 // A session is what the user did, whether or not the model knows the items: else an event nobody trains on could split

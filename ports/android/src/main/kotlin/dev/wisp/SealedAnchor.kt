@@ -104,7 +104,7 @@ class SealedAnchor @JvmOverloads constructor(
     private fun generationOf(content: ByteArray): Long {
         if (content.size < HEADER + IV + TAG_BITS / 8 || content[0] != VERSION)
             throw IOException(
-                "the anchor '$file' is damaged: it has ${content.size} bytes, and is none of version $VERSION"
+                "the anchor '$file' is damaged: it has ${content.size} bytes, and is not an anchor of version $VERSION"
             )
         return ByteBuffer.wrap(content, 1, java.lang.Long.BYTES).long
     }
