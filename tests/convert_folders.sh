@@ -118,7 +118,7 @@ fresh bert
 expect 2 "--item-keys is of safetensors files of our recommender, m is a folder" "$wisp" convert m --out kept.wisp --item-keys keys.txt
 expect 2 "--pooling" "$wisp" convert m --out kept.wisp --pooling max
 expect 2 "--report" "$wisp" convert m --out kept.wisp --report kept.wisp
-expect 2 "--report, --max-length and --pooling are of folders of Hugging Face" "$wisp" convert m/model.safetensors --out kept.wisp --max-length 3
+expect 2 "--report, --max-length and --pooling are for folders of Hugging Face" "$wisp" convert m/model.safetensors --out kept.wisp --max-length 3
 expect 3 "nowhere" "$wisp" convert m --out nowhere/o.wisp
 expect 3 "is a recommender or a decoder, an encoder of texts or a classifier is needed" "$wisp" embed w.wisp --ids 1
 cmp -s s.wisp kept.wisp || fail "a refused folder changed the model that was there"

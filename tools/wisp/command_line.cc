@@ -20,7 +20,7 @@ Status FlushedOutput() {
   const bool failed_before = std::ferror(stdout) != 0;
   if (std::fflush(stdout) == 0 && !failed_before) return OkStatus();
   return IoError("standard output could not be written", failed_before ? "" : std::string(": ") + std::strerror(errno),
-                 ": what this command printed is lost, what it did is not, and what it charged stays charged");
+                 ": the output of this command is lost, but its work is done and its charges stay");
 }
 
 // With WISP_EXIT_CODES=c, as Python's package sets it, exit code 3 is split as in the C interface: 3 for data, 5 if the
@@ -113,12 +113,12 @@ class CommandLine {
                   "\"user item\" lines.\n"
                   "Names of the items go to the same name and .items.tsv")
         ->required();
-    c->add_option("--population", synth_.population, "public (what the shipped model learned from) or device")
+    c->add_option("--population", synth_.population, "public (the data of the shipped model) or device")
         ->capture_default_str();
     c->add_option("--users", synth_.users, "Number of users")->capture_default_str();
     c->add_option("--min-events", synth_.min_events, "Fewest events of a user")->capture_default_str();
     c->add_option("--max-events", synth_.max_events, "Most events of a user")->capture_default_str();
-    c->add_option("--repeats", synth_.repeats, "Of 100 events, so many are of an item that the user had before")
+    c->add_option("--repeats", synth_.repeats, "How many of 100 events repeat an item that the user had before")
         ->check(Within(0, 99))
         ->capture_default_str();
     c->add_option("--seed", synth_.seed, "The same seed gives the same data")->capture_default_str();
@@ -133,9 +133,9 @@ class CommandLine {
     c->add_option("--out", new_.out, "Model file to write")->required();
     c->add_option("--num-items", new_.num_items, "Size of the catalogue, when no data is given");
     c->add_option("--catalogue", new_.catalogue,
-                  "public: which items the data has may be known to anybody; in place of the recipe's data.catalogue")
+                  "public: anybody may know which items the data has; in place of the recipe's data.catalogue")
         ->check(OneOf({"public"}));
-    c->add_option("--item-names", new_.item_names, "Lines of key<TAB>name for people to read");
+    c->add_option("--item-names", new_.item_names, "File of readable names, with key<TAB>name on each line");
     AddData(c, new_.data, false);
     chosen_.OnCall(c, New, new_);
   }
@@ -149,25 +149,24 @@ class CommandLine {
         "  wisp train --model gpt2.wisp --texts notes.txt --method phantom --epsilon 8 --num-records-public 5000\n"
         "      --lora 8 --out tuned.wisp --ledger notes.ledger");
     c->add_option("--recipe", train_.recipe,
-                  "Architecture and hyper-parameters, JSON; required but for a --model that learns --texts");
+                  "Architecture and hyper-parameters, JSON; required unless a --model learns --texts");
     c->add_option("--out", train_.out, "Model file to write")->required();
     c->add_option("--model", train_.model, "Start from this model instead of fresh weights");
     c->add_option("--adapter", train_.adapter, "Start from --model and this adapter, which is trained further");
-    c->add_option("--item-names", train_.item_names, "Lines of key<TAB>name for people to read");
+    c->add_option("--item-names", train_.item_names, "File of readable names, with key<TAB>name on each line");
     c->add_option("--ledger", train_.ledger,
                   "The data set's privacy ledger; required for private training, made if absent");
     AddAnchor(c, train_.anchor);
-    AddOptional(c, "--budget", train_.budget, "Limit the ledger to this epsilon over everything, from now on");
+    AddOptional(c, "--budget", train_.budget, "From now on, limit the total epsilon of the ledger to this");
     AddOptional(c, "--epsilon", train_.epsilon, "Privacy target of this run, in place of the recipe's");
     AddOptional(c, "--noise-multiplier", train_.noise_multiplier, "This noise instead of a target");
     AddOptional(c, "--delta", train_.delta,
                 "In place of the recipe's; without a recipe 1 / (2 --num-records-public), 0.001 at most");
     AddOptional(c, "--num-records-public", train_.num_records_public,
-                "Number of users, or texts, that may be known to anybody, in place of the recipe's");
+                "Number of users, or texts, that anybody may know, in place of the recipe's");
     c->add_option("--method", train_.method,
                   "ordinary, phantom, rgp, fest, adafest or adafest+, in place of the recipe's");
-    c->add_flag("--re-attention", train_.re_attention,
-                "Correct attention for the variance that the noise leaves in the weights");
+    c->add_flag("--re-attention", train_.re_attention, "Correct attention for the noise variance in the weights");
     AddOptional(c, "--epochs", train_.epochs, "In place of the recipe's; without a recipe 3");
     AddOptional(c, "--batch", train_.expected_batch,
                 "Expected batch, in place of the recipe's, or 256; without a recipe 64. At most --num-records-public");
@@ -177,27 +176,27 @@ class CommandLine {
                 "Noise of the charged popularity histogram, in records; in place of the recipe's");
     AddOptional(c, "--learning-rate", train_.learning_rate,
                 "In place of the recipe's, or 0.001; without a recipe 0.0002");
-    AddOptional(c, "--seed", train_.seed, "Of weights, shuffling and dropout, in place of the recipe's, or 1");
+    AddOptional(c, "--seed", train_.seed, "Seed of weights, shuffling and dropout, in place of the recipe's, or 1");
     AddOptional(c, "--reproducible-noise", train_.reproducible_noise_seed,
                 "Seed of repeatable noise: for experiments, NO guarantee");
     c->add_option("--checkpoint", train_.checkpoint,
-                  "Save progress here, when interrupted too, and go on from it when it exists");
-    AddOptional(c, "--checkpoint-every", train_.checkpoint_every,
-                "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing "
-                "is charged for)");
+                  "Save progress here, also on an interrupt, and resume from it if it exists");
+    AddOptional(
+        c, "--checkpoint-every", train_.checkpoint_every,
+        "Steps between saves (default: each charge of privacy.steps_per_charge steps; 50 if nothing is charged)");
     AddPlannedRuns(c, train_.planned_runs);
     c->add_option("--privacy-json", train_.privacy_json, "Write the privacy statement of the run here");
     c->add_option("--dataset", train_.dataset,
-                  "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: "
-                  "the file's");
+                  "Name of the data set in ledger and provenance. Use the same name each time, that of the ledger. "
+                  "Default: the file's");
     c->add_flag("--other-data", train_.other_data,
-                "Declare that a data set of this name in the provenance of --model is other data");
+                "Declare that a data set with this name in the provenance of --model is other data");
     AddRepeated(c, "--public-dataset", train_.public_datasets,
                 "Label of a data set in the provenance of --model that is public; may be repeated");
     c->add_option("--uncharged-tuning", train_.uncharged_tuning,
-                  "What was chosen by looking at the same data without a charge, in words for the statement");
+                  "Choices that were made by looking at the same data without a charge, in words for the statement");
     c->add_option("--allow-large-delta", train_.allow_large_delta,
-                  "yes: accept a delta up to 1 / records, as papers have it; not with ten or fewer")
+                  "yes: accept a delta up to 1 / records, as papers do; not with ten records or fewer")
         ->check(OneOf({"yes"}));
     c->add_option("--threads", train_.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
     AddDevice(c, train_.device);
@@ -208,12 +207,12 @@ class CommandLine {
 
   void AddEvaluate() {
     CLI::App* c = app_.add_subcommand("evaluate",
-                                      "HIT@10 and NDCG@10 of the lists that wisp recommend gives.\n"
-                                      "With --texts: how well a decoder foretells them, its perplexity.\n"
+                                      "Measure HIT@10 and NDCG@10 of the lists that wisp recommend gives.\n"
+                                      "With --texts: how well a decoder predicts them, by its perplexity.\n"
                                       "  wisp evaluate --model m.wisp --data ml-1m.txt --json\n"
                                       "  wisp evaluate --model tuned.wisp --texts dev.txt");
     c->add_option("--model", evaluate_.model, "Model file")->required();
-    c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained beside it");
+    c->add_option("--adapter", evaluate_.adapter, "An adapter that was trained with it");
     c->add_option("--split", evaluate_.split, "test (the last item of each record) or validation (the one before)")
         ->capture_default_str();
     c->add_option("--backend", evaluate_.backend, "simd, or int8: linear layers over 8-bit integers")
@@ -221,8 +220,8 @@ class CommandLine {
     c->add_option("--threads", evaluate_.threads, "0: up to 4")->check(ThreadsRange());
     AddData(c, evaluate_.data, false);
     AddUnit(c, evaluate_.unit, evaluate_.session_gap, evaluate_.times_per_second,
-            "Take each session or day for a history of its own, and test all with an event before their last, as\n"
-            "judging does; default: user");
+            "Treat each session or day as a history of its own, and test each one that has at least two events, as\n"
+            "held-out evaluation does; default: user");
     AddEvaluateTexts(c, evaluate_);
     chosen_.OnCall(c, Evaluate, evaluate_);
   }
@@ -230,7 +229,7 @@ class CommandLine {
   void AddInspect() {
     CLI::App* c = app_.add_subcommand(
         "inspect",
-        "What is in a model file: architecture, tensors, provenance; or what it takes.\n"
+        "Show the contents of a model file (architecture, tensors, provenance), or the memory that it needs.\n"
         "  wisp inspect m.wisp\n"
         "  wisp inspect m.wisp --memory --method phantom --threads 2 --records 6040\n"
         "  wisp inspect m.wisp --memory --method adafest --noise-multiplier 1 --batch 256 --records 6040");
@@ -238,24 +237,24 @@ class CommandLine {
     c->add_flag("--verify", inspect_.verify, "Also check every weight against its checksum");
     auto* memory = c->add_flag(
         "--memory", inspect_.memory,
-        "Instead: what the model takes to recommend, and to train with --method or --recipe.\n"
-        "Exact, and computed without allocating any of it. The batch matters only to adafest and adafest+,\n"
-        "whose growth it bounds, to a classifier's lists, and on a device");
+        "Show instead the memory for recommending, and for training with --method or --recipe.\n"
+        "The figures are exact, and none of it is allocated. The batch matters only for adafest and adafest+,\n"
+        "whose growth it bounds, for a classifier's lists, and on a device");
     c->add_option("--method", inspect_.method, "ordinary, phantom, rgp, fest, adafest or adafest+")->needs(memory);
-    c->add_option("--recipe", inspect_.recipe,
-                  "Recipe of the training, JSON: sets what is not given here, --records too. Required for a classifier")
+    c->add_option(
+         "--recipe", inspect_.recipe,
+         "Recipe of the training, JSON. It sets all that is not given here, also --records. Required for a classifier")
         ->needs(memory);
     AddOptional(c, "--rank", inspect_.rank, "rgp: rank of the projections")->needs(memory);
     AddOptional(c, "--lora", inspect_.lora, "An adapter of this rank trains beside the model")
         ->needs(memory)
         ->check(Within(1, 8192));
-    c->add_option("--adapter", inspect_.adapter, "An adapter that was trained beside the model, and trains further")
+    c->add_option("--adapter", inspect_.adapter, "An adapter that was trained with the model, and is trained further")
         ->needs(memory);
-    c->add_option("--trains", inspect_.trains, "What of the model trains: all, blocks, or of a classifier head")
+    c->add_option("--trains", inspect_.trains, "Part of the model that trains: all, blocks, or (for a classifier) head")
         ->needs(memory);
-    AddOptional(c, "--max-length", inspect_.max_length, "Tokens of a text that are read in training, at most")
-        ->needs(memory);
-    c->add_flag("--recompute-blocks", inspect_.recompute_blocks, "Training computes blocks again (wisp train)")
+    AddOptional(c, "--max-length", inspect_.max_length, "Most tokens of a text that training reads")->needs(memory);
+    c->add_flag("--recompute-blocks", inspect_.recompute_blocks, "Training recomputes blocks (see wisp train)")
         ->needs(memory);
     AddOptional(c, "--rows", inspect_.rows, "fest and adafest+: how many rows of the item table to train")
         ->needs(memory);
@@ -264,18 +263,18 @@ class CommandLine {
     AddOptional(c, "--noise-multiplier", inspect_.noise_multiplier, "adafest and adafest+: noise of a step")
         ->needs(memory);
     AddOptional(c, "--num-records-public", inspect_.num_records_public,
-                "adafest, adafest+ and classifiers: number of records that may be known to anybody, from which\n"
-                "the sampling probability follows. Default: the recipe's, or --records")
+                "adafest, adafest+ and classifiers: number of records that anybody may know. It determines\n"
+                "the sampling probability. Default: the recipe's, or --records")
         ->needs(memory);
     c->add_option("--backend", inspect_.backend,
-                  "Of recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")
+                  "Backend for recommending: simd (the default), int8 (linear layers over 8-bit integers) or xnnpack")
         ->needs(memory);
     AddDevice(c, inspect_.device, memory);
-    c->add_option("--threads", inspect_.threads, "Of training and of a batch; 0: up to 4")
+    c->add_option("--threads", inspect_.threads, "Threads of training and of a batch; 0: up to 4")
         ->check(ThreadsRange())
         ->needs(memory);
     AddOptional(c, "--records", inspect_.records,
-                "Of training: 16 bytes each, and 4 for each thread; default: --num-records-public,\n"
+                "Records of training: 16 bytes each, and 4 for each thread; default: --num-records-public,\n"
                 "or the recipe's num_records_public")
         ->needs(memory);
     chosen_.OnCall(c, Inspect, inspect_);
@@ -283,48 +282,49 @@ class CommandLine {
 
   void AddChanged() {
     CLI::App* m = app_.add_subcommand("merge",
-                                      "Make one model of a model and an adapter that was trained beside it.\n"
+                                      "Merge a model and an adapter that was trained with it into one model.\n"
                                       "  wisp merge base.wisp --adapter mine.wisp --out merged.wisp");
-    m->add_option("model,--model", merge_.model, "Model file that the adapter was trained beside")->required();
+    m->add_option("model,--model", merge_.model, "Model file with which the adapter was trained")->required();
     m->add_option("--adapter", merge_.adapter, "Adapter file")->required();
     m->add_option("--out", merge_.out, "Model file to write")->required();
     chosen_.OnCall(m, Merge, merge_);
-    CLI::App* s = app_.add_subcommand("compress",
-                                      "Write a model in fewer bytes: its tables as 16-bit numbers, or its weights as "
-                                      "8-bit or 4-bit integers in blocks. Or in as many bytes, but opened without a "
-                                      "copy: --panels (docs/small-models.md).\n"
-                                      "Everything else stays as it is, a guarantee too.\n"
-                                      "  wisp compress m.wisp --out small.wisp\n"
-                                      "  wisp compress gpt2.wisp --int8 --out gpt2-int8.wisp");
+    CLI::App* s = app_.add_subcommand(
+        "compress",
+        "Write a model in fewer bytes: its tables as float16, or its weights as 8-bit or 4-bit integers in blocks.\n"
+        "--panels keeps the size, but such a model opens without a copy of its weights (docs/small-models.md).\n"
+        "Everything else stays unchanged, also a guarantee.\n"
+        "  wisp compress m.wisp --out small.wisp\n"
+        "  wisp compress gpt2.wisp --int8 --out gpt2-int8.wisp");
     s->add_option("model,--model", compress_.model, "Model file, of any kind but an adapter")->required();
     s->add_option("--out", compress_.out, "Model file to write")->required();
-    s->add_option("--tables", compress_.tables, "How items' and positions' tables are stored: f16")
+    s->add_option("--tables", compress_.tables, "Storage of the tables of items and positions: f16")
         ->capture_default_str();
     s->add_flag("--int8", compress_.int8, "Weights of layers and of items in blocks of 8-bit integers");
-    s->add_flag("--int4", compress_.int4, "Weights of layers in blocks of 4-bit integers, of items of 8-bit ones");
+    s->add_flag("--int4", compress_.int4,
+                "Weights of layers in blocks of 4-bit integers, those of items in blocks of 8-bit ones");
     s->add_flag("--panels", compress_.panels,
-                "Weights of layers and of items as they are, in the order in which they are multiplied: a processor "
-                "makes no copy of them");
+                "Weights of layers and of items unrounded, in the order of the products, so that a processor needs no "
+                "copy of them");
     chosen_.OnCall(s, Compress, compress_);
   }
 
   void AddPrivacy() {
     CLI::App* c = app_.add_subcommand("privacy",
-                                      "What a ledger's data set has spent; or accounting without one.\n"
+                                      "Show what a ledger's data set has spent, or do accounting without a ledger.\n"
                                       "  wisp privacy --ledger log.ledger --delta 1e-5\n"
                                       "  wisp privacy check statement.json --ledger log.ledger\n"
                                       "  wisp privacy epsilon --sigma 1 --q 0.01 --steps 1000 --delta 1e-5 --json");
     c->require_subcommand(0, 1);
     c->add_option("--ledger", privacy_.ledger, "Privacy ledger of a data set");
     AddAnchor(c, privacy_.anchor);
-    AddOptional(c, "--delta", privacy_.at_delta, "At this delta; default: that of the ledger's limit, or 1e-5");
+    AddOptional(c, "--delta", privacy_.at_delta,
+                "Delta of the shown epsilon; default: that of the ledger's limit, or 1e-5");
     AddRepeated(c, "--model", privacy_.models,
-                "A model that the statement is to name, with its SHA-256; may be repeated");
+                "A model that the statement should name, with its SHA-256; may be repeated");
     chosen_.OnCall(c, PrivacyLedger, privacy_);
-    CLI::App* check =
-        c->add_subcommand("check",
-                          "Whether a statement that was kept (--json) agrees with a ledger, and with models.\n"
-                          "  wisp privacy check statement.json --ledger log.ledger --model mine.wisp");
+    CLI::App* check = c->add_subcommand("check",
+                                        "Check that a kept statement (--json) agrees with a ledger, and with models.\n"
+                                        "  wisp privacy check statement.json --ledger log.ledger --model mine.wisp");
     check->add_option("statement,--statement", privacy_.statement, "File that `wisp privacy --json` has written")
         ->required();
     check->add_option("--ledger", privacy_.ledger, "Privacy ledger of the data set")->required();
@@ -350,45 +350,48 @@ class CommandLine {
   void AddPrivacyDecoding(CLI::App* privacy) {
     CLI::App* c = privacy->add_subcommand(
         "decoding",
-        "What private draws cost together; or, with --calibrate, what a target allows.\n"
+        "Compute the total cost of private samples, or, with --calibrate, the parameters that meet a target.\n"
         "  wisp privacy decoding --support 10000 --lambda 1e-4 --draws 100 --delta 1e-6\n"
         "  wisp privacy decoding --clip 0.5 --draws 100 --delta 1e-6\n"
         "  wisp privacy decoding --calibrate --epsilon 2 --support 10000 --draws 100 --delta 1e-6\n"
         "  wisp privacy decoding --clip 2 --contexts 16 --epsilon 8 --delta 1e-6");
     c->add_option("--draws", privacy_.steps,
-                  "Number of draws, or tokens, in the life of the model; without it: the most that --epsilon pays for");
+                  "Number of samples (items or tokens) in the lifetime of the model; without it: the most that "
+                  "--epsilon pays for");
     c->add_option("--delta", privacy_.delta, "Delta")->required();
-    c->add_option("--support", privacy_.support, "Mixed: number of items drawn from");
-    c->add_option("--lambda", privacy_.lambda, "Mixed: the model's share in a draw");
+    c->add_option("--support", privacy_.support, "Mixed: number of items in the support");
+    c->add_option("--lambda", privacy_.lambda, "Mixed: the model's share in a sample");
     c->add_option("--clip", privacy_.clip, "Anchored: how far a logit may move from the base's");
     c->add_option("--temperature", privacy_.temperature, "Anchored")->capture_default_str();
     c->add_option("--contexts", privacy_.contexts, "Aggregate: the declared number of private texts in the prompt")
         ->check(Within(1u, 1u << 20));
     c->add_option("--mixing-floor", privacy_.mixing_floor,
-                  "Mixed with a public distribution that has so much of the uniform over --support");
+                  "Mixed with a public distribution that has this share of the uniform over --support");
     c->add_flag("--calibrate", privacy_.calibrate, "Find lambda (with --support) or clip (without) for --epsilon");
-    c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate, or of as many draws as it pays for");
+    c->add_option("--epsilon", privacy_.epsilon, "Target of --calibrate, or budget for as many samples as it pays for");
     chosen_.OnCall(c, PrivacyDecoding, privacy_);
   }
 
   void AddPrivacyPerplexity(CLI::App* privacy) {
     CLI::App* c = privacy->add_subcommand(
         "perplexity",
-        "What private draws of tokens are worth: the perplexity of texts that the model did not learn from, against "
-        "epsilon.\n  wisp privacy perplexity --model tuned.wisp --base gpt2.wisp --texts dev.txt --draws 100");
-    c->add_option("--model", perplexity_.model, "The decoder that is to be drawn from")->required();
-    c->add_option("--adapter", perplexity_.adapter, "An adapter that was trained beside it");
-    c->add_option("--base", perplexity_.base, "The public decoder as it was shipped")->required();
-    c->add_option("--texts", perplexity_.texts, "Texts that neither learned from; what is printed is not private")
+        "Measure the perplexity of private token sampling against epsilon, on texts that the model did not learn "
+        "from.\n"
+        "  wisp privacy perplexity --model tuned.wisp --base gpt2.wisp --texts dev.txt --draws 100");
+    c->add_option("--model", perplexity_.model, "The decoder to sample from")->required();
+    c->add_option("--adapter", perplexity_.adapter, "An adapter that was trained with it");
+    c->add_option("--base", perplexity_.base, "The unchanged public decoder")->required();
+    c->add_option("--texts", perplexity_.texts, "Texts that neither model learned from; the output is not private")
         ->required();
-    c->add_option("--record", perplexity_.record, "What one text is: line, paragraph, ... as of wisp evaluate")
+    c->add_option("--record", perplexity_.record, "What one text is: line, paragraph, ... as for wisp evaluate")
         ->capture_default_str();
-    c->add_option("--max-length", perplexity_.max_length, "Tokens that are read of each; 0: the positions of both");
+    c->add_option("--max-length", perplexity_.max_length,
+                  "Tokens that are read of each text; 0: as many positions as both models have");
     AddRepeated(c, "--epsilon", perplexity_.epsilons, "Target; may be given several times")->capture_default_str();
-    c->add_option("--draws", perplexity_.draws, "Tokens that each epsilon is for")
+    c->add_option("--draws", perplexity_.draws, "Tokens that each epsilon pays for")
         ->check(Within(uint64_t{1}, uint64_t{1} << 40))
         ->capture_default_str();
-    c->add_option("--delta", perplexity_.delta, "Of composition by PLD")->capture_default_str();
+    c->add_option("--delta", perplexity_.delta, "Delta of composition by PLD")->capture_default_str();
     c->add_option("--temperature", perplexity_.temperature, "Of all laws")
         ->check(Within(1e-3, 1e3))
         ->capture_default_str();
@@ -400,28 +403,29 @@ class CommandLine {
         app_.add_subcommand("bench",
                             "Measure this machine: products, training steps with and without privacy, scoring.\n"
                             "  wisp bench --threads 2\n  wisp bench --model m.wisp --what score");
-    c->add_option(
-         "--what", bench_.what,
-         "all (train and score), train, score, encoder (--length tokens, else 128, 6 blocks of width 384), decoder (a "
-         "prompt of\n--length tokens, else 512, then one token at a time), ops (each kernel; to measure memory it\n"
-         "takes twice the last-level cache, up to a gigabyte), clipping (what ghost clipping of the "
-         "embedding would add to\n"
-         "a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, by shape), "
-         "panels (weights in panels beside packed ones, on each instruction set) or roof (bytes\nand operations of "
-         "each op)")
+    c->add_option("--what", bench_.what,
+                  "all (train and score), train, score, encoder (--length tokens, else 128, 6 blocks of width 384), "
+                  "decoder (a prompt of\n"
+                  "--length tokens, else 512, then one token at a time), ops (each kernel; to measure memory it\n"
+                  "takes twice the last-level cache, up to a gigabyte), clipping (the time that ghost clipping of the "
+                  "embedding would add\n"
+                  "to a private step), sparse (catalogues of 1e5 to 1e7 items: 16 GB, minutes), products (of a step, "
+                  "by shape),\n"
+                  "panels (weights in panels beside packed ones, on each instruction set) or roof (roofline: bytes\n"
+                  "and operations of each op)")
         ->capture_default_str();
     const auto add = [&](const std::string& name, auto& value, const char* help) {
       return c->add_option(name, value, help)->each([this, name](const std::string&) { bench_.given.push_back(name); });
     };
-    add("--model", bench_.model, "score: with this model; default: one of the size of ML-1M. decoder: of this file");
+    add("--model", bench_.model, "score: this model; default: one of the size of ML-1M. decoder: this file");
     add("--tensors", bench_.tensors,
-        "encoder, decoder: write what it computed there, as safetensors; of the encoder its weights too");
-    add("--recipe", bench_.recipe, "train, products, roof: of this model and method, with its batch and length");
-    add("--threads", bench_.threads, "0: up to 4; ops has one")->check(ThreadsRange());
+        "encoder, decoder: write the results to this safetensors file; for the encoder its weights too");
+    add("--recipe", bench_.recipe, "train, products, roof: use this recipe's model, method, batch and length");
+    add("--threads", bench_.threads, "0: up to 4; ops uses one")->check(ThreadsRange());
     add("--batch", bench_.batch, "Records per training step")->capture_default_str();
     add("--items", bench_.items, "Size of the catalogue; sparse has its own")->capture_default_str();
     add("--length", bench_.length, "Positions of a record or a text; sparse has its own")->capture_default_str();
-    add("--inner-width", bench_.inner_width, "Of a feed-forward; encoder and sparse have their own")
+    add("--inner-width", bench_.inner_width, "Inner width of a feed-forward layer; encoder and sparse have their own")
         ->check(Within(1, 65536))
         ->capture_default_str();
     add("--repeats", bench_.repeats, "Samples of each figure")->capture_default_str();
@@ -435,25 +439,27 @@ class CommandLine {
   void AddReproduce() {
     CLI::App* c = app_.add_subcommand(
         "reproduce",
-        "Run a paper's table again, cell by cell; a line of JSON for each run. Test figures are written down.\n"
-        "Private runs on public benchmark data, as the table declares it and its number of users confirms,\n"
-        "are paid for from a ledger that is thrown away; on any other data --ledger is needed.\n"
-        "Cells that time steps need no data; those of private draws need a model and data.\n"
+        "Reproduce a paper's table, cell by cell. Each run appends a line of JSON with its test figures.\n"
+        "If the table declares its data a public benchmark and the number of users confirms that, private runs are\n"
+        "charged to a temporary ledger; on any other data --ledger is needed.\n"
+        "Cells that time steps need no data; those of private sampling need a model and data.\n"
         "  wisp reproduce phantom-table-2 --list\n"
         "  wisp reproduce phantom-figure-8 --out docs/results/phantom-figure-8.jsonl\n"
         "  wisp reproduce phantom-table-2 --data ml-1m.txt --out docs/results/phantom-table-2.jsonl --skip-done");
     c->add_option("name", reproduce_.table, "A table of models/reproduce, or a path that ends in .json");
-    c->add_option("--out", reproduce_.out, "File of results, a line is appended for each run");
+    c->add_option("--out", reproduce_.out, "File of results; each run appends a line");
     c->add_option("--cell", reproduce_.cell, "Only this cell, ROW/COLUMN");
-    AddOptional(c, "--seed", reproduce_.seed, "Only this seed of the table's");
+    AddOptional(c, "--seed", reproduce_.seed, "Only this one of the table's seeds");
     c->add_flag("--list", reproduce_.list, "Show the cells, and how many of their runs --out has");
-    c->add_flag("--skip-done", reproduce_.skip_done, "Leave out runs that --out has, with the recipe as it is now");
-    c->add_option("--model", reproduce_.model, "Cells of private draws: draw from this model, trained without privacy");
+    c->add_flag("--skip-done", reproduce_.skip_done, "Skip runs that --out already has with the current recipe");
+    c->add_option("--model", reproduce_.model,
+                  "Cells of private sampling: sample from this model, trained without privacy");
     c->add_option("--ledger", reproduce_.ledger,
-                  "The data set's privacy ledger: of private cells on data that the table does not call public");
+                  "The data set's privacy ledger, for private cells on data that the table does not call public");
     AddAnchor(c, reproduce_.anchor);
-    c->add_option("--base", reproduce_.base,
-                  "Cells of private draws: the public model, same items; untrained, or its data sets declared public");
+    c->add_option(
+        "--base", reproduce_.base,
+        "Cells of private sampling: the public model with the same items; untrained, or its data sets declared public");
     AddRepeated(c, "--public-dataset", reproduce_.public_datasets,
                 "Label of a data set in the base's provenance that is public; may be repeated");
     c->add_option("--threads", reproduce_.threads, "0: up to 4")->check(ThreadsRange());

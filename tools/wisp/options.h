@@ -56,11 +56,13 @@ CLI::Option* AddPrivateDraws(CLI::App* app, PrivateDrawArguments& arguments, con
 // Call it after --ledger was added.
 inline void AddAnchor(CLI::App* app, AnchorArguments& anchor) {
   CLI::Option* ledger = app->get_option("--ledger");
-  CLI::Option* file = app->add_option("--anchor", anchor.file,
-                                      "File that records how far the ledger has got, so that an old copy of the ledger "
-                                      "is refused. Keep it where backups do not restore it, and give it each time")
-                          ->needs(ledger);
-  app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: it begins now")->needs(file);
+  CLI::Option* file =
+      app->add_option("--anchor", anchor.file,
+                      "File that records the position of the ledger, so that an old copy of the ledger is "
+                      "refused. Keep it where backups do not restore it, and give it each time")
+          ->needs(ledger);
+  app->add_flag("--begin-anchor", anchor.begin, "The ledger has charges and no anchor yet: start the anchor now")
+      ->needs(file);
 }
 
 // `needs` is an option without which these options are refused; it may be null.
@@ -69,14 +71,15 @@ inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs
                           ->check(OneOf({"cpu", "cuda"}))
                           ->capture_default_str();
   if (needs != nullptr) name->needs(needs);
-  app->add_option("--device-arithmetic", device.arithmetic,
-                  "What the device's matrix products multiply: float32, tf32; to recommend and classify also float16,\n"
-                  "bfloat16 and int8, faster and slightly off (docs/cuda.md)")
+  app->add_option(
+         "--device-arithmetic", device.arithmetic,
+         "Number format of the device's matrix products: float32, tf32; to recommend and classify also float16,\n"
+         "bfloat16 and int8, which are faster and slightly less exact (docs/cuda.md)")
       ->check(OneOf({"float32", "tf32", "float16", "bfloat16", "int8"}))
       ->capture_default_str()
       ->needs(name);
   app->add_option("--device-memory", device.megabytes,
-                  "Most of the device's memory to take, in MB of 10^6 bytes; 0: all there is")
+                  "Most of the device's memory to take, in MB of 10^6 bytes; 0: no limit")
       ->check(Within(uint64_t{0}, uint64_t{1} << 40))
       ->needs(name);
   app->add_option("--device-module", device.module,
@@ -87,8 +90,8 @@ inline void AddDevice(CLI::App* app, DeviceArguments& device, CLI::Option* needs
 
 inline void AddPlannedRuns(CLI::App* app, std::optional<uint32_t>& planned_runs) {
   AddOptional(app, "--planned-runs", planned_runs,
-              "Number of runs like this one on this ledger, fixed before the first. --epsilon is then that of all of\n"
-              "them together. Give it with each of them. Default: 1");
+              "Number of runs like this one on this ledger, fixed before the first. --epsilon is then the total of\n"
+              "all of them. Give it with each of them. Default: 1");
 }
 
 inline CLI::Validator ThreadsRange() { return Within(0, static_cast<int>(kMaxThreads)); }

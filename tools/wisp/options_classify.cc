@@ -17,50 +17,49 @@ void AddTrain(CLI::App* c, Chosen& chosen, ClassifyTrainArguments& a) {
   c->add_option("--text-column", a.text_column, "Name of the column of texts, in place of the recipe's");
   c->add_option("--label-column", a.label_column, "Name of the column of labels, in place of the recipe's");
   c->add_option("--method", a.method, "dp-fp, phantom, rgp or ordinary, in place of the recipe's");
-  c->add_option("--mode", a.mode, "Of dp-fp: aggregate, clipped or paper, in place of the recipe's");
+  c->add_option("--mode", a.mode, "Mode of dp-fp: aggregate, clipped or paper, in place of the recipe's");
   c->add_option("--trains", a.trains, "all, blocks (no tables) or head, in place of the recipe's");
-  AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which stays as it is")
+  AddOptional(c, "--lora", a.lora, "Train adapters of this rank and the head, beside --base, which does not change")
       ->check(Within(1, 8192));
   AddOptional(c, "--max-length", a.max_length,
-              "Tokens of a text that are read in training, at most; default: as many as the model reads");
+              "Most tokens of a text that training reads; default: as many as the model reads");
   c->add_flag(
       "--recompute-blocks", a.recompute_blocks,
-      "Keep of each block its input alone and compute it again: less memory for long texts, more time. Short texts,\n"
+      "Keep only the input of each block and recompute the rest: less memory for long texts, more time. Short texts,\n"
       "such as single sentences, take several times as long (docs/memory.md)");
   c->add_option("--base", a.base, "Start from this encoder or classifier, with its vocabulary");
   c->add_option("--adapter", a.adapter, "Start from --base and this adapter, which is trained further");
-  c->add_option("--vocabulary", a.vocabulary, "File of tokens that may be known to anybody, one a line");
+  c->add_option("--vocabulary", a.vocabulary, "File of tokens that anybody may know, one on each line");
   c->add_option("--ledger", a.ledger, "The data set's privacy ledger; required for private methods, made if absent");
   AddAnchor(c, a.anchor);
-  AddOptional(c, "--budget", a.budget, "Limit the ledger to this epsilon over everything, from now on");
+  AddOptional(c, "--budget", a.budget, "From now on, limit the total epsilon of the ledger to this");
   AddOptional(c, "--epsilon", a.epsilon, "Privacy target of this run, in place of the recipe's");
   AddOptional(c, "--noise-multiplier", a.noise_multiplier,
-              "This noise instead of a target: of the releases, or of mode paper");
+              "This noise instead of a target, for the releases or for mode paper");
   AddOptional(c, "--delta", a.delta, "In place of the recipe's");
   AddOptional(c, "--num-records-public", a.num_records_public,
-              "Number of texts that may be known to anybody, in place of the recipe's");
+              "Number of texts that anybody may know, in place of the recipe's");
   AddOptional(c, "--epochs", a.epochs, "In place of the recipe's");
   AddOptional(c, "--batch", a.expected_batch,
               "Expected batch, in place of the recipe's, or 32; at most --num-records-public");
   AddOptional(c, "--learning-rate", a.learning_rate, "In place of the recipe's, or 0.001");
-  AddOptional(c, "--seed", a.seed, "Of fresh weights, in place of the recipe's, or 1");
+  AddOptional(c, "--seed", a.seed, "Seed of fresh weights, in place of the recipe's, or 1");
   AddOptional(c, "--reproducible-noise", a.reproducible_noise_seed,
               "Seed of repeatable noise: for experiments, NO guarantee");
   c->add_option("--checkpoint", a.checkpoint,
-                "Save progress here, when interrupted too, and go on from it when it exists");
+                "Save progress here, also on an interrupt, and resume from it if it exists");
   AddOptional(c, "--checkpoint-every", a.checkpoint_every,
-              "Steps between saves (default: each charge of privacy.steps_per_charge steps, or 50 steps that nothing "
-              "is charged for)");
+              "Steps between saves (default: each charge of privacy.steps_per_charge steps; 50 if nothing is charged)");
   AddPlannedRuns(c, a.planned_runs);
-  c->add_option(
-      "--dataset", a.dataset,
-      "Name of the data set in ledger and provenance: the same each time, and that of the ledger. Default: the file's");
+  c->add_option("--dataset", a.dataset,
+                "Name of the data set in ledger and provenance. Use the same name each time, that of the ledger. "
+                "Default: the file's");
   c->add_flag("--other-data", a.other_data,
-              "Declare that a data set of this name in the provenance of --base is other data");
+              "Declare that a data set with this name in the provenance of --base is other data");
   AddRepeated(c, "--public-dataset", a.public_datasets,
               "Label of a data set in the provenance of --base that is public; may be repeated");
   c->add_option("--uncharged-tuning", a.uncharged_tuning,
-                "What was chosen by looking at the same data without a charge, in words for the statement");
+                "Choices that were made by looking at the same data without a charge, in words for the statement");
   c->add_option("--threads", a.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
   AddDevice(c, a.device);
   chosen.OnCall(c, ClassifyTrain, a);
@@ -79,24 +78,25 @@ void AddClassify(CLI::App& app, Chosen& chosen, ClassifyArguments& a) {
                "train",
                "Train by the recipe's method: dp-fp, phantom or rgp, which are private, or ordinary (NO guarantee)."),
            chosen, a.train);
-  CLI::App* evaluate = c->add_subcommand("evaluate", "The share of labelled texts whose class is predicted.");
+  CLI::App* evaluate =
+      c->add_subcommand("evaluate", "Measure the share of labelled texts whose class is predicted correctly.");
   evaluate->add_option("--model", a.evaluate.model, "Classifier file")->required();
-  evaluate->add_option("--adapter", a.evaluate.adapter, "An adapter that was trained beside it");
+  evaluate->add_option("--adapter", a.evaluate.adapter, "An adapter that was trained with it");
   AddOptional(evaluate, "--max-length", a.evaluate.max_length,
-              "Tokens of a text that are read, at most; default: as many as the model reads");
+              "Most tokens of a text that are read; default: as many as the model reads");
   evaluate->add_option("--text-column", a.evaluate.text_column, "Name of the column of texts");
   evaluate->add_option("--label-column", a.evaluate.label_column, "Name of the column of labels");
   evaluate->add_option("--threads", a.evaluate.threads, "0: up to 4")->check(ThreadsRange())->capture_default_str();
   AddLabelled(evaluate, a.evaluate.data, a.evaluate.format);
   chosen.OnCall(evaluate, ClassifyEvaluate, a.evaluate);
-  CLI::App* predict = c->add_subcommand("predict", "The class of each text, with its probability.");
+  CLI::App* predict = c->add_subcommand("predict", "Predict the class of each text, with its probability.");
   predict->add_option("--model", a.predict.model, "Classifier file")->required();
-  predict->add_option("--adapter", a.predict.adapter, "An adapter that was trained beside it");
+  predict->add_option("--adapter", a.predict.adapter, "An adapter that was trained with it");
   AddRepeated(predict, "--text", a.predict.texts, "A text; may be given several times");
-  predict->add_option("--input", a.predict.input, "File of texts, one a line; blank lines are left out");
+  predict->add_option("--input", a.predict.input, "File of texts, one on each line; blank lines are left out");
   AddOptional(predict, "--max-length", a.predict.max_length,
-              "Tokens of a text that are read, at most; default: as many as the model reads");
-  predict->add_option("--threads", a.predict.threads, "That share the positions of a text; 0: up to 4")
+              "Most tokens of a text that are read; default: as many as the model reads");
+  predict->add_option("--threads", a.predict.threads, "Threads that share the positions of a text; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
   AddDevice(predict, a.predict.device);

@@ -12,29 +12,30 @@ void AddConvert(CLI::App& app, Chosen& chosen, ConvertArguments& a) {
       "  wisp convert all-MiniLM-L6-v2 --out m.wisp --dataset \"what it learned from\"\n"
       "  wisp convert m.safetensors --out m.wisp --item-keys keys.txt --dataset \"what it learned from\"");
   c->add_option("in,--in", a.in,
-                "Folder with config.json and model.safetensors, or a safetensors file: F32, or F16 and BF16, which "
-                "are widened")
+                "Folder with config.json and model.safetensors, or a safetensors file. F16 and BF16 become F32")
       ->required();
   c->add_option("--out", a.out, "Model file to write")->required();
-  c->add_option("--report", a.report, "Of a folder: JSON file to write, what became of each tensor");
+  c->add_option("--report", a.report, "For a folder: JSON file to write, with a report on each tensor");
   c->add_option("--max-length", a.max_length,
-                "Of a folder: most tokens of a text; 0: as many as the model has positions")
+                "For a folder: most tokens of a text; 0: as many as the model has positions")
       ->capture_default_str();
   c->add_option("--pooling", a.pooling,
-                "Of a folder with an encoder, what stands for a text: first (the first position), mean, pooler, or\n"
+                "For a folder with an encoder: how it represents a text. first (the first position), mean, pooler, or\n"
                 "folder: as the folder says, else its pooler, else first")
       ->check(OneOf({"folder", "first", "mean", "pooler"}))
       ->capture_default_str();
   c->add_flag("--allow-seen", a.allow_seen,
-              "Of a recommender: its lists may hold items of the history, as people choose again what they had in\n"
-              "cafes, groceries and with music");
-  c->add_flag("--no-tokenizer", a.no_tokenizer, "Of a folder: leave its tokenizer out; texts then come as ids");
+              "For a recommender: its lists may hold items of the history, because people repeat their choices, as in\n"
+              "cafes, groceries and music");
+  c->add_flag("--no-tokenizer", a.no_tokenizer,
+              "For a folder: leave its tokenizer out, so that texts are given as ids");
   c->add_option("--config", a.config, "A recipe, or the object of its \"architecture\", in place of the file's own");
   c->add_option("--item-keys", a.item_keys,
-                "Keys of the items, one a line, in the order of the table; default: the file's own");
-  c->add_option("--item-names", a.item_names, "Lines of key<TAB>name for people to read");
-  c->add_option("--dataset", a.dataset,
-                "Name of the data that the weights learned from; without one, no private run may begin with the model");
+                "File of the items' keys, one on each line, in the order of the table; default: the file's own");
+  c->add_option("--item-names", a.item_names, "File of readable names, with key<TAB>name on each line");
+  c->add_option(
+      "--dataset", a.dataset,
+      "Name of the data that the weights learned from; without a name, no private run may begin with the model");
   chosen.OnCall(c, Convert, a);
 }
 
@@ -44,9 +45,10 @@ void AddExport(CLI::App& app, Chosen& chosen, ExportArguments& a) {
                                    "Hugging Face.\n"
                                    "  wisp export m.wisp --out m.safetensors\n"
                                    "  wisp export encoder.wisp --family bert --out folder");
-  c->add_option("model,--model", a.model, "Model file of a recommender or decoder; with --family of any kind")
+  c->add_option("model,--model", a.model, "Model file of a recommender or decoder; with --family, of any kind")
       ->required();
-  c->add_option("--out", a.out, "safetensors file to write; with --family also a folder, which then has config.json")
+  c->add_option("--out", a.out,
+                "safetensors file to write; with --family it may be a folder, which also gets config.json")
       ->required();
   c->add_option(
       "--family", a.family,
@@ -56,18 +58,18 @@ void AddExport(CLI::App& app, Chosen& chosen, ExportArguments& a) {
 
 void AddEmbed(CLI::App& app, Chosen& chosen, EmbedArguments& a) {
   CLI::App* c = app.add_subcommand("embed",
-                                   "The representation of each text: a vector.\n"
+                                   "Write the representation of each text, a vector.\n"
                                    "  wisp embed minilm.wisp --text \"a good film\" --json");
   c->add_option("model,--model", a.model, "Model file of an encoder or a classifier")->required();
-  c->add_option("--adapter", a.adapter, "An adapter that was trained beside it");
+  c->add_option("--adapter", a.adapter, "An adapter that was trained with it");
   AddRepeated(c, "--text", a.texts, "A text; may be given several times");
-  c->add_option("--input", a.input, "File of texts, one a line, in place of --text; blank lines are left out");
+  c->add_option("--input", a.input, "File of texts, one on each line, in place of --text; blank lines are left out");
   auto* ids = AddRepeated(c, "--ids", a.ids,
-                          "Tokens of a text, with commas between, in place of --text; may be given several times");
+                          "Token ids of a text, separated by commas, in place of --text; may be given several times");
   AddOptional(c, "--max-length", a.max_length,
-              "Tokens of a text that are read, at most; default: as many as the model reads")
+              "Most tokens of a text that are read; default: as many as the model reads")
       ->excludes(ids);
-  c->add_option("--threads", a.threads, "That share the positions of a text; 0: up to 4")
+  c->add_option("--threads", a.threads, "Threads that share the positions of a text; 0: up to 4")
       ->check(ThreadsRange())
       ->capture_default_str();
   AddDevice(c, a.device);

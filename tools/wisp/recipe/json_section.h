@@ -134,8 +134,8 @@ class JsonSection {
   // Returns the raw value, for another function to check; null if the key is missing.
   const nlohmann::json* Any(const char* key) { return Find(key); }
 
-  // Runs `read` on the object under `key`, or on an empty one if the key is missing, so that the errors of other sections
-  // know its keys. On an empty object, `read` must change nothing.
+  // Runs `read` on the object under `key`, or on an empty one if the key is missing, so that the errors of other
+  // sections know its keys. On an empty object, `read` must change nothing.
   template <class Read>
   void Object(const char* key, Read&& read) {
     static const nlohmann::json kNone = nlohmann::json::object();
