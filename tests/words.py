@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Finds comments that do not begin with a subject, and comments and messages that call something invalid "none".
 
-    tests/words.py [FILE...]      default: every source of the checkout; prints FILE:LINE: why, and exits with 1 if there is one
+    tests/words.py [FILE...]      default: every source; prints FILE:LINE: why, and exits with 1 if there is one
 """
 import re
 import subprocess
@@ -44,8 +44,8 @@ def breaches(name, text):
 def main():
     names = sys.argv[1:]
     if not names:
-        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True, check=True)
-        names = listed.stdout.split("\n")
+        listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], capture_output=True, check=True)
+        names = listed.stdout.decode().split("\n")
     bad = 0
     for name in sorted(set(names)):
         if not name.endswith(ENDINGS) or "/generated/" in name or name == "tests/words.py":

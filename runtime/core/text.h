@@ -18,7 +18,7 @@ constexpr char AsciiLower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<ch
 constexpr bool IsAsciiLetter(char c) { return AsciiLower(c) >= 'a' && AsciiLower(c) <= 'z'; }
 constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Length of the well-formed UTF-8 character at the front, 0 if it is not well-formed (RFC 3629: no surrogates, shortest form).
+// Length of the UTF-8 character at the front; 0 if it is not well-formed (RFC 3629: no surrogates, shortest form).
 [[gnu::cold]] inline size_t Utf8Length(std::string_view s) {
   const auto byte = [&](size_t i) { return i < s.size() ? static_cast<uint8_t>(s[i]) : uint8_t{0}; };
   const auto tail = [&](size_t n) {

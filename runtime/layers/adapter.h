@@ -10,7 +10,7 @@
 
 namespace wisp {
 
-// Indices of parameters, and s.
+// The indices of an adapter's parameters, and its scale s.
 struct AdapterParameters {
   size_t down, up;
   float scale;
@@ -18,17 +18,17 @@ struct AdapterParameters {
 
 class Adapter {
  public:
-  // `first_key_row`: FirstKeyRow of the matrix that it stands beside.
+  // `first_key_row` is FirstKeyRow of the matrix that is adapted.
   [[gnu::cold]] Adapter(const std::vector<ParameterSpec>& parameters, const AdapterParameters& which,
                         size_t first_key_row, BufferPlan& plan);
 
-  // s x A^T of `rows` rows of x: before the products below, and kept for Backward.
+  // Computes s x A^T for `rows` rows of x. Call it before the products below. Backward reads the result.
   void Down(const RecordContext& context, const float* x, size_t rows) const;
-  // Adds to the outputs before the first key row, and from it on; rows of y are `ldy` apart.
-  // Of queries, `rows` alone, the first of which is y's.
+  // Add (s x A^T) B^T to the outputs: to those before the first key row, and to those from it on. Rows of y are `ldy`
+  // apart. UpQueries computes only `rows`; y points to the first of them.
   void UpQueries(const RecordContext& context, float* y, size_t ldy, const RowRange& rows) const;
   void UpKeys(const RecordContext& context, float* y, size_t ldy, size_t rows) const;
-  // Emits the factors of both matrices and adds to dx. x and dy must stay as they are until the record is finished.
+  // Emits the factors of both matrices and adds to dx. x and dy must stay unchanged until the record is finished.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, FactorSink& sink) const;
 
  private:
@@ -37,8 +37,8 @@ class Adapter {
   Slot<float> down_, ddown_;
 };
 
-// The weights of WithoutAdapter(architecture) with the adapter added to them, from those of both: what scores the same
-// without it, to rounding.
+// Merges the adapter into the weights. Returns weights for WithoutAdapter(architecture), which give the same scores up
+// to rounding.
 std::vector<float> MergedWeights(const Architecture& architecture, std::span<const float> weights);
 
 }  // namespace wisp

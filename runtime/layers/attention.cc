@@ -99,7 +99,7 @@ void Attention::ForScopes(const RecordContext& context, const F& f) const {
   for (size_t b = 0; b < records.num_records; ++b) f({.b = b, .begin = records.begin(b), .rows = records.size(b)});
 }
 
-// Threads share the buffers of a pass, but for this one.
+// Threads share the buffers of a pass, except for this scratch space.
 float* Attention::ScratchOf(const RecordContext& context, size_t range) const {
   return range == 0 ? context.forward(scratch_) : context.helpers->buffers[range - 1].forward[scratch_];
 }
@@ -108,7 +108,7 @@ double Attention::CostOf(size_t queries, size_t keys) const {
   return 2.0 * static_cast<double>(queries * queries_width_ * keys) * (queries == 1 ? kAddsOfLoneOne : 1);
 }
 
-// Each text attends to itself alone: texts on as many threads as there are and as pays.
+// Each text attends only to itself, so texts are shared among as many threads as pays.
 void Attention::MixTexts(const RecordContext& context) const {
   const Segments& records = context.records;
   double adds = 0;
@@ -168,7 +168,7 @@ void Attention::Rotate(const RecordContext& context, const Projected& p, kernels
   });
 }
 
-// A gradient lies in training's one stacked matrix, and nothing has passed before.
+// The gradient always lies in one stacked matrix, because only training comes here. There are no past positions.
 void Attention::RotateBack(const RecordContext& context, float* dqkv) const {
   const size_t stacked = queries_width_ + 2 * keys_width_;
   float* dk = dqkv + queries_width_;
@@ -195,7 +195,7 @@ void Attention::Describe(const RecordContext& context, const Scope& scope, Args&
   args.keep_row = keep_row();
 }
 
-// Of all records each has room for more than it needs; a mask's bits do not depend on the room.
+// With several records, each mask has more space than it needs. The bits of a mask do not depend on that space.
 const uint8_t* Attention::DrawKeep(const RecordContext& context, const Scope& scope, size_t queries,
                                    size_t keys) const {
   const float rate = Rate(context);
@@ -203,15 +203,15 @@ const uint8_t* Attention::DrawKeep(const RecordContext& context, const Scope& sc
   return dropout_.Draw(context, rate, scope.b, FirstKeep(scope.begin), spec_.num_heads * queries * keys);
 }
 
-// Of several records, all rows of each are wanted, and none is from before but of texts that grow.
+// With several records, all rows of each are wanted. Only growing texts (GrowingText) have past positions.
 void Attention::Mix(const RecordContext& context, const Scope& scope, const Heads& heads, float* scratch) const {
   const size_t rows = scope.rows, t = context.wanted == 0 ? rows : context.wanted;
   const size_t keys = context.past_of(scope.b) + rows + (mask_ == kernels::AttentionMask::kFull ? context.after : 0);
   const Projected p = Of(context);
   const KeyValueCache* const cache = CacheOf(context, scope.b);
-  // The row of the record's first key, from the first row that passes: positions of the past lie before it.
+  // The row of the record's first key, relative to the first row of this pass. Past positions lie before that row.
   const auto row = static_cast<ptrdiff_t>(scope.begin) - static_cast<ptrdiff_t>(cache == nullptr ? 0 : context.past);
-  // Queries of the heads begin at this one of theirs.
+  // The first of the query heads that read these key heads.
   const size_t group = spec_.num_heads / spec_.num_kv_heads, query_head = heads.first * group;
   const size_t at = query_head * spec_.head_width, key_at = heads.first * spec_.head_width;
   kernels::AttentionForwardArgs<> args{.q = p.q + (scope.begin + rows - t) * p.ldq + at,

@@ -3,7 +3,7 @@
 namespace wisp {
 namespace {
 
-constexpr uint64_t kSitesPerBlock = 3;  // attention probabilities, two residuals; site 0 is the embedding's
+constexpr uint64_t kSitesPerBlock = 3;  // attention probabilities, two residuals; site 0 belongs to the embedding
 
 NormParameters NormOf(const Architecture& a, const std::vector<ParameterSpec>& parameters, ParameterRole gain,
                       uint32_t index) {

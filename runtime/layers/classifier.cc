@@ -75,7 +75,7 @@ void Classifier::PoolStates(const RecordContext& context, const float* last) con
 
 const float* Classifier::PoolAll(RecordContext& context, const int32_t* tokens) const {
   const size_t records = context.records.num_records;
-  // As in Enter: where records lie is written by the host.
+  // The host writes where records lie, as in Enter.
   if (records > 1) std::iota(context.buffers.host[one_each_], context.buffers.host[one_each_] + records + 1, 0u);
   if (context.pooled_BD != nullptr) return context.pooled_BD;
   PoolStates(context, stack_.Forward(context, embedding_, tokens, /*wanted=*/0));
@@ -85,7 +85,7 @@ const float* Classifier::PoolAll(RecordContext& context, const int32_t* tokens) 
 const float* Classifier::RepresentAll(RecordContext& context, const int32_t* tokens) const {
   const size_t records = context.records.num_records, d = architecture_.width;
   const float* pooled = PoolAll(context, tokens);
-  // Everything above is of one row a record.
+  // From here on each record has one row.
   const RecordContext rows = PooledRows(context);
   float* h = context.forward(h_);
   if (pooler_) {
@@ -175,7 +175,7 @@ void Classifier::Backward(const RecordContext& context, Batch batch, FactorSink&
                             .before = pooler_ && !is_relu() ? kernels::Before::kTanh : kernels::Before::kNothing});
   if (pooler_) {
     float* dh = context.backward(dh_);
-    // Where relu gives nothing its result says so as well as what went in.
+    // Where relu's result is zero, it tells the backward pass as much as relu's input would.
     if (is_relu()) {
       ops().activation_backward({.dy = dh,
                                  .x = context.forward(h_),
@@ -185,7 +185,7 @@ void Classifier::Backward(const RecordContext& context, Batch batch, FactorSink&
     }
     pooler_->Backward(rows, PoolerInput(context), dh, DPoolerInput(context), kernels::Store::kAssign, sink);
   }
-  if (context.pooled_BD != nullptr) return;  // what lies below is frozen
+  if (context.pooled_BD != nullptr) return;  // the layers below are frozen
   PoolBackward(context, sink);
   stack_.Backward(context, embedding_, Inputs(context, batch), sink);
 }
@@ -198,7 +198,7 @@ void Classifier::PoolBackward(const RecordContext& context, FactorSink& sink) co
     return stack_.NormBackward(context, sink);
   }
   float *dlast = stack_.dlast(context), *dpooled = DPooled(context);
-  // Rows that nobody read. Without a norm the pooler wrote to the first row of a lone record already.
+  // Clears the rows that were not pooled. Without a norm, the pooler already wrote the first row of a single record.
   const size_t written = dpooled == dlast && !stack_.has_norm() ? d : 0;
   ops().clear({.y = dlast + written, .bytes = (context.rows() * d - written) * sizeof(float)});
   stack_.NormBackward(PooledRows(context), Pooled(context), dpooled, sink);

@@ -30,7 +30,7 @@ size_t Constants::Take(size_t count) {
   return first;
 }
 
-// Angles in double: position * base^(-2 i / width).
+// Angles are computed in double: position * base^(-2 i / width).
 void Constants::FillRotary(const Block& block, float* values) const {
   const RotarySpec& spec = block.rotary;
   float *cos = values + block.cos, *sin = cos + rotary_size(spec);

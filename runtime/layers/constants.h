@@ -1,6 +1,5 @@
-// Numbers that layers read and that follow from the architecture alone: angles of rotary positions, slopes of
-// attention, gains of a cosine head. They lie behind the packed weights, where ops can read them, and are written there
-// once.
+// Constants that layers read and that follow from the architecture alone: angles of rotary positions, ALiBi slopes,
+// gains of a cosine head. They are written once, after the packed weights, where ops can read them.
 #ifndef WISP_RUNTIME_LAYERS_CONSTANTS_H_
 #define WISP_RUNTIME_LAYERS_CONSTANTS_H_
 
@@ -11,23 +10,23 @@
 
 namespace wisp {
 
-// Where each of them lies, in floats from the first one. Blocks that are alike share theirs.
+// The offset of each constant, in floats from the first. Equal blocks share their constants.
 class Constants {
  public:
   Constants() = default;
   [[gnu::cold]] explicit Constants(const Architecture& architecture);
 
-  size_t size() const { return size_; }  // floats
-  // All of them: what is to be copied to where they lie.
+  size_t size() const { return size_; }  // in floats
+  // The values of all constants, to be copied to their place.
   [[gnu::cold]] std::vector<float> Values() const;
 
-  // Rotary positions: cosines of a block's pairs at each position [L, rotary width / 2]; the sines.
+  // Rotary positions: the cosines of a block's pairs at each position [L, rotary width / 2], and the sines.
   size_t rotary_cos(size_t block) const { return blocks_[block].cos; }
   size_t rotary_sin(size_t block) const { return blocks_[block].cos + rotary_size(blocks_[block].rotary); }
   bool has_slopes(size_t block) const { return blocks_[block].num_slopes > 0; }
   size_t slopes(size_t block) const { return blocks_[block].slopes; }  // [H]
-  // A cosine head, or an encoder whose results have unit length: an RMS norm with the one gain [D] makes rows of unit
-  // length, with the other of length 1 / temperature.
+  // For a cosine head, or an encoder whose results have unit length. An RMS norm with one gain [D] makes rows of unit
+  // length; with the other gain, rows of length 1 / temperature.
   bool has_gains() const { return temperature_ > 0; }
   size_t unit_gain() const { return gains_; }
   size_t head_gain() const { return gains_ + AlignedSize(width_); }
@@ -44,7 +43,7 @@ class Constants {
 
   std::vector<Block> blocks_;
   size_t max_length_ = 0, width_ = 0, size_ = 0, gains_ = 0;
-  float temperature_ = 0;  // 1 of an encoder
+  float temperature_ = 0;  // 1 for an encoder
 };
 
 }  // namespace wisp

@@ -1,12 +1,12 @@
-// What every layer needs while records pass through it: weights, buffers, where each record lies, dropout.
+// The state that every layer needs while records pass through it: weights, buffers, record boundaries, dropout.
 //
-// In training several records may pass at once, one behind the other (Segments): a product then has as many rows as
-// fill its tiles, however short the records are. In inference it is one; or, where texts grow beside each other, what
-// is new of each (GrowingText).
+// In training several records may pass at once, one after another (Segments). A product then has enough rows to fill
+// its tiles, however short the records are. In inference one record passes, or the new tokens of several growing texts
+// (GrowingText).
 //
-// Buffers come in two halves: `forward` holds activations (all that inference needs), `backward` holds gradients. Both
-// are in the device's memory, which ops alone touch; `host` has the few numbers that the host writes.
-// A layer reserves its slots in a BufferPlan when the graph is built; an inference session never allocates `backward`.
+// There are two sets of buffers: `forward` holds activations, which is all that inference needs; `backward` holds
+// gradients. Both are in the device's memory, which only ops access. `host` holds the few numbers that the host writes.
+// A layer reserves its slots in a BufferPlan when the graph is built. An inference session never allocates `backward`.
 #ifndef WISP_RUNTIME_LAYERS_CONTEXT_H_
 #define WISP_RUNTIME_LAYERS_CONTEXT_H_
 
@@ -23,7 +23,7 @@
 
 namespace wisp {
 
-// What a graph is for. One for inference has less room: nothing is kept for a Backward, which it must not be asked for.
+// The purpose of a graph. One for inference takes less memory: it keeps nothing for Backward, which must not be called.
 enum class GraphUse { kTraining, kInference };
 
 // Rows [first, first + count) of an activation.
@@ -32,8 +32,8 @@ struct RowRange {
 };
 
 struct BufferPlan {
-  // What passes through at once: `records` records, at most `record_rows` rows each and `rows` together; 0: as many as
-  // that gives.
+  // At most `records` records pass at once, with at most `record_rows` rows each and `rows` rows together. `rows` 0: no
+  // lower limit than the other two give.
   BufferPlan(GraphUse graph_use, size_t record_rows, size_t records, size_t rows, bool in_host_memory)
       : use(graph_use),
         max_record_rows(record_rows),
@@ -43,20 +43,20 @@ struct BufferPlan {
 
   const GraphUse use;
   const size_t max_record_rows, max_records;
-  const bool is_host;  // whether the host may touch forward and backward
+  const bool is_host;  // true if the host may access forward and backward
   size_t max_rows() const { return max_rows_; }
 
   ArenaPlan forward, backward;
-  ArenaPlan host;      // in the host's memory, on every device: where records begin, what is to be copied in
-  KeyValuePlan cache;  // of a graph for inference
+  ArenaPlan host;      // host memory on every device: record boundaries, data to be copied in
+  KeyValuePlan cache;  // used by a graph for inference
 
-  // Of a graph for training: what a block computes is not kept, but computed again before its Backward.
+  // Training only: a block's activations are not kept but computed again before its Backward.
   bool recomputes = false;
 
-  // Room of `forward` that a block needs while it runs, and in training until its Backward: there each has its own. In
-  // inference, and where blocks are computed again, they take turns in room that is as large as the largest of them
-  // asks for; where they are computed again, in room of `backward` too. Who plans blocks plans them twice: once to see
-  // how large that is, then, after ReserveTurns, for good.
+  // Reserves `forward` memory that a block needs while it runs and, in training, until its Backward. In training each
+  // block has memory of its own. In inference, and where blocks are recomputed, blocks take turns in memory as large as
+  // the largest block needs; recomputed blocks take turns in `backward` too. So blocks are planned twice: first to find
+  // the largest, then, after ReserveTurns, for the final plan.
   void ReserveTurns(const BufferPlan& sizes) {
     forward_turns_.first = forward.Reserve<std::byte>(sizes.forward_turns_.largest).offset_bytes;
     backward_turns_.first = backward.Reserve<std::byte>(sizes.backward_turns_.largest).offset_bytes;
@@ -71,7 +71,7 @@ struct BufferPlan {
   Slot<T> ReserveInTurn(size_t count) {
     return use == GraphUse::kTraining && !recomputes ? forward.Reserve<T>(count) : forward_turns_.Reserve<T>(count);
   }
-  // Of `backward`, for layers that stand in blocks and elsewhere.
+  // Reserves `backward` memory, for layers inside blocks and elsewhere.
   template <class T>
   Slot<T> ReserveBackward(size_t count) {
     return recomputes && in_block_ ? backward_turns_.Reserve<T>(count) : backward.Reserve<T>(count);
@@ -79,7 +79,7 @@ struct BufferPlan {
 
  private:
   struct Turns {
-    size_t first = 0, largest = 0;  // where they are in the arena, bytes
+    size_t first = 0, largest = 0;  // the shared memory's offset in the arena, and the largest block's need, in bytes
     ArenaPlan turn;
     template <class T>
     Slot<T> Reserve(size_t count) {
@@ -98,62 +98,65 @@ struct Buffers {
   Arena forward, backward, host;
 };
 
-// Probabilities of dropping; all zero (or `training` off) makes every dropout the identity at no cost.
+// Dropout probabilities. If all are zero, or `training` is off, dropout is the identity and costs nothing.
 struct DropoutRates {
   float embedding = 0, attention = 0, residual = 0;
 };
 
-// The negatives of a step's sampled softmax, the same for all its records, chosen independently of the data.
+// The negatives of a sampled softmax. One step uses them for all its records. They are chosen independently of the
+// data.
 struct Negatives {
-  std::span<const int32_t> items;  // K, distinct, ascending; in the host's memory
-  const int32_t* item_K;           // the same in the graph's
-  const float* rows_KD;            // their rows of the output table
-  const float* packed;             // the same, packed for linear_forward
-  const float* bias_K;             // output bias + log of how many items each stands for
+  std::span<const int32_t> items;  // K, distinct, ascending; in host memory
+  const int32_t* item_K;           // the same ids in the graph's memory
+  const float* rows_KD;            // their rows of the output table, in the graph's memory
+  const float* packed;             // rows_KD packed for linear_forward
+  const float* bias_K;             // output bias + log of the number of items that each negative stands for
 };
 
-// What is done to a classifier's representations before its head reads them.
+// The clipping and noise applied to a classifier's representations before its head reads them.
 struct HeadInput {
-  double norm_bound = 0;            // C; 0: not clipped
-  const float* noise_BD = nullptr;  // added after clipping; null: none. Must stay until the records are finished
+  double norm_bound = 0;  // C; 0: no clipping
+  // added after clipping; null: no noise. Must stay unchanged until the records are finished
+  const float* noise_BD = nullptr;
 };
 
 using kernels::RecordOptions;
 
 struct Helpers;
 
-// Inference on the host: a text of which only what is new passes, beside others. Its keys and values are its own.
+// Inference on the host: a text of which only the new tokens pass, together with those of other texts. It has its own
+// cache.
 struct GrowingText {
-  const KeyValueCache* cache;  // of all blocks, with room for what is new
-  size_t past;                 // positions before these that are still in it
+  const KeyValueCache* cache;  // the cache of all blocks, with space for the new tokens
+  size_t past;                 // earlier positions whose keys and values are in the cache
 };
 
 struct RecordContext {
   const Weights& weights;
   const Buffers& buffers;
-  Segments records;                         // positions that pass through, padding included
-  size_t first_valid = 0;                   // of one record: rows before this one are padding
-  const uint32_t* first_valid_B = nullptr;  // the same of several
-  // records.begin_B where ops read it as an array; of several records.
+  Segments records;                         // positions of this pass, padding included
+  size_t first_valid = 0;                   // for one record: rows before this one are padding
+  const uint32_t* first_valid_B = nullptr;  // first_valid of each of several records
+  // With several records: records.begin_B as an array that ops can read.
   const uint32_t* begin_on_device_B = nullptr;
-  const int32_t* type_R = nullptr;       // of each token (TokenTypes), where ops read it; null: they have none
-  const KeyValueCache* cache = nullptr;  // of a graph for inference; required there
-  // Inference only. Positions before these whose keys and values are still in the cache: 0 to max_length - rows.
+  const int32_t* type_R = nullptr;       // type of each token (TokenTypes), in memory that ops read; null: no types
+  const KeyValueCache* cache = nullptr;  // required by a graph for inference
+  // Inference only. Earlier positions whose keys and values are in the cache: 0 to max_length - rows.
   size_t past = 0;
-  const GrowingText* text_B =
-      nullptr;  // of several records, where they are texts that grow: in place of cache and past
-  // Inference only, where the rows are a part of those that pass: how many are behind these, in other parts (parts.h).
+  const GrowingText* text_B = nullptr;  // for several growing texts: replaces cache and past
+  // Inference only, when the rows are split into parts (parts.h): the number of later rows, which other parts hold.
   size_t after = 0;
-  // Inference only. The last so many rows are wanted from the next block; earlier ones give it keys and values. 0: all.
+  // Inference only. The next block must output only its last `wanted` rows; earlier rows give it keys and values. 0:
+  // all rows.
   size_t wanted = 0;
-  const DropoutRates* dropout = nullptr;     // null: inference
-  const RecordOptions* options_B = nullptr;  // null: as RecordOptions has them
-  const Negatives* negatives = nullptr;      // null: softmax over all items
-  HeadInput head_input;                      // of a head of classes
-  // Of a classifier on the host: what was pooled of each record that passes [B, D] (Graph::Pool), computed before. The
-  // records then have one row each, and nothing below the pooler runs. Null: they pass the stack.
+  const DropoutRates* dropout = nullptr;     // null in inference
+  const RecordOptions* options_B = nullptr;  // null: the defaults of RecordOptions
+  const Negatives* negatives = nullptr;      // null: the softmax is over all items
+  HeadInput head_input;                      // classifier only
+  // For a classifier on the host: the pooled state of each record [B, D] (Graph::Pool), computed earlier. Each record
+  // then has one row, and no layer below the pooler runs. Null: records pass through the stack.
   const float* pooled_BD = nullptr;
-  const Helpers* helpers = nullptr;  // inference: threads to share the rows with (parts.h); null: none
+  const Helpers* helpers = nullptr;  // inference: threads that share the rows (parts.h); null: none
 
   size_t rows() const { return records.rows; }
   size_t first_valid_of(size_t b) const { return first_valid_B == nullptr ? first_valid : first_valid_B[b]; }
@@ -161,7 +164,7 @@ struct RecordContext {
   size_t past_of(size_t b) const { return text_B == nullptr ? past : text_B[b].past; }
 
   size_t wanted_rows() const { return wanted == 0 ? rows() : wanted; }
-  // The same with the wanted rows alone.
+  // The context reduced to its wanted rows.
   RecordContext Tail() const {
     RecordContext tail = *this;
     tail.past += rows() - wanted_rows();

@@ -12,7 +12,7 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
       align_(architecture.positions),
       dropout_(/*site=*/0, plan.max_rows() * architecture.width, plan),
       dx_(plan.backward.Reserve<float>(plan.max_rows() * d_)),
-      // On a device records are looked up together, forward too.
+      // On a device all records are looked up together, in the forward pass too.
       position_ids_is_forward_(!plan.is_host),
       position_ids_((plan.is_host ? plan.backward : plan.forward).Reserve<int32_t>(plan.max_rows())) {
   const size_t size = plan.max_rows() * d_;
@@ -27,7 +27,7 @@ Embedding::Embedding(const Architecture& architecture, const std::vector<Paramet
   dsum_ = plan.backward.Reserve<float>(size);
 }
 
-// Of every row of all records; -1 for padding.
+// The position of every row of all records; -1 for padding.
 const int32_t* Embedding::PositionIds(const RecordContext& context, const int32_t* ids) const {
   int32_t* position_ids = position_ids_is_forward_ ? context.forward(position_ids_) : context.backward(position_ids_);
   context.ops().position_ids({.ids_R = ids,

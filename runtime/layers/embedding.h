@@ -1,4 +1,4 @@
-// Input embedding: scale * table[item] + position + type, a norm where there is one, then dropout.
+// Input embedding: scale * table[item] + position + type; then a norm, if there is one; then dropout.
 #ifndef WISP_RUNTIME_LAYERS_EMBEDDING_H_
 #define WISP_RUNTIME_LAYERS_EMBEDDING_H_
 
@@ -15,28 +15,28 @@ class Embedding {
  public:
   Embedding(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan);
 
-  // ids [rows], < 0 for padding -> y [rows, D].
+  // y [rows, D] for ids [rows]; an id < 0 is padding.
   void Forward(const RecordContext& context, const int32_t* ids, float* y) const;
 
-  // Whether the sink wants a factor of it.
+  // True if the sink wants a factor of this layer.
   bool Wanted(const FactorSink& sink) const;
-  // dy [rows, D]; emits Rows for the table, for positions and types, and the norm's. ids and dy must outlive the
-  // record.
+  // Takes dy [rows, D]. Emits Rows for the item table, positions and types, and the norm's factors. ids and dy must
+  // stay valid until the record is finished.
   void Backward(const RecordContext& context, const int32_t* ids, const float* dy, FactorSink& sink) const;
 
-  // Re-Attention: var_y [rows, D], the same in all of a row: scale^2 * the item's + the positions' variance; 0 for
-  // padding.
+  // Re-Attention: var_y [rows, D], one value for all entries of a row: scale^2 * the item's variance + the position
+  // table's. 0 for padding.
   void Variance(const RecordContext& context, const int32_t* ids, float* var_y) const;
 
  private:
-  // The row of the position table that belongs to position 0 of a record of so many.
+  // The row of the position table for position 0 of a record with `rows` rows.
   size_t FirstPosition(size_t rows) const { return align_ == PositionAlignment::kEnd ? max_length_ - rows : 0; }
 
   const int32_t* PositionIds(const RecordContext& context, const int32_t* ids) const;
   void LookUpTogether(const RecordContext& context, const int32_t* ids, float* y) const;
   void LookUpEach(const RecordContext& context, const int32_t* ids, bool halves, float* y) const;
   void AddTypes(const RecordContext& context, float* y) const;
-  // The gradient before the norm, from that behind it.
+  // The gradient before the norm, computed from that after it.
   const float* NormBackward(const RecordContext& context, const float* dy, FactorSink& sink) const;
 
   size_t table_;
@@ -47,7 +47,7 @@ class Embedding {
   Dropout dropout_;
   Slot<float> dx_;
   std::optional<NormLayer> norm_;
-  Slot<float> sum_, dsum_;  // before the norm
+  Slot<float> sum_, dsum_;  // input of the norm, and its gradient
   Slot<float> of_types_;    // [rows, D]
   bool position_ids_is_forward_;
   Slot<int32_t> position_ids_;

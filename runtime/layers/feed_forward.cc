@@ -33,7 +33,7 @@ FeedForward::FeedForward(const Architecture& a, const std::vector<ParameterSpec>
       before_(plan.ReserveInTurn<float>(plan.max_rows() * in_rows_)),
       dbefore_(plan.ReserveBackward<float>(plan.max_rows() * in_rows_)),
       dafter_(gated_ ? plan.ReserveBackward<float>(plan.max_rows() * inner_) : dbefore_) {
-  // Backward and Variance read what was before the activation.
+  // Backward and Variance read the activation's input, so it must not be overwritten.
   const bool in_place = !gated_ && plan.use == GraphUse::kInference && a.re_attention == ReAttention::kOff;
   after_ = in_place ? before_ : plan.ReserveInTurn<float>(plan.max_rows() * inner_);
 }

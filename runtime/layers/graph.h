@@ -1,5 +1,5 @@
-// A model that can be run: forward, backward, and the head's factors once more. Recommender and Classifier are graphs:
-// a stack of blocks and a head each. What trains or plans the memory of it works on graphs, not on their kinds.
+// A model that can run: forward, backward, and the head's factors a second time. Recommender and Classifier are graphs,
+// each a stack of blocks and a head. Training and memory planning use graphs of either kind.
 //
 //   const std::unique_ptr<Graph> graph = MakeGraph(architecture, ops, {});
 //   Buffers buffers = graph->AllocateForTraining();                 // one per worker
@@ -7,7 +7,7 @@
 //   graph->Forward(context, batch, loss_B);
 //   graph->Backward(context, batch, sink);
 //
-// A graph is immutable and shared by all workers; what changes lies in Buffers. No allocation after the plan.
+// A graph is immutable and shared by all workers. State lies in Buffers. After the plan nothing is allocated.
 #ifndef WISP_RUNTIME_LAYERS_GRAPH_H_
 #define WISP_RUNTIME_LAYERS_GRAPH_H_
 
@@ -25,32 +25,32 @@ namespace wisp {
 
 struct GraphOptions {
   GraphUse use = GraphUse::kTraining;
-  // Next-item head, > 0: trained with a sampled softmax of that many negatives, given in the context; such a graph does
-  // not Score, and a step of it costs the same for any number of items.
+  // Above 0, for a next-item head: train with a sampled softmax of this many negatives, given in the context. Such a
+  // graph cannot Score. The cost of a step does not depend on the number of items.
   size_t num_negatives = 0;
-  // kNone for a next-item head over a table of halves or panels: one that only scores, or one whose table is frozen.
+  // kNone if the head's table is float16 or panels and the graph only scores, or if that table is frozen.
   HeadPacking head = HeadPacking::kTiles;
-  // Where the parameters that it will run with lie, in the host's memory, or the first of them: matrices in panels are
-  // multiplied there, and not packed as floats; in training a tile of rows at a time, as floats (widened.h). Read when
-  // the graph is made.
+  // Where the parameters lie in host memory, all or the first of them. Matrices in panels are not packed as floats:
+  // inference multiplies them directly, training converts a tile of rows at a time to floats (widened.h). Read when the
+  // graph is made.
   std::span<const StoredTensor> stored = {};
-  size_t max_records = 1;  // that may pass at once; of a graph for inference on the host 1, or texts that grow
-  // That these have together, or more where one record may have more; 0: as many as the longest have.
+  size_t max_records = 1;  // the most records in one pass; 1 for inference on the host, except for growing texts
+  // The most rows of one pass. Higher if one record may have more. 0: max_records times the longest record.
   size_t max_rows = 0;
-  // Of a graph for training: of each block its input alone is kept, and it is computed again before its Backward.
-  // Gradients are the same to the bit. A sink must take each factor before the next block's come (FactorSink::EndKept).
-  // For one record at a time, on the host, without Re-Attention.
+  // Training only: keep just the input of each block, and compute the block again before its Backward. Gradients have
+  // the same bits. A sink must take each factor before the next block emits (FactorSink::EndKept). Only for one record
+  // at a time, on the host, without Re-Attention.
   bool recompute_blocks = false;
-  // Positions of the longest record, fewer than the architecture has: less room. 0: as many as it has.
+  // Positions of the longest record. Fewer than the architecture's take less memory. 0: the architecture's.
   uint32_t max_length = 0;
 };
 
-// Of a graph that runs weights as a model file stores them (ModelFile::tensors), on the host or copied to a device.
+// Options for a graph that runs weights as a model file stores them (ModelFile::tensors), on the host or on a device.
 GraphOptions InferenceOf(const kernels::Device& device, const Architecture& architecture,
                          std::span<const StoredTensor> stored);
 
-// What every graph has beside its layers: parameters, packed matrices and the plan of its buffers. Recommender and
-// Classifier are such; they have no virtual functions, so that an app that only scores links no gradients.
+// The common part of every graph: parameters, packed matrices and the buffer plan. Recommender and Classifier derive
+// from it. It has no virtual functions, so that an app that only scores does not link the gradients.
 class GraphBase {
  public:
   Buffers AllocateForTraining() const {
@@ -59,18 +59,19 @@ class GraphBase {
   Buffers AllocateForInference() const {
     return {Arena(plan_.forward, device_.memory, ArenaUse::kInPart), Arena(), Arena(plan_.host)};
   }
-  // Of a graph for inference, which needs one in its context; of one for training nothing.
-  // `positions` may be fewer than the graph takes; 0: as many. Halves: on the host, without Re-Attention.
+  // Makes the cache that a graph for inference needs in its context; a graph for training has no cache. `positions` may
+  // be fewer than the graph takes; 0: as many. Float16 is only for the host, without Re-Attention.
   KeyValueCache AllocateCache(KeptBlocks kept, size_t positions = 0,
                               kernels::KeptType type = kernels::KeptType::kFloat) const {
     return KeyValueCache(plan_.cache, KeptOf(kept, positions, type), device_.memory);
   }
-  // For so many threads, the caller's among them (parts.h): buffers for each but the caller's. Null for one.
+  // For `num_threads` threads, including the caller (parts.h): buffers for each other thread. Null for one thread.
   [[gnu::cold]] std::unique_ptr<Helpers> AllocateHelpers(size_t num_threads, Executor executor = {}) const;
-  // What these take from the system; known without allocating.
+  // Bytes that these allocate, known without allocating.
   size_t training_bytes() const { return inference_bytes() + plan_.backward.allocated_bytes(); }
   size_t inference_bytes() const { return plan_.forward.allocated_bytes() + plan_.host.allocated_bytes(); }
-  size_t host_bytes() const { return plan_.host.allocated_bytes(); }  // of these, in the host's memory on a device too
+  // part of these bytes that is host memory, also when a device runs the graph
+  size_t host_bytes() const { return plan_.host.allocated_bytes(); }
   size_t helper_bytes(size_t num_threads) const {
     return (std::clamp<size_t>(num_threads, 1, Team::kMaxTasks) - 1) * inference_bytes();
   }
@@ -85,16 +86,16 @@ class GraphBase {
   const PackPlan& pack_plan() const { return pack_plan_; }
   size_t max_records() const { return plan_.max_records; }
   size_t max_rows() const { return plan_.max_rows(); }
-  size_t max_record_rows() const { return plan_.max_record_rows; }  // of one record
+  size_t max_record_rows() const { return plan_.max_record_rows; }  // the most rows of one record
 
  protected:
   // The architecture must have passed Validate.
   GraphBase(const Architecture& architecture, const kernels::Device& device, const GraphOptions& options);
 
-  // Tells the context where the records lie, and puts their items and targets, one behind the other, where ops read
-  // them: Inputs and Targets. Here records enter a device's memory; everything else that touches a buffer is an op.
+  // Sets the record boundaries in the context. Places items and targets of the records, one after another, where ops
+  // read them (Inputs and Targets). Records enter a device's memory here only; all other access to buffers is by ops.
   void Enter(RecordContext& context, Batch batch) const;
-  // The same of one record in inference. What it returns is its Inputs.
+  // Enter for one record in inference. Returns its Inputs.
   const int32_t* EnterOne(RecordContext& context, std::span<const int32_t> inputs) const;
   const int32_t* Inputs(const RecordContext& context, Batch batch) const {
     return stays(batch) ? batch[0].inputs.data() : context.forward(inputs_);
@@ -108,42 +109,42 @@ class GraphBase {
   std::vector<ParameterSpec> parameters_;
   PackPlan pack_plan_;
   BufferPlan plan_;
-  Slot<int32_t> inputs_;  // of a graph for several records, or on a device
-  Slot<int32_t> types_;   // where tokens have types
+  Slot<int32_t> inputs_;  // for several records, or on a device
+  Slot<int32_t> types_;   // only if tokens have types
 
  private:
   KeptPositions KeptOf(KeptBlocks kept, size_t positions, kernels::KeptType type) const {
     return {.blocks = kept, .positions = positions == 0 ? plan_.max_rows() : positions, .type = type};
   }
-  // One record is read where it lies, where ops can.
+  // True if ops can read the one record's items where they are.
   bool stays(Batch batch) const { return batch.size() == 1 && device_.memory.is_host(); }
   void CopyIds(RecordContext& context, Batch batch) const;
   void EnterTypes(RecordContext& context, Batch batch) const;
 
-  // Of a graph for several records, or on a device.
+  // For a graph of several records, or on a device.
   Slot<uint32_t> begin_, first_valid_, begin_on_device_;
   Slot<int32_t> targets_;
-  Slot<int32_t> ids_;  // in the host's memory: what is to be copied in, ids or types
+  Slot<int32_t> ids_;  // host memory: ids or types to be copied in
 };
 
-// A graph as training sees it, whatever its kind.
+// A graph as training uses it, whatever its head.
 class Graph {
  public:
   virtual ~Graph() = default;
 
-  // loss_B: of each record the sum over its targets of its target_weight * cross-entropy.
+  // loss_B: for each record, the sum over its targets of target_weight * cross-entropy.
   virtual void Forward(RecordContext& context, Batch batch, double* loss_B) const = 0;
-  // Emits every factor of the batch once; the context as in Forward.
+  // Emits every factor of the batch once. The context is the one of Forward.
   virtual void Backward(const RecordContext& context, Batch batch, FactorSink& sink) const = 0;
   // Emits the head's factors once more, after Backward.
   virtual void ReplayHead(const RecordContext& context, Batch batch, FactorSink& sink) const = 0;
-  // h_BD: what the head reads of each whole sequence: the hidden state behind the last item, or the pooled first
-  // position. It lies in host memory, and has arrived when the call returns. Targets are not read.
+  // Writes to h_BD the head's input for each whole sequence: the hidden state after the last item, or the pooled state.
+  // h_BD is host memory and complete when the call returns. Targets are not read.
   virtual void Represent(RecordContext& context, Batch batch, float* h_BD) const = 0;
-  // e_BD: what is pooled of each whole sequence, which the pooler reads, or the head where there is none. Of a
-  // classifier alone (architecture().head.kind is kClasses); the rest as of Represent.
+  // Classifier only (architecture().head.kind is kClasses). Writes to e_BD the pooled state of each sequence, which the
+  // pooler reads or, without a pooler, the head. Otherwise as Represent.
   virtual void Pool(RecordContext& context, Batch batch, float* e_BD) const = 0;
-  // The parameter whose Outer factors ReplayHead emits, in one piece or several.
+  // The parameter whose Outer factors ReplayHead emits, in one piece or in several.
   virtual size_t head_parameter() const = 0;
 
   const GraphBase& base() const { return *base_; }
@@ -166,14 +167,14 @@ class Graph {
   const GraphBase* base_;
 };
 
-// GraphOptions::max_records for products of `rows` rows: how many of the longest records have so many rows, 1 to
-// kMostAtOnce. A next-item head over all items must be able to keep their logits, which may make them fewer.
+// Chooses GraphOptions::max_records so that this many of the longest records have `rows` rows together; 1 to
+// kMostAtOnce. It is lower where a next-item head over all items could not keep the logits of so many.
 inline constexpr size_t kMostAtOnce = 64;
-// On a device, where a head keeps no logits.
+// The limit on a device, where a head keeps no logits.
 inline constexpr size_t kMostOnDevice = 1024;
 size_t RecordsOfRows(const Architecture& architecture, size_t num_negatives, size_t rows);
 
-// The graph that the architecture's head asks for.
+// Makes the graph for the architecture's head.
 std::unique_ptr<Graph> MakeGraph(const Architecture& architecture, const kernels::Device& device,
                                  const GraphOptions& options);
 

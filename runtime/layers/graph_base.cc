@@ -6,7 +6,7 @@
 namespace wisp {
 namespace {
 
-// The type of each token of a text; returns where they end (TokenTypes).
+// Writes the type of each token of a text (TokenTypes). Returns the end of the types.
 int32_t* WriteTypes(const TokenTypes& types, std::span<const int32_t> tokens, int32_t* to) {
   const auto last = static_cast<int32_t>(types.count) - 1;
   int32_t type = 0;
@@ -24,7 +24,7 @@ uint32_t NumPadding(std::span<const int32_t> inputs) {
 
 }  // namespace
 
-// On a device panels are rows of floats (DeviceWeights).
+// On a device, panels are stored as rows of floats (DeviceWeights).
 GraphOptions InferenceOf(const kernels::Device& device, const Architecture& a, std::span<const StoredTensor> stored) {
   GraphOptions options{.use = GraphUse::kInference};
   if (stored.empty()) return options;
@@ -119,7 +119,7 @@ void GraphBase::EnterTypes(RecordContext& context, Batch batch) const {
   context.type_R = to;
 }
 
-// On a device all ids go over in one piece each.
+// On a device, all inputs are copied in one transfer, and so are all targets.
 void GraphBase::CopyIds(RecordContext& context, Batch batch) const {
   const bool is_host = device_.memory.is_host();
   const auto copy = [&](int32_t* to, std::span<const int32_t> Record::*ids) {

@@ -1,5 +1,6 @@
-// Keys and values of the positions that have passed through each block, and with Re-Attention the variances of them:
-// what attention reads of the past. Inference has one beside its buffers; training has none, for it keeps all.
+// The keys and values of positions that have passed through each block and, with Re-Attention, their variances.
+// Attention reads the past from here. Inference has a cache beside its buffers. Training has none, since it keeps all
+// positions.
 //
 //   KeyValuePlan plan;                                 // a graph's: each attention reserves in it
 //   KeyValueCache cache(plan, {.positions = 200});
@@ -16,28 +17,29 @@
 
 namespace wisp {
 
-// kAll: every block's, so that positions of the past need not be computed again. kInTurn: of the block that runs.
-// kTwoInTurn: of two, for several threads (parts.h): while one still reads those of a block, another writes the next.
+// kAll: the cache holds every block, so that past positions need not be computed again. kInTurn: it holds only the
+// block that is running. kTwoInTurn: it holds two blocks, for several threads (parts.h): one thread may still read a
+// block while another writes the next.
 enum class KeptBlocks { kAll, kTwoInTurn, kInTurn };
 
-// Which blocks' positions are kept, how many, and as what.
+// The blocks, the number of positions and the element type that a cache holds.
 struct KeptPositions {
   KeptBlocks blocks = KeptBlocks::kAll;
   size_t positions = 0;
   kernels::KeptType type = kernels::KeptType::kFloat;
 };
 
-// What a block keeps of each position.
+// The numbers that a block keeps for each position.
 struct KeptNumbers {
-  size_t keys_and_values = 0;  // numbers of the type that is kept
+  size_t keys_and_values = 0;  // in elements of the cache's type
   size_t variances = 0;        // floats
 };
 
 class KeyValuePlan {
  public:
-  // `panel`: keys are kept in panels of so many positions (OpTable::kept_panel), 0 or 1: by rows.
+  // Keys are kept in panels of `panel` positions (OpTable::kept_panel). 0 or 1: keys are kept by rows.
   void set_panel(size_t panel) { panel_ = std::max<size_t>(1, panel); }
-  // Room for these of each position in the next block; returns the block's index here.
+  // Reserves space for these numbers of each position in the next block. Returns the block's index in the cache.
   size_t Reserve(const KeptNumbers& of_position) {
     blocks_.push_back(of_position);
     return blocks_.size() - 1;
@@ -79,25 +81,25 @@ class KeyValueCache {
     for (const KeptNumbers& numbers : plan.blocks_)
       variances_at_.push_back(room_ * numbers.keys_and_values * kernels::KeptElementBytes(kept.type));
   }
-  // Of a block. Valid as long as the cache lives, for any number of threads that take turns.
+  // The keys and values of a block. Valid as long as the cache lives. Threads may use it one after another.
   kernels::KeptHeads keys_and_values(size_t index) const {
     return {.data = arena_[slots_[index]], .room = room_, .type = kept_.type};
   }
-  // The same by rows, where the table keeps them so.
+  // The keys and values as rows, if the op table keeps rows.
   float* rows(size_t index) const { return static_cast<float*>(keys_and_values(index).data); }
   float* variances(size_t index) const {
     return reinterpret_cast<float*>(arena_[slots_[index]] + variances_at_[index]);
   }
   bool one_at_a_time() const { return kept_.blocks == KeptBlocks::kInTurn; }
-  size_t positions() const { return kept_.positions; }  // that there is room for
+  size_t positions() const { return kept_.positions; }  // positions that there is space for
   kernels::KeptType type() const { return kept_.type; }
 
  private:
-  std::vector<Slot<std::byte>> slots_;  // before the arena, which is made of them
+  std::vector<Slot<std::byte>> slots_;  // declared before the arena, whose constructor fills them
   Arena arena_;
   KeptPositions kept_;
   size_t room_ = 0;
-  std::vector<size_t> variances_at_;  // of each block, in bytes
+  std::vector<size_t> variances_at_;  // byte offset of the variances in each block
 };
 
 }  // namespace wisp

@@ -8,8 +8,8 @@
 namespace wisp {
 namespace {
 
-// Tables of the host pack panels of 8 to 64 rows, one behind the other: rows from a multiple of these on lie as if they
-// were packed alone. It is not so of tables whose packing holds memory of its own, which are never shared by threads.
+// The host's op tables pack panels of 8 to 64 rows, one after another. So rows from a multiple of kPackedRows on lie as
+// if they had been packed alone. Tables whose packing owns memory are different; threads never share those.
 constexpr size_t kPackedRows = 192;
 
 }  // namespace
@@ -21,7 +21,7 @@ LinearParameters FindLinear(const Architecture& a, const std::vector<ParameterSp
   const std::optional<AdapterRoles> roles = AdapterRolesOf(weight);
   if (!a.adapter || !roles) return found;
   const std::optional<size_t> down = FindParameter(parameters, roles->down, block);
-  if (!down) return found;  // not one of the adapter's matrices
+  if (!down) return found;  // not a matrix of the adapter
   found.adapter = {.down = *down, .up = RequireParameter(parameters, roles->up, block), .scale = a.adapter->scale()};
   return found;
 }
@@ -51,14 +51,14 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
   const Weights& weights = context.weights;
   const kernels::PanelMatrix panels = weights.panels_at(which_.weight);
   const bool packed = panels.data == nullptr;
-  // Products with floats are exact where they lie.
+  // Panels of float32 are multiplied directly, exactly as floats are.
   if (weights.plan->widened() && !packed && panels.bits != kernels::PanelBits::kThirtyTwo)
     return MultiplyWidened(context, part, x, out, rows);
   const float* all_bias = weights.at(which_.bias);
   const float* bias = all_bias == nullptr ? nullptr : all_bias + part.first;
   const size_t step = packed ? kPackedRows : kernels::PanelRows(panels.bits);
   const double adds = static_cast<double>(rows * step * k_) * (rows == 1 ? kAddsOfLoneOne : 1);
-  // Where rows are shared among threads each comes without helpers. Here it is the columns of a few rows.
+  // If threads share the rows, each comes here without helpers. Otherwise the columns of a few rows are shared.
   ForEachRange(context.helpers, (part.n + step - 1) / step, adds, [&](size_t begin, size_t end) {
     const size_t first = begin * step, n = std::min(end * step, part.n) - first;
     const float* bias_of_range = bias == nullptr ? nullptr : bias + first;
@@ -89,7 +89,7 @@ void Linear::Multiply(const RecordContext& context, const Part& part, const floa
   });
 }
 
-// Of blocks of integers in training: the product of floats whose gradient Backward takes.
+// Training with panels of integers: multiplies the same floats whose gradient Backward computes.
 void Linear::MultiplyWidened(const RecordContext& context, const Part& part, const float* x, const Output& out,
                              size_t rows) const {
   const Weights& weights = context.weights;
@@ -154,7 +154,7 @@ void Linear::Backward(const RecordContext& context, const float* x, const float*
   if (adapter_) adapter_->Backward(context, x, dy, dx, sink);
 }
 
-// Floats are read where they lie, in one piece; a tile is a block of the same sum.
+// Floats are read in place, in one piece. A tile of converted rows is a block of the same sum.
 void Linear::BackwardInput(const RecordContext& context, const float* dy, float* dx, kernels::Store store) const {
   const auto of_rows = [&](const float* w, size_t first, size_t n) {
     context.ops().linear_backward_input({.dy_RN = dy + first,

@@ -8,10 +8,10 @@
 namespace wisp {
 namespace {
 
-// Of the histories of one item that are asked: more of them recommend no better (docs/gains.md).
+// The most one-item histories to average over. More of them give no better recommendations (docs/gains.md).
 constexpr size_t kMostAsked = 256;
 
-// The item of that number among those that are not in `untrained`, which ascends.
+// The item with this number when items in `untrained` (ascending) are not counted.
 int32_t KnownItem(size_t number, std::span<const int32_t> untrained) {
   auto item = static_cast<int32_t>(number);
   for (const int32_t id : untrained) {
@@ -33,7 +33,7 @@ void ScoreNewcomer(const Recommender& graph, RecordContext& context, std::span<c
     return;
   }
   const size_t known = num_items - untrained.size(), asked = std::min(known, kMostAsked);
-  // Scores are linear in the hidden state that the head reads: those of the mean state are the mean of the scores.
+  // Scores are linear in the head's input. So the scores of the mean state are the mean of the scores.
   const float weight = 1 / static_cast<float>(asked);
   std::vector<float> mean(width, 0), state(width);
   context.past = 0;

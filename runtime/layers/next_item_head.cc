@@ -22,7 +22,7 @@ NextItemHead::NextItemHead(const Architecture& a, const std::vector<ParameterSpe
   tile_max_ = plan.backward.Reserve<float>(stored_ ? tiles * max_rows_ : 0);
   for (Slot<float>* slot : {&max_, &sum_, &lse_, &target_logit_, &weight_})
     *slot = plan.backward.Reserve<float>(max_rows_);
-  // Of several records what is emitted stays, and their logits are kept (RecordsOfRows).
+  // With several records, emitted data must stay valid and the logits are kept (RecordsOfRows).
   keeps_dbias_ = max_records_ > 1 && stored_ && bias_ && parameters[*bias_].trained;
   dbias_ = plan.backward.Reserve<float>((keeps_dbias_ ? tiles : 1) * kHeadTile * max_records_);
 }
@@ -47,7 +47,7 @@ const float* NextItemHead::Bias(const Weights& weights, size_t first) const {
   return bias_ ? weights.at(*bias_) + first : nullptr;
 }
 
-// Rows of a table that is not packed are widened.
+// Rows of a table that is not packed are converted to float32.
 void NextItemHead::ComputeLogits(const RecordContext& context, const Tile& tile, const float* h, float* z) const {
   const bool in_place = context.weights.plan->head_packing() == HeadPacking::kNone;
   const float* packed = in_place ? PackedRows(context, table_, tile.first, tile.n) : PackedTile(context.weights, tile);
@@ -111,7 +111,7 @@ void NextItemHead::Forward(const RecordContext& context, const float* h, const i
                           .target = kernels::TargetTerm::kInSum});
 }
 
-// Of a cosine head those of unit length.
+// For a cosine head these are the rows of unit length.
 const float* NextItemHead::BackwardRows(const RecordContext& context, const Tile& tile) const {
   const Weights& weights = context.weights;
   if (weights.unit_gain() != nullptr) return weights.unit_rows() + tile.first * d_;
@@ -212,7 +212,7 @@ void NextItemHead::ScoreTogether(const RecordContext& context, const float* h, s
   });
 }
 
-// Of some rows of h the scores of n items from `first` on, where the table lies.
+// Scores items.n items for some rows of h, reading the table where it lies.
 void NextItemHead::ScoreInPlace(const Weights& weights, const float* h, size_t rows, const Tile& items, float* scores,
                                 size_t ldy) const {
   if (const kernels::PanelMatrix panels = weights.source.panels(table_); panels.data != nullptr) {
@@ -239,7 +239,7 @@ void NextItemHead::ScoreInPlace(const Weights& weights, const float* h, size_t r
   }
 }
 
-// One row reads a table that is not packed in one go; several read each tile of it while it lies in the cache.
+// One row reads a table that is not packed in one pass. Several rows share each tile of it while it is in the cache.
 void NextItemHead::ScoreItems(const Weights& weights, const float* h, size_t rows, Items items, float* scores) const {
   const bool in_place = weights.plan->head_packing() == HeadPacking::kNone;
   const size_t step = in_place && rows == 1 ? items.end - items.first : kHeadTile;

@@ -1,13 +1,13 @@
-// Next-item head: logits = h E^T + b over all items, softmax, cross-entropy; walked in tiles of kHeadTile items.
+// Next-item head: logits = h E^T + b over all items, softmax, cross-entropy. It works in tiles of kHeadTile items.
 //
-// On the host the logits of the records that pass at once, or rather their exponentials, are kept between the two
-// sweeps when they fit kStoredLogitsBytes. Else, and on a device, each tile is computed again in the second sweep, so
-// the memory of the head does not grow with the catalogue. Of several records it then keeps nothing that it emits: a
-// sink must take each factor before the next comes (BatchGradients).
+// On the host the exponentials of the logits are kept between the two sweeps if those of all records in the pass fit
+// kStoredLogitsBytes. Otherwise, and on a device, the second sweep computes each tile again, so the head's memory does
+// not grow with the catalogue. Then, with several records, emitted data is overwritten: a sink must take each factor
+// before the next comes (BatchGradients).
 //
 //   head.Forward(context, h, targets, loss_B);
 //   head.Backward(context, h, targets, dh, sink);      // emits one Outer block per tile
-//   // emits the same blocks again, for sinks that need the norm first
+// // emits the same blocks again, for sinks that first need the norm
 //   head.Replay(context, h, targets, sink);
 #ifndef WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
 #define WISP_RUNTIME_LAYERS_NEXT_ITEM_HEAD_H_
@@ -17,18 +17,18 @@
 
 namespace wisp {
 
-// Above this a record's logits are computed twice instead of kept (200 x 3,416 floats are 2.7 MB). Keeping them saves
-// a quarter of the head's arithmetic; past this size they no longer come from the last-level cache of a small device.
+// Above this size a record's logits are computed twice instead of kept (200 x 3,416 floats are 2.7 MB). Keeping them
+// saves a quarter of the head's arithmetic. Larger logits no longer stay in the last-level cache of a small device.
 inline constexpr size_t kStoredLogitsBytes = size_t{4} << 20;
 
-// Of a row that keeps them: whole tiles.
+// Floats of a row's kept logits: whole tiles.
 inline size_t LogitsOfRow(size_t num_items) { return (num_items + kHeadTile - 1) / kHeadTile * kHeadTile; }
 
 class NextItemHead {
  public:
   NextItemHead(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, BufferPlan& plan);
 
-  // loss_B: of each record the sum over its rows of its target_weight * cross-entropy(targets[r]); rows with target < 0
+  // loss_B: for each record, the sum over its rows of target_weight * cross-entropy(targets[r]). Rows with target < 0
   // do not count. h [rows, D]. Saves what Backward needs.
   void Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const;
 
@@ -39,21 +39,20 @@ class NextItemHead {
   // After Backward: emits the Outer and Vector factors once more.
   void Replay(const RecordContext& context, const float* h, const int32_t* targets, FactorSink& sink) const;
 
-  // scores [num_items] of one hidden state h [D], bias included, on the context's threads. Needs no buffers. A table
-  // that is not packed must be of halves.
+  // scores [num_items] of one hidden state h [D], bias included, computed by the context's threads. Needs no buffers.
+  // If the table is not packed it must be float16 or panels.
   void Score(const RecordContext& context, const float* h, float* scores) const;
 
-  // All items' scores of `rows` hidden states h [rows, D]: scores [rows, num_items], the same bits. The table is read
-  // once for all of them.
+  // Scores [rows, num_items] of `rows` hidden states h [rows, D], with the bits of Score. Reads the table once for all
+  // rows.
   void ScoreTogether(const RecordContext& context, const float* h, size_t rows, float* scores) const;
 
-  // The same of `rows` hidden states h [rows, D], for the items of one tile, those from tile * kHeadTile on: scores
-  // [rows, n], with n kHeadTile or, in the last tile, what is left. A row's scores are the same, bit for bit, whatever
-  // stands in the others.
+  // Scores `rows` hidden states h [rows, D] for one tile: items from tile * kHeadTile on. scores [rows, n]; n is
+  // kHeadTile, or what is left in the last tile. A row's scores have the same bits whatever the other rows are.
   void ScoreTile(const Weights& weights, const float* h, size_t rows, size_t tile, float* scores) const;
 
-  // All items' scores of `rows` hidden states at once [rows, num_items], the same bits again. Where the table of ops
-  // has score_tiles: a device.
+  // Scores all items for `rows` hidden states [rows, num_items], with the same bits. For op tables that have
+  // score_tiles, as on a device.
   void ScoreRows(const Weights& weights, const float* h, size_t rows, float* scores) const;
 
   // The parameter that the Outer blocks belong to.
@@ -65,7 +64,7 @@ class NextItemHead {
   };
   template <class F>
   void ForEachTile(F&& f) const;
-  // Of items [first, end), whole tiles of them but for the last, of each of some rows.
+  // Items [first, end) of some rows: whole tiles, except for the last.
   struct Items {
     size_t first, end;
   };
@@ -74,14 +73,15 @@ class NextItemHead {
                     size_t ldy) const;
   float* TileLogits(const RecordContext& context, const Tile& tile) const;
   float* TileMax(const RecordContext& context, const Tile& tile) const;
-  // z [rows, n] of a tile.
+  // Computes z [rows, n], the logits of a tile.
   void ComputeLogits(const RecordContext& context, const Tile& tile, const float* h, float* z) const;
   const float* PackedTile(const Weights& weights, const Tile& tile) const;
-  // The same with the tile's rows packed; rows of z are `ldz` apart.
+  // Does this for packed rows of the tile; rows of z are `ldz` apart.
   void Multiply(const Weights& weights, const float* packed, const Tile& tile, const float* h, size_t rows, float* z,
                 size_t ldz) const;
   void Emit(const RecordContext& context, const Tile& tile, const float* h, const float* dz, FactorSink& sink) const;
-  // The rows by which gradients of logits are multiplied, and what the table's own gradient passes: a cosine head's.
+  // The table rows that multiply the gradients of logits; and the norm that the table's own gradient passes, in a
+  // cosine head.
   const float* BackwardRows(const RecordContext& context, const Tile& tile) const;
   RowNorm RowNormOf(const Weights& weights, const Tile& tile) const;
   const float* Bias(const Weights& weights, size_t first) const;
@@ -89,10 +89,10 @@ class NextItemHead {
   size_t table_, d_, num_items_, max_rows_, max_records_;
   std::optional<size_t> bias_;
   bool is_host_, stored_;
-  bool keeps_dbias_;  // of all tiles
-  // Of one tile, or all of them: then exp(logit - tile_max) after Forward, and the gradient after Backward.
+  bool keeps_dbias_;  // keeps the bias gradient of all tiles
+  // Logits of one tile, or of all tiles. If of all: exp(logit - tile_max) after Forward, the gradient after Backward.
   Slot<float> logits_;
-  Slot<float> tile_max_;  // [tiles, max_rows] each row's largest logit up to a tile, where they are kept
+  Slot<float> tile_max_;  // [tiles, max_rows] each row's largest logit up to a tile, if all are kept
   Slot<float> max_, sum_, lse_, target_logit_, weight_, dbias_;
 };
 

@@ -67,7 +67,7 @@ void NormLayer::Backward(const RecordContext& context, const float* x, const flo
     sink.Vector({.parameter = *which_.bias, .first = 0, .g_BN = dbias, .n = d_});
 }
 
-// The mean that a layer norm takes away is taken as one number: both kinds scale each entry alike.
+// The row's mean, which a layer norm subtracts, is treated as a constant. So both kinds scale every entry alike.
 void NormLayer::Variance(const RecordContext& context, const float* var_x, float* var_y) const {
   context.ops().layer_norm_variance({.x_RD = var_x,
                                      .gain_D = context.weights.at(which_.gain),

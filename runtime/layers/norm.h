@@ -1,4 +1,4 @@
-// Layer norm or RMS norm over the width, forward and backward; saves what each row is divided by, and its mean.
+// Layer norm or RMS norm over the width, forward and backward. Saves each row's mean and divisor.
 #ifndef WISP_RUNTIME_LAYERS_NORM_H_
 #define WISP_RUNTIME_LAYERS_NORM_H_
 
@@ -9,10 +9,10 @@
 
 namespace wisp {
 
-// Indices of parameters, and what is added to the variance before its root.
+// The indices of a norm's parameters, and the epsilon that is added to the variance before the square root.
 struct NormParameters {
   size_t gain;
-  std::optional<size_t> bias;  // of a layer norm
+  std::optional<size_t> bias;  // layer norm only
   float epsilon;
 };
 
@@ -24,16 +24,16 @@ class NormLayer {
   // x, y [rows, D].
   void Forward(const RecordContext& context, const float* x, float* y) const;
 
-  // dx [rows, D] is assigned or added to. `x` is the forward input.
+  // dx [rows, D] is assigned or added to, as `store` says. `x` is the input of Forward.
   void Backward(const RecordContext& context, const float* x, const float* dy, float* dx, kernels::Store store,
                 FactorSink& sink) const;
 
-  // Whether anything of it trains.
+  // True if the sink wants the gain's or the bias's factors.
   bool Wanted(const FactorSink& sink) const {
     return sink.Wants(which_.gain) || (which_.bias && sink.Wants(*which_.bias));
   }
 
-  // Re-Attention: var_y [rows, D] from the variance of the input of the last Forward; var_y may be var_x.
+  // Re-Attention: var_y [rows, D] from the variance of the last Forward's input. var_y may be var_x.
   void Variance(const RecordContext& context, const float* var_x, float* var_y) const;
 
  private:

@@ -22,7 +22,7 @@ void PackedWeights::Pack(size_t part, size_t num_parts, std::span<const uint8_t>
   if (part == 0) ReadVariances();
 }
 
-// Ops take them as numbers of the host.
+// Ops take the variances as numbers in host memory.
 void PackedWeights::ReadVariances() {
   if (variances_.empty()) return;
   memory_.copy_out(variances_.data(), view_.at(*view_.plan->parameter_variance_parameter()),

@@ -1,4 +1,4 @@
-// A graph's packed matrices together with a view of all its weights. Whoever runs records makes one.
+// A graph's packed matrices and a view of all its weights. Code that runs records creates one.
 //
 //   const PackedWeights weights(graph, flat);                       // packed here, by this thread
 //   RecordContext context{.weights = weights.view(), .buffers = buffers};
@@ -17,20 +17,20 @@ class PackedWeights {
  public:
   enum class Packing { kNow, kLater };
 
-  // `graph` and what `source` points to must outlive this. With kLater the caller packs before the first use.
+  // `graph` and the memory behind `source` must outlive this. With kLater the caller packs before the first use.
   [[gnu::cold]] PackedWeights(const GraphBase& graph, const ParameterSource& source, Packing packing = Packing::kNow);
   ~PackedWeights();
   PackedWeights(const PackedWeights&) = delete;
   PackedWeights& operator=(const PackedWeights&) = delete;
 
-  // After the weights have changed: once for each part, from as many threads. Not for op tables whose packing holds
-  // memory of its own (OpTable::release_packed), which are packed once. `changed`: of each parameter whether it has;
-  // empty: all.
+  // Packs after the weights have changed. Call once for each part, from as many threads as there are parts. Op tables
+  // whose packing owns memory (OpTable::release_packed) are packed once only. `changed`: for each parameter, true if it
+  // has changed; empty: all have.
   void Pack(size_t part, size_t num_parts, std::span<const uint8_t> changed = {});
 
   const Weights& view() const { return view_; }
   size_t allocated_bytes() const { return packed_.allocated_bytes(); }
-  // What one takes from the system, without making it.
+  // Bytes that one allocates, without making it.
   static size_t PlanBytes(const GraphBase& graph) {
     return AlignedArray<float>::AllocatedBytes(graph.pack_plan().size());
   }
@@ -40,7 +40,7 @@ class PackedWeights {
 
   AlignedArray<float> packed_;
   kernels::Memory memory_;
-  std::vector<float> variances_;  // of parameters, as they were packed last; on a device
+  std::vector<float> variances_;  // variances of parameters when they were last packed; on a device
   Weights view_;
 };
 

@@ -13,7 +13,7 @@ RowParts::RowParts(const RecordContext& context, const RowCost& cost) {
   if (context.helpers == nullptr || context.text_B != nullptr || context.cache->one_at_a_time()) return;
   const size_t rows = context.rows();
   const auto past = static_cast<double>(context.past);
-  const auto up_to = [&](size_t r) {  // of the first r rows
+  const auto up_to = [&](size_t r) {  // cost of the first r rows
     const auto n = static_cast<double>(r), all = static_cast<double>(rows);
     return n * cost.row + cost.key * (cost.causal ? n * past + n * (n + 1) / 2 : n * (past + all));
   };

@@ -1,4 +1,4 @@
-// One sequence on several threads: its rows in parts, one after the other, each with buffers of its own.
+// Runs one sequence on several threads: its rows are split into parts, one after another, each with its own buffers.
 //
 //   const std::unique_ptr<Helpers> helpers = graph.AllocateHelpers(2);      // beside the graph's buffers
 //   RecordContext context{.weights = w, .buffers = b, .cache = &cache, .helpers = helpers.get()};
@@ -6,11 +6,11 @@
 //   const RowParts parts(context, cost);
 //   parts.ForEach(context, [&](const RecordContext& part, size_t first) { ... });     // rows from `first` on
 //
-// All that a stack does with a row needs that row alone, but for attention, which reads keys and values of others. They
-// lie in the cache, which the parts share; so what comes after them is a ForEach of its own. A row's result does not
-// depend on the rows beside it in a product (kernels.h), so the bits are those of one thread.
+// A stack processes each row independently, except in attention, which reads the keys and values of other rows. Those
+// lie in the cache, which the parts share; so the work after them is a separate ForEach. A row's result does not depend
+// on the rows beside it in a product (kernels.h), so the bits equal those of one thread.
 //
-// What it leaves to others: several sequences at once, which are for a thread each.
+// Does not run several sequences at once: give each of those a thread.
 #ifndef WISP_RUNTIME_LAYERS_PARTS_H_
 #define WISP_RUNTIME_LAYERS_PARTS_H_
 
@@ -22,39 +22,40 @@
 
 namespace wisp {
 
-// Multiply-adds that are worth a fork and a join: 20 us of one AVX-512 core, where these take one or two (Sapphire
-// Rapids, November 2026).
+// Multiply-adds that are worth a fork and a join. They take 20 us on one AVX-512 core; fork and join take 1 to 2 us
+// (Sapphire Rapids, November 2026).
 inline constexpr double kLeastOfPart = 1e6;
 
-// The caller's buffers are those of the first part.
+// The other threads and their buffers. The caller's buffers serve the first part.
 struct Helpers {
   Helpers(size_t num_threads, Executor executor) : team(num_threads, std::move(executor)) {}
   mutable Team team;
   std::vector<Buffers> buffers;
-  double least_of_part = kLeastOfPart;  // tests share smaller work too
+  double least_of_part = kLeastOfPart;  // tests lower it to share less work
 };
 
-// Costs in multiply-adds: of one in a product of a single row, whose weights are read for that row alone; of an
-// exponential.
+// Costs in multiply-adds. kAddsOfLoneOne is the cost of one multiply-add in a product of a single row, whose weights
+// are read for that row alone. kAddsOfExponential is the cost of an exponential.
 inline constexpr double kAddsOfLoneOne = 10, kAddsOfExponential = 8;
 
-// Multiply-adds of a row between two ForEach, and of it with each position that it attends.
+// Multiply-adds of a row between two ForEach, and of a row with each position that it attends to.
 struct RowCost {
   double row = 0, key = 0;
   bool causal = false;
 };
 
-// How many threads are worth their while for so many multiply-adds: 1 to as many as there are.
+// The number of threads that pays for `adds` multiply-adds: at least 1, at most the team.
 size_t ThreadsFor(const Helpers* helpers, double adds);
 
 class RowParts {
  public:
-  // The context's rows in parts that cost the same. One part where there are no helpers, where too little is to be
-  // done, where the cache holds one block at a time, and of texts that grow.
+  // Splits the context's rows into parts of equal cost. There is one part without helpers, for too little work, for
+  // growing texts, and if the cache holds one block at a time.
   RowParts(const RecordContext& context, const RowCost& cost);
 
   size_t count() const { return count_; }
-  // f(part, first) for each part with a wanted row, at the same time: the context of its rows, which begin at `first`.
+  // Calls f(part, first) in parallel for each part that has a wanted row. `part` is the context of its rows, which
+  // begin at row `first`.
   template <class F>
   void ForEach(const RecordContext& context, const F& f) const {
     if (count_ == 1) return f(context, size_t{0});
@@ -68,11 +69,11 @@ class RowParts {
   RecordContext PartOf(const RecordContext& context, size_t index) const;
 
   size_t count_ = 1;
-  std::array<size_t, Team::kMaxTasks + 1> begin_;  // of each part, and behind the last; not written for one
+  std::array<size_t, Team::kMaxTasks + 1> begin_;  // first row of each part, and the end; unused if there is one part
 };
 
-// f(begin, end) for ranges of [0, count) of equal size, at the same time; of all where that does not pay. `adds`: the
-// multiply-adds of one.
+// Calls f(begin, end) in parallel for ranges of equal size of [0, count), or once for all where threads do not pay.
+// `adds` is the cost of one element in multiply-adds.
 template <class F>
 void ForEachRange(const Helpers* helpers, size_t count, double adds, const F& f) {
   const size_t ranges = std::min(count, ThreadsFor(helpers, static_cast<double>(count) * adds));

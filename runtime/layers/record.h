@@ -1,4 +1,4 @@
-// A training record, and those that pass at once.
+// A training record, and batches of records.
 #ifndef WISP_RUNTIME_LAYERS_RECORD_H_
 #define WISP_RUNTIME_LAYERS_RECORD_H_
 
@@ -9,9 +9,9 @@
 
 namespace wisp {
 
-// inputs: 1 to max_length items. Next-item head: as many targets, position t sees inputs[0..t] and is asked for
-// targets[t]; -1 is padding (leading entries of `inputs`) or "no target here". Head of classes: one target, the class,
-// and no padding. Lifetime: until the record is finished.
+// inputs: 1 to max_length items. With a next-item head there is one target for each input: position t sees inputs[0..t]
+// and predicts targets[t]. -1 is padding (leading entries of `inputs`) or "no target here". With a classes head there
+// is one target, the class, and no padding. The spans must stay valid until the record is finished.
 struct Record {
   std::span<const int32_t> inputs;
   std::span<const int32_t> targets;
@@ -23,7 +23,7 @@ inline size_t NumTargets(const Record& record) {
       std::count_if(record.targets.begin(), record.targets.end(), [](int32_t id) { return id >= 0; }));
 }
 
-// Records that pass through at once, one to as many as the graph takes, of max_rows rows together.
+// Records that pass together: 1 to as many as the graph takes, with at most max_rows rows together.
 using Batch = std::span<const Record>;
 
 }  // namespace wisp

@@ -1,9 +1,9 @@
-// What stands between a branch and the stream that it is added to. Plain: nothing. Gated (LiGR): the branch is
-// multiplied by sigmoid(W x + b) of the stream x, entry by entry.
+// The gate between a branch and the stream that it is added to. Plain residuals: the branch is unchanged. Gated (LiGR):
+// the branch is multiplied by sigmoid(W x + b) of the stream x, entry by entry.
 //
 //   gate.Forward(context, x, branch);                       // then x + branch
 //   const float* dbranch = gate.Backward(context, x, dy);   // dy: the gradient of the gated branch
-//   gate.BackwardStream(context, x, dx, sink);              // what the gate adds to the gradient of x
+//   gate.BackwardStream(context, x, dx, sink);              // adds the gate's part to the gradient of x
 #ifndef WISP_RUNTIME_LAYERS_RESIDUAL_GATE_H_
 #define WISP_RUNTIME_LAYERS_RESIDUAL_GATE_H_
 
@@ -18,23 +18,25 @@ namespace wisp {
 
 class ResidualGate {
  public:
-  // Of block `index`; `weight` and `bias` are the roles of its parameters. Plain where the architecture has none.
+  // The gate of block `index`. `weight` and `bias` are the roles of its parameters. Plain if the architecture has no
+  // gates.
   [[gnu::cold]] ResidualGate(const Architecture& architecture, const std::vector<ParameterSpec>& parameters,
                              ParameterRole weight, ParameterRole bias, uint32_t index, BufferPlan& plan);
 
-  // x, branch [rows, D]; the branch is replaced by the gated one.
+  // x, branch [rows, D]. Gates `branch` in place.
   void Forward(const RecordContext& context, const float* x, float* branch) const;
 
-  // The gradient of the branch [rows, D]; dy itself where the residual is plain. Valid until the record is finished.
+  // Returns the gradient of the branch [rows, D]; dy itself if the residual is plain. Valid until the record is
+  // finished.
   const float* Backward(const RecordContext& context, const float* dy) const;
-  // After Backward: adds to dx and emits the gate's factors.
+  // Call it after Backward. Adds the gate's part to dx and emits the gate's factors.
   void BackwardStream(const RecordContext& context, const float* x, float* dx, FactorSink& sink) const;
 
  private:
   size_t d_;
-  bool keeps_branch_;  // Backward reads it
+  bool keeps_branch_;  // true if Backward reads the branch
   std::optional<Linear> linear_;
-  Slot<float> gate_, branch_, dgate_, dbranch_;  // W x + b; the branch before it was gated
+  Slot<float> gate_, branch_, dgate_, dbranch_;  // gate_: W x + b; branch_: the branch before gating
 };
 
 }  // namespace wisp

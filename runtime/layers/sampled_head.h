@@ -2,9 +2,9 @@
 //
 //   loss = log(exp(z_t) + sum over negatives n != t of w exp(z_n)) - z_t,   w the number of items a negative stands for
 //
-// an estimate of the full cross-entropy whose cost does not depend on the catalogue. Negatives are drawn independently
-// of the data, so which they are tells nothing. Emits the output table's gradient as one Outer with ids (the negatives)
-// and one Rows (the targets).
+// estimates the full cross-entropy at a cost that does not depend on the catalogue. Negatives are sampled independently
+// of the data, so they reveal nothing. The output table's gradient is emitted as one Outer with ids (the negatives) and
+// one Rows (the targets).
 #ifndef WISP_RUNTIME_LAYERS_SAMPLED_HEAD_H_
 #define WISP_RUNTIME_LAYERS_SAMPLED_HEAD_H_
 
@@ -15,11 +15,11 @@ namespace wisp {
 
 class SampledHead {
  public:
-  // `num_negatives` 0: reserves nothing, must not be called.
+  // `num_negatives` 0 reserves nothing; such a head must not be called.
   SampledHead(const Architecture& architecture, const std::vector<ParameterSpec>& parameters, size_t num_negatives,
               BufferPlan& plan);
 
-  // As NextItemHead; context.negatives has num_negatives items, at least 2.
+  // See NextItemHead. context.negatives has num_negatives items, at least 2.
   void Forward(const RecordContext& context, const float* h, const int32_t* targets, double* loss_B) const;
   void Backward(const RecordContext& context, const float* h, const int32_t* targets, float* dh,
                 FactorSink& sink) const;

@@ -1,4 +1,4 @@
-// Where one record ends and the next begins among the rows of an activation: the type that ops take.
+// The boundaries of records among the rows of an activation: the type that ops take.
 #ifndef WISP_RUNTIME_LAYERS_SEGMENTS_H_
 #define WISP_RUNTIME_LAYERS_SEGMENTS_H_
 

@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-// Of a block, in the mean over them.
+// The cost of one block, as the mean over all blocks.
 RowCost CostOf(const Architecture& a) {
   RowCost cost{.causal = a.attend == Attend::kCausal};
   for (const BlockSpec& block : a.blocks) {
@@ -14,8 +14,8 @@ RowCost CostOf(const Architecture& a) {
     cost.row += a.width * (2 * (queries + keys) + block.feed_forward.in_rows() + block.feed_forward.inner_width);
     if (block.residual == Residual::kGated) cost.row += 2.0 * a.width * a.width;
     cost.key += 2 * queries + kAddsOfExponential * s.num_heads;
-    // The kernel takes the last query to stand at the last key. With slopes and full attention a part would have keys
-    // behind it, so it is not split.
+    // The kernel assumes that the last query stands at the last key. With slopes and full attention, a part would have
+    // keys after its last query. So such a sequence is not split.
     if (s.slope > 0 && !cost.causal) return {};
   }
   const auto blocks = static_cast<double>(std::max<size_t>(1, a.blocks.size()));
@@ -53,10 +53,10 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
   const size_t size = plan.max_rows() * a.width;
   for (std::vector<Slot<float>>* slots : {&states_, &dstates_}) slots->reserve(num_blocks + 1);
   for (uint32_t b = 0; b <= num_blocks; ++b) {
-    // In inference the stream goes to and fro between two.
+    // In inference the stream alternates between two buffers.
     const bool reuses = plan.use == GraphUse::kInference && b >= 2;
     states_.push_back(reuses ? states_[b - 2] : plan.forward.Reserve<float>(size));
-    // No factor is kept where blocks are computed again, and of a gradient that went down a block nothing is read.
+    // With recomputed blocks no factor is kept, and a gradient is not read again once it has passed down a block.
     dstates_.push_back(plan.recomputes && b >= 2 ? dstates_[b - 2] : plan.backward.Reserve<float>(size));
   }
   if (!a.final_norm_epsilon) return;
@@ -69,8 +69,8 @@ Stack::Stack(const Architecture& a, const kernels::OpTable& ops, const std::vect
   dnormed_ = plan.backward.Reserve<float>(normed_rows * a.width);
 }
 
-// A block's second half reads keys and values of all rows, so each is a step of its own: with the first half of the
-// block behind it, as that is of the same rows. The stream is one for all parts.
+// The second half of a block reads keys and values of all rows, so each half is a separate step. The second half of a
+// block and the first half of the next work on the same rows and share a step. All parts share one stream.
 const float* Stack::Forward(RecordContext& context, const Embedding& embedding, const int32_t* ids,
                             size_t wanted) const {
   context.wanted = 0;
@@ -110,7 +110,7 @@ bool Stack::Wanted(size_t block, const FactorSink& sink) const {
   return std::any_of(parameters_[block].begin(), parameters_[block].end(), [&](size_t p) { return sink.Wants(p); });
 }
 
-// To the bit what Forward computed, masks of dropout included: they follow from the record and the site.
+// Computes the bits that Forward computed, dropout masks included: a mask follows from the record and the site.
 void Stack::ComputeAgain(const RecordContext& context, size_t b) const {
   const float* x = context.forward(states_[b]);
   blocks_[b].Begin(context, x, context.rows());
@@ -124,7 +124,7 @@ void Stack::Backward(const RecordContext& context, const Embedding& embedding, c
   while (!of_embedding && lowest < blocks_.size() && !Wanted(lowest, sink)) ++lowest;
   for (size_t b = blocks_.size(); b-- > lowest;) {
     const float* x = context.forward(states_[b]);
-    // What the last block computed is there still.
+    // The last block's activations are still there.
     if (recomputes_ && b + 1 < blocks_.size()) ComputeAgain(context, b);
     blocks_[b].Backward(context, x, context.backward(dstates_[b + 1]), context.backward(dstates_[b]), sink);
     if (recomputes_) sink.EndKept();

@@ -1,4 +1,4 @@
-// The blocks of a graph and the norm behind them: what every graph has between its embedding and its head.
+// The blocks of a graph and the norm after them: the part of every graph between its embedding and its head.
 //
 //   const float* last = stack.Forward(context, embedding, ids, /*wanted=*/0);
 //   const float* h = stack.Norm(context, last);
@@ -25,33 +25,33 @@ class Stack {
   [[gnu::cold]] Stack(const Architecture& architecture, const kernels::OpTable& ops,
                       const std::vector<ParameterSpec>& parameters, size_t normed_rows, BufferPlan& plan);
 
-  // The embeddings of ids [rows] and all blocks over them, on as many threads as the context has and as pays. Returns
-  // the stream behind the last: of its last `wanted` rows, of all if 0 [wanted, D].
+  // Runs the embeddings of ids [rows] and all blocks, on as many of the context's threads as pays. Returns the stream
+  // after the last block for the last `wanted` rows [wanted, D]; 0: for all rows.
   const float* Forward(RecordContext& context, const Embedding& embedding, const int32_t* ids, size_t wanted) const;
-  // The final norm of the context's rows, which are those of `x`; `x` itself where the architecture has none.
+  // The final norm of `x`, whose rows are the context's. Returns `x` itself if the architecture has no final norm.
   const float* Norm(const RecordContext& context, const float* x) const;
 
-  // The stream behind the last block, of all rows.
+  // The stream after the last block, all rows.
   const float* last(const RecordContext& context) const { return context.forward(states_.back()); }
-  // What Norm returned last, where the rows were all of the record's or its first.
+  // The last result of Norm, if its rows were all of the record's or the first ones.
   const float* normed(const RecordContext& context) const {
     return context.forward(final_norm_ ? normed_ : states_.back());
   }
 
-  // Where the gradient of it is to be written.
+  // Where to write the gradient of that result.
   float* dnormed(const RecordContext& context) const {
     return context.backward(final_norm_ ? dnormed_ : dstates_.back());
   }
-  // The gradient of the stream behind the last block [rows, D], from dnormed: only the context's rows are written.
+  // Computes the gradient of the stream after the last block [rows, D] from dnormed. Writes only the context's rows.
   void NormBackward(const RecordContext& context, FactorSink& sink) const {
     NormBackward(context, context.forward(states_.back()), dlast(context), sink);
   }
-  // The same of rows x that stand elsewhere, to dx [rows, D].
+  // Does this for rows x that lie elsewhere, and writes to dx [rows, D].
   void NormBackward(const RecordContext& context, const float* x, float* dx, FactorSink& sink) const;
   bool has_norm() const { return final_norm_.has_value(); }
   float* dlast(const RecordContext& context) const { return context.backward(dstates_.back()); }
-  // From dlast down through all blocks and the embedding, whose factors are emitted; no further than to the lowest of
-  // which the sink wants any.
+  // Goes down from dlast through all blocks and the embedding, and emits their factors. Stops at the lowest layer of
+  // which the sink wants a factor.
   void Backward(const RecordContext& context, const Embedding& embedding, const int32_t* ids, FactorSink& sink) const;
 
  private:
@@ -63,9 +63,10 @@ class Stack {
   bool recomputes_;  // BufferPlan::recomputes
   VarianceBuffers variance_;
   std::vector<Block> blocks_;
-  std::vector<std::vector<size_t>> parameters_;  // of each block
+  std::vector<std::vector<size_t>> parameters_;  // parameter indices of each block
   std::optional<NormLayer> final_norm_;
-  std::vector<Slot<float>> states_, dstates_;  // the residual stream before each block, and behind the last
+  // the residual stream before each block and after the last; its gradients
+  std::vector<Slot<float>> states_, dstates_;
   Slot<float> normed_, dnormed_;
 };
 

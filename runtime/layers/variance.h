@@ -1,8 +1,8 @@
 // Re-Attention's variance path (docs/algorithms.md, section 3): buffers that all blocks of a graph share.
 //
-// The variance of the residual stream travels beside the activations, elementwise, from layer to layer; it passes no
-// gradient. Each layer says with its Variance function what it does to it. Dropout is not part of it: its mask would
-// change the variance of a position by a factor that averages to one over positions.
+// The variance of the residual stream travels elementwise beside the activations, from layer to layer. No gradient
+// passes through it. Each layer's Variance function says how that layer changes it. Dropout is ignored: its mask would
+// multiply a position's variance by a factor that averages to one over positions.
 #ifndef WISP_RUNTIME_LAYERS_VARIANCE_H_
 #define WISP_RUNTIME_LAYERS_VARIANCE_H_
 
@@ -15,7 +15,7 @@ namespace wisp {
 struct VarianceBuffers {
   bool on = false;                  // Re-Attention
   Slot<float> stream, normed, out;  // [T, D]
-  Slot<float> inner;                // [T, F] of the widest block
+  Slot<float> inner;                // [T, F] for the widest block
 
   VarianceBuffers(const Architecture& a, BufferPlan& plan) : on(a.re_attention == ReAttention::kOn) {
     if (!on) return;

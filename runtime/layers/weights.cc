@@ -39,7 +39,7 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     if (p.shape != ParameterShape::kMatrix) continue;
     Matrix& m = matrices_[i];
     m.first_key_row = FirstKeyRow(a, p);
-    // Squares are made of floats.
+    // Squares are computed from floats, so such a matrix is not multiplied in place.
     m.in_place = i < stored.size() && stored[i].panels.data != nullptr && !item_variance_;
     if (m.in_place) continue;
     m.first = size_;
@@ -51,7 +51,7 @@ PackPlan::PackPlan(const kernels::OpTable& ops, const Architecture& a, HeadPacki
     m.squared = size_;
     m.squared_rows = SquaredRows(a, p);
     size_ += AlignedSize(ops.packed_size(m.squared_rows, p.cols)) +
-             AlignedSize(m.squared_rows * p.cols);  // behind it, the squares before packing
+             AlignedSize(m.squared_rows * p.cols);  // after it, the squares before packing
   }
   constants_offset_ = size_;
   size_ += constants_.size();
@@ -99,7 +99,7 @@ void PackPlan::PackSquares(const kernels::OpTable& ops, const float* w_NK, float
   ops.pack_weights({.w_NK = squares, .ldw = p.cols, .packed = target, .n = n, .k = p.cols});
 }
 
-// `unit` is room where they are not kept.
+// `unit` is scratch for unit rows that are not kept.
 const float* PackPlan::UnitRows(const kernels::OpTable& ops, const TableRows& rows, float* packed,
                                 std::vector<float>& unit) const {
   const size_t d = width_;

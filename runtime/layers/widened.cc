@@ -12,7 +12,7 @@ WidenedRoom ReserveWidened(const kernels::OpTable& ops, const std::vector<Parame
     floats = std::max(floats, rows * p.cols);
     const kernels::PanelMatrix panels = stored[i].panels;
     const bool is_multiplied = panels.data != nullptr && panels.bits == kernels::PanelBits::kThirtyTwo &&
-                               p.shape == ParameterShape::kMatrix;  // where it lies
+                               p.shape == ParameterShape::kMatrix;  // readable in place
     if (!is_multiplied) packed = std::max(packed, ops.packed_size(rows, p.cols));
   }
   return {.rows = plan.forward.Reserve<float>(floats), .packed = plan.forward.Reserve<float>(packed)};

@@ -1,8 +1,8 @@
-// Training beside frozen matrices that are stored as blocks of integers, as panels of floats or as halves: rows of them
-// as floats, a tile at a time, in a worker's buffers. No matrix of floats is made.
+// Training beside frozen matrices that are stored as integer blocks, panels of floats or float16. A tile of rows at a
+// time is converted to floats in a worker's buffers. No whole matrix of floats is made.
 //
-// Training multiplies these floats, forward and backward; those of panels forward where they lie. So its gradients are
-// exactly those of the function that the floats define. Products of inference also round what they multiply by
+// Training multiplies these floats, forward and backward; panels of floats are multiplied directly in the forward pass.
+// So gradients are exactly those of the function that the floats define. Products in inference also round the input
 // (multiply_panels).
 #ifndef WISP_RUNTIME_LAYERS_WIDENED_H_
 #define WISP_RUNTIME_LAYERS_WIDENED_H_
@@ -16,25 +16,25 @@
 
 namespace wisp {
 
-// Rows of a tile: as many as linear_backward_input takes together, so that a product by tiles is, bit for bit, that of
-// the whole matrix. The head's tiles are of so many too.
+// Rows of a tile. linear_backward_input takes this many rows together, so a product by tiles has the bits of a product
+// with the whole matrix. The head's tiles have the same size.
 inline constexpr size_t kWidenedRows = kHeadTile;
 
-// Reserves room for a tile of the widest matrix or table that is not floats; packed too, where it is multiplied so.
-// `stored`: of the first parameters.
+// Reserves workspace for a tile of the widest matrix or table that is not floats, and for the packed tile if it is
+// multiplied so. `stored` has the first parameters.
 WidenedRoom ReserveWidened(const kernels::OpTable& ops, const std::vector<ParameterSpec>& parameters,
                            std::span<const StoredTensor> stored, BufferPlan& plan);
 
-// f(first, n) for each tile of n rows.
+// Calls f(first, n) for each tile of n rows.
 template <class F>
 void ForEachTile(size_t rows, const F& f) {
   for (size_t first = 0; first < rows; first += kWidenedRows) f(first, std::min(kWidenedRows, rows - first));
 }
 
-// Rows [first, first + n) of a matrix as floats, dense, n at most kWidenedRows: where they lie, or in the room until
-// the next call of either.
+// Rows [first, first + n) of a matrix as dense floats; n <= kWidenedRows. They lie in place, or in the workspace until
+// the next call of FloatRows or PackedRows.
 const float* FloatRows(const RecordContext& context, size_t parameter, size_t first, size_t n);
-// The same packed for linear_forward, in the room until the next call.
+// Such rows packed for linear_forward, in the workspace until the next call.
 const float* PackedRows(const RecordContext& context, size_t parameter, size_t first, size_t n);
 
 }  // namespace wisp
