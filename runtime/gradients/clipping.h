@@ -24,7 +24,7 @@ class ClipRule {
   ClipKind kind() const { return kind_; }
   double l2_norm_bound() const { return bound_; }
 
-  // 0 for a norm that is not finite: such a record never reaches the sum.
+  // Returns 0 for a norm that is not finite: such a record never reaches the sum.
   double Factor(double norm) const {
     if (kind_ == ClipKind::kNone) return 1;
     if (!std::isfinite(norm)) return 0;
@@ -32,7 +32,7 @@ class ClipRule {
   }
 
  private:
-  static constexpr double kStability = 0.01;  // gamma of automatic clipping: keeps a vanishing gradient from exploding
+  static constexpr double kStability = 0.01;  // gamma of automatic clipping: limits the factor for a vanishing gradient
   ClipRule(ClipKind kind, double bound) : kind_(kind), bound_(bound) {}
   ClipKind kind_;
   double bound_;

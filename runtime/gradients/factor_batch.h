@@ -1,5 +1,5 @@
-// The factors of several records that passed at once, handed on record by record: so a gradient method sees one record
-// after the other, whatever passed together.
+// Keeps the factors of several records that passed together, and hands them on record by record. So a gradient method
+// sees one record after another, whatever passed together.
 //
 //   FactorBatch factors(capacity);
 //   factors.Begin(gradients);
@@ -16,7 +16,7 @@
 
 namespace wisp {
 
-// Passes on record b's part of each factor.
+// Passes record b's part of each factor on to another sink.
 class RecordSlice final : public FactorSink {
  public:
   RecordSlice(size_t b, FactorSink& sink) : b_(b), sink_(sink) {}
@@ -30,15 +30,15 @@ class RecordSlice final : public FactorSink {
   FactorSink& sink_;
 };
 
-// Keeps factors until they are emitted. What they point at must stay until then.
+// Keeps factors until they are emitted. The data that they point to must stay valid until then.
 class FactorBatch final : public FactorSink {
  public:
-  // Room for so many factors; more make more room.
+  // Reserves space for `capacity` factors. It grows if there are more.
   explicit FactorBatch(size_t capacity) { factors_.reserve(capacity); }
   static size_t PlanBytes(size_t capacity) { return capacity * sizeof(Factor); }
   size_t size_bytes() const { return factors_.capacity() * sizeof(Factor); }
 
-  // Nothing is kept; `asked` says what is wanted.
+  // Drops all factors. `asked` decides from now on which factors are wanted.
   void Begin(const FactorSink& asked) {
     factors_.clear();
     asked_ = &asked;
@@ -48,7 +48,7 @@ class FactorBatch final : public FactorSink {
   void Rows(const RowsFactor& factor) override { factors_.emplace_back(factor); }
   void Vector(const VectorFactor& factor) override { factors_.emplace_back(factor); }
 
-  // Record b's, in the order in which they came.
+  // Emits the factors of record b, in the order in which they came.
   void Emit(size_t b, FactorSink& sink) const;
 
  private:

@@ -1,4 +1,4 @@
-// The weight gradient that an OuterFactor stands for, written out.
+// Forms the weight gradient that an OuterFactor represents.
 #ifndef WISP_RUNTIME_GRADIENTS_FORM_OUTER_H_
 #define WISP_RUNTIME_GRADIENTS_FORM_OUTER_H_
 
@@ -12,13 +12,13 @@
 
 namespace wisp {
 
-// Rows of a weight that are formed at a time; a head's blocks have no more.
+// Rows of a weight that are formed together. Blocks of a head have no more rows.
 inline constexpr size_t kMostBlockRows = 256;
 
-// Floats of scratch that FormOuter needs for a block of `n` rows of `k` that has a RowNorm.
+// Floats of scratch that FormOuter needs for a block [n, k] whose factor has a RowNorm.
 inline size_t FormOuterScratch(size_t n, size_t k) { return (n + 1) * k; }
 
-// The same for any block that a head emits of its table, whichever that is.
+// The scratch for any block that a head emits for its table, whichever table that is.
 inline size_t FormOuterScratch(const std::vector<ParameterSpec>& parameters) {
   size_t widest = 0;
   for (const ParameterSpec& p : parameters) {
@@ -27,8 +27,8 @@ inline size_t FormOuterScratch(const std::vector<ParameterSpec>& parameters) {
   return FormOuterScratch(kMostBlockRows, widest);
 }
 
-// dw [n, k], dense, (=|+=) the gradient of the factor's block. `scratch` is written where the factor has a RowNorm; it
-// may be null where it has none.
+// dw [n, k], dense, (=|+=) the gradient of the factor's block. `scratch` is used if the factor has a RowNorm; otherwise
+// it may be null.
 inline void FormOuter(const kernels::OpTable& ops, const OuterFactor& f, kernels::Store store, float* scratch,
                       float* dw) {
   ops.linear_backward_weight({.dy_RN = f.dy_RN,

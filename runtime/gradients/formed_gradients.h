@@ -1,8 +1,8 @@
-// Record gradients on a device: those that pass together are written out, each into a row of its own, bounded and added
-// in one pass each (docs/cuda.md).
+// Record gradients on a device. The gradients of records that pass together are formed, each in a row of its own. One
+// pass bounds all rows and one adds them to the sum (docs/cuda.md).
 //
-// For the same records the sum is that of PhantomGradients in the formed way, but for the rounding of the gradients:
-// the clip rule, the grid and the check of what was really added are the same.
+// For the same records the sum equals that of PhantomGradients in its formed way, except for the rounding of the
+// gradients. The clip rule, the grid and the check of what was added are the same.
 //
 //   FormedGradients gradients(device, {.parameters = ..., .trained = ..., .max_records = 64}, clip, sum);
 //   gradients.BeginRecords(batch);
@@ -20,8 +20,8 @@ namespace wisp {
 
 class FormedGradients final : public BatchGradients {
  public:
-  // `device` and `sum` must outlive this object. The device has the ops of kernels/formed.h. Factors of a sampled
-  // softmax (OuterFactor::ids_N) are not taken.
+  // `device` and `sum` must outlive this object. The device must have the ops of kernels/formed.h. Factors of a sampled
+  // softmax (OuterFactor::ids_N) are not supported.
   FormedGradients(const kernels::Device& device, const Setup& setup, const ClipRule& clip, GridGradientSum& sum);
 
   void BeginRecords(Batch records) override { rows_.Begin(records.size(), trained_->size()); }
@@ -30,11 +30,11 @@ class FormedGradients final : public BatchGradients {
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
   std::span<const RecordOutcome> FinishRecords() override { return rows_.Finish(); }
-  // Nothing of any record stays in memory.
+  // Erases all records' data from memory.
   void Forget();
 
   size_t scratch_bytes() const override { return rows_.size_bytes() + norm_scratch_.allocated_bytes(); }
-  // What scratch_bytes of such an object will be; allocates none of it.
+  // The scratch_bytes that such an object will have. Allocates nothing.
   static size_t PlanBytes(const Setup& setup);
 
  private:
@@ -42,8 +42,8 @@ class FormedGradients final : public BatchGradients {
 
   const kernels::OpTable* ops_;
   const TrainedSet* trained_;
-  RecordRows rows_;                   // in the layout of the trained set
-  AlignedArray<float> norm_scratch_;  // of factors with a RowNorm
+  RecordRows rows_;                   // rows in the layout of the trained set
+  AlignedArray<float> norm_scratch_;  // for factors with a RowNorm
 };
 
 }  // namespace wisp

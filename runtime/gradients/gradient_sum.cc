@@ -84,7 +84,8 @@ void GridGradientSum::AddSlots(const float* x, size_t stride, size_t rows, const
 }
 
 void GridGradientSum::AddOuter(size_t offset, const kernels::AccumulateOuterArgs& product) {
-  // So many rows of the weight at a time: every part packs the other factor anew, and while it is added others wait.
+  // Add this many rows of the weight at a time. Each piece packs the other factor again, but while a piece is added,
+  // other threads wait.
   const size_t height = std::max<size_t>(1, 4 * kStripe / product.ldsum);
   for (size_t first = 0; first < product.n; first += height) {
     kernels::AccumulateOuterArgs part = product;
@@ -94,7 +95,7 @@ void GridGradientSum::AddOuter(size_t offset, const kernels::AccumulateOuterArgs
     part.sum_NK = sum_.data() + begin;
     std::bitset<kLocks> touched;
     for (size_t stripe = begin / kStripe; stripe * kStripe < end; ++stripe) touched.set(stripe % kLocks);
-    // In the order of the locks, so that no two wait for each other.
+    // Take the locks in ascending order, so that no two threads wait for each other.
     for (size_t i = 0; i < kLocks; ++i) {
       if (touched[i]) locks_[i].lock();
     }
@@ -114,7 +115,7 @@ void GridGradientSum::Clear(size_t size) {
 }
 
 void GridGradientSum::MakeRoom(size_t size) {
-  sum_ = AlignedArray<int64_t>();  // given back first
+  sum_ = AlignedArray<int64_t>();  // free the old sum first
   sum_ = AlignedArray<int64_t>(size, device_.memory);
   size_ = size;
 }

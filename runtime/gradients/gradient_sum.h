@@ -1,8 +1,7 @@
-// Where clipped record gradients are added up: in float, one sum per worker, or exactly, on an integer grid.
-//
-// The exact sum is one 64-bit integer per coordinate, shared by all workers: integer addition does not care about
-// order, so the result repeats bit for bit whatever the number of threads. What the grid and the bound are, and why,
-// is the business of whoever makes it (runtime/train, with runtime/privacy).
+// The sums of clipped record gradients: in float, one sum for each worker; or exact, on an integer grid.
+// The exact sum is one 64-bit integer for each coordinate, shared by all workers. Integer addition does not depend on
+// the order, so the result has the same bits for any number of threads. The caller (runtime/train, with
+// runtime/privacy) chooses the grid and the bound.
 #ifndef WISP_RUNTIME_GRADIENTS_GRADIENT_SUM_H_
 #define WISP_RUNTIME_GRADIENTS_GRADIENT_SUM_H_
 
@@ -21,12 +20,12 @@ class GradientSum {
  public:
   virtual ~GradientSum() = default;
 
-  // Adds scale * g[0..n) at coordinate `offset` of the flat buffer on behalf of `worker`; with sign -1 takes exactly
-  // that away again (only where IsExact()). Returns the sum of squares of what was added, in units of the sum.
+  // Adds scale * g[0..n) at coordinate `offset` of the flat buffer, for `worker`. With sign -1 it subtracts exactly
+  // that again (only if IsExact()). Returns the sum of squares of what was added, in squared units of the sum.
   virtual double Add(size_t worker, size_t offset, const float* g, size_t n, float scale, int32_t sign) = 0;
 
-  // Largest sum of squares that one record may add over all its calls; a record above it must be taken away.
-  // Infinite where nothing is bounded.
+  // The largest sum of squares that one record may add over all its calls. A record above it must be subtracted again.
+  // Infinite if there is no bound.
   virtual double MaxSumSquares() const = 0;
   virtual bool IsExact() const = 0;
   virtual void Clear() = 0;
@@ -42,12 +41,12 @@ class FloatGradientSum : public GradientSum {
 
   size_t size_bytes() const;
 
-  // Of a worker, to be added to by ops.
+  // The sum of a worker, for ops to add to.
   float* data(size_t worker) const { return sums_[worker].data(); }
 
-  // Adds all workers' sums into the first, in their order, and returns it.
+  // Adds the sums of all workers to the first one, in the order of the workers, and returns it.
   std::span<float> Reduce();
-  // The sum of the first worker: after Reduce, of all.
+  // The sum of the first worker. After Reduce it is the sum of all.
   std::span<const float> sum() const { return {sums_[0].data(), sums_[0].size()}; }
 
  private:
@@ -66,32 +65,34 @@ class GridGradientSum : public GradientSum {
   double MaxSumSquares() const override { return grid_.max_sum_squares; }
   bool IsExact() const override { return true; }
   void Clear() override;
-  // Of each row b of x [rows, n], `stride` apart, adds the integers nearest to steps_B[b] * x to the first n
-  // coordinates; with sign -1 takes exactly these away again. A row whose steps are 0 is left out, whatever it holds.
-  // squares_B: each row's sum of squares of what was added; NaN where the device failed. Only on a device with ops for
-  // many records (kernels/formed.h), from one thread.
+  // For each row b of x [rows, n], `stride` floats apart: adds the integers nearest to steps_B[b] * x to the first n
+  // coordinates. With sign -1 it subtracts exactly these again. A row with 0 steps is skipped, whatever it holds.
+  // squares_B: the sum of squares that each row added; NaN if the device failed. Only on a device with ops for many
+  // records (kernels/formed.h), from one thread.
   void AddRows(const float* x, size_t stride, size_t rows, size_t n, const float* steps_B, int32_t sign,
                double* squares_B);
-  // The same of rows [slots, d] of each record: row j is of coordinates first + slot_BJ[b, j] * d on, -1: of none.
+  // Does this for rows [slots, d] of each record. Row j goes to coordinates first + slot_BJ[b, j] * d on; slot -1: it
+  // is skipped.
   struct Slots {
     const int32_t* slot_BJ = nullptr;  // in the device's memory
     size_t slots = 0, first = 0, d = 0;
   };
   void AddSlots(const float* x, size_t stride, size_t rows, const Slots& slots, const float* steps_B, int32_t sign,
                 double* squares_B);
-  // Adds A^T B of all rows at coordinate `offset` (AccumulateOuterArgs, whose sum_NK is not read): on the host.
+  // Adds A^T B of all rows at coordinate `offset` (AccumulateOuterArgs; its sum_NK is ignored). Host only.
   void AddOuter(size_t offset, const kernels::AccumulateOuterArgs& product);
   float steps_per_unit() const { return grid_.steps_per_unit; }
-  // The first `size` coordinates, from now on all there are: room for just so many is made where there is too little.
+  // Sets the number of coordinates to `size` and clears them. Allocates exactly this many if there is too little
+  // memory.
   void Clear(size_t size);
-  // Room for `size` coordinates, in place of what there is. Clear comes next.
+  // Replaces the memory by space for `size` coordinates. Call Clear next.
   void MakeRoom(size_t size);
 
   std::span<int64_t> sum() const { return {sum_.data(), size_}; }
   size_t size_bytes() const { return sum_.allocated_bytes(); }
 
  private:
-  // Coordinates per lock: 256 KB of sums, a stretch that takes longer to add than a lock takes to pass.
+  // Coordinates for each lock: 256 KB of sums. Adding them takes longer than passing a lock between threads.
   static constexpr size_t kStripe = size_t{1} << 15;
   static constexpr size_t kLocks = 16;
 

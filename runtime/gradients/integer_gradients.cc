@@ -7,10 +7,10 @@
 namespace wisp {
 namespace {
 
-// The squares of a row of integers stay below this, so that products of rows fit 32 bits.
-// Of a row's integers: below it none can have been cut at 32,767.
+// The squares of a row's integers add up to at most this, so that products of rows fit 32 bits. Below it no integer of
+// the row can have been cut at 32,767.
 constexpr int64_t kMostRowSquares = int64_t{32767} * 32767;
-// Rows of integers begin where vectors do.
+// Rows of integers start at multiples of a vector.
 size_t Padded(size_t n) { return (n + 31) / 32 * 32; }
 
 // SplitMix64's output function (Steele, Lea, Flood 2014).
@@ -37,8 +37,8 @@ RowsFactor OfRecord(const RowsFactor& f, size_t b) {
   return own;
 }
 
-// A row of x times `x`, of dy times `dy`, steps / x: both rows become equally long. Of a record within its bound no
-// integer is then beyond 16 bits: the length of each is the root of that of the product.
+// The scales of a row of x (`x`) and of a row of dy (`dy`, steps / x). They make both rows equally long. Each is then
+// as long as the root of the product's length, so for a record within its bound no integer exceeds 16 bits.
 struct RowScales {
   float dy = 0, x = 0;
 };
@@ -128,7 +128,7 @@ void IntegerGradients::BeginRecords(Batch records) {
 void IntegerGradients::Outer(const OuterFactor& f) {
   if (!Wants(f.parameter)) return;
   const ParameterSpec& p = (*parameters_)[f.parameter];
-  // What a second factor of a weight, or a norm in it, would add to the record's norm nothing here takes.
+  // Refuse a second factor for a weight, or a norm in it: its share of the record's norm is not computed here.
   if (seen_[f.parameter] > 0 || p.shape != ParameterShape::kMatrix || f.row_norm || f.ids_N != nullptr) {
     refused_ = true;
     return;
@@ -189,8 +189,8 @@ double IntegerGradients::SquaredNorm(size_t b) {
   return squares;
 }
 
-// Makes record b's integers, with this factor in them, and returns the squared norm of their products: infinite where
-// it could not be taken. With factor 0 all are zero.
+// Makes record b's integers, with the clip factor in them. Returns the squared norm of their products; infinite if it
+// could not be computed. With factor 0 all integers are zero.
 double IntegerGradients::Quantise(size_t b, double factor) {
   const float steps = static_cast<float>(factor) * sum_->steps_per_unit();
   const uint64_t seed = options_B_ == nullptr ? 0 : options_B_[b].dropout_seed;
@@ -240,7 +240,8 @@ double IntegerGradients::Quantise(size_t b, double factor) {
   return squares;
 }
 
-// Vectors and rows of tables, onto the sum; with sign -1 taken away again. Returns the sum of squares.
+// Adds the vectors and table rows of record b to the sum; with sign -1 subtracts them again. Returns the sum of
+// squares.
 double IntegerGradients::AddRest(size_t b, float factor, int32_t sign) {
   double squares = 0;
   for (const VectorFactor& f : vectors_) {
@@ -257,18 +258,18 @@ double IntegerGradients::AddRest(size_t b, float factor, int32_t sign) {
   return squares;
 }
 
-// What record b is to add is known when this returns, and within the bound: its products are not added yet.
+// When this returns, record b's contribution is known and within the bound. Its products are not added yet.
 void IntegerGradients::Bound(size_t b) {
   const double norm = std::sqrt(SquaredNorm(b));
   RecordOutcome& outcome = outcomes_[b] = OutcomeOf(clip_, norm);
-  // Rounding makes integers a little longer than what they stand for.
+  // Rounding makes the integers slightly longer than the numbers that they represent.
   double factor = outcome.factor;
   if (norm > 0) factor = std::min(factor, kShrink * clip_.l2_norm_bound() / norm);
   const double most = sum_->MaxSumSquares();
   for (int i = 0; i < kMostTries && outcome.finite && factor > 0; ++i) {
     const double products = Quantise(b, factor);
     const double squares = products + AddRest(b, static_cast<float>(factor), 1);
-    // The bound is checked on what is really added, not on what the norm promised.
+    // Check the bound on what will really be added, not on the norm of the floats.
     if (squares <= most) {
       outcome.factor = factor;
       return;

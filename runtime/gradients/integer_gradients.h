@@ -1,17 +1,18 @@
-// DP-SGD's record gradients as integers that are multiplied, never formed one by one: for wide weights, short records.
+// DP-SGD record gradients by products of integers, without forming any record's gradient: for wide weights, short
+// records.
 //
-// A record's factors dy and x of a weight become integers A and B with the record's clip factor in them
+// A record's factors dy and x of a weight become integers A and B that include the record's clip factor
 // (docs/algorithms.md, "Exact sums without forming records' gradients"). The record adds A^T B, in steps of the sum's
-// grid. Its norm follows from products of its own rows: in float before it is clipped, in integers before anything is
-// added. What is added of all records that pass together is one product a weight. Rows of tables and vectors are
-// rounded to the grid as ever.
+// grid. Its norm follows from products of its own rows: in float before clipping, in integers before anything is added.
+// One product for each weight adds all records that pass together. Table rows and vectors are rounded to the grid as in
+// the other methods.
 //
 //   IntegerGradients gradients(device, setup, clip, sum);
 //   gradients.TakeOptions(options_B);  gradients.BeginRecords(batch);
 //   graph.Backward(context, batch, gradients);
 //   std::span<const RecordOutcome> outcomes = gradients.FinishRecords();
 //
-// What a record adds depends on nothing but its own factors and its seed: not on the records that pass with it.
+// What a record adds depends only on its own factors and seed, not on the records that pass with it.
 #ifndef WISP_RUNTIME_GRADIENTS_INTEGER_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_INTEGER_GRADIENTS_H_
 
@@ -28,16 +29,16 @@ class IntegerGradients final : public BatchGradients {
  public:
   struct Setup {
     const std::vector<ParameterSpec>& parameters;
-    const TrainedSet& trained;     // the sum spans these
-    size_t max_records, max_rows;  // that pass together
+    const TrainedSet& trained;     // the sum covers these parameters
+    size_t max_records, max_rows;  // of one pass
   };
-  // How often a record above its bound is shrunk and rounded again before it is dropped, and by how much more than
-  // it was above.
+  // How often a record above its bound is shrunk and rounded again before it is dropped. Each try shrinks it more than
+  // the excess requires.
   static constexpr int kMostTries = 3;
   static constexpr double kShrink = 1 - 0x1p-10;
 
-  // In host memory. No parameter may get two factors: records of which one does are dropped. `device`, `sum` and what
-  // Setup names must outlive this object. One object per worker.
+  // Works in host memory. A record that gives a parameter two factors is dropped. `device`, `sum` and what Setup refers
+  // to must outlive this object. One object for each worker.
   IntegerGradients(const kernels::Device& device, const Setup& setup, const ClipRule& clip, GridGradientSum& sum);
 
   void TakeOptions(const kernels::RecordOptions* options_B) override { options_B_ = options_B; }
@@ -49,11 +50,11 @@ class IntegerGradients final : public BatchGradients {
   std::span<const RecordOutcome> FinishRecords() override;
 
   size_t scratch_bytes() const override;
-  // What scratch_bytes of such an object will be; allocates none of it.
+  // The scratch_bytes that such an object will have. Allocates nothing.
   static size_t PlanBytes(const Setup& setup);
 
  private:
-  // A factor of all records, and the integers made of it.
+  // A factor of all records, and the integers made from it.
   struct Product {
     OuterFactor factor;
     int16_t *a_RN, *b_RK;
@@ -78,15 +79,15 @@ class IntegerGradients final : public BatchGradients {
   Sizes sizes_;
   AlignedArray<int16_t> integers_;
   AlignedArray<int32_t> largest_;
-  AlignedArray<double> squares_;  // of rows of factors
+  AlignedArray<double> squares_;  // of the factors' rows
   AlignedArray<int32_t> scratch_;
   AlignedArray<float> scale_R_, other_scale_R_;
   AlignedArray<uint32_t> seed_R_, other_seed_R_;
-  AlignedArray<int64_t> squares_R_;  // of rows of integers
+  AlignedArray<int64_t> squares_R_;  // of the integers' rows
   std::vector<Product> products_;
   std::vector<RowsFactor> rows_;
   std::vector<VectorFactor> vectors_;
-  std::vector<size_t> seen_;  // by parameter: rows, or numbers of a vector, that factors have named
+  std::vector<size_t> seen_;  // for each parameter: rows, or entries of a vector, that factors have covered
   RowGradient row_gradient_;
   std::vector<RecordOutcome> outcomes_;
   const kernels::RecordOptions* options_B_ = nullptr;

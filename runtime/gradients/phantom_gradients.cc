@@ -108,7 +108,7 @@ void PhantomGradients::Outer(const OuterFactor& factor) {
     return;
   }
   if (entry.way == Way::kFormed) {
-    // The blocks of one use come in ascending order. A block that comes again belongs to another use, and is added.
+    // The blocks of one use come in ascending order. A block that comes again belongs to another use, so it is added.
     const bool again = factor.first_row < entry.seen;
     if (!again) entry.seen = factor.first_row + factor.n;
     FormOuter(*ops_, factor, again ? kernels::Store::kAdd : kernels::Store::kAssign, block_.data(),
@@ -166,7 +166,7 @@ void PhantomGradients::Gram(const float* a, size_t ld, size_t rows, size_t width
                         .store = store});
 }
 
-// Adds <x x^T, dy dy^T>. The head's blocks share x: their dy dy^T add up, the product is taken in FinishRecord.
+// Adds <x x^T, dy dy^T>. Blocks of the head share x: their dy dy^T are summed here, and FinishRecord takes the product.
 void PhantomGradients::AddGram(const OuterFactor& f) {
   if (f.parameter == head_) {
     Gram(f.dy_RN, f.lddy, f.records.rows, f.n, head_gram_.data(),
@@ -181,7 +181,7 @@ void PhantomGradients::AddGram(const OuterFactor& f) {
   gram_squares_ += ops_->dot(gram_x_.data(), gram_dy_.data(), f.records.rows * f.records.rows);
 }
 
-// columns_[r, t] <- dZ[r, s_t] for the record's items s_t that this block of the catalogue covers.
+// Sets columns_[r, t] = dZ[r, s_t] for the record's items s_t in this block of the catalogue.
 void PhantomGradients::GatherInputColumns(const OuterFactor& f) {
   ops_->gather_columns({.x_RN = f.dy_RN,
                         .ldx = f.lddy,
@@ -223,8 +223,8 @@ double PhantomGradients::SquaredNorm() {
   return squares;
 }
 
-// Forms one block of c_i dW, adds the rows of the table's input use that fall into it, and adds it to the sum once:
-// a coordinate is rounded to the grid exactly once per record.
+// Forms one block of c_i dW, adds the table's input rows that belong to it, and adds the result to the sum. So each
+// coordinate is rounded to the grid exactly once for each record.
 void PhantomGradients::AccumulateGramBlock(const OuterFactor& f) {
   const ParameterSpec& p = (*parameters_)[f.parameter];
   const Entry& entry = entries_[f.parameter];

@@ -1,20 +1,20 @@
-// DP-SGD's record gradients: norm, clip factor, clipped sum (Phantom Clipping: docs/algorithms.md, section 2).
+// DP-SGD record gradients: norm, clip factor, clipped sum (Phantom Clipping: docs/algorithms.md, section 2).
 //
-// For each record it takes the factors of one backward pass, finds ||g_i||, and adds c_i g_i to a GradientSum. Every
-// trained parameter goes one of two ways:
+// For each record it takes the factors of one backward pass, computes ||g_i||, and adds c_i g_i to a GradientSum. Every
+// trained parameter is handled in one of two ways:
 //
-//   formed   dW = dy^T x is written to a scratch and its norm taken there;
-//   Gram     ||dW||^2 = <x x^T, dy dy^T>, nothing of the weight's size exists; the product comes after c_i is known,
-//            in tiles. A tied table adds 2 <g_in, g_out> from the columns of dZ that the record's own items name.
+//   formed   dW = dy^T x is written to scratch, and its norm is taken there.
+//   Gram     ||dW||^2 = <x x^T, dy dy^T>, without any memory of the weight's size. Once c_i is known, the product is
+//            formed in tiles. A tied table adds 2 <g_in, g_out>, from the columns of dZ of the record's own items.
 //
-// Both agree to rounding (tested). On a CPU, where one record at a time streams through a core's cache and the clipped
-// gradient has to be formed anyway to be added, the formed way costs no extra product; the Gram way saves the scratch
-// of the size of the table. So `kAutomatic` forms until the scratch of a worker would pass `max_formed_bytes`.
+// Both agree up to rounding (tested). On a CPU, one record at a time passes through a core's cache, and the clipped
+// gradient must be formed anyway to be added. So forming costs no extra product; the Gram way saves scratch of the
+// table's size. `kAutomatic` forms unless a worker's scratch would exceed `max_formed_bytes`.
 //
-// A parameter that is used twice gets two factors. Formed gradients add up. The Gram way has no cross term but the tied
-// table's: such a record is dropped, as one that is not finite.
+// A parameter that is used twice gets two factors. Formed gradients add up. The Gram way has a cross term for the tied
+// table only; any other such record is dropped, like one that is not finite.
 //
-// With ClipRule::None() every factor is 1 and no norm is taken. (Ordinary training: sum_gradients.h.)
+// With ClipRule::None() every factor is 1 and no norm is computed. For ordinary training see sum_gradients.h.
 //
 //   PhantomGradients gradients(graph parameters ..., sum);
 //   gradients.BeginRecord(worker, record.inputs);
@@ -35,26 +35,26 @@
 
 namespace wisp {
 
-// kIntegers: of IntegerGradients (integer_gradients.h), and here as kAutomatic.
+// kIntegers: use IntegerGradients (integer_gradients.h); this class treats it as kAutomatic.
 enum class NormForm { kAutomatic, kFormed, kGram, kIntegers };
 
 struct PhantomOptions {
   ClipRule clip = ClipRule::None();
   NormForm form = NormForm::kAutomatic;
-  size_t max_formed_bytes = size_t{64} << 20;  // per worker
+  size_t max_formed_bytes = size_t{64} << 20;  // for each worker
 };
 
 class PhantomGradients : public RecordGradients {
  public:
-  // `head_parameter` is the table that receives Outer blocks; tied when it also receives Rows. What
-  // Setup names, `sum` and `ops` must outlive this object. One object per worker.
+  // `head_parameter` is the table that gets Outer blocks; it is tied if it also gets Rows. What Setup refers to, `sum`
+  // and `ops` must outlive this object. One object for each worker.
   struct Setup {
     const std::vector<ParameterSpec>& parameters;
-    const TrainedSet& trained;  // the sum spans these
+    const TrainedSet& trained;  // the sum covers these parameters
     size_t head_parameter;
     size_t max_rows;  // positions of the longest record
     size_t worker;
-    bool norms_head_rows = false;  // the head's factors have a RowNorm, and are formed whatever the options say
+    bool norms_head_rows = false;  // the head's factors have a RowNorm, so they are formed whatever the options say
   };
   PhantomGradients(const kernels::Device& device, const Setup& setup, const PhantomOptions& options, GradientSum& sum);
 
@@ -66,23 +66,23 @@ class PhantomGradients : public RecordGradients {
   RecordOutcome FinishRecord(HeadReplay& replay) override;
 
   size_t scratch_bytes() const override;
-  // What scratch_bytes of such an object will be; allocates none of it.
+  // The scratch_bytes that such an object will have. Allocates nothing.
   static size_t PlanBytes(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options);
 
  private:
   enum class Way { kUntrained, kFormed, kGram, kRows };
   struct Entry {
     Way way = Way::kUntrained;
-    size_t offset = 0;     // of a formed parameter in scratch_
-    size_t rows_slot = 0;  // of a parameter with Rows, in row_gradients_
-    size_t seen = 0;       // rows, or numbers of a vector, that this record's factors have named so far
-    OuterFactor factor{};  // Gram: kept until the record is finished
+    size_t offset = 0;     // formed parameters: offset in scratch_
+    size_t rows_slot = 0;  // parameters with Rows: index in row_gradients_
+    size_t seen = 0;       // rows, or entries of a vector, that this record's factors have covered so far
+    OuterFactor factor{};  // Gram way: kept until the record is finished
   };
 
-  // The sizes of what an object holds, in floats, and the parameters whose rows are gathered.
+  // The sizes of the buffers, in floats, and the parameters whose rows are gathered.
   struct Plan {
     std::vector<Entry> entries;
-    std::vector<size_t> row_widths;  // D of each of row_gradients_
+    std::vector<size_t> row_widths;  // D of each entry of row_gradients_
     size_t scratch = 0, block = 0, packed = 0, square = 0, cross = 0;
   };
   static Plan PlanWays(const kernels::OpTable& ops, const Setup& setup, const PhantomOptions& options);
@@ -105,15 +105,15 @@ class PhantomGradients : public RecordGradients {
   AlignedArray<float> scratch_;                       // formed gradients
   AlignedArray<float> block_;                         // Gram: one tile of dW
   AlignedArray<float> packed_;                        // Gram: packed operand of x x^T
-  AlignedArray<float> gram_x_, gram_dy_, head_gram_;  // [R, R]; head_gram_ adds up over the head's blocks
-  AlignedArray<float> columns_, cross_;               // dZ's columns of the record's items [R, R]; columns^T h [R, D]
+  AlignedArray<float> gram_x_, gram_dy_, head_gram_;  // [R, R]; head_gram_ sums over the head's blocks
+  AlignedArray<float> columns_, cross_;               // columns of dZ for the record's items [R, R]; columns^T h [R, D]
   std::span<const int32_t> input_ids_;
   double gram_squares_ = 0, cross_squares_ = 0;
-  bool used_twice_ = false;    // a parameter of the Gram way got two factors, whose product nothing here takes
-  OuterFactor head_factor_{};  // of the last head block: x is the same for all blocks
+  bool used_twice_ = false;    // a Gram parameter got two factors, whose cross term is not computed here
+  OuterFactor head_factor_{};  // the last block of the head; all its blocks share x
   bool head_seen_ = false;
 
-  // While the head is replayed:
+  // While the head's factors are replayed:
   bool replaying_ = false;
   float replay_factor_ = 0;
   int32_t replay_sign_ = 1;

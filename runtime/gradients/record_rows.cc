@@ -17,7 +17,7 @@ RecordRows::RecordRows(const kernels::Device& device, size_t max_records, size_t
       steps_B_(max_records),
       squares_B_(max_records),
       slot_squares_B_(max_records) {
-  // Of zeros: room for so many results is there, or found to be missing, before anything is charged.
+  // A run on zeros reserves the ops' memory now: if it is missing, that shows before any privacy is charged.
   ops_->squares_of_rows(
       {.x_BN = rows_.data(), .ldx = row_size, .rows = max_records, .n = row_size, .squares_B = squares_B_.data()});
 }
@@ -44,7 +44,7 @@ std::span<const RecordOutcome> RecordRows::Finish(const GridGradientSum::Slots& 
       {.x_BN = rows_.data(), .ldx = row_size_, .rows = num_records_, .n = row_size_, .squares_B = squares_B_.data()});
   for (size_t b = 0; b < num_records_; ++b) {
     outcomes_[b] = OutcomeOf(clip_, std::sqrt(squares_B_[b]));
-    // 0 of what is not finite.
+    // The factor is 0 if the norm is not finite.
     steps_B_[b] = static_cast<float>(outcomes_[b].factor) * sum_->steps_per_unit();
   }
   Add(slots, 1);
@@ -60,7 +60,7 @@ void RecordRows::Add(const GridGradientSum::Slots& slots, int32_t sign) {
   for (size_t b = 0; b < num_records_; ++b) squares_B_[b] += slot_squares_B_[b];
 }
 
-// The bound is checked on what was really added, not on what the norms promised.
+// Subtracts rows that exceed the bound. It is checked on what was really added, not on what the norms promised.
 void RecordRows::TakeBack(const GridGradientSum::Slots& slots) {
   bool any = false;
   for (size_t b = 0; b < num_records_; ++b) {
@@ -82,7 +82,7 @@ void RecordRows::Forget() {
 
 namespace {
 
-// The norm's backward needs each record's product as a whole.
+// The backward pass of the norm needs each record's product as a whole.
 void FormNormedRows(const kernels::OpTable& ops, const OuterFactor& f, float* at, size_t stride, float* scratch) {
   for (size_t b = 0; b < f.records.num_records; ++b) {
     OuterFactor own = f;

@@ -1,11 +1,11 @@
-// What several records release, written out on a device: a row for each, which is bounded as a whole and added to the
-// exact sum. The end of every method that takes records at once.
+// The releases of several records on a device. Each record has one row, which is bounded as a whole and added to the
+// exact sum. Every method that takes records together ends with this step.
 //
 //   rows.Begin(batch.size(), layout.size());
-//   FormOuterOfRecords(ops, factor, rows.at(offset), rows.stride());   // whatever belongs into the rows
+//   FormOuterOfRecords(ops, factor, rows.at(offset), rows.stride());   // fills the rows
 //   std::span<const RecordOutcome> outcomes = rows.Finish();
 //
-// What a record adds depends on nothing but its row: not on the records that pass with it.
+// What a record adds depends only on its row, not on the records that pass with it.
 #ifndef WISP_RUNTIME_GRADIENTS_RECORD_ROWS_H_
 #define WISP_RUNTIME_GRADIENTS_RECORD_ROWS_H_
 
@@ -20,25 +20,25 @@ namespace wisp {
 
 class RecordRows {
  public:
-  // Rows of at most `row_size` floats. `device` and `sum` must outlive this object. The device has the ops of
-  // kernels/formed.h.
+  // Each row has at most `row_size` floats. `device` and `sum` must outlive this object. The device must have the ops
+  // of kernels/formed.h.
   RecordRows(const kernels::Device& device, size_t max_records, size_t row_size, const ClipRule& clip,
              GridGradientSum& sum);
 
-  // Rows of so many floats, all zero.
+  // Starts with `num_records` rows of `row_size` floats, all zero.
   void Begin(size_t num_records, size_t row_size);
-  float* at(size_t offset) const { return rows_.data() + offset; }  // of the first record
-  size_t stride() const { return row_size_; }                       // floats from a record's row to the next one's
+  float* at(size_t offset) const { return rows_.data() + offset; }  // in the row of the first record
+  size_t stride() const { return row_size_; }                       // floats from one record's row to the next
   size_t num_records() const { return num_records_; }
 
-  // Bounds each row and adds it to the sum's first coordinates. With `slots` the last slots * d floats of a row, which
-  // has no more than these and what lies before them, go where they say. Valid until the next call.
+  // Bounds each row and adds it to the first coordinates of the sum. With `slots`, the last slots * d floats of each
+  // row go to the coordinates that the slots name. Outcomes are valid until the next call.
   std::span<const RecordOutcome> Finish(const GridGradientSum::Slots& slots = {});
-  // Nothing of any record stays in memory.
+  // Erases all records' data from memory.
   void Forget();
 
   size_t size_bytes() const;
-  // What size_bytes of such an object will be; allocates none of it.
+  // The size_bytes that such an object will have. Allocates nothing.
   static size_t PlanBytes(size_t max_records, size_t row_size);
 
  private:
@@ -49,14 +49,14 @@ class RecordRows {
   ClipRule clip_;
   GridGradientSum* sum_;
   AlignedArray<float> rows_;
-  size_t num_records_ = 0, row_size_ = 0, most_used_ = 0;  // floats since Forget
+  size_t num_records_ = 0, row_size_ = 0, most_used_ = 0;  // most_used_: the most floats in use since Forget
   std::vector<RecordOutcome> outcomes_;
   std::vector<float> steps_B_;                      // clip factors, in steps of the sum's grid
-  std::vector<double> squares_B_, slot_squares_B_;  // of norms, then of what was added
+  std::vector<double> squares_B_, slot_squares_B_;  // of the norms, later of what was added
 };
 
-// Each record's gradient of a factor, added to what starts at `at` in the first record's row. `stride`: floats from a
-// record's row to the next one's. A factor with a RowNorm needs `scratch`, of FormOuterScratch(n, k) floats.
+// Adds each record's gradient of a factor to its row, beginning at `at` in the first record's row. `stride`: floats
+// from one record's row to the next. A factor with a RowNorm needs `scratch` of FormOuterScratch(n, k) floats.
 void FormOuterOfRecords(const kernels::OpTable& ops, const OuterFactor& factor, float* at, size_t stride,
                         float* scratch);
 void FormRowsOfRecords(const kernels::OpTable& ops, const RowsFactor& factor, float* at, size_t stride);

@@ -44,7 +44,8 @@ void RgpBatchGradients::Outer(const OuterFactor& f) {
   if (entry.train == RgpTrain::kProjected) ProjectOuter(f, left);
 }
 
-// Blocks of one parameter share x: x R^T is taken at the first, dy L adds up, g_R is formed when another factor comes.
+// Blocks of one parameter share x: x R^T is computed at the first block, dy L is summed over the blocks, and g_R is
+// formed when another factor comes.
 void RgpBatchGradients::ProjectOuter(const OuterFactor& f, float* left) {
   const size_t r = carriers_->rank(), rows = f.records.rows;
   if (!head_open_)
@@ -60,7 +61,7 @@ void RgpBatchGradients::ProjectOuter(const OuterFactor& f, float* left) {
   head_open_ = true;
 }
 
-// g_R += (dY L)^T X of the parameter whose blocks have all been seen.
+// Adds (dY L)^T X to g_R for the parameter whose blocks have all come.
 void RgpBatchGradients::FinishHead() {
   OuterFactor projected = head_;
   projected.dy_RN = dy_left_.data();
@@ -77,7 +78,7 @@ void RgpBatchGradients::Rows(const RowsFactor& f) {
   if (entry.train == RgpTrain::kProjected) ProjectRows(f, entry);
 }
 
-// g_L[id_t] += scale dx_t R^T, and g_R += the sum over t of L[id_t]^T (x) scale dx_t.
+// Adds scale dx_t R^T to g_L[id_t], and the sum over t of L[id_t]^T (x) scale dx_t to g_R.
 void RgpBatchGradients::ProjectRows(const RowsFactor& f, const RgpCarriers::Entry& entry) {
   const size_t r = carriers_->rank(), rows = f.records.rows;
   MultiplyByCarrier(f.dx_RD, f.lddx, carriers_->right_transposed(f.parameter), rows, f.d, Store::kAssign,

@@ -1,6 +1,8 @@
-// RGP on a device: RgpGradients of all records that pass at once. Each record's projections are a row of RecordRows.
+// RGP on a device: RgpGradients for all records that pass together. Each record's projections are one row of
+// RecordRows.
 //
-// The columns of a position, X R^T and dY L, are products of all records' rows; what becomes of them is each record's.
+// The columns X R^T and dY L of all positions are products over the rows of all records. Everything after them is done
+// for each record by itself.
 #ifndef WISP_RUNTIME_GRADIENTS_RGP_BATCH_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_RGP_BATCH_GRADIENTS_H_
 
@@ -13,8 +15,8 @@ namespace wisp {
 
 class RgpBatchGradients final : public BatchGradients {
  public:
-  // `max_rows`: positions of all records together. `device`, `carriers` (updated between steps) and `sum` (of
-  // carriers.release_size()) must outlive this object.
+  // `max_rows` is the number of positions of all records together. `carriers` may be updated between steps; `sum` has
+  // carriers.release_size() coordinates. `device`, `carriers` and `sum` must outlive this object.
   RgpBatchGradients(const kernels::Device& device, size_t max_records, size_t max_rows, const RgpCarriers& carriers,
                     const ClipRule& clip, GridGradientSum& sum);
 
@@ -24,13 +26,13 @@ class RgpBatchGradients final : public BatchGradients {
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
   std::span<const RecordOutcome> FinishRecords() override;
-  // Nothing of any record stays in memory.
+  // Erases all records' data from memory.
   void Forget();
 
   size_t scratch_bytes() const override {
     return rows_.size_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes();
   }
-  // What scratch_bytes of such an object will be; allocates none of it.
+  // The scratch_bytes that such an object will have. Allocates nothing.
   static size_t PlanBytes(size_t max_records, size_t max_rows, size_t release_size, size_t rank);
 
  private:
@@ -43,8 +45,8 @@ class RgpBatchGradients final : public BatchGradients {
 
   const kernels::OpTable* ops_;
   const RgpCarriers* carriers_;
-  RecordRows rows_;                        // g_L and g_R of each record, as in the release
-  AlignedArray<float> x_right_, dy_left_;  // X R^T and dY L [rows, r]; the head's blocks share X and add up dY L
+  RecordRows rows_;                        // g_L and g_R of each record, in the order of the release
+  AlignedArray<float> x_right_, dy_left_;  // X R^T and dY L [rows, r]; blocks of the head share X and sum up dY L
   OuterFactor head_{};                     // of a parameter that comes in blocks, until its last block
   bool head_open_ = false;
 };

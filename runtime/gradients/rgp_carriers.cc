@@ -10,10 +10,12 @@ namespace {
 
 using kernels::Store;
 
-// Below this share of its length a vector is said to lie in the span of others: what is left of it is rounding.
+// If less than this share of a vector's length remains, the vector counts as a combination of others: the rest is
+// rounding error.
 constexpr double kDependent = 1e-4;
 
-// Of few rows, often fewer than the rank, nothing is gained by projecting. So the paper's code trains its head in full.
+// Small tables often have fewer rows than the rank, so projecting gains nothing. The paper's code trains its head in
+// full too.
 RgpTrain FullIfAny(RgpTrain chosen) { return chosen == RgpTrain::kFrozen ? RgpTrain::kFrozen : RgpTrain::kFull; }
 
 RgpTrain TrainOf(const RgpOptions& o, const ParameterSpec& p) {
@@ -30,7 +32,7 @@ double Dot(const float* a, const float* b, size_t n) {
   return sum;
 }
 
-// Takes the parts along the first `before` vectors away and returns the length left.
+// Subtracts the components along the first `before` vectors. Returns the length that remains.
 double Reduce(float* v, size_t index, size_t length) {
   float* x = v + index * length;
   for (size_t j = 0; j < index; ++j) {
@@ -40,7 +42,7 @@ double Reduce(float* v, size_t index, size_t length) {
   return std::sqrt(Dot(x, x, length));
 }
 
-// to [cols, rows] <- from [rows, cols]
+// to [cols, rows] = transpose of from [rows, cols]
 void Transpose(const float* from, size_t rows, size_t cols, float* to) {
   for (size_t r = 0; r < rows; ++r) {
     for (size_t c = 0; c < cols; ++c) to[c * rows + r] = from[r * cols + c];
@@ -75,7 +77,8 @@ Status Validate(const RgpOptions& o, const std::vector<ParameterSpec>& parameter
   if (o.power_iterations < 1 || o.power_iterations > 100) {
     return InvalidArgument("rgp: power_iterations is ", o.power_iterations, ", allowed are 1 to 100");
   }
-  if (o.rank < 1 || o.rank > kMaxWidth) {  // also where nothing is projected: room is made for it
+  // also checked if nothing is projected, because memory is allocated for this rank
+  if (o.rank < 1 || o.rank > kMaxWidth) {
     return InvalidArgument("rgp: rank is ", o.rank, ", allowed are 1 to ", kMaxWidth);
   }
   for (uint32_t i : trained.parameters()) {
@@ -194,7 +197,7 @@ void RgpCarriers::CopyToDevice(size_t parameter) {
   copy(right_transposed_[parameter], made.right_transposed);
 }
 
-// K times: L = orthonormal columns of D R^T, R = L^T D; then R = orthonormal rows.
+// K iterations of L = orthonormal columns of D R^T, R = L^T D; at the end R = orthonormal rows.
 void RgpCarriers::Iterate(const ParameterSpec& p, const float* d, const std::function<float()>& normal,
                           const Carriers& carriers) {
   const size_t rows = p.rows, cols = p.cols, r = options_.rank;

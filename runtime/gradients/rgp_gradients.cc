@@ -22,7 +22,8 @@ void RgpGradients::BeginRecord(std::span<const int32_t>) {
   head_open_ = false;
 }
 
-// Blocks of one parameter share x: x R^T is taken at the first, dy L adds up, g_R is formed when another factor comes.
+// Blocks of one parameter share x: x R^T is computed at the first block, dy L is summed over the blocks, and g_R is
+// formed when another factor comes.
 void RgpGradients::Outer(const OuterFactor& f) {
   const RgpCarriers::Entry& entry = carriers_->entry(f.parameter);
   if (head_open_ && head_.parameter != f.parameter) FinishHead();
@@ -80,7 +81,7 @@ void RgpGradients::Outer(const OuterFactor& f) {
   head_open_ = true;
 }
 
-// g_R += (dY L)^T X of the parameter whose blocks have all been seen.
+// Adds (dY L)^T X to g_R for the parameter whose blocks have all come.
 void RgpGradients::FinishHead() {
   const size_t r = carriers_->rank();
   float* right = release_.data() + carriers_->entry(head_.parameter).right_offset;
@@ -133,7 +134,7 @@ void RgpGradients::Rows(const RowsFactor& f) {
                      .rows = f.records.rows,
                      .d = r,
                      .scale = f.scale});
-  // g_R += sum over t of L[id_t]^T (x) scale dx_t
+  // Adds the sum over t of L[id_t]^T (x) scale dx_t to g_R.
   ops_->embed_forward({.table_MD = carriers_->left(f.parameter),
                        .positions_TD = nullptr,
                        .ids_T = f.ids_R,
@@ -161,7 +162,7 @@ void RgpGradients::Vector(const VectorFactor& f) {
       {.x = f.g_BN, .y = release_.data() + entry.left_offset + f.first, .n = f.n, .a = 1.0f, .store = Store::kAdd});
 }
 
-// The last parameter's x is about to go.
+// Finishes the last parameter, because its x may be overwritten after this call.
 void RgpGradients::EndKept() {
   if (head_open_) FinishHead();
 }

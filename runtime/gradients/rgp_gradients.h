@@ -1,8 +1,9 @@
-// The sink of RGP: projects a record's factors onto the carriers as they come, clips what it will release, adds it.
+// The sink of RGP. It projects a record's factors onto the carriers as they come, clips what will be released, and adds
+// it.
 //
-// g_L = dY^T (X R^T) and g_R = (dY L)^T X per use of a matrix; a tied table's input use adds its rows to both. Nothing
-// of a matrix's size is formed: the state of a record is what it releases, r (p + d) numbers a matrix, and a few
-// columns a position. The joined norm of everything released is clipped (docs/algorithms.md, section 4).
+// Each use of a matrix gives g_L = dY^T (X R^T) and g_R = (dY L)^T X. The input use of a tied table adds its rows to
+// both. Nothing of a matrix's size is formed: a record's state is its release, r (p + d) numbers for each matrix, and a
+// few columns for each position. The joint norm of everything released is clipped (docs/algorithms.md, section 4).
 #ifndef WISP_RUNTIME_GRADIENTS_RGP_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_RGP_GRADIENTS_H_
 
@@ -19,7 +20,8 @@ class RgpGradients : public RecordGradients {
     size_t max_rows;  // positions of the longest record
     size_t worker;
   };
-  // `ops`, `carriers` (updated between steps) and `sum` (of carriers.release_size()) must outlive this object.
+  // `carriers` may be updated between steps; `sum` has carriers.release_size() coordinates. `ops`, `carriers` and `sum`
+  // must outlive this object.
   RgpGradients(const kernels::Device& device, const Setup& setup, const RgpCarriers& carriers, const ClipRule& clip,
                GradientSum& sum);
 
@@ -33,7 +35,7 @@ class RgpGradients : public RecordGradients {
   size_t scratch_bytes() const override {
     return release_.allocated_bytes() + x_right_.allocated_bytes() + dy_left_.allocated_bytes();
   }
-  // What scratch_bytes will be with carriers of this release size and rank; allocates none of it.
+  // The scratch_bytes for carriers of this release size and rank. Allocates nothing.
   static size_t PlanBytes(size_t release_size, size_t max_rows, size_t rank) {
     return AlignedArray<float>::AllocatedBytes(release_size) + 2 * AlignedArray<float>::AllocatedBytes(max_rows * rank);
   }
@@ -46,8 +48,8 @@ class RgpGradients : public RecordGradients {
   ClipRule clip_;
   GradientSum* sum_;
   size_t worker_;
-  AlignedArray<float> release_;            // g_L and g_R of the record
-  AlignedArray<float> x_right_, dy_left_;  // X R^T and dY L [R, r]; the head's blocks share X and add up dY L
+  AlignedArray<float> release_;            // the record's g_L and g_R
+  AlignedArray<float> x_right_, dy_left_;  // X R^T and dY L [R, r]; blocks of the head share X and sum up dY L
   OuterFactor head_{};                     // of a parameter that comes in blocks, until its last block
   bool head_open_ = false;
 };

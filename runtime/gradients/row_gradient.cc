@@ -16,7 +16,7 @@ void RowGradient::Assign(const kernels::OpTable& ops, const RowsFactor& factor) 
   for (size_t t = 0; t < factor.records.rows; ++t) {
     if (factor.ids_R[t] >= 0) order_.push_back({factor.ids_R[t], static_cast<uint32_t>(t)});
   }
-  std::sort(order_.begin(), order_.end());  // ties by t: the order of addition is fixed
+  std::sort(order_.begin(), order_.end());  // equal ids are ordered by t, so the order of addition is fixed
   for (const Entry& entry : order_) {
     const bool first = ids_.empty() || ids_.back() != entry.id;
     if (first) ids_.push_back(entry.id);

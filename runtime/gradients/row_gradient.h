@@ -1,4 +1,4 @@
-// A record's gradient of a table's input use, kept as the rows it touches: sum over t of e(id_t) (x) scale * dx_t.
+// A record's gradient of a table's input use, as the rows that it touches: sum over t of e(id_t) (x) scale * dx_t.
 #ifndef WISP_RUNTIME_GRADIENTS_ROW_GRADIENT_H_
 #define WISP_RUNTIME_GRADIENTS_ROW_GRADIENT_H_
 
@@ -15,7 +15,7 @@ class RowGradient {
  public:
   RowGradient(size_t max_rows, size_t d, const kernels::Memory& memory = {});
 
-  // What such an object will hold; what this one does.
+  // Bytes that such an object will hold; the member is about this object.
   static size_t PlanBytes(size_t max_rows, size_t d) {
     return max_rows * (sizeof(Entry) + sizeof(int32_t)) + AlignedArray<float>::AllocatedBytes(max_rows * d);
   }
@@ -23,11 +23,11 @@ class RowGradient {
     return order_.capacity() * sizeof(Entry) + ids_.capacity() * sizeof(int32_t) + rows_.allocated_bytes();
   }
 
-  // Gathers equal ids. No allocation.
+  // Adds up the rows of equal ids. Allocates nothing.
   void Assign(const kernels::OpTable& ops, const RowsFactor& factor);
   void Clear() { ids_.clear(); }
 
-  // Ascending, distinct; row(i) [D] belongs to ids()[i].
+  // Ascending and distinct; row(i) [D] belongs to ids()[i].
   std::span<const int32_t> ids() const { return ids_; }
   const float* row(size_t i) const { return rows_.data() + i * d_; }
   double SumSquares(const kernels::OpTable& ops) const { return ops.sum_squares(rows_.data(), ids_.size() * d_); }

@@ -1,4 +1,4 @@
-// Rows of a table: lists of them, and sets.
+// Lists and sets of a table's rows.
 #ifndef WISP_RUNTIME_GRADIENTS_ROW_SET_H_
 #define WISP_RUNTIME_GRADIENTS_ROW_SET_H_
 
@@ -9,25 +9,25 @@
 
 namespace wisp {
 
-// Rows of the item table, as the host reads them, and for ops, in the same order, in a device's memory.
+// Rows of the item table, once for the host and once in the device's memory for ops, in the same order.
 struct ItemRows {
   std::span<const int32_t> rows;
   const uint32_t* on_device = nullptr;  // null on the host
 };
 
-// A set of a table's rows with a number (slot) for each: 0, 1, ... in the order in which they came. Membership and slot
-// in constant time; clearing costs the rows that are in, not the table's size.
+// A set of a table's rows. Each member has a slot number: 0, 1, ... in the order of insertion. Lookup takes constant
+// time. Clearing costs time for each member, not for each row of the table.
 class RowSet {
  public:
-  // Rows 0 .. num_rows - 1: 4 bytes each.
+  // For rows 0 .. num_rows - 1; takes 4 bytes for each row.
   explicit RowSet(size_t num_rows) : slot_of_(num_rows, -1) {}
 
-  // What a set of `num_rows` rows holds with room for `room` members.
+  // Bytes of a set over `num_rows` rows with space for `room` members.
   static size_t PlanBytes(size_t num_rows, size_t room) { return (num_rows + room) * sizeof(int32_t); }
-  // Room for so many members: inserting up to there allocates nothing.
+  // Reserves space for `room` members. Insertions up to that number allocate nothing.
   void Reserve(size_t room) { rows_.reserve(room); }
 
-  // The row's slot; it is put in when it is not there.
+  // Returns the row's slot. Inserts the row if it is new.
   size_t Insert(int32_t row) {
     int32_t& slot = slot_of_[static_cast<size_t>(row)];
     if (slot < 0) {
@@ -36,7 +36,7 @@ class RowSet {
     }
     return static_cast<size_t>(slot);
   }
-  // -1: not there.
+  // -1: the row is not a member.
   int32_t slot(int32_t row) const { return slot_of_[static_cast<size_t>(row)]; }
   std::span<const int32_t> rows() const { return rows_; }
   size_t size() const { return rows_.size(); }

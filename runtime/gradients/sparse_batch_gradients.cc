@@ -23,7 +23,7 @@ size_t SparseBatchGradients::MostRowFloats(const SparseSetup& s) {
 
 namespace {
 
-// Columns of a head's block that may have to be gathered, and whether rows pass a norm.
+// Floats for the columns of a head's block that may have to be gathered; and the rows of such a block that pass a norm.
 size_t ColumnsOf(const SparseBatchGradients::SparseSetup& s) {
   return s.num_negatives == 0 ? s.max_rows * std::min(kMostBlockRows, s.most_set_rows) : 0;
 }
@@ -81,7 +81,8 @@ void SparseBatchGradients::BeginStep() {
   device_.memory.copy_in(set_rows_.data(), set_->rows().data(), set_->rows().size_bytes());
 }
 
-// Of the record that is entered: the block's row, or one of its own; -1 outside of the set.
+// The place of an item in the row of the record that is being entered: in the block, or among its own rows. -1: the
+// item is not in the set.
 int32_t SparseBatchGradients::RowOf(int32_t item, size_t b) {
   const int32_t slot = item < 0 ? -1 : set_->slot(item);
   if (slot < static_cast<int32_t>(block_rows())) return slot;
@@ -94,7 +95,7 @@ int32_t SparseBatchGradients::RowOf(int32_t item, size_t b) {
   return static_cast<int32_t>(block_rows()) + place;
 }
 
-// Rows of record b, whose positions begin at `first`; returns where they end.
+// Forms the rows of record b, whose positions begin at `first`. Returns the end of its positions.
 size_t SparseBatchGradients::FormOwnRows(const Record& record, size_t first, size_t b) {
   for (size_t t = 0; t < record.inputs.size(); ++t) {
     host_inputs_[first + t] = RowOf(record.inputs[t], b);
@@ -123,8 +124,8 @@ void SparseBatchGradients::Outer(const OuterFactor& f) {
   FormOuterOfRecords(*ops_, f, rows_.at(layout_.dense(f.parameter) + f.first_row * f.k), rows_.stride(), nullptr);
 }
 
-// Rows [first_row, first_row + n) of the table; of them those in the set, which lie side by side there. With a sampled
-// softmax they are the negatives, all of which are.
+// Handles rows [first_row, first_row + n) of the table. Those in the set lie next to each other there. With a sampled
+// softmax the rows are the negatives, which are all in the set.
 void SparseBatchGradients::TableOuter(const OuterFactor& f) {
   if (f.ids_N != nullptr)
     return FormOuterOfRecords(*ops_, f, rows_.at(layout_.slot(0)), rows_.stride(), normed_.data());
@@ -137,7 +138,7 @@ void SparseBatchGradients::TableOuter(const OuterFactor& f) {
   FormOuterOfRecords(*ops_, of_set, rows_.at(layout_.slot(first)), rows_.stride(), normed_.data());
 }
 
-// The same of `columns` rows of the block alone: those of the set from its row `first` on.
+// The factor restricted to `columns` rows: those of the set from its row `first` on.
 OuterFactor SparseBatchGradients::OfTheSet(const OuterFactor& f, size_t first, size_t columns) {
   const uint32_t* rows = set_rows_.data() + first;
   ops_->gather_columns({.x_RN = f.dy_RN,

@@ -1,12 +1,12 @@
-// DP-FEST, DP-AdaFEST and sampled softmax on a device: SparseGradients of all records that pass at once.
+// DP-FEST, DP-AdaFEST and sampled softmax on a device: SparseGradients for all records that pass together.
 //
-// Rows of the table outside of the step's set get nothing, and are taken away before the norm. What a record has, in a
-// row of RecordRows: its dense parameters, the block, and then rows that are its own.
-//   - the block: the first rows of the set, the same for every record. With a full softmax all of the set, ascending;
-//     with a sampled one the negatives.
-//   - rows of its own, with a sampled softmax: targets and inputs in the set that are no negatives, each once. Where in
-//     the sum they belong is said with them, for each record.
-// The host knows the records' items, and so which row each belongs to: ops get these numbers in place of items.
+// Table rows outside the step's set get no gradient; they are removed before the norm. A record's row of RecordRows
+// holds its dense parameters, then the block, then rows of its own:
+//   - the block: the first rows of the set, the same for every record. With a full softmax this is the whole set,
+//     ascending; with a sampled softmax, the negatives.
+//   - own rows, with a sampled softmax only: targets and inputs in the set that are not negatives, each once. Each
+//     record states to which rows of the sum they belong.
+// The host knows the records' items and so the row of each. Ops get these row numbers in place of items.
 #ifndef WISP_RUNTIME_GRADIENTS_SPARSE_BATCH_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_SPARSE_BATCH_GRADIENTS_H_
 
@@ -23,19 +23,19 @@ class SparseBatchGradients final : public BatchGradients {
  public:
   struct SparseSetup {
     Setup batch;
-    size_t max_length;     // positions of a record
-    size_t max_rows;       // positions of all that pass at once
-    size_t most_set_rows;  // of any step's set
+    size_t max_length;     // positions of one record
+    size_t max_rows;       // positions of all records in a pass
+    size_t most_set_rows;  // the largest set of any step
     size_t num_negatives;  // 0: full softmax
   };
-  // `rows`: the set, in the order of the sum: the block first. It changes between steps alone, and then BeginStep says
-  // so. `device`, `rows` and `sum` must outlive this object.
+  // `rows` is the set, in the order of the sum, the block first. It changes only between steps, and BeginStep must
+  // follow. `device`, `rows` and `sum` must outlive this object.
   SparseBatchGradients(const kernels::Device& device, const SparseSetup& setup, const RowSet& rows,
                        const ClipRule& clip, GridGradientSum& sum);
 
-  // The set is another one now.
+  // Call it when the set has changed.
   void BeginStep();
-  // Its rows in their order, in the device's memory.
+  // The set's rows in their order, in the device's memory.
   const uint32_t* set_rows() const { return set_rows_.data(); }
 
   void BeginRecords(Batch records) override;
@@ -44,17 +44,17 @@ class SparseBatchGradients final : public BatchGradients {
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
   std::span<const RecordOutcome> FinishRecords() override;
-  // Nothing of any record stays in memory.
+  // Erases all records' data from memory.
   void Forget();
 
   size_t scratch_bytes() const override;
-  // What scratch_bytes of such an object will be; allocates none of it.
+  // The scratch_bytes that such an object will have. Allocates nothing.
   static size_t PlanBytes(const SparseSetup& setup);
-  // Floats of the longest row of one record: of that many gradients is the room made.
+  // Floats of the longest row of one record. Memory is allocated for a gradient of this many.
   static size_t MostRowFloats(const SparseSetup& setup);
 
  private:
-  // Rows of the table that a record has room for, beside the block.
+  // Table rows that a record has space for beside the block.
   static size_t OwnRows(const SparseSetup& setup);
   static size_t MostBlockRowsOf(const SparseSetup& setup);
   size_t block_rows() const { return is_sampled() ? setup_.num_negatives : set_->size(); }
@@ -70,15 +70,16 @@ class SparseBatchGradients final : public BatchGradients {
   SparseLayout layout_;
   const RowSet* set_;
   RecordRows rows_;
-  // On the device: the set, its rows' places of each position, rows of their own in the sum.
+  // In the device's memory: the set, the row numbers of each position, and the place of own rows in the sum.
   AlignedArray<uint32_t> set_rows_;
   AlignedArray<int32_t> inputs_, targets_, slots_;
-  AlignedArray<float> columns_;                             // of a block of the head, those that belong to the set
-  AlignedArray<float> normed_, normed_rows_, normed_rstd_;  // of factors with a RowNorm
-  // The same on the host, on their way.
+  AlignedArray<float> columns_;                             // a block of the head: the columns that belong to the set
+  AlignedArray<float> normed_, normed_rows_, normed_rstd_;  // for factors with a RowNorm
+  // Host copies of these, before they are copied to the device.
   std::vector<int32_t> host_inputs_, host_targets_, host_slots_;
-  std::vector<int32_t> place_of_slot_;  // of a record that is entered: where a slot is among its own rows, -1: not yet
-  std::vector<int32_t> own_slots_;      // of it, in the order of their coming
+  // for the record being entered: the index of a slot among its own rows; -1: not among them
+  std::vector<int32_t> place_of_slot_;
+  std::vector<int32_t> own_slots_;  // the slots of its own rows, in the order of insertion
 };
 
 }  // namespace wisp

@@ -81,8 +81,8 @@ void SparseGradients::Outer(const OuterFactor& f) {
                                 .store = Store::kAdd});
 }
 
-// The head comes before the input use, and names each row once: the rows of a block are new, and lie one after the
-// other.
+// The head comes before the input use and names each row once. So the rows of a block are new, and they lie one after
+// another.
 void SparseGradients::TableOuter(const OuterFactor& f) {
   picked_.clear();
   size_t first = slots_.size();
@@ -125,7 +125,7 @@ void SparseGradients::TableOuter(const OuterFactor& f) {
   if (f.row_norm) NormBackward(f, rows_.data() + first * f.k);
 }
 
-// The picked rows of a table whose rows pass a norm before the product: one by one, for they lie apart.
+// The backward pass of a row norm for the picked rows: one at a time, because they do not lie together.
 void SparseGradients::NormBackward(const OuterFactor& f, float* dw) {
   for (size_t i = 0; i < picked_.size(); ++i) {
     const auto row = static_cast<size_t>(picked_[i]);
@@ -177,7 +177,7 @@ void SparseGradients::Vector(const VectorFactor& f) {
                .store = Store::kAdd});
 }
 
-// Neighbouring slots go to the sum in one piece.
+// Neighbouring slots are added to the sum in one call.
 double SparseGradients::Accumulate(float factor, int32_t sign) {
   double squares = sum_->Add(setup_.worker, 0, dense_.data(), dense_.size(), factor, sign);
   for (size_t i = 0; i < slots_.size();) {

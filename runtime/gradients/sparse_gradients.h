@@ -1,12 +1,12 @@
-// The sink of DP-FEST and DP-AdaFEST (docs/algorithms.md, section 5): the gradient of one table is kept by rows,
+// The sink of DP-FEST and DP-AdaFEST (docs/algorithms.md, section 5). The gradient of one table is kept as rows,
 // masked, then clipped.
 //
-// Rows of the table outside a given set get nothing, from its input use and from its output use alike, and they are
-// taken away before the norm: what is clipped is what is added. With a full softmax the columns of dZ that belong to
-// the set are gathered from each block; with a sampled softmax only the negatives' and the targets' rows exist. All
-// other parameters are dense and formed as in PhantomGradients.
+// Table rows outside a given set get no gradient, neither from the input use nor from the output use. They are removed
+// before the norm, so what is clipped is what is added. With a full softmax, the columns of dZ that belong to the set
+// are gathered from each block. With a sampled softmax, only rows of negatives and targets exist. All other parameters
+// are dense and formed as in PhantomGradients.
 //
-// The sum: dense parameters first, at SparseLayout::dense, then one row of `d` numbers for each slot of the
+// The sum holds the dense parameters first, at SparseLayout::dense, then one row of `d` numbers for each slot of the
 // set.
 #ifndef WISP_RUNTIME_GRADIENTS_SPARSE_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_SPARSE_GRADIENTS_H_
@@ -20,7 +20,7 @@
 
 namespace wisp {
 
-// Where things lie in the sum. The table is the first parameter, as in every tied recommender, and it is trained.
+// The offsets in the sum. The table is the first parameter, as in every tied recommender, and it is trained.
 class SparseLayout {
  public:
   SparseLayout(const std::vector<ParameterSpec>& parameters, const TrainedSet& trained)
@@ -46,21 +46,21 @@ class SparseGradients : public RecordGradients {
     const TrainedSet& trained;
     size_t max_rows;  // positions of the longest record
     size_t worker;
-    // What room is made for: rows of the table that a record names at most, whatever the set; the columns of a head's
-    // block, and whether some of them may lie outside of the set.
+    // Sizes to allocate for: the most table rows that one record names, whatever the set; and the columns of a head's
+    // block. `gathers` says that some of these may lie outside the set.
     size_t max_record_rows = 0, block_columns = 0;
     bool norms_head_rows = false;  // the head's factors have a RowNorm
     bool gathers = true;
   };
-  // `rows`: the set, which may change between steps but not while a record is open; ascending when the head is a full
-  // softmax. `ops`, `rows` and `sum` (of SparseLayout::size(rows.size()) at least) must outlive this object.
+  // `rows` is the set. It may change between steps but not while a record is open. It must be ascending with a full
+  // softmax. `ops`, `rows` and `sum` (at least SparseLayout::size(rows.size())) must outlive this object.
   SparseGradients(const kernels::Device& device, const Setup& setup, const RowSet& rows, const ClipRule& clip,
                   GradientSum& sum);
 
-  // Room for sets of up to `rows` rows, in place of what there is; no record is open. Records on such sets allocate
+  // Replaces the memory by space for sets of up to `rows` rows. No record may be open. Records on such sets allocate
   // nothing.
   void MakeRoom(size_t rows);
-  // What an object with room for so many rows holds; allocates none of it.
+  // Bytes of an object with space for `rows` rows. Allocates nothing.
   static size_t PlanBytes(const Setup& setup, size_t rows);
 
   void BeginRecord(std::span<const int32_t> input_ids) override;
@@ -74,7 +74,7 @@ class SparseGradients : public RecordGradients {
  private:
   void TableOuter(const OuterFactor& factor);
   void TableRows(const RowsFactor& factor);
-  // Room for one more row of the record, in the order of their coming; returns its index.
+  // Appends one row to the record and returns its index.
   size_t Append(size_t slot);
   void NormBackward(const OuterFactor& factor, float* dw);
   double Accumulate(float factor, int32_t sign);
@@ -84,7 +84,7 @@ class SparseGradients : public RecordGradients {
   const RowSet* set_;
   ClipRule clip_;
   GradientSum* sum_;
-  // The elements of each list with room for so many rows.
+  // The number of elements of each list for a given number of rows.
   struct Room {
     size_t record_rows, columns, picked, index, normed;
   };
@@ -92,11 +92,11 @@ class SparseGradients : public RecordGradients {
 
   Setup setup_;
   AlignedArray<float> dense_;           // formed gradients
-  std::vector<float> rows_, columns_;   // the record's rows of the table; gathered columns of dZ
-  std::vector<float> normed_;           // of rows that pass a norm: their gradient behind it
-  std::vector<uint32_t> slots_;         // of rows_
+  std::vector<float> rows_, columns_;   // the record's table rows; gathered columns of dZ
+  std::vector<float> normed_;           // for rows that pass a norm: their gradient after it
+  std::vector<uint32_t> slots_;         // of each row in rows_
   std::vector<int32_t> picked_;         // columns of a block that are in the set
-  std::vector<int32_t> index_of_slot_;  // where a slot lies in rows_, -1: not yet
+  std::vector<int32_t> index_of_slot_;  // the index of a slot's row in rows_; -1: it has none yet
 };
 
 }  // namespace wisp

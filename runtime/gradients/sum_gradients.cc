@@ -33,7 +33,7 @@ size_t SumGradients::scratch_bytes() const {
   return scratch_.allocated_bytes() + outcomes_.size() * sizeof(RecordOutcome);
 }
 
-// The norm's backward is linear in the product: the records' sum passes it as each of them would.
+// The backward pass of the norm is linear in the product, so it is applied once to the sum of all records.
 void SumGradients::Outer(const OuterFactor& f) {
   if (!Wants(f.parameter)) return;
   if (f.ids_N == nullptr)

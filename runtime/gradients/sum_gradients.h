@@ -1,4 +1,4 @@
-// The plain sum of gradients: ordinary training. A factor's products of all records that pass are one product, and no
+// The plain sum of gradients, for ordinary training. One product gives a factor's sum over all records of the pass. No
 // record's gradient exists by itself.
 //
 //   SumGradients gradients(device, {.parameters = ..., .trained = ..., .max_records = 64}, 0, sum, worker);
@@ -16,8 +16,8 @@ namespace wisp {
 
 class SumGradients final : public BatchGradients {
  public:
-  // Adds to the worker's part of `sum`. `num_negatives`: of a sampled softmax, else 0. `device` and `sum` must outlive
-  // this object.
+  // Adds to the worker's part of `sum`. `num_negatives` is 0 unless the softmax is sampled. `device` and `sum` must
+  // outlive this object.
   SumGradients(const kernels::Device& device, const Setup& setup, size_t num_negatives, FloatGradientSum& sum,
                size_t worker);
 
@@ -26,11 +26,11 @@ class SumGradients final : public BatchGradients {
   void Outer(const OuterFactor& factor) override;
   void Rows(const RowsFactor& factor) override;
   void Vector(const VectorFactor& factor) override;
-  // Norms are not taken: 0, with factors of 1.
+  // Norms are not computed: they are 0, with factors of 1.
   std::span<const RecordOutcome> FinishRecords() override { return {outcomes_.data(), num_records_}; }
 
   size_t scratch_bytes() const override;
-  // What scratch_bytes of such an object will be; allocates none of it.
+  // The scratch_bytes that such an object will have. Allocates nothing.
   static size_t PlanBytes(const Setup& setup, size_t num_negatives);
 
  private:
@@ -40,7 +40,7 @@ class SumGradients final : public BatchGradients {
   const TrainedSet* trained_;
   FloatGradientSum* sum_;
   size_t worker_;
-  AlignedArray<float> scratch_;  // of factors with a RowNorm, and of negatives' rows
+  AlignedArray<float> scratch_;  // for factors with a RowNorm, and for the rows of negatives
   size_t num_records_ = 0;
   std::vector<RecordOutcome> outcomes_;
 };
