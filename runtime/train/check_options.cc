@@ -1,4 +1,4 @@
-// What Trainer::Check asks of the options.
+// Checks the options for Trainer::Check.
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -133,7 +133,7 @@ Status ValidateAverage(const TrainingOptions& o) {
 
 namespace {
 
-// What every private run needs, whatever it releases.
+// Checks the requirements of every private run, whatever it releases.
 Status CheckPrivate(const TrainingOptions& o) {
   const PrivateTraining& p = o.privacy;
   if (p.ledger == nullptr) {

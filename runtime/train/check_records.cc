@@ -14,7 +14,7 @@ bool HasLength(const Architecture& a, const Record& r, uint32_t longest) {
   return !r.inputs.empty() && r.inputs.size() <= longest && r.targets.size() == targets;
 }
 
-// The first that is neither an item nor, where that is allowed, padding.
+// The first id below `least` or not below `count`: neither an item nor, if `least` is -1, padding.
 std::optional<int32_t> UnknownItem(std::span<const int32_t> ids, int32_t least, uint32_t count) {
   const auto unknown =
       std::find_if(ids.begin(), ids.end(), [&](int32_t id) { return id < least || id >= int64_t{count}; });

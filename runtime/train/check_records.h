@@ -1,4 +1,4 @@
-// Which records a graph can be trained on.
+// Checks which records a graph can be trained on.
 #ifndef WISP_RUNTIME_TRAIN_CHECK_RECORDS_H_
 #define WISP_RUNTIME_TRAIN_CHECK_RECORDS_H_
 
@@ -10,14 +10,14 @@
 
 namespace wisp {
 
-// Both: of no more inputs than `longest`, which is LongestRecord (options.h).
+// Both functions refuse a record of more inputs than `longest`, which is LongestRecord (options.h).
 
-// Whether a private run can be given the record: of 1 to `longest` inputs that the model has, and as many targets, or
-// one of its classes.
+// True if a private run can use the record: it has 1 to `longest` inputs that the model knows, and as many targets or
+// one of the model's classes.
 bool IsTrainable(const Architecture& architecture, const Record& record, uint32_t longest);
 
-// kInvalidData: a sentence about the first record that is not. Not for private runs, which leave such records out: a
-// refusal would tell of them.
+// kInvalidData names the first record that is not trainable. Private runs must not call this: a refusal would reveal
+// that such a record exists, so they leave it out instead.
 Status CheckRecords(const Architecture& architecture, std::span<const Record> records, uint32_t longest);
 
 }  // namespace wisp

@@ -50,7 +50,7 @@ std::string WithoutThreads(std::string config) { return Without(std::move(config
 
 namespace {
 
-// The words of a run's identity as users know them; those with `shown` have values that say something.
+// The words of a run's identity with the names that users know; those with `shown` have values worth showing.
 struct Option {
   std::string_view word, name;
   bool shown;
@@ -103,7 +103,7 @@ std::string WhatDiffers(const std::string& then, const std::string& now) {
       if (IsWord(old_word)) word = old_word;
       continue;
     }
-    // Another method has other options, and their values say nothing.
+    // Another method has other options, so their values are not comparable.
     if (word.empty() || word == "method" || IsWord(old_word) || IsWord(new_word))
       return list.empty() ? "another method" : list;
     add(Described(word, old_word, new_word));

@@ -1,4 +1,4 @@
-// What a DP-FP run may claim: a description in words, and the paper's formula restated.
+// The claims that a DP-FP run may make: a description in words, and the paper's formula restated.
 #ifndef WISP_RUNTIME_TRAIN_DP_FP_REPORT_H_
 #define WISP_RUNTIME_TRAIN_DP_FP_REPORT_H_
 
@@ -15,14 +15,14 @@ namespace wisp {
 const char* ToText(DpFpMode mode);  // "aggregate", "clipped", "paper"
 std::optional<DpFpMode> DpFpModeFromText(std::string_view text);
 
-// Which of the paper's claims do not hold, in words. Holds no figure.
+// Says in words which of the paper's claims do not hold. It has no figure.
 const std::string& WhyPaperHasNoGuarantee();
 
-// For people: the mode, what is released, what is protected, the mechanisms. Never an epsilon: in the private modes
-// that is the ledger's to state, in kPaper there is none, and the reason stands there instead.
+// Describes for people the mode, what is released, what is protected, and the mechanisms. It never states an epsilon:
+// in the private modes the ledger states it, and kPaper has no guarantee, so the reason stands there instead.
 std::string DescribeDpFp(const Architecture& architecture, const TrainingOptions& options, uint64_t steps);
 
-// The paper's run, as it counts it.
+// The paper's run, by the paper's own parameters.
 struct PaperRun {
   double sampling_probability = 0;  // p = B / (m D)
   uint64_t steps = 0;               // T
@@ -30,7 +30,7 @@ struct PaperRun {
 };
 
 // mu_tot = p sqrt(T m (exp((C / sigma)^2) - 1)), equation 11. NOT A GUARANTEE: asymptotic, may understate, and about a
-// mechanism that kPaper does not run. To restate the paper beside PLD, nothing else. noise_multiplier = sigma / C.
+// mechanism that kPaper does not run. Use it only to restate the paper beside PLD. noise_multiplier = sigma / C.
 double PaperMuTotNoGuarantee(const PaperRun& run, double noise_multiplier);
 
 // The noise multiplier that the paper calibrates for mu_tot: the formula solved for sigma / C.

@@ -37,14 +37,15 @@ ListRoom PlanLists(const TrainingOptions& o, size_t num_records) {
   if (!HasGradients(o)) return {};
   if (IsPaper(o)) return {.sample = num_records, .batch = MicroBatchDrawsAtMost(o, num_records)};
   return {.batch = num_records,
-          .order = o.sampling == Sampling::kShuffled && !IsPrivate(o) ? num_records : 0,  // a private run has Poisson's
+          // a private run samples by Poisson and keeps no order
+          .order = o.sampling == Sampling::kShuffled && !IsPrivate(o) ? num_records : 0,
           .batch_records = IsAdaptive(o.method) ? num_records : 0,
           .of_workers = o.method == Method::kDpFp ? 0 : o.num_threads * num_records};
 }
 
 namespace {
 
-// What Trainer::Check asks of the options that memory depends on.
+// Trainer::Check for the options that memory depends on.
 Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOptions& o) {
   WISP_RETURN_IF_ERROR(Validate(a));
   if (HasGradients(o)) WISP_RETURN_IF_ERROR(Validate(o.optimizer));
@@ -62,7 +63,7 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
   return IsAdaptive(o.method) ? ValidateBatch(o, num_records) : OkStatus();
 }
 
-// What gradients take beside the weights.
+// Adds the memory of gradients: everything beside the weights.
 void AddGradients(const Graph& graph, size_t num_records, const TrainingOptions& o, TrainingMemory& m) {
   const TrainedSet trained = TrainedBy(graph.parameters(), o);
   const ReleaseBytes release = PlanRelease(graph, trained, num_records, o);

@@ -7,15 +7,15 @@
 namespace wisp {
 namespace {
 
-constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than any step draws
+constexpr uint64_t kWordsPerStep = uint64_t{1} << 32;  // far more than a step draws
 
 }  // namespace
 
 NegativeSampler::NegativeSampler(const GraphBase& graph, uint32_t num_negatives, uint64_t seed)
     : graph_(&graph),
-      table_(RequireParameter(graph.parameters(), ParameterRole::kItemTable)),  // tied: it is the table of the head
+      table_(RequireParameter(graph.parameters(), ParameterRole::kItemTable)),  // in a tied model the head's table too
       bias_(FindParameter(graph.parameters(), ParameterRole::kOutputBias)),
-      // Not the stream of the batches: the same seed gives another stream for this purpose.
+      // A purpose of its own gives another stream than the batches', from the same seed.
       random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kDropout)),
       drawn_(graph.architecture().num_items),
       items_(num_negatives),
@@ -51,7 +51,7 @@ void NegativeSampler::Draw(uint64_t step, const float* weights) {
   graph_->ops().pack_weights({.w_NK = rows_.data(), .ldw = d, .packed = packed_.data(), .n = k, .k = d});
 }
 
-// The items' rows of a table of `d` columns, exactly, and what is added to each.
+// Copies the items' rows of a table of `d` columns exactly, and adds added_KD to them.
 void NegativeSampler::LookUp(const float* table, size_t d, const float* added_KD, float* rows_KD) const {
   graph_->ops().embed_forward({.table_MD = table,
                                .positions_TD = added_KD,

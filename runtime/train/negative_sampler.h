@@ -1,5 +1,5 @@
-// The negatives of a sampled softmax: distinct items, uniform over the catalogue, drawn anew for each step from a
-// public stream, and their rows gathered and packed once for all records of the step. Independent of the data.
+// The negatives of a sampled softmax: distinct items, uniform over the catalogue, sampled anew for each step from a
+// public stream, independent of the data. Their rows are gathered and packed once for all records of the step.
 #ifndef WISP_RUNTIME_TRAIN_NEGATIVE_SAMPLER_H_
 #define WISP_RUNTIME_TRAIN_NEGATIVE_SAMPLER_H_
 
@@ -16,13 +16,13 @@ class NegativeSampler {
   // 2 <= num_negatives < num_items. `graph` must outlive this object.
   NegativeSampler(const GraphBase& graph, uint32_t num_negatives, uint64_t seed);
 
-  // The same (seed, step) gives the same items. `weights` lie in the graph's memory. Cost: num_negatives, whatever the
-  // catalogue's size.
+  // Samples the negatives of a step; equal (seed, step) give equal items. `weights` lie in the graph's memory. The cost
+  // is proportional to num_negatives, whatever the catalogue's size.
   void Draw(uint64_t step, const float* weights);
 
   const Negatives& negatives() const { return view_; }
   size_t size_bytes() const;
-  // What size_bytes of such an object is; allocates none of it.
+  // The size_bytes that such an object will have; allocates nothing.
   static size_t PlanBytes(const GraphBase& graph, uint32_t num_negatives);
 
  private:
@@ -34,7 +34,7 @@ class NegativeSampler {
   privacy::RandomStream random_;
   RowSet drawn_;
   std::vector<int32_t> items_;
-  AlignedArray<int32_t> on_device_;  // items_ in the graph's memory; empty where that is the host's
+  AlignedArray<int32_t> on_device_;  // items_ in the graph's memory; empty if that is the host's memory
   AlignedArray<float> rows_, packed_, log_weights_, bias_values_;
   Negatives view_;
 };

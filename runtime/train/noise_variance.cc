@@ -79,7 +79,7 @@ void NoiseVariance::Add(const Step& s, size_t part, size_t num_parts, std::span<
   }
 }
 
-// The item table row by row, other parameters as a whole.
+// Adds to the item table row by row, to other parameters as a whole.
 void NoiseVariance::AddOnDevice(const Step& s, size_t i, double moved, std::span<float> weights) const {
   const ParameterSpec& p = parameters_[i];
   const size_t offset = trained_->offset(i);

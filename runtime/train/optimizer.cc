@@ -46,7 +46,7 @@ size_t Optimizer::PlanBytes(const OptimizerOptions& options, size_t size) {
 
 namespace {
 
-// Of Adam's averages of the first steps.
+// Adam's bias correction.
 float Correction(float beta, uint64_t step) {
   return static_cast<float>(1.0 / (1.0 - std::pow(static_cast<double>(beta), static_cast<double>(step + 1))));
 }
@@ -96,8 +96,8 @@ void Optimizer::Change(const Range& range, const float* g, float rate, uint64_t 
 
 namespace {
 
-// How much of one step's gradient Adam's bias-corrected average hands on in all steps together, as a multiple of it:
-// the sum over k of (1 - beta1) beta1^k / (1 - beta1^(step + 1 + k)). The first gradients count several times.
+// The share of one step's gradient that Adam's bias-corrected average passes on over all later steps, as a multiple of
+// it: the sum over k of (1 - beta1) beta1^k / (1 - beta1^(step + 1 + k)). It is above 1 for the first gradients.
 double TotalMomentum(double beta1, uint64_t step) {
   double sum = 0, share = 1 - beta1, power = std::pow(beta1, static_cast<double>(step + 1));
   for (; share > 1e-4 * (1 - beta1); share *= beta1, power *= beta1) sum += share / (1 - power);

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-// A text of words and numbers that read back as the same.
+// Builds a text of words and numbers that read back equal.
 class Identity {
  public:
   Identity& Word(const char* word) {
@@ -101,9 +101,9 @@ bool HasGradients(const TrainingOptions& o) {
 
 namespace {
 
-// Products with many rows read the matrices less often. That pays where a core's cache does not hold these: texts of 9
-// tokens, one thread of Sapphire Rapids, 2026-11-22: 1.45 times as fast with four blocks of width 256 (12 MB of
-// matrices), 1.05 with two of 128 (1.5 MB), level with one of 64. Elsewhere it is memory for nothing.
+// Products with many rows read the matrices less often, which pays if a core's cache does not hold them. Measured on
+// texts of 9 tokens, one thread of Sapphire Rapids, 2026-11-22: 1.45 times as fast with four blocks of width 256 (12 MB
+// of matrices), 1.05 with two of 128 (1.5 MB), equal with one of 64. Otherwise more rows only take memory.
 size_t BestRows(const Architecture& a) {
   constexpr size_t kCached = size_t{1} << 20, kRows = 256;
   size_t bytes = 0;
@@ -112,9 +112,9 @@ size_t BestRows(const Architecture& a) {
   return bytes > kCached ? kRows : 1;
 }
 
-// A device takes as many records as make its kernels large, but no more than a step has, and while their written-out
-// gradients take no more than this: what the second-level cache of a large GPU holds. Where none are written out it is
-// enough that their activations, some eight a position and block, take as much.
+// A device takes enough records to make its kernels large, but no more than a step has. Their written-out gradients may
+// take this many bytes, which the second-level cache of a large GPU holds. If none are written out, their activations
+// may take as much: some eight per position and block.
 size_t BestRecords(const Architecture& a, const TrainingOptions& o) {
   constexpr size_t kBytes = size_t{32} << 20;
   size_t bytes = RowFloatsOnDevice(a, o) * sizeof(float);
@@ -160,8 +160,8 @@ size_t NumReadable(const Architecture& a, const TrainingOptions& o) {
 
 namespace {
 
-// A table that is not floats is widened tile by tile, but one whose rows are first made of length 1: that is done where
-// it is packed.
+// A table that is not float32 is converted tile by tile, unless its rows are first normalised to length 1, which
+// happens while it is packed.
 HeadPacking HeadOf(const Architecture& a, std::span<const StoredTensor> base) {
   if (base.empty() || a.head.temperature > 0) return HeadPacking::kTiles;
   const std::optional<size_t> table = FindHeadTable(a, ParametersOf(a));
@@ -175,7 +175,7 @@ GraphOptions GraphOf(const Architecture& a, const TrainingOptions& o) {
   const size_t rows = o.rows_at_once == 0 ? BestRows(a) : o.rows_at_once;
   Architecture cut = a;
   cut.max_length = LongestRecord(a, o.cut_to);
-  // Texts are mostly far shorter than the longest: as many pass as fill the rows.
+  // Most texts are far shorter than the longest, so as many pass together as fill the rows.
   constexpr size_t kTexts = 32;
   if (o.recompute_blocks)
     return {.num_negatives = o.num_negatives,
@@ -201,7 +201,7 @@ std::string RunIdentity(const TrainingOptions& o, size_t num_records, bool re_at
   }
   id.Named("method", o.method).Named("sampling", o.sampling).Named("loss", o.loss).Named("steps", o.num_steps);
   id.Named("batch", o.expected_batch).Named("of", o.num_records_public);
-  // How many there are is a private run's secret, and a checkpoint is a file that may be copied.
+  // The number of records is a private run's secret, and a checkpoint is a file that may be copied.
   if (!IsPrivate(o)) id.Named("records", num_records);
   id.Named("threads", o.num_threads).Named("ema", o.ema_decay);
   Visit(o.optimizer, id);

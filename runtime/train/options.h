@@ -1,4 +1,4 @@
-// What a training run is asked to do, as data. What it costs follows from it: privacy_plan.h.
+// The options of a training run, as data. Its privacy cost follows from them: privacy_plan.h.
 #ifndef WISP_RUNTIME_TRAIN_OPTIONS_H_
 #define WISP_RUNTIME_TRAIN_OPTIONS_H_
 
@@ -22,30 +22,31 @@
 namespace wisp {
 
 enum class Method { kOrdinary, kPhantom, kRgp, kFest, kAdaFest, kAdaFestPlus, kDpFp };
-// As recipes and the program write those that train by gradients alone.
+// Names used in recipes and on the command line. DP-FP has commands of its own.
 inline constexpr std::pair<const char*, Method> kMethodNames[] = {
     {"ordinary", Method::kOrdinary}, {"phantom", Method::kPhantom}, {"rgp", Method::kRgp},
     {"fest", Method::kFest},         {"adafest", Method::kAdaFest}, {"adafest+", Method::kAdaFestPlus}};
 const char* NameOf(Method method);
-// The rows of the item table that train are chosen before the first step: FEST, AdaFEST+.
+// True for methods whose trained rows of the item table are chosen before the first step: FEST, AdaFEST+.
 bool NamesRows(Method method);
-bool IsAdaptive(Method method);  // selects rows of the item table step by step: AdaFEST, AdaFEST+
-bool IsSparse(Method method);    // only some rows of the item table are trained: FEST and the adaptive ones
+bool IsAdaptive(Method method);  // selects rows of the item table at every step: AdaFEST, AdaFEST+
+bool IsSparse(Method method);    // trains only some rows of the item table: FEST and the adaptive methods
 
 enum class Sampling { kPoisson, kShuffled };
-// What a record's loss is: the mean over its positions (the only choice under DP), or their sum, so that a step
-// averages over all positions of the batch.
+// The loss of a record: the mean over its positions (the only choice under DP), or their sum, so that a step averages
+// over all positions of the batch.
 enum class LossWeighting { kRecordMean, kPositionMean };
 
-// Everything that makes a run private. Created by the caller, who owns the ledger.
+// The options that make a run private. The caller creates them and owns the ledger.
 struct PrivateTraining {
-  double noise_multiplier = 0;  // of the gradients
+  double noise_multiplier = 0;  // of the gradients' sum, in clipping norms
   double clipping_norm = 1;
   ClipKind clipping = ClipKind::kAutomatic;
   NormForm norm_form = NormForm::kAutomatic;
   privacy::Ledger* ledger = nullptr;  // must outlive the trainer; required
   std::string run;                    // names the run in the ledger; unique, or its cost is added to its namesake's
-  // Whose records the run reads; another than kAll: of a ledger that divides them, and the job takes those alone.
+  // The part of the records that the run reads. Any but kAll needs a ledger that divides records, and the job then
+  // takes only that part.
   privacy::RecordPart part = privacy::RecordPart::kAll;
   uint32_t steps_per_charge = 1;              // steps charged at a time; what was charged is spent, used or not
   std::optional<uint64_t> reproducible_seed;  // set: noise repeats and there is NO guarantee
@@ -57,36 +58,37 @@ struct PrivateTraining {
 //               p = B / (m N), releases one noised [num_classes, D] matrix (head_releases.h), and the head is made of
 //               the releases. Labels are protected. One mechanism: Poisson-subsampled Gaussian, q = p, m releases a
 //               step.
-//   kClipped    the same for the head; after it everything below takes one step along the clipped and noised record
-//               gradients of a draw of its own, q = B / N, as PrivateTraining says. Both mechanisms are charged.
+//   kClipped    kAggregate for the head. After that, everything below the head takes one step along the clipped and
+//               noised record gradients of a draw of its own, q = B / N, as in PrivateTraining. Both mechanisms are
+//               charged.
 //   kPaper      as the paper prints it: every record's representation is clipped and noised, the optimizer moves
 //               everything. For comparison. It has NO guarantee (WhyPaperHasNoGuarantee says why), so it takes no
 //               ledger, has no mechanisms and no epsilon, and is never chosen by default.
 //
-// The head reads clip(h) in the private modes, at inference too: that is what it was fitted to, and clipping one's own
-// input is no access to the data. In kPaper inference neither clips nor noises, as printed.
+// In the private modes the head reads clip(h), at inference too: it was fitted to that, and clipping one's own input
+// does not access the data. In kPaper inference neither clips nor noises, as printed.
 enum class DpFpMode { kAggregate, kClipped, kPaper };
 
 struct DpFpOptions {
   DpFpMode mode = DpFpMode::kAggregate;
-  uint32_t micro_batches = 32;      // m
-  double clipping_norm = 1;         // C: of a representation
-  double noise_multiplier = 0;      // of a release; kPaper: sigma / C of a record's representation
-  double release_decay = 1;         // as HeadReleaseOptions
-  double effective_dimensions = 1;  // likewise
-  std::vector<double> class_prior;  // likewise
+  uint32_t micro_batches = 32;  // m
+  double clipping_norm = 1;     // C, the norm of a representation
+  double noise_multiplier = 0;  // per release; kPaper: sigma / C of a record's representation
+  double release_decay = 1;     // HeadReleaseOptions has the next three too
+  double effective_dimensions = 1;
+  std::vector<double> class_prior;
 };
 
-// Which parameters a run trains, of those that can be. kBlocks: all but tables (items or tokens, positions, types,
-// outputs). kHead: the pooler and the head of classes.
+// The parameters that a run trains, of those that its method can train. kBlocks: all but tables (items or tokens,
+// positions, types, outputs). kHead: the pooler and the head of classes.
 enum class TrainedPart { kAll, kBlocks, kHead };
 
 struct TrainingOptions {
   Method method = Method::kOrdinary;
-  Sampling sampling = Sampling::kShuffled;  // kDpFp: kPoisson, whatever stands here
+  Sampling sampling = Sampling::kShuffled;  // kDpFp always samples by Poisson, whatever this says
   LossWeighting loss = LossWeighting::kRecordMean;
   uint64_t num_steps = 0;
-  // Records; with Poisson sampling the expectation, q = expected_batch / num_records.
+  // Records of a step. With Poisson sampling it is the expected number B, and q = B / N.
   uint32_t expected_batch = 256;
   // N in q = B / N: a public constant of the run, never counted from private data. Private methods require it; 0 means
   // "as many as there are" otherwise.
@@ -95,67 +97,72 @@ struct TrainingOptions {
   DropoutRates dropout;
   ReAttentionOptions re_attention;  // read when the architecture has it and the method is private
   float ema_decay = 0;              // 0: no weight averaging
-  uint64_t classes_hash = 0;        // of what labels mean (HashOfClasses), 0: no classifier; as base_model_hash
-  // ModelFile::content_hash() of the start, 0: none; a checkpoint is gone on with from the same only.
+  // HashOfClasses of the labels' meaning; 0: no classifier; a checkpoint resumes only if it is equal
+  uint64_t classes_hash = 0;
+  // ModelFile::content_hash() of the start model, 0: none. A checkpoint resumes only with the same one.
   uint64_t base_model_hash = 0;
-  // On the host: where the parameters that stand before all that trains lie, in the file of the base: all of it beside
-  // an adapter, its tables where blocks train. The run reads them there, as they are stored, and holds none of them:
-  // the weights that it starts from and ends with begin at FirstHeld. Must outlive the run. Empty: it holds all.
+  // On the host: where the parameters in front of all trained ones lie in the base's file. Beside an adapter that is
+  // all of the base; if blocks train, it is the base's tables. The run reads them there as they are stored and holds no
+  // copy. The weights that it starts from and ends with then begin at FirstHeld. Must outlive the run. Empty: the run
+  // holds all parameters.
   std::span<const StoredTensor> base = {};
   uint64_t seed = 1;  // shuffling, dropout and (unless private and secure) sampling
-  // 0: DefaultThreads(). Workers, whose number decides the bits; 1 creates no thread.
+  // The number of workers, which decides the bits. 0: DefaultThreads(); 1 creates no thread.
   size_t num_threads = 0;
-  // Records pass a worker together while the longest would have so many rows: more take more memory, and no bit
-  // changes. 0: 256 where the matrices take more than 1 MB, else one record; of texts that are classified up to 32 that
-  // have 256 rows together; on a device as many records as have gradients of 32 MB together.
+  // Records pass a worker together as long as their padded rows are at most this many. More rows take more memory and
+  // change no bit. 0: 256 if the matrices take more than 1 MB, else one record at a time; for texts that are
+  // classified, up to 32 records that have 256 rows together; on a device, as many records as have gradients of 32 MB
+  // together.
   size_t rows_at_once = 0;
-  // Of each block its input alone is kept in a record's forward pass, and the block is computed again in the backward
-  // pass: less memory, more time (docs/memory.md). Records pass one by one, and their gradients are formed (NormForm).
-  // On the host, without Re-Attention. No bit changes but by that form.
+  // Keeps only the input of each block in a record's forward pass, and computes the block again in the backward pass:
+  // less memory, more time (docs/memory.md). Records then pass one by one, and their gradients are formed (NormForm),
+  // which is the only reason for different bits. On the host, without Re-Attention.
   bool recompute_blocks = false;
-  // Where nothing below a classifier's pooler trains, what is pooled of each record is kept, a vector of the model's
-  // width, if all of them take no more bytes than this; else it is computed in each step. No bit depends on it. On a
-  // device nothing is kept.
+  // If nothing below a classifier's pooler trains, the pooled vector of each record (the model's width) is kept,
+  // provided that all of them take at most this many bytes; else it is computed in each step. No bit depends on it. A
+  // device keeps nothing.
   size_t cache_at_most = size_t{256} << 20;
-  kernels::Device device = kernels::BestOps();  // where the run's records pass; its weights, sums and moments lie there
-  Executor executor;                            // the app's own threads; when given, none are created here
-  PrivateTraining privacy;                      // read when method is private
-  RgpOptions rgp;                               // read when method is kRgp
-  SparseOptions sparse;                         // read when method is kFest, kAdaFest or kAdaFestPlus
-  DpFpOptions dp_fp;                            // read when method is kDpFp
+  // where the run's records pass; weights, sums and moments lie in its memory
+  kernels::Device device = kernels::BestOps();
+  Executor executor;        // the app's own threads; if given, no thread is created here
+  PrivateTraining privacy;  // read when method is private
+  RgpOptions rgp;           // read when method is kRgp
+  SparseOptions sparse;     // read when method is kFest, kAdaFest or kAdaFestPlus
+  DpFpOptions dp_fp;        // read when method is kDpFp
   TrainedPart trained_part = TrainedPart::kAll;
-  // What records were cut to by whoever made them; 0: to nothing but the model's max_length. On the host there is room
-  // for no longer ones.
+  // The number of positions to which the records' maker cut them; 0: only to the model's max_length. On the host,
+  // longer records find no room.
   uint32_t cut_to = 0;
-  // Sampled softmax: this many items, drawn anew each step from all of them without looking at the data, stand for all
-  // others. 0: the full softmax.
+  // Sampled softmax: this many items stand for all non-targets. They are sampled anew each step from all items, without
+  // looking at the data. 0: the full softmax.
   uint32_t num_negatives = 0;
 };
 
-// Whether the run has a guarantee, if its noise does not repeat: every method but ordinary training and DP-FP as its
-// paper prints it.
+// True if the run has a guarantee, provided that its noise does not repeat: every method but ordinary training and
+// DP-FP as its paper prints it.
 bool IsPrivate(const TrainingOptions& options);
 bool IsPaper(const TrainingOptions& options);  // DP-FP as its paper prints it
-// Whether there are releases for a head of classes; whether gradients move weights.
+// ReleasesHead: the run makes releases for a head of classes. HasGradients: gradients move weights.
 bool ReleasesHead(const TrainingOptions& options);
 bool HasGradients(const TrainingOptions& options);
 
-// Positions of the longest record that a run takes which cuts records to so many, 0 for none.
+// The positions of the longest record that a run accepts; `cut_to` as in TrainingOptions.
 uint32_t LongestRecord(const Architecture& architecture, uint32_t cut_to);
 
-// Where the weights that a run holds begin in the flat layout of all (ParametersOf): behind those of `base`.
+// Where the weights that a run holds begin in the flat layout of all parameters (ParametersOf): behind those in `base`.
 size_t FirstHeld(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
-// Where all of a run's parameters lie: `base`, and behind it `held`, the weights that the run holds.
+// The places of all parameters of a run: those in `base`, and then `held`, the weights that the run holds.
 std::vector<StoredTensor> TensorsOf(const std::vector<ParameterSpec>& parameters, std::span<const StoredTensor> base,
                                     const float* held);
-// How many parameters of a base a run of these can read where they are stored: TrainingOptions::base at most.
+// The number of a base's parameters that a run with these options can read where they are stored: the limit of
+// TrainingOptions::base.
 size_t NumReadable(const Architecture& architecture, const TrainingOptions& options);
 
-// What the run's graph is made with. Its room follows from the architecture and the options, never from the data.
+// The options of the run's graph. Its memory follows from the architecture and the options, never from the data.
 GraphOptions GraphOf(const Architecture& architecture, const TrainingOptions& options);
 
-// Every option that decides what the next step computes, as text: what a checkpoint is held against. `num_records` is
-// left out where it is a private run's secret. Words and order are those of older checkpoints.
+// Every option that decides what the next step computes, as text, against which a checkpoint is checked. `num_records`
+// is left out if it is a private run's secret. Words and order are fixed by older checkpoints.
 std::string RunIdentity(const TrainingOptions& options, size_t num_records, bool re_attention);
 
 }  // namespace wisp

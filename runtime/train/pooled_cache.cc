@@ -5,10 +5,10 @@
 namespace wisp {
 namespace {
 
-// What TrainedBy makes of it.
+// Must agree with TrainedBy.
 bool TrainsTheHeadAlone(const TrainingOptions& o) { return !HasGradients(o) || o.trained_part == TrainedPart::kHead; }
 
-// Dropout below the head is drawn anew each step; where no gradient is taken nothing is dropped.
+// Dropout below the head is sampled anew each step. A run without gradients drops nothing.
 bool Drops(const TrainingOptions& o) {
   return HasGradients(o) && (o.dropout.embedding > 0 || o.dropout.attention > 0 || o.dropout.residual > 0);
 }

@@ -1,12 +1,13 @@
-// What a classifier pools of each record, computed once: of a run that trains nothing below the pooler (trains: head;
-// DP-FP's mode aggregate) it is the same in every step. Steps then cost a row of the head a record. No bit changes.
+// A cache of each record's pooled vector for a classifier. If nothing below the pooler trains (trains: head; DP-FP's
+// mode aggregate), that vector is the same in every step. A step then costs one row of the head per record. No bit
+// changes.
 //
 //   for (uint32_t i : batch) cache.Want(i);                   // one thread
 //   ... on each worker: cache.Fill(worker, context, records);
 //   cache.Place(worker, b, i);                                // record i is the b-th of those that pass next
 //   context.pooled_BD = cache.placed(worker);
 //
-// It holds what private records are as vectors, in memory alone, no longer than the trainer.
+// It holds vectors of private records, only in memory and no longer than the trainer lives.
 #ifndef WISP_RUNTIME_TRAIN_POOLED_CACHE_H_
 #define WISP_RUNTIME_TRAIN_POOLED_CACHE_H_
 
@@ -22,33 +23,35 @@ namespace wisp {
 
 class PooledCache {
  public:
-  // Whether a run of these options and so many records has one: where it changes nothing, on the host, and where it
-  // takes no more than options.cache_at_most bytes.
+  // True if a run with these options and so many records uses a cache: on the host, where it changes no result, and if
+  // it takes at most options.cache_at_most bytes.
   static bool IsOf(const Architecture& architecture, size_t num_records, const TrainingOptions& options);
-  // What size_bytes will be of one; allocates none of it.
+  // The size_bytes that such an object will have; allocates nothing.
   static size_t PlanBytes(const Graph& graph, size_t num_records, size_t num_workers);
 
   // `graph` must outlive this.
   PooledCache(const Graph& graph, size_t num_records, size_t num_workers);
 
-  // The records of a step, before it. Any may come twice.
+  // Announces a record of the next step. A record may be announced twice.
   void Want(uint32_t record);
-  // The worker's share of what was wanted and is not there yet; the context's weights are those of every step.
+  // Computes the worker's share of the announced vectors that are missing. The context's weights are those of every
+  // step.
   void Fill(size_t worker, RecordContext& context, std::span<const Record> records);
-  // Where the weights below the head are others than they were.
+  // Call this when the weights below the head have changed.
   void Forget() { known_.assign(known_.size(), 0); }
-  // After all workers have filled theirs.
+  // Call this after all workers have called Fill.
   void Filled() { missing_.clear(); }
 
-  // After Filled. What is placed stays until the worker places or fills again; b is below the graph's max_records.
+  // Call this after Filled. A placed vector stays until the worker's next Place or Fill; b is below the graph's
+  // max_records.
   void Place(size_t worker, size_t b, size_t record);
   const float* placed(size_t worker) const { return waiting_[worker].states.data(); }
-  // The record as it passes with its state: one row, the same targets.
+  // The record that passes the graph with its pooled vector: one row, the same targets.
   static Record RowOf(const Record& record) { return {record.inputs.first(1), record.targets}; }
   size_t size_bytes() const;
 
  private:
-  // Of one worker: the records that pass together, and what is pooled of them [B, D], which is also what is placed.
+  // One worker's records that pass together, and their pooled vectors [B, D], which Place overwrites.
   struct Waiting {
     std::vector<Record> records;
     std::vector<uint32_t> indices;
@@ -60,7 +63,7 @@ class PooledCache {
   const Graph* graph_;
   size_t width_;
   AlignedArray<float> states_;  // [records, D]
-  std::vector<uint8_t> known_;  // of each record, whether its state is there or about to be
+  std::vector<uint8_t> known_;  // per record: 1 if its vector is there or announced
   std::vector<uint32_t> missing_;
   std::vector<Waiting> waiting_;
 };

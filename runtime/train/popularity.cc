@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kSteps = 1073741824.0;  // 2^30 integer steps per unit of sensitivity
 
-// Adds floor(2^30 / sqrt(n)) for each of the n distinct items: squares sum to at most 2^60, so the L2 norm of what a
-// record adds is at most one unit.
+// Adds floor(2^30 / sqrt(n)) for each of the n distinct items. The squares sum to at most 2^60, so what a record adds
+// has an L2 norm of at most one unit.
 void AddRecord(const Record& record, std::vector<int32_t>& distinct, std::vector<int64_t>& histogram) {
   DistinctItems(record, distinct);
   if (distinct.empty()) return;

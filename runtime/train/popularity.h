@@ -23,33 +23,34 @@ struct PopularityOptions {
   privacy::Ledger* ledger = nullptr;  // required
   std::string run;
   privacy::RecordPart part = privacy::RecordPart::kAll;  // whose records these are
-  uint32_t num_records_public = 0;  // N as declared; read for the frequencies only, 0: none are given
+  uint32_t num_records_public = 0;  // N as declared; read only for the frequencies; 0: none are returned
 };
 
 struct Popularity {
-  // Log of each item's share, floored at the noise level, centred to mean 0. An item counts where it is an input or a
-  // target of the record.
+  // The log of each item's share, floored at the noise level, centred to mean 0. An item counts for a record if it is
+  // an input or a target.
   std::vector<float> bias;
-  // Estimate of the probability that a record contains each item, above 0 and up to 1; empty unless N was declared.
-  // From the same release: with h the histogram, h / N times the mean of sqrt(n), which is the sum of h over N.
+  // The estimated probability that a record contains each item, above 0 and at most 1; empty unless N was declared. It
+  // follows from the same release: with h the histogram, it is h / N times the mean of sqrt(n), which is estimated by
+  // the sum of h over N.
   std::vector<float> frequencies;
-  // The released histogram itself, in records' shares 1 / sqrt(n).
+  // The released histogram itself; a record adds 1 / sqrt(n) to each of its items.
   std::vector<float> histogram;
 };
 
-// The k largest of `scores`, ascending by index; ties by smaller index. Post-processing.
+// The indices of the k largest `scores`, ascending; ties go to the smaller index. Post-processing of a release.
 std::vector<int32_t> LargestRows(std::span<const float> scores, size_t k);
 
 Result<Popularity> PrivatePopularity(std::span<const Record> records, uint32_t num_items,
                                      const PopularityOptions& options, privacy::RandomStream& noise);
 
-// How far the discrete noise of a release is from the Gaussian that is accounted for.
+// How far the discrete noise of the release is from the Gaussian that is accounted for (eta of exact_sum.h).
 double PopularityLossSlack(double noise_multiplier, uint32_t num_items);
 
-// `distinct` <- the items that the record's inputs or targets name, ascending.
+// Sets `distinct` to the items that are inputs or targets of the record, ascending.
 void DistinctItems(const Record& record, std::vector<int32_t>& distinct);
 
-// The same without noise, for non-private training: floored at one record's share.
+// The bias without noise, for non-private training: floored at one record's share.
 std::vector<float> PopularityBias(std::span<const Record> records, uint32_t num_items);
 
 // Writes `bias` into the output bias of `weights`. The architecture must have one.

@@ -20,14 +20,15 @@ PrivacyPlan::Part GradientPartOf(const Architecture& a, const TrainingOptions& o
                          .sampling_probability = BatchProbability(o),
                          .noises = {{norm, GradientNoise(o), coordinates, coordinates}}};
   if (IsAdaptive(o.method)) {
-    // Untouched rows survive with the rounded Gaussian's chance, touched ones by the discrete: the map counts all rows.
+    // Untouched rows survive with the rounded Gaussian's probability, touched ones with the discrete Gaussian's: the
+    // slack of the map counts all rows.
     const PairOfNoises pair = SplitNoise(o.privacy.noise_multiplier, o.sparse.map_noise_ratio);
     part.noises.push_back({norm, pair.map, coordinates, a.num_items});
   }
   return part;
 }
 
-// A step's m releases are the steps of one mechanism, each with the coordinates of one matrix.
+// The m releases of a step are m steps of one mechanism, each with the coordinates of one matrix.
 PrivacyPlan::Part HeadPartOf(const Architecture& a, const TrainingOptions& o) {
   const uint64_t coordinates = uint64_t{a.head.num_classes} * a.width;
   return {.purpose = kHeadPurpose,
@@ -129,13 +130,13 @@ bool IsChosen(TrainedPart part, const ParameterSpec& p) {
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& o) {
   return TrainedSet(parameters, [&o](const ParameterSpec& p) {
     const bool head = p.role == ParameterRole::kClassWeight || p.role == ParameterRole::kClassBias;
-    if (!p.trained || (head && ReleasesHead(o))) return false;  // it is made of the releases
+    if (!p.trained || (head && ReleasesHead(o))) return false;  // the head is made of the releases
     return IsChosen(o.trained_part, p) && (o.method != Method::kRgp || Trains(o.rgp, p));
   });
 }
 
-// A table that is an output too gets a gradient from both of its uses, whose product nothing takes in integers; a bias
-// of outputs comes in parts.
+// A tied table gets a gradient from both of its uses, and no code takes their product in integers. A bias of outputs
+// comes in parts.
 bool CanMultiplyIntegers(const Architecture& a, const TrainingOptions& o) {
   const bool has_method = o.method == Method::kPhantom || o.method == Method::kDpFp;
   if (!IsPrivate(o) || !HasGradients(o) || !has_method || o.num_negatives > 0 || !o.device.memory.is_host())
@@ -150,14 +151,14 @@ bool CanMultiplyIntegers(const Architecture& a, const TrainingOptions& o) {
 
 bool MultipliesIntegers(const Architecture& a, const TrainingOptions& o) {
   if (o.privacy.norm_form != NormForm::kAutomatic && o.privacy.norm_form != NormForm::kIntegers) return false;
-  if (o.recompute_blocks) return false;  // it keeps factors of all blocks
+  if (o.recompute_blocks) return false;  // integer products keep factors of all blocks
   if (!CanMultiplyIntegers(a, o)) return false;
   if (o.privacy.norm_form == NormForm::kIntegers) return true;
-  // An adapter's products are narrow: forming them is less work than making both of their sides integers, and a record
-  // keeps less. MiniLM with --lora 8, one text of SST-2: 3.8 ms for 4.1 (EPYC with AVX-512, November 2026); GPT-2's
-  // 1,024 positions: 5 MB for 318.
+  // An adapter's products are narrow: forming them is less work than converting both of their sides to integers, and a
+  // record keeps less memory. MiniLM with --lora 8, one text of SST-2: 3.8 ms against 4.1 (EPYC with AVX-512, November
+  // 2026); GPT-2's 1,024 positions: 5 MB against 318.
   if (a.adapter) return false;
-  // A record's formed gradient of so many numbers lies beyond the second-level cache; of fewer, forming it is cheap.
+  // A formed gradient of more numbers exceeds the second-level cache; a smaller one is cheap to form.
   constexpr size_t kFormed = size_t{1} << 20;
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
   const TrainedSet trained = TrainedBy(parameters, o);
@@ -191,7 +192,7 @@ double GradientNoise(const TrainingOptions& o) {
 double StepLossSlack(const Architecture& a, const TrainingOptions& given, double noise_multiplier, uint64_t steps) {
   TrainingOptions o = given;
   o.privacy.noise_multiplier = noise_multiplier;
-  if (o.num_records_public == 0) o.num_records_public = 1;  // no probability is asked for
+  if (o.num_records_public == 0) o.num_records_public = 1;  // no probability is needed here
   const Result<PrivacyPlan> plan = PrivacyPlan::Create(a, o);
   return plan.ok() ? plan->LossSlack(steps) : 0;
 }

@@ -1,6 +1,6 @@
-// What a run's steps cost, from its public constants: probabilities, mechanisms, the discrete noise's distance from the
-// Gaussian that is accounted for. Made once; the job calibrates by it, the trainer draws and charges by it, audits and
-// statements read it. There is no second formula for any of it.
+// The privacy cost of a run's steps, computed from its public constants: probabilities, mechanisms, the discrete
+// noise's distance from the Gaussian that is accounted for. It is made once. The job calibrates by it, the trainer
+// samples and charges by it, audits and statements read it. No other code has a formula for any of these.
 //
 //   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(architecture, options));
 //   WISP_ASSIGN_OR_RETURN(auto charges, plan.Charges(steps));        // of so many steps, in the order of charging
@@ -19,19 +19,19 @@
 
 namespace wisp {
 
-// What the ledger calls the parts of a step.
+// The ledger's names for the mechanisms of a step.
 inline constexpr const char *kTrainingPurpose = "training", *kHeadPurpose = "class sums of representations",
                             *kEncoderPurpose = "encoder training";
 
 class PrivacyPlan {
  public:
-  // One mechanism: Poisson-subsampled Gaussian, `releases` of them a step.
+  // One mechanism of a step: a Poisson-subsampled Gaussian with `releases` releases.
   struct Part {
     const char* purpose;
     double noise_multiplier = 0, sampling_probability = 0;
     uint64_t releases = 1;
-    // The sums that are noised in one release: on the grid of `grid_coordinates`, so many numbers, with this much
-    // noise.
+    // The sums that are noised in one release: how many numbers, on the grid for `grid_coordinates` coordinates, and
+    // with how much noise.
     struct Noise {
       double clipping_norm = 0, noise_multiplier = 0;
       uint64_t grid_coordinates = 0, coordinates = 0;
@@ -39,24 +39,24 @@ class PrivacyPlan {
     std::vector<Noise> noises;
   };
 
-  // kPrivacyRefused: the run has no guarantee that anything could be said of. Ranges of noise and norms are Trainer's
-  // to check.
+  // kPrivacyRefused: the run has no guarantee that could be stated. Trainer checks the ranges of noise and norms.
   static Result<PrivacyPlan> Create(const Architecture& architecture, const TrainingOptions& options);
 
-  // A run that goes on keeps the name under which the ledger has charged it.
+  // Sets the name under which the ledger has charged a run that resumes.
   void SetRun(std::string run) { run_ = std::move(run); }
 
   const std::vector<Part>& parts() const { return parts_; }
-  // q of the draw that gradients are taken of.
+  // q of the draw whose gradients are summed.
   double sampling_probability() const { return parts_.back().sampling_probability; }
-  // Of so many steps, with the noise multiplied.
+  // The mechanisms of so many steps, with each noise multiplier multiplied by noise_factor.
   Result<std::vector<privacy::Mechanism>> Mechanisms(uint64_t steps, double noise_factor = 1) const;
-  // eta of exact_sum.h: how far the discrete noise of so many steps is from the Gaussian; of one part, of all.
+  // eta of exact_sum.h: how far the discrete noise of so many steps is from the Gaussian, for one part, and for all
+  // parts.
   double LossSlack(const Part& part, uint64_t steps, double noise_factor = 1) const;
   double LossSlack(uint64_t steps, double noise_factor = 1) const;
-  // What the ledger is charged; nothing for no steps.
+  // The charges to the ledger for so many steps; empty for 0 steps.
   Result<std::vector<privacy::ChargeRequest>> Charges(uint64_t steps, double noise_factor = 1) const;
-  // The same as one plan or one question: the slack of all parts stands in the first.
+  // The charges as one plan or one query: the slack of all parts is in the first charge.
   Result<std::vector<privacy::ChargeRequest>> ChargesTogether(uint64_t steps, double noise_factor = 1) const;
 
  private:
@@ -66,11 +66,11 @@ class PrivacyPlan {
   privacy::NoiseKind noise_ = privacy::NoiseKind::kSecure;
 };
 
-// B / N; of one of a step's micro-batches, B / (m N). N must be known.
+// B / N, and B / (m N) for one of a step's micro-batches. N must be known.
 double BatchProbability(const TrainingOptions& options);
 double MicroBatchProbability(const TrainingOptions& options);
 
-// Numbers that gradients release in a step, at most.
+// The largest number of coordinates that gradients release in a step.
 uint64_t NumReleased(const Architecture& architecture, const TrainingOptions& options);
 // How far the discrete noise of `steps` steps with this noise multiplier is from the Gaussian that is accounted for.
 double StepLossSlack(const Architecture& architecture, const TrainingOptions& options, double noise_multiplier,
@@ -82,21 +82,21 @@ struct PairOfNoises {
 };
 PairOfNoises SplitNoise(double noise_multiplier, double map_noise_ratio);
 
-// The noise multiplier of the sum of gradients: above the one that is charged where a step releases something else
-// beside it.
+// The noise multiplier of the sum of gradients. It is above the one that is charged if a step also releases something
+// else.
 double GradientNoise(const TrainingOptions& options);
 
-// A pooler or a head of classes.
+// True for a pooler or a head of classes.
 bool IsOfHead(ParameterRole role);
 
-// Whether records' gradients are multiplied as integers (runtime/gradients/integer_gradients.h) in place of being
-// formed one by one: a public constant of the run. Of phantom and dp-fp on the host, where norm_form asks for it, or is
-// automatic and the matrices that train have more than 2^20 numbers.
+// True if records' gradients are multiplied as integers (runtime/gradients/integer_gradients.h) instead of formed one
+// by one. This is a public constant of the run. It applies to phantom and dp-fp on the host, if norm_form asks for it,
+// or if norm_form is automatic and the matrices that train have more than 2^20 numbers.
 bool MultipliesIntegers(const Architecture& architecture, const TrainingOptions& options);
-// Whether such a run could.
+// True if MultipliesIntegers could be chosen for such a run.
 bool CanMultiplyIntegers(const Architecture& architecture, const TrainingOptions& options);
 
-// What the run's gradients move, of the architecture's parameters.
+// The parameters that the run's gradients change.
 TrainedSet TrainedBy(const std::vector<ParameterSpec>& parameters, const TrainingOptions& options);
 
 }  // namespace wisp

@@ -1,5 +1,5 @@
-// Records through a graph, forward and backward, and each record's gradient into its method: the heart of a training
-// step, for the trainer, for audits and for tests.
+// Passes records through a graph, forward and backward, and each record's gradient to its method: the core of a
+// training step, for the trainer, audits and tests.
 //
 //   RecordPass pass(graph);
 //   for (const Record& record : records) {
@@ -21,13 +21,13 @@
 
 namespace wisp {
 
-// Of a Graph, or of a Recommender or Classifier, which must outlive it. One for each worker. No allocation after
-// construction.
+// A pass through a Graph, a Recommender or a Classifier, which must outlive it. Each worker has one. Nothing is
+// allocated after construction.
 template <class AnyGraph>
 class RecordPass {
  public:
   struct Outcome {
-    double loss = 0;  // of all its targets, unweighted
+    double loss = 0;  // over all its targets, unweighted
     RecordOutcome gradient;
   };
 
@@ -38,7 +38,7 @@ class RecordPass {
     outcomes_.reserve(graph.max_records());
   }
 
-  // What size_bytes will be; allocates none of it.
+  // The size_bytes that such an object will have; allocates nothing.
   static size_t PlanBytes(const AnyGraph& graph) {
     return FactorBatch::PlanBytes(NumFactors(graph)) +
            graph.max_records() * (sizeof(Record) + sizeof(RecordOptions) + sizeof(double) + sizeof(Outcome));
@@ -50,18 +50,19 @@ class RecordPass {
 
   bool empty() const { return batch_.empty(); }
   size_t size() const { return batch_.size(); }
-  // Whether one more may pass with those that wait. One alone always may.
+  // True if one more record may pass together with the waiting ones. A single record always may.
   bool Fits(const Record& record) const {
     return batch_.empty() ||
            (batch_.size() < graph_.max_records() && rows_ + record.inputs.size() <= graph_.max_rows());
   }
-  // What the record points at must stay until Run has returned.
+  // Queues a record; what it points at must stay valid until Run has returned.
   void Push(const Record& record, const RecordOptions& options) {
     batch_.push_back(record);
     options_.push_back(options);
     rows_ += record.inputs.size();
   }
-  // All that wait, one or more; in their order, each as if it were alone. None waits then. Valid until the next call.
+  // Runs all waiting records, at least one, in order, each as if it were alone, and empties the queue. The result is
+  // valid until the next call.
   std::span<const Outcome> Run(RecordContext& context, Gradients gradients) {
     outcomes_.clear();
     context.options_B = options_.data();
@@ -77,7 +78,7 @@ class RecordPass {
   }
 
  private:
-  // Every parameter has one factor, a tied table two, and the head's come in tiles.
+  // The number of factors: one for each parameter, two for a tied table, and the head's in tiles.
   static size_t NumFactors(const AnyGraph& graph) {
     if (graph.max_records() == 1 || !graph.device().memory.is_host()) return 0;
     const size_t most_tiles = kStoredLogitsBytes / (kHeadTile * sizeof(float) * graph.max_rows());
@@ -102,7 +103,7 @@ class RecordPass {
 
   double Loss(size_t b) const { return losses_[b] / options_[b].target_weight; }
 
-  // Factors go to the method as they come: the head need not keep them.
+  // Factors go to the method as they are computed, so the head need not keep them.
   void RunOne(RecordContext& context, RecordGradients& gradients) {
     gradients.BeginRecord(batch_[0].inputs);
     graph_.Forward(context, batch_, losses_.data());

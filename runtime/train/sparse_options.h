@@ -9,10 +9,10 @@
 namespace wisp {
 
 struct SparseOptions {
-  // DP-FEST and DP-AdaFEST+: the only rows that are trained, ascending, chosen from public figures or from a release
-  // that was charged (LargestRows of PrivatePopularity's histogram). Read while the trainer is made.
+  // DP-FEST and DP-AdaFEST+: the only rows that train, ascending, chosen from public figures or from a release that was
+  // charged (LargestRows of PrivatePopularity's histogram). Read only while the trainer is constructed.
   std::span<const int32_t> rows = {};
-  // DP-AdaFEST: of the contribution map. The map's noise is `map_noise_ratio` times the gradient's (sigma1 / sigma2).
+  // DP-AdaFEST's contribution map. Its noise is `map_noise_ratio` times the gradient's (sigma1 / sigma2).
   double map_clipping_norm = 1;
   double map_threshold = 5;
   double map_noise_ratio = 1;

@@ -18,8 +18,8 @@ namespace {
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-// In private training a record's gradient must depend on nothing but the record, or one record more would change those
-// of all others. Its masks follow from what it holds, not from its place among the records.
+// The seed of a record's dropout masks. In private training a record's gradient must depend on nothing but the record,
+// or adding one would change those of others. So masks follow from the record's content, not from its place.
 uint64_t PrivateDropoutSeed(uint64_t seed, uint64_t step, const Record& record) {
   const uint64_t parts[] = {seed, step, Hash64(std::as_bytes(record.inputs)), Hash64(std::as_bytes(record.targets))};
   return Hash64(std::as_bytes(std::span(parts)));
@@ -36,7 +36,7 @@ Status NoRoom(const Architecture& architecture, size_t num_records, const Traini
 
 }  // namespace
 
-// What one worker owns: buffers, gradient method, noise stream, this step's records and figures.
+// The state of one worker: buffers, gradient method, noise stream, this step's records and figures.
 struct Trainer::Worker {
   Worker(const Graph& graph, const Weights& view, RandomStream noise_stream, bool has_records)
       : buffers(has_records ? graph.AllocateForTraining() : Buffers()),
@@ -65,10 +65,11 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
   if (options.method == Method::kDpFp) options.sampling = Sampling::kPoisson;
   WISP_RETURN_IF_ERROR(Check(architecture, weights, records, options));
   if (options.num_records_public == 0) options.num_records_public = static_cast<uint32_t>(records.size());
-  if (MultipliesIntegers(architecture, options)) options.privacy.norm_form = NormForm::kIntegers;  // for RunIdentity
+  // recorded in RunIdentity
+  if (MultipliesIntegers(architecture, options)) options.privacy.norm_form = NormForm::kIntegers;
   const bool secure = options.method != Method::kOrdinary && !options.privacy.reproducible_seed;
   const uint64_t seed = options.privacy.reproducible_seed.value_or(options.seed);
-  std::vector<RandomStream> streams;  // 0 samples; 1.. are the workers' noise
+  std::vector<RandomStream> streams;  // 0 samples; from 1 on the workers' noise
   streams.reserve(options.num_threads + 1);
   for (size_t i = 0; i <= options.num_threads; ++i) {
     if (secure) {
@@ -90,7 +91,7 @@ Result<std::unique_ptr<Trainer>> Trainer::Create(const Architecture& architectur
       return NoRoom(architecture, records.size(), options);
     }
   }
-  // What a device cannot do is found out before anything is charged: packing is its first work.
+  // Packing is the device's first work, so a device that cannot run fails here, before anything is charged.
   if (!trainer->is_host()) trainer->Pack();
   WISP_RETURN_IF_ERROR(trainer->WaitForDevice("the run was set up"));
   if (!trainer->is_private()) return trainer;
@@ -201,7 +202,8 @@ void Trainer::ForParts(const F& part) {
   is_host() ? workers_.Run(part) : part(0);
 }
 
-// What one record is changes what is done with no other.
+// Leaves out invalid records. Whether a record is valid depends on that record alone, so it changes nothing for the
+// others.
 void Trainer::KeepTrainable() {
   const auto trainable = [this](const Record& record) {
     return IsTrainable(graph_->architecture(), record, LongestRecord(graph_->architecture(), options_.cut_to));
@@ -243,9 +245,9 @@ bool Trainer::at_end_of_charge() const {
   return std::all_of(charged_until_.begin(), charged_until_.end(), [this](uint64_t until) { return step_ >= until; });
 }
 
-// All parts of the steps to come, each remembering how far it is charged: where the second is refused, the first charge
-// serves the next try. Before the first of all, every step as one plan where the ledger is still empty: number and
-// parameters do not depend on what is released.
+// Charges all parts of the coming steps. Each part remembers how far it is charged: if the second charge is refused,
+// the first one serves the next try. While the ledger is still empty, every step is written as one plan before the
+// first charge: the steps' number and parameters do not depend on released values.
 Status Trainer::ChargeIfNeeded() {
   const auto is_charged = [this](uint64_t until) { return step_ < until; };
   if (!is_private() || std::all_of(charged_until_.begin(), charged_until_.end(), is_charged)) return OkStatus();
@@ -268,7 +270,7 @@ Status Trainer::ChargeIfNeeded() {
 }
 
 void Trainer::DrawBatch() {
-  sampling_stream_.Freshen();  // of two machines restored from one snapshot, each draws its own noise
+  sampling_stream_.Freshen();  // two machines restored from one snapshot then draw different noise
   for (const auto& w : worker_state_) w->noise.Freshen();
   if (head_) head_->Draw(sampling_stream_, records_.size());
   batch_.clear();
@@ -299,7 +301,8 @@ void Trainer::DrawGradientBatch() {
   }
 }
 
-// Longest first to the least loaded worker: the same for the same batch. DP-FP's texts are taken in turns (RunRecords).
+// Assigns the longest record first to the least loaded worker, which is deterministic. DP-FP's texts are taken in turns
+// (RunRecords).
 void Trainer::AssignBatch() {
   for (auto& w : worker_state_) {
     w->records.clear();
@@ -366,24 +369,24 @@ void Trainer::RunWaiting(size_t index) {
   }
 }
 
-// One range of the step's gradient: optimizer, average.
+// Applies one range of the step's gradient: optimizer and average.
 void Trainer::Apply(const Change& change) {
   const ParameterSpec& p = graph_->parameters()[change.parameter];
   float* weights = weights_.data() + (p.offset - first_held_) + change.first;
   const size_t offset = trained_.offset(change.parameter) + change.first, n = change.n;
-  if (change.row_J != nullptr) {  // averages are not offered with it (ValidateSparse)
+  if (change.row_J != nullptr) {  // averages are not offered by rows (ValidateSparse)
     return optimizer_->UpdateRows(p, offset, change.gradient, n, change.row_J, rate_, step_, weights);
   }
   optimizer_->Update(p.shape, offset, change.gradient, n, rate_, step_, weights);
   if (ema_.size() == 0) return;
   float* average = ema_.data() + (p.offset - first_held_) + change.first;
-  // The first steps would otherwise remember the start for ever: decay grows towards its final value.
+  // The decay grows towards its final value, or the average would never forget the start.
   const float decay = std::min(options_.ema_decay, static_cast<float>(1 + step_) / static_cast<float>(10 + step_));
   graph_->ops().scale({.x = average, .y = average, .n = n, .a = decay, .store = kernels::Store::kAssign});
   graph_->ops().scale({.x = weights, .y = average, .n = n, .a = 1 - decay, .store = kernels::Store::kAdd});
 }
 
-// No gradient trains variances: averaged weights keep those of the newest.
+// Variances have no gradient, so the averaged weights take the newest ones.
 void Trainer::KeepVariances() {
   for (const ParameterSpec& p : graph_->parameters()) {
     const bool variance = p.role == ParameterRole::kItemVariance || p.role == ParameterRole::kParameterVariance;
@@ -429,7 +432,7 @@ void Trainer::FitHead(StepReport& report) {
   head_->Fit(NoiseStream(0), {weights_.data(), weights_.size()});
 }
 
-// What the sum of gradients is divided by: a public constant where the run is private.
+// The divisor of the sum of gradients: a public constant if the run is private.
 double Trainer::Divisor(size_t num_targets) const {
   if (is_private()) return options_.expected_batch;
   const size_t counted = options_.loss == LossWeighting::kRecordMean ? batch_.size() : num_targets;
@@ -464,7 +467,7 @@ Status Trainer::StepWeights(StepReport& report) {
   release_->Reduce();
   workers_.Run([this](size_t w) { release_->AddNoise(w, NoiseStream(w)); });
   release_->Prepare();
-  // Noise that has not arrived must not be missing where the sum is released.
+  // The sum must not be released before its noise has arrived.
   WISP_RETURN_IF_ERROR(WaitForDevice("the noise of a step was added"));
   const double divisor = Divisor(targets);
   ForParts([this, divisor](size_t w) { release_->Update(w, NoiseStream(w), divisor, apply_); });

@@ -1,21 +1,22 @@
-// The training loop of every graph and method: draw records, sum what they give (clipped and noised, or not), step.
+// The training loop of every graph and method: sample records, sum their gradients or representations (clipped and
+// noised, or not), update.
 //
 //   WISP_ASSIGN_OR_RETURN(auto trainer, Trainer::Create(architecture, weights, records, options));
 //   while (trainer->step() < options.num_steps) WISP_ASSIGN_OR_RETURN(StepReport report, trainer->Step());
 //
-// A step has two parts, and a method one of them or both: releases that the head of a classifier is made of (HeadPass:
-// DP-FP), and a sum of gradients (StepRelease: all but DP-FP's mode aggregate). What they cost is the PrivacyPlan's to
-// say. Where is what in private training:
+// A step has two parts, and a method uses one or both: releases of which a classifier's head is made (HeadPass: DP-FP),
+// and a sum of gradients (StepRelease: all but DP-FP's mode aggregate). PrivacyPlan has their cost. In private
+// training:
 //   sensitivity   RecordGradients::FinishRecord and HeadReleases::Add: the bound is checked on what was really added
 //   released      the noised sums of each step, and nothing else; StepReport's figures marked local are not private
 //   ledger        Trainer::Step charges every part of the step (or the block it opens) before anything is drawn
 //   noise         StepRelease and HeadReleases, exact discrete Gaussian on the integer grid of privacy::ExactGrid
 //
-// On a device (TrainingOptions::device) one worker's records pass, in larger batches, and the others draw noise.
-// Weights come to the host when they are asked for; a private step's sum never does.
+// On a device (TrainingOptions::device) one worker runs the records, in larger batches, and the others draw noise.
+// Weights are copied to the host on request; a private step's sum never is.
 //
-// Determinism: the same seed, options and number of threads give the same bits (private runs with a secure generator
-// excepted, on purpose). No allocation in a steady step.
+// Determinism: equal seeds, options and numbers of threads give equal bits (except private runs with a secure
+// generator, on purpose). A steady step allocates nothing.
 #ifndef WISP_RUNTIME_TRAIN_TRAINER_H_
 #define WISP_RUNTIME_TRAIN_TRAINER_H_
 
@@ -45,88 +46,90 @@
 
 namespace wisp {
 
-// Local-only: none of these figures but `step` and `learning_rate` is private.
+// Local-only: no figure here is private, except `step` and `learning_rate`.
 struct StepReport {
   uint64_t step = 0;
   float learning_rate = 0;
-  size_t num_records = 0;       // in the draw that gradients were taken of
-  size_t num_head_records = 0;  // DP-FP: in the head's micro-batches together; one that two of them drew counts twice
-  double mean_loss = 0;         // per position; 0 where no gradient is taken
-  double mean_norm = 0;         // of the records' gradients before clipping
+  size_t num_records = 0;       // in the draw whose gradients were summed
+  size_t num_head_records = 0;  // DP-FP: in all micro-batches of the head; a record drawn by two of them counts twice
+  double mean_loss = 0;         // per position; 0 if the step has no gradient
+  double mean_norm = 0;         // mean norm of the records' gradients before clipping
   size_t num_clipped = 0;       // records whose gradient was longer than the clipping norm
   size_t num_dropped = 0;       // records whose gradient was not finite, or not within the bound after rounding
 };
 
 class Trainer {
  public:
-  // Everything that Create would refuse, without making anything: to be asked before budget is spent on the run.
-  // Private training refuses nothing for the sake of its records, or the refusal would tell of them: it runs on none,
-  // and leaves out what is no record.
+  // Returns every error that Create would return, without constructing anything; ask it before budget is spent on the
+  // run. Private training never refuses because of its records, as the refusal would reveal something about them. It
+  // runs even with no records, and leaves out invalid ones.
   static Status Check(const Architecture& architecture, std::span<const float> weights, std::span<const Record> records,
                       const TrainingOptions& options);
 
-  // `weights` is the start, flat layout; with options.base from FirstHeld on. `records` must outlive the trainer, and
-  // so must what they point at.
+  // `weights` is the start, in the flat layout; with options.base it begins at FirstHeld. `records`, and what they
+  // point at, must outlive the trainer.
   static Result<std::unique_ptr<Trainer>> Create(const Architecture& architecture, std::span<const float> weights,
                                                  std::span<const Record> records, const TrainingOptions& options);
   ~Trainer();
 
-  // One step. An error leaves weights and ledger as they were before it (a charge already made stays).
+  // Takes one step. An error leaves weights and ledger as they were (a charge already made stays).
   Result<StepReport> Step();
 
   uint64_t step() const { return step_; }
-  // One after the last step: num_steps, unless it is to end sooner.
+  // The step count at which the run ends: num_steps, unless EndAt shortened it.
   uint64_t end() const { return schedule_.end; }
-  // From now on, for a run that cannot be paid to its end. step() <= end <= num_steps; the learning rate comes to its
-  // end there.
+  // Ends a run early that cannot be paid for to its planned end. step() <= end <= num_steps; the learning rate then
+  // reaches its final value at `end`.
   void EndAt(uint64_t end) { schedule_ = {options_.num_steps, step_, end}; }
-  // No step beyond this one is charged now: the run goes on from there another time. Its schedule stays as it is.
+  // Charges no step from this one on for now; a later process resumes the run there. The schedule stays.
   void PauseAt(uint64_t step) { pause_ = step; }
-  // Whether no step is charged that was not taken. Steps charged so far by this object, taken or not.
+  // True if every charged step was taken. num_charged counts the steps charged by this object, taken or not.
   bool at_end_of_charge() const;
   uint64_t num_charged() const { return num_charged_; }
-  // Records that were left out of a private run: IsTrainable says why. Local-only.
+  // The number of records left out of a private run because IsTrainable refuses them. Local-only.
   size_t num_left_out() const { return num_left_out_; }
-  // The run's name in the ledger; after Restore that of the run that goes on.
+  // The run's name in the ledger; after Restore, that of the resumed run.
   const std::string& run() const { return options_.privacy.run; }
-  // Those that the run holds (FirstHeld). In host memory, as long as the trainer; of a run on a device a copy of what
-  // they are now, which the next call of either takes over. Then CheckDevice says whether they could be copied.
+  // The weights that the run holds (from FirstHeld on), in host memory, valid as long as the trainer. For a run on a
+  // device this is a copy of their current values, which the next call of weights or final_weights overwrites.
+  // CheckDevice then says whether the copy succeeded.
   std::span<const float> weights() const { return OnHost(weights_); }
-  // The averaged weights where ema_decay > 0, else the current ones.
+  // The averaged weights if ema_decay > 0, else the current ones.
   std::span<const float> final_weights() const { return OnHost(ema_.size() > 0 ? ema_ : weights_); }
   const Graph& graph() const { return *graph_; }
   Workers& workers() { return workers_; }
 
-  // What is charged. Only for private methods.
+  // The charges of the run. Only for private methods.
   const PrivacyPlan& privacy_plan() const { return *plan_; }
-  // What the head of a classifier reads at inference with these weights.
+  // The options with which a classifier's head reads its input at inference with these weights.
   HeadInput inference_input() const {
     return {.norm_bound = ReleasesHead(options_) ? options_.dp_fp.clipping_norm : 0};
   }
 
-  // Of a head that is made of releases: HeadReleases::class_of_all_means.
+  // HeadReleases::class_of_all_means, if the head is made of releases.
   std::optional<uint32_t> class_of_all_means() const { return head_ ? head_->class_of_all_means() : std::nullopt; }
 
-  // An error where the device has failed: weights mean nothing any more, in this process, and steps are refused.
+  // An error if the device has failed: the weights are then lost in this process, and steps are refused.
   Status CheckDevice() const;
 
-  // What a later process needs to go on. The keys of secure streams are never part of it. An error as of CheckDevice.
+  // Saves everything that a later process needs to resume. The keys of secure streams are never part of it. Fails if
+  // CheckDevice does.
   Result<Checkpoint> Save();
-  // Restores what Save gave; refused when it belongs to another architecture, seed or base model, and kPrivacyRefused
-  // where the ledger does not hold the charges of its steps: what they cost would be forgotten.
+  // Restores a checkpoint from Save. Refuses one of another architecture, seed or base model. kPrivacyRefused if the
+  // ledger does not hold the charges of its steps, because their cost would be forgotten.
   Status Restore(const Checkpoint& checkpoint);
 
-  // No step comes any more: gives back sums and moments, and what gradient methods keep.
+  // Call this after the last step: frees sums, moments and the gradient methods' state.
   void EndSteps() {
     release_.reset();
     optimizer_.reset();
   }
 
-  // What this object holds, known before the first step and the same after it (DP-AdaFEST's sums grow with the rows
-  // that it selects). PlanTrainingMemory says it before there is a trainer, and how far that growth may go.
+  // The bytes that this object holds, known before the first step and unchanged after it (DP-AdaFEST's sums grow with
+  // the rows that it selects). PlanTrainingMemory computes the same without a trainer, and bounds that growth.
   TrainingMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
-  // Of these, what the gradient method keeps of the one record that a worker is at.
+  // The part of these that is the gradient method's state of a worker's current record.
   size_t record_state_bytes() const { return release_ ? release_->GradientsOf(0).scratch_bytes() : 0; }
 
  private:
@@ -138,7 +141,7 @@ class Trainer {
   uint64_t SavedSeed() const;
   std::vector<float> MomentOf(const std::vector<float>& saved) const;
   std::vector<float> HeldOf(const std::vector<float>& saved) const;
-  // What a checkpoint has of a flat buffer, and back into one.
+  // Copy a flat buffer into a checkpoint; with an adapter only the trained weights.
   bool keeps_trained() const { return graph_->architecture().adapter.has_value(); }
   std::vector<float> Kept(const AlignedArray<float>& flat) const;
   void TakeKept(const std::vector<float>& kept, AlignedArray<float>& flat) const;
@@ -161,7 +164,7 @@ class Trainer {
   void UpdateVariances(size_t worker);
   void KeepVariances();
   bool is_private() const { return IsPrivate(options_); }
-  // On a device the calling thread does what the workers share on the host.
+  // On a device the calling thread does the work that the workers share on the host.
   bool is_host() const { return options_.device.memory.is_host(); }
   size_t num_parts() const { return is_host() ? workers_.size() : 1; }
   template <class F>
@@ -179,36 +182,36 @@ class Trainer {
   std::unique_ptr<Graph> graph_;
   TrainedSet trained_;
   std::span<const Record> records_;
-  std::vector<Record> trainable_;  // of records_, where some are not
+  std::vector<Record> trainable_;  // the trainable ones of records_, if some are not
   size_t num_left_out_ = 0;
   Workers workers_;
-  AlignedArray<float> weights_;        // those that the run holds
-  size_t first_held_;                  // where they begin (FirstHeld)
-  std::vector<StoredTensor> tensors_;  // of all parameters
+  AlignedArray<float> weights_;        // the weights that the run holds
+  size_t first_held_;                  // where weights_ begin in the flat layout (FirstHeld)
+  std::vector<StoredTensor> tensors_;  // places of all parameters
   PackedWeights packed_;
   AlignedArray<float> ema_;
-  mutable std::vector<float> on_host_;           // of a run on a device: room for the weights that are asked for
-  mutable std::string failed_;                   // the device, and with what
+  mutable std::vector<float> on_host_;           // for a run on a device: holds the weights that were asked for
+  mutable std::string failed_;                   // names the device that failed, and the error
   std::optional<PrivacyPlan> plan_;              // private training
-  std::optional<Optimizer> optimizer_;           // where gradients move weights, as release_
+  std::optional<Optimizer> optimizer_;           // set if gradients move weights, like release_
   std::optional<NoiseVariance> noise_variance_;  // private training with Re-Attention
-  std::optional<HeadPass> head_;                 // where releases make the head
-  std::optional<PooledCache> pooled_;            // where nothing below the head trains
-  std::vector<uint8_t> changes_;                 // of each parameter, whether a step changes it
-  bool packed_once_ = false;                     // all of the weights that there are now
+  std::optional<HeadPass> head_;                 // set if the head is made of releases
+  std::optional<PooledCache> pooled_;            // set if nothing below the head trains
+  std::vector<uint8_t> changes_;                 // per parameter: 1 if a step changes it
+  bool packed_once_ = false;                     // all of the current weights are packed
   std::unique_ptr<StepRelease> release_;
   std::optional<NegativeSampler> negatives_;
   std::vector<std::unique_ptr<Worker>> worker_state_;
   privacy::RandomStream sampling_stream_;
   std::vector<uint32_t> sample_, batch_, order_;
-  std::vector<int32_t> sparse_rows_;  // what options_.sparse.rows shows
+  std::vector<int32_t> sparse_rows_;  // owns the rows of options_.sparse.rows
   std::vector<const Record*> batch_records_;
   StepRelease::Apply apply_;  // Apply as a function, made once: a step allocates nothing
   size_t order_next_ = 0;
   uint64_t step_ = 0, num_charged_ = 0;
   uint64_t pause_ = std::numeric_limits<uint64_t>::max();
-  privacy::Receipt receipt_;             // of what was charged so far, that of a checkpoint gone on with included
-  std::vector<uint64_t> charged_until_;  // of each part of the plan
+  privacy::Receipt receipt_;             // covers all charges so far, those of a resumed checkpoint included
+  std::vector<uint64_t> charged_until_;  // per part of the plan
   float rate_ = 0;
 };
 

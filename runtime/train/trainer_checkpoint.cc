@@ -1,8 +1,8 @@
-// What a trainer leaves behind for another process to go on with, and how it goes on.
+// Saves a trainer's state for another process, and restores it.
 //
-// A reproducible run continues bit for bit: its streams' positions are saved. A private run with a secure generator
-// draws fresh randomness; its ledger charges are never part of a checkpoint, so a step that is done again is charged
-// again.
+// A reproducible run continues bit for bit, because its streams' positions are saved. A private run with a secure
+// generator draws fresh randomness. A checkpoint never carries unused ledger charges, so a step that is repeated is
+// charged again.
 #include <algorithm>
 #include <string>
 
@@ -13,12 +13,12 @@ namespace wisp {
 
 using namespace checkpoint_parts;
 
-// DP-FP without a seed of its noise has none.
+// DP-FP whose noise has no seed saves 0.
 uint64_t Trainer::SavedSeed() const {
   return options_.method == Method::kDpFp ? options_.privacy.reproducible_seed.value_or(0) : options_.seed;
 }
 
-// Beside an adapter the base stays as it is, and whoever goes on has it.
+// With an adapter only the trained weights are saved: the base does not change, and the resuming process has it.
 std::vector<float> Trainer::Kept(const AlignedArray<float>& flat) const {
   std::vector<float> all = CopyOf(flat);
   if (!keeps_trained()) return all;
@@ -67,7 +67,7 @@ checkpoint_parts::Streams Trainer::AllStreams() {
   return streams;
 }
 
-// Up to wisp 0.1.0 a moment spanned all parameters, whether the run trained them or not.
+// Up to wisp 0.1.0 a checkpoint's moments covered all parameters, trained or not.
 std::vector<float> Trainer::MomentOf(const std::vector<float>& saved) const {
   if (saved.size() == trained_.size() || saved.size() != FlatSize(graph_->parameters())) return saved;
   std::vector<float> moment(trained_.size());
@@ -75,7 +75,7 @@ std::vector<float> Trainer::MomentOf(const std::vector<float>& saved) const {
   return moment;
 }
 
-// Up to wisp 0.1.0 weights were all of them, those that the run reads in its base's file too.
+// Up to wisp 0.1.0 a checkpoint held all weights, including those that the run reads in its base's file.
 std::vector<float> Trainer::HeldOf(const std::vector<float>& saved) const {
   if (first_held_ == 0 || saved.size() != FlatSize(graph_->parameters())) return saved;
   return {saved.begin() + static_cast<std::ptrdiff_t>(first_held_), saved.end()};
@@ -94,7 +94,7 @@ Status Trainer::Restore(const Checkpoint& c) {
                        "; go on with the options that it began with, or name another checkpoint");
   }
   if (c.seed != SavedSeed()) return InvalidData("checkpoint: it belongs to a run with another seed");
-  // Or the weights would come with the provenance of another base.
+  // Otherwise the weights would carry the provenance of another base.
   if (c.base_model_hash != options_.base_model_hash)
     return InvalidData("checkpoint: it belongs to a run that began with another model");
   WISP_RETURN_IF_ERROR(checkpoint_parts::Check(AllStreams(), c));
@@ -138,9 +138,9 @@ Status Trainer::Restore(const Checkpoint& c) {
   step_ = c.step;
   options_.privacy.run = c.run_id;
   if (plan_) plan_->SetRun(c.run_id);
-  // What the other process was charged for is spent; this one pays for its own steps. Steps of a block that was charged
-  // and not taken are no exception: nobody can tell whether this checkpoint goes on for the first time, and two draws
-  // of noise on one charge would cost twice what is counted.
+  // The other process's charges are spent, and this one pays for its own steps. That includes steps of a block that was
+  // charged and not taken: nobody can tell whether this checkpoint resumes for the first time, and two draws of noise
+  // on one charge would cost twice what is counted.
   std::fill(charged_until_.begin(), charged_until_.end(), 0);
   num_charged_ = 0;
   receipt_ = c.receipt;

@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-constexpr double kMapSteps = 1073741824.0;  // 2^30 steps stand for C1
+constexpr double kMapSteps = 1073741824.0;  // C1 is 2^30 steps
 constexpr double kMostNoise = 0x1p19;
 
 Status Check(const char* field, double value, double most) {
@@ -35,8 +35,8 @@ Status Validate(const ContributionMapOptions& o) {
   return Check("threshold", o.threshold, kMostThresholdDeviations * o.noise_multiplier * o.clipping_norm);
 }
 
-// The chance that goes with the noise and the threshold as they are drawn and compared: that of round(N(0, sigma^2)),
-// which the discrete noise is as good as, to reach a whole number of steps.
+// The probability for noise and threshold as they are drawn and compared: that round(N(0, sigma^2)), which the discrete
+// noise equals up to the accounted slack, reaches a whole number of steps.
 double ContributionMap::FalseRowChance(const ContributionMapOptions& o) {
   return privacy::UpperTail((static_cast<double>(ThresholdInSteps(o)) - 0.5) / static_cast<double>(SigmaInSteps(o)));
 }
@@ -55,7 +55,7 @@ ContributionMap::ContributionMap(uint32_t num_rows, const ContributionMapOptions
   distinct_.reserve(kNamesPerPosition * max_length);
 }
 
-// For all that the batch can touch: what a step then counts allocates nothing.
+// Reserves memory for all rows that the batch can touch, so that counting in a step allocates nothing.
 void ContributionMap::MakeRoom(std::span<const Record* const> batch) {
   size_t names = 0;
   for (const Record* record : batch) names += record->inputs.size() + record->targets.size();
@@ -100,10 +100,11 @@ void ContributionMap::Select(std::span<const Record* const> batch, privacy::Rand
   std::sort(survivors.begin(), survivors.end());
 }
 
-// The untouched rows, counted 0, 1, 2, ... in ascending order without the touched ones: trial i is the i-th of them.
+// Selects among the untouched rows, numbered 0, 1, 2, ... in ascending order without the touched ones: trial i is the
+// i-th of them.
 void ContributionMap::SelectUntouched(privacy::RandomStream& noise, std::vector<int32_t>& survivors) {
   ascending_.clear();
-  // Places among all.
+  // Ranks of the touched rows among all selectable rows.
   for (int32_t row : touched_.rows()) ascending_.push_back(allowed_ == nullptr ? row : allowed_->slot(row));
   std::sort(ascending_.begin(), ascending_.end());
   const uint64_t trials = places_ - ascending_.size();

@@ -1,7 +1,8 @@
-// The noise of a sum in a device's memory: drawn by the host, from the streams and in the pieces of a step of its own,
-// added as integers on the device.
+// The noise of a sum in a device's memory. The host draws it, from the same streams and in the same pieces as in a step
+// of its own, and the device adds it as integers.
 //
-// Whoever read the noise, here or there, would have the exact sum of the step: Forget wipes it at the step's end.
+// Whoever could read the noise, on the host or the device, would have the exact sum of the step. So Forget overwrites
+// it at the step's end.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_DEVICE_NOISE_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_DEVICE_NOISE_H_
 
@@ -19,19 +20,20 @@ class DeviceNoise {
   // For sums of up to `size` coordinates. The device must outlive this object.
   DeviceNoise(const kernels::Device& device, size_t size, uint64_t sigma);
 
-  // Of coordinates [first, first + n): each once a step, by any thread. Others have none.
+  // Draws the noise of coordinates [first, first + n): each once a step, by any thread. Coordinates not drawn have no
+  // noise.
   void Draw(size_t first, size_t n, privacy::RandomStream& noise);
-  // All that was drawn goes to the device; `size` coordinates.
+  // Copies the drawn noise of `size` coordinates to the device.
   void Send(size_t size);
-  // scale * (sum + noise), on the device; valid until the next call.
+  // Returns scale * (sum + noise), on the device; valid until the next call.
   const float* AddTo(const GridGradientSum& sum, float scale);
-  // Of as many coordinates as were sent.
+  // Overwrites the noise of as many coordinates as were sent.
   void Forget();
 
   size_t size_bytes() const {
     return drawn_.allocated_bytes() + noise_.allocated_bytes() + released_.allocated_bytes();
   }
-  // What size_bytes of such an object will be; allocates none of it.
+  // The size_bytes that such an object will have; allocates nothing.
   static size_t PlanBytes(size_t size) {
     return 2 * AlignedArray<int64_t>::AllocatedBytes(size) + AlignedArray<float>::AllocatedBytes(size);
   }
@@ -39,8 +41,8 @@ class DeviceNoise {
  private:
   kernels::Device device_;
   uint64_t sigma_;
-  AlignedArray<int64_t> drawn_;  // in the host's memory; 0 where nothing is drawn
-  AlignedArray<int64_t> noise_;  // the same in the device's
+  AlignedArray<int64_t> drawn_;  // in the host's memory; 0 for coordinates not drawn
+  AlignedArray<int64_t> noise_;  // a copy in the device's memory
   AlignedArray<float> released_;
   size_t sent_ = 0;
 };

@@ -1,5 +1,5 @@
-// Ordinary training and DP-SGD in a device's memory: the sum, the noise and the gradient lie there; the host draws the
-// noise, and sees neither of the others.
+// Ordinary training and DP-SGD in a device's memory: sum, noise and gradient lie there. The host draws the noise, and
+// sees neither the sum nor the gradient.
 #include <algorithm>
 #include <vector>
 
@@ -52,7 +52,7 @@ class PrivateDeviceRelease final : public StepRelease {
   Gradients GradientsOf(size_t) override { return gradients_; }
   void Begin(uint64_t, std::span<const float>, const StepBatch&, privacy::RandomStream&) override { sum_.Clear(); }
 
-  // The integers that the host's release would add with as many threads.
+  // Draws the same integers as the host's release would with as many threads.
   void DrawNoise(size_t worker, privacy::RandomStream& noise) override {
     const auto draw = [&](size_t parameter, size_t first, size_t n) {
       noise_.Draw(trained_->offset(parameter) + first, n, noise);

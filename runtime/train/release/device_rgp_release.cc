@@ -1,4 +1,4 @@
-// RGP in a device's memory. The carriers of a step are made on the host, of weights that were released before.
+// RGP in a device's memory. The host makes a step's carriers, from weights that were already released.
 #include <algorithm>
 #include <vector>
 
@@ -31,7 +31,7 @@ class DeviceRgpRelease final : public StepRelease {
     trained.Gather(graph.parameters(), start, start_);
   }
 
-  // Floats of the largest gradient.
+  // The number of floats in the largest gradient.
   static size_t LargestParameter(const Graph& graph) {
     size_t size = 0;
     for (const ParameterSpec& p : graph.parameters()) size = std::max(size, p.size());
@@ -86,8 +86,8 @@ class DeviceRgpRelease final : public StepRelease {
   GridGradientSum sum_;
   RgpBatchGradients gradients_;
   DeviceNoise noise_;
-  AlignedArray<float> gradient_;        // of one projected parameter
-  std::vector<float> weights_, start_;  // on the host: those of the step, all; W_0, of the trained set
+  AlignedArray<float> gradient_;        // one projected parameter's
+  std::vector<float> weights_, start_;  // on the host: all weights of the step; W_0 of the trained set
   RgpRandomness randomness_;
 };
 

@@ -1,6 +1,6 @@
-// DP-FEST, DP-AdaFEST(+), and DP-SGD with a sampled softmax in a device's memory: rows of the item table that a step
-// does not train are not there. Which rows: step_rows.h. Room for the largest set is made before the run, so that no
-// step that was charged lacks it.
+// DP-FEST, DP-AdaFEST(+), and DP-SGD with a sampled softmax in a device's memory, which holds only those rows of the
+// item table that a step trains. step_rows.h selects the rows. Memory for the largest set is reserved before the run,
+// so that no charged step can fail for lack of it.
 #include <algorithm>
 
 #include "runtime/gradients/sparse_batch_gradients.h"
@@ -58,7 +58,7 @@ class DeviceSparseRelease final : public StepRelease {
     sum_.Clear(layout_.size(rows_.size()));
   }
 
-  // The integers that the host's release would add with as many threads, in its order: rows ascending.
+  // Draws the same integers as the host's release would with as many threads, in its order: rows ascending.
   void DrawNoise(size_t worker, privacy::RandomStream& noise) override {
     const auto draw = [&](size_t parameter, size_t first, size_t n) {
       noise_.Draw(layout_.dense(parameter) + first, n, noise);
@@ -95,7 +95,7 @@ class DeviceSparseRelease final : public StepRelease {
   }
 
  private:
-  // The negatives first: the block of a sampled softmax.
+  // Negatives come first: they are the block of a sampled softmax.
   void SetRows(std::span<const int32_t> negatives) {
     if (rows_.size() > 0 && negatives.empty() && !step_rows_.differ()) return;
     rows_.Clear();
@@ -104,7 +104,8 @@ class DeviceSparseRelease final : public StepRelease {
     gradients_.BeginStep();
   }
 
-  // A whole table's gradient is put into its order: weights may be averaged, which is not offered by rows.
+  // Sorts a whole table's gradient into the table's order, because weights may be averaged, which is not offered by
+  // rows.
   void ApplyTable(const float* gradient_JD, const Apply& apply) {
     const size_t d = layout_.d(), n = rows_.size() * d;
     if (table_gradient_.size() == 0) return apply({0, 0, gradient_JD, n, gradients_.set_rows()});
@@ -124,7 +125,7 @@ class DeviceSparseRelease final : public StepRelease {
   size_t num_workers_;
   SparseLayout layout_;
   StepRows step_rows_;
-  RowSet rows_;  // of this step, in the order of the sum
+  RowSet rows_;  // this step's rows, in the order of the sum
   privacy::ExactGrid grid_;
   GridGradientSum sum_;
   SparseBatchGradients gradients_;
@@ -150,7 +151,7 @@ ReleaseBytes PlanDeviceSparseRelease(const Graph& graph, const TrainedSet& train
                              AlignedArray<float>::AllocatedBytes(table) + RowSet::PlanBytes(a.num_items, most) +
                              StepRows::PlanBytes(a, o),
                      .records = SparseBatchGradients::PlanBytes(SetupOf(graph, trained, o))};
-  // The list of rows that are selected is the host's, and grows.
+  // The list of selected rows is on the host, and grows.
   if (IsAdaptive(o.method)) bytes.growth_at_most = StepRows::GrowthAtMost(a, o, most, most);
   return bytes;
 }

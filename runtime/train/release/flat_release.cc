@@ -85,7 +85,7 @@ class FlatRelease final : public StepRelease {
   uint64_t sigma_;
   GridGradientSum sum_;
   std::vector<std::unique_ptr<PhantomGradients>> gradients_;
-  std::vector<std::unique_ptr<IntegerGradients>> integers_;  // in place of those
+  std::vector<std::unique_ptr<IntegerGradients>> integers_;  // used in place of the formed gradients
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The part of a DP-FP step that makes the head: micro-batches are drawn, their records' representations summed and
-// released, the head is fitted to the releases. Head_releases.h has the mathematics and where it is private.
+// The part of a DP-FP step that makes the head: it draws micro-batches, sums and releases their records'
+// representations, and fits the head to the releases. head_releases.h has the mathematics and says where it is private.
 //
 //   pass->Draw(stream, records.size());
 //   ... on each worker: num_dropped += pass->Add(worker, context, records);
@@ -20,24 +20,24 @@ namespace wisp {
 
 class HeadPass {
  public:
-  // `graph` must have a head of classes and outlive this. Room is made for the number of draws that a
+  // `graph` must have a head of classes and must outlive this object. Memory is reserved for the number of draws that a
   // step of so many records exceeds with a probability below kSeldom. On a device one worker takes all records.
   HeadPass(const Graph& graph, const TrainingOptions& options, size_t num_records);
 
-  // All micro-batches of a step; starts it.
+  // Starts a step: draws all its micro-batches.
   void Draw(privacy::RandomStream& sampling, size_t num_records);
-  // All draws, one behind the other, as indices of records.
+  // Calls f for every draw of all micro-batches, as indices of records.
   template <class F>
   void ForEachDrawn(const F& f) const {
     for (const Drawn& drawn : draws_) f(drawn.record);
   }
-  // The worker's share of what was drawn. Returns how many records were not finite, or not within the bound. `cache`:
-  // where what is pooled of them is, or null; then the context's pooled_BD is set here.
+  // Adds the worker's share of the drawn records. Returns how many of them were not finite, or not within the bound.
+  // `cache` holds their pooled vectors, or is null; if it is given, the context's pooled_BD is set here.
   size_t Add(size_t worker, RecordContext& context, std::span<const Record> records, PooledCache* cache);
   // `weights` lie in the graph's memory.
   void Fit(privacy::RandomStream& noise, std::span<float> weights);
 
-  // HeadReleases::class_of_all_means.
+  // See HeadReleases::class_of_all_means.
   std::optional<uint32_t> class_of_all_means() const { return releases_.class_of_all_means(); }
 
   size_t num_drawn() const { return draws_.size(); }
@@ -46,7 +46,7 @@ class HeadPass {
   size_t release_bytes() const { return releases_.size_bytes(); }
   size_t list_bytes() const;
 
-  // What these are of such an object; allocates none of it.
+  // The planned size of such an object, by kind; allocates nothing.
   struct Bytes {
     size_t releases = 0, lists = 0, records_at_most = 0;
   };
@@ -56,7 +56,7 @@ class HeadPass {
   struct Drawn {
     uint32_t record, micro_batch;
   };
-  // Of one worker: the records that pass together, where each is in draws_, and what the head reads of them [B, D].
+  // One worker's records that pass together, their places in draws_, and what the head reads of them [B, D].
   struct Waiting {
     std::vector<Record> records;
     std::vector<size_t> draws;
@@ -73,20 +73,20 @@ class HeadPass {
   std::vector<uint32_t> sample_;
   std::vector<Drawn> draws_;
   std::vector<Waiting> waiting_;
-  std::vector<float> weight_, bias_;  // of the head that was fitted
+  std::vector<float> weight_, bias_;  // of the head fitted last
 };
 
-// Draws of a step that room is made for, over all micro-batches.
+// The number of draws, over all micro-batches of a step, for which memory is reserved.
 size_t MicroBatchDrawsAtMost(const TrainingOptions& options, size_t num_records);
 
-// DP-FP as its paper prints it: the noise of each record's representation, from one worker's stream.
+// The noise of DP-FP as its paper prints it: on each record's representation, from one worker's stream.
 class PaperNoise {
  public:
-  // For up to so many records at once; what reads it is on the device of the options.
+  // For up to max_records records at once. The graph that reads it is on the options' device.
   PaperNoise(const TrainingOptions& options, size_t width, size_t max_records);
-  // Of record b; until the next for it.
+  // Draws the noise of record b, which stays until the next Draw for b.
   void Draw(privacy::RandomStream& noise, size_t b);
-  // Of what was drawn so far; until the next of it.
+  // The head's input with the noise drawn so far; valid until the next Input.
   HeadInput Input();
   size_t size_bytes() const {
     return steps_.capacity() * sizeof(int64_t) + values_.capacity() * sizeof(float) + on_device_.allocated_bytes();
@@ -99,7 +99,7 @@ class PaperNoise {
   std::vector<int64_t> steps_;
   std::vector<float> values_;
   kernels::Memory memory_;
-  AlignedArray<float> on_device_;  // values_, where they lie elsewhere than on the host
+  AlignedArray<float> on_device_;  // a copy of values_, if the device is not the host
 };
 
 }  // namespace wisp

@@ -30,7 +30,7 @@ bool HeadReleases::Add(size_t worker, size_t micro_batch, const float* h, uint32
   if (!std::isfinite(norm)) return false;
   const float factor = static_cast<float>(ClipRule::Flat(grid_.reduced_clipping_norm()).Factor(norm));
   const size_t offset = (micro_batch * options_.num_classes + label) * d;
-  // The bound is checked on what was really added, not on what the norm promised.
+  // The bound is checked on what was really added, not inferred from the norm.
   if (sum_.Add(worker, offset, h, d, factor, 1) <= sum_.MaxSumSquares()) return true;
   sum_.Add(worker, offset, h, d, factor, -1);
   return false;
@@ -95,7 +95,7 @@ void HeadReleases::FitHead(float* weight, float* bias) {
   const std::vector<double>& prior = options_.class_prior;
   const double n = weight_ * options_.sampling_probability * options_.num_records_public;
   const double c2 = options_.clipping_norm * options_.clipping_norm;
-  // Variance in a coordinate of A.
+  // The noise's variance in one coordinate of A.
   const double noise = squared_weight_ * options_.noise_multiplier * options_.noise_multiplier * c2;
   std::vector<double>&centre = centre_, &difference = difference_, &squares = squares_;
   std::fill(centre.begin(), centre.end(), 0.0);
@@ -111,13 +111,14 @@ void HeadReleases::FitHead(float* weight, float* bias) {
     between += prior[c] * squares[c];
     inverse_priors += 1 / prior[c];
   }
-  // E of `between` and of |centre|^2 under noise alone: mu_c has the variance noise / (n prior_c)^2 in each coordinate.
+  // The expectation of `between` and of |centre|^2 under noise alone: each coordinate of mu_c has variance noise / (n
+  // prior_c)^2.
   const double width = static_cast<double>(d), k = static_cast<double>(classes);
   const double noise_between = width * noise * (inverse_priors - k) / (n * n),
                noise_centre = width * noise * k / (n * n);
   const double trust = between > 0 ? std::max(kLeastTrust, 1 - noise_between / between) : kLeastTrust;
   const double explained = std::max(0.0, centre_squares - noise_centre) + std::max(0.0, between - noise_between);
-  // A spread of nothing would make logits infinite.
+  // A variance of 0 would make logits infinite.
   const double variance = std::max(c2 - explained, 1e-3 * c2) / options_.effective_dimensions;
   for (size_t c = 0; c < classes; ++c) {
     double along = 0;

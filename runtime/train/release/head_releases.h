@@ -1,27 +1,29 @@
-// What DP-FP releases in its private modes, and the linear head that is made of it (docs/algorithms.md, section 6,
+// The releases of DP-FP's private modes, and the linear head that is made of them (docs/algorithms.md, section 6,
 // `aggregate`).
 //
 // Each step has m micro-batches, and each of them releases one matrix
 //     S = sum_i clip(h_i) (x) onehot(label_i) + N(0, sigma^2 C^2)      [num_classes, D], also where it drew no record
 // h_i: the representation of record i, computed with weights that are public or themselves a release.
 //   sensitivity   Add: a record enters one row of S, with norm at most C. The bound is checked on the integers that
-//                 were added, not believed from the norm; a record beyond it is taken away again. Its label only
+//                 were added, not inferred from the norm; a record beyond it is taken away again. Its label only
 //                 chooses the row, so adding or removing a record moves S by at most C, label included.
 //   released      the noised matrices, by Release; nothing before it
 //   noise         Release, exact discrete Gaussian on the integer grid of privacy::ExactGrid, on every coordinate
-// Who charges: Trainer, before it draws a micro-batch.
+// Trainer charges for the releases before it draws a micro-batch.
 //
-// The head is post-processing: FitHead reads the releases and public constants (p, N, the class prior, C, sigma).
+// The head is post-processing: FitHead reads only the releases and public constants (p, N, the class prior, C, sigma).
 // It is the maximum-likelihood classifier for representations that lie around their class's mean with one spherical
 // variance s^2 in all classes, whose posterior is exactly softmax(W x + b):
 //     n = R p N, R releases;   mu_c = A_c / (n prior_c), A the sum of the releases;   centre = sum_c prior_c mu_c
 //     W_c = f (mu_c - centre) / s^2,   b_c = -<W_c, centre> - |f (mu_c - centre)|^2 / (2 s^2) + log prior_c
-// s^2 = (C^2 - what the means explain of it) / effective_dimensions, from E |x|^2 <= C^2. With 1 that bounds the
-// variance along every direction, so the head is never surer than its features allow; D would take them for
-// independent, which a Transformer's are not. It scales the logits against the prior, and so the gradient that
-// kClipped's encoder gets. f in [kLeastTrust, 1] shrinks towards "no difference" by how much of the observed difference
-// the noise alone would show; its variance is known. Counts are never released: prior_c is a public statement (uniform
-// unless given), and a wrong one costs accuracy, never privacy.
+// s^2 = (C^2 - the part of it that the means explain) / effective_dimensions, from E |x|^2 <= C^2. With
+// effective_dimensions = 1 that bounds the variance along every direction, so the head is never surer than its features
+// allow. D would assume that they are independent, which a Transformer's are not. The value scales the logits against
+// the prior, and so the gradient that kClipped's encoder gets.
+//
+// f in [kLeastTrust, 1] shrinks towards "no difference", by how much of the observed difference the noise alone would
+// show; the noise's variance is known. Counts are never released: prior_c is a public statement (uniform unless given),
+// and a wrong one costs accuracy, never privacy.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_HEAD_RELEASES_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_HEAD_RELEASES_H_
 
@@ -43,50 +45,51 @@ struct HeadReleaseOptions {
   double noise_multiplier = 0;      // sigma
   double sampling_probability = 0;  // p of one micro-batch
   uint32_t num_records_public = 0;  // N
-  double release_decay = 1;         // what a release weighs one step later: below 1 where the encoder moves
+  double release_decay = 1;  // the factor by which a release's weight falls each step: below 1 if the encoder moves
   double effective_dimensions = 1;  // 1 to D
   std::vector<double> class_prior;  // positive, adds up to 1; empty: uniform
 };
 
 class HeadReleases {
  public:
-  // Options that ExactGrid::Validate and Trainer::Check have accepted.
+  // The options must have passed ExactGrid::Validate and Trainer::Check.
   HeadReleases(const kernels::Device& device, const HeadReleaseOptions& options);
 
   // Starts a step: m empty matrices.
   void Clear() { sum_.Clear(); }
 
-  // Adds a record to a micro-batch, any number of workers at a time. False: h was not finite, or not within the bound
-  // after rounding, and contributes nothing.
+  // Adds a record to a micro-batch; any number of workers may call it at a time. Returns false if h was not finite, or
+  // not within the bound after rounding; then the record contributes nothing.
   bool Add(size_t worker, size_t micro_batch, const float* h_D, uint32_t label);
 
-  // Noises all m matrices and folds them into what FitHead reads. Once a step.
+  // Noises all m matrices and adds them to the sums that FitHead reads. Call it once a step.
   void Release(privacy::RandomStream& noise);
 
-  // Assigns weight [num_classes, D] and bias [num_classes]. After the first Release.
+  // Fits the head: assigns weight [num_classes, D] and bias [num_classes]. Call it after the first Release.
   void FitHead(float* weight, float* bias);
-  // Of the head that was fitted last: the class that it names at the mean of every class, as these were released. None:
-  // it names several. Where it is one, the prior decides and not what texts say: effective_dimensions is too low.
+  // The single class that the head fitted last predicts at the released mean of every class; empty if it predicts
+  // several. If there is one, the prior decides and not the texts: effective_dimensions is too low.
   std::optional<uint32_t> class_of_all_means() const { return class_of_all_means_; }
 
-  // What FitHead reads, bit for bit, all of it computed from releases: the trainer's checkpoint holds it. Restore:
-  // whether it fits.
+  // The state that FitHead reads, bit for bit, for the trainer's checkpoint. All of it was computed from releases.
+  // Restore returns false if the state does not fit.
   std::vector<uint32_t> State() const;
   bool Restore(std::span<const uint32_t> state);
 
-  // The matrices of this step, in grid steps: not private before Release.
+  // The matrices of this step, in grid steps. They are not private before Release.
   std::span<const int64_t> matrices() const { return sum_.sum(); }
   const privacy::ExactGrid& grid() const { return grid_; }
   size_t size_bytes() const;
-  // What size_bytes of such an object is; allocates none of it.
+  // The size_bytes that such an object will have; allocates nothing.
   static size_t PlanBytes(const HeadReleaseOptions& options);
   size_t num_coordinates() const { return size_t{options_.num_classes} * options_.width; }  // of one release
 
  private:
-  // At the mean of a class, fitted as (centre + trust difference, variance): the class with the largest logit.
+  // The class with the largest logit at the mean of class `of`, fitted as (centre + trust * difference, variance).
   uint32_t ClassOfMean(size_t of, double trust, double variance) const;
 
-  // Logits are kept this far from "know nothing" even where the noise explains all: a tie would always name class 0.
+  // The smallest f: keeps logits from being all equal even if the noise explains all, because a tie would always name
+  // class 0.
   static constexpr double kLeastTrust = 0.05;
 
   HeadReleaseOptions options_;

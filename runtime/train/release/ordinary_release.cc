@@ -1,7 +1,7 @@
 // Built for speed: sums over every weight of a step.
 
-// Ordinary training on the host, and DP-FP as its paper has it, whose noise is in the records' vectors: the sum has the
-// layout of the weights, and the records of a pass go into it with one product for each matrix.
+// Ordinary training on the host, and DP-FP as its paper has it, whose noise is in the records' representations. The sum
+// has the layout of the weights, and the records of a pass are added with one product for each matrix.
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -13,7 +13,7 @@
 namespace wisp {
 namespace {
 
-// A sampled softmax sums rows of its own (sparse_release.cc).
+// A sampled softmax has a release with sums of its own rows (sparse_release.cc).
 constexpr size_t kNoNegatives = 0;
 
 class OrdinaryRelease final : public StepRelease {

@@ -1,4 +1,4 @@
-// The public randomness of RGP's carriers: each step's is its own, whatever was drawn before.
+// The public randomness of RGP's carriers. Each step has its own, whatever was drawn before.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_RGP_RANDOMNESS_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_RGP_RANDOMNESS_H_
 
@@ -14,9 +14,9 @@ class RgpRandomness {
   explicit RgpRandomness(uint64_t seed)
       : random_(privacy::RandomStream::Reproducible(seed, privacy::StreamPurpose::kCarriers)) {}
 
-  // Standard normal numbers of a step; until the next one.
+  // Returns a source of standard normal numbers for a step, valid until the next call.
   std::function<float()> OfStep(uint64_t step) {
-    (void)random_.Seek(step * kWordsPerStep);  // a reproducible stream always can
+    (void)random_.Seek(step * kWordsPerStep);  // cannot fail: a reproducible stream can always seek
     return [this] { return static_cast<float>(random_.Normal()); };
   }
 

@@ -1,6 +1,6 @@
 // Built for speed: noise and sums over every carrier of a step.
 
-// RGP: what is released are projections onto carriers; they become a gradient of the weights afterwards.
+// RGP releases projections onto carriers, which then become a gradient of the weights.
 #include <algorithm>
 #include <vector>
 
@@ -42,7 +42,7 @@ class RgpRelease final : public StepRelease {
     }
   }
 
-  // Floats of a worker's piece of a gradient: whole rows, one at least.
+  // The number of floats in a worker's piece of a gradient: whole rows, at least one.
   static size_t BufferSize(const Graph& graph) {
     size_t size = kUpdateChunk;
     for (const ParameterSpec& p : graph.parameters()) size = std::max<size_t>(size, p.cols);
@@ -51,7 +51,7 @@ class RgpRelease final : public StepRelease {
 
   Gradients GradientsOf(size_t worker) override { return *gradients_[worker]; }
 
-  // The carriers follow from released weights and a public stream.
+  // Makes the carriers from released weights and a public stream.
   void Begin(uint64_t step, std::span<const float> weights, const StepBatch&, privacy::RandomStream&) override {
     carriers_.Update(weights, start_, step, randomness_.OfStep(step), first_held_);
     sum_.Clear();
@@ -99,7 +99,7 @@ class RgpRelease final : public StepRelease {
   uint64_t sigma_;
   GridGradientSum sum_;
   AlignedArray<float> released_;  // in steps of the grid
-  std::vector<float> start_;      // W_0, of the trained set
+  std::vector<float> start_;      // W_0 of the trained set
   size_t first_held_;             // FirstHeld
   RgpRandomness randomness_;
   std::vector<std::unique_ptr<RgpGradients>> gradients_;

@@ -1,8 +1,8 @@
 // Built for speed: noise and sums over every row of a step.
 
-// DP-FEST, DP-AdaFEST(+), and every method with a sampled softmax: the item table is summed, noised and stepped by
-// rows. Which rows: step_rows.h. Rows outside get neither gradient nor noise nor a step of the optimizer: all of it
-// depends on the released set alone. In an AdaFEST step nothing loops over the table.
+// DP-FEST, DP-AdaFEST(+), and every method with a sampled softmax: the item table is summed, noised and updated by
+// rows. step_rows.h selects them. Other rows get neither gradient nor noise nor an optimizer step; all of this depends
+// on the released set alone. In an AdaFEST step nothing loops over the table.
 
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ SparseGradients::Setup SetupOf(const Graph& graph, const TrainedSet& trained, co
                negatives = o.num_negatives;
   SparseGradients::Setup setup{
       .parameters = graph.parameters(), .trained = trained, .max_rows = length, .worker = worker};
-  // A full softmax names every row. A sampled one: the negatives, which always belong to the set, and targets and
+  // A full softmax names every row. A sampled one names the negatives, which always belong to the set, and targets and
   // inputs.
   setup.max_record_rows = negatives == 0 ? num_items : std::min(num_items, negatives + 2 * length);
   setup.norms_head_rows = graph.architecture().head.temperature > 0;
@@ -109,7 +109,7 @@ class SparseRelease final : public StepRelease {
     }
   }
 
-  // For steps of up to `rows` rows; the float sum has it from the start.
+  // Reserves memory for steps of up to `rows` rows; the float sum has it from the start.
   void MakeRoom(size_t rows) {
     if (rows <= room_) return;
     room_ = GrownRoom(room_, rows, step_rows_.counts().most);
@@ -124,7 +124,7 @@ class SparseRelease final : public StepRelease {
     for (int32_t row : step_rows_.rows()) rows_.Insert(row);
   }
 
-  // g <- the gradient at [offset, offset + n) of the sum, its noise drawn here and only here.
+  // Sets g to the gradient at [offset, offset + n) of the sum; its noise is drawn here and nowhere else.
   void Take(size_t offset, size_t n, float scale, privacy::RandomStream& noise, float* g) {
     if (grid_) {
       NoiseAndScale(grid_sum_->sum().subspan(offset, n), sigma_, scale, noise, g);
@@ -139,9 +139,9 @@ class SparseRelease final : public StepRelease {
   size_t num_workers_;
   SparseLayout layout_;
   StepRows step_rows_;
-  size_t room_;                             // rows that room is made for
-  RowSet rows_;                             // of this step
-  std::optional<privacy::ExactGrid> grid_;  // private
+  size_t room_;                             // number of rows that memory is reserved for
+  RowSet rows_;                             // this step's rows
+  std::optional<privacy::ExactGrid> grid_;  // set for private training
   uint64_t sigma_ = 0;
   std::unique_ptr<FloatGradientSum> float_sum_;
   std::unique_ptr<GridGradientSum> grid_sum_;

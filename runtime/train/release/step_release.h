@@ -1,5 +1,5 @@
-// What one training step sums over records, and how the sum becomes a gradient of the weights: the part of a step that
-// differs between methods. Where it is private, the part that is released.
+// The sum over records that one training step forms, and how it becomes a gradient of the weights: the part of a step
+// that differs between methods. In private training this is the part that is released.
 //
 //   release->Begin(step, weights, batch);                       // one thread
 //   records -> release->GradientsOf(worker) ...                 // all workers
@@ -10,9 +10,9 @@
 //   release->Update(worker, noise, divisor, apply);             // all workers: apply(change)
 //
 // Sensitivity: gradient methods clip to the grid's reduced norm and check what they added (privacy/exact_sum.h). Noise:
-// exact discrete Gaussian, one draw per released coordinate, in DrawNoise, AddNoise or Update; AdaFEST's map of rows
-// has its own, in Begin (ContributionMap::Select). Nowhere else.
-// Noise multipliers here are of one release; what a step costs is the trainer's business.
+// exact discrete Gaussian, one draw per released coordinate, in DrawNoise, AddNoise or Update. AdaFEST's map of rows
+// has its own noise, in Begin (ContributionMap::Select). Noise is drawn nowhere else. Noise multipliers here are those
+// of one release; the trainer's plan computes the cost of a step.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_H_
 
@@ -32,14 +32,14 @@ namespace wisp {
 
 struct TrainingOptions;
 
-// What a step works on.
+// The input of a step.
 struct StepBatch {
   std::span<const Record* const> records;
   std::span<const int32_t> negatives;  // sampled softmax: ascending; else empty
 };
 
-// What a step asks the optimizer to change: coordinates [first, first + n) of a parameter, by its index, or, where
-// row_J is given, whole rows of it. `gradient` and row_J lie in the graph's memory.
+// A change that a step asks the optimizer for: coordinates [first, first + n) of a parameter, given by its index, or,
+// if row_J is given, whole rows of it. `gradient` and row_J lie in the graph's memory.
 struct Change {
   size_t parameter, first;
   const float* gradient;
@@ -53,18 +53,19 @@ class StepRelease {
 
   virtual ~StepRelease() = default;
   virtual Gradients GradientsOf(size_t worker) = 0;
-  // Before the records of a step are run. `weights` lie in the graph's memory. `noise` is for what a method releases
-  // before the sum.
+  // Called before the records of a step are run. `weights` lie in the graph's memory. `noise` is for releases that a
+  // method makes before the sum.
   virtual void Begin(uint64_t step, std::span<const float> weights, const StepBatch& batch,
                      privacy::RandomStream& noise) = 0;
-  // Noise that need not wait for the sum.
+  // Draws noise that need not wait for the sum.
   virtual void DrawNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
   virtual void Reduce() {}
   virtual void AddNoise(size_t /*worker*/, privacy::RandomStream& /*noise*/) {}
   virtual void Prepare() {}
-  // Every trained coordinate of the step exactly once over all workers. `divisor`: what the sum is divided by.
+  // Calls `apply` for every trained coordinate of the step, exactly once over all workers. The sum is divided by
+  // `divisor`.
   virtual void Update(size_t worker, privacy::RandomStream& noise, double divisor, const Apply& apply) = 0;
-  // The rows of the item table that the step may change, which may be none; all where it does not say.
+  // The rows of the item table that the step may change, possibly none; nullopt: all.
   virtual std::optional<ItemRows> StepItemRows() const { return std::nullopt; }
 
   // The rows that any step may change, ascending; empty: all.
@@ -73,7 +74,7 @@ class StepRelease {
   virtual size_t planned_bytes() const = 0;
 };
 
-// `options` as Trainer has checked them, num_threads set. `graph` and `trained` must outlive the result.
+// `options` were checked by Trainer, with num_threads set. `graph` and `trained` must outlive the result.
 std::unique_ptr<StepRelease> MakeStepRelease(const Graph& graph, const TrainedSet& trained,
                                              std::span<const float> start, const TrainingOptions& options);
 

@@ -1,4 +1,4 @@
-// What the kinds of StepRelease share. Internal to runtime/train.
+// Code that the kinds of StepRelease share. Internal to runtime/train.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_PARTS_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_STEP_RELEASE_PARTS_H_
 
@@ -30,10 +30,10 @@ void ForEachChunk(const std::vector<ParameterSpec>& parameters, std::span<const 
   }
 }
 
-// The noise of one range of a sum, then g <- scale * sum.
+// Noises one range of a sum, then sets g to scale * sum.
 void NoiseAndScale(std::span<int64_t> sum, uint64_t sigma, float scale, privacy::RandomStream& noise, float* g);
 
-// What a method that takes all records of a pass at once is made for.
+// The setup of gradient methods that take all records of a pass at once.
 inline BatchGradients::Setup BatchSetupOf(const Graph& graph, const TrainedSet& trained) {
   return {.parameters = graph.parameters(),
           .trained = trained,
@@ -44,7 +44,7 @@ inline BatchGradients::Setup BatchSetupOf(const Graph& graph, const TrainedSet& 
 privacy::ExactGrid MakeGrid(const TrainingOptions& options, uint64_t num_coordinates);
 GridGradientSum::Grid SumGrid(const privacy::ExactGrid& grid);
 
-// What a release will hold, without making it: its sums, and what its gradient methods keep of the records in hand.
+// The planned bytes of a release, without making it: its sums, and its gradient methods' state of the records in hand.
 struct ReleaseBytes {
   size_t sums = 0, records = 0;
   size_t growth_at_most = 0, rows_at_most = 0, records_at_most = 0;  // as TrainingMemory's
@@ -58,7 +58,8 @@ ReleaseBytes PlanDeviceSparseRelease(const Graph& graph, const TrainedSet& train
 ReleaseBytes PlanSparseRelease(const Graph& graph, const TrainedSet& trained, size_t num_records,
                                const TrainingOptions& options);
 
-// What Trainer::Check asks of the batch, averaged weights, the sampled softmax, and of the methods that release rows.
+// The checks of Trainer::Check for one group of options each: the batch, the averaged weights, the sampled softmax, and
+// the methods that release rows, among others.
 Status ValidateBatch(const TrainingOptions& options, uint64_t num_records);
 Status ValidateTrains(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateRecompute(const Architecture& architecture, const TrainingOptions& options);
@@ -69,19 +70,19 @@ Status ValidateNegatives(const Architecture& architecture, const TrainingOptions
 Status ValidateSparse(const Architecture& architecture, const TrainingOptions& options);
 Status ValidateRgp(const Architecture& architecture, const TrainingOptions& options);
 
-// No private method, or DP-FP as its paper has it, whose noise is not the release's.
+// For methods without a guarantee: ordinary training, and DP-FP as its paper has it, whose noise is not the release's.
 std::unique_ptr<StepRelease> MakeOrdinaryRelease(const Graph& graph, const TrainedSet& trained,
                                                  const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeFlatRelease(const Graph& graph, const TrainedSet& trained,
                                              const TrainingOptions& options);
-// On a device, what ValidateDevice lets pass: all device work is worker 0's, the others draw noise.
+// Runs on a device, with options that ValidateDevice accepts. Worker 0 does all device work, the others draw noise.
 std::unique_ptr<StepRelease> MakeDeviceRelease(const Graph& graph, const TrainedSet& trained,
                                                std::span<const float> start, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeDeviceRgpRelease(const Graph& graph, const TrainedSet& trained,
                                                   std::span<const float> start, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeDeviceSparseRelease(const Graph& graph, const TrainedSet& trained,
                                                      const TrainingOptions& options);
-// Floats of the row that a record's gradient takes on a device.
+// The number of floats of a record's gradient row on a device.
 size_t RowFloatsOnDevice(const Architecture& architecture, const TrainingOptions& options);
 std::unique_ptr<StepRelease> MakeRgpRelease(const Graph& graph, const TrainedSet& trained, std::span<const float> start,
                                             const TrainingOptions& options);

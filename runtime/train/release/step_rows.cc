@@ -43,7 +43,7 @@ void StepRows::Choose(const StepBatch& batch, privacy::RandomStream& noise) {
   rows_.erase(std::unique(rows_.begin(), rows_.end()), rows_.end());
 }
 
-// Every row may become a negative.
+// Any row may become a negative, so only a run without negatives has fixed rows.
 std::span<const int32_t> StepRows::fixed() const {
   if (fixed_ && counts_.negatives == 0) return fixed_->rows();
   return {};

@@ -1,6 +1,6 @@
-// Which rows of the item table a step sums, noises and steps: all (ordinary and phantom training with a sampled
-// softmax), a fixed set (FEST), what the contribution map selects each step (AdaFEST), that within a fixed set
-// (AdaFEST+). A sampled softmax's negatives always belong to it, as they are drawn without the data.
+// The rows of the item table that a step sums, noises and updates: all of them (ordinary and phantom training with a
+// sampled softmax), a fixed set (FEST), the rows that the contribution map selects each step (AdaFEST), or those within
+// a fixed set (AdaFEST+). A sampled softmax's negatives always belong to it, because they are sampled without the data.
 #ifndef WISP_RUNTIME_TRAIN_RELEASE_STEP_ROWS_H_
 #define WISP_RUNTIME_TRAIN_RELEASE_STEP_ROWS_H_
 
@@ -18,29 +18,29 @@ namespace wisp {
 
 class StepRows {
  public:
-  // How many rows there are to make room for.
+  // Numbers of rows for which memory is reserved.
   struct Counts {
     Counts(const Architecture& architecture, const TrainingOptions& options);
-    size_t places;     // rows that may be trained, negatives aside
-    size_t negatives;  // of a step
-    size_t most;       // rows of a step, whatever is selected
-    size_t known;      // rows that room is made for before the first step: all, where none are selected step by step
+    size_t places;     // rows that may be trained, without negatives
+    size_t negatives;  // negatives of a step
+    size_t most;       // most rows of a step, whatever is selected
+    size_t known;      // rows reserved before the first step: all, unless rows are selected at every step
   };
 
   StepRows(const Architecture& architecture, const TrainingOptions& options);
 
-  // The rows of a step, ascending; `noise` is for the map. Without a call they are those of every step, where steps do
-  // not differ.
+  // Chooses the rows of a step, ascending; `noise` is for the map. If rows do not differ between steps, this need not
+  // be called.
   void Choose(const StepBatch& batch, privacy::RandomStream& noise);
-  bool differ() const { return map_.has_value() || (fixed_ && counts_.negatives > 0); }  // from step to step
+  bool differ() const { return map_.has_value() || (fixed_ && counts_.negatives > 0); }  // between steps
   std::span<const int32_t> rows() const { return fixed_ && !differ() ? fixed_->rows() : rows_; }
   // The rows that any step may change; empty: all.
   std::span<const int32_t> fixed() const;
   const Counts& counts() const { return counts_; }
 
   size_t size_bytes() const;
-  // What size_bytes of such an object is before the first step, and what it may grow by where rows are selected: for
-  // `touched` rows that records touch, and `selected` of them.
+  // The size_bytes of such an object before the first step, and its largest growth if rows are selected: for `touched`
+  // rows that records touch, of which `selected` are selected.
   static size_t PlanBytes(const Architecture& architecture, const TrainingOptions& options);
   static size_t GrowthAtMost(const Architecture& architecture, const TrainingOptions& options, size_t touched,
                              size_t selected);
