@@ -1,4 +1,4 @@
-// Audits observe steps on the processor: they read and write what lies in a trainer's memory.
+// Audits observe steps only on the processor, because they read and write a trainer's memory.
 #ifndef WISP_RUNTIME_TRAIN_AUDIT_AUDIT_DEVICE_H_
 #define WISP_RUNTIME_TRAIN_AUDIT_AUDIT_DEVICE_H_
 

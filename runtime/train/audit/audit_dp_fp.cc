@@ -24,7 +24,7 @@ Status CheckOptions(const DpFpAuditOptions& o) {
   return privacy::CheckAuditLevel({.delta = 0, .confidence = o.confidence});
 }
 
-// Tokens that nobody but the canary names, each once.
+// The tokens that only the canary names, each once.
 std::vector<int32_t> TokensOfItsOwn(const DpFpAuditOptions& o) {
   std::vector<int32_t> tokens(o.canary.inputs.begin(), o.canary.inputs.end());
   std::sort(tokens.begin(), tokens.end());
@@ -37,7 +37,7 @@ std::vector<int32_t> TokensOfItsOwn(const DpFpAuditOptions& o) {
   return tokens;
 }
 
-// The canary's representation under the weights that every step starts from.
+// The canary's representation with the weights that every step starts from.
 std::vector<float> CanaryRepresentation(const DpFpAuditOptions& o, const Graph& graph) {
   const PackedWeights weights(graph.base(), o.weights.data());
   const Buffers buffers = graph.AllocateForInference();
@@ -58,7 +58,7 @@ double RowsMoved(const DpFpAuditOptions& o, const Trainer& after, std::span<cons
   return std::sqrt(squares);
 }
 
-// The logit of the canary's label less the mean of all, without the bias.
+// The logit of the canary's label minus the mean of all logits, without the bias.
 double HeadAnswer(const DpFpAuditOptions& o, const Trainer& after, std::span<const float> h) {
   const ParameterSpec& head = after.graph().parameters()[after.graph().head_parameter()];
   double answer = 0;
@@ -71,7 +71,7 @@ double HeadAnswer(const DpFpAuditOptions& o, const Trainer& after, std::span<con
   return answer;
 }
 
-// One run of one step after the other, each from the start. `first`: where this world's noise begins, if it is
+// Runs single steps one after another, each from the start. `first` is the seed of this world's first step if noise is
 // reproducible.
 Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const Record> records, uint64_t first) {
   TrainingOptions step = o.training;
@@ -91,7 +91,7 @@ Result<Observations> Observe(const DpFpAuditOptions& o, std::span<const Record> 
   return seen;
 }
 
-// What is said of one step at delta: the charge, or the paper's mu as a Gaussian mechanism has it.
+// The claim for one step at delta: the charge or, in kPaper, the paper's mu as a Gaussian mechanism.
 Result<double> Claimed(const DpFpAuditOptions& o, double delta) {
   if (o.claimed_epsilon) return *o.claimed_epsilon;
   const TrainingOptions& t = o.training;

@@ -1,4 +1,4 @@
-// The audit of one step: what is observed, twice, and what that proves.
+// The audit of one step: what it observes in both worlds, and what that proves.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -16,14 +16,15 @@ namespace {
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-// Noise that leaves the direction of the canary's gradient to be read: with 1e6 coordinates 1% of the clipping norm.
+// Noise small enough to read the direction of the canary's gradient: with 1e6 coordinates 1% of the clipping norm.
 constexpr double kHardlyAnyNoise = 1e-5;
 
-// One release after the other of a step on one list of records, each from the same weights.
+// Produces releases of a step on one list of records, each from the same weights.
 class Observed {
  public:
   virtual ~Observed() = default;
-  // The sum that the step would divide by the expected batch, in the layout of the weights; 0 where it says nothing.
+  // The sum that the step would divide by the expected batch, in the layout of the weights; 0 where nothing is
+  // released.
   virtual Status Next(std::span<float> sum) = 0;
 };
 
@@ -31,7 +32,7 @@ TrainingOptions OneStep(const TrainingOptions& given) {
   TrainingOptions o = given;
   o.sampling = Sampling::kPoisson;
   o.num_steps = 1;
-  // A rate of the expected batch: weights before minus weights after are the sum itself.
+  // The learning rate equals the expected batch, so weights before minus weights after are the sum itself.
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = static_cast<float>(o.expected_batch)};
   o.dropout = {};
   o.ema_decay = 0;
@@ -53,7 +54,7 @@ class ThroughTrainer final : public Observed {
     WISP_RETURN_IF_ERROR(trainer_->Step().status());
     const std::span<const float> after = trainer_->weights();
     for (size_t i = 0; i < sum.size(); ++i) sum[i] = start_weights_[i] - after[i];
-    // Back to the start, but never to noise that was used: the streams of a reproducible run go on.
+    // Restores the start, but never noise that was used: the streams of a reproducible run continue.
     WISP_ASSIGN_OR_RETURN(const Checkpoint now, trainer_->Save());
     start_.streams = now.streams;
     return trainer_->Restore(start_);
@@ -62,7 +63,7 @@ class ThroughTrainer final : public Observed {
  private:
   std::unique_ptr<Trainer> trainer_;
   Checkpoint start_;
-  std::vector<float> start_weights_;  // all of them: a checkpoint of an adapter's run has the adapter's alone
+  std::vector<float> start_weights_;  // all of them: an adapter's checkpoint holds only the adapter
 };
 
 // Drives a StepRelease as Trainer::Step does, with one worker.
@@ -103,7 +104,7 @@ class ThroughRelease final : public Observed {
     release_->Prepare();
     const double divisor = options_.expected_batch;
     release_->Update(0, random_, divisor, [&](const Change& change) {
-      assert(change.row_J == nullptr);  // of devices, which audits refuse
+      assert(change.row_J == nullptr);  // only devices set row_J, and audits refuse devices
       const size_t offset = graph_->parameters()[change.parameter].offset + change.first;
       for (size_t i = 0; i < change.n; ++i)
         sum[offset + i] = static_cast<float>(static_cast<double>(change.gradient[i]) * divisor);
@@ -148,18 +149,18 @@ double Norm(std::span<const float> v) {
   return std::sqrt(squares);
 }
 
-// Streams of the two worlds differ, and both from what the trainer makes of the same seed.
+// The two worlds' streams differ from each other and from the trainer's for the same seed.
 Result<RandomStream> Stream(const TrainingOptions& o, uint64_t which) {
   if (o.privacy.reproducible_seed)
     return RandomStream::Reproducible(*o.privacy.reproducible_seed + ((which + 1) << 48), StreamPurpose::kNoise);
   return RandomStream::Secure();
 }
 
-// The sound mechanism's release for the canary alone, always drawn, with hardly any noise.
+// The sound mechanism's release for the canary alone, always sampled, with hardly any noise.
 Result<std::vector<float>> ReleaseOf(const StepAuditOptions& o, const Record& canary) {
   TrainingOptions step = OneStep(o.training);
   step.expected_batch = step.num_records_public = 1;
-  // AdaFEST's threshold falls with the noise: all rows that the canary names survive, and hardly any other.
+  // AdaFEST's threshold falls with the noise, so all rows that the canary names survive, and hardly any other.
   step.sparse.map_threshold *= kHardlyAnyNoise / step.privacy.noise_multiplier;
   step.privacy.noise_multiplier = kHardlyAnyNoise;
   WISP_RETURN_IF_ERROR(Trainer::Check(o.architecture, o.weights, std::span(&canary, 1), step));
@@ -190,7 +191,7 @@ Result<std::vector<double>> Observe(const StepAuditOptions& o, const TrainingOpt
   return seen;
 }
 
-// Both worlds' releases, at once: they are released on the same data. The trainer charges its own.
+// Charges both worlds' releases at once, because both read the same data. The trainer charges its own.
 Status ChargeReleases(const StepAuditOptions& o, const TrainingOptions& step, const PrivacyPlan& plan) {
   if (o.through == StepAuditOptions::Through::kTrainer) return OkStatus();
   WISP_ASSIGN_OR_RETURN(auto charges, plan.Charges(2 * o.observations));
@@ -229,7 +230,7 @@ Result<StepAuditResult> AuditStep(const StepAuditOptions& o) {
   if (!(result.reach > 0)) return InvalidArgument("the canary adds nothing to the release: another canary is needed");
   WISP_RETURN_IF_ERROR(ChargeReleases(o, step, plan));
   WISP_ASSIGN_OR_RETURN(const std::vector<double> seen_with, Observe(o, step, with, 0, direction));
-  // A reproducible run must not give both worlds the same noise.
+  // Both worlds must not get the same noise in a reproducible run.
   if (step.privacy.reproducible_seed)
     step.privacy.reproducible_seed = *step.privacy.reproducible_seed + (uint64_t{1} << 40);
   WISP_ASSIGN_OR_RETURN(const std::vector<double> seen_without, Observe(o, step, without, 1, direction));

@@ -37,7 +37,7 @@ double MeanWhere(std::span<const double> values, std::span<const uint8_t> chosen
   return n > 0 ? sum / n : 0;
 }
 
-// From sure guesses to many; each at least 2.
+// Numbers of guesses, from only the surest to half of the canaries; each at least 2.
 std::vector<uint64_t> GuessCountsFor(uint64_t canaries) {
   std::vector<uint64_t> counts;
   for (uint64_t share : {20, 10, 5, 2}) counts.push_back(std::max<uint64_t>(2, canaries / share / 2 * 2));
@@ -62,7 +62,7 @@ SyntheticRecords RandomPairs(size_t count, uint32_t num_items, RandomStream& ran
   std::vector<int32_t> from(num_items);
   std::iota(from.begin(), from.end(), 0);
   for (uint32_t i = num_items; i > 1; --i) std::swap(from[i - 1], from[random.UniformBelow(i)]);
-  // Round r goes from each item to the one r + shift places on: no pair comes twice within num_items - 1 rounds.
+  // Round r pairs each item with the one r + shift places further on, so no pair repeats within num_items - 1 rounds.
   const uint64_t shift = num_items > 1 ? random.UniformBelow(num_items - 1) : 0;
   SyntheticRecords all;
   for (size_t i = 0; i < count; ++i) {
@@ -95,7 +95,7 @@ std::vector<double> RecordLosses(const Graph& graph, std::span<const float> flat
 Result<double> ClaimedEpsilon(const PrivacyPlan& plan, uint64_t steps, double delta) {
   WISP_ASSIGN_OR_RETURN(const auto mechanisms, plan.Mechanisms(steps));
   const double slack = plan.LossSlack(steps);
-  // exact_sum.h: epsilon + 2 slack at exp(slack) delta, and a tail that is nothing beside 1e-6 of delta.
+  // By exact_sum.h: epsilon + 2 slack at exp(slack) delta, and a tail that is below 1e-6 of delta.
   WISP_ASSIGN_OR_RETURN(const auto reduced, privacy::Delta::Create(delta * std::exp(-slack) * (1 - 1e-6)));
   WISP_ASSIGN_OR_RETURN(const double epsilon, privacy::PldEpsilon(mechanisms, reduced));
   return epsilon + 2 * slack;

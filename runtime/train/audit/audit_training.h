@@ -1,5 +1,5 @@
-// Audits of what training really does: lower bounds on epsilon, from runs of the code that trains, held against the
-// claim that is charged for them (statistics: privacy/audit.h, privacy/membership.h).
+// Audits of what training really does: lower bounds on epsilon, from runs of the training code, compared with the claim
+// that is charged for them (statistics: privacy/audit.h, privacy/membership.h).
 //
 //   step         many releases of one step, with a canary record and without, as one number each   white box, sharp
 //   run          one training run with canaries, each included by a coin; their losses afterwards   black box, weak
@@ -7,14 +7,15 @@
 //
 //   WISP_ASSIGN_OR_RETURN(StepAuditResult seen, AuditStep({.architecture = a, .weights = w, .training = o,
 //       .canary = c}));
-//   if (seen.refuted) ...   // the claim is false, up to a chance of 1 - confidence
+//   if (seen.refuted) ...   // the claim is false, except with probability 1 - confidence
 //
 // "Not refuted" proves nothing: it says that this attack did not see a breach.
 //
-// Ledger: an audit trains on the records it is given, so it charges options.training.privacy.ledger like training does,
-// before any noise is drawn. On synthetic records that is a ledger of their own. Canaries are public. Results are
-// local-only where the records are private: they were computed with the records, the coins and the losses in hand. One
-// thread calls; training options' num_threads is used. Errors: those of Trainer, and kInvalidArgument for numbers.
+// Ledger: an audit trains on the records it is given, so it charges options.training.privacy.ledger as training does,
+// before any noise is drawn. Synthetic records need a ledger of their own. Canaries are public. If the records are
+// private, results are local-only, because they were computed from the records, the coins and the losses. Call from one
+// thread; training options' num_threads is used. Errors: those of Trainer, and kInvalidArgument for numbers out of
+// range.
 #ifndef WISP_RUNTIME_TRAIN_AUDIT_AUDIT_TRAINING_H_
 #define WISP_RUNTIME_TRAIN_AUDIT_AUDIT_TRAINING_H_
 
@@ -38,62 +39,63 @@ struct SyntheticRecords {
   SyntheticRecords(SyntheticRecords&&) = default;
   SyntheticRecords& operator=(SyntheticRecords&&) = default;
 };
-// `count` records of `length` random transitions.
+// `count` records, each a sequence of `length` random transitions between items.
 SyntheticRecords RandomRecords(size_t count, size_t length, uint32_t num_items, privacy::RandomStream& random);
-// `count` records of one transition, no two the same, from an item to another; each item is asked for once before any
-// is asked for twice. `count` at most num_items * (num_items - 1).
+// `count` records of one transition from an item to another, all different. Each item is the start once before any is
+// twice. `count` is at most num_items * (num_items - 1).
 SyntheticRecords RandomPairs(size_t count, uint32_t num_items, privacy::RandomStream& random);
 
 // ---- One step ----
 
-// Makes what a step releases; MakeStepRelease where none is given. Here stand the mechanisms that tests break on
-// purpose: training itself has no such seam.
+// Creates the release of a step; empty: MakeStepRelease. Through this seam tests plant mechanisms that are broken on
+// purpose; training itself has no such seam.
 using ReleaseFactory = std::function<std::unique_ptr<StepRelease>(
     const Graph& graph, const TrainedSet& trained, std::span<const float> start, const TrainingOptions& options)>;
 
 struct StepAuditOptions {
   Architecture architecture;
-  std::span<const float> weights;  // flat; the step is taken from here, and RGP's carriers have these as their start
+  std::span<const float> weights;  // flat; the step starts here, and RGP's carriers take these as W_0
   // A private method with its ledger. Read: method, privacy, q = expected_batch / num_records_public, rgp, seed. The
   // optimizer is replaced by one whose update is the gradient; dropout, averaging and Re-Attention's updates are left
   // out.
   TrainingOptions training;
   std::span<const Record> others = {};              // the data beside the canary; may be empty
   Record canary;                                    // public
-  uint64_t observations = 2000;                     // of each: with the canary and without; 4 and above
+  uint64_t observations = 2000;                     // releases with the canary, and as many without; 4 and above
   std::vector<double> deltas = {1e-5, 1e-2, 1e-1};  // where epsilon(delta) is tested
-  double confidence = 0.95;                         // of all the bounds together
-  // kTrainer: the training loop itself (sampling, charge, weights before and after), taken back to the start each time.
-  // kRelease: the release alone, driven as the trainer drives it; charged once; `make_release` is read.
+  double confidence = 0.95;                         // probability that all bounds hold together
+  // kTrainer: the training loop itself (sampling, charge, weights before and after), restored to the start each time.
+  // kRelease: only the release, driven as the trainer drives it, and charged once; `make_release` is read.
   enum class Through { kTrainer, kRelease } through = Through::kTrainer;
   ReleaseFactory make_release = {};
 };
 
 struct StepAuditResult {
   privacy::GdpBound mu;
-  double claimed_mu = 0;  // 1 / noise multiplier: a sample of the records releases no more than all of them
+  // 1 / noise multiplier; valid with sampling too, since a sample of the records releases no more than all of them
+  double claimed_mu = 0;
   struct AtDelta {
-    double delta = 0, claimed = 0;  // epsilon of one step by PLD, the slack of the discrete noise included
+    double delta = 0, claimed = 0;  // epsilon of one step by PLD, including the slack of the discrete noise
     privacy::CanaryBound bound;
   };
   std::vector<AtDelta> at_delta;
-  // What the canary adds to the product's release, in clipping norms, 0 to 1; above it clipping does not hold, which
-  // refutes the claim without any statistics. No bound on mu can be expected above reach / noise multiplier: a small
-  // reach says that the audit is weak, not that the mechanism is good.
+  // The length of what the canary adds to the product's release, in clipping norms, 0 to 1. Above 1 clipping does not
+  // hold, which refutes the claim without any statistics. No bound on mu above reach / noise multiplier can be
+  // expected: a small reach says that the audit is weak, not that the mechanism is good.
   double reach = 0;
-  double level = 0;  // the confidence of each bound by itself, so that all hold together
+  double level = 0;  // the confidence of each single bound, such that all hold together
   bool refuted = false;
 };
 
-// What is observed: the released gradient's inner product with the direction of the canary's clipped gradient, which is
-// the sound mechanism's release for the canary alone with hardly any noise. The neighbours: `others` and `others` +
-// canary.
+// Observes the released gradient's inner product with the direction of the canary's clipped gradient. That direction is
+// the sound mechanism's release for the canary alone with hardly any noise. The neighbouring data sets are `others` and
+// `others` + canary.
 Result<StepAuditResult> AuditStep(const StepAuditOptions& options);
-// Whether a canary whose release of so many coordinates, with hardly any noise, has this length in clipping norms adds
-// more than the noise and rounding explain: then clipping does not hold, whatever the noise.
+// True if a canary adds more than the noise and rounding explain: then clipping does not hold, whatever the noise.
+// `reach` is the length of its release with hardly any noise, in clipping norms; `coordinates` their number.
 bool PassesClippingNorm(double reach, uint64_t coordinates);
 
-// The candidate with the largest reach; 0 where there is none.
+// The candidate with the largest reach; 0 if there are no candidates.
 Result<size_t> StrongestCanary(const StepAuditOptions& options, std::span<const Record> candidates);
 
 // ---- One run ----
@@ -101,25 +103,25 @@ Result<size_t> StrongestCanary(const StepAuditOptions& options, std::span<const 
 struct RunAuditOptions {
   Architecture architecture;
   std::span<const float> weights;   // the start
-  std::span<const Record> records;  // the data beside the canaries; may be empty where the method is private
+  std::span<const Record> records;  // the data beside the canaries; may be empty if the method is private
   TrainingOptions training;         // num_steps set
   uint32_t canaries = 500;          // RandomPairs, 10 and above; each included with probability 1/2
   privacy::AuditLevel level = {.delta = 1e-5};
-  // The claim; the accountant's figure for the run where absent, which is none for ordinary training.
+  // The claim. Absent: the accountant's figure for the run; ordinary training has none.
   std::optional<double> claimed_epsilon = std::nullopt;
-  std::optional<uint64_t> reproducible_coins = std::nullopt;  // for tests; else the canaries' coins are secure
+  std::optional<uint64_t> reproducible_coins = std::nullopt;  // for tests; otherwise the canaries' coins are secure
 };
 
 struct RunAuditResult {
   privacy::OneRunBest bound;
   std::optional<double> claimed;
   uint64_t included = 0;          // canaries in the data
-  double mean_drop_included = 0;  // how far training brought the loss down, in nats
+  double mean_drop_included = 0;  // mean fall of the loss through training, in nats
   double mean_drop_excluded = 0;
   bool refuted = false;
 };
 
-// Scores: the loss of each canary before training minus that after it.
+// The score of a canary is its loss before training minus its loss afterwards.
 Result<RunAuditResult> AuditRun(const RunAuditOptions& options);
 
 // ---- Membership ----
@@ -127,8 +129,8 @@ Result<RunAuditResult> AuditRun(const RunAuditOptions& options);
 struct MembershipAuditOptions {
   Architecture architecture;
   std::span<const float> weights;
-  std::span<const Record> records;  // those without a target take no part
-  TrainingOptions training;         // num_records_public: of the members, half of `records`
+  std::span<const Record> records;  // records without a target take no part
+  TrainingOptions training;         // num_records_public is that of the members, half of `records`
   double confidence = 0.95;
   std::optional<uint64_t> reproducible_coins = std::nullopt;
 };
@@ -139,15 +141,15 @@ struct MembershipAuditResult {
   double mean_loss_members = 0, mean_loss_non_members = 0;  // nats per position
 };
 
-// A random half of the records is trained on, whole; then all losses are taken from the final weights.
+// Trains on a random half of the records, then computes all losses from the final weights.
 Result<MembershipAuditResult> AuditMembership(const MembershipAuditOptions& options);
 
-// ---- What they share ----
+// ---- Shared functions ----
 
 // Mean cross-entropy per position of each record. NaN for a record without a target.
 std::vector<double> RecordLosses(const Graph& graph, std::span<const float> weights, std::span<const Record> records);
 
-// What so many steps cost at delta, as the ledger counts them: an upper bound.
+// The cost of so many steps at delta, as the ledger counts it: an upper bound.
 Result<double> ClaimedEpsilon(const PrivacyPlan& plan, uint64_t steps, double delta);
 
 }  // namespace wisp

@@ -1,4 +1,4 @@
-// Whether a private run may begin with a model's weights.
+// Checks whether a private run may start from a model's weights.
 #ifndef WISP_RUNTIME_TRAIN_RUN_CHECK_START_H_
 #define WISP_RUNTIME_TRAIN_RUN_CHECK_START_H_
 
@@ -10,15 +10,17 @@
 namespace wisp {
 
 struct StartOptions {
-  std::string dataset;      // what the run trains on, by name; of a name that is a path the last part counts
-  bool other_data = false;  // the user's word that a data set of the same name in the base's provenance is another one
+  std::string dataset;      // name of the data that the run trains on; of a path only the last part counts
+  bool other_data = false;  // the user states that a data set of this name in the base's provenance is a different one
 };
 
-// That a private run may begin with the weights of `base`, read from `path`, and charge `ledger`. kPrivacyRefused where
-// `base` learned from that data set before and without a guarantee, or from data that nobody named: what the run says
-// of its own epsilon would then be said of weights that show the data anyway.
+// Checks that a private run may start from the weights of `base`, read from `path`, and charge `ledger`.
 //
-// Also where `base` learned from that data set with a guarantee, and `ledger` did not pay for it (CheckCharged): what
+// kPrivacyRefused if `base` learned from that data set before without a guarantee, or from data that nobody named. The
+// run's own epsilon would then be stated for weights that reveal the data anyway.
+//
+// Also if `base` learned from that data set with a guarantee that `ledger` did not pay for (CheckCharged). The ledger's
+// statement would then omit what the weights reveal.
 // the ledger states would leave out what the weights show.
 Status CheckStart(const ModelFile& base, const std::string& path, const StartOptions& options,
                   const privacy::Ledger& ledger);

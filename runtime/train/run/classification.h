@@ -1,4 +1,4 @@
-// Labelled texts as records of a classifier, and how often it is right.
+// Labelled texts as records of a classifier, and the classifier's accuracy.
 #ifndef WISP_RUNTIME_TRAIN_RUN_CLASSIFICATION_H_
 #define WISP_RUNTIME_TRAIN_RUN_CLASSIFICATION_H_
 
@@ -11,13 +11,13 @@
 
 namespace wisp {
 
-// Texts with the label of each as its one target. Views: `sequences` must outlive them.
+// Records of the texts, each with its label as the only target. They are views: `sequences` must outlive them.
 std::vector<Record> RecordsOf(const data::LabelledSequences& sequences);
 
-// The class with the largest logit, the first of equals; of the context's head_input.
+// The class with the largest logit, the first of equal ones. The head reads its input as the context's head_input says.
 uint32_t Predict(const Classifier& graph, RecordContext& context, std::span<const int32_t> tokens);
 
-// Share of records whose class is predicted; 0 for none. Local-only where the records are private.
+// The share of records whose class is predicted; 0 without records. Local-only if the records are private.
 double Accuracy(const Classifier& graph, const float* flat, std::span<const Record> records, const HeadInput& input,
                 Workers& workers);
 

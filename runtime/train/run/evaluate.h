@@ -1,4 +1,4 @@
-// Ranking quality: whether what a person did next stands in the list that they would have been shown, and where
+// Ranking quality: whether the next item of a user is in the list that would have been shown, and at which position
 // (docs/algorithms.md, section 8). The list is the served one (runtime/core/served_list.h), with its exclusions, ties
 // and length.
 #ifndef WISP_RUNTIME_TRAIN_RUN_EVALUATE_H_
@@ -16,7 +16,7 @@
 
 namespace wisp {
 
-// One question: does the list that is shown after `history` (the last max_length items are read) hold `target`?
+// One query: does the list that is shown after `history` contain `target`? Only the last max_length items are read.
 struct RankingCase {
   std::span<const int32_t> history;  // at least one item, oldest first
   int32_t target;
@@ -27,15 +27,15 @@ struct RankingQuality {
   uint64_t num_users = 0;
 };
 
-// The NDCG of a list with one item that was wanted: 1 / log2(position + 2), and 0 where it is not shown.
+// The NDCG of a list with one relevant item: 1 / log2(position + 2), and 0 if it is not shown.
 double Ndcg(std::optional<size_t> position);
 
-// `weights` in the flat layout of the graph's architecture, or as a file has them. `lists` is what the model says of
-// its lists. After a history of untrained items alone a newcomer's list is shown (ScoreNewcomer).
+// `weights` are in the flat layout of the graph's architecture, or as a file stores them. `lists` are the model's rules
+// for its lists. A history of untrained items alone gets the cold-start list (ScoreNewcomer).
 RankingQuality EvaluateRanking(const Recommender& graph, const ParameterSource& weights,
                                std::span<const RankingCase> cases, Workers& workers, const ModelLists& lists = {});
 
-// The quality of a model as its lists are served: by its own rules (ModelFile::lists), with its tables and these
+// The quality of a model's lists as they are served: by its own rules (ModelFile::lists), with its tables and these
 // kernels.
 RankingQuality EvaluateModel(const ModelFile& model, std::span<const RankingCase> cases, Workers& workers,
                              const kernels::OpTable& ops = kernels::BestOps());

@@ -15,15 +15,15 @@
 namespace wisp {
 namespace {
 
-// What a bias that the run sets itself comes from.
+// The source of an output bias that the run sets itself.
 OutputBiasOrigin OriginOfBias(const TrainingJob& job) {
   if (job.architecture.head.output_bias != OutputBias::kFixed) return OutputBiasOrigin::kNone;
   if (!IsPrivate(job.training)) return OutputBiasOrigin::kExactCounts;
   return job.histogram_noise > 0 ? OutputBiasOrigin::kPrivateCounts : OutputBiasOrigin::kNone;
 }
 
-// What one record was: the unit, and what it is where the unit does not say that. Guarantees for records of two kinds
-// do not add up (decoding_need.h).
+// The definition of one record: the unit, and more if the unit does not say everything. Guarantees for two kinds of
+// records do not add up (decoding_need.h).
 std::string UnitOf(const privacy::RecordSpec& record) {
   const std::string unit(privacy::ToText(record.unit()));
   const bool says_all = record == privacy::RecordSpec::OfEvents({.unit = record.unit()});
@@ -126,7 +126,7 @@ ModelContents FineTune::Contents(const TrainingJob& job, FineTuneOutput& output)
   return contents;
 }
 
-// Before it is paid for: an adapter that could not be opened beside the base.
+// Checked before the run is paid for: an adapter must be one that can be opened beside the base.
 Status FineTune::CheckAdapter(const Architecture& trained) const {
   if (!trained.adapter) return OkStatus();
   if (start_.base == nullptr)
@@ -136,7 +136,7 @@ Status FineTune::CheckAdapter(const Architecture& trained) const {
   return InvalidArgument(start_.base_path, ": is not the model that the adapter is to stand beside");
 }
 
-// Before it is paid for: lists that an adapter cannot ask for.
+// Checked before the run is paid for: an adapter cannot change its base's rules for lists.
 Status FineTune::CheckAllowSeen(const FineTuneOutput& output) const {
   if (!output.contents.architecture.adapter || !output.allow_seen) return OkStatus();
   const bool base = start_.base->lists().allow_seen;
@@ -153,7 +153,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
   job.training.privacy.run = privacy::WithTuning(start_.run, start_.tuning);
   job.training.base_model_hash = start_.base != nullptr ? start_.base->content_hash() : 0;
   ModelContents contents = Contents(job, output);
-  // Which items have learned is decided here alone, for the figures and for what is written.
+  // This alone decides which items have learned, both for the figures and for what is written.
   const auto take_untrained = [&](const JobResult& result) {
     if (start_.base != nullptr) contents.untrained = StillUntrained(*start_.base, contents.architecture, result);
   };
@@ -162,17 +162,17 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
     take_untrained(result);
     return ListsOf(contents, withheld);
   };
-  // The base of an adapter must stay.
+  // An adapter must not replace its base, which it needs.
   if (contents.architecture.adapter)
     WISP_RETURN_IF_ERROR(CheckOutput({"the file of the adapter", output.path}, {{"its base", start_.base_path}}));
-  // Room for the model before anything is spent on it.
+  // Reserves disk space for the model before anything is spent on it.
   std::optional<FileReplacement> room;
   if (!output.path.empty()) {
     Result<FileReplacement> kept = ReserveModel(output.path, contents);
     if (!kept.ok()) return Status(kept.status().code(), kept.status().message() + "; nothing was charged");
     room.emplace(*std::move(kept));
   }
-  // The checkpoint stays until the model is there.
+  // The checkpoint stays until the model is written.
   job.write = [&](const JobResult& result) -> Status {
     if (room) {
       contents.weights = result.weights;
@@ -181,7 +181,7 @@ Result<JobResult> FineTune::Run(TrainingJob job, FineTuneOutput output) {
       WISP_ASSIGN_OR_RETURN(ProvenanceEntry run, Provenance(job, output.description, result));
       contents.provenance.push_back(std::move(run));
       take_untrained(result);
-      // An adapter without a head describes the base's.
+      // An adapter without a head leaves the base's description as it is.
       const std::optional<AdapterSpec>& adapter = contents.architecture.adapter;
       if (contents.classifier && (!adapter || adapter->has_head)) contents.classifier->norm_bound = result.norm_bound;
       contents.reserved = &*room;

@@ -15,7 +15,7 @@ bool IsDown(ParameterRole role) {
   return role == ParameterRole::kQkvDown || role == ParameterRole::kAttentionOutDown ||
          role == ParameterRole::kFeedForwardInDown || role == ParameterRole::kFeedForwardOutDown;
 }
-// They start at zero.
+// Up-matrices of an adapter start at zero, so it changes nothing at first.
 bool IsUp(ParameterRole role) {
   return role == ParameterRole::kQkvUp || role == ParameterRole::kAttentionOutUp ||
          role == ParameterRole::kFeedForwardInUp || role == ParameterRole::kFeedForwardOutUp;
@@ -25,7 +25,7 @@ void Fill(std::span<float> values, double bound, privacy::RandomStream& random) 
   for (float& w : values) w = static_cast<float>(bound * (2 * random.UniformDouble() - 1));
 }
 
-// The products in a stacked matrix are matrices of their own.
+// Each product stacked in a matrix is initialised as a matrix of its own.
 void FillMatrix(const Architecture& a, const ParameterSpec& p, double gain, privacy::RandomStream& random,
                 std::span<float> values) {
   const auto bound = [&](size_t rows) { return gain * std::sqrt(6.0 / static_cast<double>(rows + p.cols)); };
@@ -44,7 +44,7 @@ bool IsDrawn(const ParameterSpec& p) {
   return p.shape == ParameterShape::kMatrix && p.role != ParameterRole::kClassWeight && !IsUp(p.role);
 }
 
-// The numbers of a parameter that is not wanted: those behind it are the same either way.
+// Draws and drops the numbers of a parameter that is not needed, so that those behind it stay the same.
 void Skip(const ParameterSpec& p, privacy::RandomStream& random) {
   for (size_t i = 0; i < p.size() && IsDrawn(p); ++i)
     p.shape == ParameterShape::kTable ? random.Normal() : random.UniformDouble();

@@ -28,7 +28,7 @@ using privacy::Mechanism;
 using privacy::RandomStream;
 using privacy::StreamPurpose;
 
-// Accounting for the display takes about 10 ms a time; this often is enough for a bar that moves.
+// Accounting for the display takes about 10 ms each time; this many updates are enough for a moving progress bar.
 constexpr uint64_t kEpsilonDisplays = 20;
 
 bool IsPrivateJob(const TrainingJob& job) { return IsPrivate(job.training); }
@@ -54,7 +54,7 @@ class JobRun {
   }
 
  private:
-  // What fails behind them says that they stay charged.
+  // Adds to an error after the steps that their charges stay.
   Status BehindTheSteps(const Status& status) const {
     const bool is_paid = IsPrivateJob(job_) && !status.ok();
     return is_paid ? WithWhatStays(status, saved_, trainer_->num_charged()) : status;
@@ -74,7 +74,7 @@ class JobRun {
     result_.num_records = set_.records.size();
     if (IsPrivateJob(job_)) {
       const uint32_t longest = LongestRecord(job_.architecture, job_.training.cut_to);
-      // Whether there is one, and whether one is malformed, is told to nobody by a refusal.
+      // A refusal would reveal that a record exists or is malformed.
       result_.num_dropped =
           std::erase_if(set_.records, [&](const Record& r) { return !IsTrainable(job_.architecture, r, longest); });
       const auto is_item = [this](int32_t id) {
@@ -122,7 +122,8 @@ class JobRun {
     if (checkpoint) saved_.Found(checkpoint->step);
     WISP_RETURN_IF_ERROR(CheckNotCancelled());
     if (checkpoint) return GoOn(*checkpoint, weights);
-    // Before anything is charged, a popularity histogram too: a device without room, or that cannot run its kernels.
+    // A device without memory, or one that cannot run its kernels, is found before anything is charged, the popularity
+    // histogram included.
     if (!options_.device.memory.is_host()) {
       WISP_RETURN_IF_ERROR(MakeTrainer(weights));
       trainer_.reset();
@@ -132,17 +133,17 @@ class JobRun {
     popularity_.Use(popularity);
     WISP_RETURN_IF_ERROR(MakeTrainer(weights));
     if (popularity.histogram.empty()) return CheckNotCancelled();
-    Save();  // the histogram may be charged
+    Save();  // the histogram may already be charged
     return OkStatus();
   }
 
-  // To be called before the first charge.
+  // Call this before the first charge.
   Status CheckNotCancelled() const {
     if (!job_.cancelled || !job_.cancelled()) return OkStatus();
     return Cancelled("training was cancelled before its first step; nothing was charged, and ", WhatStays(saved_, 0));
   }
 
-  // Those records alone that the charges will be for, and have been for.
+  // Keeps only the records of the part that the charges are for.
   Status TakePart() {
     const PrivateTraining& p = job_.training.privacy;
     if (!IsPrivateJob(job_) || p.ledger == nullptr) return OkStatus();
@@ -156,7 +157,7 @@ class JobRun {
     return OkStatus();
   }
 
-  // Room on the disk, before anything is charged.
+  // Reserves disk space before anything is charged.
   Status Reserve() {
     if (!job_.checkpoint_path.empty()) {
       const std::vector<ParameterSpec> parameters = ParametersOf(job_.architecture);
@@ -178,7 +179,7 @@ class JobRun {
     return saved_.ReserveLedger(options_.privacy.ledger->path(), parts * charges + 1);
   }
 
-  // The histogram was released once: what is said of it must be what was charged then.
+  // The histogram was released once: the present options must describe the release that was charged then.
   Status CheckHistogram(const Checkpoint& checkpoint) const {
     if (!IsPrivateJob(job_)) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, options_.privacy.ledger->Entries());
@@ -192,7 +193,7 @@ class JobRun {
     return OkStatus();
   }
 
-  // A run that goes on has what was released before its first step, paid for, in the checkpoint.
+  // Resumes a run. The checkpoint has what was released before its first step, which is already paid for.
   Status GoOn(const Checkpoint& checkpoint, std::span<const float> weights) {
     if (IsPrivateJob(job_) && job_.histogram_noise > 0) {
       WISP_RETURN_IF_ERROR(checkpoint_parts::CheckCharged(*options_.privacy.ledger, checkpoint, "item popularity", 1));
@@ -233,7 +234,8 @@ class JobRun {
 
   Status CheckStartWeights() const {
     const Architecture& a = job_.architecture;
-    Architecture first = WithoutAdapter(a);  // without what stands behind all else: an adapter's matrices, or variances
+    // without what follows all other parameters: an adapter's matrices, or variances
+    Architecture first = WithoutAdapter(a);
     first.re_attention = ReAttention::kOff;
     const size_t given = job_.start_weights.size(), all = FlatSize(ParametersOf(a)),
                  base = FlatSize(ParametersOf(first));
@@ -251,8 +253,8 @@ class JobRun {
     return InvalidArgument("there are ", given, " start weights, allowed are ", base, ", or all ", all);
   }
 
-  // The declared number, as steps and sampling probability of a private run are public constants. An epoch of shuffled
-  // records is once over those that there are.
+  // The number of records that steps and sampling probability follow from. They are public constants of a private run,
+  // so it is the declared number. An epoch of shuffled records passes once over the actual ones.
   double NumRecords() const {
     const bool poisson = IsPrivateJob(job_) || options_.sampling == Sampling::kPoisson;
     const bool declared = poisson && job_.training.num_records_public != 0;
@@ -279,7 +281,8 @@ class JobRun {
     constexpr uint32_t kMostRuns = 1'000'000;
     if (job_.planned_runs == 0 || job_.planned_runs > kMostRuns)
       return InvalidArgument("planned runs are ", job_.planned_runs, ", allowed are 1 to ", kMostRuns);
-    // What would be refused only after the seconds that calibration takes, with noise that stands for what is to come.
+    // Finds refusals that would otherwise come only after the seconds that calibration takes. The noise is a
+    // placeholder.
     TrainingOptions probe = options_;
     probe.privacy.noise_multiplier = probe.dp_fp.noise_multiplier = 1;
     WISP_RETURN_IF_ERROR(Trainer::Check(job_.architecture, weights, set_.records, probe));
@@ -292,8 +295,8 @@ class JobRun {
     return OkStatus();
   }
 
-  // What the ledger has charged to this run; nothing when the noise can be repeated. While steps follow a quick bound
-  // is shown, as the same run is accounted for again and again.
+  // The epsilon that the ledger has charged to this run; empty if the noise can be repeated. Between steps a quick
+  // bound is shown, because the same run is accounted for again and again.
   Result<std::optional<double>> EpsilonSoFar(privacy::Fineness fineness) {
     if (!IsPrivateJob(job_) || job_.training.privacy.reproducible_seed) return std::optional<double>();
     WISP_ASSIGN_OR_RETURN(const auto delta, privacy::Delta::Create(job_.goal.delta));
@@ -303,7 +306,7 @@ class JobRun {
     return std::optional<double>(stated.epsilon);
   }
 
-  // One step. Where the disk has no more room for the charge, it gets what was kept for that.
+  // Takes one step. If the disk has no room for the charge, frees the space reserved for that and tries again.
   Result<StepReport> Step() {
     const uint64_t written = IsPrivateJob(job_) ? options_.privacy.ledger->num_written() : 0;
     auto report = trainer_->Step();
@@ -315,7 +318,7 @@ class JobRun {
     return report;
   }
 
-  // Memory may end in the middle of a step, so nothing is saved then: what was saved before is whole.
+  // Memory may run out in the middle of a step, so nothing is saved then: what was saved before is consistent.
   Status TrainOrSayWhatStays() {
     try {
       return Train();
@@ -332,7 +335,7 @@ class JobRun {
       if (!report.ok()) {
         if (!IsPrivateJob(job_)) return report.status();
         Save();
-        // Somebody else spent what this run had room for: it is what it has paid for.
+        // Another user of the ledger spent what this run had room for: the run ends with what it has paid for.
         if (report.status().code() != StatusCode::kPrivacyRefused || trainer_->step() == 0 ||
             !LimitRefuses(charges_.Next(trainer_->step(), end_)))
           return WithWhatStays(report.status(), saved_, trainer_->num_charged());
@@ -376,7 +379,7 @@ class JobRun {
     seen.mean_loss += (report.mean_loss - seen.mean_loss) / steps;
   }
 
-  // Saves and shows; kCancelled where the caller says so.
+  // Saves and shows progress; kCancelled if the caller asks for it.
   Status AfterStep(const StepReport& report, JobProgress& progress) {
     result_.num_dropped += report.num_dropped;
     Count(report);
@@ -404,8 +407,8 @@ class JobRun {
                      WhatStays(saved_, trainer_->num_charged()));
   }
 
-  // What was spent changes with a charge alone, and stating it takes as long as some records do. At the end it is
-  // stated anew: others may have charged the ledger.
+  // Updates the shown epsilon. It changes only with a charge, and computing it takes as long as some records do. At the
+  // end it is computed anew, because others may have charged the ledger.
   Status Show(JobProgress& progress) {
     const bool at_end = progress.step == end_;
     if (!shown_ || trainer_->num_charged() != shown_charged_ || at_end) {
@@ -420,10 +423,10 @@ class JobRun {
   void SayWhatRan() {
     result_.num_steps = trainer_->step();
     result_.options = options_;
-    result_.options.base = {};  // the caller's
+    result_.options.base = {};  // belongs to the caller
   }
 
-  // Those that the run would be ended with now.
+  // Takes the weights with which the run would end now.
   void TakeWeights() {
     SayWhatRan();
     const std::span<const float> weights = trainer_->final_weights();
@@ -434,9 +437,9 @@ class JobRun {
                  VarianceOfNoise(options_.optimizer, trainer_->step(), options_.num_steps), result_.weights);
   }
 
-  // By what TakeWeights took.
+  // Evaluates the weights that TakeWeights took.
   RankingQuality Evaluate(std::span<const RankingCase> cases) {
-    // Weights are on the host then, and so are its threads.
+    // These weights are on the host, and so are the threads.
     const kernels::Device& device = job_.training.device;
     const kernels::Device host = device.memory.is_host() ? device : kernels::Device(kernels::BestOps());
     const std::vector<StoredTensor> tensors =
@@ -448,16 +451,16 @@ class JobRun {
 
   const TrainingJob& job_;
   TrainingOptions options_;
-  std::optional<data::Sequences> sequences_;  // where they are not all of the job's
+  std::optional<data::Sequences> sequences_;  // set if they are not all of the job's
   RecordSet set_;
   JobPopularity popularity_{job_, options_};
   std::vector<Mechanism> overheads_;
   JobCharges charges_{job_, options_, overheads_};
   std::unique_ptr<Trainer> trainer_;
   SavedRun saved_;
-  uint64_t end_ = 0;               // of the steps of this call that can be paid for
-  std::optional<uint64_t> shown_;  // the step of the newest epsilon
-  uint64_t shown_charged_ = 0;     // the steps that were charged by then
+  uint64_t end_ = 0;               // the last step of this call that can be paid for
+  std::optional<uint64_t> shown_;  // the step at which epsilon was last computed
+  uint64_t shown_charged_ = 0;     // the steps charged by then
   JobResult result_;
 };
 

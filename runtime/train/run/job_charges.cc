@@ -12,9 +12,9 @@ namespace wisp {
 
 namespace {
 
-constexpr char kPlannedRuns[] = "planned runs";  // the purpose of such a plan
+constexpr char kPlannedRuns[] = "planned runs";  // the purpose of a plan for several runs
 
-// The noise multiplier of a run that has one; 0 where it has two.
+// The noise multiplier of a run that has a single one; 0 if it has two.
 double OneNoise(const TrainingOptions& o) {
   if (!ReleasesHead(o)) return o.privacy.noise_multiplier;
   return HasGradients(o) ? 0 : o.dp_fp.noise_multiplier;
@@ -22,7 +22,7 @@ double OneNoise(const TrainingOptions& o) {
 
 }  // namespace
 
-// What `steps` more steps are to be charged as, with what comes before the first of them; or so many runs of them.
+// The charges for `steps_of_run` steps, with what comes before the first of them; or for `runs` such runs.
 Result<std::vector<privacy::ChargeRequest>> JobCharges::Of(uint64_t steps_of_run, double noise_factor, bool histogram,
                                                            uint64_t runs) const {
   const uint64_t steps = steps_of_run * runs;
@@ -70,7 +70,7 @@ Result<JobCharges::End> JobCharges::Check(const Checkpoint* checkpoint) {
   return End{.step = done + fit, .early = EndedEarly(done + fit, whole.step, refusal)};
 }
 
-// Of a ledger with charges whose plan does not cover this run: why not.
+// Says why the plan of a ledger that has charges does not cover this run.
 Status JobCharges::NoRoomInPlan() const {
   const privacy::Ledger& ledger = *options_.privacy.ledger;
   WISP_ASSIGN_OR_RETURN(const auto plans, ledger.Plans());
@@ -89,7 +89,7 @@ Status JobCharges::NoRoomInPlan() const {
                         "; without planned runs this one counts as chosen after looking");
 }
 
-// This run is one of those that are planned, or the plan can still be made.
+// Checks that this run is one of the planned ones, or that the plan can still be written.
 Status JobCharges::CheckPlan() {
   const privacy::Ledger& ledger = *options_.privacy.ledger;
   WISP_ASSIGN_OR_RETURN(to_come_, Of(options_.num_steps, 1, /*histogram=*/true));

@@ -1,4 +1,4 @@
-// What a run is charged for and whether its ledger has room for it. Internal to runtime/train/run/job.cc.
+// The charges of a run, and whether its ledger has room for them. Internal to runtime/train/run/job.cc.
 #ifndef WISP_RUNTIME_TRAIN_RUN_JOB_CHARGES_H_
 #define WISP_RUNTIME_TRAIN_RUN_JOB_CHARGES_H_
 
@@ -11,26 +11,28 @@
 
 namespace wisp {
 
-// The last step of a call that begins after step `done` of a job of `num_steps`, where all of them can be paid.
+// The last step of a call that begins after step `done` of a job of `num_steps`, if all of them can be paid.
 uint64_t StepsOfCall(const TrainingJob& job, uint64_t num_steps, uint64_t done);
 
 class JobCharges {
  public:
-  // `options` are the job's as they run: noise and steps filled in. `overheads`: what is charged beside the steps
-  // (Overheads), the histogram first. All must outlive this object.
+  // `options` are the job's as they run: noise and steps filled in. `overheads` are the mechanisms charged beside the
+  // steps (Overheads), the histogram first. All must outlive this object.
   JobCharges(const TrainingJob& job, const TrainingOptions& options, const std::vector<privacy::Mechanism>& overheads)
       : job_(job), options_(options), overheads_(overheads) {}
 
-  // All that this call is still to be charged, held against the ledger's limit before the first of it. A run that goes
-  // on has paid for what its checkpoint holds (null: none), and pays for every step after it: where not all of them
-  // fit it ends sooner. Returns the step at which it ends; what is refused is kPrivacyRefused with what would not be.
+  // Checks everything that this call will charge against the ledger's limit, before the first charge. Returns the step
+  // at which the run ends. A run that resumes has paid for what its checkpoint holds (null: none) and pays for every
+  // step after it; if not all of them fit, it ends sooner. A refusal is kPrivacyRefused and says what would be
+  // accepted.
   struct End {
     uint64_t step = 0;
-    std::string early;  // why it is not the last one of this call; or empty
+    std::string early;  // reason why the run ends before the last step of this call; or empty
   };
   Result<End> Check(const Checkpoint* checkpoint);
 
-  // After Check: writes the new limit, and what is to come into the ledger's plan. Nothing is refused after it.
+  // Call it after Check. Writes the new limit, and the coming charges into the ledger's plan. Nothing is refused after
+  // it.
   Status Begin() const;
 
   // The next charge of a run that is at `step` and ends at `end`.
@@ -46,7 +48,7 @@ class JobCharges {
   const TrainingOptions& options_;
   const std::vector<privacy::Mechanism>& overheads_;
   std::vector<privacy::ChargeRequest> to_come_;
-  std::vector<privacy::ChargeRequest> plan_;  // of all planned runs, where it is still to be written
+  std::vector<privacy::ChargeRequest> plan_;  // charges of all planned runs, if the plan is still to be written
 };
 
 }  // namespace wisp

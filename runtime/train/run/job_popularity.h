@@ -1,5 +1,5 @@
-// What a run takes from the charged popularity histogram: the output bias, the frequencies for Re-Attention, the rows
-// of the item table that FEST and AdaFEST+ train. Internal to runtime/train/run/job.cc.
+// Uses of the charged popularity histogram: the output bias, the frequencies for Re-Attention, and the rows of the item
+// table that FEST and AdaFEST+ train. Internal to runtime/train/run/job.cc.
 #ifndef WISP_RUNTIME_TRAIN_RUN_JOB_POPULARITY_H_
 #define WISP_RUNTIME_TRAIN_RUN_JOB_POPULARITY_H_
 
@@ -11,18 +11,18 @@
 
 namespace wisp {
 
-// Writes the output bias into `weights` and returns what else the release says. A private run pays for it.
+// Writes the output bias into `weights` and returns the rest of the release. A private run pays for it.
 Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record> records, std::span<float> weights);
 
 class JobPopularity {
  public:
-  // Both must outlive this object; `options` show what it holds.
+  // Both must outlive this object, which owns what `options` then point to.
   JobPopularity(const TrainingJob& job, TrainingOptions& options) : job_(job), options_(options) {}
 
-  // What a release will say, as far as its shape is known: for checks before anything is paid.
+  // Sets placeholders of the shape that a release will have, for checks before anything is paid.
   Status Prepare();
   void Use(const Popularity& popularity);
-  // The rows that an earlier process was told of.
+  // Uses the rows that an earlier process was given.
   void UseRows(std::span<const uint32_t> rows);
   size_t num_rows() const { return rows_.size(); }
 

@@ -8,9 +8,9 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kRowsAtOnce = 64;  // of logits: 64 KB a tile
+constexpr size_t kRowsAtOnce = 64;  // rows of logits: 64 KB a tile
 
-// What one worker needs.
+// The buffers of one worker.
 struct Room {
   explicit Room(const Recommender& graph)
       : buffers(graph.AllocateForInference()), cache(graph.AllocateCache(KeptBlocks::kInTurn)) {}

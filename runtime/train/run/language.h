@@ -1,4 +1,4 @@
-// Texts as records of a decoder, and how well it foretells them.
+// Texts as records of a decoder, and how well the decoder predicts them.
 //
 //   const std::vector<Record> records = RecordsOf(texts);                       // of data::EncodeTexts
 //   const LanguageQuality q = EvaluateLanguage(graph, weights, records, workers);
@@ -16,17 +16,18 @@
 
 namespace wisp {
 
-// Of each text a record: its tokens but the last, and as targets its tokens but the first. `texts` must outlive them.
+// One record per text: its inputs are all tokens but the last, its targets all but the first. `texts` must outlive
+// them.
 std::vector<Record> RecordsOf(const data::TextSequences& texts);
 
 struct LanguageQuality {
-  double nats = 0;  // the sum over all tokens that were asked for of -ln(probability)
+  double nats = 0;  // sum of -ln(probability) over all predicted tokens
   uint64_t num_tokens = 0;
   double Loss() const { return num_tokens == 0 ? 0 : nats / static_cast<double>(num_tokens); }
 };
 
-// Of a graph for inference; every record of 1 to max_length inputs. The same bits for any number of workers. Local only
-// where the records are private.
+// The graph must be one for inference, and every record must have 1 to max_length inputs. The result has the same bits
+// for any number of workers. Local only if the records are private.
 LanguageQuality EvaluateLanguage(const Recommender& graph, const ParameterSource& source,
                                  std::span<const Record> records, Workers& workers);
 

@@ -15,7 +15,7 @@ using privacy::Mechanism;
 
 namespace {
 
-// All of it, of all planned runs.
+// The overheads of all planned runs.
 Result<std::vector<Mechanism>> AllOverheads(const GoalShare& share) {
   WISP_ASSIGN_OR_RETURN(const std::vector<Mechanism> of_run, Overheads(share));
   std::vector<Mechanism> all;
@@ -26,7 +26,7 @@ Result<std::vector<Mechanism>> AllOverheads(const GoalShare& share) {
   return all;
 }
 
-// The noise for which the continuous mechanisms together meet the target, and what they cost.
+// The noise with which the continuous mechanisms together meet the target, and their cost.
 Result<double> CalibrateTo(const privacy::EpsilonDelta& target, const GoalShare& share, TrainingOptions& o) {
   const uint64_t steps = o.num_steps * share.planned_runs;
   WISP_ASSIGN_OR_RETURN(std::vector<Mechanism> beside, AllOverheads(share));

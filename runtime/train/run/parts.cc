@@ -13,7 +13,7 @@ Status CheckSessionsAreKnown(const privacy::Ledger& ledger, const data::Sequence
   WISP_ASSIGN_OR_RETURN(const std::string id, ledger.Id());
   if (std::find(known.begin(), known.end(), id) != known.end()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger.Entries());
-  // A draw reads no log.
+  // Decoding draws do not read the log, so their charges do not count here.
   const auto reads_a_log = [](const privacy::LedgerEntry& e) {
     return e.record ? !e.record->is_of_texts() : e.mechanism.is_gaussian();
   };

@@ -1,5 +1,5 @@
-// From users' sequences to training records and ranking cases (leave-one-out: docs/algorithms.md, section 8). Views, no
-// copies.
+// Training records and ranking cases from users' sequences (leave-one-out: docs/algorithms.md, section 8). They are
+// views, not copies.
 #ifndef WISP_RUNTIME_TRAIN_RUN_RECORDS_H_
 #define WISP_RUNTIME_TRAIN_RUN_RECORDS_H_
 
@@ -16,12 +16,11 @@ namespace wisp {
 
 using data::HoldOut;
 
-// What one record of a log is, from what people say of it. kInvalidArgument for a gap out of range, or of a unit that
-// has none. kPrivacyRefused for kInteraction: one event alone has nothing that it follows and nothing that follows it,
-// so a recommender learns nothing from it; and were it trained together with the event before, each would be in two
-// records.
+// The definition of one record of a log. kInvalidArgument for a gap out of range, or for a unit that has no gap.
+// kPrivacyRefused for kInteraction: one event has nothing before or after it, so a recommender learns nothing from it
+// alone. If it were trained together with the event before, each event would be in two records.
 Result<privacy::RecordSpec> RecordOfEvents(const privacy::RecordSpec::Events& events);
-// How the events of a log become such records; the same errors.
+// How the events of a log are grouped into such records. Same errors.
 Result<data::Units> UnitsOf(const privacy::RecordSpec::Events& events);
 
 struct RecordSet {
@@ -35,12 +34,12 @@ struct RecordSet {
 // Keeps the newest max_length transitions of each user. `sequences` must outlive the result.
 RecordSet MakeRecords(const data::Sequences& sequences, uint32_t max_length, HoldOut hold_out);
 
-// Of each record of `needed` events or more, and more than `from_end`: what was wanted is its event so far from the
-// end, where 1 is the last, after those before it.
+// One case for each record of at least `needed` events, and more than `from_end`. Its target is the event at that
+// distance from the end (1 is the last); its history is what came before.
 std::vector<RankingCase> CasesFromEnd(const data::Sequences& sequences, size_t from_end, size_t needed);
 
-// Steps of so many passes: ceil(epochs * records / expected_batch), 0 for no epochs. kInvalidArgument unless 0 <=
-// epochs <= 1e6: what is no such number would make an endless run, which charges on and on.
+// The steps of so many passes: ceil(epochs * records / expected_batch), 0 for no epochs. kInvalidArgument unless 0 <=
+// epochs <= 1e6, because other values would make an endless run that keeps charging.
 Result<uint64_t> StepsOfEpochs(double epochs, double num_records, uint32_t expected_batch);
 
 }  // namespace wisp

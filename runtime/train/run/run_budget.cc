@@ -34,7 +34,7 @@ Status WithWhatFits(const RunBudget& budget, const Status& refusal) {
       "; with this noise " +
       (*steps == 0 ? "not one of its" : std::to_string(*steps) + " of its " + std::to_string(budget.steps)) +
       " steps would fit";
-  // How much more noise all of them need, to a percent, upwards.
+  // The factor of noise with which all steps fit, to one percent, rounded up.
   constexpr double kMostNoise = 1024;
   double too_little = 1, enough = kMostNoise;
   const auto most = Fits(budget, budget.steps, kMostNoise);

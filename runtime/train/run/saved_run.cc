@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-// A charge is a row of some 300 bytes with its index and its part of the journal; the rest is the journal's.
+// A charge takes a row of some 300 bytes with its index and its part of the journal; the rest is the journal's.
 constexpr uint64_t kBytesOfCharge = 400, kBytesOfLedger = 256 << 10;
 
 }  // namespace
@@ -84,7 +84,8 @@ void SavedRun::Save(const Checkpoint& checkpoint) {
     next_.emplace(*std::move(after_));
     after_.reset();
   } else if (status.ok()) {
-    // Of the checkpoint that was replaced. Where somebody was faster, the next one takes what there is.
+    // Reserves the space of the checkpoint that was replaced. If another process was faster, the next one uses what is
+    // left.
     TakeRoom(next_);
     failure_.clear();
   }
@@ -94,7 +95,7 @@ void SavedRun::Remove() {
   next_.reset();
   after_.reset();
   if (is_on()) std::remove(path_.c_str());
-  claim_.reset();  // last: nobody goes on from what is complete
+  claim_.reset();  // released last, so that nobody resumes a complete run
   step_.reset();
 }
 

@@ -1,8 +1,8 @@
-// What an interruption must not cost a run: a checkpoint of what is paid for, and room on the disk for it and for the
-// ledger.
+// Keeps what an interrupted run has paid for: a checkpoint, and disk space reserved for it and for the ledger.
 //
-// Room is taken before anything is charged, so a disk that is too full refuses the run rather than ending it. A
-// checkpoint that cannot be written later ends nothing: failure() says why, and the next one that is due tries again.
+// Space is reserved before anything is charged, so a disk that is too full refuses the run rather than ending it. A
+// checkpoint that later cannot be written does not end the run: failure() says why, and the next one that is due tries
+// again.
 //
 //   SavedRun saved;
 //   WISP_RETURN_IF_ERROR(saved.Claim("run.ckpt"));
@@ -25,37 +25,37 @@
 namespace wisp {
 
 struct SavedRunOptions {
-  // Steps between checkpoints; 0: where a charge is used up, so that a kill costs one charge at most.
+  // Steps between checkpoints; 0: whenever a charge is used up, so that a kill costs at most one charge.
   uint64_t every = 0;
-  uint64_t bytes = 0;  // of a checkpoint, at most
+  uint64_t bytes = 0;  // largest size of a checkpoint
 };
 
 class SavedRun {
  public:
-  // The path of the checkpoint, for this run alone until it ends; empty: none is written. To be called before the
-  // checkpoint is read: another run would go on from it too, and both would be paid for. kIo: another run has it.
+  // Claims the checkpoint's path for this run alone until it ends; empty: no checkpoint. Call it before reading the
+  // checkpoint, because another run would resume from it too, and both would be paid for. kIo: another run has it.
   Status Claim(const std::string& path);
-  // Room for the checkpoint and, where there is none yet, for the one that replaces it. kIo: there is none; nothing is
-  // left behind.
+  // Reserves space for the checkpoint and, if none exists yet, for the one that replaces it. kIo: there is too little;
+  // nothing is left behind.
   Status Reserve(const SavedRunOptions& options);
-  // Room beside the ledger for so many charges: given up by GiveUpLedgerRoom, for the charge that the disk refuses.
+  // Reserves space beside the ledger for so many charges. GiveUpLedgerRoom frees it for a charge that the disk refuses.
   Status ReserveLedger(const std::string& ledger_path, uint64_t num_charges);
-  // The file of that room: beside the ledger itself, on its disk, not beside a symbolic link to it.
+  // The file of that space: beside the ledger itself, on its disk, not beside a symbolic link to it.
   static std::string LedgerRoomOf(const std::string& ledger_path);
-  // Whether there was room to give up: then the charge may be tried again.
+  // Frees the ledger's space. True if there was some: then the charge may be tried again.
   bool GiveUpLedgerRoom();
 
   bool Due(uint64_t step, bool at_end_of_charge) const;
   void Save(const Checkpoint& checkpoint);
-  // A checkpoint that was there and is gone on with.
+  // Records that an existing checkpoint is resumed from.
   void Found(uint64_t step) { step_ = step; }
-  // The run is complete: there is nothing to go on with.
+  // Removes the checkpoint of a complete run.
   void Remove();
 
   bool is_on() const { return !path_.empty(); }
   const std::string& path() const { return path_; }
-  std::optional<uint64_t> step() const { return step_; }   // of the checkpoint that there is
-  const std::string& failure() const { return failure_; }  // of the last Save; empty: it went well
+  std::optional<uint64_t> step() const { return step_; }   // step of the newest checkpoint
+  const std::string& failure() const { return failure_; }  // message of the last Save; empty: it succeeded
 
  private:
   void TakeRoom(std::optional<FileReplacement>& room);
@@ -67,17 +67,17 @@ class SavedRun {
   std::string failure_;
 };
 
-// Of a run that was paid for a part of its steps: where it ends, and why.
+// Says where a run ends that was paid for only a part of its steps, and why.
 std::string EndedEarly(uint64_t end, uint64_t planned, const Status& refusal);
 
-// "40 steps were charged to it and stay charged, and run.ckpt goes on from step 37": what an end of a run leaves, for
-// messages.
+// Says for messages what an ended run leaves behind: "40 steps were charged to it and stay charged, and run.ckpt goes
+// on from step 37".
 std::string WhatStays(const SavedRun& saved, uint64_t steps_charged);
 
-// The message, in which "nothing was charged" is said of what it speaks of alone: something was, before.
+// Makes "nothing was charged" in a message refer only to its own subject, because something was charged before.
 std::string ThisWasNotCharged(std::string message);
 
-// The same behind the reason why a step could not be taken; `status` speaks of the step alone.
+// Adds WhatStays to the reason why a step could not be taken; `status` speaks of the step alone.
 Status WithWhatStays(const Status& status, const SavedRun& saved, uint64_t steps_charged);
 
 }  // namespace wisp

@@ -11,7 +11,7 @@ bool HasPassedOnce(const JobResult& result) {
   return static_cast<double>(result.num_steps) * o.expected_batch >= records;
 }
 
-// Whether a row of that item is another than `before`, in any table that the run held.
+// True if the item's row differs from `before` in any table that the run held.
 bool HasMoved(const std::vector<ParameterSpec>& parameters, std::span<const float> before, const JobResult& result,
               size_t item) {
   return std::any_of(parameters.begin(), parameters.end(), [&](const ParameterSpec& p) {
