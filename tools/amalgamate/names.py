@@ -1,4 +1,4 @@
-"""What a C++ source declares for itself alone, and giving that another name.
+"""Finds the names that a C++ source declares for itself alone, and renames them.
 
 In one translation unit the unnamed namespaces of all sources are one. What a source declares there is renamed where any
 other source says the same word, whatever it means by it: then no lookup and no choice among overloads can see more
@@ -38,7 +38,7 @@ def words(text):
 
 
 def group_end(code, at):
-    """Behind the bracket that closes the one at `at`."""
+    """Returns the position after the bracket that closes the one at `at`."""
     opening, closing, depth = code[at], CLOSING[code[at]], 0
     for i in range(at, len(code)):
         depth += (code[i] == opening) - (code[i] == closing)
@@ -48,7 +48,7 @@ def group_end(code, at):
 
 
 def angles_end(code, at):
-    """Behind the `>` that closes the `<` at `at`, or `at` itself where it is a comparison."""
+    """Returns the position after the `>` that closes the `<` at `at`, or `at` itself if that `<` is a comparison."""
     depth, i = 0, at
     while i < len(code):
         if code[i] in CLOSING:
@@ -64,7 +64,7 @@ def angles_end(code, at):
 
 
 def statements(code):
-    """Each declaration of a scope: its tokens, bodies in braces as one token each, a tuple."""
+    """Yields each declaration of a scope: its tokens, with each body in braces as one token, a tuple."""
     i, statement = 0, []
     while i < len(code):
         token = code[i]
@@ -94,7 +94,7 @@ def statements(code):
 
 
 def without_prefix(statement):
-    """Without `template <...>` and attributes."""
+    """Returns the declaration without `template <...>` and attributes."""
     s = list(statement)
     while s:
         if s[0] == "template" and len(s) > 1 and s[1] == "<":
@@ -109,7 +109,7 @@ def without_prefix(statement):
 
 
 def declarators(s):
-    """Names of the variables or of the function that a declaration has."""
+    """Names the variables or the function of a declaration."""
     names, i, value = [], 0, False
     while i < len(s):
         token = s[i]
@@ -147,7 +147,7 @@ def declarators(s):
 
 
 def declared_by(statement):
-    """(names, members) that one declaration adds to its scope and to the class that it defines."""
+    """Returns (names, members) that one declaration adds to its scope and to the class that it defines."""
     s = without_prefix(statement)
     if not s or s[0] in ("static_assert", "friend", "namespace", "extern"):
         return set(), set()
@@ -158,7 +158,7 @@ def declared_by(statement):
         head = without_prefix(s[2:] if s[1] in ("class", "struct") else s[1:])
         name = {head[0]} if head and isinstance(head[0], str) and WORD.fullmatch(head[0]) else set()
         if s[0] != "enum":
-            return name, declared(list(body or ()))[0] - name  # a constructor is no other thing
+            return name, declared(list(body or ()))[0] - name  # a constructor is the class itself
         if s[1] not in ("class", "struct"):
             name |= {t for before, t in zip((",",) + (body or ()), body or ()) if before == "," and WORD.fullmatch(t)}
         return name, set()
@@ -195,7 +195,7 @@ def classes(code):
 
 
 def extended_classes(code):
-    """Classes of which a source defines member functions outside of the class."""
+    """Names the classes of which a source defines member functions outside of the class."""
     for statement in statements(code):
         body = next((t for t in statement if isinstance(t, tuple)), None)
         if body is not None and statement[0] == "namespace":
@@ -207,13 +207,13 @@ def extended_classes(code):
 
 
 def namespace_of(head, within):
-    """The path of the namespace that `namespace a::b` opens within another."""
+    """Returns the path of the namespace that `namespace a::b` opens within another."""
     words_of_head = (t for t in head if isinstance(t, str) and WORD.fullmatch(t))
     return within + tuple(t for t in words_of_head if t not in ("namespace", "inline"))
 
 
 def scope_names(code, within=()):
-    """(namespace, name) of what the named namespaces of a header declare."""
+    """Returns (namespace, name) of the declarations in a header's named namespaces."""
     for statement in statements(code):
         body = next((t for t in statement if isinstance(t, tuple)), None)
         if body is not None and statement[0] == "namespace":
@@ -226,7 +226,7 @@ def scope_names(code, within=()):
 
 
 def private_names(code, within=()):
-    """(namespace, name) of what unnamed namespaces of a source declare."""
+    """Returns (namespace, name) of the declarations in a source's unnamed namespaces."""
     for statement in statements(code):
         body = next((t for t in statement if isinstance(t, tuple)), None)
         if body is not None and statement[0] == "namespace":
@@ -236,7 +236,7 @@ def private_names(code, within=()):
 
 
 def renamed(text, new_names):
-    """The text with these words in place of those, but for what is a member or belongs to a namespace."""
+    """Replaces the words, except where a word is a member or belongs to a namespace."""
     result, before = [], ["", ""]
     for token in tokens(text):
         if token in new_names:

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 
 PRODUCTS = ("runtime", "text", "training")
-# Built for other machines than the one that compiles, or from libraries that an app would have to bring. What stands in
-# for Highway's library is no part but goes before all parts.
+# These sources are built for machines other than the compiling one, or from libraries that an app would have to bring.
+# The stand-in for Highway's library is not a part; it goes before all parts.
 LEFT_OUT = ("kernels/cuda/", "kernels/module/", "kernels/stand_in/", "kernels/highway/")
 OF_WISP = ("kernels", "runtime", "ports/c")
 COMMAND = re.compile(r"^\s*(\w+)\(", re.M)
@@ -17,7 +17,7 @@ ARGUMENT = re.compile(r'#[^\n]*|"((?:\\.|[^"\\])*)"|([^\s()"#]+)|([()])')
 
 
 class Refused(Exception):
-    """A sentence: what was found, and what is needed."""
+    """The sentence says what was found and what is needed."""
 
 
 def commands(text):
@@ -57,7 +57,7 @@ def expanded(every):
 
 
 def part_of(arguments, keyword):
-    """The arguments between a keyword and the next one."""
+    """Returns the arguments between a keyword and the next one."""
     if keyword not in arguments:
         return []
     rest = arguments[arguments.index(keyword) + 1 :]
@@ -127,7 +127,7 @@ class Build:
                     )
 
     def product_of_header(self, header):
-        """By its folder; a folder of headers alone has those of its parent."""
+        """Finds the product by its folder; a folder of headers alone belongs to its parent's product."""
         folder = str(Path(header).parent)
         if header.startswith("ports/c/"):
             return PRODUCTS[0]

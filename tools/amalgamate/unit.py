@@ -28,7 +28,8 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)[^\n]*\
 MACRO_INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]+HWY_TARGET_INCLUDE[^\n]*\n", re.M)
 TARGET_INCLUDE = re.compile(r"^#(?:undef|define) HWY_TARGET_INCLUDE[^\n]*\n", re.M)
 FOREACH = "hwy/foreach_target.h"
-# Libraries that are headers alone and small. Highway's vectors of no fixed size are no target (kernels/simd/targets.h).
+# These libraries consist of headers alone, and are small. Highway's vectors of no fixed size are not a target
+# (kernels/simd/targets.h).
 INLINED = ("hwy/", "flatbuffers/", "xxhash.h")
 NOT_INLINED = ("hwy/ops/arm_sve-inl.h", "hwy/ops/rvv-inl.h")
 PUBLIC = ("wisp.h", "wisp_embed.h", "wisp_text.h", "wisp_life.h")
@@ -68,7 +69,7 @@ class Unit:
         self.kernel_part, self.last_part, self.written, self.before = 1, 1, set(), []
         self.read_words()
 
-    # ---- which word is said where -----------------------------------------------------------------------------------
+    # ---- the words that each file uses ------------------------------------------------------------------------------
 
     def read_words(self):
         folders = [self.build.root / folder for folder in ("kernels", "runtime", "schema", "ports/c")]
@@ -87,7 +88,7 @@ class Unit:
                 self.sayers.setdefault(word, set()).add(name)
 
     def private(self, name, text):
-        """The source with its own names changed where other files say them."""
+        """Renames the source's own names where other files use the same words."""
         code, suffix = code_of(text), re.sub(r"\W+", "_", name.rsplit(".", 1)[0])
         try:
             own = {(space, n) for space, n in private_names(code) if self.sayers.get(n, set()) - {name}}
@@ -99,7 +100,8 @@ class Unit:
             raise Refused(f"{name}: {e}") from None
 
     def check_members(self, code, new):
-        """Within a class a word means its member. It is not looked up here which is meant: no word may mean both."""
+        """Refuses a word that has two meanings. Within a class a word means its member; this code does not resolve
+        which one is meant."""
         members = dict(classes(code))
         members.update({c: self.members.get(c, set()) for c in extended_classes(code) if c not in members})
         for owner, said in members.items():
@@ -107,7 +109,7 @@ class Unit:
                 raise Unclear(f"'{both[0]}' is a member of {owner} and in the unnamed namespace as well: rename one")
 
     def check_headers(self, name, own):
-        """Overloads that are parted by a new name would no longer be chosen from."""
+        """Refuses overloads that a new name would separate, because the compiler would no longer choose among them."""
         for header in sorted(self.includes_of(name)):
             if self.is_fragment(header):
                 continue
@@ -118,7 +120,7 @@ class Unit:
     # ---- headers ----------------------------------------------------------------------------------------------------
 
     def find(self, include, beside):
-        """The text of another library's header that is put in, or None."""
+        """Returns the text of another library's header that is put in, or None."""
         if not include.startswith(INLINED) or include in NOT_INLINED:
             return None
         for folder in self.include_folders:
@@ -126,14 +128,14 @@ class Unit:
                 text = (folder / include).read_text()
                 return text if text.endswith("\n") else text + "\n"
         if include.split("/")[0] == "hwy" and beside.startswith("hwy/"):
-            return None  # asked for under a condition that never holds where that version of Highway is installed
+            return None  # the condition never holds where that version of Highway is installed
         raise Refused(
             f"{include}, which {beside} includes, is in none of {', '.join(map(str, self.include_folders))}: "
             f"install it, or name its folder by --include"
         )
 
     def theirs(self, include, beside, conditional):
-        """What stands for `#include` of another library's header."""
+        """Returns the text that replaces an `#include` of another library's header."""
         if include in self.part_of:
             return refer(self.part_of[include])
         if include in self.emitted:
@@ -155,7 +157,8 @@ class Unit:
         return refer(number)
 
     def theirs_within(self, include, beside, conditional):
-        """As `theirs`, for what their headers include: a header that is needed once stands where it is needed."""
+        """Works like `theirs`, for includes within those headers: a header that is needed once stands where it is
+        needed."""
         if conditional or include in self.part_of or include in self.emitted:
             return self.theirs(include, beside, conditional)
         text = self.find(include, beside)
@@ -167,7 +170,7 @@ class Unit:
         return self.put_in(include, text, lambda i, c: self.theirs_within(i, include, c))
 
     def put_in(self, name, text, replace):
-        """The text with each #include that `replace` knows replaced; it is told whether that is under a condition."""
+        """Replaces each #include that `replace` knows. The function is told if the include is under a condition."""
         guarded = guard_of(text) is not None
         depths, depth = [], 0
         for at, line in directives(text):
@@ -185,7 +188,7 @@ class Unit:
         return INCLUDE.sub(one, text)
 
     def header(self, include, conditional, beside):
-        """What stands for an #include in a source or a header of wisp's."""
+        """Returns the text that replaces an #include in a source or a header of wisp's."""
         if include.startswith("ports/c/") and include.split("/")[-1] in PUBLIC:
             return ""  # wisp.h, in the first lines
         path = self.build.root / include
@@ -204,7 +207,7 @@ class Unit:
     # ---- sources ----------------------------------------------------------------------------------------------------
 
     def with_fragments(self, text):
-        """The source with headers that have no guard of any kind in place: they are pieces of it."""
+        """Inserts headers that have no guard of any kind: they are pieces of the source."""
 
         def fragment(include, conditional):
             return (self.build.root / include).read_text() if self.is_fragment(include) else None
@@ -229,7 +232,8 @@ class Unit:
         return self.private(name, self.with_fragments(TARGET_INCLUDE.sub("", self.texts[name])))
 
     def kernel(self, name):
-        """A source that is compiled once for each instruction set; what it needs only once goes before all of them."""
+        """Handles a source that is compiled once for each instruction set. The parts that it needs only once go
+        before all of them."""
         text = self.source(name)
 
         def replace(include, conditional):
@@ -241,7 +245,8 @@ class Unit:
         return f"// ---- {name}\n{body}{self.own_macros(text)}"
 
     def per_target(self, include, conditional, beside):
-        """What stands for an #include in a kernel: nothing, where it is needed once and so goes before all kernels."""
+        """Returns the text that replaces an #include in a kernel. It is empty for a header that is needed once,
+        since that goes before all kernels."""
         path = self.build.root / include
         text = path.read_text() if path.is_file() else self.find(include, beside)
         once = text is None or guard_of(text) is not None
@@ -275,12 +280,13 @@ class Unit:
         return seen
 
     def product_of(self, name):
-        """That of its library, or a later one whose headers it includes: not every source serves as many products."""
+        """Returns the product of its library, or a later one whose headers it includes: not every source serves as
+        many products."""
         products = [self.build.product_of[name], *map(self.build.product_of_header, self.includes_of(name))]
         return max(products, key=PRODUCTS.index)
 
     def make(self, first_source):
-        """{part: text}; `first_source` is (name, text) of what stands for Highway's library."""
+        """Returns {part: text}. `first_source` is (name, text) of the stand-in for Highway's library."""
         kernels = [name for name in self.build.sources if self.is_kernel(name)]
         pass_text = "".join(self.kernel(name) for name in kernels)
         main = ["".join(self.before)]

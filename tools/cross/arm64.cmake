@@ -12,7 +12,8 @@ get_filename_component(libraries "${CMAKE_CURRENT_LIST_DIR}/../../build/arm64-li
 set(WISP_ARM64_LIBRARIES "${libraries}" CACHE PATH "Debian's arm64 packages, unpacked")
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES WISP_ARM64_LIBRARIES)
 
-# Libraries and headers from there alone, programs (flatc) from this machine. The C library is the cross compiler's own.
+# Libraries and headers come only from there, programs (flatc) from this machine. The C library is the cross compiler's
+# own.
 set(CMAKE_FIND_ROOT_PATH "${WISP_ARM64_LIBRARIES}" /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
@@ -22,5 +23,5 @@ set(ENV{PKG_CONFIG_DIR} "")
 set(ENV{PKG_CONFIG_LIBDIR} "${WISP_ARM64_LIBRARIES}/usr/lib/aarch64-linux-gnu/pkgconfig:${WISP_ARM64_LIBRARIES}/usr/share/pkgconfig")
 set(ENV{PKG_CONFIG_SYSROOT_DIR} "${WISP_ARM64_LIBRARIES}")
 
-# -U: this machine's search path for libraries is of no use there.
+# -U removes this machine's search path for libraries.
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64 -L /usr/aarch64-linux-gnu -U LD_LIBRARY_PATH)

@@ -1,4 +1,4 @@
-// Preloaded, makes a processor look as one without AES and the dot product: a Raspberry Pi 4's Cortex-A72.
+// When preloaded, it makes the processor appear without AES and the dot product, like a Raspberry Pi 4's Cortex-A72.
 #include <sys/auxv.h>
 
 extern unsigned long __getauxval(unsigned long type);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the loader of Linux or Android is told by an ELF file of 64 bits, read without other programs.
+"""Reads what a 64-bit ELF file tells the loader of Linux or Android, without other programs.
 
     tools/elf/elf_file.py FILE...       # its facts, as JSON
 
@@ -15,7 +15,7 @@ from pathlib import Path
 
 MACHINES = {62: "x86-64", 183: "arm64"}
 COPY = {"x86-64": 5, "arm64": 1024}  # R_X86_64_COPY, R_AARCH64_COPY
-# Where an indirect branch may arrive: endbr64; paciasp, which is a landing place too, and bti c.
+# An indirect branch may arrive at these instructions: endbr64; paciasp, which is a landing place too; and bti c.
 LANDINGS = {"x86-64": (b"\xf3\x0f\x1e\xfa",), "arm64": (b"\x3f\x23\x03\xd5", b"\x5f\x24\x03\xd5")}
 LOAD, DYNAMIC, INTERP, STACK, RELRO = 1, 2, 3, 0x6474E551, 0x6474E552
 EXECUTE, WRITE = 1, 2
@@ -66,7 +66,7 @@ class ElfFile:
     soname: str = ""
     search_paths: list = field(default_factory=list)
     needed: list = field(default_factory=list)
-    shown: list = field(default_factory=list)  # defined for others, but for copies of what a library defines
+    shown: list = field(default_factory=list)  # defined for others, except for copies of a library's data
     imported: list = field(default_factory=list)
 
 
@@ -193,7 +193,8 @@ def read(path):
     elf.page = min((s.alignment for s in loaded), default=0)
     elf.misplaced = any(s.alignment and (s.offset - s.address) % s.alignment for s in loaded)
     elf.writable_code = any(s.flags & WRITE and s.flags & EXECUTE for s in loaded)
-    elf.executable_stack = not stack or bool(stack[0].flags & EXECUTE)  # no word: the kernel takes it as one that runs
+    # without this entry the kernel makes the stack executable
+    elf.executable_stack = not stack or bool(stack[0].flags & EXECUTE)
     elf.relro = any(s.kind == RELRO for s in segments)
     elf.stripped = not any(s[1] == SYMTAB for s in sections)
     code = b"".join(data[s.offset : s.offset + s.size] for s in loaded if s.flags & EXECUTE)

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kEndOfText = "<|endoftext|>";
 
-// UTF-8 of a code point below 0x800.
+// Returns the UTF-8 of a code point below 0x800.
 std::string Utf8(uint32_t code) {
   if (code < 0x80) return {static_cast<char>(code)};
   return {static_cast<char>(0xc0 | code >> 6), static_cast<char>(0x80 | (code & 0x3f))};

@@ -1,4 +1,4 @@
-// A tokenizer that nobody has to make: token i is the byte i, and token 256, <|endoftext|>, ends a text.
+// A tokenizer without a vocabulary file: token i is the byte i, and token 256, <|endoftext|>, ends a text.
 #ifndef WISP_TOOLS_EXCHANGE_BYTE_TOKENIZER_H_
 #define WISP_TOOLS_EXCHANGE_BYTE_TOKENIZER_H_
 
@@ -9,7 +9,7 @@
 
 namespace wisp::exchange {
 
-// Its image, as TokenizerImage gives one.
+// Returns its image, in the form of TokenizerImage.
 Result<std::vector<std::byte>> ByteTokenizerImage();
 
 }  // namespace wisp::exchange

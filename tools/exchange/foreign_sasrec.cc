@@ -12,7 +12,7 @@ namespace {
 
 using enum ParameterRole;
 
-// "{b}" stands for the number of a block; several names are stacked. kBehindPadding: the first row is padding's.
+// "{b}" stands for the number of a block; several names are stacked. kBehindPadding: the first row is the padding's.
 enum class Rows : uint8_t { kAll, kBehindPadding };
 struct Row {
   ParameterRole role;
@@ -75,7 +75,7 @@ std::string NameInBlock(const char* pattern, uint32_t block) {
   return name;
 }
 
-// A convolution of width 1 is a matrix with one more dimension.
+// Returns a matrix's shape. A convolution of width 1 is a matrix with one more dimension.
 std::vector<uint64_t> PlainShape(const SafeTensor& tensor) {
   std::vector<uint64_t> shape = tensor.shape;
   if (shape.size() == 3 && shape[2] == 1) shape.pop_back();
@@ -93,7 +93,7 @@ Result<const SafeTensor*> FindSasrecMatrix(const std::string& path, const SafeTe
                      most_rows, " rows and 1 to ", kMaxWidth, " columns");
 }
 
-// Versions before June 2024 trained the rows of padding, and computed otherwise.
+// Versions before June 2024 trained the rows of padding, and computed something else.
 Status CheckPaddingIsZero(const std::string& path, const SafeTensor& table) {
   std::vector<float> first(table.shape[1]);
   SafeTensor row = table;
@@ -132,7 +132,7 @@ Status CheckFinite(const std::string& path, const SafeTensor& tensor, std::span<
                      ", allowed are finite numbers");
 }
 
-// One of `count` tensors that are stacked to the parameter.
+// Reads one of `count` tensors that are stacked to form the parameter.
 Status ReadPart(const std::string& path, const SafeTensor& tensor, const ParameterSpec& p, Rows rows, size_t count,
                 std::span<float> to) {
   const uint64_t before = rows == Rows::kBehindPadding ? 1 : 0;

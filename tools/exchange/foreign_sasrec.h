@@ -1,6 +1,6 @@
-// SASRec as others wrote it: state_dicts of pmixer's SASRec.pytorch and of RecBole, told by the names of their tensors.
-// Item 0 of theirs stands for padding and has no row here: item i is their item i + 1. Recommenders of other kinds are
-// refused by name. Our own layout: torch_names.h.
+// SASRec in the form of other programs: state_dicts of pmixer's SASRec.pytorch and of RecBole, recognised by the names
+// of their tensors. Their item 0 is padding and has no row here: item i is their item i + 1. Recommenders of other
+// kinds are refused by name. torch_names.h has our own layout.
 //
 //   if (const auto layout = SasrecLayoutOf(file)) {
 //     WISP_ASSIGN_OR_RETURN(const Architecture a, SasrecArchitecture(path, file, *layout, choices));
@@ -23,24 +23,25 @@ const char* NameOf(SasrecLayout layout);  // "SASRec.pytorch", "RecBole"
 
 std::optional<SasrecLayout> SasrecLayoutOf(const SafeTensorsFile& file);
 
-// kUnsupported: the names are those of a recurrent network, or of a model with rows of users.
+// Returns kUnsupported if the names are those of a recurrent network, or of a model with rows of users.
 Status RefuseOtherRecommenders(const std::string& path, const SafeTensorsFile& file);
 
-// What no tensor tells. Where one is not given: the program's default, which only the last two have.
+// Settings that no tensor tells. If one is not given, the program's default holds; only the last two have a default.
 struct SasrecChoices {
   std::optional<uint32_t> num_heads;
-  std::optional<NormPlacement> norm;  // of SASRec.pytorch; RecBole's norms stand behind
+  std::optional<NormPlacement> norm;  // for SASRec.pytorch; RecBole's norms always follow the sublayers
   std::optional<ActivationKind> activation;
   std::optional<float> norm_epsilon;
 };
 
-// kInvalidArgument: a choice that must be given is missing, or one is given that the program does not have.
-// kInvalidData: a tensor is missing, or has another shape. kUnsupported: a version that computes otherwise.
+// Returns kInvalidArgument if a required choice is missing, or if one is given that the program does not have. Returns
+// kInvalidData if a tensor is missing or has another shape, and kUnsupported for a version that computes something
+// else.
 Result<Architecture> SasrecArchitecture(const std::string& path, const SafeTensorsFile& file, SasrecLayout layout,
                                         const SasrecChoices& choices);
 
-// The flat buffer of ParametersOf(architecture). kInvalidData: a tensor is missing, has another shape, holds a number
-// that is not finite, or belongs to nothing.
+// Returns the flat buffer of ParametersOf(architecture). Returns kInvalidData if a tensor is missing, has another
+// shape, holds a number that is not finite, or belongs to no parameter.
 Result<std::vector<float>> SasrecWeights(const std::string& path, const SafeTensorsFile& file, SasrecLayout layout,
                                          const Architecture& architecture);
 

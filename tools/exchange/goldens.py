@@ -36,7 +36,7 @@ DECODER = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, num_attention_heads=4, 
 
 
 def randomise(model, seed):
-    """Weights large enough that every part of the model shows in its output."""
+    """Makes weights so large that every part of the model affects its output."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, p in model.named_parameters():
@@ -47,7 +47,7 @@ def randomise(model, seed):
 
 
 def types_of(ids, config):
-    """Tokens behind the first separator are of the second sentence."""
+    """Tokens after the first separator belong to the second sentence."""
     if config.model_type not in ("bert", "electra"):
         return None
     types, kind = [], 0
@@ -130,7 +130,7 @@ def labels(*names):
 
 
 def families():
-    """Name: (model class, config, what is compared, what else is in the folder, type of the numbers)."""
+    """Maps a name to (model class, config, compared output, other files of the folder, type of the numbers)."""
     t = transformers
     roberta = dict(ENCODER, max_position_embeddings=POSITIONS + 2, pad_token_id=1, type_vocab_size=1)
     float32 = torch.float32
@@ -176,7 +176,7 @@ LANGUAGE = ("gpt2", "llama")
 
 
 def loss_of(model, ids):
-    """The mean cross-entropy of each token but the first, which nothing foretells."""
+    """Returns the mean cross-entropy of each token but the first, which nothing predicts."""
     logits = model(input_ids=torch.tensor([ids[:-1]])).logits[0]
     return torch.nn.functional.cross_entropy(logits, torch.tensor(ids[1:]))
 

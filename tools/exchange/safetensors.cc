@@ -23,7 +23,7 @@ struct TypeRow {
   ElementType type;
   size_t bytes;
 };
-// In the order of ElementType.
+// The rows follow the order of ElementType.
 constexpr TypeRow kTypes[] = {
     {"F32", ElementType::kF32, 4},  {"F16", ElementType::kF16, 2}, {"BF16", ElementType::kBf16, 2},
     {"F64", ElementType::kF64, 8},  {"I64", ElementType::kI64, 8}, {"I32", ElementType::kI32, 4},
@@ -31,7 +31,7 @@ constexpr TypeRow kTypes[] = {
     {"U32", ElementType::kU32, 4},  {"U16", ElementType::kU16, 2}, {"U8", ElementType::kU8, 1},
     {"BOOL", ElementType::kBool, 1}};
 
-// IEEE 754 half precision. Every value of it is a float, subnormal ones too.
+// Converts IEEE 754 half precision. Every float16 value is a float, subnormal ones too.
 float FloatOfHalf(uint16_t half) {
   const uint32_t sign = uint32_t{half} >> 15 << 31, exponent = half >> 10 & 31, fraction = half & 1023;
   if (exponent == 31) return std::bit_cast<float>(sign | 0x7f800000u | fraction << 13);
@@ -42,10 +42,10 @@ float FloatOfHalf(uint16_t half) {
 
 float FloatOfBrain(uint16_t brain) { return std::bit_cast<float>(uint32_t{brain} << 16); }
 
-// Bytes that a tensor of this shape takes; kInvalidData beyond 2^64 - 1.
+// Returns the bytes of a tensor of this shape; kInvalidData beyond 2^64 - 1.
 Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> shape, ElementType type) {
   uint64_t bytes = ElementBytes(type);
-  // A dimension of 0 makes the product 0, whatever stands before it.
+  // A dimension of 0 makes the product 0, whatever the other dimensions are.
   if (std::find(shape.begin(), shape.end(), 0u) != shape.end()) return uint64_t{0};
   for (uint64_t n : shape) {
     if (bytes > std::numeric_limits<uint64_t>::max() / n) {
@@ -56,7 +56,7 @@ Result<uint64_t> BytesOf(const std::string& where, std::span<const uint64_t> sha
   return bytes;
 }
 
-// What the header says of one tensor, held against the data.
+// Checks the header's claims on one tensor against the data.
 Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& described, std::span<const std::byte> data,
                                AcceptedTypes types) {
   const std::string where = file + ": tensor " + Shown(described.name);
@@ -78,7 +78,8 @@ Result<SafeTensor> CheckTensor(const std::string& file, DescribedTensor& describ
                     data.subspan(begin, end - begin)};
 }
 
-// Tensors in the order of their data: each begins where the one before ends, the last one ends with the data.
+// Checks tensors in the order of their data: each begins where the one before ends, and the last one ends with the
+// data.
 Status CheckCover(const std::string& file, const std::vector<SafeTensor>& tensors, std::span<const std::byte> data) {
   const std::byte* next = data.data();
   for (const SafeTensor& t : tensors) {
@@ -90,10 +91,11 @@ Status CheckCover(const std::string& file, const std::vector<SafeTensor>& tensor
   }
   if (next == data.data() + data.size()) return OkStatus();
   return InvalidData(file, ": there are ", data.data() + data.size() - next,
-                     " bytes of data behind the last tensor, allowed are none");
+                     " bytes of data behind the last tensor, allowed are 0");
 }
 
-// What people give in place of a safetensors file: torch saves zip archives, and older versions of it pickles.
+// Detects files of torch that people give in place of a safetensors file: it saves zip archives, and older versions
+// save pickles.
 Status CheckIsNotTorch(const std::string& name, std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const bool pickle = text[0] == '\x80' && text[1] >= '\x02' && text[1] <= '\x05';
@@ -176,7 +178,7 @@ Result<SafeTensorsFile> SafeTensorsFile::Parse(const std::string& name, std::spa
     WISP_ASSIGN_OR_RETURN(SafeTensor tensor, CheckTensor(name, described, data, types));
     file.tensors_.push_back(std::move(tensor));
   }
-  // Empty tensors lie at the begin of another one: before it.
+  // An empty tensor that begins where another one does comes first.
   std::stable_sort(file.tensors_.begin(), file.tensors_.end(), [](const SafeTensor& a, const SafeTensor& b) {
     return std::pair(a.bytes.data(), a.bytes.size()) < std::pair(b.bytes.data(), b.bytes.size());
   });

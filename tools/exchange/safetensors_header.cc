@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 
 constexpr char kMetadata[] = "__metadata__";
 
-// What the parser calls for each piece of JSON. A method that returns false ends the parse; status() says why.
+// The parser calls these methods for each piece of JSON. A method that returns false ends the parse; status() says why.
 class HeaderEvents {
  public:
   HeaderEvents(const std::string& file, Header& header) : file_(file), header_(header) {}
@@ -109,7 +109,7 @@ class HeaderEvents {
   }
 
   bool parse_error(size_t position, const std::string&, const Json::exception& error) {
-    // The library puts its own name before the sentence, in brackets.
+    // The library puts its own name in brackets before the sentence.
     const std::string_view sentence = error.what();
     const size_t end = sentence.starts_with("[") ? sentence.find("] ") : std::string_view::npos;
     const std::string_view plain = end == std::string_view::npos ? sentence : sentence.substr(end + 2);
@@ -117,7 +117,7 @@ class HeaderEvents {
   }
 
  private:
-  // Where the next piece of JSON belongs.
+  // The place to which the next piece of JSON belongs.
   enum class At { kStart, kTop, kTensor, kMetadata, kList, kEnd };
 
   bool Fail(const std::string& what) {
@@ -150,7 +150,7 @@ class HeaderEvents {
   Header& header_;
   Status status_;
   At at_ = At::kStart;
-  std::string name_, key_;              // of the tensor, and within it or within the metadata
+  std::string name_, key_;              // the tensor's name, and the key within it or within the metadata
   std::set<std::string> names_, keys_;  // seen so far
   std::vector<uint64_t>* list_ = nullptr;
 };
@@ -158,7 +158,7 @@ class HeaderEvents {
 }  // namespace
 
 Result<Header> ParseHeader(const std::string& file, std::string_view json) {
-  // To the parser a byte 0 is the end of the text, whatever follows.
+  // The parser would take a byte 0 as the end of the text and ignore the rest.
   if (const size_t zero = json.find('\0'); zero != std::string_view::npos) {
     return InvalidData(file, ": the header is not JSON at byte ", zero + 1, ": a byte 0");
   }

@@ -1,5 +1,5 @@
-// The JSON header of a safetensors file, read without building a tree: memory follows the header's bytes, not its
-// nesting.
+// Reads the JSON header of a safetensors file without building a tree: its memory depends on the header's bytes, not on
+// its nesting.
 #ifndef WISP_TOOLS_EXCHANGE_SAFETENSORS_HEADER_H_
 #define WISP_TOOLS_EXCHANGE_SAFETENSORS_HEADER_H_
 
@@ -13,7 +13,7 @@
 
 namespace wisp::exchange {
 
-// A tensor as the header describes it; nothing is held against anything yet.
+// A tensor as the header describes it, without any check.
 struct DescribedTensor {
   std::string name, dtype;
   std::vector<uint64_t> shape;
@@ -25,8 +25,8 @@ struct Header {
   std::map<std::string, std::string, std::less<>> metadata;
 };
 
-// kInvalidData: not JSON, not UTF-8, a name twice, a key or a value of the wrong kind, more than the limits of
-// safetensors.h.
+// Returns kInvalidData if it is not JSON or not UTF-8, a name appears twice, a key or a value has the wrong kind, or a
+// limit of safetensors.h is exceeded.
 Result<Header> ParseHeader(const std::string& file, std::string_view json);
 
 }  // namespace wisp::exchange

@@ -6,7 +6,7 @@
 namespace wisp::exchange {
 namespace {
 
-// The header, filled up with blanks so that the data begin on 8 bytes.
+// Writes the header, padded with blanks so that the data begin on 8 bytes.
 Result<std::string> HeaderText(const std::string& path, std::span<const TensorToWrite> tensors,
                                const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
@@ -24,7 +24,7 @@ Result<std::string> HeaderText(const std::string& path, std::span<const TensorTo
     header[t.name] = {{"dtype", "F32"}, {"shape", t.shape}, {"data_offsets", {next, next + t.values.size_bytes()}}};
     next += t.values.size_bytes();
   }
-  // Texts that are not UTF-8 get replacement characters instead of an exception.
+  // Bytes that are not UTF-8 become replacement characters instead of an exception.
   std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   text.append((8 - text.size() % 8) % 8, ' ');
   if (text.size() > kMaxHeaderBytes) {
@@ -38,7 +38,7 @@ Result<std::string> HeaderText(const std::string& path, std::span<const TensorTo
 Status WriteSafeTensors(const std::string& path, std::span<const TensorToWrite> tensors,
                         const std::map<std::string, std::string>& metadata) {
   WISP_ASSIGN_OR_RETURN(const std::string header, HeaderText(path, tensors, metadata));
-  // Whatever else the reader refuses in a header, it refuses here before there is a file.
+  // The reader's checks of a header run here, before a file is made.
   if (const auto parsed = ParseHeader(path, header); !parsed.ok()) return InvalidArgument(parsed.status().message());
   const uint64_t length = header.size();
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));

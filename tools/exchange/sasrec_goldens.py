@@ -136,7 +136,7 @@ def write(path, weights):
 
 
 def cases(random, scores, least):
-    """Histories are their own numbers, from 1; scores are of items 1 to the last."""
+    """Histories hold item numbers of the original program, from 1; scores are those of items 1 to the last."""
     made = []
     for _ in range(HISTORIES):
         length = int(random.integers(least, LENGTH + 1))

@@ -18,7 +18,7 @@ import sys
 TYPES = ('f32', 'f16', 'q8_0', 'q4_0')
 READ = {'F32': '<f4', 'F16': '<f2'}
 
-# Names of Hugging Face to those of GGUF, {} is the block. `turned`: stored [in, out], where GGUF has [out, in].
+# Maps names of Hugging Face to those of GGUF; {} is the block. `turned`: stored [in, out], where GGUF has [out, in].
 GPT2 = {
     'wte.weight': ('token_embd.weight', False),
     'wpe.weight': ('position_embd.weight', False),
@@ -65,7 +65,7 @@ def load_modules():
 
 
 def read_weights(folder, numpy):
-    """Every tensor of the folder by its name, as f32."""
+    """Returns every tensor of the folder by its name, as f32."""
     paths = sorted(folder.glob('*.safetensors'))
     if not paths:
         fail(f'{folder}: there is no *.safetensors')
@@ -86,7 +86,7 @@ def read_weights(folder, numpy):
 
 
 def renamed(tensors, named, of_block, blocks):
-    """(GGUF's name, values) of every tensor that the tables name; what they do not name is an error."""
+    """Yields (GGUF's name, values) of every tensor in the tables; a tensor that they do not name is an error."""
     table = dict(named)
     for block in range(blocks):
         for theirs, (ours, turned) in of_block.items():
@@ -102,7 +102,8 @@ def renamed(tensors, named, of_block, blocks):
 
 
 def paired(values, heads):
-    """Rows of queries or keys in the order of llama.cpp's rotation: neighbours turn together, not halves."""
+    """Orders the rows of queries or keys for llama.cpp's rotation: it rotates neighbours together instead of the two
+    halves."""
     size = values.shape[0] // heads
     return values.reshape(heads, 2, size // 2, *values.shape[1:]).swapaxes(1, 2).reshape(values.shape)
 

@@ -29,7 +29,7 @@ DTYPES = {
     'uint8': 'U8',
     'bool': 'BOOL',
 }
-# Where a checkpoint of a training program has its weights.
+# A training program's checkpoint may hold its weights under one of these keys.
 NESTED = ('state_dict', 'model_state_dict', 'model', 'module')
 
 
@@ -106,7 +106,7 @@ def write(torch, tensors, out):
             file.flush()
             os.fsync(file.fileno())
             os.chmod(file.name, 0o644)
-            os.link(file.name, out)  # refuses where there is one by now
+            os.link(file.name, out)  # refuses if the file exists by now
         finally:
             os.unlink(file.name)
 

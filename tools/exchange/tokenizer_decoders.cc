@@ -59,7 +59,7 @@ Status ReadOneDecoder(const std::string& where, const std::string& type, const j
       ", supported are ByteFallback, ByteLevel, Fuse, Metaspace, Replace, Sequence, Strip and WordPiece");
 }
 
-// "sep" or "cls" of the older processors: [text, id].
+// Reads "sep" or "cls" of the older processors: [text, id].
 Status ReadNamedId(const std::string& where, const json& step, const char* key, int32_t& id) {
   const json* pair = Member(step, key);
   if (pair == nullptr || !pair->is_array() || pair->size() != 2 || !(*pair)[1].is_number_unsigned() ||
@@ -100,7 +100,7 @@ Status ReadTemplate(const std::string& where, const json& step, const char* key,
 }
 
 Status ReadOneProcessor(const std::string& where, const std::string& type, const json& step, TokenizerParts& parts) {
-  if (type == "ByteLevel") return OkStatus();  // it is about offsets alone
+  if (type == "ByteLevel") return OkStatus();  // it concerns offsets alone
   if (!parts.single.empty()) return Unsupported(where, ": a second template is not supported, supported is one");
   if (type == "TemplateProcessing") {
     WISP_RETURN_IF_ERROR(ReadTemplate(where, step, "single", parts.single));

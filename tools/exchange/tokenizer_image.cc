@@ -17,7 +17,7 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using Keys = std::vector<std::pair<std::string, int32_t>>;
 
-// The texts of steps and added tokens, one behind the other.
+// The texts of steps and added tokens, one after the other.
 class Texts {
  public:
   schema::TextRange Put(const std::string& text) {
@@ -40,7 +40,7 @@ std::vector<schema::TextStep> StoredSteps(const std::vector<TokenizerStep>& step
   return stored;
 }
 
-// An open-addressed table, at most three quarters full.
+// Builds an open-addressed table that is at most three quarters full.
 std::vector<schema::TokenMerge> MergeTable(const std::vector<MergePart>& merges) {
   const size_t size = std::bit_ceil(merges.size() * 4 / 3 + 2);
   std::vector<schema::TokenMerge> table(size, schema::TokenMerge(0, 0, UINT32_MAX, 0));
@@ -55,7 +55,8 @@ std::vector<schema::TokenMerge> MergeTable(const std::vector<MergePart>& merges)
   return table;
 }
 
-// Of a byte-level vocabulary: the bytes that the letters of a token stand for. False if it has other letters.
+// Finds the bytes that the letters of a token stand for in a byte-level vocabulary. Returns false if the token has
+// other letters.
 bool BytesOfLetters(std::string_view token, std::string& bytes) {
   bytes.clear();
   for (size_t at = 0; at < token.size();) {
@@ -72,7 +73,7 @@ class Writer {
  public:
   Writer(const std::string& name, const TokenizerParts& parts) : name_(name), parts_(parts) {}
 
-  // `shown`: what decoding gives for each added token, in the order of the parts; none: without added tokens.
+  // `shown` is the decoded text of each added token, in the order of the parts; empty without added tokens.
   Result<std::vector<std::byte>> Run(const std::vector<std::string>& shown);
 
  private:
@@ -93,7 +94,7 @@ class Writer {
 
 std::vector<schema::TrieUnit> Writer::ModelTrie() const {
   const bool bytes = Is(text::option::kByteLevel);
-  if (bytes && !Is(text::option::kIgnoreMerges)) return {};  // nothing asks for it
+  if (bytes && !Is(text::option::kIgnoreMerges)) return {};  // no step needs it
   Keys keys;
   std::string raw;
   for (size_t id = 0; id < parts_.num_model_tokens; ++id) {
@@ -115,7 +116,7 @@ std::vector<int32_t> Writer::ByteIds() const {
       if (BytesOfLetters(token, raw) && raw.size() == 1) ids[static_cast<uint8_t>(raw[0])] = static_cast<int32_t>(id);
       continue;
     }
-    constexpr const char* kDigits = "0123456789ABCDEF";  // the model writes capital ones only
+    constexpr const char* kDigits = "0123456789ABCDEF";  // the model writes capital letters only
     const int byte = text::ByteOfFallback(token);
     if (byte >= 0 && token[3] == kDigits[byte >> 4] && token[4] == kDigits[byte & 15])
       ids[static_cast<size_t>(byte)] = static_cast<int32_t>(id);
@@ -123,7 +124,7 @@ std::vector<int32_t> Writer::ByteIds() const {
   return ids;
 }
 
-// The charsmap: the size of its trie in bytes, the trie, the texts.
+// The charsmap consists of the size of its trie in bytes, the trie, and the texts.
 Status Writer::SplitCharsmap() {
   const std::string& map = parts_.charsmap;
   if (map.empty()) return OkStatus();
@@ -175,7 +176,7 @@ Result<std::vector<std::byte>> Writer::Run(const std::vector<std::string>& shown
     offsets.push_back(static_cast<uint32_t>(bytes.size()));
   }
   std::vector<double> scores = parts_.scores;
-  // Ids behind the model's own are never asked for theirs.
+  // Ids above the model's own need no scores.
   if (!scores.empty()) scores.resize(parts_.tokens.size(), *std::max_element(scores.begin(), scores.end()));
   const schema::TextRange prefix = texts_.Put(parts_.continuing_prefix);
   const auto normalizers = StoredSteps(parts_.normalizers, texts_), splitters = StoredSteps(parts_.splitters, texts_),
@@ -205,7 +206,7 @@ Result<std::vector<std::byte>> Writer::Run(const std::vector<std::string>& shown
 }  // namespace
 
 Result<std::vector<std::byte>> ImageOf(const std::string& name, const TokenizerParts& parts) {
-  // Without added tokens first: the normaliser then says what each of them looks like in a normalised text.
+  // The first image has no added tokens: its normaliser shows what each of them becomes in a normalised text.
   WISP_ASSIGN_OR_RETURN(std::vector<std::byte> image, Writer(name, parts).Run({}));
   WISP_ASSIGN_OR_RETURN(const text::Tokenizer plain, text::Tokenizer::Open(name, image));
   if (parts.added.empty()) return image;
@@ -218,7 +219,7 @@ Result<std::vector<std::byte>> ImageOf(const std::string& name, const TokenizerP
   for (AddedPart& part : all.added) {
     std::string text = part.content;
     if ((part.options & text::added::kNormalized) != 0) WISP_RETURN_IF_ERROR(plain.NormalizeText(part.content, text));
-    // The reference looks for what it shows among the special ones.
+    // The reference skips a token if its shown text is among the special ones.
     if (special.contains(text)) part.options |= text::added::kSkipped;
     shown.push_back(std::move(text));
   }

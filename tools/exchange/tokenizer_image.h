@@ -1,5 +1,5 @@
-// A tokenizer in plain parts, and the image that is made of them (schema/tokenizer.fbs). Reading other programs' files:
-// tokenizer_json.h. Using an image: runtime/text/tokenizer.h.
+// A tokenizer in plain parts, and the image that is made of them (schema/tokenizer.fbs). tokenizer_json.h reads the
+// files of other programs; runtime/text/tokenizer.h uses an image.
 //
 //   TokenizerParts parts;
 //   parts.tokens = {"[UNK]", "a", "##b"};
@@ -40,19 +40,19 @@ struct TokenizerParts {
   uint32_t options = 0;  // text::option
   uint32_t max_word_characters = 0;
   std::string continuing_prefix;
-  std::vector<std::string> tokens;  // by id; empty: there is none with this id
-  size_t num_model_tokens = 0;      // of these the model knows; the rest was added
-  std::vector<MergePart> merges;    // the best first; of equal pairs the last stays
+  std::vector<std::string> tokens;  // by id; empty: no token has this id
+  size_t num_model_tokens = 0;      // the model knows this many; the rest was added
+  std::vector<MergePart> merges;    // the best first; of equal pairs the last one counts
   std::vector<double> scores;       // Unigram: one for each token of the model
   std::vector<TokenizerStep> normalizers, splitters, decoders;
-  std::string charsmap;  // as SentencePiece has it
+  std::string charsmap;  // in SentencePiece's form
   std::vector<AddedPart> added;
   std::vector<int32_t> single, pair;
   text::SpecialIds special = {-1, -1, -1, -1, -1, -1, -1};
-  std::vector<int32_t> other_ends;  // beside special.eos
+  std::vector<int32_t> other_ends;  // in addition to special.eos
 };
 
-// The image; it starts on 8 bytes. It is opened once before it is given back. `name` is for messages.
+// Makes the image, which starts on 8 bytes. It is opened once as a check before it is returned. `name` is for messages.
 Result<std::vector<std::byte>> ImageOf(const std::string& name, const TokenizerParts& parts);
 
 }  // namespace wisp::exchange

@@ -26,7 +26,7 @@ using schema::TokenModel;
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
 constexpr const char* kSupportedModels = "supported are WordPiece, BPE and Unigram";
 
-// One tokenizer.json, as parsed.
+// Reads one parsed tokenizer.json.
 class Reader {
  public:
   Reader(const TokenizerFiles& files, const std::string& name, const json& root, const TokenizerSettings& settings)
@@ -109,7 +109,7 @@ Status Reader::Vocabulary(const json& model) {
   const json* vocabulary = Member(model, "vocab");
   if (vocabulary == nullptr || !vocabulary->is_object() || vocabulary->empty())
     return InvalidData(name_, ": the model has no vocab, which must be an object of tokens and ids");
-  // Ids far apart would ask for memory that the file does not have.
+  // Ids that lie far apart would need memory that the file does not account for.
   const uint64_t most = 4 * vocabulary->size() + 65536;
   for (const auto& [token, id] : vocabulary->items()) {
     if (!id.is_number_unsigned() || id.get<uint64_t>() >= most)
@@ -250,7 +250,7 @@ Status Reader::AddedToken(const json& token, int32_t& next_id) {
                        "; supported is where both agree");
   }
   for (AddedPart& other : parts_.added) {
-    if (other.id == part.id) return other = part, OkStatus();  // the last of a name stays
+    if (other.id == part.id) return other = part, OkStatus();  // the last one of a name counts
   }
   if (found == ids_.end()) WISP_RETURN_IF_ERROR(Put(part.content, static_cast<uint64_t>(part.id)));
   parts_.added.push_back(std::move(part));
@@ -263,7 +263,7 @@ Status Reader::Added() {
   if (added == nullptr) return OkStatus();
   if (!added->is_array() || added->size() > text::kMaxAdded)
     return InvalidData(name_, ": added_tokens is no list of at most ", text::kMaxAdded);
-  // Where the vocabulary has holes, the reference counts its tokens, and then ids meet.
+  // If the vocabulary has holes, the reference continues with the number of its tokens, and then ids collide.
   auto next_id = static_cast<int32_t>(ids_.size());
   for (const json& token : *added) WISP_RETURN_IF_ERROR(AddedToken(token, next_id));
   return OkStatus();
@@ -282,7 +282,7 @@ Result<json> Parsed(const std::string& name, std::string_view text) {
   return root;
 }
 
-// The files that stand beside, each parsed where there is one.
+// Parses the settings files, if there are any.
 Result<TokenizerSettings> SettingsOf(const TokenizerFiles& files) {
   TokenizerSettings settings;
   const auto parse = [&](const char* file, std::string_view text, json& out) -> Status {

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::json;
 
-// Lines without their ends; the last may lack one.
+// Returns the lines without their ends; the last may lack one.
 std::vector<std::string> LinesOf(std::string_view text) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
@@ -38,7 +38,7 @@ json SpecialToken(const std::string& content, uint64_t id, bool strips_left) {
           {"rstrip", false}, {"normalized", false}, {"special", true}};
 }
 
-// The text of a token in the configuration, which is a text or an object with its content.
+// Returns the text of a token in the configuration, which is a text or an object with its content.
 std::string Named(const json& config, const char* key, const char* usual) {
   const json* member = Member(config, key);
   if (member != nullptr && member->is_object()) member = Member(*member, "content");

@@ -1,5 +1,4 @@
-// Vocabularies without a tokenizer.json, written as what a tokenizer.json of them would be. Internal to
-// tokenizer_json.cc.
+// Converts vocabularies without a tokenizer.json to an equivalent tokenizer.json. Internal to tokenizer_json.cc.
 #ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
 #define WISP_TOOLS_EXCHANGE_TOKENIZER_PLAIN_FILES_H_
 
@@ -11,11 +10,11 @@
 
 namespace wisp::exchange {
 
-// BERT's vocab.txt, a token a line. `config` is tokenizer_config.json, or null.
+// Converts BERT's vocab.txt, a token on each line. `config` is tokenizer_config.json, or null.
 Result<nlohmann::json> JsonOfVocabulary(const std::string& name, std::string_view vocabulary,
                                         const nlohmann::json& config);
 
-// GPT-2's or RoBERTa's vocab.json and merges.txt.
+// Converts the vocab.json and merges.txt of GPT-2 or RoBERTa.
 Result<nlohmann::json> JsonOfMerges(const std::string& name, nlohmann::json vocabulary, std::string_view merges,
                                     const nlohmann::json& config);
 

@@ -1,4 +1,5 @@
-// Every key of tokenizer_config.json and special_tokens_map.json that is known: followed elsewhere, harmless, or said.
+// The table of all known keys of tokenizer_config.json and special_tokens_map.json. Each is followed elsewhere, is
+// harmless, or gets a note.
 #include <algorithm>
 #include <utility>
 
@@ -70,7 +71,7 @@ constexpr HarmlessKey kHarmless[] = {{"name_or_path", kNames},
                                      {"backend", kLoading},
                                      {"device_map", kLoading}};
 
-// A key that changes what texts become, unless it is as it is here.
+// A key that changes the tokens of a text, unless it has this value.
 struct NotFollowed {
   const char* key;
   json harmless;
@@ -106,7 +107,7 @@ void SaySettings(const std::string& name, const TokenizerSettings& settings, Tok
   SayUnread(name + "/special_tokens_map.json", settings.special_tokens_map, Followed(), {}, report.notes);
   for (const char* key : {"max_len", "model_max_length"}) {
     const json* length = Member(config, key);
-    // Where there is none, transformers writes 1e30.
+    // Without a limit, transformers writes 1e30.
     constexpr uint64_t kMost = 1u << 30;
     if (length != nullptr && length->is_number_unsigned() && length->get<uint64_t>() <= kMost)
       report.max_length = static_cast<uint32_t>(length->get<uint64_t>());

@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr const char* kConfigName = "tokenizer_config.json";
 
-// A setting that takes the place of the one of tokenizer.json. Whether it was another one.
+// Replaces a setting of tokenizer.json. Returns true if that changed it.
 bool Replace(json& step, const char* key, const json& value) {
   const auto found = step.find(key);
   if (found != step.end() && *found == value) return false;
@@ -23,7 +23,7 @@ bool Replace(json& step, const char* key, const json& value) {
   return true;
 }
 
-// As BERT's tokenizers do: a setting that is stated wins. Other normalisers have no such settings.
+// Follows BERT's tokenizers: a setting in tokenizer_config.json wins. Other normalisers have no such settings.
 Status FollowBert(const std::string& where, const json& config, json& root, std::vector<std::string>& notes) {
   constexpr std::pair<const char*, const char*> kSettings[] = {{"do_lower_case", "lowercase"},
                                                                {"strip_accents", "strip_accents"},
@@ -46,7 +46,7 @@ Status FollowBert(const std::string& where, const json& config, json& root, std:
   return OkStatus();
 }
 
-// A space before the text, where the one step that splits has such a switch.
+// Sets a space before the text, if the one step that splits has such a switch.
 Status FollowPrefixSpace(const std::string& where, const json& config, json& root, std::vector<std::string>& notes) {
   if (Member(config, "add_prefix_space") == nullptr) return OkStatus();
   bool on = false;
@@ -64,7 +64,7 @@ Status FollowPrefixSpace(const std::string& where, const json& config, json& roo
   return OkStatus();
 }
 
-// added_tokens_decoder: an object of tokens by their ids. Later ones take the place of earlier ones with their name.
+// Reads added_tokens_decoder, an object of tokens by their ids. Later tokens replace earlier ones of the same name.
 Status FollowAdded(const std::string& where, const json& config, json& root, std::vector<std::string>& notes) {
   const json* stated = Member(config, "added_tokens_decoder");
   if (stated == nullptr) return OkStatus();
@@ -103,7 +103,7 @@ Status FollowAdded(const std::string& where, const json& config, json& root, std
   return OkStatus();
 }
 
-// What stands under a key: a token is a text, or an object with its content.
+// Returns the token under a key, which is a text or an object with its content.
 const json* TokenUnder(const json& file, const char* key) {
   const json* stated = Member(file, key);
   if (stated != nullptr && stated->is_object()) stated = Member(*stated, "content");
@@ -148,7 +148,7 @@ class Meanings {
            !parts_.tokens[static_cast<size_t>(id)].empty();
   }
 
-  // One more file that gives the token this meaning. The first token of a meaning is the one that is written.
+  // Adds a file that gives the token this meaning. The first token of a meaning is the one that is written.
   void Add(const char* meaning, int32_t token, const std::string& from, int32_t& id) {
     const bool ends = std::string_view(meaning) == "end";
     if (id >= 0 && id != token && !ends) return;
@@ -168,7 +168,7 @@ class Meanings {
   }
 
   void AddId(const char* meaning, const char* key, const json& stated, const char* file, int32_t& id) {
-    // -1 is how some files say that there is none.
+    // Some files write -1 for a missing token.
     const int64_t token = stated.is_number_integer() ? stated.get<int64_t>() : -2;
     if (token == -1) return;
     if (IsToken(token)) return Add(meaning, static_cast<int32_t>(token), file, id);
@@ -176,7 +176,7 @@ class Meanings {
                             ", which is no token of the tokenizer, and is not followed");
   }
 
-  // By text, then by number, then by the usual names; the last only where no file speaks of it.
+  // Finds the token by its text, then by its number, then by the usual names; the last only if no file names it.
   void Find(const char* meaning, const char* key, const char* id_key, const std::vector<std::string>& usual,
             int32_t& id) {
     bool is_said = false;
@@ -205,7 +205,7 @@ class Meanings {
     }
   }
 
-  // Tokens that transformers would add where the tokenizer does not have them.
+  // Notes tokens that transformers would add because the tokenizer does not have them.
   void CheckAdditional() {
     const auto check = [&](const char* file, const char* key, const json& text) {
       if (text.is_string() && !ids_.contains(text.get_ref<const std::string&>()))
@@ -229,7 +229,7 @@ class Meanings {
     }
   }
 
-  // Llama's tokenizers make their template of two switches; of others the template of tokenizer.json stays.
+  // Llama's tokenizers make their template from two switches; others keep the template of tokenizer.json.
   Status Template() {
     const json& config = settings_.tokenizer_config;
     const std::string where = name_ + "/" + kConfigName;

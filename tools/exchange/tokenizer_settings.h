@@ -1,5 +1,5 @@
-// What stands beside a tokenizer.json or a vocabulary: settings that change what the tokenizer does, and which token
-// has which meaning. Followed as transformers follows it, or said. Internal to tokenizer_json.cc.
+// The files beside a tokenizer.json or a vocabulary: settings that change the tokenizer, and the meanings of tokens.
+// They are followed as in transformers, or get a note. Internal to tokenizer_json.cc.
 #ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_SETTINGS_H_
 #define WISP_TOOLS_EXCHANGE_TOKENIZER_SETTINGS_H_
 
@@ -14,24 +14,26 @@
 
 namespace wisp::exchange {
 
-// Objects; null for a file that there is not.
+// JSON objects; null for a missing file.
 struct TokenizerSettings {
   nlohmann::json tokenizer_config, special_tokens_map, added_tokens, generation_config, config;
 };
 
-// Settings of tokenizer_config.json that take the place of those of tokenizer.json are written into `root`: what BERT's
-// normaliser does, a space before the text, added tokens. kInvalidData: one of the wrong kind. Before the parts are
-// made.
+// Writes settings of tokenizer_config.json that replace those of tokenizer.json into `root`: the steps of BERT's
+// normaliser, a space before the text, added tokens. Returns kInvalidData if one has the wrong kind. Call it before the
+// parts are made.
 Status FollowSettings(const std::string& name, const TokenizerSettings& settings, nlohmann::json& root,
                       std::vector<std::string>& notes);
 
-// Special tokens, the tokens that end a text, and the template where add_bos_token or add_eos_token ask for another
-// one. `ids`: of each token. kInvalidData: more ends than an image holds. After the parts are made.
+// Finds the special tokens, the tokens that end a text, and the template if add_bos_token or add_eos_token ask for
+// another one. `ids` maps each token to its id. Returns kInvalidData if there are more ends than an image holds. Call
+// it after the parts are made.
 Status FindMeanings(const std::string& name, const TokenizerSettings& settings,
                     const std::unordered_map<std::string, int32_t>& ids, TokenizerParts& parts,
                     TokenizerReport& report);
 
-// The keys of tokenizer_config.json and special_tokens_map.json that nothing follows, and how long texts may be.
+// Reports the keys of tokenizer_config.json and special_tokens_map.json that nothing follows, and the longest length of
+// a text.
 void SaySettings(const std::string& name, const TokenizerSettings& settings, TokenizerReport& report);
 
 }  // namespace wisp::exchange

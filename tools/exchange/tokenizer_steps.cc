@@ -40,7 +40,7 @@ Status ReadBert(const std::string& where, const json& step, TokenizerParts& part
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "clean_text", clean));
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "handle_chinese_chars", chinese));
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "lowercase", lower));
-  bool strip = lower;  // what it is where it is null
+  bool strip = lower;  // the default if it is null
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "strip_accents", strip));
   const uint32_t options = (clean ? bert::kClean : 0) | (chinese ? bert::kSpaceChinese : 0) |
                            (strip ? bert::kStripAccents : 0) | (lower ? bert::kLower : 0);
@@ -139,7 +139,7 @@ Status ReadSplit(const std::string& where, const json& step, TokenizerParts& par
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "behavior", behavior));
   WISP_RETURN_IF_ERROR(ReadMember(where, step, "invert", invert));
   if (pattern.regex) {
-    // All of the text matches these: what is between matches is empty, so both ways to invert are one.
+    // These match all of the text, so nothing is left between matches, and inverting changes nothing.
     const bool fits = behavior == "Isolated" || (behavior == "Removed" && invert);
     constexpr std::pair<std::string_view, SplitKind> kPatterns[] = {
         {kGpt2Pattern, SplitKind::kGpt2}, {kLlama3Pattern, SplitKind::kLlama3}, {kQwen2Pattern, SplitKind::kQwen2}};

@@ -1,4 +1,4 @@
-// The steps of a tokenizer.json: normalizer, pre_tokenizer, decoder, post_processor. Each that is known becomes a step
+// Reads the steps of a tokenizer.json: normalizer, pre_tokenizer, decoder, post_processor. A known step becomes a step
 // of the image; any other is refused by name. Internal to tokenizer_json.cc.
 #ifndef WISP_TOOLS_EXCHANGE_TOKENIZER_STEPS_H_
 #define WISP_TOOLS_EXCHANGE_TOKENIZER_STEPS_H_
@@ -11,11 +11,11 @@
 
 namespace wisp::exchange {
 
-// `name` begins every sentence. A null stands for no step at all.
+// `name` begins every sentence. Null means no step at all.
 Status ReadNormalizer(const std::string& name, const nlohmann::json& json, TokenizerParts& parts);
 Status ReadSplitter(const std::string& name, const nlohmann::json& json, TokenizerParts& parts);
 Status ReadDecoder(const std::string& name, const nlohmann::json& json, TokenizerParts& parts);
-// The template around a text.
+// Reads the template around a text.
 Status ReadProcessor(const std::string& name, const nlohmann::json& json, TokenizerParts& parts);
 
 }  // namespace wisp::exchange

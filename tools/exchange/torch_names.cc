@@ -8,7 +8,7 @@
 namespace wisp::exchange {
 namespace {
 
-// Of a block; the matrices of attention have the names that torch.nn.MultiheadAttention gives them.
+// Names within a block. The matrices of attention have the names of torch.nn.MultiheadAttention.
 constexpr std::pair<const char*, const char*> kInBlock[] = {
     {"attention_norm.gain", "attention_norm.weight"},
     {"attention_norm.bias", "attention_norm.bias"},
@@ -26,7 +26,7 @@ constexpr std::pair<const char*, const char*> kInBlock[] = {
     {"feed_forward_out.bias", "feed_forward_out.bias"},
     {"feed_forward_residual_gate.weight", "feed_forward_residual_gate.weight"},
     {"feed_forward_residual_gate.bias", "feed_forward_residual_gate.bias"}};
-// All others keep their name.
+// All other names are equal in both.
 constexpr std::pair<const char*, const char*> kOutside[] = {{"item_embedding", "item_embedding.weight"},
                                                             {"position_embedding", "position_embedding.weight"},
                                                             {"output_embedding", "output_embedding.weight"},
@@ -45,7 +45,7 @@ Result<const SafeTensor*> FindMatrix(const std::string& path, const SafeTensorsF
                      most_rows, " rows and 1 to ", kMaxWidth, " columns");
 }
 
-// Every tensor is a parameter, every parameter a tensor of its shape.
+// Checks that every tensor is a parameter, and every parameter a tensor of its shape.
 Status CheckShapes(const std::string& path, const SafeTensorsFile& file, const std::vector<ParameterSpec>& parameters) {
   std::set<std::string, std::less<>> known;
   for (const ParameterSpec& p : parameters) {

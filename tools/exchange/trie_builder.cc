@@ -7,7 +7,7 @@ namespace {
 
 constexpr size_t kCodes = 257;  // the end of a key, and 256 bytes
 
-// Keys in order, [begin, end) of which share `depth` bytes.
+// Sorted keys, of which those in [begin, end) share `depth` bytes.
 struct Range {
   size_t begin, end, depth;
   int32_t node;
@@ -41,7 +41,7 @@ class Builder {
     return text.size() == range.depth ? 0 : size_t{static_cast<uint8_t>(text[range.depth])} + 1;
   }
 
-  // Gives the children of a node their places.
+  // Places the children of a node.
   void Place(const Range& range, std::vector<Range>& waiting) {
     std::vector<size_t> codes;
     std::vector<size_t> begins;
@@ -66,9 +66,10 @@ class Builder {
     }
   }
 
-  // The first place where all children are free. Free units form a list, so that full stretches are passed at once.
+  // Returns the first base at which the places of all children are free. Free units form a list, so that full stretches
+  // are skipped at once.
   size_t FindBase(const std::vector<size_t>& codes) {
-    constexpr size_t kTries = 4096;  // beyond, the end of the array: a few units are lost, and no time
+    constexpr size_t kTries = 4096;  // after these, takes the end of the array: it loses a few units, but no time
     size_t tries = 0;
     for (size_t unit = next_free_; unit < check_.size() && tries < kTries; unit = next_[unit], ++tries) {
       if (unit <= codes[0]) continue;
@@ -121,7 +122,7 @@ class Builder {
 }  // namespace
 
 std::vector<schema::TrieUnit> BuildTrie(std::vector<std::pair<std::string, int32_t>> keys) {
-  // The last of equal ones is the one that stays: it comes first, and the others are dropped.
+  // The last of equal keys counts: reversed and sorted stably it comes first, and the others are dropped.
   std::reverse(keys.begin(), keys.end());
   std::stable_sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   keys.erase(std::unique(keys.begin(), keys.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),

@@ -1,4 +1,4 @@
-// Makes the double-array tries of an image. Reading them: runtime/text/trie.h, which has the layout.
+// Builds the double-array tries of an image. runtime/text/trie.h reads them and has the layout.
 //
 //   const std::vector<schema::TrieUnit> units = BuildTrie({{"##a", 3}, {"a", 1}});
 #ifndef WISP_TOOLS_EXCHANGE_TRIE_BUILDER_H_
@@ -13,7 +13,8 @@
 
 namespace wisp::exchange {
 
-// Keys are not empty; of equal ones the last stays. Values are not negative. No keys: no units.
+// Keys must not be empty; of equal keys the last one counts. Values must not be negative. Without keys there are no
+// units.
 std::vector<schema::TrieUnit> BuildTrie(std::vector<std::pair<std::string, int32_t>> keys);
 
 }  // namespace wisp::exchange

@@ -1,5 +1,5 @@
-// Keys of a JSON file of others that nothing here reads: each is known to change nothing, or it is named. So a setting
-// that nobody has thought of is said, not passed over.
+// Reports keys of a foreign JSON file that nothing here reads. A key is known to change nothing, or it is named, so
+// that no unknown setting is passed over.
 //
 //   SayUnread("m/config.json", json, {"vocab_size", ...}, kHarmless, notes);
 #ifndef WISP_TOOLS_EXCHANGE_UNREAD_KEYS_H_
@@ -15,7 +15,7 @@
 
 namespace wisp::exchange {
 
-// A key that changes nothing of what is computed, and why. '*' at the end stands for any rest.
+// A key that does not affect the results, and why. '*' at the end stands for any rest.
 struct HarmlessKey {
   std::string_view key;
   std::string_view reason;
@@ -23,11 +23,11 @@ struct HarmlessKey {
 
 using ReadKeys = std::set<std::string, std::less<>>;
 
-// One sentence for each key of `object` that was not read, is not null and is not harmless. `name`: of the file.
+// Adds one sentence for each key of `object` that was not read, is not null and is not harmless. `name` is the file's.
 void SayUnread(const std::string& name, const nlohmann::json& object, const ReadKeys& read,
                std::span<const HarmlessKey> harmless, std::vector<std::string>& notes);
 
-// A value of a file in a message: cut, without control characters; of what may be large the kind alone.
+// Prepares a JSON value for a message: cut, without control characters; for values that may be large only the kind.
 std::string ShownJson(const nlohmann::json& value);
 
 }  // namespace wisp::exchange

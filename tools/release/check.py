@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tools/dev release --check: the same commit made twice, at other times, in other folders, under other settings.
+"""tools/dev release --check makes the same commit twice, at different times, in different folders, under different
+settings.
 
 tools/release/check.py FOLDER FOLDER     only compares two folders, byte for byte
 """
@@ -15,7 +16,7 @@ from context import Refused  # noqa: E402
 from members import differences  # noqa: E402
 
 SHOWN = 20  # sentences; who has more reads these first
-# The second compiles everything anew: what the compiler's cache knows of the first would be taken for it.
+# The second build compiles everything anew, because the compiler's cache would return the first build's results.
 SETTINGS = (
     {"TZ": "UTC"},
     {"TZ": "Asia/Kathmandu", "LANG": "C", "CFLAGS": "-O1", "SOURCE_DATE_EPOCH": "1", "CCACHE_DISABLE": "1"},
@@ -56,7 +57,7 @@ def make_once(chosen, out, settings, umask):
 
 
 def check(chosen):
-    """The first stays in --out."""
+    """The first release stays in --out."""
     make_once(chosen, chosen.out, SETTINGS[0], UMASKS[0])
     with tempfile.TemporaryDirectory(prefix="release-check.") as work:
         second = Path(work) / "another.folder/with-a-longer+name/files"

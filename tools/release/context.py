@@ -1,4 +1,4 @@
-"""What the parts of a release share: the commit, its archive unpacked, how programs run, how archives are written."""
+"""Things that the parts of a release share: the commit, its unpacked archive, running programs, writing archives."""
 
 import gzip
 import io
@@ -18,11 +18,11 @@ class Refused(Exception):
 
 
 class Skipped(Exception):
-    """A part is not made here; the sentence says what it needs."""
+    """A part cannot be made here; the sentence says what it needs."""
 
 
 def version_of(tree):
-    """The version, which CMakeLists.txt says and nobody else."""
+    """Returns the version, which only CMakeLists.txt states."""
     found = re.search(r"^project\(wisp VERSION ([0-9.]+)", (tree / "CMakeLists.txt").read_text(), re.M)
     if not found:
         raise Refused(f"{tree / 'CMakeLists.txt'} has no line 'project(wisp VERSION X.Y.Z'")
@@ -40,7 +40,8 @@ def git(*arguments):
 
 
 def write_tar(path, prefix, files, epoch):
-    """A .tar.gz of `files`, {name: path or bytes}: sorted, of one owner and time, executable where the file is."""
+    """Writes a .tar.gz of `files`, {name: path or bytes}: sorted, with one owner and time, executable where the file
+    is."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.USTAR_FORMAT) as archive:
         for name, content in sorted(files.items()):
@@ -53,12 +54,12 @@ def write_tar(path, prefix, files, epoch):
 
 
 def compressed(data):
-    """What gzip -9n makes: without a name and a time."""
+    """Compresses like gzip -9n: without a name and a time."""
     return gzip.compress(data, 9, mtime=0)
 
 
 def folder_files(folder):
-    """{name: path} of all files below a folder."""
+    """Returns {name: path} of all files below a folder."""
     return {str(f.relative_to(folder)): f for f in folder.rglob("*") if f.is_file()}
 
 
@@ -74,7 +75,7 @@ class Release:
         self.tree = work / f"wisp-{self.version}"
 
     def unpack(self):
-        """Makes the source archive, and unpacks it: what is in no commit is in no part."""
+        """Makes the source archive and unpacks it, so that no part contains uncommitted files."""
         shutil.rmtree(self.work, ignore_errors=True)
         self.files.mkdir(parents=True)
         archive = self.work / "source.tar"
@@ -89,14 +90,15 @@ class Release:
         return archive
 
     def environment(self, **more):
-        """One for all machines, but for where programs lie. The compiler is told to forget where the sources are."""
+        """Returns an environment that is equal on all machines, except for the paths of programs. The compiler must
+        not record the path of the sources."""
         kept = {
             k: v
             for k, v in os.environ.items()
             if not re.fullmatch(r"(C|CXX|CPP|LD)FLAGS|LC_.*|LANG|LANGUAGE|TZ|PKG_CONFIG.*|PYTHON.*|DESTDIR", k)
         }
         flags = f"-ffile-prefix-map={self.work}=."
-        # ccache shares what it knows with other folders: with the checkout's own build too.
+        # ccache shares its results between folders, also with the checkout's own build.
         return {
             **kept,
             "PATH": "/usr/bin:/bin:" + kept.get("PATH", ""),
@@ -139,8 +141,8 @@ class Release:
             raise Skipped(f"{part} needs {', '.join(missing)} (Debian: {packages})")
 
     def bundle(self):
-        """Debian's sources of libraries, for ports that have no such packages: as tools/bundle keeps them, if it
-        did."""
+        """Fetches Debian's sources of libraries for ports that have no such packages, or takes those that
+        tools/bundle has kept."""
         kept, wanted = ROOT / "build/bundle/sources", self.tree / "build/bundle/sources"
         if (kept / "complete").is_file() and not wanted.exists():
             wanted.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Packages of Debian: what cmake --install puts down, divided among five packages (docs/release.md)."""
+"""Divides the files of cmake --install among five Debian packages (docs/release.md)."""
 
 import os
 import re
@@ -16,8 +16,8 @@ TEXT = """ wisp loads small Transformers from one mapped file, runs them, and
  .
  %s
 """
-# name: (files below usr/, where LIB is the folder of libraries; section; the first line; what it is, in full). A file
-# goes to the first package that names it.
+# Maps a name to (files below usr/, where LIB is the folder of libraries; section; short description; long description).
+# A file goes to the first package that names it.
 PACKAGES = {
     "libwisp-runtime0": (
         r"LIB/libwisp-runtime\.so\..*",
@@ -52,7 +52,7 @@ PACKAGES = {
 }
 INLINED = ("libhwy-dev", "libflatbuffers-dev", "libxxhash-dev", "libeigen3-dev")  # compiled into every product
 INLINED_IN_PROGRAM = ("nlohmann-json3-dev", "libcli11-dev")
-SUGGESTED = "libutf8proc-dev, libsodium-dev, libsqlite3-dev"  # for who links the archives
+SUGGESTED = "libutf8proc-dev, libsodium-dev, libsqlite3-dev"  # for those who link the archives
 
 
 def cached(build, name):
@@ -76,7 +76,7 @@ def built(release):
                 f"the release of {release.version}"
             )
         return release.build
-    build = release.tree / "build/release"  # as in a checkout: the compiler's cache sees the same paths
+    build = release.tree / "build/release"  # as in a checkout, so that the compiler's cache sees the same paths
     release.run(
         "cmake",
         "-S",
@@ -95,7 +95,7 @@ def built(release):
 
 
 def divide(staged, lib):
-    """{package: names of its files}. A file that no package names is refused, so that none is forgotten."""
+    """Returns {package: names of its files}. A file that no package names is refused, so that none is forgotten."""
     divided = {name: [] for name in PACKAGES}
     patterns = {name: re.compile(about[0].replace("LIB", re.escape(lib))) for name, about in PACKAGES.items()}
     for path in sorted(p for p in staged.rglob("*") if p.is_symlink() or p.is_file()):
@@ -113,7 +113,7 @@ def divide(staged, lib):
 
 
 def copyright_text(release, package):
-    """Ours, and the notices of what is compiled in, as Debian's packages of it have them."""
+    """Combines our copyright with the notices of compiled-in libraries, as in Debian's packages of them."""
     text = (
         "wisp is under the Apache License 2.0, which is in /usr/share/common-licenses/Apache-2.0.\n\n"
         + (release.tree / "NOTICE.md").read_text()
@@ -143,7 +143,7 @@ def documents(release, package, folder):
 
 
 def depends(release, folder, package):
-    """What dpkg-shlibdeps finds in the package's programs and libraries."""
+    """Returns the dependencies that dpkg-shlibdeps finds in the package's programs and libraries."""
     elves = [f for f in folder.rglob("*") if f.is_file() and not f.is_symlink() and f.read_bytes()[:4] == b"\x7fELF"]
     if not elves:
         return ""
@@ -166,7 +166,7 @@ def control(release, package, folder, architecture, multiarch):
         "Architecture": architecture,
         "Maintainer": MAINTAINER,
     }
-    # As dpkg-gencontrol counts: a file in whole KiB, everything else one.
+    # dpkg-gencontrol counts in this way: a file in whole KiB, everything else as one.
     fields["Installed-Size"] = sum(
         -(-p.stat().st_size // 1024) if p.is_file() and not p.is_symlink() else 1 for p in folder.rglob("*")
     )
@@ -194,13 +194,13 @@ def metadata(release, package, folder, architecture, multiarch):
     (debian / "control").write_text(text)
     (debian / "md5sums").write_text(sums)
     if package.endswith("0"):
-        # A program that calls what this version added does not run with an older one.
+        # A program that calls functions added in this version does not run with an older one.
         (debian / "shlibs").write_text(f"{package[:-1]} 0 {package} (>= {release.version})\n")
         (debian / "triggers").write_text("activate-noawait ldconfig\n")
 
 
 def settle(folder, epoch):
-    """Modes and times that no umask and no clock decides."""
+    """Sets modes and times that do not depend on umask or clock."""
     for path in [folder, *folder.rglob("*")]:
         if not path.is_symlink():
             path.chmod(0o755 if path.is_dir() or os.access(path, os.X_OK) and path.parent.name == "bin" else 0o644)

@@ -1,4 +1,4 @@
-"""What lies in an archive, and where two of them differ: tar, zip, ar, packed by gzip or xz, one within another too."""
+"""Lists the members of archives and finds where two of them differ: tar, zip, ar, packed by gzip or xz, also nested."""
 
 import gzip
 import io
@@ -25,7 +25,7 @@ def _zip(data):
 
 
 def _ar(data):
-    """As System V and GNU have it: names beyond 15 characters lie in a member of their own, '//'."""
+    """Reads names as in System V and GNU: those beyond 15 characters lie in a member of their own, '//'."""
     names, at = b"", 8
     while at + 60 <= len(data):
         name, time, owner, group, mode, size = (
@@ -43,7 +43,7 @@ def _ar(data):
 
 
 def members(data):
-    """[(name, what is said of it, bytes)] in the archive's order, or None: the bytes are no archive."""
+    """Returns [(name, attributes, bytes)] in the archive's order, or None if the bytes are not an archive."""
     if data[:8] == b"!<arch>\n":
         return list(_ar(data))
     if data[:4] == b"PK\3\4":
@@ -60,21 +60,21 @@ def members(data):
 
 
 def names_within(data):
-    """Names of all members, of archives in the archive too."""
+    """Names all members, also those of archives in the archive."""
     for name, _, body in members(data) or []:
         yield name
         yield from names_within(body)
 
 
 def lacking_notices(name, data):
-    """Of LICENSE and NOTICE, which a file of a release does not carry. A package of Debian has both in its
+    """Names those of LICENSE and NOTICE that a file of a release lacks. A package of Debian has both in its
     copyright."""
     names = {entry.rsplit("/", 1)[-1].split(".")[0] for entry in names_within(data)}
     return [] if name.endswith(".deb") and "copyright" in names else sorted({"LICENSE", "NOTICE"} - names)
 
 
 def differences(name, a, b):
-    """Sentences: what differs between two files called `name`."""
+    """Returns sentences on the differences between two files called `name`."""
     if a == b:
         return
     in_a, in_b = members(a), members(b)

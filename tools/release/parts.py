@@ -11,7 +11,7 @@ NOTICES = ("LICENSE", "NOTICE.md")
 
 
 def source(release):
-    """The commit's files. The archive's comment is the commit: git get-tar-commit-id."""
+    """Writes the commit's files. The archive's comment is the commit: git get-tar-commit-id."""
     packed = (release.work / "source.tar").read_bytes()
     (release.files / f"wisp-{release.version}-source.tar.gz").write_bytes(compressed(packed))
 
@@ -26,7 +26,7 @@ def amalgamation(release):
 
 
 def wasm(release):
-    """What npm packs: everything in a folder 'package' (docs/wasm.md)."""
+    """Writes the same as npm pack: everything in a folder 'package' (docs/wasm.md)."""
     release.needs("the archive for WebAssembly", "emscripten esbuild nodejs", "emcmake", "esbuild", "node")
     release.bundle()
     made = release.work / "wasm"
@@ -42,7 +42,7 @@ def _script(release, script, what):
 
 
 def android(release):
-    """The AAR, of libraries by an NDK and of classes that a Kotlin compiler has made (docs/release.md)."""
+    """Writes the AAR, from libraries of an NDK and from classes that a Kotlin compiler has made (docs/release.md)."""
     script = _script(release, "ports/android/aar", "the archive for Android")
     ndk, classes = os.environ.get("ANDROID_NDK_HOME", ""), os.environ.get("WISP_ANDROID_CLASSES", "")
     if not Path(ndk, "build/cmake/android.toolchain.cmake").is_file() or not classes:

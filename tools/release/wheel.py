@@ -6,7 +6,7 @@ from pathlib import Path
 
 from context import ROOT, Refused, Skipped, folder_files, write_tar
 
-# What the extension and the program are built from. The rest of the repository is in the source archive.
+# The extension and the program are built from these folders. The rest of the repository is in the source archive.
 FOLDERS = (
     "kernels",
     "runtime",
@@ -40,7 +40,7 @@ def project(tree):
 
 
 def information(release, text):
-    """PKG-INFO: what an index or pip asks of a source distribution before it builds anything."""
+    """Writes PKG-INFO, the metadata that an index or pip needs before it builds anything."""
     value = {key: re.search(rf'^{key} = "(.*)"', text, re.M)[1] for key in ("name", "description", "requires-python")}
     needs = re.search(r"^dependencies = \[(.*)\]", text, re.M)[1].replace('"', "").split(", ")
     lines = [
@@ -94,7 +94,7 @@ def make(release):
     sources = release.files / f"{name}.tar.gz"
     write_tar(sources, name, files, release.epoch)
 
-    # Out of what is shipped, and not out of the tree: what is forgotten there is missed here.
+    # It is built from the shipped files and not from the tree, so that a forgotten file is noticed.
     unpacked = release.work / "sdist"
     unpacked.mkdir()
     release.run("tar", "-xzf", sources, "-C", unpacked)

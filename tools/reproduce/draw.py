@@ -73,7 +73,8 @@ def made_with(line):
 
 
 def lines_by_cell(table, lines):
-    """Lines of each cell, in the table's order; of those with several recipes, or models, only the newest."""
+    """Returns the lines of each cell, in the table's order. If a cell has lines of several recipes or models, only
+    the newest count."""
     groups = {}
     for cell in table["cells"]:
         name = (cell["row"], cell["column"])
@@ -116,7 +117,7 @@ def row_of(cells):
 
 
 def number_of_runs(groups, metrics):
-    """How many runs each cell that has a figure is made of, if that is the same for all of them; else None."""
+    """Returns the number of runs behind each cell that has a figure, if it is equal for all of them; else None."""
     found = {own[2] for lines in groups.values() for m in metrics if (own := summary(lines, m["field"]))}
     return found.pop() if len(found) == 1 else None
 
@@ -133,7 +134,7 @@ def metric_table(table, groups, metric, runs):
         own = [c for c in table["cells"] if c["row"] == row]
         if all(groups[(row, c["column"])] for c in own) and not any(
             summary(groups[(row, c["column"])], field) or field in c.get("published", {}) for c in own):
-            continue  # this row has other figures, and all of them were measured
+            continue  # this row has other figures, all of them measured
         cells = []
         for column in columns:
             definition = definitions.get((row, column))
@@ -167,7 +168,8 @@ CONDITIONS = {"epsilon": "epsilon, accounted", "delta": "delta", "noise_multipli
 
 
 def conditions(table, groups):
-    """What all runs, or all runs of a column, have in common; the rest stands in the lines of the results."""
+    """Returns the values that all runs, or all runs of a column, have in common; the rest stands in the lines of the
+    results."""
     common, by_column = [], []
     columns = unique(c["column"] for c in table["cells"])
     for field, title in CONDITIONS.items():
@@ -222,7 +224,7 @@ def markdown(table, groups, arguments):
 
 
 def plot_series(table, groups):
-    """What the plot shows, scaled: columns, and per row {column: (mean, deviation, published)}."""
+    """Returns the data of the plot, scaled: columns, and per row {column: (mean, deviation, published)}."""
     field = table["plot"]["field"]
     metric = next((m for m in table["metrics"] if m["field"] == field), {"title": field})
     scale = metric.get("scale", 1)

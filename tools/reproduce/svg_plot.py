@@ -9,8 +9,8 @@ WIDTH, HEIGHT = 720, 420
 LEFT, RIGHT, TOP, BOTTOM = 72, 20, 84, 60
 NUM_COLOURS = 7
 
-# Mid-tones with a contrast of 3 or more against white and against a dark page's #0d1117: readable in viewers that do
-# not know the page's scheme; text and marks are stronger in those that do.
+# Mid-tones have a contrast of 3 or more against white and against a dark page's #0d1117. So the plot is readable in
+# viewers that do not know the page's scheme; text and marks are stronger in those that do.
 STYLE = """
   text { font: 13px system-ui, sans-serif; fill: #6e7781 }
   .title { font-size: inherit; font-weight: 600 }
@@ -27,7 +27,7 @@ STYLE = """
 
 
 class Scale:
-    """Values to heights: from zero, or by powers of ten."""
+    """Maps values to heights: from zero, or by powers of ten."""
 
     def __init__(self, values, logarithmic):
         self.logarithmic = logarithmic
@@ -102,7 +102,7 @@ def lines(columns, series, scale, centre):
             out += error_bar(x, mean, deviation, scale)
             out.append(f'<circle cx="{x:.1f}" cy="{scale.y(mean):.1f}" r="4" class="{kind}"/>')
         out += [diamond(centre(c), scale.y(published)) for c, _, _, published in points if published is not None]
-        # What the others are held against, whatever their column.
+        # The others are compared with this row, whatever their column.
         if len(series[row]) == 1 and drawn and len(columns) > 1:
             out.append(line(LEFT, scale.y(drawn[0][1]), WIDTH - RIGHT, scale.y(drawn[0][1]), f"{kind} line level"))
     return out
@@ -136,7 +136,7 @@ def draw_plot(plot, title, y_title, x_title, columns, series):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
     f'aria-label="{escape(title, {chr(34): "&quot;"})}">',
            f"<style>{STYLE}</style>",
-           # As wide as the plot at most: bold letters are about 0.6 of their size wide.
+           # The title is at most as wide as the plot: bold letters are about 0.6 of their size wide.
            f'<g style="font-size: {min(16.0, (WIDTH - LEFT - RIGHT) / (0.6 * max(1, len(title)))):.1f}px">'
            f'{text(LEFT, 28, title, "start", "title")}</g>']
     out += legend(series, any(p is not None for row in series.values() for _, _, p in row.values()))

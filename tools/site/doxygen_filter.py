@@ -16,8 +16,9 @@ SECTION = re.compile(r"^(?:/\*|//) -{4} (.*?) -+(?: \*/)?$")
 RULE = re.compile(r"^ \* -{4} .* -+(?: \*/)?$")  # within the comment of a file
 EXAMPLE = re.compile(r"^( \*|//)   (?=[^ -])")  # within any comment
 NO_DOCUMENTATION = re.compile(r"^\s*#(?!define)|^}  // namespace|// NOLINT|^ \*")
-BODY = re.compile(r"\)(?: const)?(?: noexcept)? \{(?:\s*//.*)?$")  # opens that of a function
-# Lines that need no comment of their own, and openings of a struct or function with its comment behind the brace.
+BODY = re.compile(r"\)(?: const)?(?: noexcept)? \{(?:\s*//.*)?$")  # opens the body of a function
+# These lines need no comment of their own: rules, and openings of a struct or function with the comment after the
+# brace.
 RULES = (
     (re.compile(r"^(  size_t size;)$"), r"\1 /**< Set by #WISP_INIT. */"),
     (re.compile(r"^(  u?int\d+_t not_read\w*;)(?: /\*.*)?$"), r"\1 /**< Room, not read. */"),
@@ -53,7 +54,7 @@ def documented(line):
 
 
 def comment_text(line, before):
-    """The comment that ends or goes on in this line, for what is declared in the next."""
+    """Returns the comment that ends or continues in this line and belongs to the declaration in the next."""
     within = re.match(r"^\s+(/?\*) (.*?)(?: \*/)?$", line)
     if not within:
         return ""

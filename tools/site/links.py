@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Holds a built site to its links: every page, file and place within a page exists, and nothing is loaded from
+"""Checks the links of a built site: every page, file and place within a page exists, and nothing is loaded from
 elsewhere.
 
 links.py SITE     prints what is wrong; exits 1 if something is
@@ -20,7 +20,7 @@ LOADS = {
     "object": "data",
     "link": "href",
 }
-NO_LOADS = {"canonical", "prev", "next"}  # of <link rel>
+NO_LOADS = {"canonical", "prev", "next"}  # values of <link rel>
 IN_STYLES = re.compile(r"(?:url\(\s*[\"']?|@import\s+[\"'])((?:https?:)?//[^\"')]+)")
 
 
@@ -60,7 +60,7 @@ def faults_of(site, path, pages):
                 yield f"loads {link}"
             continue
         place = unquote(parts.path)
-        # 404.html stands for pages anywhere, so its links begin at the root.
+        # 404.html serves for pages anywhere, so its links begin at the root.
         start = site if place.startswith("/") else path.parent
         target = file_of((start / place.lstrip("/")).resolve()) if place else path
         if not target.is_file():

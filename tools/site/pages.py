@@ -57,7 +57,8 @@ class Pages:
         path.write_text(text, encoding="utf-8")
 
     def target(self, document, link):
-        """Where a link of a document leads within the site: a document, or the page of a source file or folder."""
+        """Returns the target of a document's link within the site: a document, or the page of a source file or
+        folder."""
         name = posixpath.normpath(posixpath.join(posixpath.dirname(document), link))
         if name in self.files and name.endswith((".md", ".svg")):
             return link

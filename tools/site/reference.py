@@ -15,8 +15,8 @@ from pathlib import Path
 from doxygen_filter import SECTION
 
 HEADERS = ("ports/c/wisp.h", "ports/c/wisp_embed.h", "ports/c/wisp_life.h", "ports/c/wisp_text.h", "ports/cpp/wisp.hpp")
-SHARED = "wisp.hpp"  # whose names are told by their scope
-SMALL = {"WISP_API", "WISP_ENUM_TYPE"}  # of no use to apps
+SHARED = "wisp.hpp"  # its names are identified by their scope
+SMALL = {"WISP_API", "WISP_ENUM_TYPE"}  # not for use by apps
 
 
 def escaped(text):
@@ -32,7 +32,7 @@ class Reference:
             if path.stem not in ("index", "Doxyfile") and not path.stem.startswith("dir_")
         ]
         self.entries = {Path(header).name: [] for header in HEADERS}
-        self.places = {}  # of a name: its page and place
+        self.places = {}  # maps a name to its page and place
         for compound in self.compounds:
             self.collect(compound)
 
@@ -112,7 +112,7 @@ class Reference:
         return self.inline(node, page, own).strip()
 
     def said(self, node, page, own=None):
-        """What is said of a node, as paragraphs."""
+        """Returns the description of a node, as paragraphs."""
         paragraphs = [
             self.inline(para, page, own).strip()
             for part in ("briefdescription", "detaileddescription")
@@ -121,14 +121,15 @@ class Reference:
         return "\n\n".join(filter(None, paragraphs))
 
     def sentence(self, node, page, own=None):
-        """The same where the header has but a few words behind a declaration."""
+        """Returns the description if the header has only a few words after a declaration."""
         text = self.said(node, page, own)
         return text[:1].upper() + text[1:] + ("" if re.search(r"[.:`]$", text) else ".")
 
     # ---- Entries ----
 
     def declaration(self, header, line):
-        """A function, type or macro as the header writes it, without its body and without the comment behind it."""
+        """Returns a function, type or macro as the header writes it, without its body and without the comment after
+        it."""
         source = (self.root / header).read_text(encoding="utf-8").splitlines()
         text = ""
         for part in source[line - 1 :]:

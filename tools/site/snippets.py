@@ -14,14 +14,14 @@ ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ")
 
 
 class Block(NamedTuple):
-    line: int  # of its first line of code
-    language: str  # of a fenced block; "" of an indented one
+    line: int  # the first line of code
+    language: str  # of a fenced block; "" for an indented one
     heading: str
     text: str
 
 
 def fenced(lines, start):
-    """The end of the fenced block whose fence is lines[start]."""
+    """Returns the end of the fenced block whose fence is lines[start]."""
     return next(i for i in range(start + 1, len(lines)) if lines[i] == "```")
 
 

@@ -212,7 +212,7 @@ def random_strings(count, seed):
 
 
 class Counter:
-    """What was compared and what differed, by kind and subject."""
+    """Counts comparisons and differences, by kind and subject."""
 
     def __init__(self):
         self.compared, self.wrong = 0, 0
@@ -247,7 +247,7 @@ def compare_texts(kind, subject, texts, ours, reference, counter, special=True, 
             continue
         texts_of = reference.decode_batch(theirs)
         counter.add(kind, subject + ', decoded', theirs, ours.decode(theirs), texts_of)
-        # A stream ends as the whole does; in between, the reference leaves out what it never completes.
+        # A stream ends like the whole; before that, the reference leaves out characters that it never completes.
         whole = [i for i, t in enumerate(texts_of) if '\ufffd' not in t]
         counter.add(
             kind,
@@ -283,7 +283,7 @@ def compare_kind(kind, ours, reference, options, counter):
 
 
 def speed(kind, path, reference, ours, texts, times=5):
-    """Seconds of one pass over all lines: the median of several, ours and theirs in turns of this run."""
+    """Returns the seconds of one pass over all lines: the median of several, ours and theirs in turns of this run."""
     lines = [line for text in texts for line in text]
     data = b''.join(packed(t.encode()) for t in lines)
     theirs, ids = [], 0

@@ -1,10 +1,10 @@
-// Our side of tools/tokenizers/compare.py: encodes or decodes many texts in one process. Not a program for users.
+// Our side of tools/tokenizers/compare.py: encodes or decodes many texts in one process. It is not a program for users.
 //
 //   encode_lines FOLDER_OR_JSON encode|plain|pair|decode|stream|time|image <INPUT >OUTPUT
 //
-// encode: with special tokens; plain: without; pair: two texts at a time; decode and stream: ids to texts; time: how
-// long one pass of `plain` takes, in seconds, several times; image: the image itself. A text or a list of ids is a
-// 32-bit little-endian count, then as many bytes or 32-bit numbers. An error ends the program with a sentence.
+// encode: with special tokens; plain: without; pair: two texts at a time; decode and stream: ids to texts; time: the
+// seconds of one pass of `plain`, several times; image: the image itself. A text or a list of ids is a 32-bit
+// little-endian count, then as many bytes or 32-bit numbers. An error ends the program with a sentence.
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -30,7 +30,7 @@ std::string ReadAll() {
   return all;
 }
 
-// The next list of `width` bytes an element; empty and false at the end.
+// Reads the next list, of `width` bytes per element; empty, with result false, at the end.
 bool Next(std::string_view& rest, size_t width, std::string_view& list) {
   uint32_t count = 0;
   if (rest.size() < sizeof count) return false;

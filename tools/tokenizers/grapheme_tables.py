@@ -22,7 +22,7 @@ except ImportError as error:
 
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 EVERYTHING = ''.join(map(chr, CODE_POINTS))
-# The numbers of utf8proc_boundclass_t.
+# The numbers are those of utf8proc_boundclass_t.
 CLASSES = {
     'Other': 1,
     'CR': 2,

@@ -1,4 +1,4 @@
-"""Tokenizers of every kind that wisp reads, trained with the package `tokenizers` on texts that are given.
+"""Trains tokenizers of every kind that wisp reads, with the package `tokenizers`, on given texts.
 
 kinds.train('gpt2', lines, vocab_size=2000)     # a tokenizers.Tokenizer
 """
@@ -20,7 +20,7 @@ LLAMA3 = (
 QWEN2 = LLAMA3.replace(r'\p{N}{1,3}', r'\p{N}')
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 BERT_TOKENS = ['[PAD]', '[UNK]', '[CLS]', '[SEP]', '[MASK]']
-# Tokens with each of the wishes that a token can have.
+# Tokens with each of the options that a token can have.
 ADDED = [
     AddedToken('<strip>', lstrip=True, rstrip=True, special=True),
     AddedToken('<left>', lstrip=True, normalized=False),
@@ -147,7 +147,8 @@ def sentence_bpe(lines, size):
             vocab_size=size, show_progress=False, special_tokens=special[:3] + special[3:], limit_alphabet=200
         ),
     )
-    # Trained with words, used without: as the files of Llama 2. Tokens of bytes are of the model, not added.
+    # Trained with words and used without, like the files of Llama 2. Byte tokens belong to the model; they are not
+    # added.
     import json
 
     parts = json.loads(made.to_str())

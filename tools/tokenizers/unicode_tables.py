@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes runtime/text/generated/unicode_flags.inc: what the reference says of every code point.
+"""Writes runtime/text/generated/unicode_flags.inc: the reference's answers for every code point.
 
     tools/tokenizers/unicode_tables.py > runtime/text/generated/unicode_flags.inc
 
@@ -40,7 +40,7 @@ FLAGS = [
 
 
 def isolated(splitter, separator):
-    """The code points that become a piece of their own between two separators."""
+    """Returns the code points that become a piece of their own between two separators."""
     found = set()
     for start in range(0, len(CODE_POINTS), 2000):
         part = CODE_POINTS[start : start + 2000]
@@ -91,7 +91,7 @@ def properties():
         'Numeric': isolated(pre_tokenizers.Digits(individual_digits=True), 'a'),
         'Decomposes': where(normalizers.NFD(), changes),
         'DecomposesCompat': where(normalizers.NFKD(), changes),
-        # A mark with a class other than 0 is moved before U+0345, whose class is the highest.
+        # A mark with a class other than 0 moves before U+0345, whose class is the highest.
         'Reorders': {c for c in CODE_POINTS if normalizers.NFD().normalize_str('\u0345' + chr(c))[-1] == '\u0345'}
         | {0x345},
         'Lowers': where(normalizers.Lowercase(), changes),
@@ -101,7 +101,7 @@ def properties():
 
 
 def lower_exceptions(lowers):
-    """Where the reference's lower case is of another Unicode version than utf8proc's."""
+    """Returns the code points whose lower case in the reference belongs to another Unicode version than utf8proc's."""
     library = ctypes.CDLL(ctypes.util.find_library('utf8proc') or 'libutf8proc.so.2')
     lower = normalizers.Lowercase().normalize_str
     return [

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a device's life brings: plan it, live its nights, and compare what is served at the end with the base.
+"""Measures the gain over a device's deployment: plan it, run its training sessions, and compare the served model at
+the end with the base.
 
     tools/bench/life/measure.py cafe --users 500 2000 20000 --seeds 1 2 3
     tools/bench/life/measure.py games --data games.txt --users 2000 20000 --json games.jsonl -- --learning-rate 0.003
@@ -59,7 +60,7 @@ def read_users(path):
 
 
 LATER = 0.8  # share of events before the day that divides a log
-START, LENGTH = 1_700_000_000, 365 * 24 * 3600  # of logs of histories without times, in seconds since 1970
+START, LENGTH = 1_700_000_000, 365 * 24 * 3600  # for logs made of histories without times; seconds since 1970
 
 
 def write_log(path, users):
@@ -77,7 +78,7 @@ def write_users(path, users):
 
 
 def recipe(name, epochs):
-    """How the bases are trained: the public part of an app's work."""
+    """Says how the bases are trained, the public part of an app's work."""
     games = name == "games"
     return {
         "name": f"base of {name}",
@@ -129,14 +130,14 @@ class Cafe(Split):
 
 
 class Histories(Split):
-    """Users of a file, shared out once: public, test, and the rest for devices."""
+    """The users of a file, divided once: public, test, and the rest for devices."""
 
     def __init__(self, wisp, options):
         super().__init__(wisp, options)
         self.all = read_users(options.data)
         if options.items_kept:
             chosen = collections.Counter(item for items in self.all.values() for item in set(items))
-            # Ties by key: another order would share the users out anew, beside a base that is kept.
+            # Ties are broken by key: another order would divide the users differently, beside a base that is kept.
             kept = set(sorted(chosen, key=lambda item: (-chosen[item], item))[:options.items_kept])
             self.all = {user: [item for item in items if item in kept] for user, items in self.all.items()}
         if options.public:
@@ -173,7 +174,7 @@ class Histories(Split):
         return path
 
     def test(self):
-        # Named by how many they are: runs with other numbers of users may share the folder.
+        # The number is part of the name, because runs with other numbers of users may share the folder.
         path = self.path(f"test-{len(self.test_users)}.txt")
         write_users(path, [(u, self.all[u]) for u in self.test_users])
         return path
@@ -217,7 +218,7 @@ class Movies(Histories):
 
 
 def first_users(log, path, share):
-    """A log of the users that came first, by the file."""
+    """Returns a log of the users that come first in the file."""
     with open(log) as lines:
         rows = list(csv.reader(lines))
     users = list(dict.fromkeys(row[0] for row in rows[1:]))

@@ -25,7 +25,7 @@ from browser import Browser  # noqa: E402  it lies beside the tests
 
 
 def entry(browser, name, what):
-    """The number `what` of the last entry of the page's timeline that has this name, which is waited for."""
+    """Waits for an entry with this name in the page's timeline, and returns the number `what` of the last one."""
     return browser.value(
         "const [name, what] = args; for (;;) { const found = performance.getEntriesByName(name);"
         " if (found.length) return found[found.length - 1][what]; await new Promise((go) => setTimeout(go, 10)); }",
@@ -34,7 +34,7 @@ def entry(browser, name, what):
     )
 
 
-# How long a browser that was just started is left alone, as it does much of its own at first.
+# A browser that was just started is left alone for this long, because it is busy with its own start.
 SETTLED_S = 3
 
 
@@ -78,7 +78,7 @@ def learning_in_page(address):
         return seconds
 
 
-# What ports/wasm/demo/demo.js asks for.
+# ports/wasm/demo/demo.js asks for this recipe.
 RECIPE = {
     "name": "page",
     "training": {
@@ -95,7 +95,8 @@ RECIPE = {
 
 
 def limit_of_instruction_sets(work):
-    """A library that, loaded before the program, limits what it finds to WISP_TARGETS."""
+    """Builds a library that, when it is preloaded, limits the instruction sets that the program finds to
+    WISP_TARGETS."""
     library = work / "target.so"
     source = ROOT / "tests/bits/target.cc"
     subprocess.run(["g++", "-std=c++17", "-shared", "-fPIC", source, "-lhwy", "-o", library], check=True)
@@ -105,7 +106,7 @@ def limit_of_instruction_sets(work):
 def learning_natively(wisp, work, only, repeats):
     log, recipe = work / "guests.db", work / "page.json"
     recipe.write_text(json.dumps(RECIPE))
-    # As ports/wasm/demo/build makes the guests of the page.
+    # ports/wasm/demo/build makes the guests of the page in the same way.
     if not log.exists():
         synth = [wisp, "synth", "--out", log, "--population", "device", "--users", "2000", "--seed", "11"]
         subprocess.run(synth, check=True, stdout=subprocess.DEVNULL)

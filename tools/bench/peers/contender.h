@@ -1,7 +1,7 @@
-// What gemm_peers.cc and the units of the libraries it measures agree on: one product, and the ways to compute it.
+// The interface between gemm_peers.cc and the units of the measured libraries: one product, and the ways to compute it.
 //
-// What it is not: a place that names a library. Each peer has a unit of its own, which is compiled only where the
-// library is installed; the program works with any of them missing.
+// No library is named here. Each peer has a unit of its own, which is compiled only if the library is installed; the
+// program works with any of them missing.
 #ifndef WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
 #define WISP_TOOLS_BENCH_PEERS_CONTENDER_H_
 
@@ -34,25 +34,26 @@ struct Product {
   }
 };
 
-// `run` assigns out, on the calling thread. `pack` is empty where `run` starts from w as it lies; elsewhere it lays w
-// out ahead (it has been called once when the contender is made), and its time is not part of the product's.
+// `run` assigns out, on the calling thread. If `run` reads w in its original layout, `pack` is empty. Otherwise `pack`
+// lays w out ahead of time; it was called once when the contender was made, and its time does not count.
 struct Contender {
   std::string name;
-  std::string implementation;  // what the library says it runs; may be empty
+  std::string implementation;  // the library's own name of its implementation; may be empty
   std::function<void()> run;
   std::function<void()> pack;
 };
 
 using Contenders = std::vector<Contender>;
 
-// Each adds its ways to compute the product, none where it has no such operation.
+// Each function adds its ways to compute the product, if it has such an operation.
 void AddWisp(const Product& product, Contenders& contenders);
 void AddOpenBlas(const Product& product, Contenders& contenders);
 void AddOneDnn(const Product& product, Contenders& contenders);
 void AddEigen(const Product& product, Contenders& contenders);
 void AddXnnpack(const Product& product, Contenders& contenders);
 
-// Which library, in words: name, version, what it chose for this processor. Also keeps it to one thread.
+// Describes the library in words: its name, its version, and its choice for this processor. Also limits it to one
+// thread.
 std::string DescribeOpenBlas();
 std::string DescribeOneDnn();
 std::string DescribeEigen();

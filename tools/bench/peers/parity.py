@@ -38,7 +38,7 @@ def call(*command):
 
 
 def wisp_scores(wisp, model, keys, history):
-    """Of every item. wisp names items by their keys, which must not contain commas."""
+    """Returns the scores of every item. wisp names items by their keys, which must not contain commas."""
     number = {key: i for i, key in enumerate(keys)}
     listed = json.loads(
         call(wisp, "recommend", "--model", model, "--history", ",".join(keys[i] for i in history), "--count",
@@ -52,8 +52,8 @@ def wisp_scores(wisp, model, keys, history):
 
 
 class Differences:
-    """Largest differences over the largest |score|: of wisp and PyTorch, and of each from PyTorch in double
-    precision."""
+    """Returns the largest differences over the largest |score|: between wisp and PyTorch, and of each from PyTorch
+    in double precision."""
 
     def __init__(self):
         self.largest = self.wisp_from_double = self.torch_from_double = 0.0
@@ -120,7 +120,7 @@ def architectures(count, seed):
 
 
 def random_module(architecture):
-    """Every parameter random, also those that start at zero or one, so that each of them counts."""
+    """Makes every parameter random, also those that start at zero or one, so that each of them counts."""
     module = peer.SASRec(architecture).eval()
     with torch.no_grad():
         for name, p in module.named_parameters():
@@ -132,7 +132,7 @@ def random_module(architecture):
 
 
 def check_convert(a, folder, architecture, differences):
-    """Whether a random module comes back bit for bit; what its scores differ by goes to `differences`."""
+    """Checks that a random module comes back bit for bit, and adds the differences of its scores to `differences`."""
     tensors, model, back = (os.path.join(folder, name)
                             for name in ("random.safetensors", "random.wisp", "back.safetensors"))
     keys = [str(i) for i in range(architecture.num_items)]

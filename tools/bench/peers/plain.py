@@ -10,8 +10,8 @@ from torch.nn import functional as F
 
 
 def attend(q, k, v, mask=None):
-    """Attention in the operations that ExecuTorch delegates; what it makes of scaled_dot_product_attention runs in its
-    slow portable kernels."""
+    """Computes attention in the operations that ExecuTorch delegates: its version of scaled_dot_product_attention
+    runs in slow portable kernels."""
     logits = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5
     return F.softmax(logits if mask is None else logits + mask, dim=-1) @ v
 
@@ -20,7 +20,7 @@ class PlainBlock(nn.Module):
     def __init__(self, block, architecture, spelled_out):
         super().__init__()
         a = architecture
-        self.spelled_out = spelled_out or not hasattr(F, "scaled_dot_product_attention")  # which torch has from 2.0 on
+        self.spelled_out = spelled_out or not hasattr(F, "scaled_dot_product_attention")  # torch has it from 2.0 on
         if self.spelled_out:
             self.register_buffer("mask", torch.full((a.max_length, a.max_length), -torch.inf).triu(1), persistent=False)
         self.num_heads = a.num_heads
@@ -56,8 +56,8 @@ class PlainBlock(nn.Module):
 
 
 class Plain(nn.Module):
-    """tied: one table at both ends. Otherwise a copy of it at the output, so that the scores are the same and the
-    gradients are not. spelled_out: attention in elementary operations."""
+    """tied: one table at both ends. Otherwise the output has a copy of it, which gives the same scores but other
+    gradients. spelled_out: attention in elementary operations."""
 
     def __init__(self, module, tied=True, spelled_out=False):
         super().__init__()
@@ -82,8 +82,8 @@ class Plain(nn.Module):
             self.output.weight.data.copy_(self.items.weight.data)
 
     def stream(self, items):
-        # Positions of each record, as Opacus must see whose gradient it is; not a view, which its ghost clipping cannot
-        # read.
+        # The positions are repeated for each record, because Opacus must see whose gradient it is. They are not a view,
+        # because its ghost clipping cannot read views.
         return self.items(items) * self.scale + self.positions(
             torch.arange(items.shape[1], device=items.device).repeat(len(items), 1))
 
@@ -95,13 +95,13 @@ class Plain(nn.Module):
         return self.output(self.final_norm(x))
 
     def loss(self, inputs, targets):
-        """Records are full: the mean over records of means over positions is the mean over all."""
+        """Records are full, so the mean over records of means over positions is the mean over all."""
         return F.cross_entropy(self(inputs).flatten(0, 1), targets.flatten())
 
 
 class Scorer(nn.Module):
-    """Scores of every item after the last position, [B, M]: only that position asks in the last block, the others are
-    keys and values of it."""
+    """Returns the scores of every item after the last position, [B, M]. In the last block only that position has a
+    query; the others give keys and values."""
 
     def __init__(self, plain):
         super().__init__()

@@ -16,7 +16,7 @@ import os
 import sys
 import time
 
-SAMPLE_SECONDS = 2e-3  # as `wisp bench --what products` has it
+SAMPLE_SECONDS = 2e-3  # as in `wisp bench --what products`
 
 
 def arguments():
@@ -36,7 +36,7 @@ def arguments():
 
 
 def product_of(torch, shape, device):
-    """A function that computes it once."""
+    """Returns a function that computes it once."""
     rows, n, k, records = (shape[key] for key in ("rows", "n", "k", "records"))
     x, w, y = (torch.rand(size, device=device) for size in ((rows, k), (n, k), (rows, n)))
     out, dx, dw = torch.empty_like(y), torch.empty_like(x), torch.empty_like(w)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""wisp beside what one would take instead of it: the same model, the same weights, as many threads, in one invocation.
+"""Compares wisp with the programs that one would use instead: the same model, weights and number of threads, in one
+invocation.
 
     tools/bench/peers/run.py --wisp build/release/wisp
     tools/bench/peers/run.py --wisp build/release/wisp --what training --threads 2 --rounds 5 --json training.jsonl

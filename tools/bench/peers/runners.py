@@ -1,5 +1,5 @@
-"""A torch module in other programs, one thread each. An opener loads what was exported, in the page cache, and returns
-a function from its one input, whole numbers [1, T] of int64 (numpy), to the first row of its output (numpy)."""
+"""Runs a torch module in other programs, one thread each. An opener loads an exported module, in the page cache, and
+returns a function from its one input, whole numbers [1, T] of int64 (numpy), to the first row of its output (numpy)."""
 import contextlib
 import io
 import logging
@@ -10,7 +10,7 @@ import torch
 
 @contextlib.contextmanager
 def quiet():
-    """Exporters talk a lot."""
+    """Silences exporters, which print a lot."""
     logging.disable(logging.WARNING)
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(
             io.StringIO()):
@@ -48,7 +48,7 @@ def onnx_file_opener(path):
 
 
 def onnx_opener(module, example, path):
-    import onnxruntime  # noqa: F401  which needs onnx for the export, but not here
+    import onnxruntime  # noqa: F401  needed by onnx for the export, but not here
     export_onnx(module, example, path)
     return onnx_file_opener(path)
 
@@ -70,14 +70,14 @@ def executorch_opener(module, example, path):
         loaded = runtime.load_program(path)
         method = loaded.load_method("forward")
 
-        def run(numbers, keep=loaded):  # a method must not outlive its program
+        def run(numbers, keep=loaded):  # keeps the program alive as long as its method
             return method.execute([torch.from_numpy(numbers)])[0][0].numpy()
         return run
     return opener
 
 
 def litert_opener(module, example, path):
-    """From torch by way of litert-torch (formerly ai-edge-torch)."""
+    """Converts from torch with litert-torch (formerly ai-edge-torch)."""
     with quiet():
         from ai_edge_litert.interpreter import Interpreter
         import litert_torch
@@ -97,7 +97,7 @@ def litert_opener(module, example, path):
 
 
 def agreeing(report, what, makers, left_out, check):
-    """Of the makers by name those whose product runs here and passes check(name, product), which says what it took; the
+    """Returns those makers by name whose product runs here and passes check(name, product), which says its time. The
     others are skipped with a sentence. `check` gives the contender, or None."""
     agreed = []
     for name, make in makers.items():
@@ -107,7 +107,7 @@ def agreeing(report, what, makers, left_out, check):
             contender = check(name, make())
         except ImportError as error:
             report.skip(what, name, f"it is not installed ({error})")
-        except Exception as error:  # of exporters and compilers, which raise what they please
+        except Exception as error:  # exporters and compilers raise any type
             report.skip(what, name, f"it cannot run this model ({type(error).__name__}: {error})")
         else:
             agreed += [contender] if contender else []

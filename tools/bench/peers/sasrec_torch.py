@@ -1,7 +1,7 @@
 """The recommender of runtime/layers/recommender.h as a torch.nn.Module, with the same switches, to and from
 safetensors.
 
-    model, metadata = load("m.safetensors")          # what `wisp export` wrote, or save
+    model, metadata = load("m.safetensors")  # written by `wisp export`, or by save
     scores = model(torch.tensor([[12, 7, 31]]))      # [B, M]: of every item, after the last one
     loss = model.loss(inputs, targets)               # both [B, T], -1: padding on the left, no target here
     save(model, "m.safetensors")                     # for `wisp convert`
@@ -56,10 +56,10 @@ class Architecture:
 
 @dataclass
 class Dropout:
-    """Rates, as in a recipe's "dropout"."""
+    """Dropout rates, as in a recipe's "dropout"."""
     embedding: float = 0.0
     attention: float = 0.0  # of the attention weights
-    residual: float = 0.0   # of what a sublayer adds to the stream
+    residual: float = 0.0  # of the output of a sublayer
 
 
 class Block(nn.Module):
@@ -107,7 +107,8 @@ class SASRec(nn.Module):
                 nn.init.normal_(table.weight, std=0.02)
 
     def mask(self, items):
-        """What is added to the attention logits, [B * H, T, T]. A padded row sees itself alone: nobody looks at it."""
+        """Returns the mask that is added to the attention logits, [B * H, T, T]. A padded row attends to itself
+        alone; its result is not used."""
         a = self.architecture
         batch, length = items.shape
         at = torch.arange(length, device=items.device)
@@ -138,8 +139,8 @@ class SASRec(nn.Module):
         return F.linear(hidden, table.weight, self.output_bias)
 
     def forward(self, items):
-        """Scores of every item after the last position, [B, M]; of a history [T] without a batch, [M]. Longer histories
-        lose their begin."""
+        """Returns the scores of every item after the last position, [B, M]; for a history [T] without a batch, [M].
+        Longer histories lose their oldest items."""
         batch = items if items.dim() == 2 else items[None]
         scores = self.scores(self.hidden(batch[:, -self.architecture.max_length:])[:, -1])
         return scores if items.dim() == 2 else scores[0]
@@ -155,7 +156,7 @@ class SASRec(nn.Module):
 
 
 def read_safetensors(path):
-    """Tensors by name, and the metadata. Of F32 files, with nothing but torch."""
+    """Returns tensors by name, and the metadata, of a file in F32. It needs only torch."""
     with open(path, "rb") as file:
         header = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))
         data = bytearray(file.read())
@@ -184,7 +185,7 @@ def write_safetensors(path, tensors, metadata):
 
 
 def load(path):
-    """A SASRec in evaluation mode, and the file's metadata."""
+    """Returns a SASRec in evaluation mode, and the file's metadata."""
     try:
         from safetensors import safe_open
         with safe_open(path, framework="pt") as file:
@@ -200,9 +201,9 @@ def load(path):
 
 
 def save(model, path, metadata=None):
-    """For `wisp convert`. `metadata`: more texts, for example "wisp.item_keys", a list as JSON."""
+    """Writes a file for `wisp convert`. `metadata`: more texts, for example "wisp.item_keys", a list as JSON."""
     architecture = asdict(model.architecture)
-    del architecture["num_items"]  # the table tells it
+    del architecture["num_items"]  # the table gives it
     texts = {"format": "pt", ARCHITECTURE_KEY: json.dumps(architecture), **(metadata or {})}
     try:
         from safetensors.torch import save_file

@@ -1,4 +1,4 @@
-"""One history of 200 items, the best ten of those that are not in it, one thread: wisp beside torch, ONNX Runtime,
+"""Times one history of 200 items and the best ten items outside of it, one thread: wisp beside torch, ONNX Runtime,
 ExecuTorch and LiteRT."""
 import os
 import time
@@ -13,7 +13,7 @@ from runners import agreeing, executorch_opener, litert_opener, of_module, onnx_
 from wisp_program import LENGTH, Model, Problem
 
 COUNT, LIMIT = 10, 1e-5
-CALLS = 20  # of a contender in a round, after three that are not timed
+CALLS = 20  # per contender and round, after three that are not timed
 WHAT = "scoring"
 
 
@@ -57,7 +57,7 @@ def torch_opener(tensors, fast):
 
 
 def compiled_opener(tensors):
-    """Opening it again would compile it again, which takes seconds to minutes: it is given what it has compiled."""
+    """Keeps the compiled program: opening it again would compile it again, which takes seconds to minutes."""
     module = torch.compile(Scorer(Plain(peer.load(tensors)[0])).eval())
     score = of_module(module)
     return lambda: score
@@ -84,7 +84,7 @@ def makers(tensors, folder):
 
 
 def histories(num_items):
-    """As `wisp bench` has them: each differs from the last in its oldest item."""
+    """Makes histories like `wisp bench`: each differs from the one before in its oldest item."""
     items = numpy.array([[t * 7919 % num_items for t in range(LENGTH)]], dtype=numpy.int64)
     while True:
         items[0, 0] = (items[0, 0] + 1) % num_items

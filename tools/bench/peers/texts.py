@@ -16,7 +16,7 @@ from figures import over, shown, spread
 from minilm import package_folder
 
 WHAT = "texts"
-STEPS = 4  # of an epoch, timed; one more is not
+STEPS = 4  # timed steps of an epoch; one more is not timed
 
 
 class Classifier(torch.nn.Module):
@@ -94,7 +94,7 @@ class WispTexts:
         return time.perf_counter() - begin
 
     def sample(self):
-        """What five steps take more than one."""
+        """Returns the time of five steps less that of one."""
         return (self.seconds(1 + STEPS) - self.seconds(1)) / STEPS
 
 

@@ -11,14 +11,14 @@ from figures import over, shown, spread
 from wisp_program import LENGTH, NUM_ITEMS, Problem
 
 LOSS_LIMIT = 1e-4      # relative; wisp prints three decimals of about 8.1, which is 6e-5
-# Relative, of each parameter; a step of rate 1 rounds weights of about 1 to 6e-8, and gradients are small.
+# Relative, for each parameter. A step of rate 1 rounds weights of about 1 to 6e-8, and gradients are small.
 GRADIENT_LIMIT = 1e-3
-NORM_LIMIT = 1e-3      # of both modes of Opacus
-STEPS_OF_A_TURN = 5    # of wisp on a device
+NORM_LIMIT = 1e-3  # for both modes of Opacus
+STEPS_OF_A_TURN = 5  # for wisp on a device
 
 
 class WorkerError(Exception):
-    """Of a worker that ended: the last line that it wrote to standard error."""
+    """Returns the last line that an ended worker wrote to standard error."""
 
 
 class Worker:
@@ -64,7 +64,7 @@ class Worker:
 
 
 def start(report, what, names, problem, a, loss, gradients):
-    """Those that run and agree."""
+    """Returns the contenders that run and agree."""
     workers, clipped = [], None
     for name in names:
         if name in a.without:
@@ -93,12 +93,12 @@ def start(report, what, names, problem, a, loss, gradients):
 
 
 def measure(wisp, workers, problem, a):
-    """Seconds of wisp's steps, ordinary and private, and in the workers of theirs, taking turns."""
+    """Returns the seconds of wisp's steps, ordinary and private, and of the steps in their workers, taking turns."""
     ordinary, private = [], []
     command = ("--what", "train", "--batch", problem.batch, "--threads", a.threads, "--repeats", 1)
     if a.device != "cpu":
         command += ("--repeats", STEPS_OF_A_TURN)  # each turn opens the device anew
-    if problem.inner_width != 256:  # which older programs have
+    if problem.inner_width != 256:  # older programs have this width
         command += ("--inner-width", problem.inner_width)
     for r in range(a.rounds):
         turns = [None, *workers]
@@ -162,8 +162,8 @@ def run_ordinary(report, wisp, a, folder):
 
 
 def run_private(report, wisp, a, folder):
-    """Opacus does not share a parameter between layers: its model has a second table at the output, and so has "torch
-    untied"."""
+    """Opacus does not share a parameter between layers, so its model has a second table at the output, and so has
+    "torch untied"."""
     what = "private"
     problem, setting, loss, _, ordinary_peak = prepare(report, wisp, a, folder, a.batch or 64,
                                                        "Private step, clipped by record")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A contender of training in a process of its own, whose peak memory is therefore its own. For run.py, over pipes.
+"""Runs a contender of training in its own process, so that its peak memory is its own. run.py talks to it over
+pipes.
 
 Reads from the file named by its only argument, of torch.save: contender, tensors, inputs, targets, threads, device,
 gradients (of a tied model, or None). On a GPU products are in floats of 32 bits, steps are waited for, and memory is
@@ -18,7 +19,8 @@ import sasrec_torch as peer
 from plain import Plain
 
 RATE = 1e-4
-# Of the twin's parameters in the fast one; what Opacus trains has no counterpart of the tied table's gradient.
+# Maps the twin's parameters to those of the fast model. The models that Opacus trains have no counterpart to the tied
+# table's gradient.
 FAST_NAMES = {
     "items.weight": "item_embedding.weight", "positions.weight": "position_embedding.weight",
     "qkv.": "attention.in_proj_", "out.": "attention.out_proj."
@@ -43,7 +45,7 @@ class Ordinary:
 
 
 class Opacus:
-    """Adam on clipped and noised gradients; every batch is the whole of `inputs`, as nothing is drawn here."""
+    """Runs Adam on clipped and noised gradients. Every batch is all of `inputs`; nothing is sampled here."""
 
     def __init__(self, module, mode, inputs, targets):
         from opacus import PrivacyEngine
@@ -85,7 +87,7 @@ def twin_name(name):
 
 
 def gradient_difference(module, expected):
-    """The largest, over the parameters, of |difference| / |expected|, both 2-norms."""
+    """Returns the largest |difference| / |expected| over the parameters, both in the 2-norm."""
     worst = 0.0
     for name, p in module.named_parameters():
         other = expected[twin_name(name)]
@@ -127,7 +129,7 @@ def main():
         elif expected is not None:
             found["gradient_difference"] = gradient_difference(module, expected)
 
-    found["loss"] = trained.step(inputs, targets, inspect)  # of the weights that were given
+    found["loss"] = trained.step(inputs, targets, inspect)  # with the given weights
     print(json.dumps(found), flush=True)
     for line in sys.stdin:
         if line.strip() != "step":

@@ -1,5 +1,5 @@
-// Our own kernels, from the table that the runtime would choose. The backward products read w as it lies, as in
-// training.
+// Our own kernels, from the table that the runtime would choose. The backward products read w in its original layout,
+// as in training.
 #include <cstdlib>
 #include <memory>
 

@@ -1,5 +1,4 @@
-"""The program `wisp` as a contender: what it prints as JSON, its peak memory, and models and records that both sides
-read."""
+"""The program `wisp` as a contender: its JSON output, its peak memory, and models and records that both sides read."""
 import json
 import os
 import random
@@ -12,15 +11,15 @@ import torch
 import parity
 import sasrec_torch as peer
 
-NUM_ITEMS, LENGTH = 3416, 200  # of MovieLens-1M, as `wisp bench` has them
+NUM_ITEMS, LENGTH = 3416, 200  # those of MovieLens-1M, as in `wisp bench`
 
 
 class WispError(Exception):
-    """Of a call of the program: its sentence."""
+    """An error of a call of the program: its sentence."""
 
 
-# A process begins with the most memory that its parent ever had (Linux: getrusage(2), ru_maxrss survives exec). So it
-# is started by a small one, which tells on file descriptor 3 what its child had.
+# A process inherits the peak memory of its parent (Linux: getrusage(2), ru_maxrss survives exec). So a small process
+# starts it, and reports its child's peak on file descriptor 3.
 LAUNCHER = """import os, resource, subprocess, sys
 code = subprocess.run(sys.argv[1:]).returncode
 os.write(3, str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss).encode())
@@ -28,13 +27,13 @@ sys.exit(code if code >= 0 else 1)"""
 
 
 class Wisp:
-    """`device`: what --device and its options are called with, where it is not the processor."""
+    """`device`: the arguments for --device and its options, if it is not the processor."""
 
     def __init__(self, path, device=()):
         self.path, self.device = path, tuple(device)
 
     def measured(self, *arguments):
-        """What it prints, what it says, and the most memory that was resident, in bytes."""
+        """Returns its standard output, its standard error, and the most memory that was resident, in bytes."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
             read, write = os.pipe()
             code = f"import os; os.dup2({write}, 3); os.close({write})\n" + LAUNCHER if write != 3 else LAUNCHER
@@ -97,15 +96,15 @@ def recipe(inner_width, batch, method):
 
 
 class Problem:
-    """Records of full length over all items, as `wisp bench` has them, an untrained model, and a recipe whose one step
-    takes all of them."""
+    """Makes records of full length over all items, like `wisp bench`, an untrained model, and a recipe whose one
+    step takes all of them."""
 
     def __init__(self, wisp, folder, batch, inner_width):
         self.wisp, self.folder, self.batch, self.inner_width = wisp, folder, batch, inner_width
         choose = random.Random(1)
         events = [choose.randrange(NUM_ITEMS) for _ in range(batch * (LENGTH + 1))]
         events[:NUM_ITEMS] = choose.sample(range(NUM_ITEMS),
-                                           NUM_ITEMS)  # each item occurs, or it would not be of the catalogue
+                                           NUM_ITEMS)  # each item occurs; otherwise the catalogue would lack it
         self.records = [events[r * (LENGTH + 1):(r + 1) * (LENGTH + 1)] for r in range(batch)]
         self.data = self.file("records.txt")
         with open(self.data, "w", encoding="utf-8") as file:
@@ -129,8 +128,8 @@ class Problem:
         return path
 
     def ordinary_step(self, threads):
-        """One step of gradient descent with rate 1: the weights after it by their names, the loss as printed (three
-        decimals), and peak bytes."""
+        """Runs one step of gradient descent with rate 1. Returns the weights after it by name, the loss as printed
+        (three decimals), and the peak bytes."""
         out = self.file("stepped.wisp")
         _, said, peak = self.wisp.measured("train", "--recipe", self.recipe("ordinary"), "--data", self.data, "--model",
                                            self.model.path, "--out", out, "--threads", threads, "--json",

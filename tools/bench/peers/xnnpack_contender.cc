@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Null where it cannot be made.
+// Returns null if the operator cannot be made.
 std::shared_ptr<xnn_operator> Make(const Product& p) {
   xnn_operator_t op = nullptr;
   if (xnn_create_fully_connected_nc_f32(p.k, p.n, p.k, p.n, p.w, nullptr, -kInfinity, kInfinity, 0, &op) !=

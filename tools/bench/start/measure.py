@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a program takes to its first call of the library, beside a program without it.
+"""Measures how long a program takes to its first call of the library, beside a program without it.
 
     tools/bench/start/measure.py BUILD [--runs N] [--model FILE]
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
 LIBRARIES = ("wisp-runtime", "wisp-text", "wisp")
-OF_THE_SYSTEM = r"(ld-linux|libc\.so|linux-vdso)"  # mapped by every process: never cold
+OF_THE_SYSTEM = r"(ld-linux|libc\.so|linux-vdso)"  # every process maps these, so they are never cold
 
 
 def build(folder, out):
@@ -43,7 +43,7 @@ def build(folder, out):
 
 
 def copied(library, out):
-    """The library and what it needs in a folder of its own."""
+    """Copies the library and its dependencies into a folder of their own."""
     needs = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
     out.mkdir()
     for path in [library, *re.findall(r"=> (/\S+)", needs)]:
@@ -53,7 +53,7 @@ def copied(library, out):
 
 
 def forget(folder):
-    """Takes the folder's files out of the page cache."""
+    """Drops the folder's files from the page cache."""
     for file in folder.iterdir():
         descriptor = os.open(file, os.O_RDONLY)
         os.fsync(descriptor)
@@ -73,7 +73,7 @@ def environment(folder):
 
 
 def started(program, folder):
-    """Microseconds from before the program is started to the clock that it prints."""
+    """Returns the microseconds from before the program's start to the clock that it prints."""
     read, write = os.pipe()
     start = time.monotonic_ns()
     process = os.posix_spawn(program, [program], environment(folder), file_actions=[(os.POSIX_SPAWN_DUP2, write, 1)])
@@ -113,7 +113,7 @@ def measure(name, out, folder, options):
     shared, program = str(folder / f"lib{name}.so.0"), str(out / name)
     without = str(out / "without")
     warm, bare, cold, opened, first = [], [], [], [], []
-    for _ in range(options.runs):  # in turns: the machine's other work is the same for all
+    for _ in range(options.runs):  # in turns, so that the machine's other work affects all alike
         bare.append(started(without, folder))
         warm.append(started(program, folder))
         load, recommended = loaded(without, shared, options.model, folder)
@@ -138,7 +138,7 @@ def main():
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--model", default=str(ROOT / "models/cafe.wisp"))
     options = parser.parse_args()
-    # Beside the build: a folder in memory is never cold.
+    # The folder lies beside the build, because a folder in memory is never cold.
     with tempfile.TemporaryDirectory(dir=options.build) as work:
         out = Path(work).resolve()
         build(options.build.resolve(), out)

@@ -14,14 +14,14 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What is read on the way, beside the description itself.
+// The state of reading: values that are needed on the way, beside the description itself.
 struct Reading {
   Fields& fields;
   const ModelType& type;
   Description& out;
 };
 
-// By "architectures", or where that is missing the first class of the model type.
+// Finds the class by "architectures"; if that is missing, it is the first class of the model type.
 const ModelClass* ClassOf(Fields& fields, const ModelType& type) {
   const std::string_view model_type = type.name;
   const Json* named = fields.Find("architectures");
@@ -53,7 +53,7 @@ float ReadEpsilon(Fields& fields, const SizeKeys& keys) {
   return static_cast<float>(epsilon);
 }
 
-// Sizes, norms and the activation that every family has; all blocks are alike.
+// Reads sizes, norms and the activation, which every family has. All blocks are alike.
 BlockSpec ReadSizes(Reading& r) {
   Fields& f = r.fields;
   const SizeKeys& keys = r.type.keys;
@@ -80,7 +80,7 @@ void SetBlocks(Reading& r, const BlockSpec& block) {
   r.out.architecture.blocks.assign(r.fields.Count(r.type.keys.blocks, kMaxBlocks), block);
 }
 
-// A table whose rows before `first` stand for no position.
+// Sets a table whose rows before `first` do not stand for positions.
 void SetPositions(Reading& r, uint32_t first) {
   constexpr uint32_t kMostRows = 1u << 24;
   r.out.num_positions = r.fields.Count(r.type.keys.positions, kMostRows);
@@ -93,7 +93,8 @@ void SetPositions(Reading& r, uint32_t first) {
   r.out.architecture.max_length = r.out.num_positions - first;
 }
 
-// Names that may be mistaken: numbers that are not those of their classes, and other numbers in label2id.
+// Adds notes on names that may mislead: names that are only numbers other than those of their classes, and other
+// numbers in label2id.
 void SayNames(Reading& r) {
   const Json* numbers = r.fields.Find("label2id");
   const std::vector<std::string>& names = r.out.class_names;
@@ -115,7 +116,7 @@ void ReadClasses(Reading& r) {
       problem != "single_label_classification")
     f.Refuse("problem_type", ShownJson(problem), "is single_label_classification");
   std::vector<std::string>& names = r.out.class_names;
-  const uint32_t count = f.Count("num_labels", kMaxClasses, 2);  // what transformers takes where nothing is said
+  const uint32_t count = f.Count("num_labels", kMaxClasses, 2);  // transformers' default
   for (uint32_t i = 0; i < count; ++i) names.push_back("LABEL_" + std::to_string(i));
   if (const Json* labels = f.Find("id2label")) {
     names.clear();
@@ -144,7 +145,7 @@ void SetPooledHead(Reading& r, HeadKind kind) {
   if (kind == HeadKind::kClasses) ReadClasses(r);
 }
 
-// BERT, ELECTRA, RoBERTa, XLM-RoBERTa: blocks with a norm behind each part.
+// Reads BERT, ELECTRA, RoBERTa and XLM-RoBERTa: blocks with a norm after each part.
 void ReadBert(Reading& r, HeadKind kind) {
   Fields& f = r.fields;
   Architecture& a = r.out.architecture;
@@ -155,7 +156,7 @@ void ReadBert(Reading& r, HeadKind kind) {
     f.Refuse("position_embedding_type", ShownJson(kind_of), "is absolute");
   BlockSpec block = ReadSizes(r);
   RequireHeadsDivide(r, block);
-  // ELECTRA's default; the others have no such key.
+  // This is ELECTRA's default; the others have no such key.
   const bool electra = std::string_view(r.type.name) == "electra";
   if (const uint32_t width = f.Count("embedding_size", kMaxWidth, electra ? 128 : a.width); width != a.width)
     f.Refuse("embedding_size", std::to_string(width), "is hidden_size, " + std::to_string(a.width));
@@ -203,7 +204,7 @@ void ReadGpt2(Reading& r) {
   ReadTied(r, true);
 }
 
-// The base of the rotation, from "rope_theta" of older configs or "rope_parameters" of newer ones.
+// Returns the base of the rotation, from "rope_theta" in older configs or "rope_parameters" in newer ones.
 float ReadRotaryBase(Reading& r) {
   constexpr HarmlessKey kOfScalings[] = {{"factor", "of scalings"},
                                          {"original_max_position_embeddings", "of scalings"},
@@ -235,7 +236,8 @@ float ReadRotaryBase(Reading& r) {
 
 constexpr const char *kFull = "full_attention", *kSliding = "sliding_attention";
 
-// Whether block `index` has the window: of Qwen2 those that layer_types names, or from max_window_layers on.
+// Returns true if block `index` has the window. In Qwen2 these are the blocks that layer_types names, or those from
+// max_window_layers on.
 bool IsSliding(Fields& f, const Json* layers, size_t index, uint32_t first) {
   if (layers == nullptr) return index >= first;
   if (layers->is_array() && index < layers->size() && ((*layers)[index] == kFull || (*layers)[index] == kSliding))
@@ -245,13 +247,14 @@ bool IsSliding(Fields& f, const Json* layers, size_t index, uint32_t first) {
   return false;
 }
 
-// Mistral's and Qwen2's: a position sees itself and so many before it that there are as many as the window.
+// Reads the window of Mistral and Qwen2: a position sees itself and the positions before it, together as many as the
+// window.
 void ReadWindow(Reading& r) {
   Fields& f = r.fields;
   constexpr uint32_t kMost = 1u << 30, kDefault = 4096, kDefaultFirst = 28;
   const bool mistral = std::string_view(r.type.name) == "mistral";
   if (!mistral && !f.Flag("use_sliding_window", false)) return;
-  // Null is none; where the key is missing transformers takes its default.
+  // Null means no window; if the key is missing, transformers takes its default.
   const uint32_t window = f.CountFromZero("sliding_window", kMost, f.Has("sliding_window") ? 0 : kDefault);
   const uint32_t first = mistral ? 0 : f.CountFromZero("max_window_layers", kMost, kDefaultFirst);
   const Json* layers = mistral ? nullptr : f.Find("layer_types");
@@ -261,7 +264,7 @@ void ReadWindow(Reading& r) {
   }
 }
 
-// Llama, Mistral, Qwen2.
+// Reads Llama, Mistral and Qwen2.
 void ReadLlama(Reading& r) {
   Fields& f = r.fields;
   Architecture& a = r.out.architecture;
@@ -289,7 +292,7 @@ void ReadLlama(Reading& r) {
   ReadWindow(r);
 }
 
-// What the options and our own limit leave of the positions.
+// Cuts the number of positions to the options and to our own limit.
 Status CutLength(const ConfigOptions& options, Reading& r) {
   uint32_t& length = r.out.architecture.max_length;
   if (options.max_length > length)
@@ -300,7 +303,7 @@ Status CutLength(const ConfigOptions& options, Reading& r) {
                           std::to_string(length) + " positions");
     length = kMaxLength;
   }
-  // A window of all positions is none.
+  // A window of all positions equals no window.
   for (BlockSpec& block : r.out.architecture.blocks) {
     if (block.attention.window >= length) block.attention.window = 0;
   }

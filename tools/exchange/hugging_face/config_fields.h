@@ -1,5 +1,5 @@
-// The keys of a config.json, read one by one: whole numbers, numbers, switches and words, each with what stands for it
-// where it is missing or null. Not what they mean: config.h.
+// Reads the keys of a config.json one by one: whole numbers, numbers, switches and words, each with a default if it is
+// missing or null. config.h has their meaning.
 //
 //   Fields fields("m/config.json", object);
 //   const uint32_t width = fields.Count("hidden_size", kMaxWidth);       // must be there
@@ -19,37 +19,37 @@
 
 namespace wisp::exchange::hugging_face {
 
-// JSON of at most so many bytes.
+// The most bytes of a JSON file.
 inline constexpr size_t kMaxConfigBytes = 16 << 20;
 
-// The object that a text is. kInvalidData: not JSON, too long, or something else than an object.
+// Parses a text that must be a JSON object. Returns kInvalidData if it is not JSON, too long, or not an object.
 Result<nlohmann::json> ParseObject(const std::string& name, std::string_view text);
 
 class Fields {
  public:
-  // `object` must be one, and outlive this. `name`: of the file, for errors.
+  // `object` must be a JSON object, and outlive this. `name` is the file's, for errors.
   Fields(std::string name, const nlohmann::json& object) : name_(std::move(name)), object_(object) {}
 
   const Status& status() const { return status_; }
   const std::string& name() const { return name_; }
   const ReadKeys& read() const { return read_; }  // keys that were asked for
 
-  // Null where the key is missing or null.
+  // Returns null if the key is missing or null.
   const nlohmann::json* Find(const char* key) const;
-  // Whether the key is there, null too.
+  // Returns true if the key is there, even if it is null.
   bool Has(const char* key) const {
     read_.insert(key);
     return object_.contains(key);
   }
-  // 1 to `most`. Without `otherwise` the key must be there. After an error every number is 1.
+  // Reads a number from 1 to `most`. Without `otherwise` the key must be there. After an error every number is 1.
   uint32_t Count(const char* key, uint32_t most, std::optional<uint32_t> otherwise = std::nullopt);
-  // The same from 0 on.
+  // Reads a number from 0 to `most`, like Count.
   uint32_t CountFromZero(const char* key, uint32_t most, std::optional<uint32_t> otherwise = std::nullopt);
   double Number(const char* key, double otherwise);
   bool Flag(const char* key, bool otherwise);
   std::string Word(const char* key, const char* otherwise);
 
-  // That the switch is as it is supported.
+  // Refuses a switch that differs from the supported value.
   void RequireFlag(const char* key, bool supported, bool otherwise);
   // kUnsupported: "m/config.json: `key` is `found`, supported `supported`".
   void Refuse(const std::string& key, const std::string& found, const std::string& supported);

@@ -115,7 +115,7 @@ constexpr HarmlessKey kFiles[] = {{"config.json", "read"},
                                   {"test_results.json", "a record of training"},
                                   {"all_results.json", "a record of training"}};
 
-// A setting that must be as it is here: with another value the model computes something else.
+// A setting that must have this value: with another one the model computes something else.
 struct Required {
   const char* key;
   Json value;
@@ -131,7 +131,7 @@ const std::vector<Required>& RequiredValues() {
   return required;
 }
 
-// How transformers draws texts where nothing is said; another value changes what is generated.
+// The defaults by which transformers generates texts. Other values change the generated text.
 const Json& GenerationDefaults() {
   static const Json defaults = {{"do_sample", false},
                                 {"temperature", 1.0},
@@ -174,7 +174,7 @@ const Json& GenerationDefaults() {
   return defaults;
 }
 
-// One note for all settings of generation that are not as transformers has them by default.
+// Adds one note for all settings of generation that differ from the defaults of transformers.
 void SayDrawing(const std::string& name, const Json& config, std::vector<std::string>& notes) {
   std::string others;
   for (const auto& [key, otherwise] : GenerationDefaults().items()) {
@@ -211,7 +211,7 @@ void CheckOtherKeys(Fields& f, const Json& config, HeadKind head, std::vector<st
   if (decodes) harmless.insert(harmless.end(), std::begin(kOfDecoders), std::end(kOfDecoders));
   if (decodes) SayDrawing(f.name(), config, notes);
   ReadKeys read = WithGeneration(f.read());
-  // Without windows of attention these name none.
+  // Without attention windows, layer_types does not matter.
   if (config.contains("layer_types") && AreAllFull(config["layer_types"])) read.insert("layer_types");
   const Json* slides = f.read().contains("use_sliding_window") ? f.Find("use_sliding_window") : nullptr;
   if (f.read().contains("use_sliding_window") && (slides == nullptr || *slides == false))

@@ -1,5 +1,5 @@
-// Which model types and classes of transformers there are here, and under which keys their config.json has its sizes:
-// tables that reading and writing a config share. Internal to config*.cc.
+// Tables that reading and writing a config share: the supported model types and classes of transformers, and the keys
+// under which their config.json has its sizes. Internal to config*.cc.
 #ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_
 #define WISP_TOOLS_EXCHANGE_HUGGING_FACE_CONFIG_KINDS_H_
 
@@ -12,7 +12,7 @@
 
 namespace wisp::exchange::hugging_face {
 
-// Where a model type keeps its sizes. Null: it has no such key.
+// The keys of a model type's sizes. Null: it has no such key.
 struct SizeKeys {
   const char *width, *heads, *blocks, *inner, *positions, *activation, *epsilon;
   const char* default_activation;
@@ -20,13 +20,13 @@ struct SizeKeys {
 };
 
 struct ModelType {
-  const char* name;  // of "model_type"
+  const char* name;  // value of "model_type"
   const Family& (*family)();
   SizeKeys keys;
 };
 
 struct ModelClass {
-  const char* name;  // of "architectures"
+  const char* name;  // value in "architectures"
   const char* model_type;
   HeadKind head;
 };
@@ -38,11 +38,11 @@ struct ActivationName {
 
 // The first one of a kind is the one that is written.
 std::span<const ModelType> ModelTypes();
-std::span<const ModelClass> ModelClasses();  // the first of a model type and a head likewise
+std::span<const ModelClass> ModelClasses();  // the first one of a model type and head is written
 std::span<const ActivationName> Activations();
 
 const ModelType* FindModelType(std::string_view name);
-// "bert, electra, roberta".
+// Returns a text such as "bert, electra, roberta".
 template <class Rows>
 std::string NamesOf(const Rows& rows) {
   std::string names;

@@ -12,14 +12,14 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// The double with the fewest digits that is this float: 1e-12, not 9.999999960041972e-13.
+// Returns the double with the fewest digits that is this float: 1e-12, not 9.999999960041972e-13.
 double Short(float value) {
   char digits[40];
   *std::to_chars(digits, digits + sizeof(digits) - 1, value).ptr = '\0';
   return std::strtod(digits, nullptr);
 }
 
-// Null: the family has no class with that head. A window is Mistral's in Llama's family.
+// Returns null if the family has no class with that head. In Llama's family, a window makes it Mistral's.
 const ModelClass* ClassFor(const Family& family, HeadKind head, bool has_window = false) {
   const auto classes = ModelClasses();
   const auto found = std::find_if(classes.begin(), classes.end(), [&](const ModelClass& c) {
@@ -58,7 +58,7 @@ void AddClasses(const std::vector<std::string>& names, OrderedJson& json) {
   json["problem_type"] = "single_label_classification";
 }
 
-// Of the blocks' windows; 0: none has one.
+// Returns the largest window of the blocks; 0 if no block has one.
 uint32_t LargestWindow(const Architecture& a) {
   uint32_t window = 0;
   for (const BlockSpec& b : a.blocks) window = std::max(window, b.attention.window);
@@ -87,13 +87,13 @@ void AddOfFamily(const Family& family, const Architecture& a, const BlockSpec& b
   json["num_key_value_heads"] = block.attention.num_kv_heads;
   json["head_dim"] = block.attention.head_width;
   AddWindows(family, a, json);
-  json["rope_theta"] = Short(block.attention.rotary.base);  // of versions before 5
+  json["rope_theta"] = Short(block.attention.rotary.base);  // for versions before 5
   json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", Short(block.attention.rotary.base)}};
 }
 
-// What config.json does not say and other files do.
+// Takes over values that other files than config.json hold.
 void TakeBeside(const Family& family, const Architecture& from, Architecture& to) {
-  // Only BERT's models are given types that follow from separators.
+  // Only BERT's models get token types from separators.
   if (&family == &BertFamily()) to.token_types.separator = from.token_types.separator;
   if (to.head.kind != HeadKind::kEmbedding) return;
   to.head.pooling = from.head.pooling;
@@ -101,7 +101,8 @@ void TakeBeside(const Family& family, const Architecture& from, Architecture& to
   to.head.unit_length = from.head.unit_length;
 }
 
-// In what a model is not as its family writes one: in the words of wisp inspect, the first of a block that differs.
+// Describes how a model differs from those that its family writes, in the words of `wisp inspect`. It names the first
+// block that differs.
 std::string Differences(const Architecture& of_family, const Architecture& a) {
   std::string names;
   const auto compare = [&names](const char* name, const auto& expected, const auto& given) {
@@ -158,7 +159,7 @@ Result<const Family*> FamilyNamed(const std::string& name) {
 
 Written WrittenAs(const Family& family, HeadKind head) {
   const ModelClass* model_class = ClassFor(family, head);
-  // RoBERTa counts positions from behind its padding token, 1.
+  // RoBERTa counts positions from 2, after its padding token 1.
   return {model_class == nullptr ? nullptr : model_class->name, &family == &RobertaFamily() ? 2u : 0u};
 }
 
@@ -179,7 +180,7 @@ Result<std::string> WriteConfig(const std::string& name, const Family& family, c
   if (!labels.empty()) AddClasses(labels, json);
   json["torch_dtype"] = "float32";
   const std::string text = json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-  // What it reads as is what it says: whatever the family cannot say, this finds.
+  // The written config is read back: this finds whatever the family cannot express.
   Result<Description> read = ReadConfig(name, text, {});
   if (!read.ok()) return Unsupported(read.status().message());
   TakeBeside(family, a, read->architecture);

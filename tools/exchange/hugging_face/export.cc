@@ -11,7 +11,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// One tensor of a parameter: `values` are its rows.
+// Adds one tensor of a parameter; `values` are its rows.
 void Add(const Row& row, const ParameterSpec& p, std::string name, std::span<const float> values,
          uint32_t first_position, ExportedTensors& out) {
   const uint64_t rows = values.size() / p.cols;

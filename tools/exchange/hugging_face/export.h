@@ -1,5 +1,5 @@
-// A model of ours as tensors with the names of Hugging Face: the tables of families.h read the other way. What goes
-// into config.json is said in config.h.
+// Writes our models as tensors with the names of Hugging Face. It reads the tables of families.h in the other
+// direction. config.h writes config.json.
 //
 //   WISP_ASSIGN_OR_RETURN(const ExportedTensors out, ExportTensors("m.wisp", BertFamily(), architecture, weights));
 //   WriteSafeTensors("out/model.safetensors", out.tensors, {{"format", "pt"}});
@@ -17,19 +17,20 @@
 
 namespace wisp::exchange::hugging_face {
 
-// Tensors look into the weights that were given, or into `made`. Movable.
+// Tensors point into the given weights, or into `made`. Movable.
 struct ExportedTensors {
   std::vector<TensorToWrite> tensors;
   std::vector<std::vector<float>> made;  // transposed, or with rows put before them
 };
 
-// `weights`: the flat buffer of ParametersOf(architecture). Rows that a family has before its first position are zeros.
-// kUnsupported: the family has no tensor for a parameter.
+// `weights` is the flat buffer of ParametersOf(architecture). Rows that a family has before its first position are
+// zeros. Returns kUnsupported if the family has no tensor for a parameter.
 Result<ExportedTensors> ExportTensors(const std::string& name, const Family& family, const Architecture& architecture,
                                       std::span<const float> weights);
 
-// The small files beside them, each with its name within the folder: config.json, and what tells sentence-transformers
-// of a mean or of a unit length. kUnsupported: the family has no way to say something of the architecture.
+// The small files beside them, each with its name within the folder: config.json, and the files that tell
+// sentence-transformers of a mean or of a unit length. Returns kUnsupported if the family cannot express a part of the
+// architecture.
 using TextFiles = std::vector<std::pair<std::string, std::string>>;
 Result<TextFiles> ExportTexts(const std::string& name, const Family& family, const Architecture& architecture,
                               const std::vector<std::string>& class_names);

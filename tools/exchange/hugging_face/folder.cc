@@ -34,12 +34,12 @@ Result<Json> ReadObject(const std::string& path) {
   return ParseObject(path, text);
 }
 
-// A name of something within a folder, which leads nowhere else, and which messages may show.
+// Returns true for a name of something within a folder that leads nowhere else and is safe to show.
 bool StaysWithin(const std::string& name) {
   return !name.empty() && name[0] != '/' && name.find("..") == std::string::npos && OneLine(name) == name;
 }
 
-// The word behind the last dot: "Pooling" of "sentence_transformers.models.Pooling".
+// Returns the word after the last dot: "Pooling" of "sentence_transformers.models.Pooling".
 std::string LastWord(const std::string& type) {
   const size_t dot = type.rfind('.');
   return dot == std::string::npos ? type : type.substr(dot + 1);
@@ -64,7 +64,7 @@ Result<Folder> Folder::Open(const std::string& path) {
   return folder;
 }
 
-// modules.json: a list of a transformer, a pooling, and perhaps a normalising.
+// Reads modules.json: a list of a transformer, a pooling, and perhaps a normalising.
 Status Folder::OpenModules() {
   const std::string path = path_ + "/modules.json";
   WISP_ASSIGN_OR_RETURN(const std::string text, ReadText(path));
@@ -100,7 +100,7 @@ Status Folder::OpenModules() {
   return ReadSentenceLimits();
 }
 
-// The name follows the model that the folder was made with.
+// The file's name depends on the model that the folder was made with.
 Status Folder::ReadSentenceLimits() {
   for (const char* kind : {"bert", "roberta", "distilbert", "xlm-roberta"}) {
     const std::string path = At("sentence_" + std::string(kind) + "_config.json");
@@ -116,7 +116,7 @@ Status Folder::ReadSentenceLimits() {
   return OkStatus();
 }
 
-// A prompt is a text that stands before every other one.
+// Reads prompts. A prompt is a text that stands before every other one.
 Status Folder::ReadPrompts() {
   constexpr HarmlessKey kHarmless[] = {{"__version__", "a name"}, {"similarity_fn_name", "of what compares vectors"}};
   const std::string path = path_ + "/config_sentence_transformers.json";
@@ -143,7 +143,7 @@ Status Folder::ReadPrompts() {
   return OkStatus();
 }
 
-// JSON files that nothing here reads and that are not known to say nothing of the model.
+// Adds notes on JSON files that nothing here reads and that may concern the model.
 Status Folder::SayOthers() {
   std::error_code failed;
   std::vector<std::string> names;
@@ -171,7 +171,7 @@ Status Folder::ReadPooling(const std::string& folder) {
   constexpr HarmlessKey kHarmless[] = {{"include_prompt", "no prompt is kept"}};
   sentence_modules_->width = fields.Count("word_embedding_dimension", kMaxWidth, 0);
   if (sentence_modules_->width == 0) sentence_modules_->width = fields.Count("embedding_dimension", kMaxWidth, 0);
-  std::string modes = fields.Word("pooling_mode", "");  // of newer versions
+  std::string modes = fields.Word("pooling_mode", "");  // in newer versions
   for (const auto& [key, value] : json.items()) {
     constexpr std::string_view kMode = "pooling_mode_";
     if (!key.starts_with(kMode) || !fields.Flag(key.c_str(), false)) continue;
@@ -282,7 +282,7 @@ Status SetPooling(const Folder& folder, ChosenPooling chosen, Description& d) {
   return OkStatus();
 }
 
-// transformers ties the output to the table of tokens only where the file has no other output.
+// transformers ties the output to the table of tokens only if the file has no other output.
 void UntieOther(const Folder& folder, Description& d) {
   OutputTable& output = d.architecture.head.output_table;
   if (d.architecture.head.kind != HeadKind::kNextItem || output != OutputTable::kTied) return;

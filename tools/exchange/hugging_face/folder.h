@@ -1,6 +1,6 @@
-// A folder as Hugging Face keeps a model: config.json, model.safetensors or shards with an index, and what
-// sentence-transformers puts beside them. Opened and described; its tensors are matched in tensors.h. The tokenizer's
-// files are read for one thing only, the number of the separator.
+// A folder in which Hugging Face keeps a model: config.json, model.safetensors or shards with an index, and the files
+// that sentence-transformers puts beside them. This opens and describes the folder; tensors.h matches its tensors. Of
+// the tokenizer's files it reads only the number of the separator.
 //
 //   WISP_ASSIGN_OR_RETURN(Folder folder, Folder::Open("all-MiniLM-L6-v2"));
 //   WISP_ASSIGN_OR_RETURN(Description d, Describe(folder, {}));
@@ -19,15 +19,16 @@
 
 namespace wisp::exchange::hugging_face {
 
-// What an encoder gives: the state at the first position, the mean of all, or the first one through the pooler.
-// kFolder: as the folder of sentence-transformers says; of another the pooler where there is one, else the first.
+// The output of an encoder: the state at the first position, the mean of all states, or the first one through the
+// pooler. kFolder takes what a folder of sentence-transformers says; for other folders the pooler if there is one, else
+// the first position.
 enum class ChosenPooling : uint8_t { kFolder, kFirst, kMean, kPooler };
 
-// What sentence-transformers does behind the model.
+// The steps of sentence-transformers after the model.
 struct SentenceModules {
   Pooling pooling = Pooling::kMean;
   bool unit_length = false;
-  uint32_t width = 0;  // of what is pooled; 0: nothing is said
+  uint32_t width = 0;  // of the pooled vector; 0: not given
 };
 
 // A tensor and the file that it lies in.
@@ -36,28 +37,29 @@ struct FoundTensor {
   const std::string* file = nullptr;
 };
 
-// Movable; tensors are valid as long as it, or what it was moved to, lives.
+// Movable. Tensors are valid as long as this object, or the one that it was moved to, lives.
 class Folder {
  public:
-  // kIo: a file cannot be read. kInvalidData: a file is malformed, a shard or a tensor that the index names is missing.
-  // kUnsupported: weights that are no safetensors, modules other than pooling and normalising.
+  // Returns kIo if a file cannot be read; kInvalidData if a file is malformed, or a shard or a tensor of the index is
+  // missing; kUnsupported for weights in another format than safetensors, and for modules other than pooling and
+  // normalising.
   static Result<Folder> Open(const std::string& path);
 
   const std::string& path() const { return path_; }
   const std::string& config_path() const { return config_path_; }
   const std::string& config() const { return config_; }
   const std::optional<SentenceModules>& sentence_modules() const { return sentence_modules_; }
-  // By name, over all shards.
+  // The tensors of all shards, by name.
   const std::map<std::string, FoundTensor, std::less<>>& tensors() const { return tensors_; }
-  // Where the tokenizer's files lie: of sentence-transformers with the model, or in the folder itself.
+  // The folder of the tokenizer's files: with sentence-transformers it is the model's, else the folder itself.
   std::string tokenizer_folder() const;
-  // The number of the token that parts sentences; none where no file says it.
+  // Finds the number of the token that separates sentences; empty if no file says it.
   Result<std::optional<uint32_t>> FindSeparator() const;
-  // Tokens after which sentence-transformers cuts a text; 0: nothing is said.
+  // The number of tokens after which sentence-transformers cuts a text; 0: not given.
   uint32_t sentence_length() const { return sentence_length_; }
-  // Whether sentence-transformers makes texts lower case before anything else.
+  // True if sentence-transformers makes texts lower case before anything else.
   bool lower_case() const { return lower_case_; }
-  // What files other than config.json say and is not followed.
+  // Settings of files other than config.json that are not followed.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -89,11 +91,12 @@ struct DescribeOptions {
   ChosenPooling pooling = ChosenPooling::kFolder;
 };
 
-// ReadConfig of the folder, with its pooling and its separator. kInvalidArgument: a pooling that the model does not
-// have.
+// Reads the config of the folder with ReadConfig, and adds its pooling and its separator. Returns kInvalidArgument for
+// a pooling that the model does not have.
 Result<Description> Describe(const Folder& folder, const DescribeOptions& options);
 
-// The prefix before the names inside: of `family.prefixes`, or none. kInvalidData: the table of tokens is not there.
+// Finds the prefix before the names inside: one of `family.prefixes`, or an empty one. Returns kInvalidData if the
+// table of tokens is missing.
 Result<std::string> FindPrefix(const Folder& folder, const Family& family);
 
 }  // namespace wisp::exchange::hugging_face

@@ -15,7 +15,7 @@ double NumberAs(const std::byte* at) {
   return static_cast<double>(value);
 }
 
-// One number of a tensor of any type.
+// Returns one number of a tensor of any type.
 double NumberAt(const SafeTensor& tensor, uint64_t index) {
   const std::byte* at = tensor.bytes.data() + index * ElementBytes(tensor.type);
   switch (tensor.type) {
@@ -48,7 +48,7 @@ double NumberAt(const SafeTensor& tensor, uint64_t index) {
   return value;
 }
 
-// The first place at which a number is not the expected one, or num_elements().
+// Returns the first place at which a number differs from the expected one, or num_elements().
 template <class Expected>
 uint64_t FirstOther(const SafeTensor& tensor, const Expected& is_expected) {
   uint64_t i = 0;
@@ -66,7 +66,7 @@ bool IsCausalMask(const SafeTensor& tensor, uint64_t& wrong) {
   return wrong == tensor.num_elements();
 }
 
-// Halves round a frequency by up to 1 / 256 of it (BF16).
+// Float16 rounds a frequency by much less than BF16, which rounds it by up to 1 / 256 of it.
 bool AreFrequencies(const SafeTensor& tensor, const RotarySpec& rotary, uint64_t& wrong) {
   wrong = 0;
   if (tensor.num_elements() * 2 != rotary.width) return false;
@@ -94,7 +94,7 @@ bool Holds(const Folder& folder, const Description& d, LeftOutCheck check, const
     case LeftOutCheck::kCausalMask:
       return IsCausalMask(tensor, wrong);
     case LeftOutCheck::kMaskedScore: {
-      // So far below every score that nothing of it is left behind the softmax.
+      // This is so far below every score that the softmax gives 0.
       constexpr double kMost = -1000;
       wrong = FirstOther(tensor, [&](uint64_t, double v) { return v <= kMost; });
       return tensor.num_elements() == 1 && wrong == 1;

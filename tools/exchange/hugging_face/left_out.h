@@ -1,4 +1,4 @@
-// Tensors of a folder that become no parameter: each is left out for a reason that was checked on its numbers.
+// Tensors of a folder that become no parameter. Each is left out for a reason that was checked on its numbers.
 #ifndef WISP_TOOLS_EXCHANGE_HUGGING_FACE_LEFT_OUT_H_
 #define WISP_TOOLS_EXCHANGE_HUGGING_FACE_LEFT_OUT_H_
 
@@ -9,11 +9,11 @@
 
 namespace wisp::exchange::hugging_face {
 
-// Whether two tensors are the same numbers in the same shape, whatever types they are stored as.
+// Returns true if two tensors have the same numbers in the same shape, whatever their types.
 bool SameNumbers(const SafeTensor& a, const SafeTensor& b);
 
-// Why the tensor is left out. `plain`: its name without a prefix. kInvalidData: nothing says that it may be, or its
-// numbers are not what the reason says.
+// Returns the reason why the tensor is left out. `plain` is its name without a prefix. Returns kInvalidData if no row
+// allows it, or if its numbers contradict the reason.
 Result<std::string> ReasonToLeaveOut(const Folder& folder, const Description& description, std::string_view plain,
                                      const FoundTensor& found);
 

@@ -1,4 +1,4 @@
-// Which token parts two sentences: its text from what says the special tokens, its number from what lists tokens.
+// Finds the token that separates two sentences: its text from the special tokens, its number from the list of tokens.
 #include <sys/stat.h>
 
 #include "tools/exchange/hugging_face/config_fields.h"
@@ -10,10 +10,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The largest tokenizer.json of known models has some 35 MB.
+// The largest tokenizer.json of known models has about 35 MB.
 constexpr size_t kMaxTokenizerBytes = 64 << 20;
 
-// Null where there is no such file, or nothing in it that can be read: other files may say it.
+// Returns null if there is no such file, or if it cannot be parsed: other files may have the answer.
 Json ReadIfThere(const std::string& path) {
   struct stat found = {};
   if (stat(path.c_str(), &found) != 0 || !S_ISREG(found.st_mode)) return Json();

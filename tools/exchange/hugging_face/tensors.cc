@@ -12,7 +12,7 @@ namespace {
 
 using Names = std::map<std::string, FoundTensor, std::less<>>;
 
-// Older files of BERT name the two vectors of a norm so.
+// Older files of BERT have these names for the two vectors of a norm.
 std::string NewName(std::string name) {
   for (const auto& [old, now] : {std::pair{".gamma", ".weight"}, std::pair{".beta", ".bias"}}) {
     if (name.ends_with(old)) name.replace(name.size() - std::string_view(old).size(), std::string::npos, now);
@@ -20,7 +20,7 @@ std::string NewName(std::string name) {
   return name;
 }
 
-// Tensors by their names without a prefix, as the table has them.
+// Returns the tensors by their names without a prefix, as in the table.
 Result<Names> PlainNames(const Folder& folder, const std::string& prefix) {
   Names names;
   for (const auto& [name, tensor] : folder.tensors()) {
@@ -32,7 +32,7 @@ Result<Names> PlainNames(const Folder& folder, const std::string& prefix) {
   return names;
 }
 
-// The shape that a tensor must have to become those rows of the parameter.
+// Returns the shape that a tensor must have to become those rows of the parameter.
 std::vector<uint64_t> ShapeOf(const Match& match, uint32_t rows, uint32_t num_positions) {
   const ParameterSpec& p = match.parameter;
   if (p.shape == ParameterShape::kVector) return {rows};
@@ -51,7 +51,7 @@ Status CheckSource(const Folder& folder, const FoundTensor& found, const std::ve
                      ", config.json needs ", ShapeInWords(needed));
 }
 
-// The tensors of one parameter, held against what the configuration needs.
+// Finds the tensors of one parameter, and checks them against the configuration.
 Result<Match> MatchOne(const Folder& folder, const Description& d, const Names& names, const Row& row,
                        const ParameterSpec& p) {
   Match match{.parameter = p, .how = row.how};
@@ -69,7 +69,7 @@ Result<Match> MatchOne(const Folder& folder, const Description& d, const Names& 
   return match;
 }
 
-// The rows of a tensor from `first` on, `count` of them of so many bytes.
+// Returns `count` rows of a tensor, from `first` on.
 SafeTensor RowsFrom(const SafeTensor& tensor, size_t first, size_t count, size_t cols) {
   SafeTensor rows = tensor;
   const size_t row_bytes = cols * ElementBytes(tensor.type);
@@ -104,7 +104,7 @@ std::vector<uint32_t> PartsOf(const ParameterSpec& p, const Architecture& a, siz
 }
 
 void Transpose(std::span<const float> from, size_t rows, size_t cols, std::span<float> to) {
-  constexpr size_t kTile = 32;  // rows and columns whose lines fit the first cache together
+  constexpr size_t kTile = 32;  // so that the lines of its rows and columns fit the first cache together
   for (size_t r0 = 0; r0 < rows; r0 += kTile) {
     for (size_t c0 = 0; c0 < cols; c0 += kTile) {
       const size_t r1 = std::min(rows, r0 + kTile), c1 = std::min(cols, c0 + kTile);

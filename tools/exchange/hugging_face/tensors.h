@@ -1,5 +1,5 @@
-// The tensors of a Hugging Face folder as the flat buffer of an architecture: matched by the family's table, held
-// against shapes, copied once. And the record of what became of each.
+// Reads the tensors of a Hugging Face folder into the flat buffer of an architecture: matches them by the family's
+// table, checks their shapes, and copies them once. It also records the use of each tensor.
 //
 //   WISP_ASSIGN_OR_RETURN(const Matching matching, MatchTensors(folder, description));
 //   WISP_ASSIGN_OR_RETURN(const Weights weights, ReadWeights(folder, description, matching));
@@ -16,7 +16,7 @@
 
 namespace wisp::exchange::hugging_face {
 
-// One parameter and the tensors that make it, stacked in this order.
+// One parameter and the tensors that form it, stacked in this order.
 struct Match {
   ParameterSpec parameter;
   std::vector<FoundTensor> sources;
@@ -33,11 +33,11 @@ struct Matching {
   std::vector<LeftOut> left_out;
 };
 
-// Every parameter has its tensors, of the right shapes and types, and every tensor is used, or left out for a reason
-// that holds of its numbers (left_out.h). kInvalidData names the tensor otherwise.
+// Matches every parameter with its tensors, of the right shapes and types. Every tensor is used, or left out for a
+// reason that its numbers confirm (left_out.h). Otherwise kInvalidData names the tensor.
 Result<Matching> MatchTensors(const Folder& folder, const Description& description);
 
-// Floats of a flat buffer; those between two parameters are unset.
+// The floats of a flat buffer; those between two parameters are unset.
 class Weights {
  public:
   explicit Weights(size_t size) : floats_(std::make_unique_for_overwrite<float[]>(size)), size_(size) {}
@@ -49,13 +49,14 @@ class Weights {
   size_t size_;
 };
 
-// kInvalidData: a number that is not finite.
+// Returns kInvalidData if a number is not finite.
 Result<Weights> ReadWeights(const Folder& folder, const Description& description, const Matching& matching);
 
-// Rows of each of `count` tensors that are stacked to the parameter; of one all of its rows.
+// Returns the rows of each of `count` tensors that are stacked to form the parameter; a single tensor has all of its
+// rows.
 std::vector<uint32_t> PartsOf(const ParameterSpec& parameter, const Architecture& architecture, size_t count);
 
-// `to` [cols, rows] of `from` [rows, cols].
+// Sets `to` [cols, rows] to the transpose of `from` [rows, cols].
 void Transpose(std::span<const float> from, size_t rows, size_t cols, std::span<float> to);
 
 }  // namespace wisp::exchange::hugging_face
