@@ -12,7 +12,7 @@
 //   graph.Backward(context, batch, gradients);
 //   std::span<const RecordOutcome> outcomes = gradients.FinishRecords();
 //
-// What a record adds depends only on its own factors and seed, not on the records that pass with it.
+// A record's contribution depends only on its own factors and seed, not on the records that pass with it.
 #ifndef WISP_RUNTIME_GRADIENTS_INTEGER_GRADIENTS_H_
 #define WISP_RUNTIME_GRADIENTS_INTEGER_GRADIENTS_H_
 

@@ -5,7 +5,7 @@
 //   FormOuterOfRecords(ops, factor, rows.at(offset), rows.stride());   // fills the rows
 //   std::span<const RecordOutcome> outcomes = rows.Finish();
 //
-// What a record adds depends only on its row, not on the records that pass with it.
+// A record's contribution depends only on its row, not on the records that pass with it.
 #ifndef WISP_RUNTIME_GRADIENTS_RECORD_ROWS_H_
 #define WISP_RUNTIME_GRADIENTS_RECORD_ROWS_H_
 

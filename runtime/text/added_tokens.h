@@ -1,5 +1,6 @@
-// Finding added tokens in a text, as the reference does: leftmost, of several the longest, without overlap; then the
-// wishes of the token: a whole word only, with the white space before or behind it.
+// Finds added tokens in a text as the reference (the package `tokenizers`) does. The leftmost match wins, then the
+// longest, without overlap. A token may ask for more: to match whole words only, or to take the white space before or
+// after it.
 //
 //   ForEachPart(image, image.added_raw, text, [](size_t begin, size_t end) { ... },
 //               [](const schema::AddedToken& token) { ... });
@@ -16,11 +17,11 @@
 namespace wisp::text {
 
 struct AddedMatch {
-  const schema::AddedToken* token;  // null: none
+  const schema::AddedToken* token;  // null: no match
   size_t begin, end;
 };
 
-// The first match at `at` or behind it.
+// The first match that begins at `at` or later.
 inline AddedMatch NextMatch(const Image& image, const Trie& trie, std::string_view text, size_t at) {
   for (; at < text.size(); ++at) {
     AddedMatch match{nullptr, at, at};
@@ -38,8 +39,8 @@ inline bool StandsAlone(std::string_view text, const AddedMatch& match) {
   return (match.begin == 0 || !is_word(Before(text, match.begin))) && (match.end == text.size() || !is_word(match.end));
 }
 
-// Calls part(begin, end) for what is no added token and added(token), in order; both give a Status. Parts are not
-// empty.
+// Calls part(begin, end) for text between added tokens and added(token) for each added token, in order. Both return a
+// Status. Parts are not empty.
 template <typename OnPart, typename OnAdded>
 Status ForEachPart(const Image& image, const Trie& trie, std::string_view text, const OnPart& part,
                    const OnAdded& added) {
@@ -56,7 +57,7 @@ Status ForEachPart(const Image& image, const Trie& trie, std::string_view text, 
       if (!Has(CharacterAt(text, before).code, unicode::kWhite)) break;
       begin = before;
     }
-    // What the token before it took is not taken again.
+    // White space that the previous token took is not taken again.
     if ((options & added::kLeftStrip) != 0) begin = std::max(begin, done);
     while ((options & added::kRightStrip) != 0 && end < text.size()) {
       const Character c = CharacterAt(text, end);

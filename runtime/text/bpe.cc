@@ -11,15 +11,15 @@ namespace {
 
 using Symbol = WordWork::Symbol;
 constexpr uint32_t kNoRank = std::numeric_limits<uint32_t>::max();
-// Shorter words are merged by looking at all pairs for each merge, longer ones with a queue.
+// Up to this length a word is merged by scanning all pairs for each merge; longer words use a queue.
 constexpr size_t kShortWord = 32;
 
-// Rank and result of the merge of two symbols.
+// Sets the rank and the result of merging two symbols.
 void LookUp(const Image& image, int32_t left, int32_t right, Symbol& symbol) {
   const auto table = image.merges;
   const auto l = static_cast<uint32_t>(left), r = static_cast<uint32_t>(right);
   size_t slot = MergeSlot(l, r, table.size());
-  for (;; slot = (slot + 1) & (table.size() - 1)) {  // at least one entry is empty
+  for (;; slot = (slot + 1) & (table.size() - 1)) {  // ends: at least one entry is empty
     const schema::TokenMerge& merge = table[slot];
     if (merge.rank() == kNoRank) break;
     if (merge.left() != l || merge.right() != r) continue;
@@ -30,8 +30,8 @@ void LookUp(const Image& image, int32_t left, int32_t right, Symbol& symbol) {
   symbol.rank = kNoRank;
 }
 
-// The first symbols of a word: bytes or characters. Unknown ones become the unknown token, one or several, or nothing
-// if there is no such token, or the tokens of their bytes.
+// The first symbols of a word: its bytes or characters. An unknown character becomes the tokens of its bytes, or the
+// unknown token (neighbours may share one), or nothing if there is no such token.
 class FirstSymbols {
  public:
   FirstSymbols(const Image& image, std::vector<Symbol>& symbols) : image_(image), symbols_(symbols) {
@@ -69,7 +69,7 @@ class FirstSymbols {
     Flush();
     Add(id);
   }
-  // The reference does not write a waiting unknown token before bytes.
+  // The reference drops a pending unknown token before bytes.
   bool Bytes(std::string_view one) {
     if (!image_.Is(option::kByteFallback)) return false;
     for (const char c : one) {
@@ -89,7 +89,7 @@ class FirstSymbols {
   bool pending_ = false;
 };
 
-// The pair of the lowest rank first, of several the leftmost. O(n^2), without a queue.
+// Merges the pair of lowest rank first, and the leftmost of equal ones. O(n^2), without a queue.
 void MergeShort(const Image& image, std::vector<Symbol>& symbols) {
   size_t count = symbols.size();
   for (size_t i = 0; i + 1 < count; ++i) LookUp(image, symbols[i].id, symbols[i + 1].id, symbols[i]);
@@ -114,7 +114,8 @@ void MergeShort(const Image& image, std::vector<Symbol>& symbols) {
   symbols.resize(count);
 }
 
-// The same in O(n log n). An entry of the queue is rank and position; it is stale if the rank there is another by now.
+// Merges as MergeShort does, in O(n log n). A queue entry holds a rank and a position. It is stale if the rank at that
+// position has changed.
 void MergeLong(const Image& image, WordWork& work) {
   auto& symbols = work.symbols;
   auto& queue = work.queue;
@@ -157,7 +158,7 @@ void MergeLong(const Image& image, WordWork& work) {
   std::erase_if(symbols, [](const Symbol& symbol) { return symbol.id < 0; });
 }
 
-// Byte-level: the word in the reference's letters for bytes, for a vocabulary that has whole words.
+// Byte-level: looks the word up in the reference's letters for bytes, for vocabularies that contain whole words.
 int32_t WholeWord(const Image& image, std::string_view word) {
   if (!image.Is(option::kIgnoreMerges) || image.trie.empty()) return -1;
   return image.trie.Find(word);

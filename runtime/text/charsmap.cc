@@ -1,7 +1,7 @@
 // Built for speed: once for each character of a text.
-// SentencePiece's precompiled_charsmap: a double array of darts-clone over the bytes of what is replaced, and texts to
-// replace it by. As the reference does it: of a grapheme below six bytes the shortest key at its front decides for all
-// of it; else each character is looked up alone.
+// SentencePiece's precompiled_charsmap: a double array (darts-clone) over the bytes to be replaced, and the replacement
+// texts. It works as in the reference. In a grapheme of fewer than six bytes, the shortest key at its front replaces
+// the whole grapheme. Otherwise each character is looked up by itself.
 #include "runtime/text/graphemes.h"
 #include "runtime/text/normalize.h"
 #include "runtime/text/unicode.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongGrapheme = 6;
 
-// What the text is replaced by: that of its shortest prefix that is a key. Null if there is none.
+// Finds the replacement for the shortest prefix of `text` that is a key. False if no prefix is.
 bool Replacement(const Image& image, std::string_view text, std::string_view& replacement) {
   const auto units = image.charsmap_trie;
   const auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); };

@@ -9,12 +9,13 @@
 
 namespace wisp::text {
 
-// One step, as tokens come in pieces: what it cannot decide yet it holds back, the rest goes to the next step.
+// One decoding step, fed with pieces of tokens. It holds back what it cannot decide yet and passes the rest to the next
+// step.
 class DecodeStage {
  public:
   explicit DecodeStage(DecodeStage* next) : next_(next) {}
   virtual ~DecodeStage() = default;
-  virtual void Add(std::string_view piece) = 0;  // of the token that is not ended
+  virtual void Add(std::string_view piece) = 0;  // a piece of the current token
   virtual void EndToken() { next_->EndToken(); }
   virtual void End() { next_->End(); }  // no token follows
   virtual void Forget() { next_->Forget(); }
@@ -34,9 +35,9 @@ namespace {
 
 constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
-enum class Front { kCharacter, kFault, kOpen };  // open: more bytes may make a character of it
+enum class Front { kCharacter, kFault, kOpen };  // kOpen: more bytes may make it a character
 
-// What the bytes begin with, and how many of them that is.
+// Classifies the front of `bytes`, and returns how many bytes that front has.
 std::pair<size_t, Front> FrontOf(std::string_view bytes) {
   const auto lead = static_cast<uint8_t>(bytes[0]);
   if (lead < 0x80) return {1, Front::kCharacter};
@@ -52,7 +53,7 @@ std::pair<size_t, Front> FrontOf(std::string_view bytes) {
   return {size, Front::kCharacter};
 }
 
-// Appends the bytes as text and removes them; where more may come, the beginning of a character stays.
+// Moves bytes to the text. If more may come, an incomplete character at the end stays in `bytes`.
 void AppendBytes(std::string& bytes, bool more_may_come, std::string& text) {
   std::string_view rest = bytes;
   while (!rest.empty()) {
@@ -76,7 +77,7 @@ class Output : public DecodeStage {
   std::string& text_;
 };
 
-// The base of steps that decide about a token as a whole.
+// The base of steps that need a token as a whole.
 class WholeTokens : public DecodeStage {
  public:
   using DecodeStage::DecodeStage;
@@ -91,7 +92,7 @@ class WholeTokens : public DecodeStage {
   std::string token_;
 };
 
-// Without a decoder.
+// The step that is used without a decoder: spaces between tokens.
 class Spaces : public DecodeStage {
  public:
   using DecodeStage::DecodeStage;
@@ -176,7 +177,7 @@ class WordPiece : public WholeTokens {
   bool cleans_up_, first_ = true;
 };
 
-// All tokens become one.
+// Joins all tokens into one.
 class Fuse : public DecodeStage {
  public:
   using DecodeStage::DecodeStage;
@@ -207,7 +208,7 @@ class ByteLevel : public WholeTokens {
     for (size_t at = 0; at < token.size();) {
       const Character c = CharacterAt(token, at);
       const int byte = ByteOfLetter(c.code);
-      if (byte < 0) {  // no token of bytes: taken as it is
+      if (byte < 0) {  // the token stands for no bytes; keep its text
         bytes_.resize(before);
         bytes_ += token;
         break;
@@ -227,7 +228,8 @@ class ByteLevel : public WholeTokens {
   std::string bytes_;  // the beginning of a character
 };
 
-// A run of bytes is a text, or one U+FFFD for each byte. Which of the two, its last byte may decide.
+// A run of byte tokens becomes text if its bytes are UTF-8, otherwise one U+FFFD for each byte. Its last byte may
+// decide.
 class ByteFallback : public WholeTokens {
  public:
   using WholeTokens::WholeTokens;
@@ -276,12 +278,12 @@ class ByteFallback : public WholeTokens {
     whole_ = 0;
   }
 
-  std::string run_;   // what is not shown of it
-  size_t whole_ = 0;  // so many of its bytes are characters
+  std::string run_;   // bytes of the run that have not been passed on
+  size_t whole_ = 0;  // bytes at its front that form whole characters
   bool faulty_ = false;
 };
 
-// Up to so many of one character at the front and at the end of each token.
+// Removes a given number of one character at the front and at the end of each token.
 class Strip : public DecodeStage {
  public:
   Strip(const Step& step, DecodeStage* next)
@@ -289,7 +291,7 @@ class Strip : public DecodeStage {
   void Add(std::string_view piece) override {
     held_ += piece;
     for (; left_ > 0 && held_.starts_with(strip_); --left_) held_.erase(0, strip_.size());
-    if (left_ > 0 && strip_.starts_with(held_)) return;  // may become one of them
+    if (left_ > 0 && strip_.starts_with(held_)) return;  // the held piece may still become that character
     left_ = 0;
     const size_t keep = back_ * strip_.size();
     if (held_.size() <= keep) return;
@@ -312,7 +314,7 @@ class Strip : public DecodeStage {
  private:
   std::string_view strip_;
   size_t front_, back_;
-  size_t left_;  // to strip at the front of this token
+  size_t left_;  // how many to strip at the front of this token
   std::string held_;
 };
 
@@ -333,7 +335,7 @@ std::unique_ptr<DecodeStage> StageOf(const Step& step, DecodeStage* next) {
     case DecodeKind::kStrip:
       return std::make_unique<Strip>(step, next);
   }
-  return nullptr;  // must not happen: images are checked
+  return nullptr;  // cannot happen: images are checked
 }
 
 }  // namespace
@@ -365,7 +367,7 @@ std::string Utf8Of(std::string_view bytes) {
   return text;
 }
 
-// Printable bytes of Latin-1 stand for themselves, the others follow from U+0100 on in order.
+// Printable bytes of Latin-1 stand for themselves. The other bytes map to U+0100 and up, in order.
 uint32_t LetterOfByte(uint8_t byte) {
   const auto printable = [](uint32_t b) { return (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || b >= 0xae; };
   if (printable(byte)) return byte;
@@ -384,7 +386,7 @@ int ByteOfLetter(uint32_t code) {
 int ByteOfFallback(std::string_view token) {
   if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return -1;
   const char* begin = token.data() + 3;
-  if (*begin == '+') ++begin;  // the reference reads a sign
+  if (*begin == '+') ++begin;  // the reference accepts a sign
   unsigned byte = 0;
   const auto read = std::from_chars(begin, token.data() + 5, byte, 16);
   return read.ec == std::errc() && read.ptr == token.data() + 5 ? static_cast<int>(byte) : -1;

@@ -1,5 +1,5 @@
-// The decoding steps of an image: texts of tokens into one text, whole or as the tokens come. Not the choice of tokens:
-// that is in tokenizer.cc.
+// The decoding steps of an image: turns tokens' texts into one text, at once or as the tokens come. tokenizer.cc
+// chooses the tokens.
 //
 //   Decoding decoding(image);
 //   for (const std::string_view token : {"un", "##able"}) decoding.Add(token);
@@ -19,34 +19,34 @@ namespace wisp::text {
 
 class DecodeStage;
 
-// There is no other way to decode, so a text that is taken in pieces is that of all tokens at once. What a later token
-// may change is held back. Without a decoder the tokens are joined by spaces, as in the reference.
+// All decoding uses this class, so a text that is taken in pieces equals the text of all tokens at once. It holds back
+// what a later token may change. Without a decoder the tokens are joined by spaces, as in the reference.
 class Decoding {
  public:
-  // The bytes of the image outlive it.
+  // The image's bytes must outlive this object.
   explicit Decoding(const Image& image);
   Decoding(Decoding&&) noexcept;
   Decoding& operator=(Decoding&&) noexcept;
   ~Decoding();
 
-  void Add(std::string_view token);  // not empty
-  void End();                        // after the last: nothing is held back now
-  void Forget();                     // drops what was not taken, also what is held back
-  std::string Take();                // what is sure since the last time, whole characters
+  void Add(std::string_view token);  // `token` must not be empty
+  void End();                        // call it after the last token: releases what is held back
+  void Forget();                     // drops what was not taken, including what is held back
+  std::string Take();                // the text that has become final since the last call; whole characters
 
  private:
   std::unique_ptr<std::string> text_;
-  std::vector<std::unique_ptr<DecodeStage>> stages_;  // the last one first
+  std::vector<std::unique_ptr<DecodeStage>> stages_;  // the last stage first
 };
 
-// The bytes as text: each longest piece that cannot become a character is one U+FFFD.
+// Converts bytes to text. Each longest piece that cannot become a character gives one U+FFFD.
 std::string Utf8Of(std::string_view bytes);
 
-// The byte that a letter of GPT-2's alphabet for bytes stands for, -1 if it is none; and the other way round.
+// The byte for a letter of GPT-2's byte alphabet, or -1 if it is no such letter; and the inverse.
 int ByteOfLetter(uint32_t code);
 uint32_t LetterOfByte(uint8_t byte);
 
-// The byte of a token "<0x41>", -1 if it is none.
+// The byte of a token such as "<0x41>", or -1 for any other token.
 int ByteOfFallback(std::string_view token);
 
 }  // namespace wisp::text

@@ -13,7 +13,7 @@ namespace {
 
 #include "runtime/text/generated/grapheme_classes.inc"
 
-// The kind of the range that has the code point, 0 if there is none.
+// The kind of the range that contains the code point, or 0 if no range does.
 uint32_t KindIn(std::span<const GraphemeRange> ranges, uint32_t code) {
   const auto found = std::lower_bound(ranges.begin(), ranges.end(), code,
                                       [](const GraphemeRange& range, uint32_t c) { return range.last < c; });
@@ -29,7 +29,7 @@ bool IsControl(uint32_t c) {
   return c == UTF8PROC_BOUNDCLASS_CR || c == UTF8PROC_BOUNDCLASS_LF || c == UTF8PROC_BOUNDCLASS_CONTROL;
 }
 
-// GB6 to GB8.
+// The rules GB6 to GB8, for Hangul syllables.
 bool IsSyllable(uint32_t last, uint32_t next) {
   const bool vowel = next == UTF8PROC_BOUNDCLASS_V, tail = next == UTF8PROC_BOUNDCLASS_T;
   if (last == UTF8PROC_BOUNDCLASS_L)
@@ -38,12 +38,12 @@ bool IsSyllable(uint32_t last, uint32_t next) {
   return (last == UTF8PROC_BOUNDCLASS_LVT || last == UTF8PROC_BOUNDCLASS_T) && tail;
 }
 
-// What the rules must know of the grapheme so far.
+// The state of the current grapheme that the rules need.
 class Boundary {
  public:
   explicit Boundary(uint32_t code) { Take(code, ClassOf(code)); }
 
-  // Whether the next character joins the grapheme; it is then part of it.
+  // True if the next character joins the grapheme. It then becomes part of it.
   bool Joins(uint32_t code) {
     const uint32_t next = ClassOf(code);
     if (!Joins(code, next)) return false;
@@ -87,15 +87,16 @@ class Boundary {
 
   static constexpr uint32_t kConsonant = 1, kLinker = 2;
   uint32_t last_ = UTF8PROC_BOUNDCLASS_START, indicators_ = 0;
-  bool pictograph_ = false;                  // a pictograph, then what extends it
-  bool consonant_ = false, linked_ = false;  // an Indic consonant, then what extends it; a linker among that
+  bool pictograph_ = false;  // a pictograph and its extending characters
+  // an Indic consonant and its extending characters; one of these is a linker
+  bool consonant_ = false, linked_ = false;
 };
 
 }  // namespace
 
 size_t GraphemeEnd(std::string_view text, size_t at) {
   const auto plain = [&](size_t i) { return i < text.size() && text[i] >= ' ' && text[i] < 0x7f; };
-  if (plain(at) && (at + 1 == text.size() || plain(at + 1))) return at + 1;  // ASCII: each is alone
+  if (plain(at) && (at + 1 == text.size() || plain(at + 1))) return at + 1;  // each ASCII character is a grapheme
   const Character first = CharacterAt(text, at);
   Boundary boundary(first.code);
   at += first.size;

@@ -1,4 +1,4 @@
-// Where a grapheme ends, as the reference finds it (UAX #29, extended). Only the charsmap asks.
+// Finds the end of a grapheme as the reference does (UAX #29, extended). Only the charsmap uses it.
 //
 //   const size_t end = GraphemeEnd(text, at);
 #ifndef WISP_RUNTIME_TEXT_GRAPHEMES_H_

@@ -11,7 +11,7 @@
 namespace wisp::text {
 namespace {
 
-constexpr size_t kAlignment = 8;  // of the scores
+constexpr size_t kAlignment = 8;  // alignment of the scores
 constexpr int kMaxDepth = 8, kMaxTables = 4;
 
 template <typename T>
@@ -28,7 +28,7 @@ std::string_view TextOf(const flatbuffers::Vector<uint8_t>* vector) {
                            : std::string_view(reinterpret_cast<const char*>(vector->data()), vector->size());
 }
 
-// Reads and checks the parts of one image. `name` begins every sentence.
+// Reads and checks the parts of one image. Every message begins with `name`.
 class Checker {
  public:
   Checker(std::string_view name, const schema::Tokenizer& stored, Image& image)
@@ -91,7 +91,7 @@ class Checker {
     return text;
   }
 
-  // Every value that the trie can give is below `limit`.
+  // Every value in the trie must be below `limit`.
   Status CheckTrie(const Trie& trie, size_t limit, const char* what) const {
     const auto units = trie.units();
     for (size_t i = 0; i < units.size(); ++i) {
@@ -178,7 +178,7 @@ class Checker {
       return Fault("there are ", image_.scores.size(), " scores, allowed are ", num_tokens(), " on ", kAlignment,
                    " bytes");
     }
-    // The reference's unknown score: 10 below the lowest of the model's tokens. Ids behind them have 0.
+    // The reference scores unknown text 10 below the lowest score of the model's tokens. Ids above those have score 0.
     constexpr double kUnknownPenalty = 10;
     double lowest = 0;
     bool any = false;
@@ -262,7 +262,7 @@ class Checker {
       WISP_RETURN_IF_ERROR(CheckStep("normaliser", step, static_cast<uint32_t>(NormalizeKind::kNmt), options,
                                      kind == NormalizeKind::kReplace));
       if (kind == NormalizeKind::kCharsmap && image_.charsmap_trie.empty())
-        return Fault("a normaliser needs a charsmap, and there is none");
+        return Fault("a normaliser needs a charsmap, which the image lacks");
     }
     return OkStatus();
   }

@@ -1,5 +1,5 @@
-// The image of a tokenizer (schema/tokenizer.fbs): a checked view of its bytes, and what its steps mean. Internal to
-// runtime/text and to the writer, tools/exchange/tokenizer_image.h; programs use tokenizer.h.
+// The image of a tokenizer (schema/tokenizer.fbs): a checked view of its bytes, and the meaning of its steps. Only
+// runtime/text and the writer, tools/exchange/tokenizer_image.h, use it; programs use tokenizer.h.
 //
 //   WISP_ASSIGN_OR_RETURN(const Image image, Image::Open("t.image", bytes));
 //   image.Token(17);   // points into the bytes
@@ -18,30 +18,30 @@
 
 namespace wisp::text {
 
-// Numbers of the format: only ever added to.
-namespace option {                            // of the image
+// Numbers stored in the format: values are only ever added.
+namespace option {                            // options of the image
 inline constexpr uint32_t kByteLevel = 1;     // BPE over bytes: byte_ids are the first symbols
-inline constexpr uint32_t kByteFallback = 2;  // what the model does not know becomes the tokens of its bytes
-inline constexpr uint32_t kFuseUnknown = 4;   // BPE: neighbours that are unknown become one token
-inline constexpr uint32_t kIgnoreMerges = 8;  // BPE: a whole word that is a token is taken as it is
+inline constexpr uint32_t kByteFallback = 2;  // text that the model does not know becomes the tokens of its bytes
+inline constexpr uint32_t kFuseUnknown = 4;   // BPE: neighbouring unknown symbols become one token
+inline constexpr uint32_t kIgnoreMerges = 8;  // BPE: a whole word that is a token is not merged
 inline constexpr uint32_t kAll = 15;
 }  // namespace option
 
-namespace added {  // of an added token
+namespace added {  // options of an added token
 inline constexpr uint32_t kSpecial = 1, kLeftStrip = 2, kRightStrip = 4, kSingleWord = 8, kNormalized = 16;
 inline constexpr uint32_t kSkipped = 32;  // left out when special tokens are not decoded
 inline constexpr uint32_t kAll = 63;
 }  // namespace added
 
 enum class NormalizeKind : uint32_t {
-  kBert = 1,  // options: bert::
-  kForm = 2,  // options: a Form
+  kBert = 1,  // options are in namespace bert
+  kForm = 2,  // options hold a Form
   kLower = 3,
   kStripAccents = 4,
-  kStrip = 5,          // options: 1 left, 2 right
-  kReplace = 6,        // a by b
-  kReplaceSpaces = 7,  // two spaces and more by b
-  kPrepend = 8,        // a
+  kStrip = 5,          // options: 1 strips the left end, 2 the right end
+  kReplace = 6,        // replaces text a by text b
+  kReplaceSpaces = 7,  // replaces two or more spaces by b
+  kPrepend = 8,        // prepends text a
   kCharsmap = 9,
   kNmt = 10,
 };
@@ -52,15 +52,15 @@ constexpr uint32_t kClean = 1, kSpaceChinese = 2, kStripAccents = 4, kLower = 8;
 enum class SplitKind : uint32_t {
   kBert = 1,
   kGpt2 = 2,         // the pattern of GPT-2
-  kLlama3 = 3,       // of Llama 3
-  kQwen2 = 4,        // of Qwen 2
-  kPrefixSpace = 5,  // a space before a piece that begins with none
-  kMetaspace = 6,    // a: the replacement; options: metaspace::
-  kWhitespace = 7,   // words and what is no word
+  kLlama3 = 3,       // the pattern of Llama 3
+  kQwen2 = 4,        // the pattern of Qwen 2
+  kPrefixSpace = 5,  // adds a space before a piece that does not begin with one
+  kMetaspace = 6,    // a is the replacement; options are in namespace metaspace
+  kWhitespace = 7,   // splits into runs of word characters and runs of others
   kWhitespaceOnly = 8,
   kPunctuation = 9,
-  kDigits = 10,  // options: 1: each alone
-  kText = 11,    // at a; options: a TextCut
+  kDigits = 10,  // options: 1 splits every digit
+  kText = 11,    // splits at text a; options hold a TextCut
 };
 namespace metaspace {
 constexpr uint32_t kAlways = 1, kFirst = 2, kSplit = 4;
@@ -68,20 +68,20 @@ constexpr uint32_t kAlways = 1, kFirst = 2, kSplit = 4;
 enum class TextCut : uint32_t { kRemoved = 0, kIsolated = 1, kWithPrevious = 2, kWithNext = 3 };
 
 enum class DecodeKind : uint32_t {
-  kWordPiece = 1,  // a: the prefix; options: 1: clean up
+  kWordPiece = 1,  // a is the prefix; options: 1 cleans up spaces
   kByteLevel = 2,
-  kMetaspace = 3,  // a: the replacement; options: 1: none at the front
-  kReplace = 4,    // a by b
+  kMetaspace = 3,  // a is the replacement; options: 1 adds none at the front
+  kReplace = 4,    // replaces text a by text b
   kByteFallback = 5,
   kFuse = 6,
-  kStrip = 7,  // a: the character; options: how many at the front, and times 65536 at the end
+  kStrip = 7,  // a is the character; options: the number at the front, plus 65536 times the number at the end
 };
 
-// Bounds that keep what a malicious image can ask for small.
+// Limits that keep small what a malicious image can make us do.
 constexpr size_t kMaxSteps = 32, kMaxStepText = 64, kMaxCharsmapText = 256, kMaxTemplate = 64, kMaxEnds = 64;
 constexpr size_t kMaxTokens = size_t{1} << 24, kMaxAdded = 1 << 16;
 
-// Where the search for a pair begins in a table of `size` entries, a power of two.
+// The first slot to search for a pair in a table of `size` entries; `size` is a power of two.
 inline size_t MergeSlot(uint32_t left, uint32_t right, size_t size) {
   const uint64_t mixed =
       (uint64_t{left} << 32 | right) * 0x9e3779b97f4a7c15u;  // Fibonacci hashing: 2^64 / golden ratio
@@ -94,7 +94,7 @@ struct Step {
 };
 
 struct Image {
-  // `bytes` start on 8 bytes, outlive the image, and are not changed. Looks at every byte once; builds nothing.
+  // `bytes` start on 8 bytes, outlive the image, and do not change. Every byte is read once; nothing is built.
   static Result<Image> Open(std::string_view name, std::span<const std::byte> bytes);
 
   size_t num_tokens() const { return token_offsets.size() - 1; }
@@ -105,13 +105,13 @@ struct Image {
   std::string_view Shown(const schema::AddedToken& token) const {
     return texts.substr(token.shown().begin(), token.shown().size());
   }
-  // Of the decoding: the added token with this id, null if there is none. `added` is sorted by id.
+  // Decoding: the added token with this id, or null. `added` is sorted by id.
   const schema::AddedToken* AddedWith(uint32_t id) const;
 
   schema::TokenModel model = schema::TokenModel::None;
   uint32_t options = 0;
   uint32_t max_word_characters = 0;
-  uint32_t continuing_node = Trie::kNone;  // where the trie is behind the prefix
+  uint32_t continuing_node = Trie::kNone;  // the trie's node after the prefix of continuing tokens
   std::span<const uint32_t> token_offsets;
   std::string_view token_bytes;
   Trie trie;
@@ -119,7 +119,7 @@ struct Image {
   std::span<const double> scores;
   double unknown_score = 0;
   std::span<const int32_t> byte_ids;
-  std::vector<Step> normalizers, splitters, decoders;  // views of a few texts
+  std::vector<Step> normalizers, splitters, decoders;  // they point to a few texts
   std::span<const uint32_t> charsmap_trie;
   std::string_view charsmap_texts;
   std::span<const schema::AddedToken> added;
@@ -127,7 +127,7 @@ struct Image {
   std::span<const int32_t> single, pair;
   std::string_view texts;
   int32_t unk = -1, bos = -1, eos = -1, pad = -1, cls = -1, sep = -1, mask = -1;
-  std::span<const int32_t> ends;  // other tokens than `eos` that end a text
+  std::span<const int32_t> ends;  // tokens other than `eos` that end a text
 };
 
 }  // namespace wisp::text

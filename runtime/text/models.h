@@ -1,4 +1,4 @@
-// What turns one word into ids: WordPiece, byte pair encoding, Unigram. Not the choice of words: that is in split.h.
+// Turns one word into ids: WordPiece, byte pair encoding, Unigram. split.h makes the words.
 //
 //   WordWork work;
 //   AppendWord(image, "unaffable", work, ids);   // ids += those of "un", "##aff", "##able"
@@ -13,16 +13,16 @@
 
 namespace wisp::text {
 
-// Memory of the models, kept between words.
+// Working memory of the models, kept between words.
 struct WordWork {
   struct Symbol {
     int32_t id;
-    uint32_t rank, result;  // of the merge with the next one; rank UINT32_MAX: none
+    uint32_t rank, result;  // merge with the next symbol; rank UINT32_MAX: no merge
     int32_t previous, next;
   };
   struct Node {
     double score;
-    int32_t id, begin;  // of the best path that ends here; begin -1: none
+    int32_t id, begin;  // the best path that ends here; begin -1: no path
   };
   std::vector<Symbol> symbols;
   std::vector<uint64_t> queue;

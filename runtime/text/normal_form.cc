@@ -11,16 +11,16 @@ namespace {
 
 constexpr uint32_t kBeforeHangulFinals = 0x11a7;
 
-// 0 for what the reference does not know to combine.
+// The canonical combining class; 0 for characters that the reference does not reorder.
 int CombiningClass(uint32_t code) {
   if (!Has(code, unicode::kReorders)) return 0;
   return utf8proc_get_property(static_cast<utf8proc_int32_t>(code))->combining_class;
 }
 
-// The composition of two, 0 if there is none that the reference knows.
+// The composition of two characters; 0 if the reference does not know it.
 uint32_t Composed(uint32_t first, uint32_t second) {
-  if (second < 0x300) return 0;  // the first mark
-  // A Hangul syllable joins the finals behind this one, which is none; utf8proc drops it.
+  if (second < 0x300) return 0;  // below the first combining mark
+  // U+11A7 is no final; the finals follow it. utf8proc would drop it after a Hangul syllable.
   if (second == kBeforeHangulFinals) return 0;
   utf8proc_int32_t pair[2] = {static_cast<utf8proc_int32_t>(first), static_cast<utf8proc_int32_t>(second)};
   const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -29,10 +29,11 @@ uint32_t Composed(uint32_t first, uint32_t second) {
   return Has(composed, unicode::kDecomposes) ? composed : 0;
 }
 
-// D117 of the Unicode standard: each character joins the last base before it unless something in between blocks it.
+// D117 of the Unicode standard: each character composes with the last base before it unless a character in between
+// blocks it.
 void Compose(std::vector<uint32_t>& codes) {
   size_t written = 0, base = codes.size();
-  int last_class = -1;  // of what was kept behind the base
+  int last_class = -1;  // class of the last character kept after the base
   for (const uint32_t code : codes) {
     const int its_class = CombiningClass(code);
     if (base < written && last_class < its_class) {
@@ -56,7 +57,7 @@ void Compose(std::vector<uint32_t>& codes) {
 
 void AppendDecomposed(uint32_t code, bool compatible, std::vector<uint32_t>& codes) {
   if (!Has(code, compatible ? unicode::kDecomposesCompat : unicode::kDecomposes)) return codes.push_back(code);
-  utf8proc_int32_t parts[32];  // the longest is of 18
+  utf8proc_int32_t parts[32];  // the longest decomposition has 18
   int boundary = 0;
   const auto options =
       static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : UTF8PROC_STABLE));
@@ -85,7 +86,7 @@ void OrderMarks(std::vector<uint32_t>& codes) {
 void AppendNormalForm(Form form, std::string_view text, std::string& out) {
   std::vector<uint32_t> codes;
   for (size_t at = 0; at < text.size();) {
-    // ASCII stays as it is, but for what a mark behind it may join.
+    // ASCII stays unchanged, except for a last character that a following mark may compose with.
     size_t end = at;
     while (end < text.size() && static_cast<uint8_t>(text[end]) < 0x80) ++end;
     if (end < text.size() && end > at) --end;

@@ -1,5 +1,5 @@
-// Unicode's normal forms as the reference has them: NFC, NFD, NFKC, NFKD. utf8proc says what a character decomposes to;
-// the flags of unicode.h say which characters the reference knows to decompose.
+// Unicode's normal forms NFC, NFD, NFKC and NFKD, as in the reference. utf8proc gives each character's decomposition.
+// The flags of unicode.h tell which characters the reference decomposes.
 //
 //   AppendNormalForm(Form::kNfc, "e\u0301", out);   // out += "é"
 #ifndef WISP_RUNTIME_TEXT_NORMAL_FORM_H_
@@ -16,12 +16,12 @@ enum class Form : uint32_t { kNfc = 0, kNfd = 1, kNfkc = 2, kNfkd = 3 };
 inline bool Composes(Form form) { return form == Form::kNfc || form == Form::kNfkc; }
 inline bool Compatible(Form form) { return form == Form::kNfkc || form == Form::kNfkd; }
 
-// `text` is UTF-8 and does not lie in `out`.
+// `text` is UTF-8 and must not point into `out`.
 void AppendNormalForm(Form form, std::string_view text, std::string& out);
 
-// For callers that have code points: appends the full decomposition of one.
+// Appends the full decomposition of one code point.
 void AppendDecomposed(uint32_t code, bool compatible, std::vector<uint32_t>& codes);
-// Sorts what follows a base by its combining class, as the canonical order asks.
+// Puts the marks after each base into canonical order, by combining class.
 void OrderMarks(std::vector<uint32_t>& codes);
 
 }  // namespace wisp::text

@@ -11,14 +11,14 @@
 namespace wisp::text {
 namespace {
 
-bool IsChinese(uint32_t c) {  // the ranges of BERT
+bool IsChinese(uint32_t c) {  // the ranges that BERT uses
   return (c >= 0x4e00 && c <= 0x9fff) || (c >= 0x3400 && c <= 0x4dbf) || (c >= 0x20000 && c <= 0x2a6df) ||
          (c >= 0x2a700 && c <= 0x2b73f) || (c >= 0x2b740 && c <= 0x2b81f) || (c >= 0x2b920 && c <= 0x2ceaf) ||
          (c >= 0xf900 && c <= 0xfaff) || (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
-// BERT's normaliser in one pass. Code points go through `codes_` only from the first that is not ASCII to the next
-// that is: marks are put in order between bases, and ASCII is a base.
+// BERT's normaliser in one pass. Only runs that begin with a non-ASCII character go through `codes_`, up to the next
+// ASCII character. Marks are reordered between two bases, and every ASCII character is a base.
 class Bert {
  public:
   Bert(uint32_t options, std::string& out) : options_(options), out_(out) {
@@ -86,7 +86,7 @@ class Bert {
   std::vector<uint32_t> codes_;
 };
 
-// The reference's Nmt: control characters go, what is like a space becomes one.
+// The reference's Nmt step: removes control characters and replaces space-like characters by a space.
 void AppendNmt(std::string_view text, std::string& out) {
   for (size_t at = 0; at < text.size();) {
     const Character c = CharacterAt(text, at);
@@ -109,7 +109,7 @@ void AppendReplaced(std::string_view text, std::string_view from, std::string_vi
   }
 }
 
-// The pattern " {2,}".
+// Replaces matches of the pattern " {2,}".
 void AppendReplacedSpaces(std::string_view text, std::string_view to, std::string& out) {
   for (size_t at = 0; at < text.size();) {
     size_t end = at;
@@ -174,7 +174,7 @@ void AppendStep(const Image& image, const Step& step, std::string_view text, std
   }
 }
 
-// Whether the step leaves out what `text` begins with, in the way that the reference counts it.
+// True if the step removes the first character of `text`, counted as the reference counts.
 bool CutsFront(const Step& step, std::string_view text) {
   const Character c = CharacterAt(text, 0);
   const uint32_t k = c.code;
@@ -196,7 +196,7 @@ bool CutsFront(const Step& step, std::string_view text) {
 }  // namespace
 
 Status Normalize(const Image& image, std::string_view text, std::string& out, std::string& spare, bool& cut_front) {
-  // What text of any language grows to is far below: the most is 18 characters for one.
+  // Text of any language stays far below this limit: one character becomes at most 18.
   const size_t most = 16 * text.size() + (size_t{1} << 20);
   cut_front = false;
   std::string_view from = text;

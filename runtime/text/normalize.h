@@ -1,4 +1,4 @@
-// The normalising steps of an image, one text to another. Not the splitting: that is in split.h.
+// The normalising steps of an image, from text to text. split.h splits the result.
 //
 //   WISP_RETURN_IF_ERROR(Normalize(image, text, out, spare));   // `out` is the normalised text
 #ifndef WISP_RUNTIME_TEXT_NORMALIZE_H_
@@ -12,9 +12,9 @@
 
 namespace wisp::text {
 
-// `text` is UTF-8 and lies in neither buffer. `spare` is for the steps in between; both are kept between calls so that
-// nothing is allocated. kInvalidArgument if the text grows beyond all measure, which only a malicious image asks for.
-// `cut_front`: whether characters at the front were left out, which the reference's Metaspace asks about.
+// `text` is UTF-8 and points into neither buffer. `spare` holds the text between steps; keep both buffers between calls
+// to save allocations. `cut_front` is set to true if characters at the front were removed; Metaspace needs to know.
+// kInvalidArgument: the text grows beyond every plausible size, which only a malicious image causes.
 Status Normalize(const Image& image, std::string_view text, std::string& out, std::string& spare, bool& cut_front);
 
 // One step of SentencePiece's precompiled charsmap (charsmap.cc).

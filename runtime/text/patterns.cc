@@ -11,7 +11,7 @@ using unicode::kNumber;
 using unicode::kPatternSpace;
 constexpr unsigned kAny = kLetter | kNumber | kPatternSpace;
 
-// The class of the character at `at`: one of the three flags, or 0 for any other.
+// The class of the character at `at`: one of the three flags, or 0.
 struct Classed {
   unsigned kind;
   uint32_t size;
@@ -21,7 +21,7 @@ Classed At(std::string_view text, size_t at) {
   return {FlagsOf(c.code) & kAny, c.size};
 }
 
-// Behind all that follow with the same class.
+// The end of the run of characters of this class.
 size_t SkipAll(std::string_view text, size_t at, unsigned kind) {
   while (at < text.size()) {
     const Classed next = At(text, at);
@@ -37,8 +37,8 @@ size_t SkipLineEnds(std::string_view text, size_t at) {
   return at;
 }
 
-// Length of 's, 't, 're, 've, 'm, 'll or 'd at `at`, 0 if there is none. In any case also the long s (U+017F), which
-// folds to s.
+// Length of 's, 't, 're, 've, 'm, 'll or 'd at `at`, or 0. With any_case also in upper case and with the long s
+// (U+017F), which folds to s.
 size_t Contraction(std::string_view text, size_t at, bool any_case) {
   if (text[at] != '\'') return 0;
   const auto letter = [&](size_t i) -> char {
@@ -53,7 +53,8 @@ size_t Contraction(std::string_view text, size_t at, bool any_case) {
   return 0;
 }
 
-// \s+(?!\S)|\s+ from the white space at `at`: all of it at the end of the text, else all but the last.
+// The end of \s+(?!\S)|\s+ for the white space at `at`: all of it at the end of the text, otherwise all but its last
+// character.
 size_t SpacesEnd(std::string_view text, size_t at, size_t end) {
   if (end == text.size()) return end;
   const size_t last = Before(text, end);
@@ -95,7 +96,7 @@ size_t Llama3End(std::string_view text, size_t at, size_t most_digits) {
   if (next.kind == kLetter && !IsLineEnd(text[at])) return SkipAll(text, behind, kLetter);
   if (first.kind == 0) return SkipLineEnds(text, SkipAll(text, behind, 0));
   if (text[at] == ' ' && next.kind == 0) return SkipLineEnds(text, SkipAll(text, behind, 0));
-  // White space: up to its last end of a line, if it has one.
+  // White space ends after its last line break, if it has one.
   const size_t end = SkipAll(text, behind, kPatternSpace);
   for (size_t i = end; i > at; --i) {
     if (IsLineEnd(text[i - 1])) return i;

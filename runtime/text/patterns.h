@@ -1,5 +1,5 @@
-// The patterns that split texts for byte-level BPE, each a scanner written for it alone. Not an engine of regular
-// expressions: any other pattern is refused when a tokenizer is converted (tools/exchange/tokenizer_steps.cc).
+// The patterns that split texts for byte-level BPE, each as a hand-written scanner. There is no regular expression
+// engine: converting a tokenizer with any other pattern is refused (tools/exchange/tokenizer_steps.cc).
 //
 //   size_t end = Gpt2End(text, at);   // the piece that begins at `at` ends there
 #ifndef WISP_RUNTIME_TEXT_PATTERNS_H_
@@ -21,9 +21,9 @@ inline constexpr std::string_view kQwen2Pattern = WISP_BEFORE_NUMBERS R"(\p{N})"
 #undef WISP_BEFORE_NUMBERS
 #undef WISP_BEHIND_NUMBERS
 
-// `at` is below text.size(); the end is above `at`.
+// `at` must be below text.size(). The returned end is above `at`.
 size_t Gpt2End(std::string_view text, size_t at);
-// Llama 3 takes up to three digits together, Qwen 2 one.
+// Llama 3 groups up to three digits, Qwen 2 one.
 size_t Llama3End(std::string_view text, size_t at, size_t most_digits);
 
 }  // namespace wisp::text

@@ -13,7 +13,7 @@ void Add(size_t begin, size_t end, std::vector<Piece>& out) {
   if (begin < end) out.push_back({static_cast<uint32_t>(begin), static_cast<uint32_t>(end)});
 }
 
-// Cuts a piece by what cut(code) says of each character.
+// How to treat a character when a piece is cut.
 enum class Cut { kKeep, kAlone, kDrop };
 template <typename CutOf>
 void CutByCharacter(std::string_view text, const Piece& piece, std::vector<Piece>& out, const CutOf& cut) {
@@ -41,7 +41,7 @@ void CutForBert(std::string_view text, const Piece& piece, std::vector<Piece>& o
   });
 }
 
-// Runs of characters of which kind_of(code) is the same; a kind of -1 is left out.
+// Makes a piece of each run of characters with equal kind_of(code). Characters of kind -1 are left out.
 template <typename KindOf>
 void CutRuns(std::string_view text, const Piece& piece, std::vector<Piece>& out, const KindOf& kind_of) {
   const std::string_view inside = text.substr(0, piece.end);
@@ -70,10 +70,10 @@ void CutByPattern(std::string_view text, const Piece& piece, std::vector<Piece>&
   }
 }
 
-// At a text, in the four ways of the reference.
+// Cuts at each occurrence of a text, in the reference's four ways.
 void CutAtText(std::string_view text, const Piece& piece, std::string_view mark, TextCut how, std::vector<Piece>& out) {
   const std::string_view inside = text.substr(0, piece.end);
-  size_t begin = piece.begin;  // of what is not written yet
+  size_t begin = piece.begin;  // start of what has not been written yet
   bool last_was_mark = false;
   for (size_t at = piece.begin;;) {
     const size_t found = inside.find(mark, at);
@@ -90,12 +90,12 @@ void CutAtText(std::string_view text, const Piece& piece, std::string_view mark,
         Add(found, end, out);
         begin = end;
         break;
-      case TextCut::kWithPrevious:  // a mark behind a mark stands alone
+      case TextCut::kWithPrevious:  // each further mark in a row stands alone
         if (last_was_mark) Add(begin, found, out);
         Add(last_was_mark ? found : begin, end, out);
         begin = end;
         break;
-      case TextCut::kWithNext:  // each begins a piece
+      case TextCut::kWithNext:  // each mark begins a piece
         Add(begin, found, out);
         begin = found;
         break;
@@ -137,11 +137,11 @@ void CutPiece(const Step& step, std::string_view text, const Piece& piece, std::
       return CutAtText(text, piece, step.a, static_cast<TextCut>(step.options), out);
     case SplitKind::kPrefixSpace:
     case SplitKind::kMetaspace:
-      break;  // Rewrite
+      break;  // Rewrite does these
   }
 }
 
-// A step that changes the text of a piece, into pieces.next_text; it may cut it, too.
+// Applies a step that changes a piece's text and may cut it. Writes to pieces.next_text.
 void Rewrite(const Step& step, std::string_view text, const Piece& piece, bool first, Pieces& pieces) {
   const std::string_view inside = text.substr(piece.begin, piece.end - piece.begin);
   const size_t begin = pieces.next_text.size();
@@ -171,7 +171,7 @@ Status Split(const Image& image, bool at_start, Pieces& pieces) {
   constexpr size_t kMost = size_t{1} << 30;
   pieces.all.clear();
   Add(0, pieces.text.size(), pieces.all);
-  bool first_kept = at_start;  // whether the first piece still begins where the text does
+  bool first_kept = at_start;  // true while the first piece begins where the text begins
   for (const Step& step : image.splitters) {
     const auto kind = static_cast<SplitKind>(step.kind);
     const bool rewrites = kind == SplitKind::kPrefixSpace || kind == SplitKind::kMetaspace;

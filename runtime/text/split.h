@@ -1,4 +1,4 @@
-// The splitting steps of an image: a normalised text into the words that the model sees one by one.
+// The splitting steps of an image: cut a normalised text into words, which the model encodes one by one.
 //
 //   pieces.text = normalised;
 //   WISP_RETURN_IF_ERROR(Split(image, true, pieces));
@@ -17,19 +17,19 @@
 namespace wisp::text {
 
 struct Piece {
-  uint32_t begin, end;  // bytes of Pieces::text; never empty
+  uint32_t begin, end;  // byte range in Pieces::text; never empty
 };
 
 struct Pieces {
   std::string text;
   std::vector<Piece> all;
-  // What a step writes to, before the two are exchanged.
+  // A step writes here; then the two texts are swapped.
   std::string next_text;
   std::vector<Piece> next;
 };
 
-// Splits pieces.text, which is UTF-8, into pieces.all. `at_start`: whether it is the very front of what is encoded.
-// kInvalidArgument if the text grows beyond all measure, which only a malicious image asks for.
+// Splits pieces.text, which is UTF-8, into pieces.all. `at_start`: the text begins what is being encoded.
+// kInvalidArgument: the text grows beyond every plausible size, which only a malicious image causes.
 Status Split(const Image& image, bool at_start, Pieces& pieces);
 
 }  // namespace wisp::text

@@ -122,7 +122,7 @@ Status Tokenizer::Encode(std::string_view text, const EncodeOptions& options, st
 
 Result<bool> Tokenizer::EncodeWithin(std::string_view text, size_t max_length, const EncodeOptions& options,
                                      std::vector<int32_t>& ids) const {
-  // What stands behind the text, and all that stands around it.
+  // The number of template tokens after the text, and of all template tokens.
   size_t behind = 0, around = 0;
   for (const int32_t item : image_.single) {
     if (options.special == SpecialTokens::kNone || (options.special == SpecialTokens::kBefore && item < 0)) break;

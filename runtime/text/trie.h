@@ -1,11 +1,11 @@
-// A double-array trie over bytes, used where it lies. Not its builder: that is in tools/exchange/trie_builder.h.
+// A double-array trie over bytes, used in place. tools/exchange/trie_builder.h builds it.
 //
 //   Trie trie(units);
-//   trie.Longest(text, at, [](int value, size_t end) { ... });   // each key that begins at `at`, the shortest first
+//   trie.Longest(text, at, [](int value, size_t end) { ... });   // each key that begins at `at`, shortest first
 //
-// A node is an index into the units. The child of node n for the byte b is c = base[n] + b + 1, if check[c] is n. The
-// child for 0 is a leaf; its base is the value. Every index is held against the number of units, so no unit can lead
-// outside, whatever it says.
+// A node is an index into the units. The child of node n for byte b is c = base[n] + b + 1, if check[c] is n. The child
+// for byte 0 is a leaf, and its base is the value. Every index is checked against the number of units, so even
+// malicious units cannot make it read outside.
 #ifndef WISP_RUNTIME_TEXT_TRIE_H_
 #define WISP_RUNTIME_TEXT_TRIE_H_
 
@@ -29,12 +29,12 @@ class Trie {
   std::span<const schema::TrieUnit> units() const { return units_; }
 
   uint32_t Child(uint32_t node, uint8_t byte) const { return Next(node, uint32_t{byte} + 1); }
-  // The value of the key that ends at the node, -1 if none does.
+  // The value of the key that ends at the node, or -1 if no key does.
   int32_t Value(uint32_t node) const {
     const uint32_t leaf = Next(node, 0);
     return leaf == kNone ? -1 : units_[leaf].base();
   }
-  // From a node over the bytes of a text.
+  // Follows the bytes of a text, starting at a node.
   uint32_t Walk(uint32_t node, std::string_view text) const {
     for (size_t i = 0; i < text.size() && node != kNone; ++i) node = Child(node, static_cast<uint8_t>(text[i]));
     return node;
@@ -43,7 +43,7 @@ class Trie {
     const uint32_t node = empty() ? kNone : Walk(kRoot, key);
     return node == kNone ? -1 : Value(node);
   }
-  // seen(value, end) for each key that is text[at, end), the shortest first, beginning at `node`.
+  // Calls seen(value, end) for each key text[at, end), shortest first, starting at `node`.
   template <typename Seen>
   void Prefixes(uint32_t node, std::string_view text, size_t at, const Seen& seen) const {
     if (empty()) return;

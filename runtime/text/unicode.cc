@@ -11,7 +11,7 @@
 namespace wisp::text {
 namespace {
 
-// The offset of the first byte that is not UTF-8, text.size() if there is none.
+// The offset of the first byte that is not UTF-8, or text.size().
 size_t FirstFault(std::string_view text) {
   constexpr uint64_t kHighBits = 0x8080808080808080;
   size_t at = 0;

@@ -1,5 +1,5 @@
-// Characters: strict UTF-8, what the reference says of each code point, and its lower case. Not normal forms: those are
-// in normal_form.h.
+// Characters: strict UTF-8, the reference's properties of each code point, and lower case. For normal forms see
+// normal_form.h.
 //
 //   WISP_RETURN_IF_ERROR(CheckUtf8("review.txt", text));
 //   for (size_t at = 0; at < text.size();) {
@@ -8,8 +8,8 @@
 //     at += c.size;
 //   }
 //
-// The flags of a code point come from the reference itself (tools/tokenizers/unicode_tables.py), not from a version of
-// Unicode: its parts are of different ones.
+// The flags of a code point come from the reference itself (tools/tokenizers/unicode_tables.py), not from one version
+// of Unicode, because parts of the reference use different versions.
 #ifndef WISP_RUNTIME_TEXT_UNICODE_H_
 #define WISP_RUNTIME_TEXT_UNICODE_H_
 
@@ -37,8 +37,8 @@ struct Character {
 Status CheckUtf8(std::string_view name, std::string_view text);
 bool IsUtf8(std::string_view text);
 
-// The character at a byte below text.size(). Text that is not UTF-8 gives single bytes as U+FFFD, never a read behind
-// the end.
+// The character at a byte below text.size(). In text that is not UTF-8 each bad byte gives U+FFFD. Never reads past the
+// end.
 inline Character CharacterAt(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[at + i]); };
   const uint32_t lead = byte(0);
@@ -54,7 +54,7 @@ inline Character CharacterAt(std::string_view text, size_t at) {
   return {kNoCharacter, 1};
 }
 
-// Where the character before `at` begins; `at` is above 0.
+// Start of the character before `at`; `at` must be above 0.
 inline size_t Before(std::string_view text, size_t at) {
   size_t begin = at - 1;
   while (begin > 0 && at - begin < 4 && (static_cast<uint8_t>(text[begin]) & 0xc0) == 0x80) --begin;
@@ -78,7 +78,7 @@ inline void Append(uint32_t code, std::string& text) {
   add(0x80 | (code & 0x3f));
 }
 
-// `code` is below 0x110000.
+// `code` must be below 0x110000.
 inline uint16_t FlagsOf(uint32_t code) {
   return unicode::kFlagSets[unicode::kBlocks[unicode::kBlockOf[code >> 7]][code & 127]];
 }

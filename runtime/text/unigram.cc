@@ -9,7 +9,7 @@ namespace {
 
 using Node = WordWork::Node;
 
-// The best path to each byte, as the reference's Viterbi: of equal scores the first one found stays.
+// Finds the best path to each byte, as the reference's Viterbi does. Of equal scores the first one found stays.
 void FindPaths(const Image& image, std::string_view word, std::vector<Node>& nodes) {
   nodes.assign(word.size() + 1, {.score = 0, .id = -1, .begin = -1});
   for (size_t at = 0; at < word.size();) {
@@ -30,7 +30,8 @@ void FindPaths(const Image& image, std::string_view word, std::vector<Node>& nod
   }
 }
 
-// Unknown text: it may be a token after all where neighbours were joined; else its bytes, else the unknown token.
+// Appends unknown text. Joined neighbours may form a token after all; otherwise it becomes its bytes' tokens, or else
+// the unknown token.
 void AppendUnknown(const Image& image, std::string_view text, std::vector<int32_t>& ids) {
   if (const int32_t id = image.trie.Find(text); id >= 0) return ids.push_back(id);
   if (image.Is(option::kByteFallback) &&
@@ -46,7 +47,7 @@ void AppendUnknown(const Image& image, std::string_view text, std::vector<int32_
 void AppendUnigram(const Image& image, std::string_view word, WordWork& work, std::vector<int32_t>& ids) {
   auto& nodes = work.nodes;
   FindPaths(image, word, nodes);
-  // The path from its end to its front.
+  // Collects the path from its end to its front.
   auto& ends = work.queue;
   ends.clear();
   for (size_t end = word.size(); end > 0; end = static_cast<size_t>(nodes[end].begin)) ends.push_back(end);

@@ -1,5 +1,5 @@
-// The ids of words that were seen lately. It has a fixed size, belongs to one thread, and never answers wrongly: a word
-// is compared byte for byte.
+// A cache of the ids of recent words. It has a fixed size and belongs to one thread. It never answers wrongly, because
+// words are compared byte for byte.
 //
 //   if (!cache.Find(word, ids)) { ...; cache.Put(word, its_ids); }
 #ifndef WISP_RUNTIME_TEXT_WORD_CACHE_H_
@@ -16,9 +16,9 @@ namespace wisp::text {
 class WordCache {
  public:
   static constexpr size_t kMaxBytes = 24, kMaxIds = 9;
-  static constexpr size_t kEntries = 4096;  // of 64 bytes: 256 KiB, allocated with the first word
+  static constexpr size_t kEntries = 4096;  // of 64 bytes each: 256 KiB, allocated with the first word
 
-  // Appends the ids of the word if it is there.
+  // Appends the ids of the word and returns true if the cache has it.
   bool Find(std::string_view word, std::vector<int32_t>& ids) const {
     if (entries_.empty() || word.size() > kMaxBytes) return false;
     const Key key(word);
@@ -55,7 +55,7 @@ class WordCache {
   };
   struct Entry {
     uint64_t key[3];
-    uint8_t bytes = 0, count = 0;  // bytes 0: nothing is here
+    uint8_t bytes = 0, count = 0;  // bytes 0: the entry is empty
     int32_t ids[kMaxIds];
   };
 

@@ -12,8 +12,8 @@ size_t CountCharacters(std::string_view text) {
 
 }  // namespace
 
-// The longest token at the front, then the longest continuing one, and so on; one unknown token for the whole word if
-// somewhere there is none.
+// Takes the longest token at the front, then the longest continuing token, and so on. If no token fits somewhere, the
+// whole word becomes one unknown token.
 void AppendWordPiece(const Image& image, std::string_view word, std::vector<int32_t>& ids) {
   const size_t before = ids.size();
   bool known = word.size() <= image.max_word_characters || CountCharacters(word) <= image.max_word_characters;
