@@ -14,12 +14,12 @@
 namespace wisp {
 namespace {
 
-// Beyond rounding of sums over a few hundred outcomes.
+// Larger than the rounding error of sums over a few hundred outcomes.
 constexpr double kRounding = 1e-9;
-constexpr float kBeyondDoubt = 1000;  // a gap between scores: exp(-1000) is 0
+constexpr float kBeyondDoubt = 1000;  // a gap between scores that rounds to certainty: exp(-1000) is 0
 constexpr size_t kMildModels = 8;
-// The sampler draws under the pair that is worst at this delta: the outcome that decides at delta 0 may be too rare to
-// be seen.
+// The sampler runs on the pair that is worst at this delta. At delta 0 the decisive outcome may be too rare to be
+// observed.
 constexpr double kSeenDelta = 0.02;
 
 using Model = std::vector<float>;
@@ -95,7 +95,7 @@ class Enumeration {
     return models;
   }
 
-  // Of the next draw over all items; 0 for those drawn.
+  // The probability of each item in the next draw; 0 for items in `drawn`.
   Law Next(const Model& f, std::span<const uint32_t> drawn) const {
     std::vector<int32_t> left;
     for (uint32_t j = 0; j < o_.num_items; ++j) {
@@ -119,7 +119,8 @@ class Enumeration {
     return law;
   }
 
-  // Of all ordered tuples. No item left has probability 0, so that entry i is the same tuple for every model.
+  // The probability of every ordered tuple. No remaining item has probability 0, so entry i is the same tuple for every
+  // model.
   Result<Law> Tuples(const Model& f) const {
     const privacy::NextDraw next = [&](std::span<const uint32_t> drawn) -> Result<Law> { return Next(f, drawn); };
     WISP_ASSIGN_OR_RETURN(privacy::DistributionPair pair, privacy::OrderedDraws(o_.draws, next, next));
@@ -139,7 +140,7 @@ class Enumeration {
     return costs;
   }
 
-  // log P / P' of a tuple that the sampler drew.
+  // log P / P' of a tuple that the sampler has sampled.
   double LogRatio(const Model& f, const Model& g, std::span<const int32_t> tuple) const {
     std::vector<uint32_t> drawn;
     double loss = 0;
@@ -156,7 +157,8 @@ class Enumeration {
   std::vector<double> u_;
 };
 
-// The sampler's own draws under both models, as the number that tells them apart best.
+// A lower bound on epsilon from the sampler's own draws under both models. The statistic is the log ratio, which
+// separates the models best.
 Result<double> Sampled(const DecodingAuditOptions& o, const Enumeration& all, const Model& f, const Model& g) {
   WISP_ASSIGN_OR_RETURN(PrivateSampler sampler,
                         PrivateSampler::Create({.mode = o.mode,
@@ -185,7 +187,7 @@ Result<double> Sampled(const DecodingAuditOptions& o, const Enumeration& all, co
   return bound.epsilon;
 }
 
-// The charge for all draws at delta 0, and at delta.
+// Sets the epsilon that is charged for all draws, at delta 0 and at o.delta.
 Status Claim(const DecodingAuditOptions& o, std::span<const DrawCost> costs, DecodingAuditResult& result) {
   std::vector<privacy::Mechanism> mechanisms;
   for (const DrawCost& cost : costs) {
@@ -215,7 +217,7 @@ Result<DecodingAuditResult> AuditDecoding(const DecodingAuditOptions& o) {
   }
   DecodingAuditResult result{.models = models.size()};
   if (o.delta > 0) result.exact_at_delta = 0;
-  std::pair<size_t, size_t> plain = {0, 0};  // told apart best by draws
+  std::pair<size_t, size_t> plain = {0, 0};  // the pair that is easiest to tell apart by draws
   double plainest = 0;
   for (size_t i = 0; i < laws.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
@@ -225,7 +227,8 @@ Result<DecodingAuditResult> AuditDecoding(const DecodingAuditOptions& o) {
         WISP_ASSIGN_OR_RETURN(const double seen, privacy::ExactEpsilon(laws[i], laws[j], kSeenDelta));
         if (seen > plainest) plainest = seen, plain = {i, j};
       }
-      // No pair costs more at a delta than at delta 0: the sort is for those that may be the worst.
+      // A pair's epsilon at a delta is at most its epsilon at delta 0. So only pairs that may be the worst need the
+      // sort.
       if (o.delta == 0 || epsilon <= *result.exact_at_delta) continue;
       WISP_ASSIGN_OR_RETURN(const double at_delta, privacy::ExactEpsilon(laws[i], laws[j], o.delta));
       result.exact_at_delta = std::max(*result.exact_at_delta, at_delta);

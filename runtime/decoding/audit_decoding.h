@@ -1,12 +1,12 @@
-// An audit of private decoding: all outcomes of k draws on a small support, under pairs of private models among which
-// the worst are, held against the epsilon that the draws are charged for (draw_cost.h).
+// Audits private decoding on a small support. It enumerates all outcomes of k draws under pairs of private models, the
+// worst pairs among them, and compares them with the epsilon charged for the draws (draw_cost.h).
 //
 //   WISP_ASSIGN_OR_RETURN(DecodingAuditResult seen, AuditDecoding({.mode = DecodingMode::kUniform, .num_items = 4,
 //                                                                  .lambda = 0.1, .draws = 2, .delta = 1e-5}));
 //
-// Enumerated are the laws of draw_law.h, to rounding: no sampling, no confidence. With `observations` the sampler
-// itself draws under the pair that draws tell apart best: what it does could differ from its law. What it is not: a
-// proof for large supports. No private data takes part: models here are made up.
+// The laws of draw_law.h are enumerated, up to rounding: no sampling, no confidence. With `observations` the sampler
+// itself runs on the pair that draws separate best, because its behaviour could differ from the law. This is no proof
+// for large supports. Models are invented here; no private data is used.
 #ifndef WISP_RUNTIME_DECODING_AUDIT_DECODING_H_
 #define WISP_RUNTIME_DECODING_AUDIT_DECODING_H_
 
@@ -24,18 +24,19 @@ inline constexpr uint32_t kMostAuditedItems = 6;
 
 struct DecodingAuditOptions {
   DecodingMode mode = DecodingMode::kUniform;  // not kPlain
-  uint32_t num_items = 4;                      // the support, 2 to kMostAuditedItems
-  uint32_t draws = 1;                          // distinct items, 1 to num_items
+  uint32_t num_items = 4;                      // size of the support, 2 to kMostAuditedItems
+  uint32_t draws = 1;                          // distinct items to draw, 1 to num_items
   double lambda = 0;
   std::vector<double> mixing = {};      // kNonUniform: u
   double clip = 0, temperature = 1;     // base-anchored
-  std::vector<float> base_scores = {};  // base-anchored; empty: one likely item, the others at -8
-  double delta = 0;                     // above 0: epsilon at this delta too, by PLD
+  std::vector<float> base_scores = {};  // base-anchored; empty: one likely item, the others have score -8
+  double delta = 0;                     // above 0: also computes epsilon at this delta, by PLD
 
-  // The claim for all draws together at delta 0; what is charged where absent.
+  // The claimed epsilon of all draws together at delta 0. nullopt: what the draws are charged.
   std::optional<double> claimed_epsilon = std::nullopt;
 
-  // Draws of the sampler itself under each model of a pair; 0: none. They are charged to `ledger`, of its own.
+  // Draws by the sampler itself under each model of a pair; 0: none. They are charged to `ledger`, which must be used
+  // for nothing else.
   uint64_t observations = 0;
   double confidence = 0.95;
   privacy::Ledger* ledger = nullptr;
@@ -43,15 +44,16 @@ struct DecodingAuditOptions {
 };
 
 struct DecodingAuditResult {
-  uint64_t models = 0;  // all pairs of these were compared
+  uint64_t models = 0;  // number of models; all pairs of these were compared
   double exact = 0, claimed = 0;
   std::optional<double> exact_at_delta, claimed_at_delta;
-  std::optional<double> sampled;  // lower bound on epsilon, at delta 0, from the sampler's own draws
+  std::optional<double> sampled;  // lower bound on epsilon at delta 0, from the sampler's own draws
   bool refuted = false;
 };
 
-// Models: every ranking of the items with gaps that leave no doubt (mixing), or every item pushed against the clip up
-// or down (base-anchored): by convexity the worst pairs for a draw are among these; and some that are not extreme.
+// For mixing, the models are all rankings of the items, with gaps so large that the first item is certain. For
+// base-anchored, each model pushes every item to one end of the clip. By convexity, the worst pairs for one draw are
+// among these. Some models that are not extreme are added.
 Result<DecodingAuditResult> AuditDecoding(const DecodingAuditOptions& options);
 
 }  // namespace wisp

@@ -15,7 +15,7 @@ Status CheckPaid(const ModelFile& model, const std::string& name, std::span<cons
   for (const ProvenanceEntry& entry : model.provenance()) {
     const bool is_public =
         std::find(public_datasets.begin(), public_datasets.end(), entry.dataset) != public_datasets.end();
-    // A ledger without a name may be any data set's.
+    // A ledger without a name may belong to any data set.
     const bool other = !paid_for.empty() && privacy::DatasetName(entry.dataset) != privacy::DatasetName(paid_for);
     if (entry.dataset.empty() || is_public || other) continue;
     if (entry.epsilon && std::isfinite(*entry.epsilon))

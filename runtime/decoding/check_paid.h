@@ -1,4 +1,5 @@
-// Whether the draws of a ledger may come from a model.
+// Checks that a ledger contains what training a model has spent, before samples of that model are charged to the
+// ledger.
 #ifndef WISP_RUNTIME_DECODING_CHECK_PAID_H_
 #define WISP_RUNTIME_DECODING_CHECK_PAID_H_
 
@@ -10,9 +11,9 @@
 
 namespace wisp {
 
-// What is drawn shows what `model` (called `name` in the refusal) has spent on the ledger's data set, and the ledger
-// must have that: else kPrivacyRefused. Entries on `public_datasets` are no matter, nor those without a finite epsilon:
-// such draws are charged.
+// Samples reveal what `model` (called `name` in messages) has spent on the ledger's data set. kPrivacyRefused: the
+// ledger does not contain those spendings. Entries on `public_datasets` are ignored. So are entries without a finite
+// epsilon, because sampling from such weights is charged.
 Status CheckPaid(const ModelFile& model, const std::string& name, std::span<const std::string> public_datasets,
                  const privacy::Ledger& ledger);
 

@@ -17,7 +17,7 @@ bool IsPublic(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
          std::find(labels.begin(), labels.end(), entry.dataset) != labels.end();
 }
 
-// Empty where the entry carries a guarantee.
+// Why the entry carries no guarantee; empty if it carries one.
 std::string WhyNone(const ProvenanceEntry& entry) {
   if (!entry.epsilon) return "states no epsilon";
   if (!(*entry.epsilon >= 0 && std::isfinite(*entry.epsilon))) return "states an epsilon that is not finite";
@@ -42,12 +42,12 @@ std::string Listed(const std::vector<std::string>& names) {
 
 bool IsNamed(const std::string& dataset) { return !dataset.empty() && dataset != kUnknownDataset; }
 
-// How a data set that has a name is declared public.
+// Tells the user how to declare a named data set public.
 std::string HowToDeclare(const std::string& dataset) {
   return " (--public-dataset '" + OneLine(dataset) + "'; in the C interface: public_datasets)";
 }
 
-// Whether draws show what the entry's data set has: it is not public, and the entry protects it too little.
+// True if samples reveal the entry's data set: it is not public, and the entry's guarantee is missing or too weak.
 bool IsShown(const ProvenanceEntry& entry, const DecodingPolicy& policy) {
   if (IsPublic(entry, policy)) return false;
   return !WhyNone(entry).empty() ||
@@ -111,7 +111,7 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
   for (const ProvenanceEntry& entry : provenance) {
     if (IsShown(entry, policy)) AddOnce(need.datasets, entry.dataset == kUnknownDataset ? "" : entry.dataset);
   }
-  // Guarantees that do not add up to what is wanted: draws show of all of them.
+  // The guarantees are too weak only when added up, so samples reveal all of the data sets.
   const bool together = need.datasets.empty();
   for (const ProvenanceEntry& entry : provenance) {
     if (together && !IsPublic(entry, policy)) AddOnce(need.datasets, entry.dataset);
@@ -122,7 +122,8 @@ DecodingNeed NeedOf(std::span<const ProvenanceEntry> provenance, const DecodingP
 DecodingNeed NeedOf(const ModelFile& file, const DecodingPolicy& policy) {
   DecodingNeed need = NeedOf(file.provenance(), policy);
   if (file.output_bias_origin() != OutputBiasOrigin::kExactCounts) return need;
-  // Counts are set when a model is made, by the run of its first entry (model_file.h), and no later one covers them.
+  // Counts are set when a model is made, by the run of its first entry (model_file.h). No later entry's guarantee
+  // covers them.
   if (!file.provenance().empty() && IsPublic(file.provenance().front(), policy)) return need;
   need.kind = Kind::kCharge;
   const std::string counted = file.provenance().empty() ? "" : file.provenance().front().dataset;

@@ -9,7 +9,7 @@
 namespace wisp {
 namespace {
 
-// The model's share in a draw of this mode. kPlain is drawn with lambda 1.
+// The model's share of a draw in this mode. kPlain draws with lambda 1.
 double ShareOf(const ItemLaw& law) { return law.mode == DecodingMode::kPlain ? 1 : law.lambda; }
 
 double Total(std::span<const double> weights) {

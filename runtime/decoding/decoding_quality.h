@@ -1,4 +1,4 @@
-// What private draws are worth: the probability that the next item is the one drawn, and its perplexity over many
+// The utility of private draws: the probability that the next item is the one drawn, and its perplexity over many
 // users.
 //
 //   Perplexity sum;
@@ -6,11 +6,11 @@
 //       target));
 //   sum.Value();   // exp(mean of -log probability): the support's size for lambda 0, the model's own for kPlain
 //
-// The law is the one that PrivateSampler makes its first draw from: over the support that is left when the history was
-// taken out, with q and u renormalised over it.
+// This is the law of PrivateSampler's first draw: over the support without the history, with q and u renormalised over
+// it.
 //
-// What it is not: private. These figures are computed from the private scores and from held-out items: they are for
-// experiments on public data and are never shown to anyone whose records must be protected.
+// These figures are not private. They are computed from private scores and held-out items. Use them for experiments on
+// public data, and never show them to anyone from whom the records must be protected.
 #ifndef WISP_RUNTIME_DECODING_DECODING_QUALITY_H_
 #define WISP_RUNTIME_DECODING_DECODING_QUALITY_H_
 
@@ -28,19 +28,20 @@ struct ItemLaw {
   double temperature = 1;
 };
 
-// Of all items [num_items]. kBaseAnchored centres the scores on the base's, as PrivateRecommender does.
+// Scores of all items [num_items]. kBaseAnchored centres them on the base's scores, as PrivateRecommender does.
 struct ItemScores {
   std::span<const float> model;
   std::span<const float> base = {};  // kBaseAnchored only
 };
 
-// That the first draw from `support` (distinct items, at least one) is `target`; 0 where it is not in the support.
+// The probability that the first draw from `support` (distinct items, at least one) is `target`; 0 if `target` is not
+// in it.
 double ItemProbability(const ItemLaw& law, const ItemScores& scores, std::span<const int32_t> support, int32_t target);
 
 class Perplexity {
  public:
   void Add(double probability);
-  // Infinite as soon as one probability was 0; NaN without any.
+  // Infinite if one probability was 0. NaN if nothing was added.
   double Value() const;
   uint64_t count() const { return count_; }
 

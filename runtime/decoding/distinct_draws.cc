@@ -10,7 +10,8 @@ namespace {
 using privacy::RandomStream;
 using Wide = unsigned __int128;
 
-// Uniform on {0, ..., n - 1} without bias: bits enough for n - 1, again until below n (two tries on average at most).
+// Uniform on {0, ..., n - 1} without bias: samples enough bits for n - 1, and again while the result is not below n.
+// Needs at most two tries on average.
 Wide UniformBelowWide(RandomStream& random, Wide n) {
   const uint64_t high = static_cast<uint64_t>((n - 1) >> 64);
   if (high == 0 && static_cast<uint64_t>(n) != 0) return random.UniformBelow(static_cast<uint64_t>(n));
@@ -21,7 +22,7 @@ Wide UniformBelowWide(RandomStream& random, Wide n) {
   }
 }
 
-// A double that is an integer from 0 to 2^127, exactly: its mantissa, shifted.
+// Converts a double that is an integer from 0 to 2^127 exactly, by shifting its mantissa.
 Wide IntegerOf(double integer) {
   if (integer == 0) return 0;
   const uint64_t bits = std::bit_cast<uint64_t>(integer);
@@ -30,10 +31,10 @@ Wide IntegerOf(double integer) {
   return shift >= 0 ? static_cast<Wide>(mantissa) << shift : static_cast<Wide>(mantissa >> -shift);
 }
 
-// The sum of up to 32 integers of up to 2^96, exactly, in two halves: h = w / 2^48, rounded to an integer by adding and
-// taking off 1.5 * 2^52, and l = w - 2^48 h. All are integers in double: 16 times h <= 2^48 stay within 2^52, 16 times
-// |l| <= 2^47 within 2^51. The compiler's own conversion of each, a library call, took longest of all in a draw among
-// 3,416 items.
+// The exact sum of up to 32 integers of up to 2^96. Each is split in two: h = w / 2^48, rounded to an integer by adding
+// and subtracting 1.5 * 2^52, and l = w - 2^48 h. Both parts are integers in double: the sum of 16 h <= 2^48 stays
+// within 2^52, of 16 |l| <= 2^47 within 2^51. The compiler's conversion of each weight, a library call, would be the
+// slowest part of a draw among 3,416 items.
 Wide SumOfIntegers(const double* weights, size_t n) {
   constexpr double kRound = 0x1.8p52, kDown = 0x1p-48, kUp = 0x1p48;
   double high[2] = {0, 0}, low[2] = {0, 0};
@@ -92,7 +93,7 @@ double ApproximateLaw::SumOf(size_t block) const {
   return sum;
 }
 
-// Where rounding carries the point past the end, the last weight above 0 is taken.
+// If rounding carries the point past the end, takes the last weight above 0.
 size_t ApproximateLaw::Draw(RandomStream& random) const {
   double total = 0;
   for (double sum : sums_) total += sum;
@@ -128,7 +129,7 @@ void MixedLaw::Assign(double lambda, std::span<const double> q, std::span<const 
   removed_.assign(q.size(), 0);
 }
 
-// Uniform over those that are left: uniform over all, again until one of them comes.
+// Uniform over the remaining indices: samples from all, until one that remains comes.
 size_t MixedLaw::DrawPublic(RandomStream& random) const {
   if (!uniform_) return u_.Draw(random);
   for (;;) {

@@ -1,8 +1,7 @@
-// Draws without replacement, exact and approximate, with the public part of a mixture. Internal to runtime/inference.
+// Draws without replacement, exact and approximate, and the public part of a mixture. Internal to runtime/decoding.
 //
-// Which arithmetic a guarantee rests on is said in draw_law.h, which computes the weights.
-// What it is not: constant-time. How long a draw takes may depend on the scores; someone who can time single draws of
-// this process sees more than the items.
+// draw_law.h computes the weights and says which arithmetic a guarantee rests on. Draws are not constant-time: their
+// duration may depend on the scores. An attacker who can time single draws of this process learns more than the items.
 #ifndef WISP_RUNTIME_DECODING_DISTINCT_DRAWS_H_
 #define WISP_RUNTIME_DECODING_DISTINCT_DRAWS_H_
 
@@ -15,27 +14,28 @@
 
 namespace wisp {
 
-// Weights: integers of 1 and above, at most 2^96, fewer than 2^31 of them.
+// Weights are integers of at least 1 and at most 2^96; there are fewer than 2^31.
 class ExactLaw {
  public:
   void Assign(std::span<const double> integer_weights);
-  // An index that was not removed, with probability exactly its weight / the sum of those. One must be left.
+  // Draws an index that was not removed, with probability exactly its weight / the sum of the remaining weights. At
+  // least one must remain.
   size_t Draw(privacy::RandomStream& random) const;
   void Remove(size_t index);
 
  private:
   static constexpr size_t kBlock = 32;
-  std::vector<double> weights_;          // 0 where removed
-  std::vector<unsigned __int128> sums_;  // of blocks
+  std::vector<double> weights_;          // 0 for removed indices
+  std::vector<unsigned __int128> sums_;  // of blocks of weights
   unsigned __int128 total_ = 0;
 };
 
-// Weights: 0 and above. What rounding makes of them.
+// Weights are 0 or above. The law is whatever floating-point rounding makes of them.
 class ApproximateLaw {
  public:
   void Assign(std::span<const double> weights);
-  // An index with weight above 0 that was not removed, with probability about in proportion; size() where there is
-  // none.
+  // Draws an index with weight above 0 that was not removed, with approximately proportional probability. Returns
+  // size() if no index has weight.
   size_t Draw(privacy::RandomStream& random) const;
   void Remove(size_t index);
   size_t size() const { return weights_.size(); }
@@ -46,12 +46,12 @@ class ApproximateLaw {
   std::vector<double> weights_, sums_;
 };
 
-// lambda q + (1 - lambda) u, exactly that mixture of what ApproximateLaw draws and u. Where q is all 0 it counts as u.
+// lambda q + (1 - lambda) u: exactly that mixture of u and what ApproximateLaw draws. A q that is all 0 counts as u.
 class MixedLaw {
  public:
-  // `q`: as for ApproximateLaw. `u`: as for ExactLaw, as many; empty: uniform.
+  // `q` is as for ApproximateLaw. `u` has as many weights, as for ExactLaw; empty: uniform.
   void Assign(double lambda, std::span<const double> q, std::span<const double> u);
-  // An index that was not removed. One must be left.
+  // Draws an index that was not removed. At least one must remain.
   size_t Draw(privacy::RandomStream& random) const;
   void Remove(size_t index);
 

@@ -16,7 +16,7 @@ namespace {
 double Up(double x) { return std::nextafter(x, std::numeric_limits<double>::infinity()); }
 double Down(double x) { return std::nextafter(x, 0); }
 
-// By how many clips the logits of neighbours vary, over B tau.
+// How far logits of neighbouring data sets move apart, in units of clip / (B tau).
 double MovesOf(privacy::Adjacency adjacency) { return adjacency == privacy::Adjacency::kReplaceOne ? 4 : 2; }
 
 }  // namespace
@@ -26,12 +26,12 @@ DrawCost UniformDrawCost(uint64_t support, double lambda) {
   return {.kind = DrawCost::Kind::kUniformMixing, .support = support, .lambda = lambda};
 }
 
-// For every set of items that may be gone: if w_r is the smallest weight left, the r - 1 smaller ones are gone, and
-// what is left sums to at most the total less the `drawn` smallest others, R + w_r. w_r / (R + w_r) grows with w_r: r =
-// 1 is worst.
+// The bound holds for every set of items that may be gone. Let w_r be the smallest remaining weight: the r - 1 smaller
+// ones are gone. The remaining weights sum to at most R + w_r, the total less the `drawn` smallest of the others. w_r /
+// (R + w_r) grows with w_r, so r = 1 is the worst case.
 DrawCost NonUniformDrawCost(std::span<const double> sorted, size_t drawn, double lambda) {
   if (drawn + 1 >= sorted.size() || lambda == 0) return {};
-  double rest = 0;  // integers below 2^53: exact
+  double rest = 0;  // integers below 2^53, so the sum is exact
   for (size_t j = drawn + 1; j < sorted.size(); ++j) rest += sorted[j];
   return {.kind = DrawCost::Kind::kNonUniformMixing,
           .lambda = lambda,
@@ -44,7 +44,7 @@ DrawCost AnchoredDrawCost(double clip, double temperature, uint64_t support) {
 }
 
 DrawCost AggregateDrawCost(const AggregateCostOptions& o) {
-  // Two roundings of a product and a quotient, and each Up is at least one.
+  // The product and the quotient round twice; each Up covers at least one rounding.
   const double range = Up(Up(MovesOf(o.adjacency) * o.clip / (o.contexts * o.temperature)));
   return {.kind = DrawCost::Kind::kBoundedRange, .range = Up(range + kAggregateRangeSlack)};
 }
@@ -108,7 +108,7 @@ Result<double> LambdaForEpsilon(double epsilon, uint64_t draws, uint64_t support
   if (draws == 0 || support == 0) return InvalidArgument("the number of draws and the support must be 1 and above");
   const double gain = std::expm1(epsilon / static_cast<double>(draws));
   if (!std::isfinite(gain)) return Down(1);
-  // Three roundings and expm1: 8 units in the last place are enough.
+  // There are three roundings and expm1: 8 units in the last place are enough.
   return gain / (gain + static_cast<double>(support)) * (1 - 0x1p-50);
 }
 

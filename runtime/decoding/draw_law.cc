@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The largest of these scores; NaN is never taken, -inf where there is none. Four at a time: one maximum waits for the
-// one before.
+// The largest of these scores, ignoring NaN; -inf if no score is a number. Four maxima run in parallel, because each
+// comparison waits for the previous one.
 float Largest(std::span<const float> scores, std::span<const int32_t> items) {
   float best[4];
   std::fill_n(best, 4, -std::numeric_limits<float>::infinity());
@@ -26,7 +26,7 @@ float Largest(std::span<const float> scores, std::span<const int32_t> items) {
   return *std::max_element(best, best + 4);
 }
 
-// Keeps the best `keep` weights, ties by position, and makes the others 0.
+// Keeps the best `keep` weights, ties by position, and sets the others to 0.
 void KeepBest(size_t keep, double share, std::vector<double>& weights) {
   std::vector<uint32_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0u);
@@ -48,7 +48,8 @@ void KeepBest(size_t keep, double share, std::vector<double>& weights) {
 
 }  // namespace
 
-// Before the exponentials -inf and NaN are held at their lowest argument, which is not 0: afterwards they are.
+// Before the exponentials, scores of -inf and NaN are set to the lowest argument, whose exponential is not 0. Their
+// weights become 0 afterwards.
 void SoftmaxWeights(std::span<const float> scores, std::span<const int32_t> items, const SoftmaxOptions& options,
                     std::vector<double>& weights) {
   const float best = Largest(scores, items);
@@ -71,7 +72,7 @@ void SoftmaxWeights(std::span<const float> scores, std::span<const int32_t> item
 
 std::vector<double> IntegerWeights(std::span<const double> u) {
   const double largest = *std::max_element(u.begin(), u.end());
-  double total = 0;  // of u / largest: no overflow, at least 1
+  double total = 0;  // sum of u / largest: cannot overflow, at least 1
   for (double x : u) total += x / largest;
   std::vector<double> weights;
   weights.reserve(u.size());
@@ -86,7 +87,7 @@ float AnchoredWeights(std::span<const float> scores, std::span<const float> base
   for (size_t i = 0; i < items.size(); ++i) {
     const auto item = static_cast<size_t>(items[i]);
     const double difference = static_cast<double>(scores[item]) - static_cast<double>(base_scores[item]);
-    const double clipped = std::min(c, std::max(-c, difference));  // of NaN: -c, and then 0
+    const double clipped = std::min(c, std::max(-c, difference));  // a NaN difference gives -c here, and 0 afterwards
     weights[i] = difference == difference ? clipped : 0;
   }
   return MovedWeights(base_scores, items, options, weights);
@@ -95,7 +96,7 @@ float AnchoredWeights(std::span<const float> scores, std::span<const float> base
 float MovedWeights(std::span<const float> base_scores, std::span<const int32_t> items, const AnchoredOptions& options,
                    std::vector<double>& weights) {
   const float best_base = Largest(base_scores, items);
-  const double reach = best_base + options.clip;  // m of the header: public
+  const double reach = best_base + options.clip;  // the header's m, a public number
   for (size_t i = 0; i < items.size(); ++i)
     weights[i] = static_cast<double>(base_scores[static_cast<size_t>(items[i])]) + weights[i] - reach;
   if (options.temperature != 1) {

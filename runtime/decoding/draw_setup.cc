@@ -15,15 +15,14 @@ namespace {
 
 using privacy::EpsilonDelta;
 
-// What is proved holds for any scores; what the draws are worth was looked at with those of floats only.
+// The guarantee holds for any scores. The utility of draws was measured only with the kernels of kSimd.
 Status CheckBackend(const char* which, const Session& session) {
   if (&session.graph().ops() == &kernels::BestOps()) return OkStatus();
   return Unsupported("recommending privately is for the default kernels, in float: open the ", which,
                      " without another backend");
 }
 
-// Scores of a base are read as public: that it is must follow from what it states of itself and from what the app
-// declares.
+// The base's scores are treated as public. This must follow from the base's provenance and from what the app declares.
 Status CheckBase(const Session& session, const PrivateDrawOptions& o) {
   if (o.base == nullptr) return OkStatus();
   const ModelFile &base = o.base->file(), &model = session.file();
@@ -55,7 +54,7 @@ Result<DecodingMode> ModeOf(const PrivateDrawOptions& o) {
   return mode;
 }
 
-// With a number of records that nobody declares, what is asked for now is held to so many.
+// If no number of records is declared, requests are checked against this number.
 constexpr double kAssumedRecords = 10'000;
 
 Status CheckRequestedDelta(const std::string& whose, double delta, const PrivateDrawOptions& o) {
@@ -67,10 +66,11 @@ Status CheckRequestedDelta(const std::string& whose, double delta, const Private
                         "; so many are assumed where nobody declares their number (num_records_public)");
 }
 
-// A limit that stands was accepted before: what it must not do is publish a record of as many as are declared now.
+// An existing limit was accepted earlier. It must still not allow publishing a record, for the number of records
+// declared now.
 Status CheckStandingDelta(double delta, const PrivateDrawOptions& o) {
   const double records = static_cast<double>(o.num_records_public);
-  const bool few = records <= privacy::kFewRecords;  // of these it must keep CheckDelta's whole promise
+  const bool few = records <= privacy::kFewRecords;  // for few records it must keep all that CheckDelta promises
   if (o.num_records_public == 0 || (!few && delta < 1 / records)) return OkStatus();
   return privacy::CheckDelta("the ledger's limit: its delta", delta, records, o.allow_large_delta);
 }
@@ -91,7 +91,7 @@ Status CheckGoal(const PrivateDrawOptions& o, DecodingMode mode) {
   return goal.lifetime ? CheckRequestedDelta("the target's delta", goal.lifetime->target.delta(), o) : OkStatus();
 }
 
-// Of the limit that is to be, or that stands; and whether it can be set.
+// Checks the delta of the new or existing limit, and that the new limit can be set.
 Status CheckLimit(const PrivateDrawOptions& o, const DrawPromise& promise) {
   if (o.new_limit) {
     WISP_RETURN_IF_ERROR(CheckRequestedDelta("the new limit's delta", o.new_limit->delta(), o));
@@ -102,7 +102,8 @@ Status CheckLimit(const PrivateDrawOptions& o, const DrawPromise& promise) {
   return promise.LimitToSet().status();
 }
 
-// What is mixed in: the uniform, or a distribution of the base with at least so much for each of the support.
+// The public distribution to mix in: uniform, or the base's softmax with at least a minimum for each item of the
+// support.
 privacy::PublicMixture MixtureOf(const PrivateDrawOptions& o, DecodingMode mode, uint64_t support) {
   if (mode == DecodingMode::kUniform) return {.support = support};
   return {.min_probability = LeastOfMixture(o.mixing_floor, support)};
@@ -135,7 +136,7 @@ Result<double> ClipOf(const PrivateDrawOptions& o) {
       range, {.temperature = o.temperature, .contexts = o.contexts, .adjacency = o.ledger->adjacency()});
 }
 
-// All that is charged for: checked, and made into lambda or clip.
+// Checks everything that charging needs, and computes lambda or clip.
 Status SetUpCharge(const PrivateDrawOptions& o, PrivateSamplerOptions& s) {
   if (o.ledger == nullptr) {
     return PrivacyRefused("drawing privately here needs a ledger, the file that remembers what was spent: ",
@@ -157,7 +158,8 @@ Status SetUpCharge(const PrivateDrawOptions& o, PrivateSamplerOptions& s) {
   return OkStatus();
 }
 
-// A lifetime is a plan, where the ledger is still empty: so many draws, none dearer than these, whatever they show.
+// A lifetime goal makes a plan, if the ledger is still empty: this many draws, none more expensive than this, whatever
+// they show.
 Result<DrawPromise> PromiseOf(const PrivateDrawOptions& o, const DrawCost& draw) {
   DrawPromise promise{.ledger = o.ledger, .new_limit = o.new_limit};
   if (!o.goal.lifetime) return promise;
@@ -169,14 +171,14 @@ Result<DrawPromise> PromiseOf(const PrivateDrawOptions& o, const DrawCost& draw)
   return promise;
 }
 
-// What model and base have spent on the ledger's data is part of what the ledger states, charged draws or free ones.
+// The ledger must contain what model and base have spent on its data, whether draws are charged or free.
 Status CheckLedgerHas(const Session& session, const PrivateDrawOptions& o) {
   if (o.ledger == nullptr || o.other_data) return OkStatus();
   WISP_RETURN_IF_ERROR(CheckPaid(session.file(), "the model", o.public_datasets, *o.ledger));
   return o.base == nullptr ? OkStatus() : CheckPaid(o.base->file(), "the base model", o.public_datasets, *o.ledger);
 }
 
-// Contexts are in the prompt: what is charged for is what they hold, and the weights must show nothing.
+// With contexts in the prompt, their contents are charged for. The weights themselves must then reveal nothing.
 Result<DecodingNeed> NeedOfDraws(const Session& session, const PrivateDrawOptions& o) {
   DecodingNeed need = NeedOf(session.file(), PolicyOf(o));
   if (o.contexts == 0) return need;
@@ -187,7 +189,7 @@ Result<DecodingNeed> NeedOfDraws(const Session& session, const PrivateDrawOption
 
 }  // namespace
 
-// Nothing but a limit ends the draws after their lifetime.
+// Without a limit, nothing would stop draws after their lifetime.
 Result<std::optional<EpsilonDelta>> DrawPromise::LimitToSet() const {
   if (ledger == nullptr) return std::optional<EpsilonDelta>();
   if (new_limit) WISP_RETURN_IF_ERROR(ledger->CheckLimit(*new_limit));

@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-// The tokens of a text that goes on, at most `room`.
+// The tokens of a text to be continued, at most `room`.
 Result<std::vector<int32_t>> HeadOf(const text::Tokenizer& tokenizer, const std::string& text, size_t room) {
   std::vector<int32_t> head;
   WISP_RETURN_IF_ERROR(tokenizer.Encode(text, {.special = text::SpecialTokens::kBefore}, head));
@@ -26,7 +26,7 @@ void Join(const std::vector<int32_t>& head, const std::vector<int32_t>& tail, st
   tokens.insert(tokens.end(), drawn.begin(), drawn.end());
 }
 
-// Contexts that pass together: as many rows as read the weights once, and not too many scores.
+// The most contexts in one pass: enough rows to read the weights once for all, while their scores stay small.
 constexpr size_t kTogether = 16;
 
 }  // namespace
@@ -71,7 +71,7 @@ Status PrivateContexts::PublicScores(std::span<const int32_t> drawn, std::span<f
   return batch_->Score({&text, 1}, scores);
 }
 
-// The last place serves all contexts that keep nothing, one after the other.
+// Contexts beyond the kept ones are computed one after another in the last place, which keeps nothing of them.
 Result<size_t> PrivateContexts::ScoreFrom(size_t first, std::span<const int32_t> drawn) {
   const size_t end = std::min(heads_.size(), first < kept() ? std::min(first + kTogether, kept()) : first + 1);
   std::array<TextBatch::Text, kTogether> texts;
@@ -84,7 +84,7 @@ Result<size_t> PrivateContexts::ScoreFrom(size_t first, std::span<const int32_t>
   return count;
 }
 
-// Where a record's influence is bounded: AddClipped, once for each of them.
+// Bounds each record's influence: AddClipped is called once for each context.
 Status PrivateContexts::Sum(std::span<const int32_t> drawn, double clip, std::span<const float> public_scores,
                             std::span<int64_t> sums) {
   std::fill(sums.begin(), sums.end(), int64_t{0});

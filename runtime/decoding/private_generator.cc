@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-// A token of one model must be the same token of the other.
+// Both models must use the same ids for the same tokens.
 Status CheckTokenizers(const Session& session, const Session* base) {
   if (base == nullptr) return OkStatus();
   const auto ours = session.file().tokenizer(), theirs = base->file().tokenizer();
@@ -75,7 +75,8 @@ Result<std::vector<privacy::ChargeRequest>> PrivateGenerator::CheckRoom(uint32_t
         {.mechanism = mechanism, .run = run_, .purpose = "decoding", .noise = noise_}};
   };
   WISP_ASSIGN_OR_RETURN(auto all, charges(tokens - paid));
-  WISP_ASSIGN_OR_RETURN(const auto limit, setup_.promise.LimitToSet());  // that of this text, where there is none yet
+  // the limit that this text will set, if the ledger has none yet
+  WISP_ASSIGN_OR_RETURN(const auto limit, setup_.promise.LimitToSet());
   const Status fits = ledger_->CheckFits(all, limit);
   if (fits.ok() && !only_text_) {
     WISP_ASSIGN_OR_RETURN(auto whole, charges((tokens - paid + block_ - 1) / block_ * block_));
@@ -89,8 +90,8 @@ Result<std::vector<privacy::ChargeRequest>> PrivateGenerator::CheckRoom(uint32_t
                         tokens == 1 ? " is asked for: " : " are asked for: ", fits.message());
 }
 
-// That it has room is found for all of a text at once: so it is a plan, where it can be one, or its later blocks would
-// count as chosen after looking. Without a limit there is nothing to have room in.
+// Checks the budget for the whole text at once, so the charges can be a plan. Otherwise its later blocks would count as
+// chosen after seeing earlier results. A ledger without a limit needs no plan.
 Status PrivateGenerator::PlanText(std::span<const privacy::ChargeRequest> charges) {
   if (charges.empty()) return OkStatus();
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger_->Limit());
@@ -138,7 +139,7 @@ Status PrivateGenerator::ReadBase(std::span<const int32_t> tokens, size_t prompt
   return std::all_of(base_scores_.begin(), base_scores_.end(), IsFinite) ? OkStatus() : from.NotFinite();
 }
 
-// The best, ties by id, in the order of ids.
+// Takes the best items, ties by id, and returns them in the order of their ids.
 std::vector<int32_t> PrivateGenerator::SupportFromBase() const {
   std::vector<int32_t> support(tokenizer_->size());
   std::iota(support.begin(), support.end(), 0);
@@ -151,7 +152,7 @@ std::vector<int32_t> PrivateGenerator::SupportFromBase() const {
   return support;
 }
 
-// (1 - floor) softmax of the base over the support + floor uniform: none is below floor / size.
+// Mixes (1 - floor) softmax of the base over the support with floor uniform, so no item is below floor / size.
 void PrivateGenerator::MixWithBase(std::span<const int32_t> support) {
   std::vector<double> weights;
   SoftmaxWeights(base_scores_, support, {}, weights);
@@ -162,7 +163,7 @@ void PrivateGenerator::MixWithBase(std::span<const int32_t> support) {
 }
 
 Result<int32_t> PrivateGenerator::Next(std::span<const int32_t> tokens, size_t prompt_tokens, uint32_t at_most) {
-  const size_t n = tokenizer_->size();  // the model may have more rows
+  const size_t n = tokenizer_->size();  // the model may have more rows than the tokenizer has tokens
   const std::span<const float> scores = std::span(scores_).first(n), base = std::span(base_scores_).first(n);
   const bool reads_base = !is_free() && (setup_.mode != DecodingMode::kUniform || base_top_ > 0);
   DrawRequest request{.at_most = short_block_ ? at_most : 0};
@@ -179,7 +180,8 @@ Result<int32_t> PrivateGenerator::Next(std::span<const int32_t> tokens, size_t p
     WISP_RETURN_IF_ERROR(session_->Score(tokens, scores_));
     request.scores = scores;
   }
-  // Of weights that are drawn from freely. What the others' scores are may depend on their records: no error may tell.
+  // Reports non-finite scores only for weights that are sampled freely. For other weights it depends on the records if
+  // scores are finite, so no error may reveal it.
   if (is_free() && !std::all_of(scores_.begin(), scores_.end(), IsFinite)) return session_->NotFinite();
   if (setup_.mode == DecodingMode::kBaseAnchored) Centre(std::span(scores_).first(n), base);
   if (setup_.mode == DecodingMode::kBaseAnchored || setup_.mode == DecodingMode::kAggregate) request.base_scores = base;

@@ -1,15 +1,15 @@
-// Texts drawn privately: every token is a mechanism of its own, charged to the ledger before a random number of it is
-// drawn (docs/algorithms.md, section 7).
+// Generates texts privately. Every token is a mechanism of its own, charged to the ledger before a random number for it
+// is drawn (docs/algorithms.md, section 7).
 //
 //   WISP_ASSIGN_OR_RETURN(PrivateGenerator generator, PrivateGenerator::Create(*tuned, tokenizer, {.draws = {
 //       .base = shipped.get(), .goal = {.lifetime = DrawGoal::Lifetime{target, 200}}, .public_datasets = labels,
 //       .ledger = &ledger}}));
 //   WISP_ASSIGN_OR_RETURN(const Generated made, generator.Generate("Dear", {.max_new_tokens = 50}, show));
 //
-// What is protected: the records that the weights were trained on; with PrivateTexts the texts in the prompt, one of
-// them a record, and then the weights must be public. What is not: the prompt; the model's size; how many tokens are
-// asked for; time. When a text ends follows from drawn tokens alone. Sensitivity: draw_cost.h. Which line charges:
-// PrivateSampler::Pay. Weights with a guarantee are drawn from freely, and no ledger is touched.
+// Protected: the records that the weights were trained on; or, with PrivateTexts, the texts in the prompt, each a
+// record, and then the weights must be public. Not protected: the prompt, the model's size, the number of tokens asked
+// for, and time. The end of a text depends on sampled tokens only. Sensitivity: draw_cost.h. PrivateSampler::Pay
+// charges. Weights with a guarantee are sampled freely, and no ledger is touched.
 #ifndef WISP_RUNTIME_DECODING_PRIVATE_GENERATOR_H_
 #define WISP_RUNTIME_DECODING_PRIVATE_GENERATOR_H_
 
@@ -27,53 +27,52 @@
 namespace wisp {
 
 struct PrivateGeneratorOptions {
-  // `contexts` above 0: with PrivateTexts. charge_for and largest_support are not read: all tokens, or `base_top` of
-  // them.
+  // `contexts` is above 0 with PrivateTexts. charge_for and largest_support are ignored: the support is all tokens, or
+  // `base_top` of them.
   PrivateDrawOptions draws = {};
-  // Above 0: drawn are only the so many best of the base, or of the public context, at each token; a public choice.
+  // Above 0: each token is sampled from this many best tokens of the base or of the public context; a public choice.
   uint32_t base_top = 0;
-  // No other text is drawn afterwards: a block of charges is then no larger than what may still be drawn. Otherwise it
-  // is where the budget has no room for whole blocks.
+  // True if no other text will be generated: a block of charges is then no larger than what may still be sampled. If
+  // false, blocks are shortened only if the budget has no room for whole ones.
   bool only_text = false;
 };
 
 struct PrivateGenerateOptions {
   uint32_t max_new_tokens = 128;
-  std::vector<std::string> stop = {};  // where one of these comes, the text ends before it
+  std::vector<std::string> stop = {};  // when one of these appears, the text ends before it
 };
 
-// Used by one thread at a time, with its sessions.
+// Only one thread at a time may use this object and its sessions.
 class PrivateGenerator {
  public:
-  // Session and tokenizer must outlive it. `texts`: with draws.contexts only; what they hold must live until the last
-  // Generate. kPrivacyRefused: what has no guarantee. kInvalidArgument: a base with another tokenizer. The ledger stays
-  // as it is until a text is drawn.
+  // Session and tokenizer must outlive this object. `texts` only with draws.contexts; its data must live until the last
+  // Generate. kPrivacyRefused: the request has no guarantee. kInvalidArgument: the base has another tokenizer. The
+  // ledger is unchanged until a text is generated.
   static Result<PrivateGenerator> Create(Session& session, const text::Tokenizer& tokenizer,
                                          const PrivateGeneratorOptions& options, PrivateTexts texts = {});
 
   // The first text that is not refused writes the new limit and the lifetime's plan, before its first charge.
-  // kPrivacyRefused, before anything is written, charged or drawn, where the ledger's limit has no room for as many
-  // tokens as are asked for: the sentence says how many there is room for. Should another process spend that meanwhile,
-  // the text ends with the same error; what was shown by then was paid for. Errors depend on public values and on the
-  // ledger only.
+  // kPrivacyRefused: the ledger's limit has no room for the number of tokens asked for. The message says how many fit;
+  // nothing was written, charged or sampled. If another process spends the budget meanwhile, the text ends with the
+  // same error; what was shown before was paid for. Errors depend only on public values and on the ledger.
   Result<Generated> Generate(std::string_view prompt, const PrivateGenerateOptions& options,
                              const OnText& on_text = {});
 
   const DrawSetup& setup() const { return setup_; }
   bool is_free() const { return setup_.mode == DecodingMode::kPlain; }
-  // Private texts that could not be read, of the last Generate: local only.
+  // The number of private texts in the last Generate that could not be read. Do not publish it.
   size_t left_out() const { return contexts_ ? contexts_->left_out() : 0; }
 
  private:
   PrivateGenerator(Session& session, const text::Tokenizer& tokenizer, const PrivateGeneratorOptions& options,
                    PrivateTexts texts, DrawSetup setup);
-  // What so many tokens are charged for, where the ledger has room for it.
+  // The charges for this many tokens, if the ledger has room for them.
   Result<std::vector<privacy::ChargeRequest>> CheckRoom(uint32_t tokens);
   Status PlanText(std::span<const privacy::ChargeRequest> charges);
-  // The prompt's tokens, and at how many tokens a text ends.
+  // Returns the prompt's tokens. Sets the number of tokens at which a text ends.
   Result<std::vector<int32_t>> Begin(std::string_view prompt, uint32_t max_new_tokens, size_t& max_tokens);
   Result<int32_t> Next(std::span<const int32_t> tokens, size_t prompt_tokens, uint32_t at_most);
-  // Scores of the public model or context, in base_scores_.
+  // Reads the scores of the public model or context into base_scores_.
   Status ReadBase(std::span<const int32_t> tokens, size_t prompt_tokens);
   std::vector<int32_t> SupportFromBase() const;
   void MixWithBase(std::span<const int32_t> support);
@@ -83,8 +82,8 @@ class PrivateGenerator {
   const text::Tokenizer* tokenizer_;
   uint32_t base_top_, num_contexts_;
   bool only_text_;
-  uint64_t block_;            // draws_per_charge
-  bool short_block_ = false;  // of the text that is drawn
+  uint64_t block_;            // see draws_per_charge
+  bool short_block_ = false;  // true if blocks of the current text are shortened
   double mixing_floor_;
   privacy::Ledger* ledger_;
   std::string run_;

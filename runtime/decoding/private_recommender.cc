@@ -51,11 +51,12 @@ Result<std::vector<int32_t>> PrivateRecommender::Recommend(std::span<const int32
                 [&excluded](int32_t id) { excluded.push_back(id); });
   if (o.base_top > 0) {
     WISP_ASSIGN_OR_RETURN(support, SupportFromBase(history, o));
-    if (support.empty()) return support;  // an empty list of candidates would stand for all items
+    if (support.empty()) return support;  // an empty list of candidates would mean all items
     request.candidates = support;
   }
   WISP_RETURN_IF_ERROR(session_->Score(history, scores_));
-  // Of weights that are drawn from freely. What the others' scores are may depend on their records: no error may tell.
+  // Reports non-finite scores only for weights that are sampled freely. For other weights it depends on the records if
+  // scores are finite, so no error may reveal it.
   const auto finite = [](float score) { return score - score == 0; };
   if (is_free() && !std::all_of(scores_.begin(), scores_.end(), finite)) return session_->NotFinite();
   if (!base_scores_.empty()) {

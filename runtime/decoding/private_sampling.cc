@@ -18,7 +18,7 @@ using privacy::StreamPurpose;
 
 bool Mixes(DecodingMode mode) { return mode == DecodingMode::kUniform || mode == DecodingMode::kNonUniform; }
 
-// What no parameter can make private.
+// Refuses requests that no parameter can make private.
 Status CheckWishes(const PrivateSamplerOptions& o) {
   if (o.selection != Selection::kSample) {
     return PrivacyRefused(
@@ -115,7 +115,7 @@ Status CheckSize(const char* what, size_t size, size_t expected) {
   return InvalidArgument(what, " are ", size, ", expected are ", expected);
 }
 
-// Of the anchored law, or of the aggregate one; returns the best base score.
+// Weights of the anchored or the aggregate law. Returns the best base score.
 float WeightsOf(const PrivateSamplerOptions& o, const DrawRequest& r, std::span<const int32_t> items,
                 std::vector<double>& weights) {
   if (o.mode == DecodingMode::kBaseAnchored)
@@ -205,7 +205,7 @@ Status PrivateSampler::CheckRequest(const DrawRequest& r) const {
   return CheckReach(r.base_scores);
 }
 
-// Divides for what might be refused only: 3,416 quotients were a sixth of what drawing adds.
+// Divides only if a request might be refused: 3,416 quotients took a sixth of the time that drawing adds.
 Status PrivateSampler::CheckReach(std::span<const float> base_scores) const {
   const auto surely =
       static_cast<float>(std::min(0.99 * (kAnchoredMaxReach * options_.temperature - options_.clip), 1e38));
@@ -225,7 +225,7 @@ std::vector<int32_t> PrivateSampler::SupportOf(const DrawRequest& r) const {
   for (int32_t id : r.candidates) in[static_cast<size_t>(id)] = 1;
   for (int32_t id : r.excluded) in[static_cast<size_t>(id)] = 0;
   for (size_t i = 0; i < r.base_scores.size(); ++i) in[i] &= std::isinf(r.base_scores[i]) ? 0 : 1;
-  std::vector<int32_t> support(in.size());  // written without a branch, as who is in follows no pattern
+  std::vector<int32_t> support(in.size());  // written without a branch, because membership is unpredictable
   size_t size = 0;
   for (size_t i = 0; i < in.size(); ++i) {
     support[size] = static_cast<int32_t>(i);
@@ -235,8 +235,8 @@ std::vector<int32_t> PrivateSampler::SupportOf(const DrawRequest& r) const {
   return support;
 }
 
-// What was charged for is that no item of the support is less likely than min_probability: asked of the integers that
-// are drawn by.
+// The charge assumes that no item of the support is less likely than min_probability. Checks this on the integers that
+// the draw uses.
 Status PrivateSampler::CheckMixture(const DrawRequest& r, std::span<const int32_t> support) const {
   if (support.empty()) return OkStatus();
   std::vector<double> u;
@@ -246,7 +246,7 @@ Status PrivateSampler::CheckMixture(const DrawRequest& r, std::span<const int32_
       return InvalidArgument("the mixture gives an item of the support ", x, ", allowed are positive numbers");
   }
   const std::vector<double> weights = IntegerWeights(u);
-  double sum = 0;  // of integers, below 2^53
+  double sum = 0;  // integers with a sum below 2^53
   for (double w : weights) sum += w;
   const double least = *std::min_element(weights.begin(), weights.end()) / sum;
   if (std::nextafter(least, 0) >= options_.min_probability) return OkStatus();
@@ -254,7 +254,7 @@ Status PrivateSampler::CheckMixture(const DrawRequest& r, std::span<const int32_
                          options_.min_probability, " at least");
 }
 
-// The line that charges. Returns OK only when every one of `costs` lies in a block that is on disk.
+// Charges the ledger. Returns OK only if every one of `costs` lies in a block that is on disk.
 Status PrivateSampler::Pay(std::span<const DrawCost> costs, uint32_t at_most) {
   const uint32_t draws = std::min(options_.draws_per_charge, at_most == 0 ? UINT32_MAX : at_most);
   for (const DrawCost& cost : costs) {
@@ -277,7 +277,7 @@ Status PrivateSampler::Pay(std::span<const DrawCost> costs, uint32_t at_most) {
     block_left_ = draws - 1;
     draws_charged_ += draws;
   }
-  random_.Freshen();  // of two machines restored from one snapshot, each draws for itself
+  random_.Freshen();  // two machines restored from one snapshot must draw different numbers
   return OkStatus();
 }
 
@@ -322,7 +322,7 @@ std::vector<int32_t> PrivateSampler::DrawAnchored(const DrawRequest& r, std::vec
   drawn.reserve(count);
   std::vector<double> weights;
   ExactLaw law;
-  bool stale = true;  // the weights depend on the best base score that is left
+  bool stale = true;  // the weights depend on the best remaining base score
   float best_base = 0;
   while (drawn.size() < count) {
     if (stale) {
