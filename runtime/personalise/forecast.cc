@@ -22,11 +22,12 @@ namespace wisp {
 namespace {
 
 constexpr double kPassesOfLife = 30, kStepsOfPass = 4;
-// Rates that were best in the measurements of docs/gains.md.
+// The best learning rates in the measurements of docs/gains.md.
 constexpr double kRateOfSignal = 0.0018, kMostRate = 0.01;
-// A large catalogue bears smaller steps: among more items the noise of a step lifts more of them past those that fit.
+// A large catalogue needs smaller steps: among more items, the noise of a step lifts more irrelevant ones past the
+// relevant ones.
 constexpr double kItemsOfMostRate = 480, kRatePower = 0.9, kLeastShare = 0.4;
-// Fewer events than so many for each item: most rows see noise alone, and their shrinkage helps.
+// With fewer events than this for each item, most rows see only noise, and shrinking them helps.
 constexpr double kFewEvents = 10;
 constexpr uint32_t kMostJudgings = 12, kMostBatch = 4096;
 
@@ -38,7 +39,7 @@ double ShareOfRate(const Architecture& a) {
   return std::clamp(std::pow(kItemsOfMostRate / a.num_items, kRatePower), kLeastShare, 1.0);
 }
 
-// The ledger with made-up charges is taken away again, so it does not matter what its records are.
+// The ledger with made-up charges is deleted again, so its record may be any.
 privacy::RecordSpec MadeUpRecord() { return privacy::RecordSpec::OfEvents({}); }
 
 std::string Shown(double number) { return privacy::ShortText(number); }
@@ -81,7 +82,7 @@ LifetimeSettings SuggestLife(const LifeRequest& r) {
   s.epsilon = r.epsilon;
   s.delta = r.delta;
   s.runs = r.runs;
-  s.judgings = std::min(r.runs, r.judgings.value_or(kMostJudgings));  // one a night at most
+  s.judgings = std::min(r.runs, r.judgings.value_or(kMostJudgings));  // at most one a night
   if (r.judging_share > 0) s.judging_share = r.judging_share;
   s.judges_locally = r.judges_locally ? 1 : 0;
   s.trains_until = r.trains_until;
@@ -132,7 +133,7 @@ Outlook OutlookOf(const Architecture& a, const LifetimeSettings& s, uint32_t typ
   if (s.judgings > 0 && s.judges_locally == 0) {
     for (const double share : {0.02, 0.05, 0.1, 0.2, 0.5, 1.0}) {
       const double gain = share * s.gain_scale;
-      // A cautious guess: a record gains or loses more than half of what counts as 1.
+      // A cautious guess: a record's gain deviates by more than half of the gain that counts as 1.
       const JudgedGain judged{.num_records = s.num_judging_public(), .mean = share, .deviation = 0.6};
       const auto power = [&](uint32_t judgings) { return Power(s.rule(), judged, s.judging_noise, judgings); };
       o.power.push_back({gain, power(1), power((s.judgings + 1) / 2), power(s.judgings)});
@@ -156,7 +157,7 @@ struct Taken {
   double cpu = 0, wall = 0;
 };
 
-// Since it was made.
+// Measures the time since its construction.
 class Stopwatch {
  public:
   Taken Take() const {
@@ -193,7 +194,7 @@ class Measuring {
         plan_path_(std::move(plan_path)) {}
 
   Result<LifeTime> Run() {
-    // A step is so much for itself and so much for each record.
+    // The time of a step is a constant plus a share for each record.
     WISP_ASSIGN_OR_RETURN(const Taken one, OfStep(1, 0.1 * o_.seconds));
     WISP_ASSIGN_OR_RETURN(const Taken few, OfStep(kFew, 0.1 * o_.seconds));
     const double fits = kFew * 0.4 * o_.seconds / std::max(few.wall, 1e-6);
@@ -215,13 +216,13 @@ class Measuring {
  private:
   static constexpr uint32_t kFew = 16;
 
-  // More than fit are cut, and cost no more.
+  // Longer records are cut to this, and cost no more.
   size_t Events() const {
     const size_t most = a_.max_length + 1;
     return o_.typical_events > 1 ? std::min<size_t>(o_.typical_events, most) : most;
   }
 
-  // Of a step with so many records, taken for so long, without the first.
+  // The time of a step with so many records, measured for so long, without the first step.
   Result<Taken> OfStep(uint32_t records, double seconds) {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
     const RecordSet set = MakeRecords(made, a_.max_length, HoldOut::kNothing);
@@ -247,13 +248,13 @@ class Measuring {
     return Taken{taken.cpu / steps, taken.wall / steps};
   }
 
-  // Of what a run asks a ledger with this plan: once for itself and once for its training.
+  // The time of a run's queries to a ledger with this plan: one for itself and one for its training.
   Result<Taken> OfAccounting() const {
     {
       WISP_ASSIGN_OR_RETURN(privacy::Ledger ledger,
                             privacy::Ledger::Open(plan_path_, {.dataset = "made up", .record = MadeUpRecord()}));
       Lifetime life = life_;
-      if (life.training.empty()) {  // of a plan that was read
+      if (life.training.empty()) {  // a plan that was read has no charges
         WISP_ASSIGN_OR_RETURN(life, PlanLifetime(a_, s_));
       }
       WISP_RETURN_IF_ERROR(WriteLifetime(ledger, life, "measuring"));
@@ -269,7 +270,7 @@ class Measuring {
     return watch.Take();
   }
 
-  // Of one record that judges.
+  // The time to evaluate one record.
   Taken OfJudged(uint32_t records) const {
     const data::Sequences made = MadeUp(a_.num_items, records, Events());
     const ModelLists lists = {.allow_seen = s_.allow_seen != 0};
@@ -293,7 +294,7 @@ class Measuring {
   const std::string plan_path_;
 };
 
-// A new folder beside a ledger, for two ledgers with made-up charges. It goes away with them: nobody else knew of it.
+// A new folder beside a ledger, for two ledgers with made-up charges. It is deleted with them; no one else uses it.
 class MadeUpFolder {
  public:
   static Result<MadeUpFolder> Make(const std::string& ledger_path) {

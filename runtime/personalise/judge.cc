@@ -21,7 +21,7 @@ using privacy::StreamPurpose;
 
 constexpr double kMostJudgeNoise = 1e6;
 
-// One model and one worker's buffers.
+// Computes one model's gains with one worker's buffers.
 class Reader {
  public:
   Reader(const Recommender& graph, const Weights& weights, const ModelLists& lists)
@@ -35,13 +35,13 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // NDCG of the list that is shown after `history` where `target` is what was wanted; the call before had a history
-  // that begins this one, or `fresh`.
+  // The NDCG of the list that is shown after `history` if `target` is the relevant item. The previous call had a
+  // history that this one begins with, unless `fresh`.
   double Value(std::span<const int32_t> history, int32_t target, bool fresh) {
     const size_t most = graph_.architecture().max_length;
     const std::span<const int32_t> known = HistoryWindow(history, lists_.untrained, most, room_);
     if (known.empty()) return Ndcg(list_.PositionOf(target, ScoresOfNewcomer(), history));
-    // All that the model knows of the history: then what was read before begins it.
+    // True if the model reads all known items of the history, so that what was read before is its beginning.
     const bool is_whole =
         known.size() == history.size() || (!room_.empty() && known.data() == room_.data() && known.size() < most);
     const bool keeps = !fresh && is_whole && read_ < known.size() && graph_.KeepsKeys(read_, known.size());
@@ -66,12 +66,13 @@ class Reader {
   Buffers buffers_;
   KeyValueCache cache_;
   RecordContext context_;
-  std::vector<float> scores_, popular_;  // popular_: empty until it is asked for
+  std::vector<float> scores_, popular_;  // popular_ is empty until it is needed
   ServedList list_;
-  size_t read_ = 0;  // of the newest history, items whose keys are kept
+  size_t read_ = 0;  // number of items of the newest history in the key/value cache
 };
 
-// Of the newest events that may judge, so many as are wanted; none is the first, which has nothing before it.
+// The newest events by which a record may be evaluated, at most num_targets. The first event has no history and is
+// never one of them.
 std::vector<size_t> TargetsOf(std::span<const int32_t> record, std::span<const int64_t> times, const JudgeOptions& o) {
   std::vector<size_t> targets;
   for (size_t t = record.size(); t-- > 1 && targets.size() < o.num_targets;) {
@@ -81,7 +82,7 @@ std::vector<size_t> TargetsOf(std::span<const int32_t> record, std::span<const i
   return targets;
 }
 
-// 0 where no event may judge.
+// 0 if no event may be evaluated.
 double MeanGain(Reader& base, Reader& candidate, std::span<const int32_t> record, std::span<const size_t> targets) {
   if (targets.empty()) return 0;
   double sum = 0;
@@ -129,7 +130,7 @@ GainOnGrid OnGrid(double mean_gain, double gain_scale) {
   const double ratio = mean_gain / gain_scale;
   if (!std::isfinite(ratio)) return {};
   const double gain = std::clamp(ratio, -1.0, 1.0);
-  // Towards zero: no rounding makes the record longer than JudgeNorm.
+  // Rounds towards zero, so that rounding never makes the record longer than JudgeNorm.
   return {.gain = static_cast<int64_t>(gain * kJudgeSteps),
           .square = static_cast<int64_t>(kSquareWeight * gain * gain * kJudgeSteps)};
 }
@@ -149,7 +150,7 @@ Result<privacy::ChargeRequest> JudgeCharge(const JudgeOptions& o, uint64_t num_j
 
 std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
                               const ParameterSource& candidate, const data::Sequences& judging, const JudgeOptions& o) {
-  // As each is served: their tables may be of different types.
+  // Each model is evaluated as it is served; their tables may have different types.
   const auto graph_of = [&](const ParameterSource& source) {
     return Recommender(architecture, kernels::Device(kernels::BestOps()),
                        {.use = GraphUse::kInference, .head = HeadPackingFor(kernels::BestOps(), architecture, source)});
@@ -178,7 +179,7 @@ Result<data::Sequences> RecordsThatJudge(const data::Sequences& judging, const J
   return SequencesOf(privacy::RecordPart::kJudging, *split, judging);
 }
 
-// Of those records alone that judge.
+// Sums over the evaluation records only.
 Result<std::array<int64_t, 2>> SumsOfGains(const Architecture& architecture, const ParameterSource& base,
                                            const ParameterSource& candidate, const data::Sequences& judging,
                                            const JudgeOptions& o) {

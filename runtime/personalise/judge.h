@@ -1,17 +1,18 @@
-// A private test of whether a model serves people better than another: how much more often, and how much further in
-// front, the lists that it would have shown hold what the records that judge did next; summed with noise and charged
-// (docs/algorithms.md, section 12). Lists are those that are served (runtime/core/served_list.h).
+// A private held-out evaluation of whether a model serves people better than another. It compares how often, and how
+// far up, the lists that each would have shown contain what the evaluation records did next. The gains are summed with
+// noise and charged (docs/algorithms.md, section 12). Lists are those that are served (runtime/core/served_list.h).
 //
 //   WISP_ASSIGN_OR_RETURN(const Judgement night, Judge(architecture, base, candidate, judging, {.ledger = &ledger,
 //       .run = "2026-11-23", .noise_multiplier = 4}));
 //   const Verdict verdict = Decide(rule, judgements);             // judge_rule.h
 //
-// What it is not: a decision, or a figure of quality. `base` and `candidate` must not have learned from the records
-// that judge: those of the other part, in a ledger that divides them (Ledger::Split). Nor from anybody's events of the
-// time by which they are judged (JudgeOptions::after): a trend that the candidate saw in others would count as a gain.
+// It is neither a decision nor a figure of quality. `base` and `candidate` must not have learned from the evaluation
+// records, which are those of the other part in a ledger that divides them (Ledger::Split). Nor from anybody's events
+// of the time by which the records are evaluated (JudgeOptions::after): a trend that the candidate saw in others would
+// count as a gain.
 //
-// Sensitivity: a record adds one vector (GainOnGrid), no longer than JudgeNorm(), and changes no other record's: the
-// moment is public. Charged in Judge, before a record is read.
+// Sensitivity: a record adds one vector (GainOnGrid), no longer than JudgeNorm(), and changes no other record's vector,
+// because the moment is public. Judge charges before it reads a record.
 #ifndef WISP_RUNTIME_PERSONALISE_JUDGE_H_
 #define WISP_RUNTIME_PERSONALISE_JUDGE_H_
 
@@ -35,58 +36,59 @@
 namespace wisp {
 
 struct JudgeOptions {
-  privacy::Ledger* ledger = nullptr;  // required; of records that are divided
+  privacy::Ledger* ledger = nullptr;  // required; it must divide the records
   std::string run;
-  // Standard deviation of the noise on what one record adds, which is at most 1 in length.
+  // Standard deviation of the noise, relative to the largest vector that one record adds (length 1).
   double noise_multiplier = 0;
-  double gain_scale = 0.2;  // the mean gain of a record that counts as 1; larger ones count as 1. Public, above 0
-  uint64_t base = 0, candidate = 0;  // content hashes of the two, kept with the result (Judgement)
-  uint64_t line = 0;                 // to which the candidate belongs (Judgement)
-  uint32_t num_targets = 8;          // a record is judged by at most so many of its newest events
-  // Set: of its events after this moment alone, which must not be earlier than anything that the candidate learned
-  // from. Without times in the records none is later.
+  double gain_scale = 0.2;           // the mean gain of a record that counts as 1, as do larger ones. Public, above 0
+  uint64_t base = 0, candidate = 0;  // content hashes of the two models, stored with the result (Judgement)
+  uint64_t line = 0;                 // lineage of the candidate (Judgement)
+  uint32_t num_targets = 8;          // a record is evaluated by at most so many of its newest events
+  // If set, a record is evaluated only by its events after this moment, which must not be earlier than anything that
+  // the candidate learned from. Records without times have no such events.
   std::optional<data::Moment> after = {};
-  ModelLists lists_of_base = {}, lists_of_candidate = {};  // what people are shown of each (ModelFile::lists)
+  // the lists' rules of each model as it is served (ModelFile::lists)
+  ModelLists lists_of_base = {}, lists_of_candidate = {};
   uint32_t num_threads = 1;
   Executor executor = {};
-  // Set: noise repeats and there is NO guarantee. For tests.
+  // If set, noise repeats and there is NO guarantee. For tests.
   std::optional<uint64_t> reproducible_seed = {};
 };
 
-// Steps of the grid on which gains are summed, for a gain of 1.
+// Grid steps for a gain of 1.
 inline constexpr int64_t kJudgeSteps = int64_t{1} << 20;
 
-// A record's gain and its square on the grid: g s and w g^2 s, rounded towards zero, with g = clip(mean gain in
-// NDCG@10 / gain_scale, -1, 1), s = kJudgeSteps, w = kSquareWeight. Its length is at most JudgeNorm(): that is
-// the sensitivity. 0 where the record has no event to judge by, or one of its gains is no finite number.
+// A record's gain and its square on the grid: g s and w g^2 s, rounded towards zero, with g = clip(mean gain in NDCG@10
+// / gain_scale, -1, 1), s = kJudgeSteps, w = kSquareWeight. The vector's length is at most JudgeNorm(), which is the
+// sensitivity. It is 0 if the record has no event to be evaluated by, or if one of its gains is not finite.
 struct GainOnGrid {
   int64_t gain = 0, square = 0;
 };
 GainOnGrid OnGrid(double mean_gain, double gain_scale);
-// In steps, rounded up.
+// The sensitivity in grid steps, rounded up.
 double JudgeNorm();
 
-// What one judging costs and releases: one Gaussian mechanism of two sums.
+// The charge for an evaluation, which releases two sums by one Gaussian mechanism.
 Result<privacy::ChargeRequest> JudgeCharge(const JudgeOptions& options, uint64_t num_judgings = 1);
 
-// Gains of each record of `judging` (GainOnGrid of base and candidate), in their order. Local only: not private.
+// The gain of each record of `judging` (GainOnGrid of base and candidate), in their order. Local only: not private.
 std::vector<GainOnGrid> Gains(const Architecture& architecture, const ParameterSource& base,
                               const ParameterSource& candidate, const data::Sequences& judging,
                               const JudgeOptions& options);
 
-// Charges, then sums the gains of `judging`, adds noise, keeps the sums with the charge (Ledger::AddResult) and returns
-// them. Architecture and sources: as EvaluateRanking. kInvalidArgument for options out of range, kPrivacyRefused as
-// Ledger::Charge: then nothing was read.
+// Charges, then sums the gains of `judging`, adds noise, stores the sums with the charge (Ledger::AddResult) and
+// returns them. Architecture and sources are as in EvaluateRanking. kInvalidArgument for options out of range,
+// kPrivacyRefused as in Ledger::Charge; in both cases nothing was read.
 Result<Judgement> Judge(const Architecture& architecture, const ParameterSource& base, const ParameterSource& candidate,
                         const data::Sequences& judging, const JudgeOptions& options);
 
-// The same without noise, a charge or a trace in the ledger, whose division of the records is read. Local only: not
-// private.
+// Judge without noise, without a charge and without a trace in the ledger, of which it reads only the division of the
+// records. Local only: not private.
 Result<Judgement> JudgeLocally(const Architecture& architecture, const ParameterSource& base,
                                const ParameterSource& candidate, const data::Sequences& judging,
                                const JudgeOptions& options);
 
-// By how many events they judge. Local only: not private.
+// The number of events by which records are evaluated. Local only: not private.
 Result<uint64_t> EventsThatJudge(const data::Sequences& judging, const JudgeOptions& options);
 
 }  // namespace wisp

@@ -12,9 +12,9 @@
 namespace wisp {
 namespace {
 
-double Above(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }  // of a standard normal
+double Above(double z) { return 0.5 * std::erfc(z / std::sqrt(2.0)); }  // tail of a standard normal
 
-// Where so much of a standard normal is above; by bisection.
+// The point above which a standard normal has this probability; by bisection.
 double Quantile(double above) {
   double low = 0, high = 40;
   for (int i = 0; i < 100; ++i) {
@@ -107,7 +107,7 @@ Verdict Decide(const JudgeRule& rule, std::span<const Judgement> judgements) {
 Served Serve(const JudgeRule& rule, std::span<const Judgement> judgements) {
   constexpr double kClearly = 2;  // standard deviations
   Served served;
-  size_t line = 0;  // its first judging
+  size_t line = 0;  // the first evaluation since the base was last served again
   for (size_t t = 0; t < judgements.size(); ++t) {
     const Judgement& j = judgements[t];
     served.verdict = Decide(rule, judgements.subspan(line, t + 1 - line));

@@ -22,13 +22,14 @@ using privacy::EpsilonDelta;
 using privacy::Mechanism;
 
 constexpr uint64_t kMostSteps = 1'000'000'000;
-// A run that is killed has paid for a share of its steps at most that it did not take; a charge is a row of the ledger.
+// Charges per run: a killed run has paid for at most this share of its steps without taking them. Each charge is a row
+// of the ledger.
 constexpr uint64_t kChargesOfRun = 4;
-// What the integer grid of the noise costs grows with the coordinates that are released, and a catalogue grows: it is
-// planned for so many times today's items. At epsilon 4 and 100,000 coordinates that costs a millionth.
+// The integer grid of the noise costs more with more released coordinates, and a catalogue grows. So the plan is made
+// for this many times today's items. At epsilon 4 and 100,000 coordinates that costs a millionth.
 constexpr uint32_t kCatalogueGrowth = 16;
-// Of the limit's delta, for training: a twentieth is kept back. It costs a quarter of a percent of noise, and lets a
-// changed plan through the filter in the first half of a life (docs/personalise.md).
+// Training's share of the limit's delta; a twentieth is kept back. That costs a quarter of a percent of noise, and lets
+// a changed plan through the filter in the first half of a plan's time (docs/personalise.md).
 constexpr double kShareOfDelta = 0.95;
 
 // Calls `field` with the name and the value of each field, in the order of the text.
@@ -61,7 +62,7 @@ void ForEachSetting(Settings& s, const Use& field) {
   field("num_records_at_start", s.num_records_at_start);
 }
 
-// What candidates are judged by, and the end of the text.
+// The measure of evaluation, and the end of the text.
 constexpr char kMeasure[] = " measure=ndcg@10";
 
 }  // namespace
@@ -113,7 +114,7 @@ Status CheckBaseOfPlan(const LifetimeSettings& settings, const ModelFile& base, 
 
 namespace {
 
-// The smallest noise with which all judgings keep the goal, what the grid costs included.
+// The smallest noise with which all evaluations keep the goal, including the cost of the grid.
 Result<double> JudgingNoise(const LifetimeSettings& s) {
   double slack = 1e-9;
   for (int attempt = 0; attempt < 4; ++attempt) {
@@ -146,21 +147,21 @@ double ShareAtStart(const LifetimeSettings& s) {
   return s.num_records_at_start == 0 ? 1.0 : static_cast<double>(s.num_records_at_start) / s.num_records_public;
 }
 
-// Steps that the first so many nights take: in proportion to the sum of how many records are there in each.
+// Steps that the first `nights` nights take: in proportion to the sum of the records present in each.
 uint64_t StepsUpTo(const LifetimeSettings& s, uint64_t nights) {
   const double start = ShareAtStart(s), x = static_cast<double>(nights) / s.runs;
   const double share = (2 * start * x + (1 - start) * x * x) / (1 + start);
   return static_cast<uint64_t>(std::llround(share * static_cast<double>(s.num_steps())));
 }
 
-// Sets how much the next run takes, and how many runs are left. A night leaves no trace but its steps: where it was cut
-// short, the next one takes the rest of it first.
+// Sets the steps of the next run and the number of runs that are left. A night leaves no trace but its steps, so if it
+// was cut short, the next one first takes the rest of it.
 void ShareSteps(const LifetimeSettings& s, LifetimeLeft& left) {
   left.runs = (left.steps + s.steps_per_run - 1) / s.steps_per_run;
   left.steps_of_next = std::min(s.steps_per_run, left.steps);
   if (s.num_records_at_start == 0 || left.steps == 0) return;
   const uint64_t taken = s.num_steps() - std::min(s.num_steps(), left.steps);
-  uint64_t night = 0, after = s.runs;  // the first night that ends with more steps than were taken
+  uint64_t night = 0, after = s.runs;  // night: the first night that ends with more steps than were taken
   while (after - night > 1) {
     const uint64_t middle = night + (after - night) / 2;
     (StepsUpTo(s, middle) > taken ? after : night) = middle;
@@ -234,7 +235,7 @@ namespace {
 
 using Plans = std::vector<privacy::LedgerPlan>;
 
-// A plan of other judges, or of none, that was made before: it is for parts that this one leaves alone.
+// Drops earlier plans for parts of the records that this plan leaves alone, such as those of another evaluation.
 void DropPlansBut(const Plans& plans, const Lifetime& life, const std::string& run, privacy::LedgerSetup& setup) {
   using privacy::RecordPart;
   for (const RecordPart part : {RecordPart::kAll, RecordPart::kTraining, RecordPart::kJudging}) {
@@ -246,8 +247,8 @@ void DropPlansBut(const Plans& plans, const Lifetime& life, const std::string& r
   }
 }
 
-// The new plan sets the limit where there is none, or that of the plan which it replaces. Any other one was set by
-// somebody, and stays.
+// True if the new plan may set the limit: the ledger has no limit, or has that of the plan which this one replaces. A
+// limit that somebody set stays.
 bool LimitFollowsPlan(const std::optional<EpsilonDelta>& limit, const std::optional<LifetimeSettings>& earlier) {
   return !limit || (earlier && limit->epsilon() == earlier->epsilon && limit->delta() == earlier->delta);
 }
@@ -316,9 +317,9 @@ using Entries = std::vector<privacy::LedgerEntry>;
 
 bool PlanTrains(const privacy::LedgerPlan& plan) { return !plan.settings.empty(); }
 
-// Of the plans that train, the one whose steps are those of the one in force: the first of those at the end that differ
-// in the number of steps alone; of those before the first charge the last, which replaced the others. Null where no
-// plan trains.
+// The training plan that pays for the steps of the plan in force: the first of the latest training plans that differ
+// only in the number of steps. Of plans written before the first charge it is the last, which replaced the others. Null
+// if no plan trains.
 const privacy::LedgerPlan* PayingPlan(const Plans& plans, const Entries& entries) {
   const uint64_t first_charge = entries.empty() ? std::numeric_limits<uint64_t>::max() : entries.front().seq;
   const privacy::LedgerPlan* paying = nullptr;
@@ -341,7 +342,7 @@ uint64_t StepsLeft(const privacy::LedgerPlan& plan, bool by_filter, const Entrie
   return left;
 }
 
-// The last one; null where nobody judges, or nobody who is charged.
+// The last plan for evaluation; null without evaluation, or if evaluation is not charged.
 const privacy::LedgerPlan* JudgingPlan(const Plans& plans) {
   const privacy::LedgerPlan* judging = nullptr;
   for (const privacy::LedgerPlan& plan : plans) {
@@ -351,7 +352,7 @@ const privacy::LedgerPlan* JudgingPlan(const Plans& plans) {
   return judging;
 }
 
-// So many steps of a plan, as they will be charged.
+// Adds the charges for so many steps of a plan.
 Status Reserve(const privacy::LedgerPlan& plan, uint64_t steps, std::vector<ChargeRequest>& reserved) {
   if (steps == 0) return OkStatus();
   const privacy::PlannedMechanism& all = plan.mechanisms.front();
@@ -406,7 +407,8 @@ Result<uint64_t> StepsTrained(const privacy::Ledger& ledger) {
 
 namespace {
 
-// "2026-05-01T12:00:00.000000Z" as seconds since 1970, rounded up: a charge is not later than that.
+// Parses "2026-05-01T12:00:00.000000Z" as seconds since 1970, rounded up, so that a charge is never later than the
+// result.
 std::optional<int64_t> SecondOf(const std::string& utc) {
   int year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0;
   const auto number = [&](size_t at, size_t digits, int& value) {
@@ -431,7 +433,7 @@ Result<int64_t> TrainsUntil(const privacy::Ledger& ledger, const LifetimeSetting
   if (settings.trains_until > 0) return settings.trains_until;
   WISP_ASSIGN_OR_RETURN(const Plans plans, ledger.Plans());
   WISP_ASSIGN_OR_RETURN(const Entries entries, ledger.Entries());
-  // Shares of a judging that each charge brought nearer, by the plan in force then: no later plan moves it back.
+  // The share of an evaluation that each charge brought nearer, by the plan then in force: no later plan moves it back.
   double due = 0;
   std::optional<int64_t> newest, until;
   std::optional<LifetimeSettings> then;

@@ -30,7 +30,7 @@ Result<uint64_t> LineOf(const privacy::Ledger& ledger, const privacy::Receipt& r
 }
 
 Result<uint64_t> LineOf(const privacy::Ledger& ledger, const ModelFile& model, const ModelFile& base) {
-  // A model that was carried over also names what the old base learned from, which another ledger may have paid for.
+  // A carried-over model also lists what the old base learned from, which another ledger may have paid for.
   std::optional<privacy::Receipt> unpaid;
   for (const ProvenanceEntry& entry : model.provenance().subspan(base.provenance().size())) {
     if (entry.receipt.empty()) continue;

@@ -1,10 +1,10 @@
-// Lines of training. A line begins with the base and goes on through all that was trained from there: over nights, over
-// a lost checkpoint or another plan (training then begins with the candidate), and over a rebase, which carries it on.
-// It ends where neither candidate nor checkpoint is left and training begins with the base again. What judges found of
-// one line says nothing of another.
+// Lineages of training. A lineage begins with the base and includes all that was trained from there: over nights, over
+// a lost checkpoint or another plan (training then starts from the candidate), and over a rebase, which continues it.
+// It ends when neither candidate nor checkpoint is left and training starts from the base again. Evaluations of one
+// lineage say nothing about another.
 //
-// Its number is the seq in the ledger of the first charge to the run that began it. A model leads there by its
-// provenance: behind the base's own entries, the first receipt of that ledger is of that run.
+// A lineage's number is the ledger's seq of the first charge to the run that began it. A model's provenance leads to
+// it: behind the base's own entries, the first receipt of that ledger belongs to that run.
 #ifndef WISP_RUNTIME_PERSONALISE_LINE_H_
 #define WISP_RUNTIME_PERSONALISE_LINE_H_
 
@@ -18,16 +18,16 @@
 
 namespace wisp {
 
-// Of a model that BeganWith(model, base); 0: it says nothing of who paid. kPrivacyRefused: `ledger` did
-// not pay for what the model learned.
+// The lineage of a model for which BeganWith(model, base); 0: its provenance does not say who paid. kPrivacyRefused:
+// `ledger` did not pay for what the model learned.
 Result<uint64_t> LineOf(const privacy::Ledger& ledger, const ModelFile& model, const ModelFile& base);
-// Of the run that a receipt was given to; `path` names the file that has it.
+// The lineage of the run that a receipt was given to; `path` names the file that contains it.
 Result<uint64_t> LineOf(const privacy::Ledger& ledger, const privacy::Receipt& receipt, const std::string& path);
 
-// What was judged of candidates of that line against that base, from the oldest to the newest. Judgements that name no
-// line count if the line had begun when they were made.
+// The evaluations of that lineage's candidates against that base, oldest to newest. Judgements without a lineage count
+// if the lineage had begun when they were made.
 Result<std::vector<Judgement>> JudgementsOf(const privacy::Ledger& ledger, uint64_t base_hash, uint64_t line);
-// Whether any candidate was judged against that base.
+// True if any candidate was evaluated against that base.
 Result<bool> WasJudged(const privacy::Ledger& ledger, uint64_t base_hash);
 
 }  // namespace wisp

@@ -12,7 +12,7 @@
 namespace wisp {
 namespace {
 
-// "epsilon is 8, asked for is 4; ...", or nothing.
+// Lists differences, "epsilon is 8, asked for is 4; ...", or is empty.
 class Differences {
  public:
   template <class Number>
@@ -20,7 +20,7 @@ class Differences {
     if (there == wanted) return;
     text_ += std::string(text_.empty() ? "" : "; ") + name + " is " + Shown(there) + ", asked for is " + Shown(wanted);
   }
-  // For a number that is chosen where it is not asked for.
+  // Compares a number that is chosen if it is not requested.
   template <class Number>
   void CompareIf(const char* name, Number there, Number wanted) {
     if (wanted != Number()) Compare(name, there, wanted);
@@ -69,10 +69,10 @@ std::string DifferencesOf(const PlannedBase& base, const PlanToMake& wanted, con
   return d.text();
 }
 
-// The plan in force, and the one that was made first of those that count: before the first charge.
+// The plan in force, and the first of the plans that count: it was made before the first charge.
 struct PlansThere {
   std::optional<LifetimeSettings> first, now;
-  std::string made;  // the first, in UTC
+  std::string made;  // time of the first, in UTC
 };
 
 Result<PlansThere> FindPlans(const privacy::Ledger& ledger, uint64_t first_charge) {
@@ -97,7 +97,7 @@ Status Refusal(const std::string& ledger, const std::string& differences, bool i
                         "Python and JavaScript: replace)");
 }
 
-// A plan that begins anew beside models of a ledger that is gone would forget what that one had spent.
+// Refuses a new plan beside models of a ledger that is gone, because it would forget what that ledger had spent.
 Status CheckNothingTrained(const std::string& ledger, const std::string& output) {
   if (output.empty() || !NightFiles(output).HasAny()) return OkStatus();
   return PrivacyRefused("ledger '", ledger, "' has no plan, and beside '", output,
@@ -105,7 +105,7 @@ Status CheckNothingTrained(const std::string& ledger, const std::string& output)
                         "copy of the ledger back; or, for another log, name another output");
 }
 
-// The plan that is there, if it is the one that is asked for. Nothing: one may be written.
+// The existing plan, if it is the requested one; nullopt: a plan may be written.
 Result<std::optional<MadePlan>> FindPlan(const privacy::Ledger& ledger, const PlannedBase& base,
                                          const PlanToMake& wanted) {
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
@@ -140,8 +140,8 @@ Result<MadePlan> MakePlan(privacy::Ledger& ledger, const PlannedBase& base, cons
     if (wanted.dry_run) return MadePlan{.life = *life};
     const Status written = WriteLifetime(ledger, *life, wanted.run, newest_row);
     if (written.ok()) return MadePlan{.life = *life};
-    // To find the noise takes seconds. What another process wrote meanwhile counts, and is answered to as if this call
-    // had come after it.
+    // Finding the noise takes seconds. If another process wrote meanwhile, this call starts again as if it had come
+    // after it.
     WISP_ASSIGN_OR_RETURN(const uint64_t now, ledger.NewestRow());
     if (now == newest_row) return written;
   }

@@ -1,4 +1,4 @@
-// Numbers by name on one line, "gains=1.5 squares=3": how the ledger keeps what is read back.
+// Named numbers on one line, "gains=1.5 squares=3": the ledger's form of values that are read back.
 #ifndef WISP_RUNTIME_PERSONALISE_NAMED_NUMBERS_H_
 #define WISP_RUNTIME_PERSONALISE_NAMED_NUMBERS_H_
 
@@ -22,8 +22,8 @@ void PutNumber(std::string& text, std::string_view name, Number number) {
   }
 }
 
-// Takes "name=number", and the space behind it, off the front. False where something else stands there, or a number
-// that is not finite.
+// Removes "name=number", and the space behind it, from the front. False if something else is there, or a number that is
+// not finite.
 template <class Number>
 bool TakeNumber(std::string_view& rest, std::string_view name, Number& number) {
   if (!rest.starts_with(name) || rest.substr(name.size(), 1) != "=") return false;

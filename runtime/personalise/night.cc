@@ -29,10 +29,10 @@ namespace {
 using privacy::Ledger;
 
 constexpr char kLocalChoice[] = "which model is served and trains on";
-// All judgings of a life: what they cost is one figure, and their nights are nobody's business.
+// One name for all evaluations of a plan: their cost is one figure, and the nights on which they ran are not revealed.
 constexpr char kJudgingRun[] = "judging";
 
-// One step of training, as it is charged.
+// The mechanism of one training step, as it is charged.
 Result<privacy::Mechanism> StepOf(const LifetimeSettings& s) {
   return privacy::Mechanism::PoissonSubsampledGaussian(
       {.noise_multiplier = s.training_noise,
@@ -53,7 +53,7 @@ class Night {
     WISP_RETURN_IF_ERROR(OpenFiles());
     files_.RemoveAbandoned();
     RemoveAbandoned(SavedRun::LedgerRoomOf(o_.ledger.path));
-    // What a night before this one found out and could not act upon.
+    // An earlier night may have found something out and been stopped before it acted.
     WISP_RETURN_IF_ERROR(ActOnJudgements());
     WISP_ASSIGN_OR_RETURN(result_.left, LeftOf(ledger_, settings()));
     WISP_ASSIGN_OR_RETURN(until_.second, TrainsUntil(ledger_, settings(), std::time(nullptr)));
@@ -73,7 +73,7 @@ class Night {
     return SayWhatIsServed();
   }
 
-  // What went wrong behind the training, and that this was paid for.
+  // Adds to an error after the training that the training was paid for.
   Status WithTraining(const Status& status) const {
     if (result_.steps == 0) return status;
     return {status.code(), ThisWasNotCharged(status.message()) + "; before it, " + CountedWere(result_.steps, "step") +
@@ -81,10 +81,10 @@ class Night {
   }
 
   const LifetimeSettings& settings() const { return result_.settings; }
-  // What training begins with.
+  // The model that training started from.
   const ModelFile& origin() const { return models_.start ? *models_.start : base_; }
 
-  // Nothing is taken away or replaced before all that is whole was found to be of this life.
+  // Nothing is deleted or replaced before all readable files are known to belong to this plan.
   Status OpenFiles() {
     has_output_ = access(files_.served.c_str(), F_OK) == 0;
     if (has_output_ && !IsServedDamaged(files_)) WISP_RETURN_IF_ERROR(CheckServed());
@@ -95,7 +95,7 @@ class Night {
     return OkStatus();
   }
 
-  // Before it is replaced: that it is of this life.
+  // Checks that the served file belongs to this plan, before it is replaced.
   Status CheckServed() const {
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
     if (served.content_hash() == base_.content_hash() || BeganWith(served, base_)) return OkStatus();
@@ -125,9 +125,9 @@ class Night {
     has_output_ = result_.changed = true;
     return OkStatus();
   }
-  // In a first night once the log was read: a misspelt one leaves no model.
+  // Called only after the log was read, so that a misspelt path leaves no model in a first night.
   Status ServeBaseIfNone() { return has_output_ ? OkStatus() : ServeFile(o_.base_path); }
-  // Whether that model is the one that people are served.
+  // True if people are served that model.
   Result<bool> IsServed(const ModelFile& model) const {
     if (!has_output_) return false;
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
@@ -138,10 +138,10 @@ class Night {
     return is_served ? OkStatus() : ServeFile(model.name());
   }
 
-  // Once, before it is needed: what a refusal could keep from being trained on is not read.
+  // Reads the log once, as late as possible: a refused night then reads nothing that it would have trained on.
   Status Read() {
     if (data_) return OkStatus();
-    // As the ledger says, so that no night can read other records than those that it charges.
+    // The ledger's units are used, so no night can read other records than those that it charges.
     WISP_ASSIGN_OR_RETURN(const data::Units units, UnitsOf(record_.events()));
     WISP_ASSIGN_OR_RETURN(const data::ItemIndex index, data::ItemIndex::Make(o_.base_path, ItemKeysOf(base_)));
     WISP_ASSIGN_OR_RETURN(data_,
@@ -196,7 +196,7 @@ class Night {
     return OkStatus();
   }
 
-  // Of no consequence to the night: where they cannot be kept, that is said.
+  // The figures are not needed by the night: if they cannot be stored, a warning says so.
   void KeepFigures() const {
     const SeenBySteps& seen = result_.training->seen;
     const double all = std::max<double>(1, static_cast<double>(seen.num_gradients));
@@ -206,7 +206,7 @@ class Night {
     if (!kept.ok()) Say(Says::kWarning, kept.message());
   }
 
-  // A checkpoint of steps of another kind, from before the plan was changed, is nothing to go on from.
+  // Leaves a checkpoint from before the plan was changed, because its steps are of another kind.
   Status LeaveOtherPlan() const {
     if (!result_.left.by_filter || !files_.HasCheckpoint()) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const Checkpoint checkpoint, ReadCheckpoint(files_.checkpoint));
@@ -222,7 +222,7 @@ class Night {
     return s.judgings > 0 && s.judges_locally != 0 ? kLocalChoice : "";
   }
 
-  // A name that the ledger does not have: two runs of one name would be of one line.
+  // A name that is new in the ledger: two runs of one name would be of one lineage.
   Result<std::string> NewRun() const {
     WISP_ASSIGN_OR_RETURN(const std::vector<privacy::LedgerEntry> entries, ledger_.Entries());
     std::string name = o_.run;
@@ -267,9 +267,10 @@ class Night {
     return job;
   }
 
-  // After so many steps as many judgings as the plan has for them, evenly; of a candidate that was not judged yet.
-  // A new base is served as it is until then. It is judged at once where a fixed day divides the log. Else the events
-  // that judge are those since the newest judging: too few to decide, and that judging would be missing later.
+  // Evaluations are spread evenly over the steps, and each needs a candidate that was not evaluated yet. Until then a
+  // new base is served as it is. A new base's first evaluation runs at once if a fixed day divides the log. Otherwise
+  // its records would be the events since the newest evaluation: too few to decide, and that evaluation would be
+  // missing later.
   Result<bool> JudgingIsDue(const std::vector<Judgement>& judged) const {
     const LifetimeSettings& s = settings();
     if (!models_.candidate || result_.left.judgings == 0) return false;
@@ -292,7 +293,7 @@ class Night {
     WISP_RETURN_IF_ERROR(Read());
     JudgeOptions options = OptionsOfJudge();
     WISP_ASSIGN_OR_RETURN(options.line, LineOf(ledger_, *models_.candidate, base_));
-    // What is said of no line would be said of all.
+    // A judgement without a lineage would count for all lineages.
     if (options.line == 0) return OkStatus();
     WISP_RETURN_IF_ERROR(
         Judge(base_.architecture(), SourceOf(base_), SourceOf(*models_.candidate), data_->sequences, options).status());
@@ -321,7 +322,7 @@ class Night {
             .executor = o_.executor};
   }
 
-  // Without noise and without a charge: tonight's candidate alone.
+  // Evaluates tonight's candidate without noise and without a charge.
   Status ChooseLocally() {
     WISP_RETURN_IF_ERROR(Read());
     WISP_ASSIGN_OR_RETURN(const Judgement judged,
@@ -334,7 +335,8 @@ class Night {
     return result_.verdict.kind == Verdict::Kind::kWorse ? Serve(base_) : OkStatus();
   }
 
-  // Of the line of what training goes on from: those of another say nothing of it. None where it is to begin.
+  // The evaluations of the lineage that training resumes; those of another say nothing about it. Empty if a lineage is
+  // about to begin.
   Result<std::vector<Judgement>> Judged() const {
     uint64_t line = 0;
     if (models_.candidate || models_.start) {
@@ -349,13 +351,13 @@ class Night {
     return JudgementsOf(ledger_, base_.content_hash(), line);
   }
 
-  // What is served may be of a line that has ended, whose last verdict was not acted upon.
+  // The served model may be of a lineage that has ended before its last verdict was acted upon.
   Status LeaveWorse() {
     if (!has_output_) return OkStatus();
     WISP_ASSIGN_OR_RETURN(const ModelFile served, ModelFile::Open(files_.served));
     if (served.content_hash() == base_.content_hash()) return OkStatus();
     const Result<uint64_t> line = LineOf(ledger_, served, base_);
-    if (line.status().code() == StatusCode::kPrivacyRefused) return OkStatus();  // another ledger knows of it
+    if (line.status().code() == StatusCode::kPrivacyRefused) return OkStatus();  // another ledger paid for it
     WISP_RETURN_IF_ERROR(line.status());
     WISP_ASSIGN_OR_RETURN(const auto judged, JudgementsOf(ledger_, base_.content_hash(), *line));
     const bool is_worse = !judged.empty() && wisp::Serve(settings().rule(), judged).newest_is_worse;
@@ -378,7 +380,7 @@ class Night {
   Status SayWhatIsServed() {
     result_.steps_of_model = models_.candidate ? models_.candidate->provenance().back().steps : 0;
     WISP_ASSIGN_OR_RETURN(const bool base, IsServed(base_));
-    // Judged locally, which one it is tells of the records that judge.
+    // With local evaluation, saying which model is served would reveal something about the evaluation records.
     if (settings().judges_locally == 0)
       Say(Says::kInfo, base ? "the base is served" : "a personalised model is served");
     result_.serves = base ? NightResult::Serves::kBase : NightResult::Serves::kEarlierCandidate;
@@ -394,18 +396,18 @@ class Night {
   Ledger& ledger_;
   const privacy::RecordSpec record_;
   NightModels models_;
-  bool has_output_ = false;  // a model is served already
-  data::Moment until_;       // events after it judge and do not train
+  bool has_output_ = false;  // a model is already served
+  data::Moment until_;       // later events are for evaluation and do not train
   std::optional<data::ReadResult> data_;
   NightResult result_;
 };
 
-// What a night cannot mend, with what is to be done.
+// Adds advice to an error that a night cannot repair.
 Status Advised(const Status& status, const char* advice) {
   return status.code() == StatusCode::kInvalidData ? InvalidData(status.message(), "; ", advice) : status;
 }
 
-// What one record is, by the ledger; the log must be read from the same columns and table.
+// The definition of one record, by the ledger; the log must be read from the same columns and table.
 Result<privacy::RecordSpec> RecordOfNight(const Ledger& ledger, const NightOptions& o) {
   WISP_ASSIGN_OR_RETURN(privacy::RecordSpec record, ledger.RequireRecord());
   privacy::RecordSpec::Events read = record.events();
@@ -416,8 +418,8 @@ Result<privacy::RecordSpec> RecordOfNight(const Ledger& ledger, const NightOptio
                         as_read.InWords(), ": costs of different records do not add up");
 }
 
-// Another output than the one that was trained: nothing of it is there, or a file that is neither the base nor was made
-// of it.
+// Refuses an output that was not trained under this plan: nothing of the plan lies there, or the file is neither the
+// base nor made from it.
 Status RefuseAnew(const std::string& output, const ModelFile& base, const Ledger& ledger) {
   const NightFiles files(output);
   if (files.HasCandidate() || files.HasCheckpoint() || files.HasStart()) return OkStatus();

@@ -1,5 +1,5 @@
-// What nights saw of the records that trained, kept for the device's own report: loss, and how many gradients were
-// clipped. Counted without noise, so it is private like the log and never leaves the device.
+// Figures of the records that nights trained on, stored for the device's own report: loss, and the share of clipped
+// gradients. They are computed without noise, so they are private like the log and never leave the device.
 #ifndef WISP_RUNTIME_PERSONALISE_NIGHT_FIGURES_H_
 #define WISP_RUNTIME_PERSONALISE_NIGHT_FIGURES_H_
 
@@ -13,14 +13,14 @@ namespace wisp {
 
 struct NightFigures {
   uint64_t steps_of_model = 0;  // after the night
-  double mean_loss = 0;         // of its steps, per position
-  double clipped_share = 0;     // of the gradients that its steps took; 0 where they took none
+  double mean_loss = 0;         // over its steps, per position
+  double clipped_share = 0;     // share of its steps' gradients; 0 if there were no gradients
 };
 
-// Of the newest nights, oldest first; none where there is no such file. kInvalidData: it is another file.
+// The figures of the newest nights, oldest first; empty without the file. kInvalidData: it is another kind of file.
 Result<std::vector<NightFigures>> ReadNightFigures(const std::string& path);
 
-// Adds one. Of more than kMostNightFigures the oldest go; a file that has something else begins anew.
+// Appends a night's figures. Beyond kMostNightFigures the oldest are dropped; a file with other contents is replaced.
 constexpr size_t kMostNightFigures = 1000;
 Status AddNightFigures(const std::string& path, const NightFigures& night);
 

@@ -23,7 +23,7 @@ Result<NightModels> HealStart(const NightFiles& files, const ModelFile& base, co
   NightModels models;
   Result<std::optional<ModelFile>> candidate = OpenNightModel(files.candidate, base);
   if (candidate.ok() && *candidate) {
-    // The checkpoint first: without what it began with it could not be gone on from.
+    // The checkpoint is deleted first: without its start it could not be resumed.
     WISP_RETURN_IF_ERROR(files.ForgetCheckpoint());
     WISP_RETURN_IF_ERROR(files.ForgetStart());
     SayTakenAway(say, damage, kFromCandidate);

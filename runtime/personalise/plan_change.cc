@@ -13,14 +13,14 @@ namespace {
 
 using privacy::ChargeRequest;
 
-constexpr double kMostNoise = 1024, kLeastNoise = 1.0 / 64;  // times that of the plan until now
+constexpr double kMostNoise = 1024, kLeastNoise = 1.0 / 64;  // factors on the noise of the present plan
 constexpr double kPrecision = 1.001;
 
 bool IsSameStep(const LifetimeSettings& a, const LifetimeSettings& b) {
   return a.expected_batch == b.expected_batch && a.num_records_public == b.num_records_public;
 }
 
-// With the noise of `s`, for a catalogue that may grow.
+// The charges with the noise of `s`, for a catalogue that may grow.
 Result<std::vector<ChargeRequest>> ChargesOf(const Architecture& architecture, const LifetimeSettings& s,
                                              uint64_t steps) {
   WISP_ASSIGN_OR_RETURN(const PrivacyPlan plan, PrivacyPlan::Create(Grown(architecture), TrainingOf(s)));
@@ -53,7 +53,7 @@ Status FindNoise(const Architecture& architecture, const privacy::Ledger& ledger
   return OkStatus();
 }
 
-// The steps that are left, spread over other times.
+// Spreads the steps that are left over the new nights.
 Status Spread(ChangedLife& life, const LifetimeSettings& now) {
   LifetimeSettings& s = life.settings;
   const uint64_t left = life.before.steps;
@@ -66,13 +66,13 @@ Status Spread(ChangedLife& life, const LifetimeSettings& now) {
   if (left == 0 || (!chosen && s.steps_per_run > left / s.runs))
     return InvalidArgument("the plan has ", Counted(left, "step"), " left, ", Counted(s.runs, "night"), " of ",
                            s.steps_per_run, " are asked for: fewer of them, or another batch");
-  // Whole steps: there may be somewhat more or fewer nights than were asked for.
+  // Steps are whole, so there may be a few more or fewer nights than requested.
   if (chosen) s.runs = static_cast<uint32_t>((left + s.steps_per_run - 1) / s.steps_per_run);
   return CheckSettings(s);
 }
 
-// About as many passes over the records as were left, in no more steps than were left: smaller batches would otherwise
-// mean more steps, and each of them costs noise.
+// Keeps about the number of passes over the records that were left, in no more steps than were left: smaller batches
+// would otherwise mean more steps, each of which costs noise.
 void SuggestSteps(ChangedLife& life, const LifetimeSettings& now) {
   LifetimeSettings& s = life.settings;
   if (s.steps_per_run > 0) return;
@@ -94,7 +94,7 @@ Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& l
   if (entries.empty())
     return PrivacyRefused("ledger '", ledger.path(), "' has no charges yet: make its plan anew, that costs nothing");
   ChangedLife life{.settings = now, .newest_row = newest_row};
-  life.settings.num_records_at_start = 0;  // from now on all are there
+  life.settings.num_records_at_start = 0;  // from now on all records are there
   life.settings.allow_seen = base.allow_seen ? 1 : 0;
   WISP_ASSIGN_OR_RETURN(life.before, LeftOf(ledger, now));
   LifetimeSettings& s = life.settings;
@@ -111,7 +111,7 @@ Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& l
   }
   SuggestSteps(life, now);
   s.steps_in_all = 0;
-  // What goes through the filter may take all of the ledger's limit, which may be above the plan's.
+  // Charges through the filter may use all of the ledger's limit, which may be above the plan's.
   WISP_ASSIGN_OR_RETURN(const auto limit, ledger.Limit());
   if (limit) s.epsilon = limit->epsilon(), s.delta = limit->delta();
   s.judgings_before = now.judgings - static_cast<uint32_t>(life.before.judgings);
@@ -125,7 +125,7 @@ Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& l
 }
 
 Status WriteChange(privacy::Ledger& ledger, const ChangedLife& changed, const std::string& run) {
-  // What could not be read back would end the life.
+  // Settings that could not be read back would make every later night fail.
   WISP_RETURN_IF_ERROR(LifetimeSettingsFromText(ToText(changed.settings)).status());
   return ledger.ChangePlan(run, "training of a life, changed", changed.training, ToText(changed.settings),
                            changed.newest_row);

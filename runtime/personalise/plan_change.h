@@ -1,9 +1,9 @@
-// Another plan for what is left of a life: other times, another batch, another number of records, a base that says
-// otherwise of its lists. What was spent stays spent, and the limit stays the limit.
+// Changes the plan for the rest of a deployment: another schedule, another batch, another number of records, or a base
+// with another rule for its lists. What was spent stays spent, and the limit stays the limit.
 //
-// How often it is trained may change at no cost: steps are one kind, shared among nights at will. A step with another
-// batch or another number of records is another mechanism, chosen after looking at what was released. It goes through
-// the ledger's filter (docs/algorithms.md, section 10), which asks for more noise than a plan made beforehand.
+// The schedule may change at no cost: steps are of one kind, shared among nights at will. A step with another batch or
+// another number of records is another mechanism, chosen after looking at what was released. It goes through the
+// ledger's filter (docs/algorithms.md, section 10), which needs more noise than a plan made beforehand.
 #ifndef WISP_RUNTIME_PERSONALISE_PLAN_CHANGE_H_
 #define WISP_RUNTIME_PERSONALISE_PLAN_CHANGE_H_
 
@@ -17,7 +17,7 @@
 
 namespace wisp {
 
-// What is to come; 0: as it is.
+// The coming nights; 0: unchanged.
 struct PlanChange {
   uint32_t runs = 0;  // required
   uint64_t steps_per_run = 0;
@@ -27,21 +27,20 @@ struct PlanChange {
 
 struct ChangedLife {
   LifetimeSettings settings;
-  std::vector<privacy::ChargeRequest> training;  // all that is to come
-  LifetimeLeft before;                           // of the plan until now
-  bool is_free = false;                          // the steps are those of the plan until now
-  uint64_t newest_row = 0;                       // of the ledger that it follows from
+  std::vector<privacy::ChargeRequest> training;  // all charges to come
+  LifetimeLeft before;                           // left of the plan until now
+  bool is_free = false;                          // the steps are of the same kind as before
+  uint64_t newest_row = 0;                       // of the ledger as it was read
 };
 
-// Finds the smallest noise, to a thousandth, with which all that is to come fits the ledger's limit. `now`: SettingsOf
+// Finds the smallest noise, to a thousandth, with which all coming charges fit the ledger's limit. `now` is SettingsOf
 // the ledger. kPrivacyRefused: nothing was charged yet, so a plan can still be made; or no noise is enough.
-// kInvalidArgument: no runs, more steps than are left of the same mechanism, or settings out of range. Where
-// steps_per_run is 0 the runs of the result may differ from those asked for: steps are whole, and every run has one at
-// least.
+// kInvalidArgument: no runs, more steps of the same mechanism than are left, or settings out of range. If steps_per_run
+// is 0, the result's runs may differ from the requested ones, because steps are whole and every run has at least one.
 Result<ChangedLife> ChangeLife(const PlannedBase& base, const privacy::Ledger& ledger, const LifetimeSettings& now,
                                const PlanChange& change);
 
-// Puts it in force. kPrivacyRefused where it does not fit the limit any more.
+// Puts the change in force. kPrivacyRefused if it no longer fits the limit.
 Status WriteChange(privacy::Ledger& ledger, const ChangedLife& changed, const std::string& run);
 
 }  // namespace wisp

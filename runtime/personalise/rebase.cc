@@ -16,10 +16,10 @@
 namespace wisp {
 namespace {
 
-// Inputs of the mixture: the new base is its main model.
+// Inputs of the mixture; the new base is its main model.
 constexpr size_t kTo = 0, kFrom = 1, kMine = 2;
 
-// to + (mine - from), of each number that all three have.
+// Computes to + (mine - from) for each number that all three models have.
 std::vector<float> CarriedOver(const Mixture& mixture, const std::vector<ParameterSpec>& old_parameters,
                                const std::vector<ParameterSpec>& new_parameters, const std::vector<uint32_t>& items) {
   const std::span<const float> to = mixture.weights(kTo), from = mixture.weights(kFrom), mine = mixture.weights(kMine);
@@ -41,7 +41,7 @@ std::vector<float> CarriedOver(const Mixture& mixture, const std::vector<Paramet
   return sum;
 }
 
-// An untrained item of the new base has learned where the old base had it, untrained too, and it learned there.
+// An untrained item of the new base counts as trained if it was untrained in the old base, too, and has learned there.
 std::vector<int32_t> StillUntrained(const ModelFile& from, const ModelFile& to, const ModelFile& mine,
                                     const std::vector<uint32_t>& items) {
   const auto is_in = [](std::span<const int32_t> untrained, uint32_t item) {
@@ -67,33 +67,33 @@ Status WriteStart(const NightFiles& files, const RebaseOptions& o, const ModelFi
   return WriteModel(files.start, contents);
 }
 
-// What the old life has: its newest model that is whole; nothing where it has none.
+// The newest undamaged model trained on the old base; nullopt if nothing was trained.
 Result<std::optional<ModelFile>> OpenMine(const NightFiles& files, const ModelFile& from, std::string& damaged) {
   const auto note = [&](const std::string& sentence) { damaged += (damaged.empty() ? "" : "; ") + sentence; };
   WISP_ASSIGN_OR_RETURN(NightModels models, OpenWholeNightModels(files, from, note));
-  // What is lost to a rebase a night can still write anew.
+  // A night could still rewrite what a rebase would lose.
   if (!damaged.empty() && !models.candidate && files.HasCheckpoint() && ReadCheckpoint(files.checkpoint).ok())
     return InvalidData(damaged, ": ", files.checkpoint,
                        " is whole: live one night with the old base first, which goes on from it, then rebase");
   return models.candidate ? std::move(models.candidate) : std::move(models.start);
 }
 
-// Whether `model` is `to` or learned from there on. Where one of the two bases was trained from the other, what began
-// with the later one began with the earlier one too: the later one counts.
+// True if `model` is `to`, or learned from it. If one of the two bases was trained from the other, a model that began
+// with the later one also began with the earlier one: then the later one counts.
 bool GoesOnFrom(const ModelFile& to, const ModelFile& from, const ModelFile& model) {
   if (model.content_hash() == to.content_hash()) return true;
   if (model.content_hash() == from.content_hash() || !BeganWith(model, to)) return false;
   return !BeganWith(model, from) || from.provenance().size() < to.provenance().size();
 }
 
-// Whether a rebase before this one got as far as its start.
+// True if an earlier rebase got as far as writing its start.
 bool HasBegun(const NightFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto start = ModelFile::Open(files.start, Verify::kFull);
   return start.ok() && GoesOnFrom(to, from, *start);
 }
 
-// Whether nothing is left to do: what people are served, and what trains, is of the new base. Then a night may have
-// learned more since, which stays.
+// True if nothing is left to do: the served model and what trains belong to the new base. A night may have learned more
+// since, which stays.
 bool IsDone(const NightFiles& files, const ModelFile& from, const ModelFile& to) {
   const auto is_of = [&](const std::string& path) {
     const auto model = ModelFile::Open(path);
@@ -102,8 +102,7 @@ bool IsDone(const NightFiles& files, const ModelFile& from, const ModelFile& to)
   return is_of(files.served) && (files.HasCandidate() ? is_of(files.candidate) : HasBegun(files, from, to));
 }
 
-// In an order in which what is left after a power cut is known for what it is: a candidate without what it began with
-// would not be.
+// Deletes in an order that a power cut cannot make ambiguous: a candidate without its start could not be recognised.
 Status ForgetOld(const NightFiles& files, const RebaseOptions& o, bool keep_start) {
   WISP_RETURN_IF_ERROR(files.ForgetCandidate(keep_start));
   return CopyFile(o.to, files.served);

@@ -1,11 +1,11 @@
-// A new base, with an app's update or with new items: what was learned is carried over to it, and judged there.
+// A new base, from an app's update or with new items: carries over what was learned, to be evaluated on the new base.
 //
 //   WISP_ASSIGN_OR_RETURN(const RebaseResult moved, Rebase({.from = "base-1.wisp", .to = "base-2.wisp",
 //                                                           .output = "mine.wisp"}));
 //
-// What training changed in the old base is added to the new one: to rows of items by their keys, to all else in its
-// place. People are served the new base until a judging finds the carried model better than it, so a rebase makes
-// nothing worse. It is post-processing: nothing is charged, and what was spent stays spent.
+// The change that training made to the old base is added to the new one: to rows of items by their keys, to everything
+// else by its place. People are served the new base until an evaluation finds the carried model better than it, so a
+// rebase makes nothing worse. It is post-processing: nothing is charged, and what was spent stays spent.
 #ifndef WISP_RUNTIME_PERSONALISE_REBASE_H_
 #define WISP_RUNTIME_PERSONALISE_REBASE_H_
 
@@ -19,28 +19,28 @@ namespace wisp {
 
 struct RebaseOptions {
   std::string from, to;  // files of the old base and the new one
-  std::string output;    // what people are served (night_files.h)
+  std::string output;    // the served model (night_files.h)
   std::string created_by = {};
 };
 
 struct RebaseResult {
-  // False: nothing was learned yet, shapes differ in more than the number of items, or the new base was not trained
-  // from the old one. Training begins anew with the new base, with what the plan has left.
+  // False if nothing was learned yet, if shapes differ in more than the number of items, or if the new base was not
+  // trained from the old one. Training then starts from the new base, with what the plan has left.
   bool carried = false;
   std::string why_not;
-  std::string damaged;        // sentences: files that could not be read, and are lost; empty: none
+  std::string damaged;        // sentences about files that could not be read and are lost; empty: none
   uint32_t shared_items = 0;  // items of both bases
-  uint32_t lost_items = 0;    // of the old base alone: what was learned of them is gone
+  uint32_t lost_items = 0;    // items of the old base alone: what was learned of them is lost
 };
 
-// kInvalidArgument: `output` was personalised from another base than `from`. kIo: the disk; a night is running. May be
-// done again after a power cut, and then ends what it began.
+// kInvalidArgument: `output` was personalised from another base than `from`. kIo: the disk, or a night is running. It
+// may be repeated after a power cut, and then finishes what it began.
 Result<RebaseResult> Rebase(const RebaseOptions& options);
 
-// The same for an adapter that `wisp train` made beside a model: its matrices stand beside the new base from now on.
+// Rebase for an adapter that `wisp train` made beside a model: afterwards its matrices fit the new base.
 struct RebaseAdapterOptions {
   std::string from, adapter;  // the old base, and the adapter beside it
-  std::string to, output;     // the new base, and the file of the adapter beside it
+  std::string to, output;     // the new base, and the file of its new adapter
   std::string created_by = {};
 };
 // Nothing is charged. kInvalidArgument: the bases differ in more than their items, or the new one was not trained from

@@ -9,23 +9,23 @@
 namespace wisp {
 namespace {
 
-// Between what was measured on people's histories with games: 0.92 of a base that was trained further on more of them,
-// 0.03 and -0.01 of bases that were trained from other random weights.
+// Lies between values measured on people's histories with games: 0.92 for a base that was trained further on more of
+// them, 0.03 and -0.01 for bases that were trained from other random weights.
 constexpr double kLeastLikeness = 0.5;
-// The cosine of rows in random directions spreads by 1 / sqrt(numbers). Chance reaches five times that in one of three
-// million cases. So with fewer numbers than kLeastNumbers more than kLeastLikeness is asked for. Rows that are the same
-// but for rounding are enough from kFewestNumbers on.
+// The cosine of rows in random directions has a deviation of 1 / sqrt(numbers). Chance reaches five deviations in one
+// of three million cases, so with fewer numbers than kLeastNumbers more than kLeastLikeness is required. Rows that are
+// equal up to rounding suffice from kFewestNumbers on.
 constexpr double kDeviations = 5, kSame = 0.9999, kFewestNumbers = 8;
 constexpr double kLeastNumbers = (kDeviations / kLeastLikeness) * (kDeviations / kLeastLikeness);
 
-// Whether the second differs from the first in its number of items at most.
+// True if the architectures differ at most in the number of items.
 bool SameButForItems(const Architecture& one, const Architecture& other) {
   Architecture same = one;
   same.num_items = other.num_items;
   return same == other;
 }
 
-// Whether the provenance of `model` says that it was trained from `base`.
+// True if the provenance of `model` says that it was trained from `base`.
 bool Names(const ModelFile& model, const ModelFile& base) {
   const auto runs = model.provenance();
   return std::any_of(runs.begin(), runs.end(),
@@ -73,13 +73,13 @@ double Likeness(const ModelFile& from, const ModelFile& to, const std::vector<ui
     new_square += (of_new - new_mean[c]) * (of_new - new_mean[c]);
   });
   const double lengths = std::sqrt(old_square * new_square);
-  return lengths > 0 ? both / lengths : 0;  // one shared item, or none: nothing speaks for it
+  return lengths > 0 ? both / lengths : 0;  // with at most one shared item there is no evidence
 }
 
 std::string WhyUnrelated(const ModelFile& from, const ModelFile& to, const std::vector<uint32_t>& items) {
   if (!SameButForItems(from.architecture(), to.architecture()))
     return "the new base has another shape, in more than its number of items";
-  // Less the mean row, one row says nothing.
+  // Minus the mean row, a single row carries no information.
   const auto shared = items.size() - static_cast<size_t>(std::count(items.begin(), items.end(), kNoItem));
   const double numbers = (std::max<double>(static_cast<double>(shared), 1) - 1) * from.architecture().width;
   const double likeness = Likeness(from, to, items);
