@@ -73,7 +73,8 @@ class EventLog {
   // kInvalidArgument where a database is at `copy`: it would be lost.
   Status Backup(const std::string& copy) const;
   // All that the log holds becomes what `copy` holds, or nothing changes. kInvalidData where that is no log,
-  // kInvalidArgument where the file has a table that the copy lacks, which would be lost.
+  // kInvalidArgument where the file has a table that the copy lacks and that is not one in which wisp notes sessions
+  // (session_table.h): it would be lost.
   Status Restore(const std::string& copy);
   EventLog(EventLog&&) noexcept;
   EventLog& operator=(EventLog&&) noexcept;

@@ -196,13 +196,17 @@ Status EventLog::Restore(const std::string& copy) {
   WISP_RETURN_IF_ERROR(CheckProcess());
   WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
   WISP_ASSIGN_OR_RETURN(const EventLog from, OpenExisting(copy));
-  constexpr char kTables[] = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name";
-  const auto there = Names(database_, kTables), in_copy = Names(from.database_, kTables);
-  if (!there) return Error("cannot be restored");
+  constexpr char kTables[] =
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' ORDER BY name";
+  const auto there = Names(database_, kTables), ours = SessionTables(database_);
+  const auto in_copy = Names(from.database_, kTables);
+  if (!there || !ours) return Error("cannot be restored");
   if (!in_copy) return from.Error("cannot be read");
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const std::string& table : *there) {
-    const bool is_lost = std::find(in_copy->begin(), in_copy->end(), table) == in_copy->end();
-    if (is_lost && !table.starts_with("wisp_") && !table.starts_with("sqlite_"))
+    if (!has(*in_copy, table) && !has(*ours, table))
       return InvalidArgument(
           "event log '", path_, "': has a table ", Shown(table), " that the copy '", copy,
           "' lacks, and which would be lost: nothing was restored; name a file that holds a log alone");

@@ -1,6 +1,7 @@
 #include "runtime/data/session_table.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ bool Run(sqlite3* database, const char* sql) {
 // Whose tables are in the place of ours. What others put there would be taken for sessions, or run: an index of an
 // expression, a module, a column that is computed.
 enum class Tables { kNone, kOurs, kOthers };
+constexpr const char* kTables[] = {"wisp_ledgers", "wisp_readings", "wisp_sessions"};
 
 // Nothing on errors.
 std::optional<Tables> TablesOf(sqlite3* database) {
@@ -41,7 +43,7 @@ std::optional<Tables> TablesOf(sqlite3* database) {
   if (!made) return std::nullopt;
   if (made->empty()) return Tables::kNone;
   if (*made != std::vector<std::string>{kLedgers, kReadings, kSessions}) return Tables::kOthers;
-  for (const char* table : {"wisp_ledgers", "wisp_readings", "wisp_sessions"}) {
+  for (const char* table : kTables) {
     const auto indexes = Names(database, "SELECT name FROM pragma_index_list(?) WHERE origin <> 'pk'", table);
     if (!indexes) return std::nullopt;
     if (!indexes->empty()) return Tables::kOthers;
@@ -117,6 +119,13 @@ std::optional<int64_t> ForgetWithoutEvents(sqlite3* database, const Reading& rea
 
 }  // namespace
 
+std::optional<std::vector<std::string>> SessionTables(sqlite3* database) {
+  const auto tables = TablesOf(database);
+  if (!tables) return std::nullopt;
+  return *tables == Tables::kOurs ? std::vector<std::string>(std::begin(kTables), std::end(kTables))
+                                  : std::vector<std::string>();
+}
+
 Status CannotRemember(const std::string& path, sqlite3* database) {
   const std::string said =
       sqlite3_db_readonly(database, nullptr) == 1 ? "the file is read-only" : sqlite::WhyFailed(database);
@@ -161,10 +170,10 @@ int64_t DeleteSessionsBefore(sqlite3* database, int64_t reading, uint32_t times_
 
 Status SessionReading::Error() const { return CannotRemember(path_, database_); }
 
-Status SessionReading::CheckTables() const {
+Result<bool> SessionReading::HasTables() const {
   const auto tables = TablesOf(database_);
   if (!tables) return Error();
-  if (*tables != Tables::kOthers) return OkStatus();
+  if (*tables != Tables::kOthers) return *tables == Tables::kOurs;
   return InvalidData(path_,
                      ": its tables 'wisp_readings', 'wisp_sessions' and 'wisp_ledgers' are not those in which wisp "
                      "notes what was read");
@@ -195,8 +204,8 @@ Status SessionReading::Find() {
 }
 
 Status SessionReading::Load() {
-  WISP_RETURN_IF_ERROR(CheckTables());
-  if (TablesOf(database_) != Tables::kOurs) return OkStatus();
+  WISP_ASSIGN_OR_RETURN(const bool has_tables, HasTables());
+  if (!has_tables) return OkStatus();
   WISP_RETURN_IF_ERROR(Find());
   if (id_ < 0) return OkStatus();
   auto ledgers = Names(database_, "SELECT ledger FROM wisp_ledgers WHERE reading = ?", std::to_string(id_));
@@ -215,10 +224,8 @@ Status SessionReading::Load() {
 
 // The row of this way to cut, as it was found or new.
 Status SessionReading::Begin() {
-  const auto tables = TablesOf(database_);
-  if (!tables) return Error();
-  WISP_RETURN_IF_ERROR(CheckTables());
-  if (*tables == Tables::kNone && !(Run(database_, kLedgers) && Run(database_, kReadings) && Run(database_, kSessions)))
+  WISP_ASSIGN_OR_RETURN(const bool has_tables, HasTables());
+  if (!has_tables && !(Run(database_, kLedgers) && Run(database_, kReadings) && Run(database_, kSessions)))
     return Error();
   // This changes nothing, but it is written.
   if (!Run(database_, "REPLACE INTO wisp_readings(id) VALUES(0)") ||

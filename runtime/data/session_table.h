@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,7 +55,8 @@ class SessionReading {
  private:
   SessionReading(std::string path, sqlite3* database, SessionSource source)
       : path_(std::move(path)), database_(database), source_(std::move(source)) {}
-  Status CheckTables() const;
+  // Whether the tables are there.
+  Result<bool> HasTables() const;
   Status Error() const;
   // Sets the row and how often it was read, where there is one.
   Status Find();
@@ -69,6 +71,9 @@ class SessionReading {
   int64_t id_ = -1, times_read_ = -1;
   bool has_changed_ = false;
 };
+
+// The names of the three tables where they are in a log; empty where they are not, or are others. Nothing on errors.
+std::optional<std::vector<std::string>> SessionTables(sqlite3* database);
 
 // How often Read and Save go over a log and its tables.
 inline constexpr int kSessionPasses = 8;

@@ -35,6 +35,10 @@ def rows_of_others():
          "sqlite_reader_test:Sqlite.PrivateRun_RowsWithoutAnItem_TakePartWhereSessionsAreCut"),
         ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "",
          "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
+        ("a-log-without-a-time-in-range-is-charged", "SequenceBuilder::SplitIntoUnits",
+         "WISP_RETURN_IF_ERROR(CheckForm());  // no event", "// no event",
+         "units_test:Units.PrivateRun_ALogWithoutATimeThatIsOneIsRefused",
+         readers + "ReadText.PrivateRun_ALogInAnotherFormatIsAnError"),
     ]) + table("runtime/data/session_table.cc", [
         ("an-old-log-need-not-be-written", "SessionReading::Begin",
          """!Run(database_, "REPLACE INTO wisp_readings(id) VALUES(0)") ||""", "",
@@ -122,6 +126,10 @@ def databases_of_others():
          keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),
         ("a-damaged-copy-replaces-a-log", "EventLog::Restore", '*faults != std::vector<std::string>{"ok"}', "false",
          keep + "ACopyHoldsWhatTheLogHeld"),
+        ("a-restore-loses-tables", "EventLog::Restore", "!has(*in_copy, table) && !has(*ours, table)", "false",
+         keep + "ATableThatTheCopyLacks_IsNotLost"),
+        ("a-restore-loses-tables-of-our-names", "EventLog::Restore", "!has(*ours, table)",
+         'table.rfind("wisp_", 0) != 0', keep + "ATableThatTheCopyLacks_IsNotLost"),
     ]) + table("runtime/data/event_log.cc", [
         ("never-overwritten-later", "EventLog::Open", 'sqlite::SizeOf(path + "-wal") > 0', "false",
          keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),

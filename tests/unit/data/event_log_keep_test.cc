@@ -52,6 +52,19 @@ class EventLogKeep : public ::testing::Test {
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
 
+  int RowsOf(const std::string& name, const std::string& table) {
+    sqlite3* database = nullptr;
+    sqlite3_stmt* statement = nullptr;
+    EXPECT_EQ(sqlite3_open((folder_ / name).c_str(), &database), SQLITE_OK);
+    const std::string sql = "SELECT count(*) FROM " + table;
+    EXPECT_EQ(sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql;
+    EXPECT_EQ(sqlite3_step(statement), SQLITE_ROW);
+    const int rows = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(database);
+    return rows;
+  }
+
   LogFolder folder_;
 };
 
@@ -296,6 +309,28 @@ TEST_F(EventLogKeep, ACopyHoldsWhatTheLogHeld) {
     EXPECT_FALSE(log.Restore(copy).ok());
     EXPECT_FALSE(log.Restore(folder_ / "none.db").ok());
     EXPECT_EQ(log.Count()->events, 301u);
+  }
+}
+
+// What wisp notes of sessions may be lost. A table of somebody else may not, whatever its name.
+TEST_F(EventLogKeep, ATableThatTheCopyLacks_IsNotLost) {
+  const std::string path = folder_ / "log.db", copy = folder_ / "copy.db";
+  ASSERT_TRUE(Open().AppendAll(Random(5, 20, 300)).ok());
+  ASSERT_EQ(Open().Backup(copy).message(), "");
+  ASSERT_TRUE(ReadSequences(path, Format::kSqlite, {.units = kSessions, .private_run = true}).ok());
+  ASSERT_EQ(RowsOf("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 1);
+  EXPECT_EQ(Open().Restore(copy).message(), "");
+  EXPECT_EQ(RowsOf("log.db", "sqlite_master WHERE name = 'wisp_readings'"), 0);
+  for (const std::string table : {"contacts", "wisp_notes", "Wisp_notes", "wisp_readings"}) {
+    const std::string name = table + ".db";
+    EventLog log =
+        *EventLog::Open(folder_.MakeDatabase(name, "CREATE TABLE events(user, item, time); CREATE TABLE " + table +
+                                                       "(name); INSERT INTO " + table + " VALUES('anna')"));
+    const Status refused = log.Restore(copy);
+    EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument) << table;
+    EXPECT_NE(refused.message().find("has a table '" + table + "' that the copy"), std::string::npos)
+        << refused.message();
+    EXPECT_EQ(RowsOf(name, table), 1);
   }
 }
 
