@@ -1,12 +1,15 @@
 // A lock on a file of its own, so that one process works at a time. The destructor releases it, and so does the end of
-// the process, whatever ends it. The file stays, empty. POSIX.
+// the process, whatever ends it. The destructor removes the file, which is empty; one with something in it stays. The
+// next lock takes over what a killed process left. POSIX.
 //
 //   WISP_ASSIGN_OR_RETURN(const FileLock lock, FileLock::Take("mine.wisp.lock", "another run writes mine.wisp"));
 #ifndef WISP_RUNTIME_CORE_FILE_LOCK_H_
 #define WISP_RUNTIME_CORE_FILE_LOCK_H_
 
 #include <string>
+#include <utility>
 
+#include "runtime/core/fork.h"
 #include "runtime/core/status.h"
 
 namespace wisp {
@@ -22,8 +25,13 @@ class FileLock {
   ~FileLock();
 
  private:
-  explicit FileLock(int fd) : fd_(fd) {}
+  FileLock(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  // Whether the file is still the one at the path.
+  bool IsThere() const;
+
   int fd_ = -1;
+  std::string path_;
+  Origin origin_;
 };
 
 }  // namespace wisp

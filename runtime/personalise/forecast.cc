@@ -1,5 +1,7 @@
 #include "runtime/personalise/forecast.h"
 
+#include <dirent.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,9 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <memory>
 #include <random>
+#include <string_view>
 #include <utility>
 
+#include "runtime/core/file_lock.h"
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/memory.h"
@@ -295,28 +300,62 @@ class Measuring {
 };
 
 // A new folder beside a ledger, for two ledgers with made-up charges. It is deleted with them; no one else uses it.
+// Its owner holds a lock in it, so a folder whose lock is free was left by a process that was killed.
 class MadeUpFolder {
  public:
+  // Also removes those that were left.
   static Result<MadeUpFolder> Make(const std::string& ledger_path) {
-    std::string path = ledger_path + ".measuring-XXXXXX";
+    RemoveAbandoned(ledger_path);
+    std::string path = ledger_path + std::string(kMeasuring) + std::string(kAnyEnd);
     if (mkdtemp(path.data()) == nullptr) return IoError(path, ": the folder to measure in cannot be made");
-    return MadeUpFolder(std::move(path));
+    return Take(std::move(path));
   }
-  MadeUpFolder(MadeUpFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  MadeUpFolder(MadeUpFolder&& other) noexcept
+      : path_(std::exchange(other.path_, {})), lock_(std::exchange(other.lock_, {})) {}
   MadeUpFolder& operator=(MadeUpFolder&&) = delete;
   ~MadeUpFolder() {
     if (path_.empty()) return;
     for (const std::string& ledger : {steps(), plan()}) {
       for (const char* suffix : {"", "-journal", "-wal", "-shm"}) std::remove((ledger + suffix).c_str());
     }
+    lock_.reset();
     rmdir(path_.c_str());
   }
   std::string steps() const { return path_ + "/steps"; }
   std::string plan() const { return path_ + "/plan"; }
 
  private:
-  explicit MadeUpFolder(std::string path) : path_(std::move(path)) {}
+  static constexpr std::string_view kMeasuring = ".measuring-", kAnyEnd = "XXXXXX";
+
+  MadeUpFolder(std::string path, FileLock lock)
+      : path_(std::move(path)), lock_(std::make_unique<FileLock>(std::move(lock))) {}
+
+  static std::string LockIn(const std::string& path) { return path + "/lock"; }
+
+  // A folder that nobody holds, with what is in it.
+  static Result<MadeUpFolder> Take(std::string path) {
+    WISP_ASSIGN_OR_RETURN(FileLock lock, FileLock::Take(LockIn(path), path + ": another process measures in it"));
+    return MadeUpFolder(std::move(path), std::move(lock));
+  }
+
+  static void RemoveAbandoned(const std::string& ledger_path) {
+    const size_t name_at = ledger_path.rfind('/') + 1;  // 0 where there is none
+    const std::string folder = ledger_path.substr(0, name_at);
+    const std::string begin = ledger_path.substr(name_at) + std::string(kMeasuring);
+    DIR* const listing = opendir(folder.empty() ? "." : folder.c_str());
+    if (listing == nullptr) return;
+    while (const dirent* entry = readdir(listing)) {
+      const std::string name = entry->d_name, path = folder + name;
+      struct stat info;
+      if (name.size() == begin.size() + kAnyEnd.size() && name.starts_with(begin) && lstat(path.c_str(), &info) == 0 &&
+          S_ISDIR(info.st_mode) && lstat(LockIn(path).c_str(), &info) == 0)
+        (void)Take(path);
+    }
+    closedir(listing);
+  }
+
   std::string path_;
+  std::unique_ptr<FileLock> lock_;
 };
 
 }  // namespace

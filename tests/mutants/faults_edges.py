@@ -201,6 +201,7 @@ def figures_of_runs():
 
 def files():
     databases = MODEL_WRITE + "DatabasesAndWhatLiesBesideThemStay"
+    file_lock = "file_lock_test:FileLock."
     return table("runtime/core/file.cc", [
         ("linked-file-for-everybody", "MakePrivate",
          "const int linked = OpenRetrying(path.c_str(), O_WRONLY | O_CREAT, 0600);",
@@ -223,6 +224,20 @@ def files():
          MODEL_WRITE + "TemporaryFileOfALivingWriterStays"),
         ("a-ledger-is-taken-for-a-temporary-file", "RemoveIfAbandoned", "if (MayBeDatabase(path)) return;", "",
          databases),
+    ]) + table("runtime/core/file_lock.cc", [
+        ("two-hold-a-lock-whose-file-went", "FileLock::Take", "if (lock.IsThere()) return lock;", "return lock;",
+         file_lock + "TheFileThatGoesIsNobodysLock"),
+        ("a-child-takes-the-file-of-a-lock-away", "FileLock::~FileLock", "!origin_.IsForked() && ", "",
+         file_lock + "LeavesNoFile"),
+        ("a-lock-takes-the-file-of-others-away", "FileLock::~FileLock", "IsThere() && ", "",
+         file_lock + "LeavesNoFile"),
+        ("a-lock-takes-away-what-has-something-in-it", "FileLock::~FileLock", " && IsEmpty(fd_)", "",
+         file_lock + "LeavesNoFile"),
+    ]) + table("runtime/personalise/forecast.cc", [
+        ("what-measured-stays-after-a-kill", "Make", "RemoveAbandoned(ledger_path);", "",
+         "forecast_test:Forecast.MeasuresWithoutALog"),
+        ("folders-without-a-lock-are-ours", "RemoveAbandoned", " && lstat(LockIn(path).c_str(), &info) == 0", "",
+         "forecast_test:Forecast.MeasuresWithoutALog"),
     ]) + table("runtime/privacy/ledger/ledger_file.cc", [
         ("opening-drops-the-locks-of-a-writer", "OpenFile", "if (!there) {", "{",
          "ledger_file_test:LedgerTest.OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess"),

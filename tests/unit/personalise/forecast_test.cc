@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "runtime/core/file_lock.h"
 #include "runtime/train/run/initialise.h"
 #include "tests/unit/core/temporary_folder.h"
 
@@ -153,6 +154,22 @@ TEST_F(Forecast, MeasuresWithoutALog) {
   for (const std::string& file : ours) EXPECT_TRUE(std::filesystem::exists(file)) << file;
   const auto files = std::distance(std::filesystem::directory_iterator(folder_ / ""), {});
   EXPECT_EQ(files, static_cast<ptrdiff_t>(ours.size())) << "what was made up is gone";
+  // What a process that was killed left goes too. What another one holds stays, and what nobody held is not ours.
+  const std::string left = path + ".measuring-Left01", held = path + ".measuring-Held01",
+                    other = path + ".measuring-Other1", longer = path + ".measuring-Longer1";
+  for (const std::string& folder : {left, held, other, longer}) {
+    std::filesystem::create_directory(folder);
+    for (const char* file : {"/steps", "/plan", "/plan-journal"}) std::ofstream(folder + file) << "made up";
+    if (folder != other) std::ofstream(folder + "/lock").flush();
+  }
+  {
+    const auto lock = FileLock::Take(held + "/lock", "held");
+    ASSERT_TRUE(lock.ok());
+    ASSERT_TRUE(
+        MeasureLife(architecture_, weights, life, {.ledger_path = path, .num_threads = 1, .seconds = 0.1}).ok());
+    EXPECT_FALSE(std::filesystem::exists(left));
+    for (const std::string& folder : {held, other, longer}) EXPECT_TRUE(std::filesystem::exists(folder + "/plan"));
+  }
   EXPECT_FALSE(MeasureLife(architecture_, weights, life, {.ledger_path = folder_ / "none/x"}).ok());
 }
 

@@ -343,6 +343,7 @@ TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
   onto.output = theirs;
   EXPECT_EQ(refused(onto).code(), StatusCode::kInvalidArgument) << "another model would be lost";
   EXPECT_EQ(HashOf(theirs), before);
+  EXPECT_FALSE(std::filesystem::exists(theirs + ".lock"));
   const auto lock = FileLock::Take(files_.lock, "held");
   ASSERT_TRUE(lock.ok());
   EXPECT_EQ(refused(Options()).code(), StatusCode::kIo);
