@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The program from outside: a file that is there is replaced by one of its own kind alone, whichever command writes it.
+# The program from outside: a file that is there is replaced by one of its own kind alone, whichever command writes it,
+# and a file of events only where wisp made them up.
 #   tests/cli_outputs.sh BUILD_FOLDER
 . "$(dirname "$0")/shell.sh"
 cp "$root/models/cafe.wisp" base.wisp
@@ -27,13 +28,25 @@ kept "a safetensors file" o.safetensors "$wisp" export base.wisp --out
 kept "$model" o.wisp "$wisp" convert o.safetensors --out
 kept "$model" o.wisp "$wisp" new --recipe "$root/models/recipes/cafe.json" --num-items 480 --out
 kept "$model" o.wisp "$wisp" train --recipe "$root/models/recipes/cafe.json" --model base.wisp --data log.db --epochs 1 --batch 60 --out
-kept "a table that begins with 'user,item,time'" o.csv "$wisp" log export log.db --out
-kept "a table that begins with user, item and time" o.tsv "$wisp" log export log.db --out
 synth=("$wisp" synth --population device --users 60 --seed 3 --out)
-kept "a table that begins with 'user,item,time'" s.csv "${synth[@]}"
-kept "a table that begins with user, item and time" s.tsv "${synth[@]}"
-kept "an .inter file" s.inter "${synth[@]}"
-kept "a file of lines such as 'u00003 tea-mint'" s.txt "${synth[@]}"
+for file in s.csv s.tsv s.inter s.txt; do kept 'one that `wisp synth` made' $file "${synth[@]}"; done
+# Events of others are in tables of the same form.
+foreign() {  # SENTENCE FILE COMMAND...: refuses the file, and leaves it as it is
+  cp "$2" foreign
+  expect 2 "is $2, a file that is there$1: it will not be replaced; name another file" "${@:3}" "$2"
+  cmp -s "$2" foreign || fail "${*:3} replaced events of others"
+}
+untold=", and nothing says whose events it holds"
+printf 'user,item,time\nanna,tea-mint,5\n' >s.csv
+foreign ' and is not one that `wisp synth` made' s.csv "${synth[@]}"
+printf 'user,item,time\nu00003,tea-mint,5\n' >u.csv
+foreign "$untold" u.csv "${synth[@]}"
+printf 'user\titem\ttime\nanna\ttea-mint\t5\n' >o.tsv
+for file in u.csv o.tsv; do foreign "$untold" $file "$wisp" log export log.db --out; done
+: >o.csv
+expect 0 "" "$wisp" log export log.db --out o.csv
+[ "$(head -n 1 o.csv)" = user,item,time ] || fail "an empty file was not replaced"
+foreign "$untold" o.csv "$wisp" log export log.db --out
 echo "Dear Bob," >letter.txt.items.tsv
 expect 2 "letter.txt.items.tsv, a file that is there and is not a table of items and their names" "${synth[@]}" letter.txt
 [ ! -e letter.txt ] || fail "a refused synth left a file"

@@ -40,8 +40,12 @@ def figures():
         ("json-that-a-terminal-acts-on", "JsonText", "return privacy::EscapedJson(", "return std::string(",
          "cli_life.sh"),
     ]) + table("tools/wisp/replaced.cc", [
-        ("a-letter-replaced-by-a-model", "CheckReplaces",
-         "wanted.begins(std::string_view(beginning, static_cast<size_t>(size)))", "true", "cli_outputs.sh"),
+        ("a-letter-replaced-by-a-model", "CheckReplaces", "wanted.begins(beginning)", "true", "cli_outputs.sh"),
+        ("events-replaced-whose-names-are-not-beside-them", "CheckReplacesMadeUp",
+         "BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus()", "OkStatus()", "cli_outputs.sh"),
+    ]) + table("tools/wisp/life/cmd_log_exchange.cc", [
+        ("events-replaced-by-an-export", "LogExport", "WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));", "",
+         "cli_outputs.sh"),
     ]) + table("tools/wisp/statement_check.cc", [
         ("a-changed-statement-holds", "CheckStated", "differ.empty()", "true", "ledgers.sh"),
         ("a-statement-of-another-ledger-holds", "CheckStated", "kept.receipt != then.front().receipt", "false",

@@ -9,17 +9,6 @@
 #include "tools/wisp/replaced.h"
 
 namespace wisp::tools {
-namespace {
-
-FileKind KindOf(data::Format format) {
-  if (format == data::Format::kCsv) return FileKind::kEventsCsv;
-  if (format == data::Format::kTsv) return FileKind::kEventsTsv;
-  if (format == data::Format::kSqlite) return FileKind::kLog;
-  return format == data::Format::kInter ? FileKind::kEventsInter : FileKind::kEventLines;
-}
-
-}  // namespace
-
 Status Synth(const SynthArguments& a, OutputFormat format) {
   data::SynthOptions options{.seed = a.seed,
                              .num_users = a.users,
@@ -33,8 +22,13 @@ Status Synth(const SynthArguments& a, OutputFormat format) {
   }
   const data::Format written = data::FormatOfName(a.out);
   const std::string names = a.out + ".items.tsv";
-  WISP_RETURN_IF_ERROR(CheckReplaces(KindOf(written), {"--out", a.out}));
-  WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kItemNames, {"the file of the items' names", names}));
+  const NamedFile out{"--out", a.out}, beside{"the file of the items' names", names};
+  if (written == data::Format::kSqlite) {
+    WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kLog, out));
+    WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kItemNames, beside));
+  } else {
+    WISP_RETURN_IF_ERROR(CheckReplacesMadeUp(out, beside));
+  }
   WISP_ASSIGN_OR_RETURN(const data::SynthData data, data::Synthesize(options));
   WISP_RETURN_IF_ERROR(written == data::Format::kSqlite ? data::WriteSqliteLog(a.out, data)
                        : written == data::Format::kAuto ? data::WriteUserItemText(a.out, data)

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <string_view>
@@ -18,11 +19,16 @@ struct Kind {
   bool (*begins)(std::string_view text);
 };
 
-// `wisp synth` names its users "u00003 ".
-bool BeginsWithUser(std::string_view text) {
+// `wisp synth` names its users "u00003", and writes them first in a row. A header may stand before the first row.
+bool BeginsWithMadeUpUser(std::string_view text) {
+  for (const std::string_view header :
+       {"user,item,time\n", "user\titem\ttime\n", "user_id:token\titem_id:token\ttimestamp:float\n"}) {
+    if (text.starts_with(header)) text.remove_prefix(header.size());
+  }
   size_t digits = 0;
   while (1 + digits < text.size() && IsAsciiDigit(text[1 + digits])) ++digits;
-  return text.starts_with('u') && digits >= 5 && text.substr(1 + digits).starts_with(' ');
+  const char behind = 1 + digits < text.size() ? text[1 + digits] : '\0';
+  return text.starts_with('u') && digits >= 5 && (behind == ' ' || behind == ',' || behind == '\t');
 }
 
 Kind KindOf(FileKind kind) {
@@ -39,16 +45,8 @@ Kind KindOf(FileKind kind) {
               }};
     case FileKind::kPage:
       return {"a page of HTML", [](Text text) { return text.starts_with("<!doctype html>"); }};
-    case FileKind::kEventsCsv:
-      return {"a table that begins with 'user,item,time'",
-              [](Text text) { return text.starts_with("user,item,time\n") || text.starts_with("user,item,time\r\n"); }};
-    case FileKind::kEventsTsv:
-      return {"a table that begins with user, item and time",
-              [](Text text) { return text.starts_with("user\titem\ttime\n"); }};
-    case FileKind::kEventsInter:
-      return {"an .inter file", [](Text text) { return text.starts_with("user_id:token\titem_id:token\t"); }};
-    case FileKind::kEventLines:
-      return {"a file of lines such as 'u00003 tea-mint'", BeginsWithUser};
+    case FileKind::kMadeUpEvents:
+      return {"one that `wisp synth` made", BeginsWithMadeUpUser};
     case FileKind::kItemNames:
       return {"a table of items and their names", [](Text text) { return text.starts_with("item\tname\n"); }};
     case FileKind::kLog:
@@ -57,26 +55,43 @@ Kind KindOf(FileKind kind) {
   return {"", nullptr};
 }
 
-}  // namespace
-
-Status CheckReplaces(FileKind kind, const NamedFile& output) {
-  if (output.path.empty()) return OkStatus();
-  // Reading from a pipe or a terminal would consume data, and an unreadable file cannot be recognised. In these cases
-  // the write decides.
+// The first bytes of the file at the path. Empty for a pipe or a terminal, from which reading would consume data, and
+// for a file that cannot be read: there the write decides.
+std::string BeginningOf(const std::string& path) {
   struct stat there;
-  if (stat(output.path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return OkStatus();
-  const int file = open(output.path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) return OkStatus();
-  char beginning[64];
+  if (path.empty() || stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return "";
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) return "";
+  char beginning[128];
   ssize_t size = 0;
   do size = read(file, beginning, sizeof beginning);
   while (size < 0 && errno == EINTR);
   close(file);
-  if (size <= 0) return OkStatus();
+  return {beginning, static_cast<size_t>(std::max<ssize_t>(size, 0))};
+}
+
+}  // namespace
+
+Status CheckReplaces(FileKind kind, const NamedFile& output) {
+  const std::string beginning = BeginningOf(output.path);
+  if (beginning.empty()) return OkStatus();
   const Kind wanted = KindOf(kind);
-  if (wanted.begins(std::string_view(beginning, static_cast<size_t>(size)))) return OkStatus();
+  if (wanted.begins(beginning)) return OkStatus();
   return InvalidArgument(output.name, " is ", output.path, ", a file that is there and is not ", wanted.name,
                          ": it will not be replaced; name another file");
+}
+
+Status CheckReplacesNothing(const NamedFile& output) {
+  if (BeginningOf(output.path).empty()) return OkStatus();
+  return InvalidArgument(output.name, " is ", output.path,
+                         ", a file that is there, and nothing says whose events it holds: it will not be replaced; "
+                         "name another file");
+}
+
+Status CheckReplacesMadeUp(const NamedFile& events, const NamedFile& names) {
+  WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kMadeUpEvents, events));
+  WISP_RETURN_IF_ERROR(CheckReplaces(FileKind::kItemNames, names));
+  return BeginningOf(names.path).empty() ? CheckReplacesNothing(events) : OkStatus();
 }
 
 Status CheckOutputOf(FileKind kind, const NamedFile& output, std::initializer_list<NamedFile> others) {

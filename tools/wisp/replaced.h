@@ -16,18 +16,22 @@ enum class FileKind {
   kModel,    // an adapter too
   kTensors,  // safetensors
   kJson,
-  kPage,       // HTML, as `wisp report` writes it
-  kEventsCsv,  // "user,item,time", as `wisp log export` and `wisp synth` write them
-  kEventsTsv,
-  kEventsInter,
-  kEventLines,  // "u00003 tea-mint", as `wisp synth` writes them
-  kItemNames,   // as `wisp synth` writes them
-  kLog,         // SQLite, which is never replaced: runtime/core/file.h refuses it
+  kPage,          // HTML, as `wisp report` writes it
+  kMadeUpEvents,  // text with the users of `wisp synth`
+  kItemNames,     // the names of its items
+  kLog,           // SQLite, which is never replaced: runtime/core/file.h refuses it
 };
 
 // Checks that the path is empty, or has no file, an empty file or a file of this kind, by its first bytes.
 // kInvalidArgument names the option and the path.
 Status CheckReplaces(FileKind kind, const NamedFile& output);
+
+// Checks that the path is empty, or has no file or an empty one. For a file whose kind does not tell who wrote it.
+Status CheckReplacesNothing(const NamedFile& output);
+
+// Checks what `wisp synth` would replace by text: a file of events that is there must begin as one of its own and have
+// the names of its items beside it.
+Status CheckReplacesMadeUp(const NamedFile& events, const NamedFile& names);
 
 // Runs CheckReplaces and CheckOutput (runtime/core/file.h): all checks of an output file before the work starts.
 Status CheckOutputOf(FileKind kind, const NamedFile& output, std::initializer_list<NamedFile> others);

@@ -67,8 +67,9 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
     return InvalidArgument("--out is '", OneLine(a.copy), "', allowed are names that end in .csv or .tsv");
   const char separator = wanted == data::Format::kCsv ? ',' : '\t';
   WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
-  const FileKind kind = wanted == data::Format::kCsv ? FileKind::kEventsCsv : FileKind::kEventsTsv;
-  WISP_RETURN_IF_ERROR(CheckOutputOf(kind, {"--out", a.copy}, {{"the log", a.path}}));
+  const NamedFile out_file{"--out", a.copy};
+  WISP_RETURN_IF_ERROR(CheckOutput(out_file, {{"the log", a.path}}));
+  WISP_RETURN_IF_ERROR(CheckReplacesNothing(out_file));
   WISP_ASSIGN_OR_RETURN(FileReplacement out, FileReplacement::Begin(a.copy));
   WISP_RETURN_IF_ERROR(WriteTo(out, std::string("user") + separator + "item" + separator + "time\n"));
   constexpr size_t kUsersAtOnce = 1000;

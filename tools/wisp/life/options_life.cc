@@ -216,9 +216,7 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   chosen.OnCall(import, LogImport, a);
   CLI::App* export_ =
       AddLogCommand(log, "export", "Write all events as text: user, item, time. As private as the log.", a);
-  export_
-      ->add_option("--out", a.copy, "File that ends in .csv or .tsv; it may replace such an export, but no other file")
-      ->required();
+  export_->add_option("--out", a.copy, "File that ends in .csv or .tsv; none that is there is replaced")->required();
   chosen.OnCall(export_, LogExport, a);
 }
 
