@@ -26,7 +26,7 @@ printf 'user,item,time\na,tea-mint,01.05.2024\n' >dates.csv
 expect 3 "dates.csv, line 2: the time is '01.05.2024'; allowed is a number .* or a date of ISO 8601" "${evaluate[@]}" dates.csv
 # A table of another program: each sentence says which option is next, down to a log.
 sqlite3 shop.db "create table orders(who, what, at); insert into orders values('a', 'tea-mint', 1795771800)"
-expect 3 "there is no table 'events' in it. A log of its own takes .*: wisp log import, --table" "$wisp" log count shop.db
+expect 3 "there is no table 'events' in it. Events of another table can be imported into a log of its own" "$wisp" log count shop.db
 shop=("$wisp" log import shop-log.db --data shop.db)
 expect 3 "the tables are 'orders'; --table says which it is" "${shop[@]}"
 shop+=(--table orders)

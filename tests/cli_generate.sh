@@ -26,7 +26,7 @@ expect 2 "are for tokens one at a time" "$wisp" bench --what decoder --model bas
 expect 4 "needs a ledger" "${anchored[@]}" --clip 1
 expect 2 "exactly one of --clip (mode anchored)" "${anchored[@]}" --ledger n.db
 expect 2 "exactly one of --lambda (mode mixed)" "${generate[@]}" --ledger n.db
-expect 4 "base model must be public: .*not declared public (--public-dataset 'public texts'; in" "${generate[@]}" --base base.wisp --ledger n.db --clip 1
+expect 4 "base model must be public: .*not declared public (--public-dataset 'public texts')" "${generate[@]}" --base base.wisp --ledger n.db --clip 1
 expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --temperature 0
 expect 4 "arg-max" "${anchored[@]}" --ledger n.db --clip 1 --select best
 expect 4 "after mixing" "${anchored[@]}" --ledger n.db --lambda 0.1 --mode mixed --after-mixing top-p

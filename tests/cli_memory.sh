@@ -53,7 +53,7 @@ expect 2 "rank is 4294967295, allowed are 1 to 8192" "${memory[@]}" --recipe ful
 expect 2 "the method is not rgp" "${memory[@]}" --method phantom --rank 2
 expect 2 "^wisp: --batch is given" "${memory[@]}" --method phantom --batch 32
 expect 2 "^wisp: --noise-multiplier is given" "${memory[@]}" --method rgp --noise-multiplier 1
-expect 2 "expected_batch (--batch) is 61, more than the 60" \
+expect 2 "--batch is 61, more than the 60" \
   "${memory[@]}" --method adafest --noise-multiplier 1 --batch 61 --records 60
 for figure in "--rank 3" "--rows 9" "--batch 32" "--noise-multiplier 1" "--records 60" "--num-records-public 60"; do
   # shellcheck disable=SC2086
@@ -79,7 +79,7 @@ expect 0 "" "${known[@]}" --records 600 --num-records-public 600
 json 'j["training"]["num_records_public"] == j["training"]["records_at_most"] == 600'
 expect 0 "" "${known[@]}" --num-records-public 3000
 json 'j["training"]["records"] == j["training"]["num_records_public"] == 3000'
-expect 2 "expected_batch (--batch) is 600, more than the 599 records" "${known[@]}" --num-records-public 599
+expect 2 "--batch is 600, more than the 599 records" "${known[@]}" --num-records-public 599
 # So does the noise, where the recipe has an epsilon: what a run would find.
 recipe_with costs 't["method"] = "adafest"; t["num_records_public"] = 6040; t["expected_batch"] = 600; t["steps"] = 60; r["privacy"] = {"epsilon": 2, "delta": 1e-5, "unit": "user"}'
 expect 0 "" "$wisp" privacy calibrate --epsilon 2 --delta 1e-5 --q 0.0993377 --steps 60 --json
@@ -121,7 +121,7 @@ json 'j["training"]["records"] == j["training"]["num_records_public"] == 400'
 json '200 < j["training"]["records_at_most"] < 400'
 expect 0 "" "${of_recipe[@]}" --num-records-public 800 --records 400 --json
 json 'j["training"]["num_records_public"] == 800 and 100 < j["training"]["records_at_most"] < 200'
-expect 2 "expected_batch (--batch) is 200, more than the 199 records" "${of_recipe[@]}" --num-records-public 199
+expect 2 "--batch is 200, more than the 199 records" "${of_recipe[@]}" --num-records-public 199
 sed 's/"num_records_public": 400, *//' tiny.json >uncounted.json
 expect 2 "which needs --records" "${of_texts[@]}" --recipe uncounted.json
 

@@ -179,7 +179,7 @@ expect 2 "--trains is 'head', allowed of a decoder are all and blocks" "${of_mem
 expect 2 "--max-length is 25, allowed are 1 to 24" "${of_memory[@]}" --max-length 25
 expect 2 "--max-length is of texts" "$wisp" inspect "$root/models/cafe.wisp" --memory --method phantom --records 80 --max-length 5
 expect 2 "need --method or --recipe" "$wisp" inspect m.wisp --memory --trains blocks
-expect 2 "(--batch) is 301, more than the 300 records; allowed are 1 to 300" "${tune[@]}" --method phantom --out refused.wisp --ledger refused.db \
+expect 2 "--batch is 301, more than the 300 records; allowed are 1 to 300" "${tune[@]}" --method phantom --out refused.wisp --ledger refused.db \
   "${private[@]/60/301}"
 [ ! -e refused.wisp ] || fail "a refused batch left a model"
 rm -f refused.db

@@ -66,6 +66,13 @@ while read -r hit; do breach "tools/wisp/output.h prints: $hit"; done < <(
   sources tools/wisp | grep -vE '^tools/wisp/output\.cc$' | xargs grep -nE '\bstd::(printf|puts|putchar)\(')
 while read -r hit; do breach "tools/wisp/output.h writes JSON: $hit"; done < <(
   sources tools/wisp | grep -vE "^tools/wisp/output\.cc$" | xargs grep -nE "dump\([^()]*\)(\.c_str\(\)\);|.*\\\\n)")
+# Other programs call the library too: it names a setting as C does, between grave accents, and tools/wisp/option_names.cc has
+# the program's option for each.
+while read -r hit; do breach "the library names an option of the program: $hit"; done < <(
+  sources runtime ports/c | xargs grep -nE '"[^"]*--[a-z]' | grep -vE '(//|/\*).*--[a-z]')
+while read -r setting; do
+  grep -qF "$setting" tools/wisp/option_names.cc || breach "tools/wisp/option_names.cc has no option for $setting"
+done < <(sources runtime | xargs sed 's://.*$::' | grep -oE '`[a-z_]+`' | sort -u)
 # One door to SQLite's files, which refuses planted journals.
 while read -r hit; do breach "runtime/sqlite/open.h opens every database: $hit"; done < <(
   sources runtime kernels ports tools | grep -vE '^runtime/sqlite/open\.(cc|h)$' | xargs grep -nE '\bsqlite3_(open(16|_v2)?|vfs_register)\b *[(;]|\bATTACH\b|VACUUM INTO')

@@ -10,7 +10,7 @@ namespace {
 struct Wanted {
   const std::string& name;  // as the caller says; empty: one of the usual ones
   std::array<const char*, 2> usual;
-  const char* option;  // by which another name is given
+  const char* setting;  // by which another name is given
 };
 
 std::string List(const std::vector<std::string>& names) {
@@ -33,7 +33,7 @@ Result<size_t> Choose(const std::string& where, const std::vector<std::string>& 
   }
   const std::string or_other = candidates.size() > 1 ? " or " + Shown(candidates[1]) : "";
   return InvalidData(where, ": there is no column ", Shown(candidates[0]), or_other, "; the columns are ",
-                     List(present), "; ", wanted.option, " says which it is");
+                     List(present), "; `", wanted.setting, "` says which it is");
 }
 
 }  // namespace
@@ -42,11 +42,11 @@ Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::s
                               const ReadOptions& options) {
   Columns columns;
   WISP_ASSIGN_OR_RETURN(columns.user,
-                        Choose(where, present, {options.user_column, {"user", "user_id"}, "--user-column"}));
+                        Choose(where, present, {options.user_column, {"user", "user_id"}, "user_column"}));
   WISP_ASSIGN_OR_RETURN(columns.item,
-                        Choose(where, present, {options.item_column, {"item", "item_id"}, "--item-column"}));
+                        Choose(where, present, {options.item_column, {"item", "item_id"}, "item_column"}));
   if (options.time == TimeSource::kFileOrder) return columns;
-  Result<size_t> time = Choose(where, present, {options.time_column, {"time", "timestamp"}, "--time-column"});
+  Result<size_t> time = Choose(where, present, {options.time_column, {"time", "timestamp"}, "time_column"});
   if (!time.ok()) {
     return InvalidData(
         time.status().message(),

@@ -81,8 +81,8 @@ Result<EventLog> EventLog::OpenExisting(const std::string& path) {
   if (!type) return log.Error("cannot read");
   if (type->empty())
     return InvalidData("event log '", path,
-                       "': there is no table 'events' in it. A log of its own takes events of another table: wisp log "
-                       "import, --table");
+                       "': there is no table 'events' in it. Events of another table can be imported into a log of its "
+                       "own");
   return log;
 }
 
@@ -133,8 +133,7 @@ Status EventLog::CheckTable() const {
   std::string list;
   for (const std::string& name : *columns) list += (list.empty() ? "" : ", ") + Shown(name);
   return InvalidData(log, "the table events has no column '", missing->front(), "'; the columns are ", list,
-                     ". A log of its own takes events of a table with other names: wisp log import, --user-column, "
-                     "--item-column, --time-column");
+                     ". Events of a table with other names can be imported into a log of its own");
 }
 
 Status EventLog::Execute(const char* sql, const char* doing) {

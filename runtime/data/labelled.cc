@@ -79,7 +79,7 @@ class Collector {
                      "the header does not name one column " +
                          (options_.label_column.empty() ? "label" : Shown(options_.label_column)) + " and one column " +
                          (options_.text_column.empty() ? "sentence or text" : Shown(options_.text_column)) +
-                         "; --label-column and --text-column say which they are");
+                         "; `label_column` and `text_column` say which they are");
     }
     columns_ = *columns;
     width_ = header.size();

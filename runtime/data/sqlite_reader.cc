@@ -78,7 +78,7 @@ Status MissingTable(const std::string& path, sqlite3* database, const std::strin
   for (const std::string& name : *tables) list += (list.empty() ? "" : ", ") + Shown(name);
   return InvalidData(
       path, ": there is no table ", Shown(table),
-      (list.empty() ? "; there are no tables" : "; the tables are " + list + "; --table says which it is"));
+      (list.empty() ? "; there are no tables" : "; the tables are " + list + "; `table` says which it is"));
 }
 
 Status CheckIsTable(const std::string& path, sqlite3* database, const std::string& table) {

@@ -27,7 +27,7 @@ std::string TimeUnits::Warning(uint32_t times_per_second) const {
   return "times of " + Counted(in_seconds + in_milliseconds, "event") + " look like " +
          (in_seconds > 0 ? "seconds" : "milliseconds") + ", and are read with " + std::to_string(times_per_second) +
          " to the second: sessions, days and what is late come out wrong. Seconds have 1 to the second, milliseconds "
-         "1000 (--times-per-second; times_per_second)";
+         "1000 (`times_per_second`)";
 }
 
 }  // namespace wisp::data

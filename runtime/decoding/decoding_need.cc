@@ -44,7 +44,7 @@ bool IsNamed(const std::string& dataset) { return !dataset.empty() && dataset !=
 
 // Tells the user how to declare a named data set public.
 std::string HowToDeclare(const std::string& dataset) {
-  return " (--public-dataset '" + OneLine(dataset) + "'; in the C interface: public_datasets)";
+  return " (`public_datasets` " + InShell(OneLine(dataset)) + ")";
 }
 
 // True if samples reveal the entry's data set: it is not public, and the entry's guarantee is missing or too weak.
@@ -137,10 +137,9 @@ Result<std::string> DatasetToCharge(const DecodingNeed& need) {
   if (need.datasets.size() > 1) {
     std::vector<std::string> names = need.datasets;
     std::replace(names.begin(), names.end(), std::string(), std::string("data that nobody named"));
-    return PrivacyRefused(
-        "draws from this model show the data sets ", Listed(names),
-        ", and a ledger pays for one of them: declare public those that are ",
-        "(--public-dataset; in the C interface: public_datasets), or train on the others with a guarantee");
+    return PrivacyRefused("draws from this model show the data sets ", Listed(names),
+                          ", and a ledger pays for one of them: declare public those that are ",
+                          "(`public_datasets`), or train on the others with a guarantee");
   }
   return need.datasets.empty() ? std::string() : need.datasets.front();
 }

@@ -56,9 +56,10 @@ Status CheckAccepted(Accept accept, const std::string& name, const metadata::Mod
   const bool is_adapter = model.architecture.adapter.has_value();
   if (accept == Accept::kAnyFile) return OkStatus();
   if (is_adapter && accept != Accept::kAdapter)
-    return InvalidData(name,
-                       ": is an adapter, which is used together with its base: --adapter (in the C interface: "
-                       "adapter_path), or one model of both by wisp merge");
+    return InvalidData(
+        name,
+        ": is an adapter, which is used together with its base (`adapter_path`), or as one model of both, which "
+        "wisp merge makes");
   if (!is_adapter && accept == Accept::kAdapter) return InvalidData(name, ": is a whole model, an adapter is needed");
   const bool encodes = model.architecture.head.kind == HeadKind::kEmbedding;
   if (accept == Accept::kRecommender && (model.classifier || encodes))
@@ -208,8 +209,7 @@ Status CheckDatasetName(const std::string& name) {
   if (metadata::IsText(name, metadata::Lines::kOne)) return OkStatus();
   return InvalidArgument(
       "the name of the data set is not text: allowed is UTF-8 without control characters; a file's name is taken where "
-      "none is given (--dataset, in "
-      "the C interface: dataset)");
+      "none is given (`dataset`)");
 }
 
 std::span<const float> ModelFile::AllWeights(std::vector<float>& room) const {

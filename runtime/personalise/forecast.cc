@@ -64,18 +64,18 @@ void Advise(const LifetimeSettings& s, Outlook& o) {
   const uint64_t steps = s.num_steps();
   if (s.num_records_at_start > 0 && steps < 4ull * s.runs)
     o.advice.push_back(
-        "fewer nights (--every) could follow how people come: every night takes a step at least, and there are " +
+        "fewer nights (`runs`) could follow how people come: every night takes a step at least, and there are " +
         std::to_string(steps) + " for " + std::to_string(s.runs) + " nights");
   if (o.kind != Kind::kGain && s.expected_batch < s.num_training_public())
-    o.advice.push_back("a larger batch (--batch) hides more under the same noise: up to " +
-                       std::to_string(s.num_training_public()) + ", and fewer steps (--steps)");
+    o.advice.push_back("a larger batch (`expected_batch`) hides more under the same noise: up to " +
+                       std::to_string(s.num_training_public()) + ", and fewer steps (`steps_per_run`)");
   if (o.kind != Kind::kGain && s.steps_per_run == 1 && steps > 200)
-    o.advice.push_back("fewer nights (--every) would have less noise each: every night takes a step at least, and " +
+    o.advice.push_back("fewer nights (`runs`) would have less noise each: every night takes a step at least, and " +
                        std::to_string(steps) + " steps share the epsilon");
   if (!o.power.empty() && !o.found)
     o.advice.push_back(
         "no judging of this plan finds a gain of a size that people have: the base stays what is served; "
-        "let more records judge (--judging-share), judge fewer times (--judgings), or judge locally (--judge local)");
+        "let more records judge (`judging_share`), judge fewer times (`judgings`), or judge locally (`judge`)");
 }
 
 }  // namespace

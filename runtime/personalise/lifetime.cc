@@ -103,13 +103,12 @@ Status CheckSettings(const LifetimeSettings& s) {
 Status CheckBaseOfPlan(const LifetimeSettings& settings, const ModelFile& base, const privacy::Ledger& ledger) {
   const bool allows = base.lists().allow_seen;
   if (allows == (settings.allow_seen != 0)) return OkStatus();
-  return InvalidArgument(
-      base.name(), ": its lists may ", allows ? "" : "not ",
-      "hold items of the history (allow_seen), and the plan of "
-      "ledger '",
-      ledger.path(), "' was made for a base whose lists may", allows ? " not" : "",
-      ": change what is left of the plan with this base (`wisp plan --change`, wisp_plan_change); where nothing was "
-      "charged yet, make it anew (--replace)");
+  return InvalidArgument(base.name(), ": its lists may ", allows ? "" : "not ",
+                         "hold items of the history (allow_seen), and the plan of "
+                         "ledger '",
+                         ledger.path(), "' was made for a base whose lists may", allows ? " not" : "",
+                         ": change what is left of the plan with this base (`wisp_plan_change`); where nothing was "
+                         "charged yet, make it anew (`replace`)");
 }
 
 namespace {
@@ -293,8 +292,7 @@ Result<LifetimeSettings> RequireSettings(const privacy::Ledger& ledger) {
   WISP_ASSIGN_OR_RETURN(const auto entries, ledger.Entries());
   const std::string who = "ledger '" + ledger.path();
   if (entries.empty())
-    return PrivacyRefused(who,
-                          "' has no plan for a life: make one before its first charge (`wisp plan`, wisp_plan_life)");
+    return PrivacyRefused(who, "' has no plan for a life: make one before its first charge (`wisp_plan_life`)");
   return PrivacyRefused(
       who,
       "' has no plan for a life, and was charged: a plan would promise nothing any more. A life begins "

@@ -91,10 +91,9 @@ Status Refusal(const std::string& ledger, const std::string& differences, bool i
     return PrivacyRefused("ledger '", ledger,
                           "' has charges: a plan for a life is made before the first of them, or it would promise "
                           "nothing. It has another plan than was asked for: ",
-                          differences, ". What is left of it can be changed (`wisp plan --change`, wisp_plan_change)");
+                          differences, ". What is left of it can be changed (`wisp_plan_change`)");
   return PrivacyRefused("ledger '", ledger, "' has another plan than was asked for: ", differences,
-                        ". Nothing was charged under it yet, so it may be replaced, if you say so (--replace; in C, "
-                        "Python and JavaScript: replace)");
+                        ". Nothing was charged under it yet, so it may be replaced, if you say so (`replace`)");
 }
 
 // Refuses a new plan beside models of a ledger that is gone, because it would forget what that ledger had spent.

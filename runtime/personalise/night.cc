@@ -429,7 +429,7 @@ Status RefuseAnew(const std::string& output, const ModelFile& base, const Ledger
   if (trained == 0) return OkStatus();
   return InvalidArgument(output, ": it is not there, or not of this life, though ", CountedWere(trained, "step"),
                          " trained under the plan of ledger '", ledger.path(),
-                         "': name the model that they made; or say that another is to begin with the base (--anew)");
+                         "': name the model that they made; or say that another is to begin with the base (`anew`)");
 }
 
 }  // namespace

@@ -86,11 +86,11 @@ Status ValidateNegatives(const Architecture& a, const TrainingOptions& o) {
 }
 
 Status ValidateBatch(const TrainingOptions& o, uint64_t num_records) {
-  if (o.expected_batch == 0) return InvalidArgument("expected_batch (--batch) is 0, allowed are 1 and above");
+  if (o.expected_batch == 0) return InvalidArgument("`expected_batch` is 0, allowed are 1 and above");
   const uint64_t n = o.num_records_public != 0 ? o.num_records_public : num_records;
   if (o.expected_batch <= n) return OkStatus();
-  return InvalidArgument("expected_batch (--batch) is ", o.expected_batch, ", more than the ", n,
-                         " records; allowed are 1 to ", n);
+  return InvalidArgument("`expected_batch` is ", o.expected_batch, ", more than the ", n, " records; allowed are 1 to ",
+                         n);
 }
 
 Status ValidateTrains(const Architecture& a, const TrainingOptions& o) {
@@ -202,7 +202,7 @@ Status CheckDpFp(const Architecture& a, const TrainingOptions& o) {
     return Unsupported("dp-fp is for classifiers: this model has no head of classes");
   if (a.adapter) return Unsupported("dp-fp makes the head anew, which an adapter does not hold: train without one");
   if (o.dp_fp.micro_batches == 0 || o.expected_batch == 0)
-    return InvalidArgument("expected_batch (--batch) and micro_batches must be 1 or above");
+    return InvalidArgument("`expected_batch` and micro_batches must be 1 or above");
   WISP_RETURN_IF_ERROR(privacy::ExactGrid::Validate({.clipping_norm = o.dp_fp.clipping_norm,
                                                      .num_coordinates = uint64_t{a.head.num_classes} * a.width,
                                                      .noise_multiplier = o.dp_fp.noise_multiplier}));

@@ -59,7 +59,7 @@ Status CheckMemory(const Architecture& a, size_t num_records, const TrainingOpti
   if (o.method == Method::kRgp) WISP_RETURN_IF_ERROR(ValidateRgp(a, o));
   if (IsSparse(o.method)) WISP_RETURN_IF_ERROR(ValidateSparse(a, o));
   if (o.method == Method::kDpFp && (o.dp_fp.micro_batches == 0 || o.expected_batch == 0))
-    return InvalidArgument("expected_batch (--batch) and micro_batches must be 1 or above");
+    return InvalidArgument("`expected_batch` and micro_batches must be 1 or above");
   return IsAdaptive(o.method) ? ValidateBatch(o, num_records) : OkStatus();
 }
 

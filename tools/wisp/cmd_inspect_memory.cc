@@ -304,7 +304,7 @@ Result<Json> PlanClassifier(const InspectArguments& a, const ModelFile& file) {
     return InvalidArgument(is, ", which needs --records: how many of them a step may draw follows from it");
   const uint32_t known = recipe.options.num_records_public != 0 ? recipe.options.num_records_public : records;
   if (recipe.options.expected_batch > known) {
-    return InvalidArgument("expected_batch (--batch) is ", recipe.options.expected_batch, ", more than the ", known,
+    return InvalidArgument("`expected_batch` is ", recipe.options.expected_batch, ", more than the ", known,
                            " records; allowed are 1 to ", known);
   }
   WISP_RETURN_IF_ERROR(OverrideClassifier(a, file, recipe.options));

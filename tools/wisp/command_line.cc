@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "runtime/core/text.h"
+#include "tools/wisp/option_names.h"
 #include "tools/wisp/options.h"
 #include "tools/wisp/privacy_perplexity.h"
 #include "tools/wisp/recipe/known_words.h"
@@ -26,8 +27,7 @@ Status FlushedOutput() {
 // With WISP_EXIT_CODES=c, as Python's package sets it, exit code 3 is split as in the C interface: 3 for data, 5 if the
 // system refused (such as a missing file), and 6 for what this build cannot do.
 int ExitCode(const Status& status) {
-  const char* codes = std::getenv("WISP_EXIT_CODES");
-  const bool as_in_c = codes != nullptr && std::string_view(codes) == "c";
+  const bool as_in_c = TellsAsInC();
   switch (status.code()) {
     case StatusCode::kOk:
       return 0;
@@ -50,7 +50,7 @@ int ExitCode(const Status& status) {
 // Prints the error, if there is one, and returns the exit code.
 int EndProgram(Status status) {
   if (const Status printed = FlushedOutput(); status.ok()) status = printed;
-  if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(status.message()).c_str());
+  if (!status.ok()) std::fprintf(stderr, "wisp: %s\n", OneLine(InProgramWords(status.message())).c_str());
   return ExitCode(status);
 }
 

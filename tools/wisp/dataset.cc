@@ -12,6 +12,7 @@
 #include "runtime/core/text.h"
 #include "runtime/decoding/decoding_need.h"
 #include "runtime/privacy/json.h"
+#include "tools/wisp/option_names.h"
 
 namespace wisp::tools {
 
@@ -49,9 +50,10 @@ std::string StartInWords(const ModelFile* base, const std::string& dataset,
                          const std::vector<std::string>& public_datasets) {
   if (base == nullptr) return "";
   const DecodingNeed need = NeedOf(*base, {.public_datasets = public_datasets});
-  std::string alone = need.kind == DecodingNeed::Kind::kFree
-                          ? ""
-                          : "epsilon is of this run alone; of the weights it began with: " + need.reason;
+  std::string alone =
+      need.kind == DecodingNeed::Kind::kFree
+          ? ""
+          : "epsilon is of this run alone; of the weights it began with: " + InProgramWords(need.reason);
   // Guarantees on data with other names. Only the user knows whose data that is.
   std::string others;
   for (const ProvenanceEntry& e : base->provenance()) {

@@ -12,6 +12,7 @@
 #include "runtime/core/text.h"
 #include "runtime/privacy/json.h"
 #include "runtime/train/run/records.h"
+#include "tools/wisp/option_names.h"
 
 namespace wisp::tools {
 
@@ -54,7 +55,9 @@ void Progress::Update(uint64_t done, uint64_t total, const std::string& suffix) 
                static_cast<unsigned long long>(total), behind.c_str());
 }
 
-void Warn(const std::string& sentence) { std::fprintf(stderr, "wisp: %s\n", OneLine(sentence).c_str()); }
+void Warn(const std::string& sentence) {
+  std::fprintf(stderr, "wisp: %s\n", OneLine(InProgramWords(sentence)).c_str());
+}
 
 std::string JsonText(const Json& json, int indentation) {
   return privacy::EscapedJson(json.dump(indentation, ' ', false, Json::error_handler_t::replace));

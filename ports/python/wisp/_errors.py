@@ -20,24 +20,24 @@ _FILES = {"out": "output", "from": "from_model", "to": "to_model"}
 
 
 def _argument(found: re.Match[str]) -> str:
-    """dataset='log.db' of "--dataset 'log.db' (in the C interface: dataset)"."""
-    value, before, name = found.groups()
-    value = value and repr(value[1:-1].replace("'\\''", "'"))  # as a shell has it
+    """dataset='log.db' of "`dataset` 'log.db'"."""
+    name, value = found.groups()
     argument = {"ledger_path": "ledger", "other_data": "other_data=True"}.get(name, name)
-    if value:
-        argument += f"=[{value}]" if name == "public_datasets" else f"={value}"
-    return argument if before == " (" else argument + ")"
+    if argument.startswith("wisp_"):
+        argument = "wisp." + argument.removeprefix("wisp_")
+    if not value:
+        return argument
+    value = repr(value[1:-1].replace("'\\''", "'"))  # as a shell has it
+    return argument + (f"=[{value}]" if name == "public_datasets" else f"={value}")
 
 
 _WORDS: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    (re.compile(r"--[a-z-]+(?: ('.*?'))?(?:, [a-z._]+ in a recipe)?( \(|[,;] )in the C interface: (\w+)\)"), _argument),
-    (re.compile(r"--begin-anchor, or `begin` of wisp_anchor"), "`begin` of the anchor"),
+    (re.compile(r"`([a-z_]+)`(?: ('(?:[^']|'\\'')*'))?"), _argument),
     (
         re.compile(r"(?<![\w./'-])(model|log|output|ledger|checkpoint|adapter|out|from|to)_path(?![\w./':-])"),
         lambda found: _FILES.get(found[1], found[1]),
     ),
     (re.compile(rf"^wisp_(?:{_CALLED}): (?!cannot)|\bwisp_open_options\.(?=max_bytes)"), ""),
-    (re.compile(r"`wisp plan`, wisp_plan_life"), "wisp.plan_life"),
     (re.compile(r"\bWISP_(?:UNIT|TEXT|VERIFY)_([A-Z]+)\b"), lambda found: f"'{found[1].lower()}'"),
     (re.compile(r"\bmust not be NULL\b"), "must not be None"),
 )

@@ -68,7 +68,7 @@ Status CheckTarget(double epsilon) {
   if (epsilon >= kSmallestTarget && epsilon <= kLargestTarget) return OkStatus();
   return InvalidArgument("epsilon is ", DoubleText(epsilon), ", allowed is ", DoubleText(kSmallestTarget), " to ",
                          DoubleText(kLargestTarget),
-                         "; for less privacy `wisp train` takes the noise multiplier itself (--noise-multiplier)");
+                         "; for less privacy a run of training takes the noise multiplier itself (`noise_multiplier`)");
 }
 
 Status CheckDelta(const std::string& whose, double delta, double num_records, bool as_papers) {

@@ -27,8 +27,7 @@ Status CheckCharged(std::span<const EarlierClaim> claims, const std::string& nam
 std::string_view DatasetName(std::string_view label);
 
 // What people are told where two data sets have one name.
-inline constexpr char kIfOtherData[] =
-    "If that was other data of the same name, say so: --other-data (in the C interface: other_data)";
+inline constexpr char kIfOtherData[] = "If that was other data of the same name, say so (`other_data`)";
 
 }  // namespace wisp::privacy
 

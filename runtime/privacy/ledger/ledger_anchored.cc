@@ -45,10 +45,9 @@ Status Anchored::Begin(Database& database, const std::string& random_id, const L
     return Check(known, database, random_id, there);
   }
   if (position.seq > 0 && !begin_) {
-    return PrivacyRefused(
-        Named(database), " has ", position.seq,
-        " rows and its anchor knows none, so it cannot be told whether it is an old copy; ",
-        "if it is not, say once that the anchor begins now (--begin-anchor, or `begin` of wisp_anchor)");
+    return PrivacyRefused(Named(database), " has ", position.seq,
+                          " rows and its anchor knows none, so it cannot be told whether it is an old copy; ",
+                          "if it is not, say once that the anchor begins now (`begin` of the anchor)");
   }
   if (IsWritten(database)) return Naming(database, anchor_->Write({random_id, position.seq, position.chain}));
   return PrivacyRefused(Named(database),

@@ -70,8 +70,8 @@ struct Ledger::Impl {
         "ledger '", database.path(), "' is of the data set '", OneLine(there.dataset),
         "', and what is to be charged is '", OneLine(dataset),
         "': what is spent on one must not be counted for the other (the same data in a file of another name: "
-        "--dataset ",
-        InShell(OneLine(there.dataset)), "; in the C interface: dataset)");
+        "`dataset` ",
+        InShell(OneLine(there.dataset)), ")");
   }
 
   // To be called before the database is read or, with `make`, written: a ledger that was not there may be by now, and

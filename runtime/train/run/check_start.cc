@@ -18,7 +18,7 @@ Status CheckStart(const ModelFile& base, const std::string& path, const StartOpt
     if ((entry.dataset.empty() || entry.dataset == kUnknownDataset) && !entry.epsilon) {
       return PrivacyRefused(
           path, ": it was imported, or made by a program that did not say what data it learned from: that may be '",
-          options.dataset, "', and then no epsilon of a private run would hold. wisp convert takes a name, --dataset");
+          options.dataset, "', and then no epsilon of a private run would hold. An import takes its name (`dataset`)");
     }
     if (privacy::DatasetName(entry.dataset) != privacy::DatasetName(options.dataset) || options.other_data) continue;
     if (!entry.epsilon) {

@@ -55,7 +55,7 @@ Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
   const LedgerToTrain& l = *start.ledger;
   if (l.path.empty()) {
     return PrivacyRefused(
-        "private training needs --ledger (in the C interface: ledger_path): the file that remembers what this data "
+        "private training needs a ledger (`ledger_path`): the file that remembers what this data "
         "set's privacy was spent on");
   }
   WISP_RETURN_IF_ERROR(CheckDatasetName(start.dataset));
@@ -77,10 +77,7 @@ Result<privacy::Ledger> OpenLedgerToTrain(const FineTuneStart& start) {
 
 Result<FineTune> FineTune::Begin(FineTuneStart start) {
   WISP_RETURN_IF_ERROR(CheckDatasetName(start.dataset));
-  WISP_RETURN_IF_ERROR(privacy::CheckTuning(
-      "the tuning that is declared (--uncharged-tuning, privacy.uncharged_tuning in a recipe, in the C interface: "
-      "uncharged_tuning)",
-      start.tuning));
+  WISP_RETURN_IF_ERROR(privacy::CheckTuning("the tuning that is declared (`uncharged_tuning`)", start.tuning));
   FineTune run(std::move(start));
   if (run.start_.ledger) {
     WISP_ASSIGN_OR_RETURN(run.ledger_, OpenLedgerToTrain(run.start_));
@@ -129,8 +126,7 @@ ModelContents FineTune::Contents(const TrainingJob& job, FineTuneOutput& output)
 // Checked before the run is paid for: an adapter must be one that can be opened beside the base.
 Status FineTune::CheckAdapter(const Architecture& trained) const {
   if (!trained.adapter) return OkStatus();
-  if (start_.base == nullptr)
-    return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+  if (start_.base == nullptr) return InvalidArgument("an adapter trains beside the weights of a model: start from one");
   const Architecture& base = start_.base->architecture();
   if (StandsBeside(trained, base)) return OkStatus();
   return InvalidArgument(start_.base_path, ": is not the model that the adapter is to stand beside");

@@ -249,7 +249,7 @@ class JobRun {
       return InvalidArgument("there are ", given, " start weights, allowed are ", held, ", those behind the base's");
     }
     if (given == all || given == base || (given == 0 && !a.adapter)) return OkStatus();
-    if (given == 0) return InvalidArgument("an adapter trains beside the weights of a model: start from one (--model)");
+    if (given == 0) return InvalidArgument("an adapter trains beside the weights of a model: start from one");
     return InvalidArgument("there are ", given, " start weights, allowed are ", base, ", or all ", all);
   }
 

@@ -16,9 +16,8 @@ Result<Popularity> SetPopularity(const TrainingJob& job, std::span<const Record>
   if (IsPrivate(job.training) && NeedsFrequencies(job) && job.histogram_noise <= 0 &&
       job.training.re_attention.item_frequencies.empty()) {
     return InvalidArgument(
-        "re-attention with the printed deviations needs item frequencies: set --histogram-noise "
-        "(privacy.histogram_noise in a "
-        "recipe), or use the optimizer's deviations");
+        "re-attention with the printed deviations needs item frequencies: set `histogram_noise`, "
+        "or use the optimizer's deviations");
   }
   if (IsPrivate(job.training) ? job.histogram_noise <= 0 : a.head.output_bias == OutputBias::kNone) return popularity;
   if (!IsPrivate(job.training)) {
@@ -59,15 +58,11 @@ Status JobPopularity::Prepare() {
   const char* method = NameOf(job_.training.method);
   const uint32_t num_items = job_.architecture.num_items;
   if (selection.count == 0 || selection.count > num_items) {
-    return InvalidArgument(method,
-                           ": rows of the item table to train (--rows, or training.sparse.rows in a recipe) are ",
-                           selection.count, ", allowed are 1 to ", num_items);
+    return InvalidArgument(method, ": rows of the item table to train (`rows`) are ", selection.count,
+                           ", allowed are 1 to ", num_items);
   }
   if (selection.source == RowSelection::Source::kPrivate && job_.histogram_noise <= 0) {
-    return InvalidArgument(
-        method,
-        " with a private selection needs the popularity histogram: set --histogram-noise, or privacy.histogram_noise "
-        "in a recipe");
+    return InvalidArgument(method, " with a private selection needs the popularity histogram: set `histogram_noise`");
   }
   if (selection.source == RowSelection::Source::kPublic && selection.public_scores.size() != num_items) {
     return InvalidArgument(method, " with a public selection needs a public score for each of the ", num_items,

@@ -117,13 +117,14 @@ Status FillInNoise(const Architecture& a, const PrivacyGoal& goal, const GoalSha
 Status CheckPrivacyGoal(const PrivacyGoal& goal, double num_records) {
   if (goal.epsilon.has_value() == goal.noise_multiplier.has_value()) {
     return InvalidArgument(
-        "private training needs either a target epsilon (--epsilon) or a noise multiplier (--noise-multiplier), and "
-        "not both");
+        "private training needs either a target epsilon (`epsilon`) or a noise multiplier (`noise_multiplier`), and "
+        "not "
+        "both");
   }
   if (goal.epsilon) WISP_RETURN_IF_ERROR(privacy::CheckTarget(*goal.epsilon));
   if (!(goal.delta > 0 && goal.delta < 1)) {
-    return InvalidArgument(goal.delta == 0 ? "delta is 0, or was not given: private training needs one (--delta, or "
-                                             "privacy.delta in a recipe), below 1 / records"
+    return InvalidArgument(goal.delta == 0 ? "delta is 0, or was not given: private training needs one "
+                                             "(`delta`), below 1 / records"
                                            : "delta is " + privacy::ShortText(goal.delta) +
                                                  ", allowed is a number between 0 and 1, below 1 / records");
   }

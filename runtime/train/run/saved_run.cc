@@ -113,8 +113,7 @@ std::string WhatStays(const SavedRun& saved, uint64_t steps_charged) {
     return saved.failure().empty() ? text : text + ", for a later one could not be saved: " + saved.failure();
   }
   return text + "nothing was saved to go on from" +
-         (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure())
-                        : " (--checkpoint; in the C interface: checkpoint_path)");
+         (saved.is_on() ? (saved.failure().empty() ? "" : ": " + saved.failure()) : " (`checkpoint_path`)");
 }
 
 std::string ThisWasNotCharged(std::string message) {

@@ -103,8 +103,7 @@ TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
   }
   EXPECT_EQ(EventLog::OpenExisting(other).status().message(),
             "event log '" + other +
-                "': there is no table 'events' in it. A log of its own takes events of another table: wisp log import, "
-                "--table");
+                "': there is no table 'events' in it. Events of another table can be imported into a log of its own");
   EXPECT_FALSE(EventLog::OpenExisting(empty).ok());
   EXPECT_FALSE(EventLog::OpenExisting(folder_ / "none.db").ok());
   EXPECT_EQ(BytesOf(app), app_before);

@@ -135,14 +135,14 @@ TEST(Csv, BadTables_AreNamed) {
   ExpectRefused("user,item,time\n", Format::kCsv, "log: there is no event in it");
   ExpectRefused("user,thing,time\n", Format::kCsv,
                 "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user', 'thing', 'time'; "
-                "--item-column says which it is");
+                "`item_column` says which it is");
   ExpectRefused("user,item\na,b\n", Format::kCsv,
-                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user', 'item'; --time-column "
+                "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user', 'item'; `time_column` "
                 "says which it is" +
                     kTimesNeeded);
   ExpectRefused(
       "\nuser,item,time\n", Format::kCsv,
-      "log, line 2: there is no column 'who'; the columns are 'user', 'item', 'time'; --user-column says which it is",
+      "log, line 2: there is no column 'who'; the columns are 'user', 'item', 'time'; `user_column` says which it is",
       {.user_column = "who"});
   ExpectRefused("user,item,time,user\n", Format::kCsv,
                 "log, line 1: the column 'user' is there twice; the columns are 'user', 'item', 'time', 'user'");
@@ -175,7 +175,7 @@ TEST(Csv, OtherSeparators_AreNamed) {
                     "'user?item?time'; the separator seems to be a tab; allowed is ',' here, tabs are the format tsv");
   ExpectRefused(
       "user\n", Format::kCsv,
-      "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user'; --item-column says which it is");
+      "log, line 1: there is no column 'item' or 'item_id'; the columns are 'user'; `item_column` says which it is");
   EXPECT_EQ(ToldOf("user,item,time,a;b\nanna,x;y,1,\n", Format::kCsv), "anna: x;y");
 }
 
@@ -283,7 +283,7 @@ TEST(Inter, BadHeaders_AreNamed) {
                 "float_seq");
   ExpectRefused("user_id:token\titem_id:token\n", Format::kInter,
                 "log, line 1: there is no column 'time' or 'timestamp'; the columns are 'user_id', 'item_id'; "
-                "--time-column says which it is" +
+                "`time_column` says which it is" +
                     kTimesNeeded);
   ExpectRefused("", Format::kInter, "log: it is empty; a header with the names of the columns is needed");
 }

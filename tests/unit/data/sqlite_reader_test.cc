@@ -74,9 +74,9 @@ TEST(Sqlite, BadTables_AreNamed) {
       {"events", ": there is no event in it"},
       {"event",
        ": there is no table 'event'; the tables are 'events', 'other', 'nulls', 'blobs', 'times', 'gone', 'huge'; "
-       "--table says which it is"},
+       "`table` says which it is"},
       {"other",
-       ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'; --user-column says which it "
+       ", table other: there is no column 'user' or 'user_id'; the columns are 'x', 'y'; `user_column` says which it "
        "is"},
       {"nulls", ", table nulls, row 2: the item is NULL; allowed is a TEXT or an INTEGER"},
       {"blobs", ", table blobs, row 1: the user is a BLOB; allowed is a TEXT or an INTEGER"},
@@ -365,9 +365,7 @@ TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
   const LogFolder folder;
   const std::string end = ", which runs what the file says; allowed is a table with the columns user, item and time";
   const std::string computed = "; allowed are constants, and indexes of columns";
-  const std::string other =
-      ". A log of its own takes events of a table with other names: wisp log import, --user-column, --item-column, "
-      "--time-column";
+  const std::string other = ". Events of a table with other names can be imported into a log of its own";
   const std::pair<std::string, std::string> files[] = {
       {"CREATE VIEW events(user, item, time) AS SELECT 1, 2, 3; CREATE TRIGGER t INSTEAD OF INSERT ON events BEGIN "
        "SELECT 1; END",

@@ -21,7 +21,7 @@ TEST(WarningsOfALog, TimesOfAnotherUnit_AreReported) {
   const std::string milliseconds = "a,b,1700000000000\na,c,1800000000000\n", seconds = "a,b,1700000000\n";
   const std::string end =
       " to the second: sessions, days and what is late come out wrong. Seconds have 1 to the second, milliseconds 1000 "
-      "(--times-per-second; times_per_second)";
+      "(`times_per_second`)";
   const ReadOptions night{.keep_times = true};
   EXPECT_EQ(warnings(milliseconds, 1, night),
             std::vector<std::string>{"times of 2 events look like milliseconds, and are read with 1" + end});

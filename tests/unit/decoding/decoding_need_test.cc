@@ -84,7 +84,7 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
             "every data set the weights came from is declared public");
   EXPECT_EQ(reason({good, shipped}),
             "run 2 of the provenance, on the data set 'movies', states no epsilon, and its data set is not declared "
-            "public (--public-dataset 'movies'; in the C interface: public_datasets)");
+            "public (`public_datasets` 'movies')");
   EXPECT_EQ(reason({with([](auto& e) { e.dataset = "", e.epsilon.reset(); })}),
             "run 1 of the provenance, on data that nobody named, states no epsilon, and data without a name cannot be "
             "declared public");

@@ -136,7 +136,7 @@ TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
   EXPECT_GT(coming.noise_of_an_item, 1.3 * all.noise_of_an_item);
   request.steps_per_run = 1;
   const Outlook each = OutlookOf(architecture_, MustPlan(request).settings);
-  EXPECT_NE(each.advice.front().find("fewer nights (--every) could follow how people come"), std::string::npos);
+  EXPECT_NE(each.advice.front().find("fewer nights (`runs`) could follow how people come"), std::string::npos);
 }
 
 TEST_F(Forecast, MeasuresWithoutALog) {

@@ -203,7 +203,7 @@ TEST_F(NightTest, BaseOfOtherLists_IsRefusedBeforeACharge) {
   const Status refused = RunNight(Options()).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(refused.message().find("its lists may hold items of the history"), std::string::npos) << refused.message();
-  EXPECT_NE(refused.message().find("wisp plan --change"), std::string::npos) << refused.message();
+  EXPECT_NE(refused.message().find("`wisp_plan_change`"), std::string::npos) << refused.message();
   EXPECT_EQ(Charged("training"), 0u);
   EXPECT_EQ(times_read_, 0);
   MakeBase(base_path_, 1, false);

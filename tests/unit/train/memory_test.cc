@@ -474,7 +474,7 @@ TEST_F(MethodsMemory, WhatIsNotPlannedIsRefusedInTheTrainersWords) {
     for (const uint32_t records_public : {1000, 2000}) {
       o.num_records_public = records_public;
       o.expected_batch = 0;
-      expect_refused(o, "expected_batch (--batch) is 0, allowed");
+      expect_refused(o, "`expected_batch` is 0, allowed");
       o.expected_batch = records_public + 1;
       expect_refused(o, "01, more than the ");
       o.expected_batch = records_public;

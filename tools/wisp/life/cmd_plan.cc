@@ -18,6 +18,7 @@
 #include "tools/wisp/life/check_options.h"
 #include "tools/wisp/life/duration.h"
 #include "tools/wisp/life/life_data.h"
+#include "tools/wisp/option_names.h"
 #include "tools/wisp/output.h"
 
 namespace wisp::tools {
@@ -323,6 +324,7 @@ Status PlanCommand(const PlanArguments& a, OutputFormat format) {
                   .made_before = made.made_before};
   if (settings.judgings > 0 && settings.allow_seen == 0 && unit.unit != privacy::PrivacyUnit::kUser)
     planned.outlook.advice.push_back(ListsOfOneRecord(unit.unit));
+  for (std::string& advice : planned.outlook.advice) advice = InProgramWords(advice);
   WISP_ASSIGN_OR_RETURN(planned.epsilon_of_run, CostOfRun(settings));
   WISP_ASSIGN_OR_RETURN(planned.bytes, MemoryOfRun(base.architecture(), settings, a.life.threads));
   std::vector<float> widened;

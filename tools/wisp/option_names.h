@@ -1,0 +1,20 @@
+// The library's sentences in the program's words. The library calls a setting by its name in C, between grave accents:
+// the program has an option for it.
+//
+//   InProgramWords("private training needs a ledger (`ledger_path`)")   // "... (--ledger)"
+#ifndef WISP_TOOLS_WISP_OPTION_NAMES_H_
+#define WISP_TOOLS_WISP_OPTION_NAMES_H_
+
+#include <string>
+
+namespace wisp::tools {
+
+// Whether WISP_EXIT_CODES=c is set, as Python's package sets it: what is told then is told as C tells it.
+bool TellsAsInC();
+
+// For TellsAsInC the sentence as it is.
+std::string InProgramWords(std::string sentence);
+
+}  // namespace wisp::tools
+
+#endif  // WISP_TOOLS_WISP_OPTION_NAMES_H_
