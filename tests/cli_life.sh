@@ -317,11 +317,17 @@ sqlite3 app.db "create table events(user integer, item text, time text); insert 
   (17, 'tea', '2026-11-27T09:30:00Z'), (17, 'milk', '2026-11-26'), (9, 'tea', '2026-11-27'), (null, 'tea', '2026-11-27')"
 expect 0 "" "$wisp" log count app.db
 grep -q "4 events of 2 users.*training cannot read 1 of its events" out || fail "a count says $(cat out)"
+grep -q "times of 4 events are dates, and given as numbers since 1970 with 1 to the second" out || fail "a count of dates says $(cat out)"
+expect 2 "--times-per-second: the log has 0 times" "$wisp" log count app.db --times-per-second 0
 expect 0 "" "$wisp" log list app.db --json
 json '[(u["user"], u["events"], u["newest"]) for u in j["users"]] == [("17", 2, 1795771800), ("9", 1, 1795737600)] and j["unreadable"] == 1'
 expect 0 "" "$wisp" log export app.db --out app.csv
 grep -q "3 events of app.db written.*cannot read 1 of its events.*not exported" out || fail "an export says $(cat out)"
 [ "$(cat app.csv)" = $'user,item,time\n17,milk,1795651200\n17,tea,1795771800\n9,tea,1795737600' ] || fail "exported is $(cat app.csv)"
+expect 0 "" "$wisp" log export app.db --out app-ms.csv --times-per-second 1000
+[ "$(cat app-ms.csv)" = $'user,item,time\n17,milk,1795651200000\n17,tea,1795771800000\n9,tea,1795737600000' ] || fail "exported is $(cat app-ms.csv)"
+expect 0 "" "$wisp" log list app.db --times-per-second 1000 --json
+json '[u["newest"] for u in j["users"]] == [1795771800000, 1795737600000] and j["dates"] == 4'
 expect 0 "" "$wisp" log prune app.db --before 2026-11-27 --unit session --session-gap 60 --json
 json 'j["pruned"] == 1 and j["unreadable"] == 1'
 expect 0 "" "$wisp" log erase app.db --user 17 --json

@@ -177,21 +177,10 @@ Status EventLog::Insert(std::span<const Event> events) {
 }
 
 Result<std::vector<std::string>> EventLog::History(const std::string& user, size_t limit) const {
-  WISP_RETURN_IF_ERROR(CheckProcess());
-  WorkLimit work(database_);
-  work.AllowForSize();
-  const SqliteStatement select =
-      Prepare(database_, (std::string("SELECT wisp_key(item) FROM events WHERE ") + kOfUser + kIsReadable +
-                          " ORDER BY wisp_time(time, 1) DESC, rowid DESC LIMIT ?3")
-                             .c_str());
-  if (select == nullptr) return Error("cannot read");
-  BindUser(select.get(), user);
-  sqlite3_bind_int64(select.get(), 3, static_cast<sqlite3_int64>(limit));
+  WISP_ASSIGN_OR_RETURN(std::vector<Event> events, Events(user));
   std::vector<std::string> items;
-  int code;
-  while ((code = sqlite3_step(select.get())) == SQLITE_ROW) items.emplace_back(TextOf(select.get(), 0));
-  if (code != SQLITE_DONE) return Error("cannot read");
-  std::reverse(items.begin(), items.end());
+  for (size_t i = events.size() - std::min(limit, events.size()); i < events.size(); ++i)
+    items.push_back(std::move(events[i].item));
   return items;
 }
 

@@ -40,6 +40,7 @@ class WorkLimit;  // sqlite_file.h
 struct LogCount {
   uint64_t events = 0, users = 0, items = 0;
   uint64_t unreadable = 0;                // events whose user, item or time training cannot read
+  uint64_t dates = 0;                     // events whose time is a date, which counts from 1970
   std::optional<int64_t> oldest, newest;  // times; none where no event has one
 };
 struct LogUser {
@@ -96,14 +97,14 @@ class EventLog {
   // in it, if it was made by Open.
   Result<uint64_t> Prune(const PruneOptions& options);
 
-  // Dates count so many times to the second.
+  // Here and below a date counts from 1970, so many times to the second.
   Result<LogCount> Count(uint32_t per_second = 1) const;
   // Users by key, from the first after `after` on, at most `limit` of them.
-  Result<std::vector<LogUser>> Users(const std::string& after, size_t limit) const;
+  Result<std::vector<LogUser>> Users(const std::string& after, size_t limit, uint32_t per_second = 1) const;
 
-  // All that the user did and training can read, the oldest first; ties in time in the order of appending. A date
-  // counts in seconds.
-  Result<std::vector<Event>> Events(const std::string& user) const;
+  // All that the user did and training can read, the oldest first; ties in time in the order of appending, or of the
+  // primary key in a table without rowid.
+  Result<std::vector<Event>> Events(const std::string& user, uint32_t per_second = 1) const;
   // The item keys of the user's newest `limit` events, oldest first; ties in time in the order of appending.
   Result<std::vector<std::string>> History(const std::string& user, size_t limit) const;
 

@@ -233,8 +233,9 @@ Result<LogCount> EventLog::Count(uint32_t per_second) const {
   const SqliteStatement select =
       Prepare(database_,
               "SELECT count(*), count(DISTINCT user), count(DISTINCT item), "
-              "count(*) - count(CASE WHEN user IS NOT NULL AND item IS NOT NULL THEN at END), min(at), max(at) FROM "
-              "(SELECT wisp_key(user) AS user, wisp_key(item) AS item, wisp_time(time, ?1) AS at FROM events)");
+              "count(*) - count(CASE WHEN user IS NOT NULL AND item IS NOT NULL THEN at END), min(at), max(at), "
+              "total(is_date) FROM (SELECT wisp_key(user) AS user, wisp_key(item) AS item, wisp_time(time, ?1) AS at, "
+              "typeof(time) = 'text' AND wisp_time(time, 1) <> wisp_time(time, 2) AS is_date FROM events)");
   if (select == nullptr) return Error("cannot read");
   sqlite3_bind_int64(select.get(), 1, per_second);
   if (sqlite3_step(select.get()) != SQLITE_ROW) return Error("cannot read");
@@ -242,40 +243,43 @@ Result<LogCount> EventLog::Count(uint32_t per_second) const {
   LogCount count{.events = static_cast<uint64_t>(number(0)),
                  .users = static_cast<uint64_t>(number(1)),
                  .items = static_cast<uint64_t>(number(2)),
-                 .unreadable = static_cast<uint64_t>(number(3))};
+                 .unreadable = static_cast<uint64_t>(number(3)),
+                 .dates = static_cast<uint64_t>(number(6))};
   if (sqlite3_column_type(select.get(), 4) != SQLITE_NULL) count.oldest = number(4), count.newest = number(5);
   return count;
 }
 
-Result<std::vector<Event>> EventLog::Events(const std::string& user) const {
+Result<std::vector<Event>> EventLog::Events(const std::string& user, uint32_t per_second) const {
   WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select =
-      Prepare(database_, (std::string("SELECT wisp_key(item), wisp_time(time, 1) FROM events WHERE ") + kOfUser +
-                          kIsReadable + " ORDER BY wisp_time(time, 1), rowid")
-                             .c_str());
+      PrepareInOrder(database_, std::string("SELECT wisp_key(item), wisp_time(time, ?3) FROM events WHERE ") + kOfUser +
+                                    " AND wisp_key(item) IS NOT NULL AND wisp_time(time, ?3) IS NOT NULL");
   if (select == nullptr) return Error("cannot read");
   BindUser(select.get(), user);
+  sqlite3_bind_int64(select.get(), 3, per_second);
   std::vector<Event> events;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW)
     events.push_back({user, std::string(TextOf(select.get(), 0)), sqlite3_column_int64(select.get(), 1)});
   if (code != SQLITE_DONE) return Error("cannot read");
+  std::stable_sort(events.begin(), events.end(), [](const Event& a, const Event& b) { return a.time < b.time; });
   return events;
 }
 
-Result<std::vector<LogUser>> EventLog::Users(const std::string& after, size_t limit) const {
+Result<std::vector<LogUser>> EventLog::Users(const std::string& after, size_t limit, uint32_t per_second) const {
   WISP_RETURN_IF_ERROR(CheckProcess());
   WorkLimit work(database_);
   work.AllowForSize();
   const SqliteStatement select =
       Prepare(database_,
-              "SELECT wisp_key(user), count(*), max(wisp_time(time, 1)) FROM events WHERE wisp_key(user) > ?1 "
+              "SELECT wisp_key(user), count(*), max(wisp_time(time, ?3)) FROM events WHERE wisp_key(user) > ?1 "
               "GROUP BY wisp_key(user) ORDER BY wisp_key(user) LIMIT ?2");
   if (select == nullptr) return Error("cannot read");
   BindText(select.get(), 1, after);
   sqlite3_bind_int64(select.get(), 2, static_cast<sqlite3_int64>(limit));
+  sqlite3_bind_int64(select.get(), 3, per_second);
   std::vector<LogUser> users;
   int code;
   while ((code = sqlite3_step(select.get())) == SQLITE_ROW) {

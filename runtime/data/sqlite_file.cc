@@ -66,6 +66,12 @@ SqliteStatement Prepare(sqlite3* database, const char* sql) {
   return SqliteStatement(statement);
 }
 
+SqliteStatement PrepareInOrder(sqlite3* database, const std::string& select) {
+  SqliteStatement in_order = Prepare(database, (select + " ORDER BY rowid").c_str());
+  return in_order != nullptr || sqlite3_errcode(database) != SQLITE_ERROR ? std::move(in_order)
+                                                                          : Prepare(database, select.c_str());
+}
+
 void BindText(sqlite3_stmt* statement, int index, std::string_view text) {
   sqlite3_bind_text64(statement, index, text.data(), text.size(), SQLITE_TRANSIENT, SQLITE_UTF8);
 }

@@ -40,6 +40,8 @@ std::string Quoted(std::string_view identifier);
 
 // Null on errors: see sqlite3_errcode.
 SqliteStatement Prepare(sqlite3* database, const char* sql);
+// A SELECT of one table, whose rows come in the order of rowid; of a table without rowid in its own order.
+SqliteStatement PrepareInOrder(sqlite3* database, const std::string& select);
 // Parameters count from 1.
 void BindText(sqlite3_stmt* statement, int index, std::string_view text);
 std::string_view TextOf(sqlite3_stmt* row, int column);
@@ -64,8 +66,6 @@ void AddEventFunctions(sqlite3* database);
 // of the column serves, whether it has texts or integers. The column's collation, which may take two users for one,
 // does not count.
 inline constexpr char kOfUser[] = "user IN (?1, ?2) AND wisp_key(user) = ?1 COLLATE BINARY";
-// A further condition: training can read the event's item and time.
-inline constexpr char kIsReadable[] = " AND wisp_key(item) IS NOT NULL AND wisp_time(time, 1) IS NOT NULL";
 void BindUser(sqlite3_stmt* statement, std::string_view user);
 
 // Takes back what was not committed, whatever ends it. False: see sqlite3_errcode.

@@ -143,20 +143,18 @@ Result<Table> ChooseTable(const std::string& path, sqlite3* database, const Read
   return Table{*std::move(names), columns};
 }
 
-// Sorting is the builder's, which keeps this order among equal times. A table without rowid has its own order.
+// Sorting is the builder's, which keeps this order among equal times.
 Status ReadRows(const std::string& path, sqlite3* database, const Table& table, const ReadOptions& options,
                 SequenceBuilder& builder) {
   const auto& [names, columns] = table;
   const std::string select = "SELECT " + Quoted(names[columns.user]) + ", " + Quoted(names[columns.item]) + ", " +
                              (columns.time ? Quoted(names[*columns.time]) : "0") + " FROM " + Quoted(options.table);
-  sqlite3_stmt* prepared = nullptr;
-  int code = sqlite3_prepare_v2(database, (select + " ORDER BY rowid").c_str(), -1, &prepared, nullptr);
-  if (code == SQLITE_ERROR) code = sqlite3_prepare_v2(database, select.c_str(), -1, &prepared, nullptr);
-  const SqliteStatement statement(prepared);
-  if (code != SQLITE_OK) return DatabaseError(path, database, code);
+  const SqliteStatement statement = PrepareInOrder(database, select);
+  if (statement == nullptr) return DatabaseError(path, database, sqlite3_errcode(database));
   uint64_t row = 0;
-  while ((code = sqlite3_step(prepared)) == SQLITE_ROW)
-    WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(prepared, ++row, options, builder)));
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement.get())) == SQLITE_ROW)
+    WISP_RETURN_IF_ERROR(builder.TakeRow(AddRow(statement.get(), ++row, options, builder)));
   builder.set_num_lines(row);
   return code == SQLITE_DONE ? OkStatus() : DatabaseError(path, database, code);
 }

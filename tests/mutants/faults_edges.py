@@ -115,6 +115,8 @@ def databases_of_others():
         ("triggers-run", "Distrust", "SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr",
          "SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr",
          log + "WhatTheFileWouldRunOnAppending_DoesNotRun"),
+        ("a-table-without-rowids-is-refused", "PrepareInOrder",
+         "sqlite3_errcode(database) != SQLITE_ERROR", "true", "date_time_test:DateTime.ALogWithoutRowids_IsKept"),
         ("work-of-reading-without-the-size", "WorkLimit::AllowForSize", "left_ += times * kOperationsPerByte",
          "left_ += 0", reader + "ManySmallRows_AreRead"),
     ]) + table("runtime/sqlite/open.cc", [
@@ -126,6 +128,8 @@ def databases_of_others():
          keep + "WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone"),
         ("a-damaged-copy-replaces-a-log", "EventLog::Restore", '*faults != std::vector<std::string>{"ok"}', "false",
          keep + "ACopyHoldsWhatTheLogHeld"),
+        ("history-upside-down", "EventLog::Events", "a.time < b.time", "a.time > b.time",
+         log + "MoreColumnsThanItsOwn_AreLeftToTheirDefaults"),
         ("a-restore-loses-tables", "EventLog::Restore", "!has(*in_copy, table) && !has(*ours, table)", "false",
          keep + "ATableThatTheCopyLacks_IsNotLost"),
         ("a-restore-loses-tables-of-our-names", "EventLog::Restore", "!has(*ours, table)",
@@ -141,8 +145,8 @@ def databases_of_others():
          "sqlite_reader_test:EventLog.ALedger_IsNoLog"),
         ("log-takes-any-key", "EventLog::Insert", "if (!fault.empty()) return", "if (false) return",
          log + "WhatTheReaderWouldRefuse_DoesNotGetIn"),
-        ("history-upside-down", "EventLog::History", "std::reverse(items.begin(), items.end());", "",
-         log + "MoreColumnsThanItsOwn_AreLeftToTheirDefaults"),
+        ("history-from-the-first-event", "EventLog::History", "events.size() - std::min(limit, events.size())",
+         "limit - limit", "date_time_test:DateTime.ALogWithoutRowids_IsKept"),
     ])
 
 

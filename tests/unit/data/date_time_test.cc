@@ -138,10 +138,45 @@ TEST(DateTime, ALogOfDates_IsKept) {
   ASSERT_EQ(events.size(), 3u);
   EXPECT_EQ(events.front().time, 1735689600);
   EXPECT_EQ(events.back().time, 1795771800);
+  EXPECT_EQ(log.Count()->dates, 3u);
+  EXPECT_EQ(log.Count(1000)->newest, 1795771800000);
+  EXPECT_EQ(log.Users("", 9, 1000)->front().newest, 1795771800000);
+  EXPECT_EQ(log.Events("u", 1000)->back().time, 1795771800000);
   EXPECT_EQ(*log.Prune({.before = 1767225600000, .units = {.times_per_second = 1000}}), 1u);
   EXPECT_EQ(*log.History("u", 2), (std::vector<std::string>{"b", "c"}));
   EXPECT_EQ(*log.Prune({.newest_per_user = 1}), 1u);
   EXPECT_EQ(*log.History("u", 1), (std::vector<std::string>{"c"}));
+}
+
+// Numbers are no dates, also as text and with a fraction.
+TEST(DateTime, NumbersCountAsTheyAre) {
+  const LogFolder folder;
+  const EventLog log = *EventLog::Open(folder.MakeDatabase(
+      "log.db",
+      "CREATE TABLE events(user TEXT, item TEXT, time); INSERT INTO events VALUES('u','a',5),('u','b','6'),"
+      "('u','c',7.5),('u','d','8e0'),('u','e','1970-01-01T00:00:09Z')"));
+  EXPECT_EQ(log.Count()->dates, 1u);
+  EXPECT_EQ(log.Count(1000)->newest, 9000);
+  EXPECT_EQ(*log.History("u", 9), (std::vector<std::string>{"a", "b", "c", "d", "e"}));
+}
+
+// Ties in time come as training takes them.
+TEST(DateTime, ALogWithoutRowids_IsKept) {
+  const LogFolder folder;
+  const std::string path = folder.MakeDatabase(
+      "log.db",
+      "CREATE TABLE events(user TEXT, item TEXT, time INTEGER, PRIMARY KEY(user, time, item)) WITHOUT ROWID; "
+      "INSERT INTO events VALUES('u','c',5),('u','b',5),('u','a',7),('u','d',3),('v','x',1)");
+  EventLog log = *EventLog::Open(path);
+  ASSERT_TRUE(log.Events("u").ok()) << log.Events("u").status().message();
+  EXPECT_EQ(*log.History("u", 9), (std::vector<std::string>{"d", "b", "c", "a"}));
+  EXPECT_EQ(*log.History("u", 2), (std::vector<std::string>{"c", "a"}));
+  EXPECT_EQ(log.Events("u")->size(), 4u);
+  EXPECT_EQ(ToldOfFile(path), "u: d b c a; v: x");
+  ASSERT_TRUE(log.Append({"u", "e", 9}).ok());
+  EXPECT_EQ(*log.Erase("v"), 1u);
+  EXPECT_EQ(*log.Prune({.newest_per_user = 1}), 4u);
+  EXPECT_EQ(*log.History("u", 9), (std::vector<std::string>{"e"}));
 }
 
 }  // namespace

@@ -42,8 +42,12 @@ Status CheckJudges(const PlanArguments& a) {
 
 }  // namespace
 
+Status CheckTimesPerSecond(uint32_t times_per_second) {
+  return Of("--times-per-second", data::CheckUnits({.times_per_second = times_per_second}));
+}
+
 Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second) {
-  WISP_RETURN_IF_ERROR(Of("--times-per-second", data::CheckUnits({.times_per_second = times_per_second})));
+  WISP_RETURN_IF_ERROR(CheckTimesPerSecond(times_per_second));
   if (unit == privacy::PrivacyUnit::kSession && session_gap == 0)
     return InvalidArgument(
         "--unit session needs --session-gap: the seconds without an event after which another session begins, such as "

@@ -10,6 +10,7 @@
 
 namespace wisp::tools {
 
+Status CheckTimesPerSecond(uint32_t times_per_second);
 // Parses --unit, --session-gap and --times-per-second.
 Result<data::Units> CheckedUnits(privacy::PrivacyUnit unit, int64_t session_gap, uint32_t times_per_second);
 

@@ -66,28 +66,27 @@ Result<int64_t> TimeOf(const LogArguments& a, const data::EventLog& log) {
 }  // namespace
 
 Status LogCount(const LogArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckTimesPerSecond(a.times_per_second));
   WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
-  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
-  Json j = {{"log", a.path},
-            {"events", count.events},
-            {"users", count.users},
-            {"items", count.items},
-            {"unreadable", count.unreadable}};
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count(a.times_per_second));
+  Json j = {{"log", a.path},        {"events", count.events},         {"users", count.users},
+            {"items", count.items}, {"unreadable", count.unreadable}, {"dates", count.dates}};
   if (count.oldest) j["oldest"] = *count.oldest, j["newest"] = *count.newest;
   j["not_private"] = AllOf(j);
   Show(j, format,
        OneLine(a.path) + ": " + ThousandsOf(count.events, "event") + " of " + ThousandsOf(count.users, "user") + ", " +
            ThousandsOf(count.items, "item") +
            (count.oldest ? ", from " + std::to_string(*count.oldest) + " to " + std::to_string(*count.newest) : "") +
-           UnreadableIn(count) + "\n" + kLocalOnly);
+           UnreadableIn(count) + "\n" + DatesIn(count, a.times_per_second) + kLocalOnly);
   return OkStatus();
 }
 
 Status LogList(const LogArguments& a, OutputFormat format) {
+  WISP_RETURN_IF_ERROR(CheckTimesPerSecond(a.times_per_second));
   WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
-  WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log.Users(a.after, a.count));
-  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
-  Json j = {{"log", a.path}, {"users", Json::array()}, {"unreadable", count.unreadable}};
+  WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log.Users(a.after, a.count, a.times_per_second));
+  WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count(a.times_per_second));
+  Json j = {{"log", a.path}, {"users", Json::array()}, {"unreadable", count.unreadable}, {"dates", count.dates}};
   std::string lines;
   for (const data::LogUser& user : users) {
     j["users"].push_back({{"user", user.user}, {"events", user.events}});
@@ -97,7 +96,7 @@ Status LogList(const LogArguments& a, OutputFormat format) {
   }
   j["not_private"] = AllOf(j);
   if (count.unreadable > 0) lines += OneLine(a.path) + UnreadableIn(count) + "\n";
-  Show(j, format, lines + kLocalOnly);
+  Show(j, format, lines + DatesIn(count, a.times_per_second) + kLocalOnly);
   return OkStatus();
 }
 

@@ -66,6 +66,7 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
   if (wanted != data::Format::kCsv && wanted != data::Format::kTsv)
     return InvalidArgument("--out is '", OneLine(a.copy), "', allowed are names that end in .csv or .tsv");
   const char separator = wanted == data::Format::kCsv ? ',' : '\t';
+  WISP_RETURN_IF_ERROR(CheckTimesPerSecond(a.times_per_second));
   WISP_ASSIGN_OR_RETURN(const data::EventLog log, OpenToRead(a.path));
   const NamedFile out_file{"--out", a.copy};
   WISP_RETURN_IF_ERROR(CheckOutput(out_file, {{"the log", a.path}}));
@@ -77,7 +78,7 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
   for (std::string after;;) {
     WISP_ASSIGN_OR_RETURN(const std::vector<data::LogUser> users, log.Users(after, kUsersAtOnce));
     for (const data::LogUser& user : users) {
-      WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, log.Events(user.user));
+      WISP_ASSIGN_OR_RETURN(const std::vector<data::Event> events, log.Events(user.user, a.times_per_second));
       std::string lines;
       for (const data::Event& e : events)
         lines += KeyField(e.user, separator) + separator + KeyField(e.item, separator) + separator +
@@ -90,15 +91,14 @@ Status LogExport(const LogArguments& a, OutputFormat format) {
   }
   WISP_ASSIGN_OR_RETURN(const data::LogCount count, log.Count());
   WISP_RETURN_IF_ERROR(out.Commit());
-  const Json j = {{"log", a.path},
-                  {"out", a.copy},
-                  {"exported", exported},
-                  {"unreadable", count.unreadable},
-                  {"not_private", {"exported", "unreadable"}}};
+  const Json j = {{"log", a.path},        {"out", a.copy},
+                  {"exported", exported}, {"unreadable", count.unreadable},
+                  {"dates", count.dates}, {"not_private", {"exported", "unreadable", "dates"}}};
   ShowMoved(j, format,
             ThousandsOf(exported, "event") + " of " + a.path + " written to " + a.copy +
                 ", which is as private as the log" + UnreadableIn(count) +
-                (count.unreadable > 0 ? ". These are not exported" : "") + "\n" + kLocalOnly);
+                (count.unreadable > 0 ? ". These are not exported" : "") + "\n" + DatesIn(count, a.times_per_second) +
+                kLocalOnly);
   return OkStatus();
 }
 

@@ -44,6 +44,12 @@ std::string UnreadableIn(const data::LogCount& count) {
          "characters), or their time not a number or a date";
 }
 
+std::string DatesIn(const data::LogCount& count, uint32_t times_per_second) {
+  if (count.dates == 0) return "";
+  return "times of " + ThousandsOf(count.dates, "event") + " are dates, and given as numbers since 1970 with " +
+         std::to_string(times_per_second) + " to the second (--times-per-second)\n";
+}
+
 Result<data::EventLog> OpenToRead(const std::string& path, const LogToRead& log) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) return IoError(path, ": ", log.what, " cannot be opened: ", Reason(errno), log.advice);

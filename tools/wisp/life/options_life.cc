@@ -186,10 +186,18 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
                                      "  wisp log backup log.db --out copy.db\n"
                                      "  wisp log restore log.db --from copy.db");
   log->require_subcommand(1);
-  chosen.OnCall(AddLogCommand(log, "count", "Count events, users and items, and show their times.", a), LogCount, a);
+  const auto add_dates = [&](CLI::App* c) {
+    c->add_option("--times-per-second", a.times_per_second,
+                  "Show a time that is a date as a number since 1970: 1, in seconds; 1000, in milliseconds")
+        ->capture_default_str();
+  };
+  CLI::App* count = AddLogCommand(log, "count", "Count events, users and items, and show their times.", a);
+  add_dates(count);
+  chosen.OnCall(count, LogCount, a);
   CLI::App* list = AddLogCommand(log, "list", "List users by key, with their numbers of events.", a);
   list->add_option("--after", a.after, "Begin after this user");
   list->add_option("--count", a.count, "How many")->capture_default_str();
+  add_dates(list);
   chosen.OnCall(list, LogList, a);
   CLI::App* erase = AddLogCommand(
       log, "erase",
@@ -217,6 +225,7 @@ void AddLog(CLI::App& app, Chosen& chosen, LogArguments& a) {
   CLI::App* export_ =
       AddLogCommand(log, "export", "Write all events as text: user, item, time. As private as the log.", a);
   export_->add_option("--out", a.copy, "File that ends in .csv or .tsv; none that is there is replaced")->required();
+  add_dates(export_);
   chosen.OnCall(export_, LogExport, a);
 }
 
