@@ -51,6 +51,9 @@ TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
   EXPECT_FALSE(after.judged);
   EXPECT_EQ(times_read_, read);
   EXPECT_EQ(Charged("training"), 36u);
+  NightOptions other = Options();
+  other.dataset = "other.db";
+  EXPECT_EQ(RunNight(other).status().code(), StatusCode::kPrivacyRefused) << "a plan of another data set";
   const ModelFile mine = *ModelFile::Open(output_);
   ASSERT_EQ(mine.provenance().size(), 2u) << "nights are one run";
   EXPECT_LE(*mine.provenance().back().epsilon, 8);
@@ -320,6 +323,7 @@ TEST_F(NightTest, RefusesWhatIsNotOfThisLife) {
   NightOptions other = Options();
   other.dataset = "other.db";
   EXPECT_EQ(refused(other).code(), StatusCode::kPrivacyRefused);
+  EXPECT_EQ(times_read_, 0) << "the log was read for another data set";
   for (const privacy::RecordSpec::Source& source :
        {privacy::RecordSpec::Source{.item_column = "sku"}, privacy::RecordSpec::Source{.table = "archive"}}) {
     NightOptions rows = Options();
