@@ -79,7 +79,7 @@ struct PrivateDrawOptions {
 // The policy for the need of the model and of the base.
 DecodingPolicy PolicyOf(const PrivateDrawOptions& options);
 
-// What to write to the ledger before the first draw, when nothing else can be refused: a limit, and the plan of a
+// The writes to the ledger before the first draw, when nothing else can be refused: a limit, and the plan of a
 // lifetime.
 struct DrawPromise {
   privacy::Ledger* ledger = nullptr;                              // null: nothing to write
@@ -108,7 +108,7 @@ struct DrawSetup {
 // kUnsupported: `session` or `base` (may be null) uses another backend than kSimd.
 Status CheckDrawBackends(const Session& session, const Session* base);
 
-// What one record is, for a ledger that draws are charged to: one of the private texts (`of_texts`); or any record, if
+// Says what one record is, for a ledger that draws are charged to: one of the private texts (`of_texts`); or any record, if
 // draws are from weights, because these cost the same for every kind. `unit` is the unit of a new ledger.
 inline privacy::RecordSpec RecordOfDraws(privacy::PrivacyUnit unit, bool of_texts) {
   return of_texts ? privacy::RecordSpec::OfTexts(unit, privacy::RecordSpec::kPromptText)

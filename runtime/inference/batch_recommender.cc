@@ -160,7 +160,7 @@ Status BatchRecommender::RecommendOnHost(std::span<const std::span<const int32_t
                                          const RecommendOptions& options, std::span<Recommendation> best,
                                          std::span<size_t> found) {
   MarkTakenByAll(options);
-  // Pieces of one size, so that no thread is left with a few rows at the end.
+  // All pieces have one size, so that no thread gets only a few rows at the end.
   const size_t threads = workers_.size(),
                pieces = threads * ((histories.size() + threads * rows_ - 1) / (threads * rows_));
   call_ = {.histories = histories,
@@ -192,7 +192,7 @@ void BatchRecommender::RecommendSome(Share& share, size_t first, size_t rows) {
     const std::span<const int32_t> history = call_.histories[first + r];
     RecordContext context{.weights = weights, .buffers = share.buffers, .cache = &share.cache};
     auto window = HistoryWindow(history, session_.file().untrained(), max_length, share.window);
-    if (window.empty()) window = history.last(1);  // RecommendToNewcomers
+    if (window.empty()) window = history.last(1);  // RecommendToNewcomers will answer this one
     std::memcpy(share.hidden.data() + r * d, graph.Represent(context, window), d * sizeof(float));
     uint64_t* taken = share.taken.data() + r * words_;
     std::memcpy(taken, taken_by_all_.data(), words_ * sizeof(uint64_t));

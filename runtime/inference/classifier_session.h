@@ -1,12 +1,12 @@
-// A classifier of texts ready to use: packs its weights once, keeps one set of buffers.
+// A text classifier that is ready to use. It packs its weights once and keeps one set of buffers.
 //
 //   WISP_ASSIGN_OR_RETURN(auto classifier, ClassifierSession::Create(file.architecture(), file.tensors(), {}));
 //   std::vector<float> z(classifier->architecture().head.num_classes);
 //   WISP_RETURN_IF_ERROR(classifier->Logits(tokens, z));
 //
-// On a device weights and what is computed lie in its memory: tokens go in and the result comes out, by as few launches
-// as the device allows. Results differ from the processor's in rounding.
-// Not thread-safe: one for each thread, or one lock.
+// On a device, weights and activations lie in its memory. Tokens go in and the result comes out, with as few launches
+// as the device allows. Results differ from the processor's by rounding. Not thread-safe: use one for each thread, or a
+// lock.
 #ifndef WISP_RUNTIME_INFERENCE_CLASSIFIER_SESSION_H_
 #define WISP_RUNTIME_INFERENCE_CLASSIFIER_SESSION_H_
 
@@ -23,36 +23,37 @@ namespace wisp {
 
 struct ClassifierOptions {
   kernels::Device device = kernels::BestOps();
-  // For one text, the caller's among them: at most kMaxThreads, of which Team::kMaxTasks are used. On a device one.
+  // Threads for one text, the caller's included: at most kMaxThreads, of which Team::kMaxTasks are used. On a device
+  // one.
   size_t num_threads = 1;
   Executor executor = {};
-  double norm_bound = 0;                // what representations are clipped to before the head; 0: to nothing
-  std::string name = "the classifier";  // of its file, for errors
+  double norm_bound = 0;                // representations are clipped to this norm before the head; 0: not clipped
+  std::string name = "the classifier";  // the file's name, for messages
 };
 
 class ClassifierSession {
  public:
-  // `tensors`: of ParametersOf(architecture), which has passed Validate; they must outlive this. kIo where the device
-  // has failed or has no room: then nothing is left there.
+  // `tensors` are those of ParametersOf(architecture), which has passed Validate. They must outlive this object. kIo:
+  // the device has failed or has too little memory; nothing is left there.
   static Result<std::unique_ptr<ClassifierSession>> Create(const Architecture& architecture,
                                                            std::span<const StoredTensor> tensors,
                                                            const ClassifierOptions& options);
   ClassifierSession(const ClassifierSession&) = delete;
   ClassifierSession& operator=(const ClassifierSession&) = delete;
 
-  // z [num_classes] of a text of 1 to max_length tokens; kInvalidArgument of any other, or where there is other room
-  // than for that. kInvalidData where one of them is no finite number. kIo where the device has failed.
+  // Writes z [num_classes] for a text of 1 to max_length tokens. kInvalidArgument: another number of tokens, or `z` has
+  // another size. kInvalidData: a result is not finite. kIo: the device has failed.
   Status Logits(std::span<const int32_t> tokens, std::span<float> z);
-  // h [width], unclipped; likewise.
+  // Writes h [width], not clipped. Errors as for Logits.
   Status Represent(std::span<const int32_t> tokens, std::span<float> h_D);
 
   const Architecture& architecture() const { return graph_.architecture(); }
   size_t num_threads() const { return helpers_ == nullptr ? 1 : helpers_->team.size(); }
-  // What it holds, on the device and here.
+  // Bytes that it holds, on the device and on the host.
   size_t bytes() const;
-  // What bytes() will be on the host, and of that the packed matrices. Allocates none of it and reads no weights.
-  // `tensors`: as the file stores them (ModelFile::tensors), of which blocks of integers are not packed; none: floats.
-  // kInvalidArgument of a number of threads that Create would refuse.
+  // The bytes() of a session on the host, and the part of it for packed matrices. Allocates nothing and reads no
+  // weights. `tensors` are as the file stores them (ModelFile::tensors): integer blocks are not packed. No tensors:
+  // floats are assumed. kInvalidArgument: Create would refuse this number of threads.
   struct Plan {
     size_t total = 0, packed_weights = 0;
   };
@@ -62,7 +63,7 @@ class ClassifierSession {
  private:
   ClassifierSession(const Architecture& architecture, std::span<const StoredTensor> tensors,
                     const ClassifierOptions& options);
-  // Runs `compute`, whose result goes to `to`.
+  // Runs `compute` and copies its result to `to`.
   template <class Compute>
   Status Run(std::span<const int32_t> tokens, std::span<float> to, size_t size, const char* what,
              const Compute& compute);
@@ -73,7 +74,7 @@ class ClassifierSession {
   KeptBlocks kept_;
   KeyValueCache cache_;
   std::unique_ptr<Helpers> helpers_;
-  std::unique_ptr<DeviceWeights> tensors_;  // on a device
+  std::unique_ptr<DeviceWeights> tensors_;  // only on a device
   PackedWeights weights_;
   RecordContext context_;
 };

@@ -56,7 +56,7 @@ Status DeviceBatch::RecommendSome(std::span<const std::span<const int32_t>> hist
   for (size_t r = 0; r < rows; ++r) {
     MarkTaken(r, histories[r], options);
     auto window = HistoryWindow(histories[r], session_.file().untrained(), max_length, windows_[r]);
-    if (window.empty()) window = histories[r].last(1);  // BatchRecommender::RecommendToNewcomers
+    if (window.empty()) window = histories[r].last(1);  // BatchRecommender::RecommendToNewcomers answers this one
     records_.push_back({.inputs = window, .targets = {}});
   }
   RecordContext context{.weights = session_.weights(), .buffers = buffers_, .cache = &cache_};

@@ -1,6 +1,6 @@
-// The best items after each of several histories, on a device: they pass together, the output table is multiplied by
-// all of them in one product, and the best alone cross to the host. What BatchRecommender does where its session is on
-// one.
+// Finds the best items after each of several histories on a device. Histories pass together, one product multiplies the
+// output table by all of them, and only the best items are copied to the host. BatchRecommender uses it if its session
+// is on a device.
 #ifndef WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
 #define WISP_RUNTIME_INFERENCE_DEVICE_BATCH_H_
 
@@ -13,27 +13,27 @@ namespace wisp {
 
 class DeviceBatch {
  public:
-  // Histories that pass together: `wanted`, or fewer where their scores would take more than kMostScoreBytes.
+  // Histories that pass together: `wanted`, or fewer if their scores would take more than kMostScoreBytes.
   static constexpr size_t kMostScoreBytes = size_t{64} << 20;
   static size_t RowsOf(const Architecture& architecture, size_t wanted);
-  // What one for so many takes.
+  // The memory of a DeviceBatch for `rows` histories.
   [[gnu::cold]] static InferenceMemory PlanMemory(const Architecture& architecture, const kernels::Device& device,
                                                   size_t rows);
 
-  // The session must outlive it. std::bad_alloc where there is no room.
+  // The session must outlive this object. std::bad_alloc: the device has too little memory.
   [[gnu::cold]] DeviceBatch(const Session& session, size_t rows);
 
-  // As BatchRecommender::Recommend, of a request that was checked. kIo where the device has failed: nothing of what was
-  // assigned holds then.
+  // BatchRecommender::Recommend for a request that was checked. kIo: the device has failed, and all that was written is
+  // invalid.
   Status Recommend(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                    Recommendation* best, size_t* found);
 
  private:
   void MarkTaken(size_t row, std::span<const int32_t> history, const RecommendOptions& options);
-  // Of at most rows_ histories; all_finite as of TopK.
+  // For at most rows_ histories. all_finite is that of TopK.
   Status RecommendSome(std::span<const std::span<const int32_t>> histories, const RecommendOptions& options,
                        Recommendation* best, size_t* found, bool& all_finite);
-  // More than a device chooses among: by the host, from all scores.
+  // The host chooses from all scores if more items are wanted than a device can choose.
   void ChooseOnHost(size_t row, std::span<Recommendation> best, size_t& found, bool& all_finite);
 
   const Session& session_;
@@ -43,8 +43,8 @@ class DeviceBatch {
   KeyValueCache cache_;
   DeviceTop top_;
   std::vector<Record> records_;
-  std::vector<std::vector<int32_t>> windows_;  // of histories with untrained items, what is read of them
-  std::vector<float> scores_;                  // of one history, where the host chooses
+  std::vector<std::vector<int32_t>> windows_;  // for histories with untrained items: the parts that are read
+  std::vector<float> scores_;                  // of one history, if the host chooses
 };
 
 }  // namespace wisp

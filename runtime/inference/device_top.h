@@ -1,12 +1,11 @@
-// The best items of some rows of scores in a device's memory: room for them, and what crosses to the host, which is the
-// best alone.
+// Chooses the best items from rows of scores in a device's memory. Only the best items are copied to the host.
 //
 //   DeviceTop top(num_items, /*rows=*/1, memory);
 //   top.ClearExcluded(0, Offered::kAll);
 //   Mark(top.excluded(0), item);                                     // on the host
 //   top.SendExcluded(1);
 //   ops.score_tiles({..., .y_RN = top.scores(), ...});
-//   top.Run(1, 10);                                                  // then the memory's wait says whether it holds
+//   top.Run(1, 10);                                             // valid once the memory's wait returns true
 //   std::span<const kernels::Scored> best = top.best(0);
 #ifndef WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
 #define WISP_RUNTIME_INFERENCE_DEVICE_TOP_H_
@@ -31,7 +30,7 @@ inline bool IsMarked(const uint32_t* words, size_t item) {
   return (words[item / kBitsOfWord] >> (item % kBitsOfWord) & 1) != 0;
 }
 
-// What is offered before items are marked.
+// The items that are offered before some are marked.
 enum class Offered { kAll, kNone };
 
 class DeviceTop {
@@ -39,10 +38,10 @@ class DeviceTop {
   struct Bytes {
     size_t on_device = 0, on_host = 0;
   };
-  // What one takes.
+  // The bytes that a DeviceTop takes.
   [[gnu::cold]] static Bytes PlanBytes(const kernels::OpTable& ops, size_t num_items, size_t rows);
 
-  // std::bad_alloc where there is no room.
+  // std::bad_alloc: the device has too little memory.
   [[gnu::cold]] DeviceTop(const kernels::Device& device, size_t num_items, size_t rows);
 
   Bytes bytes() const {
@@ -59,7 +58,8 @@ class DeviceTop {
   void ClearExcluded(size_t row, Offered offered);
   void SendExcluded(size_t rows);
 
-  // The `count` best of each row, at most kMostTopK. Nothing of it holds where the memory's wait is false.
+  // Finds the `count` best items of each row; count <= kMostTopK. The results are invalid if the memory's wait returns
+  // false.
   void Run(size_t rows, size_t count);
   std::span<const kernels::Scored> best(size_t row) const {
     return std::span(results_).subspan(rows_done_ + row * count_, summary(row).count);
@@ -81,7 +81,7 @@ class DeviceTop {
   Slots slots_;
   Arena arena_;
   std::vector<uint32_t> excluded_;        // [rows, words]
-  std::vector<kernels::Scored> results_;  // as they lie on the device: a summary of each row, then the best of each
+  std::vector<kernels::Scored> results_;  // as on the device: a summary of each row, then the best of each
 };
 
 }  // namespace wisp

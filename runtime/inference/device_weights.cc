@@ -5,16 +5,16 @@
 namespace wisp {
 namespace {
 
-constexpr size_t kInPlaceBytes = size_t{16} << 10;  // from so many on
+constexpr size_t kInPlaceBytes = size_t{16} << 10;  // smaller tensors are copied
 
-// What it takes there. Blocks are widened: a device multiplies floats.
+// Bytes of the parameter on the device. Integer blocks are converted to float32, because a device multiplies floats.
 size_t BytesThere(const ParameterSpec& p, const StoredTensor* tensor) {
   const bool halves = tensor != nullptr && tensor->halves != nullptr;
   return p.size() * (halves ? sizeof(kernels::Half) : sizeof(float));
 }
 
-// All of them, where they lie in one piece: in a file, with little between them. Empty where they do not, as those of a
-// model and of an adapter's file.
+// The memory of all parameters if they lie in one piece, as in a file, with small gaps. Empty if they do not, as those
+// of a model and an adapter's file.
 std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors) {
   if (tensors.empty()) return {};
   const std::byte *begin = nullptr, *end = nullptr;
@@ -30,13 +30,13 @@ std::span<const std::byte> PieceOf(std::span<const ParameterSpec> parameters, st
   return {begin, end};
 }
 
-// Vectors are copied: they are read again and again, and some of them by the host.
+// Vectors are copied: they are read often, some of them by the host.
 bool IsInPlace(const ParameterSpec& p, const StoredTensor& tensor) {
   return p.shape != ParameterShape::kVector && tensor.panels.data == nullptr &&
          BytesOf(p, tensor).size() >= kInPlaceBytes;
 }
 
-// Of those that are copied; the slots of others are empty.
+// The plan for tensors that are copied. Slots of the others are empty.
 ArenaPlan PlanOf(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors, bool in_place,
                  std::vector<Slot<std::byte>>* slots) {
   ArenaPlan plan;

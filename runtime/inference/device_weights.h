@@ -1,11 +1,10 @@
-// A model's weights for a device, as the file has them: floats or halves.
+// A model's weights for a device, in the types of the file: float32 or float16.
 //
 //   const DeviceWeights copy(file.parameters(), file.tensors(), device.memory);
 //   const PackedWeights packed(graph, copy.source());
 //
-// Where a device shares the host's memory, and the driver lets it, tables and matrices of a mapped file are read where
-// they lie. Copied are the others: small ones, which are read again and again, and which the device would not keep in
-// its cache from there.
+// If a device shares the host's memory and the driver allows it, tables and matrices of a mapped file are read in
+// place. Small tensors are copied: they are read often, and the device would not cache them from there.
 #ifndef WISP_RUNTIME_INFERENCE_DEVICE_WEIGHTS_H_
 #define WISP_RUNTIME_INFERENCE_DEVICE_WEIGHTS_H_
 
@@ -19,17 +18,17 @@ namespace wisp {
 
 class DeviceWeights {
  public:
-  // `tensors` must outlive this where the memory is shared. std::bad_alloc where there is no room.
+  // If memory is shared, `tensors` must outlive this object. std::bad_alloc: the device has too little memory.
   [[gnu::cold]] DeviceWeights(std::span<const ParameterSpec> parameters, std::span<const StoredTensor> tensors,
                               const kernels::Memory& memory);
 
-  // Valid as long as this.
+  // Valid as long as this object.
   ParameterSource source() const { return ParameterSource(tensors_); }
 
   size_t allocated_bytes() const { return allocated_bytes_; }
 
-  // What one takes where the driver shares what it could, and at most, where it shares nothing. Without tensors: of
-  // floats, all of them copied.
+  // The bytes it takes: `expected` if the driver shares all that it can, `at_most` if it shares nothing. Without
+  // tensors, all are taken to be floats and copied.
   struct Bytes {
     size_t expected, at_most;
   };
@@ -37,10 +36,10 @@ class DeviceWeights {
                                        const kernels::Memory& memory);
 
  private:
-  // Memory of the host that the device reads, until the end of this.
+  // Host memory that the device may read, for the lifetime of this object.
   class Shared {
    public:
-    // Of nothing where `host` is empty.
+    // Shares nothing if `host` is empty.
     Shared(const kernels::Memory& memory, std::span<const std::byte> host) : memory_(memory), host_(host) {
       if (!host.empty()) there_ = static_cast<const std::byte*>(memory.share(host.data(), host.size()));
     }
@@ -50,7 +49,7 @@ class DeviceWeights {
       if (there_ != nullptr) memory_.unshare(host_.data(), host_.size());
     }
     bool is_there() const { return there_ != nullptr; }
-    // Of an address of the host, that of the device.
+    // The device's address for an address of the host.
     const std::byte* At(const std::byte* host) const { return there_ + (host - host_.data()); }
 
    private:

@@ -72,7 +72,7 @@ TextGrowth::TextGrowth(const text::Tokenizer& tokenizer, std::vector<int32_t> pr
       stop_(limits.stop),
       made_{.prompt_tokens = tokens_.size()} {}
 
-// The prompt's own text is not shown; it says whether a space comes first.
+// The prompt's text is not shown. It decides whether a space comes first.
 Result<TextGrowth> TextGrowth::Begin(const text::Tokenizer& tokenizer, std::vector<int32_t> prompt,
                                      const TextLimits& limits) {
   TextGrowth growth(tokenizer, std::move(prompt), limits);

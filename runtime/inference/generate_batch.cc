@@ -7,7 +7,7 @@
 namespace wisp {
 namespace {
 
-// A text that is being made.
+// A text that is being generated.
 struct Running {
   size_t prompt, place;
   TextGrowth growth;
@@ -50,7 +50,7 @@ class PromptsTogether {
     return OkStatus();
   }
 
-  // Of the longest text.
+  // The positions of the longest text.
   size_t Positions() const {
     size_t longest = 0;
     for (const std::vector<int32_t>& tokens : tokens_) longest = std::max(longest, tokens.size());
@@ -75,7 +75,7 @@ class PromptsTogether {
     return OkStatus();
   }
 
-  // One token of every text; those that have ended leave.
+  // Generates one token for every text. Texts that have ended leave.
   Status Step() {
     texts_.clear();
     for (const Running& r : running_) {
@@ -110,7 +110,7 @@ class PromptsTogether {
   std::vector<std::vector<int32_t>> tokens_;  // of each prompt
   std::unique_ptr<TextBatch> batch_;
   std::vector<float> scores_;
-  std::vector<size_t> free_;  // places
+  std::vector<size_t> free_;  // free places
   std::vector<Running> running_;
   std::vector<TextBatch::Text> texts_;
   std::vector<Generated> made_;

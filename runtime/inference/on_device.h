@@ -1,5 +1,5 @@
-// What inference on a device shares: launches that go out together, and what is said of a device that has failed or has
-// no room, and of results that are no numbers.
+// Shared code for inference on a device: launches that are submitted together, and errors for a device that failed, for
+// too little memory, and for results that are not finite.
 #ifndef WISP_RUNTIME_INFERENCE_ON_DEVICE_H_
 #define WISP_RUNTIME_INFERENCE_ON_DEVICE_H_
 
@@ -11,7 +11,7 @@
 
 namespace wisp {
 
-// While one lives, launches of this thread go out together (Memory::gather). The memory must outlive it.
+// While it lives, launches of this thread are submitted together (Memory::gather). The memory must outlive it.
 class Gathering {
  public:
   explicit Gathering(const kernels::Memory& memory) : memory_(memory) { memory_.gather(kernels::Launches::kTogether); }
@@ -23,13 +23,13 @@ class Gathering {
   const kernels::Memory& memory_;
 };
 
-// Waits for what was asked for. kIo where some of it failed, now or before.
+// Waits for all submitted work. kIo: some of it failed, now or earlier.
 Status WaitForDevice(const kernels::Device& device);
 
-// kIo: `what`, which was not made, takes so many bytes.
+// kIo: `what`, which could not be made, needs this many bytes on the device and on the host.
 Status NoRoomOnDevice(const kernels::Device& device, const char* what, size_t bytes_there, size_t bytes_here);
 
-// kInvalidData: of the model in the file of this name, `what` is no finite number.
+// kInvalidData: `what` is not finite, for the model in the file of this name.
 Status NotFiniteOn(const kernels::Device& device, const std::string& name, const char* what);
 
 }  // namespace wisp

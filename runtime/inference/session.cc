@@ -8,7 +8,7 @@
 namespace wisp {
 namespace {
 
-// Cold: compiled for size, which takes 4.1 KB off the library (g++ 12.2, 2026-11-21).
+// Cold code is compiled for size, which takes 4.1 KB off the library (g++ 12.2, 2026-11-21).
 [[gnu::cold]] Status NoSuchItem(const char* what, int32_t id, size_t num_items) {
   return InvalidArgument(what, " names item ", id, "; the model has items 0 to ", num_items - 1);
 }
@@ -53,8 +53,8 @@ Status Session::Score(std::span<const int32_t> history, std::span<float> scores)
   return OkStatus();
 }
 
-// The first of the last history that need no second look. The newest item is always computed: its hidden state is what
-// is asked for.
+// The number of items, from the front of the last history, that need not be computed again. The newest item is always
+// computed, because its hidden state is the result.
 size_t Session::ItemsKept(std::span<const int32_t> window) const {
   if (!graph_.KeepsKeys(encoded_.size(), window.size())) return 0;
   const auto differs = std::mismatch(encoded_.begin(), encoded_.end(), window.begin(), window.end() - 1).first;

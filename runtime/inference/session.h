@@ -1,21 +1,21 @@
-// A loaded model ready to score: maps the file, packs once, keeps one set of buffers. The recommender's inference side.
+// A loaded recommender, ready to score. It maps the file, packs weights once, and keeps one set of buffers.
 //
 //   WISP_ASSIGN_OR_RETURN(auto session, Session::Open("model.wisp"));
 //   WISP_ASSIGN_OR_RETURN(auto top, session->Recommend(history, {.count = 10}));
 //
-// A session remembers keys and values of the last history: one that begins alike (the same and a new event) costs only
-// what is new. That holds up to max_length items, for models with positions counted from the start; otherwise all is
-// computed again.
+// A session caches keys and values of the last history. A history that begins like it, such as the same one with a new
+// event, costs only its new items. This holds up to max_length items, for models that count positions from the start;
+// otherwise everything is computed again.
 //
-// A session with several threads shares the positions of one history among them, where there is enough to do for each:
-// the same scores, bit for bit. Its threads are of use where one answer is waited for. Several histories at once, a
-// thread for each: batch_recommender.h.
+// A session with several threads shares the positions of one history among them, if each has enough work; scores have
+// the same bits. This helps when one answer is waited for. For several histories at once, with one thread each, use
+// batch_recommender.h.
 //
-// On a device (SessionOptions::device) weights, keys, values and scores lie in its memory. Ids go in and the best come
-// out, no more, by as few launches as the device allows (Memory::gather). Scores differ from the processor's in
-// rounding. After a failure of the device every call is an error.
+// On a device (SessionOptions::device), weights, keys, values and scores lie in its memory. Only ids go in and the best
+// items come out, with as few launches as the device allows (Memory::gather). Scores differ from the processor's by
+// rounding. After the device fails, every call returns an error.
 //
-// Not thread-safe: one session per thread, or one lock. Allocates nothing in Recommend beyond what it returns.
+// Not thread-safe: use one session for each thread, or a lock. Recommend allocates only its result.
 #ifndef WISP_RUNTIME_INFERENCE_SESSION_H_
 #define WISP_RUNTIME_INFERENCE_SESSION_H_
 
@@ -35,63 +35,63 @@
 namespace wisp {
 
 enum class Backend {
-  kSimd,     // our own kernels, the fastest set that the processor has
-  kXnnpack,  // linear layers through XNNPACK; kUnsupported where the build has none
-  kInt8,     // linear layers over 8-bit integers: faster, a quarter of the bytes, scores a little off
+  kSimd,     // our own kernels, the fastest set that the processor supports
+  kXnnpack,  // linear layers by XNNPACK; kUnsupported if the build lacks it
+  kInt8,     // linear layers with 8-bit integers: faster, a quarter of the bytes, scores slightly off
 };
 
 struct SessionOptions {
   Backend backend = Backend::kSimd;
-  // For one history, the caller's among them: at most kMaxThreads, of which Team::kMaxTasks are used; 0:
-  // DefaultThreads(). Those that a session creates sleep while it has nothing to do.
+  // Threads for one history, the caller's included: at most kMaxThreads, of which Team::kMaxTasks are used. 0:
+  // DefaultThreads(). The session's own threads sleep while it has nothing to do.
   size_t num_threads = 1;
-  Executor executor = {};  // an app's own threads (threads.h), asked some times for each block
-  // Keys and values of the past. Halves take half the room and are read in less time; scores are slightly off. Not on a
-  // device, and not of a model with Re-Attention.
+  Executor executor = {};  // the app's own threads (threads.h), asked several times for each block
+  // The type of cached keys and values. Float16 takes half the memory and is faster to read; scores are slightly off.
+  // Not on a device, and not for models with Re-Attention.
   kernels::KeptType kept = kernels::KeptType::kFloat;
-  // Where it computes (OpenDevice). Another than the processor takes kSimd, in whose place its own kernels stand, and
-  // one thread.
+  // The device that computes (OpenDevice). Any device but the processor requires kSimd, which then means the device's
+  // own kernels, and uses one thread.
   kernels::Device device = kernels::BestOps();
 };
 
-// kUnsupported: a backend is the processor's, and a device of this name was asked for.
+// kUnsupported: a backend of the processor was asked for on a device of this name.
 Status BackendOnDevice(const char* device);
 
-// The ops of a backend; kUnsupported where this build or this processor has none. Xnnpack's are for one thread.
+// The ops of a backend. kUnsupported: this build or this processor lacks it. Only one thread may use XNNPACK's ops.
 Result<const kernels::OpTable*> OpsOf(Backend backend);
 
-// What a session holds beside the mapped file, whose weights are read where they lie. Exact, but for the layers
-// themselves: less than 1 KB for each tensor of the model; and for what XNNPACK keeps of its own.
+// Memory of a session beside the mapped file, whose weights are read in place. Exact except for two things: layer
+// objects, less than 1 KB for each tensor of the model; and memory that XNNPACK allocates.
 struct InferenceMemory {
-  size_t activations = 0;  // of one history, keys and values of all of it among them; and of each thread
-  // Matrices, and an output table that is not multiplied by where it lies, in the order in which products read them.
+  size_t activations = 0;  // of one history, its key/value cache included; and of each thread
+  // Matrices in the order in which products read them, and the output table if it is not multiplied in place.
   size_t packed_weights = 0;
-  size_t scores = 0;  // of every item, with what is excluded and the last history
-  // On a device: those of the file that are copied there. Where it shares the host's memory a plan takes the driver to
-  // share what it can; should it not, all of them are copied.
+  size_t scores = 0;  // scores of every item, the excluded items, and the last history
+  // On a device: weights that are copied there. If the device shares the host's memory, a plan assumes that the driver
+  // shares all it can. If it does not, all weights are copied.
   size_t weights = 0;
-  size_t on_device = 0;  // of all these, in the device's memory
-  // Beside all these, from the first history of none on (session_newcomer.cc): what is popular, and while that is found
-  // out the states that it is read from. Less where the file has counts as its bias.
+  size_t on_device = 0;  // the part of all these that is in the device's memory
+  // Added at the first history without a known item (session_newcomer.cc): the popularity of items and, while it is
+  // computed, the states that it comes from. Less if the file has counts as its bias.
   size_t newcomer = 0;
   size_t total() const { return activations + packed_weights + scores + weights; }
 };
 
 class Session {
  public:
-  // What a session of this model will hold, or of one with this architecture and tables of floats. Allocates none of it
-  // and reads no weights.
+  // Memory that a session of this model will hold; or of one with this architecture and float32 tables. Allocates
+  // nothing and reads no weights.
   static Result<InferenceMemory> PlanMemory(const ModelFile& file, Backend backend = Backend::kSimd,
                                             size_t num_threads = 1);
   static Result<InferenceMemory> PlanMemory(const Architecture& architecture, Backend backend = Backend::kSimd,
                                             size_t num_threads = 1);
 
-  // Of a session with these options, on a device too. That there is room is another question, which Create answers.
+  // For a session with these options, also on a device. It does not check that enough memory is available; Create does.
   static Result<InferenceMemory> PlanMemory(const ModelFile& file, const SessionOptions& options);
 
-  // 8-bit weights are always verified: a weight that is no number would become one among them. kInvalidArgument for too
-  // many threads; kUnsupported for several with XNNPACK, whose packed weights are for one, and for what a device does
-  // not do; kIo where the device has failed or has no room: then nothing is left there.
+  // 8-bit weights are always verified, because NaN would silently become an 8-bit number. kInvalidArgument: too many
+  // threads. kUnsupported: several threads with XNNPACK, whose packed weights only one may use; or something that the
+  // device cannot do. kIo: the device has failed or has too little memory; nothing is left there.
   static Result<std::unique_ptr<Session>> Open(const std::string& path, const SessionOptions& options,
                                                Verify verify = Verify::kStructure);
   static Result<std::unique_ptr<Session>> Open(const std::string& path, Backend backend = Backend::kSimd,
@@ -105,29 +105,29 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  // The best items after `history` (item ids, oldest first; what is read of them: HistoryWindow), best first, ties by
-  // smaller id. Items that the model withholds (ModelFile::withheld) are never among them. Fewer than `count` when not
-  // that many are left. kInvalidData where the score of an item that might be recommended is no finite number: damaged
-  // weights, which a file that was opened with Verify::kStructure may have. kIo where the device has failed.
+  // Returns the best items after `history` (item ids, oldest first; HistoryWindow says which are read), best first,
+  // ties by smaller id. Items that the model withholds (ModelLists::withheld) are never among them. There are fewer
+  // than `count` if not enough items are left. kInvalidData: the score of an item that might be recommended is not
+  // finite, because weights are damaged; Verify::kStructure does not detect that. kIo: the device has failed.
   Result<std::vector<Recommendation>> Recommend(std::span<const int32_t> history, const RecommendOptions& options);
 
-  // Scores of all items [num_items], withheld ones too. Of an empty history, or one of untrained items alone, a
-  // newcomer's: what is popular, as the model knows it. Those are the output bias where that is made of counts; else
-  // the mean of the scores after one item, over at most 256 items, which the first such call finds and the session
-  // keeps.
+  // Writes scores of all items [num_items], withheld ones included. A history that is empty or has only untrained items
+  // is a cold start: the scores are then the items' popularity, as the model knows it. This is the output bias if it
+  // was made of counts. Otherwise it is the mean of the scores after one item, over at most 256 items; the first such
+  // call computes it and the session keeps it.
   Status Score(std::span<const int32_t> history, std::span<float> scores);
 
   const ModelFile& file() const { return file_; }
   const Architecture& architecture() const { return graph_.architecture(); }
-  // What is run, and with what: for as long as the session lives, and for any number of threads that bring their own
+  // The graph and its weights. They live as long as the session; any number of threads may use them with their own
   // buffers.
   const Recommender& graph() const { return graph_; }
   const Weights& weights() const { return weights_.view(); }
-  // kInvalidArgument: a sentence about the first item that the model does not have.
+  // kInvalidArgument: the message is about the first item that the model does not have.
   Status CheckItems(const char* what, std::span<const int32_t> items) const;
-  // kInvalidData, in a sentence about this model's scores.
+  // Makes the kInvalidData error for scores of this model that are not finite.
   Status NotFinite() const;
-  // What this session holds: what PlanMemory said.
+  // The memory that this session holds: what PlanMemory predicted.
   InferenceMemory memory() const;
   size_t planned_bytes() const { return memory().total(); }
   kernels::KeptType kept() const { return cache_.type(); }
@@ -139,20 +139,20 @@ class Session {
                                         const SessionOptions& options);
   static InferenceMemory MemoryOf(const Recommender& graph, std::span<const StoredTensor> tensors, size_t num_threads,
                                   kernels::KeptType kept);
-  // Scores of a newcomer, found once (session_newcomer.cc).
+  // Computes the scores for users without history, once (session_newcomer.cc).
   Status FindPopular();
   bool is_host() const { return graph_.device().memory.is_host(); }
   size_t ItemsKept(std::span<const int32_t> window) const;
-  // What is read of a history, until the next call.
+  // The part of a history that the model reads. Valid until the next call.
   std::span<const int32_t> WindowOf(std::span<const int32_t> history) {
     return HistoryWindow(history, file_.untrained(), graph_.architecture().max_length, window_);
   }
-  // Scores of all items after what is read of a history, to where ops write them.
+  // Scores all items after a window of a history. `scores` is where ops write.
   void ScoreTo(std::span<const int32_t> window, float* scores);
   Status ScoreOnDevice(std::span<const int32_t> window, std::span<float> scores);
-  // On a device: what was asked for has run, and holds.
+  // On a device: waits until all submitted work has run, and checks that it succeeded.
   Status Arrived();
-  // The items in top_'s list of what is not offered.
+  // Marks the items that top_ must not offer.
   void MarkTaken(std::span<const int32_t> history, const RecommendOptions& options);
   Result<std::vector<Recommendation>> RecommendOnDevice(std::span<const int32_t> history,
                                                         const RecommendOptions& options, size_t count);
@@ -162,14 +162,14 @@ class Session {
   Buffers buffers_;
   KeyValueCache cache_;
   std::unique_ptr<Helpers> helpers_;        // null with one thread
-  std::unique_ptr<DeviceWeights> tensors_;  // of a device; null on the host
+  std::unique_ptr<DeviceWeights> tensors_;  // null on the host
   PackedWeights weights_;
-  std::vector<int32_t> encoded_;  // the items whose keys and values are in cache_, in their order
-  std::vector<int32_t> window_;   // of a history with untrained items, what is read of it
+  std::vector<int32_t> encoded_;  // items whose keys and values are in cache_, in order
+  std::vector<int32_t> window_;   // for a history with untrained items: the part that is read
   std::vector<float> scores_;
   ServedList list_;
-  std::vector<float> popular_;      // scores of a newcomer; empty until they are asked for
-  std::unique_ptr<DeviceTop> top_;  // of a device; null on the host
+  std::vector<float> popular_;      // scores for users without history; empty until first needed
+  std::unique_ptr<DeviceTop> top_;  // null on the host
 };
 
 }  // namespace wisp

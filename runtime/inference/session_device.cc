@@ -1,4 +1,4 @@
-// What a session does on a device.
+// The parts of a session that run only on a device.
 #include <algorithm>
 
 #include "runtime/inference/on_device.h"

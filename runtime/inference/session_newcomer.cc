@@ -1,4 +1,4 @@
-// What a session knows of a person without any history: what is popular.
+// A session's scores for users without history: the popularity of items.
 #include "runtime/inference/session.h"
 #include "runtime/layers/newcomer.h"
 

@@ -1,4 +1,4 @@
-// How a session is made, and what it takes.
+// Makes sessions and plans their memory.
 #include <new>
 
 #include "runtime/inference/on_device.h"
@@ -15,7 +15,7 @@ Result<size_t> ThreadsOf(size_t num_threads, Backend backend) {
   return Unsupported("a session on ", threads, " threads is not for XNNPACK, whose packed weights are for one");
 }
 
-// The device of a session with these options.
+// The device that a session with these options uses.
 Result<kernels::Device> DeviceOf(const SessionOptions& o) {
   if (o.device.memory.is_host()) {
     WISP_ASSIGN_OR_RETURN(const kernels::OpTable* const ops, OpsOf(o.backend));

@@ -5,7 +5,7 @@
 namespace wisp {
 namespace {
 
-// A text with so much that is new fills the tiles of a product, and its rows are shared among threads.
+// A text with this many new tokens fills the tiles of a product, so it passes alone and threads share its rows.
 constexpr size_t kRowsAlone = 12;
 
 }  // namespace
@@ -98,7 +98,7 @@ void TextBatch::ScoreSome(std::span<const Text> texts, float* scores) {
   for (const Text& text : texts) places_[text.place].encoded.assign(text.tokens.begin(), text.tokens.end());
 }
 
-// Neighbours that have little that is new pass together.
+// Neighbouring texts with few new tokens pass together.
 Status TextBatch::Score(std::span<const Text> texts, std::span<float> scores) {
   WISP_RETURN_IF_ERROR(Check(texts, scores));
   for (const Text& text : texts) {

@@ -29,7 +29,7 @@ double TokenSampler::Uniform() {
   return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
 }
 
-// Each token once, however often it is there.
+// Penalises each token once, however often it occurs.
 void TokenSampler::Penalise(std::span<float> scores, std::span<const int32_t> history) {
   if (options_.repetition_penalty == 1) return;
   seen_.assign(history.begin(), history.end());
@@ -60,7 +60,7 @@ double TokenSampler::Narrow(std::span<const float> scores) {
     total += static_cast<double>(c.score);
   }
   if (options_.top_p >= 1) return total;
-  // Of a heap the most likely ones come off one by one: far fewer than there are.
+  // Takes the most likely ones off a heap, one by one: they are far fewer than all.
   const auto less_likely = [&](const Candidate& a, const Candidate& b) { return likelier(b, a); };
   std::make_heap(candidates_.begin(), candidates_.end(), less_likely);
   double kept = 0;
@@ -81,7 +81,7 @@ int32_t TokenSampler::Draw(std::span<float> scores, std::span<const int32_t> his
     return static_cast<int32_t>(std::max_element(scores.begin(), scores.end()) - scores.begin());
   double total = Narrow(scores);
   if (options_.min_p > 0) {
-    // The most likely one has 1.
+    // The most likely token has score 1.
     std::erase_if(candidates_, [&](const Candidate& c) { return static_cast<double>(c.score) < options_.min_p; });
     total = 0;
     for (const Candidate& c : candidates_) total += static_cast<double>(c.score);

@@ -1,10 +1,10 @@
-// How the next token is drawn from the scores of all: temperature, the most likely ones alone, fewer repetitions.
+// Samples the next token from the scores of all: temperature, truncation to the most likely tokens, repetition penalty.
 //
 //   TokenSampler sampler({.temperature = 0.8, .top_p = 0.95, .seed = 7});
 //   const int32_t token = sampler.Draw(scores, history);
 //
-// The order is that of the package transformers: repetition, temperature, top_k, top_p, min_p. What it is not: private.
-// Draws that are charged: runtime/decoding.
+// The steps have the order of the package transformers: repetition, temperature, top_k, top_p, min_p. Not private: for
+// sampling that is charged see runtime/decoding.
 #ifndef WISP_RUNTIME_INFERENCE_TOKEN_SAMPLER_H_
 #define WISP_RUNTIME_INFERENCE_TOKEN_SAMPLER_H_
 
@@ -17,15 +17,15 @@
 namespace wisp {
 
 struct SamplingOptions {
-  double temperature = 1;  // scores are divided by it; 0: the most likely token is taken
-  uint32_t top_k = 0;      // so many of the most likely ones; 0: all
-  double top_p = 1;        // the fewest most likely ones with so much probability together (Holtzman et al. 2020)
-  double min_p = 0;        // those with at least so much of the most likely one's probability
-  double repetition_penalty = 1;  // tokens that are there already: scores above 0 are divided by it, others multiplied
-  uint64_t seed = 1;              // the same seed, scores and history give the same tokens
+  double temperature = 1;         // scores are divided by it; 0: takes the most likely token
+  uint32_t top_k = 0;             // keeps this many of the most likely; 0: all
+  double top_p = 1;               // keeps the fewest most likely with this probability together (Holtzman et al. 2020)
+  double min_p = 0;               // keeps those with at least this share of the most likely one's probability
+  double repetition_penalty = 1;  // tokens that occurred: scores above 0 are divided by it, others multiplied
+  uint64_t seed = 1;              // equal seeds, scores and histories give equal tokens
 };
 
-// kInvalidArgument: the first option that is out of range.
+// kInvalidArgument: describes the first option that is out of range.
 Status Validate(const SamplingOptions& options);
 
 class TokenSampler {
@@ -33,8 +33,8 @@ class TokenSampler {
   // The options must be valid.
   explicit TokenSampler(const SamplingOptions& options) : options_(options), state_(options.seed) {}
 
-  // A token of the scores, which are changed; none is NaN, and one at least is finite. `history`: tokens that are there
-  // already, each below scores.size(). Not thread-safe.
+  // Samples a token and overwrites `scores`. No score may be NaN, and at least one must be finite. `history` has the
+  // tokens that occurred, each below scores.size(). Not thread-safe.
   int32_t Draw(std::span<float> scores, std::span<const int32_t> history);
 
  private:
@@ -43,9 +43,10 @@ class TokenSampler {
     int32_t token;
   };
   void Penalise(std::span<float> scores, std::span<const int32_t> history);
-  // The candidates that top_k and top_p leave, the most likely one first; and what all of them have together.
+  // Makes candidates_ those that top_k and top_p leave, in no fixed order, with softmax weights relative to the most
+  // likely one. Returns the sum of these weights.
   double Narrow(std::span<const float> scores);
-  double Uniform();  // from 0, below 1
+  double Uniform();  // in [0, 1)
 
   SamplingOptions options_;
   uint64_t state_;
