@@ -11,7 +11,7 @@
 namespace wisp {
 namespace {
 
-// Rows of existing items with their weights, which add up to 1: what a new row is the sum of.
+// Weighted rows of existing items, with weights that add up to 1. A new row is their weighted sum.
 struct RowMixture {
   std::vector<std::pair<uint32_t, double>> rows;
   RowOrigin origin;

@@ -1,4 +1,4 @@
-// A model with more items: rows for items that it did not learn, made of what anybody may know. Or with fewer on offer.
+// Adds items to a model, with rows made from public information; or changes which items the model may recommend.
 //
 //   WISP_ASSIGN_OR_RETURN(const GrownModel grown, AddItems(base, {{.key = "soup-lentil", .name = "Lentil soup"}}));
 //   WISP_RETURN_IF_ERROR(WriteModel("base-2.wisp", grown.contents));
@@ -15,42 +15,41 @@
 namespace wisp {
 
 struct NewItem {
-  std::string key, name;  // no name: the key
-  std::string like;       // key of an item that it is like; empty: none is known
+  std::string key, name;  // no name: the key is used
+  std::string like;       // key of a similar item; empty: unknown
 };
 
-// Where the row of a new item comes from.
+// How the row of a new item is made.
 enum class RowOrigin {
-  kNeighbour,  // a copy of the row of the item that it is like
-  kWords,      // the mean of rows of items that share words of its name or key; rare words count more
+  kNeighbour,  // a copy of the similar item's row
+  kWords,      // the mean of the rows of items that share words of its name or key; rare words weigh more
   kMean,       // the mean of all rows
 };
 
 struct GrownModel {
-  ModelContents contents;  // its weights are those below
+  ModelContents contents;  // its weights are `weights` below
   std::vector<float> weights;
-  std::vector<RowOrigin> origins;  // of each new item
+  std::vector<RowOrigin> origins;  // one for each new item
 };
 
-// Items keep their numbers; new ones follow in the order given. They are not served before a run has trained them
-// (ModelFile::untrained); their rows are what training begins with. Nothing is read but the base's file, so its
-// provenance stays what it is. kInvalidArgument: a key that is none, twice or there already; `like` names no item; a
-// base without keys, a classifier or an adapter. `base` must outlive the result.
+// Adds items. Existing items keep their numbers; new ones follow in the order given. They are not served until a run
+// has trained them (ModelFile::untrained); training starts from their rows. Only the base's file is read, so the
+// provenance stays the same. kInvalidArgument: a key is empty, appears twice, or already exists; `like` names no item;
+// the base has no keys, or is a classifier or an adapter. `base` must outlive the result.
 Result<GrownModel> AddItems(const ModelFile& base, std::span<const NewItem> items);
 
-// Whether people are offered an item.
+// Says if an item may be recommended.
 enum class Offer { kRetired, kRestored };
-// The same model with those items (by key) retired: they are never recommended, stand in histories as before, and keep
-// their rows. Or with retired ones offered again. Items that are so already stay so. kInvalidArgument: a key that the
-// model does not have; nothing left to recommend; a base without keys, a classifier or an adapter. `room`: as
-// ContentsOf.
+// Retires items, named by their keys: they are never recommended, but stay in histories and keep their rows. Or
+// restores retired items. Items that are already so stay so. kInvalidArgument: the model lacks a key; no item is left
+// to recommend; the base has no keys, or is a classifier or an adapter. `room` is as for ContentsOf.
 Result<ModelContents> ChangeOffer(const ModelFile& base, std::span<const std::string> keys, Offer offer,
                                   std::vector<float>& room);
 
-// Of a parameter that has something for each item: how many numbers; 0 of any other.
+// The numbers that a parameter has for each item; 0 if it has none.
 size_t NumbersOfItem(const ParameterSpec& parameter);
 
-// The key of each item; none where the file has no keys.
+// The key of each item; empty if the file has no keys.
 std::vector<std::string> ItemKeysOf(const ModelFile& model);
 
 }  // namespace wisp

@@ -21,12 +21,12 @@ constexpr container::Format kCheckpointFormat{
 constexpr size_t kMaxStreams = 4096;
 constexpr size_t kNumArrays = 7;
 
-// The arrays by name and where they live in a Checkpoint; exactly one of the two pointers is set.
+// The arrays by name, and their members of Checkpoint. Exactly one of the two pointers is set.
 struct ArraySlot {
   const char* name;
   std::vector<float> Checkpoint::*floats;
   std::vector<uint32_t> Checkpoint::*indices;
-  bool spans_all = false;  // every parameter, or the last of them beside a model (MayBeHeld)
+  bool spans_all = false;  // the array has all parameters; or the last ones, for a run beside a model (MayBeHeld)
 };
 constexpr ArraySlot kSlots[kNumArrays] = {{"weights", &Checkpoint::weights, nullptr, true},
                                           {"first_moment", &Checkpoint::first_moment, nullptr},
@@ -45,7 +45,7 @@ struct Metadata {
   const schema::Checkpoint* root = nullptr;
   Architecture architecture;
   uint64_t flat_size = 0;
-  std::vector<const ArraySlot*> slots;  // of each array, in the order of the file
+  std::vector<const ArraySlot*> slots;  // one for each array, in the order of the file
   std::vector<container::Array> arrays;
 };
 
@@ -56,7 +56,7 @@ const ArraySlot* FindSlot(std::string_view name) {
   return nullptr;
 }
 
-// Whether a run beside a model in its file may hold so many weights: those of its last parameters.
+// True if a run that leaves its base in a file may hold this many weights: those of the last parameters.
 bool MayBeHeld(const Metadata& metadata, uint64_t count) {
   if (metadata.root->base_model_hash() == 0) return false;
   const std::vector<ParameterSpec> parameters = ParametersOf(metadata.architecture);
@@ -82,8 +82,8 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
     if (other == slot) return InvalidData(name, ": has two arrays ", slot->name);
   }
   const bool is_float = slot->floats != nullptr;
-  // An order of records and a list of rows have any length, which the file's size bounds. Moments span what was
-  // trained, and so do the weights beside a base: the trainer knows how much that is.
+  // An order of records or a list of rows may have any length; the file's size bounds it. Moments cover the trained
+  // parameters, and so do the weights beside a base; the trainer knows their number.
   const bool spans_all = slot->spans_all && !metadata.architecture.adapter;
   const uint64_t most = is_float ? metadata.flat_size : UINT32_MAX;
   uint64_t count = tensor.shape()->size() == 1 ? std::min<uint64_t>(tensor.shape()->Get(0), most) : 0;
@@ -261,7 +261,7 @@ Result<Checkpoint> ReadCheckpoint(const std::string& path) {
                .created_by = metadata::StringOf(root.created_by()),
                .base_model_hash = root.base_model_hash()};
   if (root.receipt() != nullptr) c.receipt.assign(root.receipt()->begin(), root.receipt()->end());
-  // Each array is as large as its bytes in the file: nothing is allocated that the file does not hold.
+  // The file's bytes bound each array, so a damaged file cannot cause a larger allocation.
   for (size_t i = 0; i < located.size(); ++i) {
     const ArraySlot& slot = *metadata.slots[i];
     const size_t count = located[i].size() / sizeof(float);

@@ -31,7 +31,7 @@ static_assert(sizeof(Header) == kHeaderBytes && offsetof(Header, hash) == kHashe
 
 constexpr char kModelKind = 'M', kCheckpointKind = 'C';
 
-// The first byte is in no text, the line end shows a transfer in text mode, 0x1a ends the output of `type`.
+// The first byte occurs in no text. The line end detects a transfer in text mode. 0x1a ends the output of `type`.
 constexpr Magic MagicOf(char kind) { return {'\x89', 'W', 'S', 'P', kind, '\r', '\n', '\x1a'}; }
 
 uint64_t HashOf(const Header& header) { return Hash64(std::as_bytes(std::span(&header, 1)).first(kHashedHeaderBytes)); }
@@ -122,7 +122,7 @@ Result<View> Parse(const std::string& name, std::span<const std::byte> file, con
 
 namespace {
 
-// Where segments lie: checked to tile the file, gaps zero.
+// Finds the bytes of each segment. Checks that segments tile the file and that gaps are zero.
 Result<std::vector<std::span<const std::byte>>> LocateSegments(const View& view, std::span<const uint64_t> sizes) {
   if (sizes.empty() || sizes.size() > kMaxSegments) {
     return InvalidData(view.name, ": has ", sizes.size(), " segments, allowed are 1 to ", kMaxSegments);

@@ -1,5 +1,5 @@
-// The bytes that model and checkpoint files have in common: header, metadata, segments. Internal to runtime/model.
-// Not the meaning of the metadata: model_file.h and checkpoint.h have that.
+// The common structure of model and checkpoint files: header, metadata, segments. Internal to runtime/model.
+// model_file.h and checkpoint.h give the metadata its meaning.
 //
 //   offset      size  header (64 bytes, little-endian; this layout is the same in every format version)
 //   0              8  magic: 0x89 'W' 'S' 'P' kind '\r' '\n' 0x1a, kind 'M' (model) or 'C' (checkpoint)
@@ -42,57 +42,58 @@ inline constexpr uint64_t kMaxMetadataBytes = uint64_t{64} << 20;
 inline constexpr size_t kMaxSegments = 64;
 
 struct Format {
-  char kind;               // in the magic
+  char kind;               // the kind byte of the magic
   const char* noun;        // "wisp model"
-  uint32_t version;        // written, and the newest that is read
-  uint32_t oldest_reader;  // written
+  uint32_t version;        // the version that is written, and the newest that is read
+  uint32_t oldest_reader;  // the oldest reader, as written to the header
 };
 
 constexpr uint64_t AlignUp(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-// A file whose header and metadata are intact. Points into the bytes given to Parse.
+// A file whose header and metadata are intact. It points into the bytes given to Parse.
 struct View {
-  std::string name;  // of the file, for messages
+  std::string name;  // the file's name, for messages
   std::span<const std::byte> file;
-  std::span<const std::byte> metadata;  // its FlatBuffer is not verified yet
+  std::span<const std::byte> metadata;  // a FlatBuffer that is not verified yet
   uint32_t version = 0, oldest_reader = 0;
-  uint64_t hash = 0;  // stands for the whole file
+  uint64_t hash = 0;  // covers the whole file
 };
 
-// Checks magic, versions, sizes and the two hashes, in this order of messages: not such a file, damaged, too new, cut
+// Checks magic, versions, sizes and the two hashes. Messages have this order: not such a file, damaged, too new, cut
 // short. `file` must start on 64 bytes (kInvalidArgument otherwise). Allocates nothing.
 Result<View> Parse(const std::string& name, std::span<const std::byte> file, const Format& format);
-// Its first checks, wherever the memory starts: whether it is a file of this kind and has the length that it states.
+// The first checks of Parse, for memory with any alignment: the file is of this kind and has the length that it states.
 Status CheckHeader(const std::string& name, std::span<const std::byte> file, const Format& format);
 
-// An array as the metadata describes it.
+// An array that the metadata describes.
 struct Array {
   std::string_view name;
   uint64_t segment, offset, bytes, hash;
 };
 
-// The bytes of each array, in the order given, once it is certain that segments tile the file and arrays segments.
+// The bytes of each array, in the order given. Checks that segments tile the file and that arrays tile segments.
 Result<std::vector<std::span<const std::byte>>> Locate(const View& view, std::span<const uint64_t> segment_bytes,
                                                        std::span<const Array> arrays);
 
-// Whether the bytes of `arrays` (from Locate) have their hashes, and the bytes behind each up to the next are zero.
+// Checks that the bytes of `arrays` (from Locate) match their hashes, and that gaps after arrays are zero.
 Status CheckArrays(const View& view, std::span<const Array> arrays,
                    std::span<const std::span<const std::byte>> located);
 
-// Offsets within one segment, and its size.
+// Offsets of arrays in one segment, and its size.
 struct Placement {
   std::vector<uint64_t> offsets;
   uint64_t segment_bytes = 0;
 };
 Placement Place(std::span<const std::span<const std::byte>> arrays);
 
-// Writes header, metadata and one segment that holds `arrays` as Place has put them. All or nothing: FileReplacement.
+// Writes header, metadata and one segment with `arrays` at the offsets from Place. Whole or not at all
+// (FileReplacement).
 struct Contents {
   std::span<const std::byte> metadata;
   std::span<const std::span<const std::byte>> arrays;
-  FileReplacement* reserved = nullptr;  // begun at the path, with room: written instead of a new one
+  FileReplacement* reserved = nullptr;  // begun at the path, with reserved space; used instead of a new one
 };
 Status Write(const std::string& path, const Format& format, const Contents& contents);
 

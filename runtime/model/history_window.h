@@ -1,4 +1,5 @@
-// What a model reads of a history: one rule for recommending, batches, judging and evaluation.
+// The part of a history that a model reads: one rule for recommending, batches, evaluation and the choice of
+// candidates.
 #ifndef WISP_RUNTIME_MODEL_HISTORY_WINDOW_H_
 #define WISP_RUNTIME_MODEL_HISTORY_WINDOW_H_
 
@@ -10,9 +11,9 @@
 
 namespace wisp {
 
-// The last `max_length` items of `history` that have learned: those of `untrained` (ModelFile::untrained, ascending)
-// are left out, as items that the model does not have. Empty where none is left: a person without a history.
-// `room` holds the items where some are left out, and must live as long as what is returned.
+// The last `max_length` trained items of `history`. Items of `untrained` (ModelFile::untrained, ascending) are skipped,
+// as if the model did not have them. Empty for a user without known history. `room` stores the items if some are
+// skipped; it must live as long as the result.
 inline std::span<const int32_t> HistoryWindow(std::span<const int32_t> history, std::span<const int32_t> untrained,
                                               size_t max_length, std::vector<int32_t>& room) {
   const auto end = history.last(std::min(history.size(), max_length));

@@ -12,7 +12,7 @@ std::vector<std::string> Copied(const ModelFile& file, TextOf text) {
   return texts;
 }
 
-// What a vector of strings takes that was given its size at once.
+// Bytes of a vector of strings that is allocated in one step.
 size_t BytesOfTexts(const ModelFile& file, TextOf text) {
   size_t bytes = file.num_items() * sizeof(std::string);
   for (size_t i = 0; i < file.num_items(); ++i) {

@@ -1,5 +1,5 @@
-// The items' keys and names as an app keeps them: copied from a model file, with a final zero each, which the file does
-// not promise.
+// The keys and names of items, copied from a model file for an app. Each copy ends with a zero byte; the file does not
+// guarantee one.
 //
 //   const ItemTexts texts = CopyItemTexts(file);
 //   texts.keys[3].c_str();
@@ -15,11 +15,11 @@
 namespace wisp {
 
 struct ItemTexts {
-  std::vector<std::string> keys, names;  // num_items each, or none where the file has none
+  std::vector<std::string> keys, names;  // num_items each; empty if the file has none
 };
 ItemTexts CopyItemTexts(const ModelFile& file);
 
-// Bytes that CopyItemTexts asks of the system; 0 for a file with neither. Copies nothing.
+// The bytes that CopyItemTexts allocates; 0 if the file has neither. Copies nothing.
 size_t PlanItemTexts(const ModelFile& file);
 
 }  // namespace wisp

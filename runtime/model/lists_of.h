@@ -1,4 +1,4 @@
-// What people are shown of a model, from what its file says or is to say.
+// The rules for a model's lists, from what its file states or will state.
 #ifndef WISP_RUNTIME_MODEL_LISTS_OF_H_
 #define WISP_RUNTIME_MODEL_LISTS_OF_H_
 
@@ -11,15 +11,15 @@
 
 namespace wisp {
 
-// Items of either, both ascending: ModelLists::withheld.
+// The items of either list, ascending, as in ModelLists::withheld. Both inputs are ascending.
 std::vector<int32_t> WithheldOf(std::span<const int32_t> retired, std::span<const int32_t> untrained);
 
-// Of a file that says this: all ModelLists of models come from here.
+// Makes the rules for a file with these values. Every ModelLists of a model comes from here.
 ModelLists ListsOf(bool allow_seen, std::span<const int32_t> withheld, std::span<const int32_t> untrained,
                    OutputBiasOrigin origin);
 
-// ModelFile::lists() of the file that WriteModel makes of these contents; of an adapter beside its base.
-// `withheld` is room, which like the contents must outlive what is returned.
+// ModelFile::lists() of the file that WriteModel would make of these contents; for an adapter, beside its base.
+// `withheld` is storage; like the contents it must outlive the result.
 ModelLists ListsOf(const ModelContents& contents, std::vector<int32_t>& withheld);
 
 }  // namespace wisp

@@ -7,9 +7,9 @@
 namespace wisp::metadata {
 namespace {
 
-// Root, tensor or provenance entry, and one more below: nothing in our schema is deeper.
+// The schema nests root, tensor or provenance entry, and one more level; one level is spare.
 constexpr flatbuffers::uoffset_t kMaxDepth = 4;
-// 256 blocks have 4096 parameters and are tables themselves; the rest is for provenance and streams.
+// 256 blocks have 4096 parameters, each a table; the rest is for provenance and streams.
 constexpr flatbuffers::uoffset_t kMaxTables = 8192;
 
 const char* TypeName(schema::ElementType type) {
@@ -55,7 +55,7 @@ bool IsText(std::string_view text, Lines lines) {
 
 Status TextChecker::Check(std::string_view field, const flatbuffers::String* text, Lines lines) {
   if (text == nullptr) return OkStatus();
-  const uint64_t cost = uint64_t{text->size()} + 2 * sizeof(flatbuffers::uoffset_t);  // an offset and a length at least
+  const uint64_t cost = uint64_t{text->size()} + 2 * sizeof(flatbuffers::uoffset_t);  // at least an offset and a length
   if (cost > bytes_left_) {
     return InvalidData(name_, ": ", field, ": the texts are larger than the metadata that holds them");
   }
@@ -151,7 +151,7 @@ container::Format FormatFor(container::Format format, const Architecture& a) {
 
 namespace {
 
-// What a reader of the formats 1 to 3 sees.
+// The architecture as formats 1 to 3 store it.
 UniformArchitecture UniformOf(const schema::Architecture& stored) {
   return {
       .num_items = stored.num_items(),
@@ -312,7 +312,7 @@ container::Array ArrayOf(const schema::Tensor& tensor) {
 }
 
 bool AllFinite(std::span<const float> values) {
-  // An exponent of all ones is infinity or NaN. Without a branch, so that the loop vectorises.
+  // A float is infinite or NaN if its exponent has only ones. The test has no branch, so that the loop vectorises.
   constexpr uint32_t kExponent = 0x7f800000;
   uint32_t found = 0;
   for (float value : values) found |= static_cast<uint32_t>((std::bit_cast<uint32_t>(value) & kExponent) == kExponent);

@@ -1,5 +1,5 @@
-// What the metadata of models and checkpoints share: texts, the architecture, tensors. Internal to runtime/model.
-// Readers and writers call the same checks, so nothing is written that would not be read.
+// The common metadata of models and checkpoints: texts, architecture, tensors. Internal to runtime/model. Readers and
+// writers call the same checks, so nothing is written that a reader would refuse.
 #ifndef WISP_RUNTIME_MODEL_METADATA_H_
 #define WISP_RUNTIME_MODEL_METADATA_H_
 
@@ -15,18 +15,19 @@
 
 namespace wisp::metadata {
 
-enum class Lines { kOne, kMany };  // kMany allows line feed, carriage return and tab; other control characters never
+// kMany allows line feed, carriage return and tab; other control characters are never allowed
+enum class Lines { kOne, kMany };
 
-// UTF-8 as in RFC 3629 (no surrogates, nothing overlong) without control characters.
+// True if the text is UTF-8 as in RFC 3629 (no surrogates, no overlong forms) without control characters.
 bool IsText(std::string_view text, Lines lines);
 
-// Checks the texts of one file. FlatBuffers may let many offsets point at one text; a small file could so make a reader
-// look at it a million times. Together they may therefore take no more than the metadata has bytes.
+// Checks the texts of one file. In a FlatBuffer many offsets may point to one text, so a small file could make a reader
+// check it a million times. Therefore all texts together may have no more bytes than the metadata.
 class TextChecker {
  public:
   TextChecker(std::string name, uint64_t metadata_bytes) : name_(std::move(name)), bytes_left_(metadata_bytes) {}
 
-  // `text` may be null (absent). `field` says what it is in the message: "item_names[3]".
+  // `text` may be null (absent). `field` names it in messages: "item_names[3]".
   Status Check(std::string_view field, const flatbuffers::String* text, Lines lines);
 
  private:
@@ -45,33 +46,34 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
 // `format` with the oldest reader that understands the architecture (schema/README.md).
 container::Format FormatFor(container::Format format, const Architecture& architecture);
 
-// Checked by Validate; the sentence starts with `name`. `num_classes`: of a classifier, whose metadata say so
-// elsewhere.
+// Reads an architecture and checks it with Validate. The message starts with `name`. `num_classes` is from the
+// classifier's metadata, where it is stored.
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored,
                                       std::optional<uint32_t> num_classes);
 
-// Whether the numbers lie on 8 bytes: the FlatBuffers verifier (2.0.8) checks the alignment of a vector's length only.
+// Checks that the numbers are aligned to 8 bytes. The FlatBuffers verifier (2.0.8) checks only the alignment of a
+// vector's length.
 Status CheckAlignment(const std::string& name, const flatbuffers::Vector<uint64_t>& values);
 
-// Name, type and shape of a tensor that must be `type` [dimensions], of so many bytes.
+// The expected name, type and shape of a tensor, and its number of bytes.
 struct ExpectedTensor {
   schema::ElementType type;
   std::span<const uint64_t> shape;
   uint64_t bytes;
-  const char* readable = nullptr;  // all types that would do, for messages; null: `type` alone
+  const char* readable = nullptr;  // all types that would be allowed, for messages; null: only `type`
 };
 Status CheckTensor(const std::string& name, const schema::Tensor& tensor, const ExpectedTensor& expected);
 
 container::Array ArrayOf(const schema::Tensor& tensor);
 
-// Whether all are finite. About the speed of memory.
+// True if all are finite. Runs at about the speed of memory.
 bool AllFinite(std::span<const float> values);
 
-// Runs the FlatBuffers verifier with the limits of our schema; `verify` is VerifyModelBuffer or VerifyCheckpointBuffer.
+// Runs the FlatBuffers verifier with the limits of our schema. `verify` is VerifyModelBuffer or VerifyCheckpointBuffer.
 using VerifyRoot = bool (*)(flatbuffers::Verifier&);
 Status VerifyBuffer(const std::string& name, std::span<const std::byte> metadata, VerifyRoot verify);
 
-// The same failure as the caller's mistake instead of the file's: for writers, which check what they have built.
+// Turns an error about a file into an error about the caller's argument, for writers that check what they have built.
 Status AsArgument(const Status& status);
 
 }  // namespace wisp::metadata

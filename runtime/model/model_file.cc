@@ -13,27 +13,28 @@
 namespace wisp {
 
 struct ModelFile::Impl {
-  MappedFile mapping;  // empty when the bytes are somebody else's, or a copy
+  MappedFile mapping;  // empty if the bytes are the caller's or a copy
   AlignedArray<std::byte> copy;
   container::View view;
   metadata::ModelMetadata model;
-  std::vector<std::span<const std::byte>> arrays;  // as model.arrays
-  std::vector<StoredTensor> tensors;               // as model.parameters; with a base of both, as `parameters`
+  std::vector<std::span<const std::byte>> arrays;  // in the order of model.arrays
+  // in the order of model.parameters; with a base, tensors of both, in the order of `parameters`
+  std::vector<StoredTensor> tensors;
   std::vector<ParameterSpec> parameters;
   std::span<const float> flat;
-  std::unique_ptr<Impl> base;  // of an adapter, where it is open too
+  std::unique_ptr<Impl> base;  // the open base of an adapter
 
   Status Load(Accept accept, const std::string& name, std::span<const std::byte> bytes);
   static Result<std::unique_ptr<Impl>> Map(const std::string& path, Accept accept);
   Status Join(std::unique_ptr<Impl> with);
   Status CheckWeights() const;
-  // The metadata that has the keys and names: the base's where there is one.
+  // The metadata with the keys and names: the base's, if there is one.
   const schema::Model& texts() const { return base ? *base->model.root : *model.root; }
 };
 
 namespace {
 
-// The flat buffer, if every tensor lies where ParametersOf has it and nothing else is in the one segment.
+// The flat buffer, if all tensors lie as ParametersOf lays them out and the one segment holds nothing else.
 std::span<const float> FlatWeights(const metadata::ModelMetadata& model, std::span<const StoredTensor> tensors) {
   if (model.architecture.adapter) return {};
   const size_t flat_size = FlatSize(model.parameters);
@@ -51,7 +52,7 @@ bool IsFinite(const ParameterSpec& p, const StoredTensor& tensor) {
   return metadata::AllFinite({tensor.floats, p.size()});
 }
 
-// An adapter without its base cannot be run, and so is refused where a model is asked for.
+// An adapter without its base cannot run, so it is refused where a model is needed.
 Status CheckAccepted(Accept accept, const std::string& name, const metadata::ModelMetadata& model) {
   const bool is_adapter = model.architecture.adapter.has_value();
   if (accept == Accept::kAnyFile) return OkStatus();
@@ -101,13 +102,13 @@ Result<std::unique_ptr<ModelFile::Impl>> ModelFile::Impl::Map(const std::string&
   return impl;
 }
 
-// Makes of an adapter a model, which has the base's tensors before its own.
+// Joins an adapter with its base. The result has the base's tensors before the adapter's.
 Status ModelFile::Impl::Join(std::unique_ptr<Impl> with) {
   if (model.root->base_hash() != with->view.hash) {
     return InvalidData(view.name, ": it belongs to another base than ", with->view.name,
                        "; allowed is the very file that it was trained beside");
   }
-  // The hash says so already, of a file that nobody forged.
+  // The hash implies this, unless the file was forged.
   if (!StandsBeside(model.architecture, with->model.architecture) ||
       (model.classifier && with->model.classifier && !(*model.classifier == *with->model.classifier)))
     return InvalidData(view.name, ": it names the architecture of another base than ", with->view.name);
@@ -162,7 +163,7 @@ Result<ModelFile> ModelFile::OpenDescriptor(const std::string& name, int descrip
   WISP_ASSIGN_OR_RETURN(impl->mapping, MappedFile::OpenDescriptor(name, descriptor, offset, length));
   std::span<const std::byte> bytes = impl->mapping.bytes();
   if (reinterpret_cast<uintptr_t>(bytes.data()) % ArenaPlan::kAlignment != 0) {
-    WISP_RETURN_IF_ERROR(container::CheckHeader(name, bytes, metadata::kModelFormat));  // nothing else is copied
+    WISP_RETURN_IF_ERROR(container::CheckHeader(name, bytes, metadata::kModelFormat));  // copy nothing else
     impl->copy = AlignedArray<std::byte>(bytes.size());
     std::copy(bytes.begin(), bytes.end(), impl->copy.data());
     bytes = {impl->copy.data(), bytes.size()};
@@ -329,7 +330,7 @@ const std::string& ModelFile::name() const { return impl_->view.name; }
 uint32_t ModelFile::format_version() const { return impl_->view.version; }
 uint32_t ModelFile::oldest_reader() const { return impl_->view.oldest_reader; }
 uint64_t ModelFile::base_hash() const { return impl_->model.root->base_hash(); }
-// The hash of an adapter's file covers the hash of its base, which is part of its metadata.
+// An adapter's metadata contains the hash of its base, so the adapter's hash covers both files.
 uint64_t ModelFile::content_hash() const { return impl_->view.hash; }
 uint64_t ModelFile::size_bytes() const {
   return impl_->view.file.size() + (impl_->base ? impl_->base->view.file.size() : 0);

@@ -15,7 +15,7 @@ using Texts = flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>;
 
 std::string Text(uint64_t value) { return std::to_string(value); }
 
-// A name from the file, short enough for a sentence.
+// A name from the file, shortened for a message.
 std::string Short(std::string_view text) {
   if (text.size() > 80) return "of " + Text(text.size()) + " bytes";
   return std::string("\"").append(text).append("\"");
@@ -36,7 +36,7 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
   std::unordered_map<std::string_view, size_t> index_of;
   for (size_t i = 0; i < model.parameters.size(); ++i) index_of[model.parameters[i].name] = i;
   const auto& tensors = *model.root->tensors();
-  // Room for each parameter and one too many: enough to name what is wrong, and a bound on the work.
+  // Space for one more than the parameters: enough to name the first wrong tensor, while the work stays bounded.
   const size_t count = std::min<size_t>(tensors.size(), model.parameters.size() + 1);
   model.array_of_parameter.assign(model.parameters.size(), SIZE_MAX);
   model.types.assign(model.parameters.size(), schema::ElementType::F32);
@@ -79,17 +79,17 @@ Status ReadTensors(const std::string& name, ModelMetadata& model, TextChecker& t
   return OkStatus();
 }
 
-// `noun`: what there is one text of, "item".
+// `noun` is what each text belongs to: "item" or "class".
 Status CheckTexts(const std::string& name, const char* field, const Texts* values, size_t count, const char* noun,
                   TextChecker& texts) {
   if (values == nullptr || values->size() == 0) return OkStatus();
   if (values->size() != count) {
-    return InvalidData(name, ": ", field, " has ", values->size(), " entries, allowed are none or one for each of ",
-                       count, (noun == std::string_view("class") ? " classes" : " items"));
+    return InvalidData(name, ": ", field, " has ", values->size(), " entries, allowed are 0 or one for each of ", count,
+                       (noun == std::string_view("class") ? " classes" : " items"));
   }
   for (flatbuffers::uoffset_t i = 0; i < values->size(); ++i) {
     const flatbuffers::String* value = values->Get(i);
-    // The common case without building the name of the field.
+    // The name of the field is built only for an error.
     if (const Status status = texts.Check(field, value, Lines::kOne); !status.ok()) {
       return InvalidData(status.message(), " (", noun, " ", i, ")");
     }
@@ -97,7 +97,7 @@ Status CheckTexts(const std::string& name, const char* field, const Texts* value
   return OkStatus();
 }
 
-// item_key_order must sort the keys strictly: then it names each item once and no key occurs twice.
+// item_key_order must sort the keys strictly. Then it names each item once, and no key occurs twice.
 Status CheckKeyOrder(const std::string& name, const schema::Model& root) {
   const Texts* keys = root.item_keys();
   const auto* order = root.item_key_order();
@@ -135,7 +135,7 @@ Status CheckTexts(const schema::Provenance& entry, const std::string& which, Tex
   return OkStatus();
 }
 
-// An adapter names its base, and leaves to it what the base has.
+// An adapter must name its base and must not contain what the base contains.
 Status CheckAdapter(const std::string& name, const ModelMetadata& model) {
   const schema::Model& root = *model.root;
   if (!model.architecture.adapter) {
@@ -148,7 +148,7 @@ Status CheckAdapter(const std::string& name, const ModelMetadata& model) {
   return InvalidData(name, ": an adapter has item keys or names; allowed are those of its base alone");
 }
 
-// What is claimed must be something that can be claimed: no epsilon without a mechanism and secure noise.
+// Refuses claims that cannot be made: an epsilon needs a mechanism and secure noise.
 Status CheckClaim(const std::string& which, const schema::Provenance& entry) {
   if (entry.noise() > schema::NoiseSource::MAX) {
     return InvalidData(which, ".noise is ", static_cast<uint64_t>(entry.noise()), ", allowed are 0 to ",
@@ -212,7 +212,7 @@ Status ReadProvenance(const std::string& name, ModelMetadata& model, TextChecker
   return OkStatus();
 }
 
-// `noun` as messages have it: the field's name.
+// `noun` is the field's name in messages.
 Result<std::vector<int32_t>> ReadItems(const std::string& name, const ModelMetadata& model, const std::string& noun,
                                        const flatbuffers::Vector<uint32_t>* stored) {
   std::vector<int32_t> items;
@@ -266,7 +266,7 @@ Status CheckBiasOrigin(const std::string& name, const ModelMetadata& model) {
   return OkStatus();
 }
 
-// Before the tensors: the classifier says which there are.
+// Read it before the tensors: the classifier determines which tensors there are.
 Status ReadClassifier(const std::string& name, ModelMetadata& model) {
   const schema::Classifier* stored = model.root->classifier();
   if (stored == nullptr) {

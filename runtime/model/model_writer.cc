@@ -16,7 +16,7 @@ using flatbuffers::Offset;
 using flatbuffers::String;
 using Texts = Offset<flatbuffers::Vector<Offset<String>>>;
 
-// Added up before anything is built: the builder asserts at 2 GiB.
+// The sum is checked before anything is built, because the builder asserts at 2 GiB.
 uint64_t TextBytes(const ModelContents& contents) {
   uint64_t bytes = contents.description.size() + contents.created_by.size();
   const auto add = [&bytes](const std::vector<std::string>& texts) {
@@ -187,7 +187,7 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
-// The nearest halves of finite floats. kInvalidArgument when one is beyond them.
+// Rounds finite floats to the nearest float16. kInvalidArgument: one exceeds the range of float16.
 Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const ParameterSpec& p,
                                             std::span<const float> values) {
   std::vector<kernels::Half> halves;
@@ -201,7 +201,7 @@ Result<std::vector<kernels::Half>> HalvesOf(const std::string& path, const Param
   return halves;
 }
 
-// The nearest panels. kInvalidArgument when a scale is beyond halves.
+// Rounds to the nearest panels. kInvalidArgument: a scale exceeds the range of float16.
 Result<AlignedArray<std::byte>> PanelsOf(const std::string& path, const ParameterSpec& p, kernels::PanelBits bits,
                                          std::span<const float> values) {
   AlignedArray<std::byte> panels(kernels::PanelMatrixBytes(bits, p.rows, p.cols));
@@ -210,7 +210,7 @@ Result<AlignedArray<std::byte>> PanelsOf(const std::string& path, const Paramete
                          "at most ", static_cast<int>(kernels::kLargestHalf), ": it must stay f32");
 }
 
-// What is written of a parameter: its floats where they lie, or a copy in another type.
+// The bytes to write for a parameter: its floats in place, or a copy in another type.
 class StoredArray {
  public:
   static Result<StoredArray> Of(const std::string& path, const ModelContents& contents, size_t index,
@@ -233,7 +233,7 @@ class StoredArray {
   std::span<const std::byte> bytes() const { return bytes_; }
 
  private:
-  // Where they lie, or widened.
+  // The parameter as float32: in place, or converted.
   std::span<const float> FloatsOf(const ModelContents& contents, size_t index, const ParameterSpec& p) {
     if (p.offset >= contents.first_weight) return contents.weights.subspan(p.offset - contents.first_weight, p.size());
     const StoredTensor& tensor = contents.before[index];
@@ -249,7 +249,7 @@ class StoredArray {
   std::span<const std::byte> bytes_;
 };
 
-// The oldest reader that understands all of it (schema/README.md).
+// The format with the oldest reader that understands all contents (schema/README.md).
 container::Format FormatOf(const ModelContents& contents) {
   container::Format format = metadata::FormatFor(metadata::kModelFormat, contents.architecture);
   if (contents.storage >= WeightStorage::kHalf) format.oldest_reader = std::max(format.oldest_reader, 3u);
@@ -275,7 +275,7 @@ Status CheckContents(const std::string& path, const ModelContents& contents) {
                                        : ": has a classifier's description, but no head of classes");
 }
 
-// Without what an adapter leaves to its base.
+// Removes what an adapter leaves to its base.
 ModelContents AsAdapter(const ModelContents& contents) {
   ModelContents own = contents;
   own.item_keys.clear();
@@ -318,7 +318,7 @@ Status Write(const std::string& path, const ModelContents& contents) {
 
 Result<FileReplacement> ReserveModel(const std::string& path, const ModelContents& given) {
   const ModelContents contents = given.architecture.adapter ? AsAdapter(given) : given;
-  // What tensors, padding and further entries add: the tensors are some dozens for each block.
+  // Bytes for tensors, padding and further entries. Each block has some dozens of tensors.
   constexpr uint64_t kBeside = 256 << 10, kOfBlock = 8 << 10, kOfText = 16;
   WISP_ASSIGN_OR_RETURN(FileReplacement file, FileReplacement::Begin(path));
   WISP_RETURN_IF_ERROR(file.CheckOnlyWriter());

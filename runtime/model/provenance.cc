@@ -11,7 +11,7 @@ using Entries = std::span<const ProvenanceEntry>;
 
 bool IsKnown(Entries entries) { return !entries.empty() && entries.front().base_model_hash == 0; }
 
-// Two runs may have made equal entries: the result has as many of them as the input that has most.
+// Two runs may have made equal entries. The result has as many copies of an entry as the input with the most.
 void AddMissing(Entries input, std::vector<ProvenanceEntry>& joined) {
   for (size_t i = 0; i < input.size(); ++i) {
     const auto of_input = std::count(input.begin(), input.begin() + static_cast<std::ptrdiff_t>(i) + 1, input[i]);

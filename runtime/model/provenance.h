@@ -1,4 +1,4 @@
-// What weights learned from, where they were made of the weights of several models.
+// The provenance of weights that were computed from the weights of several models.
 #ifndef WISP_RUNTIME_MODEL_PROVENANCE_H_
 #define WISP_RUNTIME_MODEL_PROVENANCE_H_
 
@@ -10,25 +10,25 @@
 namespace wisp {
 
 // The provenance of weights that depend on all of `inputs`: the entries of the first, in their order, then those of the
-// others that are not there yet. So it states a guarantee only where every input states one. An input that is empty,
-// or that began with a model which no entry describes, may have learned from anything: beside others it adds an entry
-// of kUnknownDataset.
+// others that are not listed yet. So it states a guarantee only if every input states one. An input that is empty, or
+// that began with a model which no entry describes, may have learned from anything; if there are other inputs, it adds
+// an entry of kUnknownDataset.
 //
-// As a set of entries the result does not depend on the order of the inputs, nor on how often one is given.
+// The result, as a set of entries, does not depend on the order of the inputs or on repetitions.
 std::vector<ProvenanceEntry> JoinProvenance(const std::vector<std::span<const ProvenanceEntry>>& inputs);
 
-// A model whose weights are computed from those of several files.
+// A model whose weights are computed from the weights of several files.
 //
 //   const Mixture mixture(to, {&from, &mine}, "what was learned was added");
 //   sum[i] = mixture.weights(0)[i] + mixture.weights(2)[i] - mixture.weights(1)[i];
 //   ModelContents contents = mixture.Contents();
 //   contents.weights = sum;
 //
-// Code that computes with weights of two models and writes the result reads them here and nowhere else, so no input is
-// left out of the provenance (tests/structure.sh). The files must outlive it.
+// Code that computes with weights of two models and writes the result must read them through this class, so that no
+// input is missing from the provenance (tests/structure.sh). The files must outlive it.
 class Mixture {
  public:
-  // `main` gives everything but the weights: its architecture, its items. `description` is the new entry's, which says
+  // `main` gives everything but the weights: architecture and items. `description` goes into the new entry, which says
   // that the result began with `main`.
   Mixture(const ModelFile& main, std::span<const ModelFile* const> others, const char* description);
   Mixture(const ModelFile& main, std::initializer_list<const ModelFile*> others, const char* description)
@@ -36,9 +36,9 @@ class Mixture {
   Mixture(const Mixture&) = delete;
   Mixture& operator=(const Mixture&) = delete;
 
-  // As floats, laid out by ParametersOf: of `main` for 0, of others[i - 1] for i.
+  // Weights as floats, laid out by ParametersOf: of `main` for input 0, of others[i - 1] for input i.
   std::span<const float> weights(size_t input) const { return weights_[input]; }
-  // Those of `main` with its weights and the provenance of all.
+  // The contents of `main`, with its weights and the provenance of all files.
   const ModelContents& Contents() const { return contents_; }
 
  private:

@@ -135,7 +135,7 @@ TEST(ClassifierFile, LiesAreRefused) {
          m.item_keys.clear();
          m.item_key_order.clear();
        }},
-      {"class_names has 2 entries, allowed are none or one for each of 3 classes",
+      {"class_names has 2 entries, allowed are 0 or one for each of 3 classes",
        [](ModelT& m) { m.class_names.pop_back(); }},
       {"two classes have the name \"bad\"", [](ModelT& m) { m.class_names[2] = "bad"; }},
       {"a class has an empty name", [](ModelT& m) { m.class_names[1] = ""; }},

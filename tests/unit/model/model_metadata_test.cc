@@ -228,7 +228,7 @@ TEST(ModelMetadata, TextsThatAreNoneAreRefused) {
       {"created_by is not text", [](ModelT& m) { m.created_by = "two\nlines"; }},
       {"provenance[1].accountant is not text", [](ModelT& m) { m.provenance[1]->accountant = "\xff"; }},
       {"provenance[1].mechanisms is not text", [](ModelT& m) { m.provenance[1]->mechanisms[0]->text = "\xff"; }},
-      {"item_names has 5 entries, allowed are none or one for each of 6 items",
+      {"item_names has 5 entries, allowed are 0 or one for each of 6 items",
        [](ModelT& m) { m.item_names.pop_back(); }},
       {"item_keys has 7 entries", [](ModelT& m) { m.item_keys.push_back("x"); }},
   });
