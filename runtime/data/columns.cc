@@ -8,9 +8,9 @@ namespace wisp::data {
 namespace {
 
 struct Wanted {
-  const std::string& name;  // as the caller says; empty: one of the usual ones
+  const std::string& name;  // the name that the caller gave; empty: one of the usual names
   std::array<const char*, 2> usual;
-  const char* setting;  // by which another name is given
+  const char* setting;  // the setting that gives another name, for messages
 };
 
 std::string List(const std::vector<std::string>& names) {

@@ -1,4 +1,4 @@
-// Which columns of a format that names them are the user, the item and the time.
+// Finds the columns of user, item and time in formats that name their columns.
 #ifndef WISP_RUNTIME_DATA_COLUMNS_H_
 #define WISP_RUNTIME_DATA_COLUMNS_H_
 
@@ -17,8 +17,8 @@ struct Columns {
   std::optional<size_t> time;  // absent with TimeSource::kFileOrder
 };
 
-// An error that lists the columns present when one is missing, or when one that is asked for is there twice.
-// `where` starts the message.
+// An error lists the columns present if one is missing, or if a requested one appears twice. The message starts with
+// `where`.
 Result<Columns> ChooseColumns(const std::string& where, const std::vector<std::string>& present,
                               const ReadOptions& options);
 

@@ -12,7 +12,7 @@ constexpr int64_t kSecondsOfDay = 86400;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Takes what it finds from the front of a text.
+// Consumes what it finds at the front of a text.
 class Scanner {
  public:
   explicit Scanner(std::string_view text) : rest_(text) {}
@@ -22,7 +22,7 @@ class Scanner {
     rest_.remove_prefix(1);
     return true;
   }
-  // Exactly so many digits.
+  // Exactly `count` digits.
   bool Digits(size_t count, int64_t& number) {
     if (rest_.size() < count) return false;
     number = 0;
@@ -33,7 +33,7 @@ class Scanner {
     rest_.remove_prefix(count);
     return true;
   }
-  // One digit or more as a fraction, in billionths; those behind the ninth count for nothing.
+  // Reads one or more digits of a fraction, in billionths; those behind the ninth are ignored.
   bool Fraction(int64_t& billionths) {
     size_t count = 0;
     billionths = 0;
@@ -56,7 +56,7 @@ int64_t DaysOf(int64_t year, int64_t month) {
   return month == 2 && IsLeap(year) ? 29 : kDays[month - 1];
 }
 
-// Since 1970-01-01. Years begin with March here, so that the day of a leap year comes last.
+// Days since 1970-01-01. A year begins with March here, so that a leap year's extra day comes last.
 int64_t DaysSince1970(int64_t year, int64_t month, int64_t day) {
   const int64_t shifted = month <= 2 ? year - 1 : year;
   const int64_t era = shifted / 400, year_of_era = shifted % 400;
@@ -74,7 +74,8 @@ bool ReadDay(Scanner& scan, bool& separated, int64_t& days) {
   return true;
 }
 
-// A second of 60 is a leap second, which counts as the first of the next minute; 24:00 is the end of a day.
+// Reads a time of day. A second of 60 is a leap second, which counts as the first of the next minute; 24:00 is the end
+// of a day.
 bool ReadClock(Scanner& scan, int64_t& seconds, int64_t& billionths) {
   int64_t hour, minute, second = 0;
   if (!scan.Digits(2, hour)) return false;
@@ -89,7 +90,7 @@ bool ReadClock(Scanner& scan, int64_t& seconds, int64_t& billionths) {
   return true;
 }
 
-// Z, +01, +0100, +01:00, or nothing: seconds east of UTC.
+// Reads a time zone as seconds east of UTC: Z, +01, +0100, +01:00, or nothing.
 bool ReadZone(Scanner& scan, int64_t& east) {
   if (scan.at_end() || scan.Take('Z') || scan.Take('z')) return scan.at_end();
   const bool is_east = scan.Take('+');
@@ -115,7 +116,7 @@ bool ParseDate(std::string_view text, uint32_t per_second, int64_t& time) {
     if (!scan.Take('T') && !scan.Take('t') && !scan.Take(' ')) return false;
     if (!ReadClock(scan, seconds, billionths) || !ReadZone(scan, east)) return false;
   }
-  // Years up to 9999 with 1e9 to the second do not fit into 64 bits; ours do.
+  // Years up to 9999 with 1e9 units a second do not fit into 64 bits; years up to 2223 do.
   int64_t whole = 0;
   if (__builtin_mul_overflow(days * kSecondsOfDay + seconds - east, int64_t{per_second}, &whole)) return false;
   return !__builtin_add_overflow(whole, billionths * int64_t{per_second} / 1'000'000'000, &time);

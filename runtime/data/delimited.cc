@@ -34,7 +34,7 @@ Status ReadRows(Records& records, const Columns& columns, const ReadOptions& opt
   return records.status();
 }
 
-// A sentence where a header of one column looks like one of several between other separators; else nothing.
+// A sentence if a header of one column seems to have several with another separator; else empty.
 std::string OtherSeparator(std::string_view header, char separator) {
   if (separator != ',' && header.find(',') != std::string_view::npos)
     return "','; allowed is a tab here, commas are the format csv";
@@ -47,7 +47,7 @@ std::string OtherSeparator(std::string_view header, char separator) {
   return {};
 }
 
-// `name_of` makes the name of a column out of a field of the header, or an error.
+// `name_of` returns a column's name from a field of the header, or an error.
 template <class NameOf>
 Status ReadTable(std::string_view text, char separator, const ReadOptions& options, SequenceBuilder& builder,
                  NameOf&& name_of) {

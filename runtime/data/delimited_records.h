@@ -1,4 +1,4 @@
-// Records of a text with separators, field by field. What the fields mean is the readers' business.
+// Splits a delimited text into records and fields. The readers interpret the fields.
 #ifndef WISP_RUNTIME_DATA_DELIMITED_RECORDS_H_
 #define WISP_RUNTIME_DATA_DELIMITED_RECORDS_H_
 
@@ -19,8 +19,8 @@ namespace wisp::data {
 // quotes, a field is quoted only if its closing quote ends it on the same line: "Best" tea is a name.
 class Records {
  public:
-  // `lines_alone`: a record ends with its line, even inside quotes. A record that is malformed has a fault, and reading
-  // goes on.
+  // `lines_alone`: a record ends with its line, even inside quotes, and a malformed record has a fault without ending
+  // the reading.
   Records(std::string name, std::string_view text, char separator, bool lines_alone = false)
       : name_(std::move(name)), rest_(WithoutMarks(text)), separator_(separator), lines_alone_(lines_alone) {}
 
@@ -39,11 +39,11 @@ class Records {
     return false;
   }
   const Status& status() const { return status_; }
-  // With lines_alone: what is wrong with this record; its fields are none then.
+  // With lines_alone: the error in this record, whose fields are then empty.
   const Status& fault() const { return fault_; }
   // Valid until Next.
   const std::vector<std::string_view>& fields() const { return fields_; }
-  uint64_t line() const { return line_; }                                      // where the record starts
+  uint64_t line() const { return line_; }                                      // line on which the record starts
   uint64_t num_lines() const { return ended_ ? next_line_ - 1 : next_line_; }  // read so far
 
  private:
@@ -85,7 +85,7 @@ class Records {
       if (more) rest_.remove_prefix(1);
     }
     if (rest_ == "\r" || rest_.starts_with("\r\n")) rest_.remove_prefix(1);
-    ended_ = !rest_.empty();  // else the text ends without an end of its last line
+    ended_ = !rest_.empty();  // false if the text's last line has no end of line
     if (!ended_) return OkStatus();
     if (rest_[0] != '\n') {
       return Error(next_line_, Shown(rest_.substr(0, rest_.find('\n'))) +
@@ -96,7 +96,7 @@ class Records {
     return OkStatus();
   }
 
-  // Whether a quoted field begins here.
+  // True if a quoted field begins here.
   bool IsQuoted() const {
     if (!rest_.starts_with('"')) return false;
     if (separator_ != '\t') return true;
@@ -114,7 +114,7 @@ class Records {
 
   Status ReadQuoted() {
     rest_.remove_prefix(1);
-    std::string* joined = nullptr;  // made for a field with quotes in it; others are views
+    std::string* joined = nullptr;  // used for a field with quotes in it; other fields are views
     while (true) {
       const size_t end = rest_.find('"');
       if (end == std::string_view::npos)
@@ -142,7 +142,7 @@ class Records {
   std::vector<std::string_view> fields_;
   std::deque<std::string> unquoted_;  // a deque: fields_ points into its strings
   uint64_t line_ = 1, next_line_ = 1;
-  bool ended_ = true;  // the last record had an end of line
+  bool ended_ = true;  // the last record ended with an end of line
 };
 
 }  // namespace wisp::data

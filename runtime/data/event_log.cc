@@ -21,8 +21,8 @@ constexpr char kSchema[] =
     "CREATE TABLE IF NOT EXISTS events(user TEXT NOT NULL, item TEXT NOT NULL, time INTEGER NOT NULL);"
     "CREATE INDEX IF NOT EXISTS events_by_user ON events(user, time);";
 
-// What appending would compute besides: columns from an expression, indexes of an expression or of rows that one
-// chooses. A default that calls a function has a bracket in it.
+// Finds schema parts that appending would evaluate: computed columns, and indexes of an expression or of selected rows.
+// A default that calls a function has a bracket in it.
 constexpr char kComputed[] =
     "SELECT 'column ' || name FROM pragma_table_xinfo('events') WHERE hidden <> 0 OR dflt_value LIKE '%(%' UNION ALL "
     "SELECT 'index ' || name FROM pragma_index_list('events') l WHERE partial OR EXISTS (SELECT 1 FROM "
@@ -58,13 +58,14 @@ Status EventLog::Error(const char* doing) const {
 
 Result<EventLog> EventLog::Open(const std::string& path) {
   WISP_RETURN_IF_ERROR(CheckDatabaseName(path));
-  // SQLite would make it, and what lies beside it, as the umask says.
+  // SQLite would create the file, and those beside it, with the access rights that the umask allows.
   WISP_RETURN_IF_ERROR(MakePrivate(path));
   WISP_ASSIGN_OR_RETURN(EventLog log, Connect(path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE));
   WorkLimit work(log.database_);
   work.AllowForSize();
   WISP_RETURN_IF_ERROR(log.Execute(kSchema, "cannot be opened to write"));
-  // What was erased while somebody was reading. Without waiting: nobody was told that it is gone.
+  // Overwrites what was erased while somebody was reading. It does not wait, because no caller was told that this is
+  // done.
   if (sqlite::SizeOf(path + "-wal") > 0) {
     sqlite3_busy_timeout(log.database_, 0);
     WISP_RETURN_IF_ERROR(log.EmptyWriteAheadLog().status());
@@ -86,7 +87,7 @@ Result<EventLog> EventLog::OpenExisting(const std::string& path) {
   return log;
 }
 
-// Opens it and checks what is there; adds nothing.
+// Opens the file and checks its contents; adds nothing.
 Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   sqlite3* database = nullptr;
   const int code =
@@ -97,7 +98,7 @@ Result<EventLog> EventLog::Connect(const std::string& path, int flags) {
   WISP_RETURN_IF_ERROR(sqlite::CheckJournal("event log '" + path + "'", database));
   AddEventFunctions(database);
   WorkLimit work(database);
-  // A ledger, say: SQLite would add a table to it without a word.
+  // SQLite would silently add a table to another program's database, such as a ledger.
   const SqliteStatement id = Prepare(database, "PRAGMA application_id");
   if (id != nullptr && sqlite3_step(id.get()) == SQLITE_ROW && sqlite3_column_int64(id.get(), 0) != 0) {
     return InvalidData("event log '", path, "': is a database of another kind (application id ",
@@ -155,14 +156,14 @@ Status EventLog::AppendAll(std::span<const Event> events) {
 }
 
 Status EventLog::Insert(std::span<const Event> events) {
-  // What the readers would refuse must not get into the log: one such event would make all of it unreadable.
+  // An event that the readers would refuse must not get into the log, because it would make all of it unreadable.
   for (const Event& event : events) {
     for (const auto& [field, key] : {std::pair("user", &event.user), std::pair("item", &event.item)}) {
       const std::string fault = KeyFault(*key);
       if (!fault.empty()) return InvalidArgument("event log '", path_, "': the ", field, " ", fault);
     }
   }
-  WorkLimit work(database_);  // it may search other tables, such as the one that keeps the last number given
+  WorkLimit work(database_);  // SQLite may search other tables, such as the one that keeps the last number given
   const SqliteStatement insert = Prepare(database_, "INSERT INTO events(user, item, time) VALUES(?, ?, ?)");
   if (insert == nullptr) return Error("cannot append");
   for (const Event& event : events) {

@@ -1,4 +1,4 @@
-// What a log forgets, and what it holds.
+// Pruning, erasing, copying and counting the events of a log.
 #include <sys/stat.h>
 #include <sqlite3.h>
 
@@ -36,8 +36,8 @@ Status Check(const PruneOptions& o) {
 
 }  // namespace
 
-// Compared as text, whatever the column's type and collation: a user may be an integer, or bytes that training cannot
-// read. secure_delete: Debian's SQLite has it as its default, others do not.
+// Compares users as text, whatever the column's type and collation, because a user may be an integer, or bytes that
+// training cannot read. secure_delete is the default in Debian's SQLite, but not everywhere.
 Result<uint64_t> EventLog::Erase(const std::string& user) {
   WISP_RETURN_IF_ERROR(Execute("PRAGMA secure_delete=ON", kForgetting));
   uint64_t erased = 0;
@@ -66,7 +66,7 @@ Result<uint64_t> EventLog::DeleteBefore(int64_t time, uint32_t per_second) {
   return static_cast<uint64_t>(sqlite3_changes64(database_));
 }
 
-// With so many newest events, a user's first that stays is the one that has as many later ones.
+// The first event of a user that stays is the one with newest_per_user - 1 later ones.
 Result<uint64_t> EventLog::KeepNewest(const PruneOptions& o) {
   std::vector<std::pair<std::string, int64_t>> first_kept;
   {
@@ -101,11 +101,11 @@ Result<uint64_t> EventLog::KeepNewest(const PruneOptions& o) {
   return gone;
 }
 
-// Sessions must be settled before one goes: otherwise a late event could make two of them one.
+// Sessions must be final before one is deleted; otherwise a late event could merge two of them.
 Result<uint64_t> EventLog::DeleteSessions(const PruneOptions& o, WorkLimit& work) {
   const int64_t second = o.units.times_per_second;
   ReadOptions options{.units = o.units, .private_run = true};
-  // Columns are named as the log spells them.
+  // Columns are named with the log's own spelling.
   for (const auto& [name, column] : {std::pair("user", &options.user_column), std::pair("item", &options.item_column),
                                      std::pair("time", &options.time_column)}) {
     const auto there =
@@ -152,7 +152,7 @@ Result<uint64_t> EventLog::Prune(const PruneOptions& o) {
   return pruned;
 }
 
-// Unused pages are given back. A file that another program made keeps them, and uses them again.
+// Returns unused pages to the system. A file that another program created keeps them for reuse.
 Status EventLog::Shrink() {
   WISP_RETURN_IF_ERROR(Execute("PRAGMA incremental_vacuum", kForgetting));
   WISP_ASSIGN_OR_RETURN(const bool overwritten, EmptyWriteAheadLog());
@@ -162,22 +162,22 @@ Status EventLog::Shrink() {
                  "log as it was; do the same again once that one has ended");
 }
 
-// A log that another program made may have a write-ahead log. What is overwritten is overwritten in there first, and in
-// the file once nobody reads an older state.
+// A log that another program created may have a write-ahead log. Then overwriting happens there first, and in the file
+// once nobody reads an older state.
 Result<bool> EventLog::EmptyWriteAheadLog() {
   const SqliteStatement checkpoint = Prepare(database_, "PRAGMA wal_checkpoint(TRUNCATE)");
   const int stepped = checkpoint == nullptr ? SQLITE_ERROR : sqlite3_step(checkpoint.get());
   if (stepped == SQLITE_DONE) return true;  // an SQLite without write-ahead logs, as in browsers, has nothing to empty
   if (stepped != SQLITE_ROW) return Error(kForgetting);
-  return sqlite3_column_int64(checkpoint.get(), 0) == 0;  // whether it was busy
+  return sqlite3_column_int64(checkpoint.get(), 0) == 0;  // the checkpoint was not busy
 }
 
-// As SQLite would write it, at one moment; with what a write-ahead log holds.
+// Writes what SQLite would write at one moment, including what is in a write-ahead log.
 Status EventLog::Backup(const std::string& copy) const {
   WISP_RETURN_IF_ERROR(CheckProcess());
-  constexpr size_t kWriteVersionAt = 18, kReadVersionAt = 19;  // 2: there may be a write-ahead log; 1: there is none
+  constexpr size_t kWriteVersionAt = 18, kReadVersionAt = 19;  // 2: a write-ahead log is possible; 1: it is not
   WISP_RETURN_IF_ERROR(CheckApart({"the copy", copy}, {"the log", path_}));
-  // Whatever it is: a name that was mistyped may be a model's.
+  // Any existing file refuses: a mistyped name may be a model's.
   if (struct stat there; lstat(copy.c_str(), &there) == 0)
     return InvalidArgument(copy, ": is there already and will not be replaced by a copy of a log: name another file");
   sqlite3_int64 size = 0;
@@ -222,7 +222,7 @@ Status EventLog::Restore(const std::string& copy) {
   sqlite3_backup* backup = sqlite3_backup_init(database_, "main", from.database_, "main");
   if (backup == nullptr) return Error("cannot be restored");
   sqlite3_backup_step(backup, -1);
-  // Finishing tells what stepping met, and undoes what is not complete.
+  // Finishing returns the error of a step, and undoes an incomplete copy.
   return sqlite3_backup_finish(backup) == SQLITE_OK ? OkStatus() : Error("cannot be restored");
 }
 

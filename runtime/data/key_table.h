@@ -1,5 +1,5 @@
-// Numbers strings in the order of their arrival: open addressing over 32 bits of hash, so that a look-up compares
-// one string and allocates nothing. Not for untrusted servers: who chooses keys can choose colliding ones.
+// Numbers strings in the order of their arrival. Open addressing over 32 bits of hash, so that a look-up compares one
+// string and allocates nothing. Not for untrusted servers: an attacker who chooses keys can choose colliding ones.
 //
 //   KeyTable table;
 //   const auto [id, added] = table.Add("espresso");   // 0, true
@@ -14,7 +14,7 @@
 
 namespace wisp::data {
 
-// At most 2^31 keys, which is what the callers count in.
+// Holds at most 2^31 keys, which fit the callers' counters.
 class KeyTable {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
@@ -47,7 +47,7 @@ class KeyTable {
     return static_cast<uint32_t>(hash ^ (hash >> 32));
   }
 
-  // The slot of the key, or the empty one where it would go.
+  // The slot of the key, or the empty slot in which it would be stored.
   size_t Probe(std::string_view key, uint32_t hash) const {
     const size_t mask = slots_.size() - 1;
     size_t at = hash & mask;
@@ -67,7 +67,7 @@ class KeyTable {
     }
   }
 
-  std::vector<Slot> slots_;  // a power of two, at most half full
+  std::vector<Slot> slots_;  // a power of two of slots, at most half full
   std::vector<std::string> keys_;
 };
 

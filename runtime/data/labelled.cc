@@ -21,8 +21,7 @@ Status ErrorAt(const std::string& name, uint64_t line, const std::string& senten
   return InvalidData(name, ", line ", line, ": ", sentence);
 }
 
-// Calls `use` with each token of the text; letters A-Z made small in `buffer` where asked for. `use` returns whether to
-// go on.
+// Calls `use` with each token of the text until it returns false. Converts A-Z to lower case in `buffer` if requested.
 template <class Use>
 void ForEachToken(std::string_view text, LetterCase letters, std::string& buffer, Use&& use) {
   while (true) {
@@ -53,7 +52,7 @@ struct TextColumns {
   size_t text = 0, label = 0;
 };
 
-// The columns in a header; none where it lacks one, or has one twice.
+// The columns in a header; nullopt if it lacks one, or has one twice.
 std::optional<TextColumns> FindColumns(const std::vector<std::string_view>& header, const LabelledOptions& options) {
   const auto find = [&](std::string_view name) {
     const auto at = std::find(header.begin(), header.end(), name);
@@ -93,7 +92,7 @@ class Collector {
                 Counted(fields.size(), "field") + "; allowed are " + std::to_string(width_) + ", as in the header"));
   }
 
-  // What comes of a record that is none.
+  // Handles a malformed record.
   Status Bad(const Status& fault) {
     if (!options_.drop_bad) return fault;
     if (texts_.num_dropped++ == 0) texts_.first_dropped = fault.message();
@@ -156,8 +155,8 @@ Status ReadTabbed(const std::string& name, std::string_view text, LabelledFormat
   return OkStatus();
 }
 
-// The format that a name stands for: .csv and .tsv have a header in every run. A private run goes by the name alone:
-// the first line may be a record, and would decide how all others are read.
+// The format by a file's name: .csv and .tsv always have a header. A private run goes by the name alone, because the
+// first line may be a record, and would decide how all others are read.
 Result<LabelledFormat> FormatOf(const std::string& name, const LabelledOptions& options) {
   if (options.format != LabelledFormat::kAuto) return options.format;
   if (name.ends_with(".csv")) return LabelledFormat::kCsv;
@@ -174,7 +173,7 @@ bool IsNumber(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// Whether labels may be places too: not where a class is called by the number of another place.
+// True if labels may also be class numbers: not if a class is called by another class's number.
 bool NumbersArePlaces(std::span<const std::string> classes) {
   for (size_t i = 0; i < classes.size(); ++i) {
     if (IsNumber(classes[i]) && classes[i] != std::to_string(i)) return false;
@@ -182,7 +181,7 @@ bool NumbersArePlaces(std::span<const std::string> classes) {
   return true;
 }
 
-// The class of a label: by name or, where no class is called by another number, by its own.
+// The class of a label: by name or, if no class is called by another class's number, by its own number.
 std::optional<int32_t> ClassOf(std::string_view label, std::span<const std::string> classes) {
   const auto named = std::find(classes.begin(), classes.end(), label);
   if (named != classes.end()) return static_cast<int32_t>(named - classes.begin());

@@ -1,4 +1,4 @@
-// What the text readers share: lines, and values as messages show them.
+// Shared parts of the text readers: lines, and values as messages show them.
 #ifndef WISP_RUNTIME_DATA_LINES_H_
 #define WISP_RUNTIME_DATA_LINES_H_
 
@@ -14,25 +14,26 @@
 
 namespace wisp::data {
 
-// A line or a quoted record that is longer is no event log: a wrong file, or a quote that is never closed.
+// A longer line or quoted record is not an event: the file is of another kind, or a quote is never closed.
 inline constexpr size_t kMaxLineBytes = size_t{1} << 20;
 
-// Leaves out the byte order marks at the front. Done for every line alike: which line is the first in its file follows
-// from what other records are there, and no record says less or more for that.
+// Removes byte order marks from the front. This is done for every line alike, because which line comes first depends on
+// other records, and must change nothing.
 inline std::string_view WithoutMarks(std::string_view text) {
   constexpr std::string_view kMark = "\xef\xbb\xbf";
   while (text.starts_with(kMark)) text.remove_prefix(kMark.size());
   return text;
 }
 
-// A value as a message shows it: its first characters, without what a terminal would act on.
+// A value for a message: its first characters, without control characters for a terminal.
 inline std::string Shown(std::string_view value) {
   constexpr size_t kMost = 40;
   const std::string_view beginning = FirstCharacters(value, kMost);
   return "'" + OneLine(std::string(beginning)) + (beginning.size() < value.size() ? "...'" : "'");
 }
 
-// Lines without their ends (LF or CRLF), without byte order marks; blank ones are skipped. `number` counts from 1.
+// Iterates over lines without their ends (LF or CRLF) and without byte order marks; skips blank lines. `number` counts
+// from 1.
 class Lines {
  public:
   explicit Lines(std::string_view text) : rest_(text) {}
@@ -61,12 +62,14 @@ inline std::string TooLong(size_t bytes) {
 }
 
 // True if a file of texts is written in another form than the one it is read in: many of its texts cannot be read, and
-// more than can. Each text is a record of its own, so one record is one of the count: it decides where exactly half can
-// be read, or where it is the last of the fewest. Logs of events count users (SequenceBuilder::CheckForm).
+// more than can. Each text is a record of its own and counts once. So a single record changes the result only if
+// exactly half can be read, or if it reaches the smallest number. Logs of events count users instead
+// (SequenceBuilder::CheckForm).
 inline constexpr uint64_t kFewestOfAForm = 100;
 inline bool IsOfAnotherForm(uint64_t bad, uint64_t read) { return bad >= kFewestOfAForm && bad > read; }
 
-// The error about such a file; `rows` says what was counted. Said before anything is charged, to the device alone.
+// The error about such a file; `rows` names what was counted. It is reported before anything is charged, to the device
+// alone.
 inline Status AnotherForm(const std::string& name, uint64_t bad, uint64_t read, const char* rows,
                           const std::string& first) {
   return InvalidData(name, ": ", bad, " of its ", bad + read, " ", rows,

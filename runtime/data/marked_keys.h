@@ -1,6 +1,6 @@
-// Keys with an accent as a character of its own behind the letter (Unicode's NFD, as some systems write files' names).
-// To look at they are the keys with the same letters in one character (NFC), and yet they are other keys: keys are
-// compared byte by byte, in logs, catalogues and lists. Who takes keys from people says so with this.
+// Finds keys that have an accent as a separate character behind the letter (Unicode's NFD, as some systems write file
+// names). They look like keys with one combined character (NFC), but differ from them: logs, catalogues and lists
+// compare keys byte by byte. Code that takes keys from people uses this to warn.
 //
 //   MarkedKeys marked;
 //   for (const Event& e : events) marked.Look(e.user), marked.Look(e.item);
@@ -27,7 +27,7 @@ struct MarkedKeys {
   std::string Warning() const;
 };
 
-// To follow a sentence about a key that nobody has: empty, or why it may be another one.
+// A continuation of a sentence about an unknown key: says why it may be another key, or is empty.
 std::string WhyNotThatKey(std::string_view key);
 
 }  // namespace wisp::data

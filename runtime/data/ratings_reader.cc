@@ -1,4 +1,5 @@
-// ratings.dat of MovieLens: user::item::rating::timestamp, no header. The rating is not used: whoever rated, chose.
+// Reads ratings.dat of MovieLens: user::item::rating::timestamp, no header. The rating is not used: every rating counts
+// as a choice.
 #include "runtime/core/decimal.h"
 #include "runtime/data/lines.h"
 #include "runtime/data/readers.h"

@@ -23,7 +23,7 @@ constexpr std::array<std::pair<Format, const char*>, 7> kFormats = {{{Format::kA
                                                                      {Format::kInter, "inter"},
                                                                      {Format::kSqlite, "sqlite"}}};
 
-// EVENTS.CSV too.
+// Ignores case, as in EVENTS.CSV.
 bool EndsWith(std::string_view path, std::string_view end) {
   return path.size() >= end.size() &&
          std::equal(end.begin(), end.end(), path.end() - static_cast<std::ptrdiff_t>(end.size()),
@@ -82,7 +82,7 @@ Status FillFromFile(const std::string& path, Format format, const ReadOptions& o
                     std::optional<SequenceBuilder>& builder) {
   if (format == Format::kAuto) format = FormatOfName(path);
   if (format == Format::kAuto && options.private_run) {
-    // The first row would decide how all others are read.
+    // The first row must not decide how all others are read.
     if (EndsWith(path, ".dat")) format = Format::kRatingsDat;
     if (EndsWith(path, ".txt")) format = Format::kUserItem;
     if (format == Format::kAuto) {
@@ -102,13 +102,13 @@ Status FillFromFile(const std::string& path, Format format, const ReadOptions& o
   return FillFromText(text, format, options, *builder);
 }
 
-// What a file within the limits may still be larger than: the memory of a device.
+// A file within the limits may still be larger than a device's memory.
 template <class Value>
 Result<Value> WithinMemory(const std::string& path, const std::function<Result<Value>()>& read) {
   try {
     Result<Value> value = read();
     if (value.ok()) return value;
-    // The path, names of tables and columns, and what SQLite says of a schema may hold anything.
+    // The path, names of tables and columns, and SQLite's message about a schema may contain any characters.
     return Status(value.status().code(), OneLine(value.status().message()));
   } catch (const std::bad_alloc&) {
     return IoError(path, ": there is not enough memory for its events");

@@ -19,7 +19,8 @@ bool WholeNumber(std::string_view key, int64_t& value) {
   return error == std::errc() && end == key.data() + key.size();
 }
 
-// Events by node of the bipartite graph of users and items: those of node n are at[begin[n]] .. at[begin[n + 1] - 1].
+// Events of each node in the bipartite graph of users and items: those of node n are at[begin[n]] .. at[begin[n + 1] -
+// 1].
 struct Incidence {
   std::vector<uint64_t> begin;
   std::vector<uint32_t> at;
@@ -38,7 +39,7 @@ Incidence MakeIncidence(const std::vector<Event>& events, uint32_t num_users, ui
   return incidence;
 }
 
-// By user in the order of first arrival, then time; equal times keep the file's order.
+// Sorts by user in the order of first arrival, then by time; equal times keep the file's order.
 template <class Event>
 void OrderEvents(std::vector<Event>& events) {
   const auto before = [](const Event& a, const Event& b) {
@@ -47,7 +48,7 @@ void OrderEvents(std::vector<Event>& events) {
   if (!std::is_sorted(events.begin(), events.end(), before)) std::stable_sort(events.begin(), events.end(), before);
 }
 
-// So many users, or rows where no user is known, before CheckForm says anything.
+// CheckForm refuses nothing below this number of users, or of rows if no user is known.
 constexpr uint64_t kFewestInAnotherForm = 20;
 
 std::string Count(uint64_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
@@ -132,7 +133,7 @@ Status SequenceBuilder::AddUser(uint64_t line, std::string_view user, uint32_t& 
     return OkStatus();
   }
   id = users_.Find(user);
-  if (id == KeyTable::kNone) {  // else it was checked when it came first
+  if (id == KeyTable::kNone) {  // otherwise it was checked on its first use
     if (const std::string fault = KeyFault(user); !fault.empty()) return KeyError(line, "the user " + fault);
     id = users_.Add(user).id;
   }
@@ -175,10 +176,10 @@ void SequenceBuilder::LeaveOut(const std::string& message) {
   if (bad_rows_++ == 0) first_bad_row_ = message;
 }
 
-// How rows are written is public, and what one person's phone writes is not. So users are counted, whatever number of
-// rows each has: one of them decides only where half of all are of either kind. Where nothing at all can be read there
-// may be one person only, whose rows decide then; a few bad rows are as good as none. Times out of range are a clock's
-// error, unless all are, and keys that are none an app's, so neither is another form.
+// The form of rows is public; what one person's phone writes is not. So this counts users, whatever number of rows each
+// has: a single user changes the result only if exactly half of them can be read. If nothing at all can be read, there
+// may be only one person, whose rows then decide; but a few bad rows change nothing. Times out of range are a clock's
+// error, unless all are, and invalid keys are an app's; neither means another form.
 Status SequenceBuilder::CheckForm() const {
   const uint64_t in_another_form = bad_rows_ - bad_keys_;
   if (events_.empty() && bad_keys_ == 0 && in_another_form >= kFewestInAnotherForm)
@@ -192,7 +193,7 @@ Status SequenceBuilder::CheckForm() const {
              : OkStatus();
 }
 
-// Each event by its own time alone.
+// Judges each event by its own time alone.
 Status SequenceBuilder::DropTimesOutside(const Units& units) {
   const int64_t second = units.times_per_second;
   const auto outside = [&](const Added& e) { return e.time < 0 || e.time > LatestTime(units.times_per_second); };
@@ -202,7 +203,7 @@ Status SequenceBuilder::DropTimesOutside(const Units& units) {
         InvalidData(name_, ": the time of an event is ", e.time, ", which is not between 1970 and 2223 with ", second,
                     " to the second; units smaller than a user need to know how many times make a second");
     if (!private_run_) return fault;
-    if (e.item != KeyTable::kNone) LeaveOut(fault.message());  // else it was counted for its item
+    if (e.item != KeyTable::kNone) LeaveOut(fault.message());  // otherwise it was counted for its item
   }
   std::erase_if(events_, outside);
   return OkStatus();
@@ -228,7 +229,7 @@ Status SequenceBuilder::SplitIntoUnits(const ReadOptions& options, SessionMemory
                            " per item, allowed is 1: one ", unit, " could decide whether another stays");
   }
   WISP_RETURN_IF_ERROR(DropTimesOutside(units));
-  WISP_RETURN_IF_ERROR(CheckForm());  // no event at all may be left
+  WISP_RETURN_IF_ERROR(CheckForm());  // possibly no event is left
   OrderEvents(events_);
   units.unit == RecordUnit::kSession ? SplitBySession(units, memory) : SplitByDay(units);
   return OkStatus();
@@ -244,7 +245,7 @@ void SequenceBuilder::SplitByDay(const Units& units) {
   }
 }
 
-// The sessions of a user go by their names.
+// Sessions are identified by their names.
 void SequenceBuilder::SplitBySession(const Units& units, SessionMemory& memory) {
   std::vector<int64_t> times, names;
   for (size_t begin = 0, end = 0; begin < events_.size(); begin = end) {
@@ -272,7 +273,8 @@ std::vector<Event> SequenceBuilder::Events() const {
   return events;
 }
 
-// Seconds and milliseconds of one log put its events in a wrong order; and what looks alike is two keys.
+// Reports mixed units, because seconds and milliseconds in one log put its events in a wrong order; and different keys
+// that look alike.
 void SequenceBuilder::ReportMixtures() {
   for (const Added& e : events_) {
     if (timed_) report_.time_units.Look(e.time);
@@ -298,7 +300,8 @@ Status SequenceBuilder::MapToKnown(const ReadOptions& options, ReadReport& repor
   return OkStatus();
 }
 
-// Peels the graph: whoever falls below the minimum takes its events along, which may pull others below theirs. Linear.
+// Peels the graph: a node below the minimum is removed with its events, which may pull others below theirs. Linear
+// time.
 void SequenceBuilder::DropRare(const ReadOptions& options, ReadReport& report) {
   if (options.min_user_events <= 1 && options.min_item_events <= 1) return;
   const auto num_users = static_cast<uint32_t>(users_.keys().size());
@@ -342,7 +345,7 @@ std::vector<std::string> SequenceBuilder::NumberByKey(std::vector<int32_t>& ids)
   }
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
     return all_numbers && numbers[a] != numbers[b] ? numbers[a] < numbers[b]
-                                                   : keys[a] < keys[b];  // 7 and 07 are two keys
+                                                   : keys[a] < keys[b];  // 7 and 07 are different keys
   });
   std::vector<std::string> sorted;
   sorted.reserve(order.size());
@@ -357,7 +360,7 @@ void SequenceBuilder::Emit(const std::vector<int32_t>& ids, ReadResult& result) 
   Sequences& sequences = result.sequences;
   OrderEvents(events_);
   sequences.items.reserve(events_.size());
-  std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // who had the item last
+  std::vector<uint32_t> last_user(ids.size(), KeyTable::kNone);  // the user who had the item last
   for (size_t i = 0; i < events_.size(); ++i) {
     const Added& e = events_[i];
     const bool first = i == 0 || events_[i - 1].user != e.user;

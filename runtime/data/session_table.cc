@@ -22,19 +22,19 @@ constexpr char kSessions[] =
     "PRIMARY KEY(reading, user, time)) WITHOUT ROWID";
 constexpr char kLedgers[] =
     "CREATE TABLE wisp_ledgers(reading INTEGER, ledger TEXT, PRIMARY KEY(reading, ledger)) WITHOUT ROWID";
-// From more of them on what they may take to go over grows no more: nobody has so many.
+// At this number of readings the allowed work stops growing: no real log has as many.
 constexpr size_t kMostReadings = 64;
 
 bool Run(sqlite3* database, const char* sql) {
   return sqlite3_exec(database, sql, nullptr, nullptr, nullptr) == SQLITE_OK;
 }
 
-// Whose tables are in the place of ours. What others put there would be taken for sessions, or run: an index of an
-// expression, a module, a column that is computed.
+// Tells whose tables have our names. Another program's content would be taken for sessions, or executed: an index of an
+// expression, a module, a computed column.
 enum class Tables { kNone, kOurs, kOthers };
 constexpr const char* kTables[] = {"wisp_ledgers", "wisp_readings", "wisp_sessions"};
 
-// Nothing on errors.
+// nullopt on errors.
 std::optional<Tables> TablesOf(sqlite3* database) {
   const auto made = Names(database,
                           "SELECT coalesce(sql, '') FROM sqlite_master WHERE lower(tbl_name) IN ('wisp_ledgers', "
@@ -51,7 +51,7 @@ std::optional<Tables> TablesOf(sqlite3* database) {
   return Tables::kOurs;
 }
 
-// With its parameter, if it has one, set to `id`.
+// Runs `sql` with its parameter, if it has one, set to `id`.
 bool RunWith(sqlite3* database, const char* sql, int64_t id) {
   const SqliteStatement statement = Prepare(database, sql);
   if (statement == nullptr) return false;
@@ -85,8 +85,8 @@ std::optional<std::vector<Reading>> Readings(sqlite3* database) {
   return code == SQLITE_DONE ? std::optional(std::move(readings)) : std::nullopt;
 }
 
-// Users and times of the events there are. "" where the table is gone or has other columns now: SQLite would take the
-// name of a column that it does not know for a text.
+// Selects users and times of the existing events. "" if the table is gone or has other columns now: SQLite would take
+// an unknown column's name for a text.
 std::string EventsOf(sqlite3* database, const SessionSource& source) {
   const auto type = TypeOf(database, source.table);
   const auto columns = Names(database, "SELECT name FROM pragma_table_info(?)", source.table);
@@ -98,10 +98,10 @@ std::string EventsOf(sqlite3* database, const SessionSource& source) {
          std::to_string(source.times_per_second) + ") FROM " + Quoted(source.table);
 }
 
-// A set of what is there is made once. A row that is NOT IN it would be held against all of it.
+// Computes the set of existing events once. NOT IN would compare each row with all events.
 std::optional<int64_t> ForgetWithoutEvents(sqlite3* database, const Reading& reading) {
   const std::string events = EventsOf(database, reading.source);
-  if (events.empty()) {  // what was read is not known any more, and no ledger passes
+  if (events.empty()) {  // what was read is unknown now, and no ledger accepts it any more
     const bool gone =
         Forget(database, reading.id) && RunWith(database, "DELETE FROM wisp_readings WHERE id = ?", reading.id);
     return gone ? std::optional<int64_t>(1) : std::nullopt;
@@ -222,12 +222,12 @@ Status SessionReading::Load() {
   return code == SQLITE_DONE ? OkStatus() : Error();
 }
 
-// The row of this way to cut, as it was found or new.
+// Finds the row of this way to cut the log, or creates it.
 Status SessionReading::Begin() {
   WISP_ASSIGN_OR_RETURN(const bool has_tables, HasTables());
   if (!has_tables && !(Run(database_, kLedgers) && Run(database_, kReadings) && Run(database_, kSessions)))
     return Error();
-  // This changes nothing, but it is written.
+  // Writes without changing anything, so that a log that cannot be written fails whether or not an event came.
   if (!Run(database_, "REPLACE INTO wisp_readings(id) VALUES(0)") ||
       !Run(database_, "DELETE FROM wisp_readings WHERE id = 0"))
     return Error();
@@ -243,7 +243,7 @@ Status SessionReading::Begin() {
   if (sqlite3_step(insert.get()) != SQLITE_DONE) return Error();
   id_ = sqlite3_last_insert_rowid(database_);
   has_changed_ = true;
-  return Forget(database_, id_) ? OkStatus() : Error();  // a number that others gave to theirs
+  return Forget(database_, id_) ? OkStatus() : Error();  // another program may have used this number
 }
 
 Status SessionReading::Save(WorkLimit& work) {

@@ -1,13 +1,13 @@
-// The sessions of a log as private runs have read them, kept in the log: sessions.h says what for.
+// Stores the sessions of a log as private runs have read them, in the log itself; sessions.h says why.
 //
 //   WISP_ASSIGN_OR_RETURN(SessionReading reading, SessionReading::Read(path, database, options, builder));
 //   SqliteTransaction transaction(database);
 //   WISP_RETURN_IF_ERROR(reading.Save(work));
 //   transaction.Commit()
 //
-// wisp_readings has a row for each way in which the log is cut; wisp_sessions one for each time of a user, with the
-// name of its session; wisp_ledgers the ledgers that such sessions were charged to. None has an item. A time goes with
-// its last event. Tables of these names that are others are left alone.
+// wisp_readings has a row for each way in which the log is cut. wisp_sessions has a row for each time of a user, with
+// the name of its session. wisp_ledgers has the ledgers that such sessions were charged to. None of them has an item. A
+// time is deleted with its last event. Tables of these names that have another form are not touched.
 #ifndef WISP_RUNTIME_DATA_SESSION_TABLE_H_
 #define WISP_RUNTIME_DATA_SESSION_TABLE_H_
 
@@ -27,38 +27,39 @@
 
 namespace wisp::data {
 
-// A source says what is cut, and how.
+// Says what is cut into sessions, and how.
 struct SessionSource {
   std::string table, user, time;  // columns of the table
   int64_t gap = 0;                // in seconds
   uint32_t times_per_second = 1;
 };
 
-// One reading of a log by session. The database is open for writing, with AddEventFunctions, and outlives it.
+// One reading of a log by session. The database is open for writing, with AddEventFunctions, and outlives this object.
 class SessionReading {
  public:
   // Reads the rows with options.private_run, and cuts them by what earlier readings found. Writes nothing. kInvalidData
-  // for tables of these names that are others; errors of ReadSqlite (readers.h).
+  // for tables of these names that have another form; errors of ReadSqlite (readers.h).
   static Result<SessionReading> Read(const std::string& path, sqlite3* database, const ReadOptions& options,
                                      SequenceBuilder& builder);
 
-  // Remembers what came, and drops what has no event any more; in a transaction that the caller commits. kIo where the
-  // log cannot be written, whether or not something came: a refusal must not tell that an event did. It does on a disk
-  // with room for less than what came. kIo too where another run has read the log since Read.
+  // Stores new times, and deletes those without events, in a transaction that the caller commits. kIo if the log cannot
+  // be written, whether or not there are new events, because a refusal must not reveal that an event came. (It does
+  // reveal it on a disk that has room for less than the new times.) kIo also if another run has read the log since
+  // Read.
   Status Save(WorkLimit& work);
-  bool has_changed() const { return has_changed_; }  // whether there is something to commit
+  bool has_changed() const { return has_changed_; }  // something is to be committed
 
-  // After Save.
-  int64_t id() const { return id_; }  // its row in wisp_readings
+  // Valid after Save.
+  int64_t id() const { return id_; }  // row in wisp_readings
   std::shared_ptr<const SessionsRead> sessions() const;
 
  private:
   SessionReading(std::string path, sqlite3* database, SessionSource source)
       : path_(std::move(path)), database_(database), source_(std::move(source)) {}
-  // Whether the tables are there.
+  // True if the tables exist.
   Result<bool> HasTables() const;
   Status Error() const;
-  // Sets the row and how often it was read, where there is one.
+  // Sets the row and its number of readings, if it exists.
   Status Find();
   Status Load();
   Status Begin();
@@ -72,25 +73,26 @@ class SessionReading {
   bool has_changed_ = false;
 };
 
-// The names of the three tables where they are in a log; empty where they are not, or are others. Nothing on errors.
+// The names of the three tables if they are in the log; empty if they are not, or have another form. nullopt on errors.
 std::optional<std::vector<std::string>> SessionTables(sqlite3* database);
 
-// How often Read and Save go over a log and its tables.
+// The number of passes of Read and Save over a log and its tables.
 inline constexpr int kSessionPasses = 8;
 
-// kIo: the log cannot be written. To be called before anything else is asked of the database.
+// The error kIo for a log that cannot be written. It has the database's message, so call it right after the failure.
 Status CannotRemember(const std::string& path, sqlite3* database);
 
-// Writes into the log that what was read is charged to a ledger, by Ledger::id. Before its first charge. kIo as Save.
+// Records in the log that the sessions read are charged to a ledger, by Ledger::id. Call it before the ledger's first
+// charge. kIo as in Save.
 Status AddLedger(const SessionsRead& sessions, const std::string& ledger);
 
-// Deletes the events of the table `events` whose session ended before `limit`, all of a session or none, and those that
-// are in no session by their own time. Right after Save of that table, in the same transaction. How many went; -1 on
-// errors: see sqlite3_errcode.
+// Deletes the events of the table `events` whose session ended before `limit`, all of a session or none, and events in
+// no session by their own time. Call it right after Save of that table, in the same transaction. Returns the number of
+// deleted events; -1 on errors: see sqlite3_errcode.
 int64_t DeleteSessionsBefore(sqlite3* database, int64_t reading, uint32_t times_per_second, int64_t limit);
 
-// After events were deleted, in the same transaction: whoever is forgotten is forgotten here too. How many rows went;
-// -1 on errors.
+// Call this after events were deleted, in the same transaction: users who are forgotten must be forgotten here too.
+// Returns the number of deleted rows; -1 on errors.
 int64_t ForgetSessionsWithoutEvents(sqlite3* database, WorkLimit& work);
 
 }  // namespace wisp::data

@@ -9,8 +9,8 @@ namespace {
 
 bool IsBefore(const ReadTime& read, int64_t time) { return read.time < time; }
 
-// Events that nobody has read, without a pause between them. They join the session that began first, of all that have
-// an event within the gap of one of theirs; or none, and begin one.
+// The session of new events without a pause between them. Of all sessions that have an event within the gap of one of
+// these, they join the one that began first; without such a session they begin one.
 int64_t SessionOf(int64_t first, int64_t last, std::span<const ReadTime> read, int64_t gap) {
   std::optional<int64_t> session;
   for (auto at = std::lower_bound(read.begin(), read.end(), first - gap, IsBefore);
@@ -23,7 +23,7 @@ int64_t SessionOf(int64_t first, int64_t last, std::span<const ReadTime> read, i
 
 std::vector<int64_t> CutSessions(std::span<const int64_t> times, std::span<const ReadTime> read, int64_t gap) {
   std::vector<int64_t> session_of(times.size());
-  std::vector<size_t> run;  // events that nobody has read
+  std::vector<size_t> run;  // events that were not read before
   const auto end_run = [&] {
     if (run.empty()) return;
     const int64_t session = SessionOf(times[run.front()], times[run.back()], read, gap);

@@ -1,4 +1,4 @@
-// Which session each event of one user is in. An event that was read once stays in its session, whatever comes late.
+// Cuts the events of one user into sessions. An event that was read once stays in its session, whatever comes late.
 // docs/algorithms.md, section 11, has the rule and why no record changes by another's absence.
 //
 //   SessionMemory memory = ...;  // what earlier readings found: session_table.h
@@ -17,20 +17,20 @@
 
 namespace wisp::data {
 
-// A session or a day may have an event from time 0 to this one. Training leaves others out.
+// A session or a day may have events from time 0 to this one. Training leaves others out.
 inline int64_t LatestTime(uint32_t times_per_second) { return (kLatestSecond + 1) * int64_t{times_per_second} - 1; }
 
-// A user had an event at that time when the log was read, and the event was in that session.
+// A user had an event at that time when the log was read, in that session.
 struct ReadTime {
   int64_t time = 0;
-  int64_t session = 0;  // the time of its first event when it was first read, which names it
+  int64_t session = 0;  // named by the time of its first event when it was first read
 };
 
-// The session of each event of one user, by its name; `times` ascend. `read` are the times that were read before,
-// ascending, each once. In a log that was never read a session is what has no pause of more than `gap`.
+// The session of each event of one user, by its name; `times` ascend. `read` are the times of earlier readings,
+// ascending, each once. In a log that was never read, a session is a series without a pause longer than `gap`.
 std::vector<int64_t> CutSessions(std::span<const int64_t> times, std::span<const ReadTime> read, int64_t gap);
 
-// The times that were read, of all users of a log, and what one more reading adds.
+// The times of all users that were read before, and those that one more reading adds.
 class SessionMemory {
  public:
   struct News {
@@ -38,9 +38,9 @@ class SessionMemory {
     ReadTime read;
   };
 
-  // Of each user by time.
+  // Call in ascending time for each user.
   void Add(std::string_view user, ReadTime read);
-  // CutSessions, once for each user. Its news are times that were not read before.
+  // CutSessions, called once for each user. It collects times that were not read before in news().
   std::vector<int64_t> Cut(const std::string& user, std::span<const int64_t> times, int64_t gap);
   const std::vector<News>& news() const { return news_; }
 

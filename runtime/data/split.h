@@ -1,5 +1,5 @@
-// Divides events by their order: leave-one-out (the last event of each user is the test, the one before it the
-// validation, the rest is for training; views into the sequences, no copies), and by time. Knows nothing of windows,
+// Splits events by their order: leave-one-out (the last event of each user is for testing, the one before it for
+// validation, the rest for training; views into the sequences, no copies), and by time. It knows nothing of windows,
 // records or models.
 //
 //   const Split split = MakeSplit(data.sequences, HoldOut::kValidationAndTest);
@@ -17,37 +17,37 @@ namespace wisp::data {
 
 enum class HoldOut {
   kNothing,  // all events are for training
-  kTest,     // for the final training, when nothing is chosen by validation any more
+  kTest,     // for the final training, when validation no longer chooses anything
   kValidationAndTest,
 };
 
 struct HeldOutItem {
   uint32_t user;
   std::span<const int32_t>
-      history;  // everything of the user before the item; the test's includes the validation's item
+      history;  // all events of the user before the item; for the test this includes the validation's item
   int32_t item;
 };
 
 struct Split {
-  std::vector<std::span<const int32_t>> train;  // of each user of the sequences, in their order
+  std::vector<std::span<const int32_t>> train;  // one span per user of the sequences, in their order
   std::vector<HeldOutItem> validation;          // empty unless kValidationAndTest
   std::vector<HeldOutItem> test;                // empty for kNothing
-  uint64_t not_held_out = 0;  // users with too few events to give some up and keep two: trained with whole, not tested
+  uint64_t not_held_out = 0;  // users with too few events to hold some out and keep two: trained on whole, not tested
   uint64_t untrainable = 0;   // users with fewer than two training events: nothing to predict from
 };
 
-// A moment that divides a log's events. What it says of an event hangs on the event's own time alone: taking a record
-// away moves no event of another one to the other side.
+// A moment that splits a log's events. An event's side depends on its own time alone: removing a record moves no event
+// of another one to the other side.
 struct Moment {
-  int64_t second = 0;             // since 1970
-  uint32_t times_per_second = 1;  // of the log
-  // A time beyond kLatestSecond is none in these units, and comes after nothing.
+  int64_t second = 0;             // seconds since 1970
+  uint32_t times_per_second = 1;  // the log's unit
+  // A time beyond kLatestSecond is invalid in this unit, and lies after no moment.
   bool IsBefore(int64_t time) const {
     return time >= (second + 1) * times_per_second && time / times_per_second <= kLatestSecond;
   }
 };
 
-// The same users with those events alone that do not come after the moment: all of them where there are no times.
+// A copy of the sequences with only those events that are not after the moment; all events if there are no times.
 Sequences EventsUntil(const Sequences& sequences, const Moment& moment);
 
 // `sequences` must outlive the result.

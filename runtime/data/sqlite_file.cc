@@ -11,12 +11,12 @@ namespace wisp::data {
 namespace {
 
 constexpr int kBusyTimeoutMs = 5000;     // another process may be appending
-constexpr int kMaxValueBytes = 1 << 20;  // as kMaxLineBytes: a longer value is an error, not an allocation
-constexpr int kMaxSqlBytes = 1 << 17;    // of what defines a table, say
+constexpr int kMaxValueBytes = 1 << 20;  // equals kMaxLineBytes: a longer value is an error instead of an allocation
+constexpr int kMaxSqlBytes = 1 << 17;    // a statement that defines a table, for example
 
-// A row of three values takes at least 8 bytes of the file and 5 operations to read: less than one a byte. One whose
-// pages lead to each other again and again would be read for ever. Each row of a schema takes long: of those there are
-// some thousand at most.
+// A row of three values takes at least 8 bytes of the file and 5 operations to read: less than one a byte. A file whose
+// pages point to each other in a circle would be read for ever. Rows of a schema take longer, but there are at most a
+// few thousand.
 constexpr int64_t kOperationsPerByte = 4, kOperationsBesides = 1 << 16;
 constexpr int kOperationsPerCall = 1 << 12;
 
@@ -119,7 +119,7 @@ WorkLimit::WorkLimit(sqlite3* database) : database_(database), left_(kOperations
       [](void* left) { return (*static_cast<int64_t*>(left) -= kOperationsPerCall) <= 0 ? 1 : 0; }, &left_);
 }
 
-// What lies there, whatever the file says of itself.
+// Uses the file's actual size, whatever its header claims.
 void WorkLimit::AllowForSize(int times) {
   const char* file = sqlite3_db_filename(database_, "main");
   if (file != nullptr)

@@ -1,13 +1,13 @@
-// SQLite files of others. Who reads them (sqlite_reader.cc) and who appends to them (event_log.cc) take the same care:
-// nothing in such a file runs, nothing huge is made of it, and reading it ends.
+// Care for SQLite files of other programs, for code that reads them (sqlite_reader.cc) and code that appends to them
+// (event_log.cc). Nothing in such a file is executed, nothing huge is allocated for it, and reading it ends.
 //
 //   Distrust(database);
 //   WorkLimit work(database);
-//   // "table", "view", "virtual", "" where there is none
+//   // "table", "view", "virtual", or "" if it does not exist
 //   WISP_ASSIGN_OR_RETURN(const std::string type, TypeOf(database, "events"));
 //   work.AllowForSize();
 //
-// What it is not: a ledger's file, of which every table is known (runtime/privacy/ledger/ledger_database.h).
+// A ledger's file needs other care, because every table of it is known (runtime/privacy/ledger/ledger_database.h).
 #ifndef WISP_RUNTIME_DATA_SQLITE_FILE_H_
 #define WISP_RUNTIME_DATA_SQLITE_FILE_H_
 
@@ -27,15 +27,15 @@ struct FinalizeSqlite {
 };
 using SqliteStatement = std::unique_ptr<sqlite3_stmt, FinalizeSqlite>;
 
-// The end of a sentence, for SQLITE_INTERRUPT.
+// The end of a message for SQLITE_INTERRUPT.
 inline constexpr std::string_view kTooMuchWork =
     "takes more work to read than a file of its size can need: it is damaged, or made to keep a reader busy";
 
-// To be called first, on what sqlite::Open has opened. No trigger runs, and a value of more than a megabyte is an
-// error. Other processes are waited for.
+// Call this first on a database from sqlite::Open. Triggers do not run, and a value of more than a megabyte is an
+// error. It waits for other processes.
 void Distrust(sqlite3* database);
 
-// The name of a table or a column, as SQL takes it.
+// Quotes the name of a table or a column for SQL.
 std::string Quoted(std::string_view identifier);
 
 // Null on errors: see sqlite3_errcode.
@@ -46,29 +46,28 @@ SqliteStatement PrepareInOrder(sqlite3* database, const std::string& select);
 void BindText(sqlite3_stmt* statement, int index, std::string_view text);
 std::string_view TextOf(sqlite3_stmt* row, int column);
 
-// The first column of what a query yields, with its parameter, if it has one, set to `bound`. Nothing on errors: see
+// The first column of a query's rows, with its parameter, if it has one, set to `bound`. nullopt on errors: see
 // sqlite3_errcode.
 std::optional<std::vector<std::string>> Names(sqlite3* database, const char* sql, std::string_view bound = {});
 
-// As SQLite has understood the schema, whatever its rows call what they define; "" where there is nothing of that name.
-// Nothing on errors.
+// The type as SQLite has understood the schema, whatever the schema's rows claim; "" if the name does not exist.
+// nullopt on errors.
 std::optional<std::string> TypeOf(sqlite3* database, std::string_view table);
 
 // The types of SQLite that a user or an item may have. An integer is read as its decimal text.
 inline bool IsKeyType(int type) { return type == SQLITE_TEXT || type == SQLITE_INTEGER; }
 
-// Statements of ours may then call these functions, which read a value as training does:
+// Registers functions that our statements may then call, which read a value as training does:
 //   wisp_time(time, per_second)  a whole number, from a number or a date (date_time.h); NULL for anything else
 //   wisp_key(value)              the text of a user or an item; NULL for another type and for a text with a KeyFault
 void AddEventFunctions(sqlite3* database);
 
-// A condition for the events of the user whom BindUser sets, which takes parameters 1 and 2. Written so that an index
-// of the column serves, whether it has texts or integers. The column's collation, which may take two users for one,
-// does not count.
+// A condition for the events of the user whom BindUser sets, in parameters 1 and 2. It lets SQLite use an index of the
+// column, whether that has texts or integers. The column's collation, which may treat two users as one, is ignored.
 inline constexpr char kOfUser[] = "user IN (?1, ?2) AND wisp_key(user) = ?1 COLLATE BINARY";
 void BindUser(sqlite3_stmt* statement, std::string_view user);
 
-// Takes back what was not committed, whatever ends it. False: see sqlite3_errcode.
+// A transaction that is rolled back unless committed. False: see sqlite3_errcode.
 class SqliteTransaction {
  public:
   explicit SqliteTransaction(sqlite3* database) : database_(database), is_open_(Run("BEGIN IMMEDIATE")) {}
@@ -91,8 +90,8 @@ class SqliteTransaction {
   bool is_open_;
 };
 
-// How many operations of its machine SQLite may do for this file; ends what would go on, with SQLITE_INTERRUPT. Few,
-// enough to read a schema, until AllowForSize. One at a time, within the life of the database.
+// Limits the operations of SQLite's virtual machine for this file; SQLITE_INTERRUPT ends what exceeds it. Until
+// AllowForSize the limit is small, enough to read a schema. Use one at a time, within the database's lifetime.
 class WorkLimit {
  public:
   explicit WorkLimit(sqlite3* database);
@@ -100,7 +99,7 @@ class WorkLimit {
   WorkLimit& operator=(const WorkLimit&) = delete;
   ~WorkLimit() { sqlite3_progress_handler(database_, 0, nullptr, nullptr); }
 
-  // As many as it takes to go over the file so many times.
+  // Allows as many operations as so many passes over the file take.
   void AllowForSize(int times = 1);
 
  private:

@@ -1,4 +1,4 @@
-// A table of events in a SQLite file, opened for reading only.
+// Reads a table of events from a SQLite file. Only reading by session writes to it.
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -73,7 +73,7 @@ Status MissingTable(const std::string& path, sqlite3* database, const std::strin
                       "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
                       "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'");
   if (!tables) return DatabaseError(path, database, sqlite3_errcode(database));
-  std::reverse(tables->begin(), tables->end());  // to the order of their making
+  std::reverse(tables->begin(), tables->end());  // into the order of their creation
   std::string list;
   for (const std::string& name : *tables) list += (list.empty() ? "" : ", ") + Shown(name);
   return InvalidData(
@@ -129,7 +129,7 @@ Status CheckDatabaseName(const std::string& path) {
 
 namespace {
 
-// What is read, and in which columns.
+// The table's columns that are read.
 struct Table {
   std::vector<std::string> names;
   Columns columns;
@@ -143,7 +143,7 @@ Result<Table> ChooseTable(const std::string& path, sqlite3* database, const Read
   return Table{*std::move(names), columns};
 }
 
-// Sorting is the builder's, which keeps this order among equal times.
+// The builder sorts, and keeps this order among equal times.
 Status ReadRows(const std::string& path, sqlite3* database, const Table& table, const ReadOptions& options,
                 SequenceBuilder& builder) {
   const auto& [names, columns] = table;
@@ -189,7 +189,7 @@ Status ReadSqlite(const std::string& path, const ReadOptions& options, SequenceB
   work.AllowForSize(kSessionPasses);
   AddEventFunctions(database.get());
   sqlite3_exec(database.get(), "PRAGMA secure_delete=ON", nullptr, nullptr, nullptr);
-  // Whoever appends waits for what is written alone.
+  // Reading holds no write lock, so appenders wait only while the sessions are written.
   WISP_ASSIGN_OR_RETURN(SessionReading reading, SessionReading::Read(path, database.get(), options, builder));
   SqliteTransaction transaction(database.get());
   if (!transaction.is_open()) return CannotRemember(path, database.get());

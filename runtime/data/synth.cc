@@ -7,7 +7,7 @@
 namespace wisp::data {
 namespace {
 
-// What a category may be made of. Words ascend, so that the numbers of items ascend with their keys.
+// Variants of a category. Words ascend, so that item numbers ascend with their keys.
 using Styles = std::array<const char*, 20>;
 constexpr Styles kHot = {"Almond", "Caramel",  "Cardamom", "Cinnamon", "Classic",  "Coconut", "Creamy",
                          "Ginger", "Hazelnut", "Honey",    "Iced",     "Lavender", "Maple",   "Mint",
@@ -56,7 +56,7 @@ class Generator {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
     return z ^ (z >> 31);
   }
-  // Biased by less than n / 2^32, which is of no consequence here.
+  // The bias is below n / 2^32, which does not matter here.
   uint32_t Below(uint32_t n) { return static_cast<uint32_t>(((Next() >> 32) * n) >> 32); }
   bool Percent(uint32_t p) { return Below(100) < p; }
   template <class Items>
@@ -68,7 +68,7 @@ class Generator {
   uint64_t state_;
 };
 
-// Rank r is drawn with a weight of 1 / (r + flatness).
+// Samples rank r with weight 1 / (r + flatness).
 class Zipf {
  public:
   Zipf(uint32_t ranks, uint32_t flatness) {
@@ -84,15 +84,15 @@ class Zipf {
   std::vector<uint32_t> cumulative_;
 };
 
-// What all guests of a population share. Of the catalogue and the population alone, not of the seed: a model trained on
-// one seed's public is good for another's.
+// Preferences that all guests of a population share. They depend on the catalogue and the population, not on the seed:
+// a model trained on one seed's public data fits another's.
 class Taste {
  public:
   Taste(uint32_t num_items, Population population)
       : per_category_(num_items / kSynthCategories),
         in_category_(per_category_, 1),
         over_categories_(kSynthCategories, 3) {
-    Generator g(0xcafe);  // a constant of the catalogue
+    Generator g(0xcafe);  // the catalogue's constant
     std::vector<uint32_t> local, other;
     for (uint32_t c = 0; c < kSynthCategories; ++c) (kCategories[c].where == kLocalOnly ? local : other).push_back(c);
     g.Shuffle(local);
@@ -109,7 +109,7 @@ class Taste {
     }
     rank_.resize(num_items);
     for (uint32_t at = 0; at < num_items; ++at) rank_[item_at_[at]] = at % per_category_;
-    // One cycle through all categories; on a device every other one passes on to the follower of its opposite.
+    // One cycle through all categories; on a device, every other category leads to the follower of its opposite.
     std::vector<uint32_t> cycle;
     for (uint32_t c = 0; c < kSynthCategories; ++c) cycle.push_back(c);
     g.Shuffle(cycle);
@@ -133,8 +133,8 @@ class Taste {
 
   uint32_t per_category_;
   Zipf in_category_, over_categories_;
-  std::vector<uint32_t> categories_;      // the liked ones first
-  std::vector<uint32_t> item_at_, rank_;  // by category and rank; by item
+  std::vector<uint32_t> categories_;      // liked ones first
+  std::vector<uint32_t> item_at_, rank_;  // item by category and rank; rank by item
   std::array<uint32_t, kSynthCategories> follower_;
 };
 
@@ -145,9 +145,10 @@ class Guest {
     for (uint32_t& favourite : favourites_) favourite = taste.DrawCategory(g);
   }
 
-  // The next item: one of before, or one that was not chosen yet. Ends: at most a quarter of all items is ever chosen.
+  // The next item: a repeat, or one that was not chosen yet. This terminates, because at most a quarter of all items is
+  // ever chosen.
   uint32_t Next() {
-    // Without repeats no number is drawn for them.
+    // Without repeats no random number is used up for them.
     if (repeats_ > 0 && any_ && g_.Percent(repeats_)) {
       last_ = Again();
       return last_;
@@ -181,7 +182,7 @@ class Guest {
   std::array<uint32_t, 3> favourites_;
   static constexpr uint32_t kNewest = 4;
   std::vector<bool> chosen_;
-  std::vector<uint32_t> had_;  // each once, in the order of their first choice
+  std::vector<uint32_t> had_;  // each item once, in the order of its first choice
   uint32_t repeats_;
   uint32_t last_ = 0;
   bool any_ = false;

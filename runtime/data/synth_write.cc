@@ -1,4 +1,4 @@
-// Writing synthetic data. All through FileReplacement: a database is made in memory first.
+// Writes synthetic data, always through FileReplacement; a database is first made in memory.
 #include <sqlite3.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ class DatabaseInMemory {
     const std::unique_ptr<unsigned char, decltype(&sqlite3_free)> bytes(sqlite3_serialize(database_, "main", &size, 0),
                                                                         &sqlite3_free);
     if (bytes == nullptr) return IoError(path_, ": there is not enough memory for the database");
-    // People's events are appended to it afterwards.
+    // Only the owner may read the file, because real events are appended to it afterwards.
     return WriteBytes(path_, std::as_bytes(std::span(bytes.get(), static_cast<size_t>(size))), FileAccess::kOwner);
   }
 
@@ -77,7 +77,7 @@ struct LoggedEvent {
   size_t user, event;
 };
 
-// As a device would have written them down.
+// Sorts events by time, as a device would have logged them.
 std::vector<LoggedEvent> ByTime(const SynthData& data) {
   std::vector<LoggedEvent> log;
   for (size_t u = 0; u < data.sequences.num_users(); ++u) {
@@ -113,7 +113,7 @@ Status Fill(DatabaseInMemory& database, const SynthData& data) {
 
 Status WriteSqliteLog(const std::string& path, const SynthData& data) {
   WISP_RETURN_IF_ERROR(CheckWritable(path));
-  // SQLite would play the journal of the old database into the new one.
+  // SQLite would play the old database's journal into the new one.
   for (const char* journal : {"-wal", "-journal"}) {
     if (access((path + journal).c_str(), F_OK) != 0) continue;
     return IoError(path, ": will not be replaced while ", path, journal,
@@ -143,7 +143,7 @@ Status WriteTable(const std::string& path, const SynthData& data, Format format)
   std::string text = format == Format::kCsv   ? "user,item,time\n"
                      : format == Format::kTsv ? "user\titem\ttime\n"
                                               : "user_id:token\titem_id:token\ttimestamp:float\n";
-  // Keys are letters, digits and hyphens: nothing needs quotes.
+  // Keys are letters, digits and hyphens, so they need no quotes.
   for (const LoggedEvent& e : ByTime(data)) {
     text.append(s.user_keys[e.user])
         .append(1, separator)

@@ -16,16 +16,16 @@ constexpr std::string_view kChunk = "chunk:";
 
 bool IsInsideCharacter(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
 
-// As many bytes as a character has that begins with this one.
+// The number of bytes of a character that begins with this byte.
 size_t LengthByFirst(char byte) {
   const auto first = static_cast<unsigned char>(byte);
   return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc0 ? 2 : 1;
 }
 
-// The characters that lie within a chunk as a whole. One that lies across a border is in neither chunk: a record must
-// not hold what another one has a part in. What is no UTF-8 stays, and whoever reads the text says so.
+// The characters that lie wholly within a chunk. A character across a border is in neither chunk, because a record must
+// not contain a part of another one. Invalid UTF-8 stays, and the tokenizer reports it.
 std::string_view WholeCharacters(std::string_view chunk) {
-  constexpr size_t kMostOfOne = 3;  // bytes of a character that the neighbour may have
+  constexpr size_t kMostOfOne = 3;  // bytes of a character that may lie in the neighbour
   size_t before = 0;
   while (before < std::min(kMostOfOne, chunk.size()) && IsInsideCharacter(chunk[before])) ++before;
   chunk.remove_prefix(before);

@@ -6,7 +6,7 @@
 namespace wisp::data {
 namespace {
 
-constexpr uint32_t kMillisecond = 1000;  // to the second
+constexpr uint32_t kMillisecond = 1000;  // units in a second
 
 }  // namespace
 

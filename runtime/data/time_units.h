@@ -1,5 +1,5 @@
-// Which unit the times of a log seem to have. A log with times of another unit than it is read with has its events in
-// order, and its sessions, days and ages wrong. Only to be said: nothing is decided by it, for it tells of the rows.
+// Guesses the unit of a log's times. If times are read in another unit than theirs, events keep their order, but
+// sessions, days and ages are wrong. The guess is only reported and decides nothing, because it depends on the rows.
 //
 //   TimeUnits seen;
 //   for (const Event& e : events) seen.Look(e.time);
@@ -13,12 +13,12 @@
 namespace wisp::data {
 
 struct TimeUnits {
-  // Of times since 2001: those that look like seconds and like milliseconds, by their size.
+  // Numbers of times since 2001 that look like seconds and like milliseconds, by their size.
   uint64_t in_seconds = 0, in_milliseconds = 0;
 
   void Look(int64_t time);
-  // A sentence where both are there, or where the log is read with so many times to the second and most of its times
-  // are of another unit; empty where all is as it should be. 0 to the second: only the order of times counts.
+  // A sentence if both units occur, or if most times are of another unit than `times_per_second`; empty otherwise. 0
+  // means that only the order of times counts.
   std::string Warning(uint32_t times_per_second) const;
 };
 

@@ -1,4 +1,4 @@
-// "user item": the form in which SASRec's data sets are passed around. The order of the lines is the order in time.
+// Reads "user item", the form in which SASRec's data sets are distributed. The order of the lines is the time order.
 #include "runtime/data/lines.h"
 #include "runtime/data/readers.h"
 
@@ -16,7 +16,7 @@ std::string_view TakeField(std::string_view& rest) {
   return field;
 }
 
-// An object or a list; with one blank in it, it would pass for two keys.
+// A JSON object or list; if it contains one blank, it would pass for two keys.
 bool IsJson(std::string_view line) {
   const size_t first = line.find_first_not_of(" \t"), last = line.find_last_not_of(" \t,");
   if (first == std::string_view::npos || last == std::string_view::npos) return false;

@@ -29,7 +29,7 @@ namespace {
 constexpr std::array<unsigned char, 8> kJournalMagic = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
 constexpr int64_t kSuperTailBytes = 16;
 
-// `read(bytes, size, offset)`: whether it read them all.
+// `read(bytes, size, offset)` returns true if it read all bytes.
 template <class Read>
 bool NamesSuperJournal(int64_t size, const Read& read) {
   std::array<unsigned char, kJournalMagic.size()> tail{};
@@ -39,7 +39,7 @@ bool NamesSuperJournal(int64_t size, const Read& read) {
 
 constexpr char kRemoveIt[] = "; no program of ours leaves such a file: remove it";
 
-// Why SQLite must not use `path`, the name of a database with an ending; "" where it may, or where nothing is there.
+// The reason why SQLite must not use `path`, a database's name with an ending; "" if it may, or if nothing is there.
 std::string FaultBeside(const std::string& path) {
   struct stat info;
   if (lstat(path.c_str(), &info) != 0) return "";
@@ -47,7 +47,7 @@ std::string FaultBeside(const std::string& path) {
   if (info.st_nlink > 1)
     return "'" + path + "' beside it is also known by another name (hard links), and SQLite would write to it" +
            kRemoveIt;
-  // In a folder where everybody may make files: SQLite would take what stands there for the database's own pages.
+  // In a folder where everybody may create files, SQLite would take a planted file for the database's own pages.
   struct stat database;
   const bool is_known = stat(path.substr(0, path.rfind('-')).c_str(), &database) == 0;
   if (is_known && info.st_uid != database.st_uid && info.st_uid != 0 && (database.st_mode & (S_IWGRP | S_IWOTH)) == 0)
@@ -58,7 +58,7 @@ std::string FaultBeside(const std::string& path) {
 std::string FaultOfJournal(const std::string& path) {
   std::string fault = FaultBeside(path);
   if (!fault.empty()) return fault;
-  // Nobody locks a journal, so closing it here takes no lock away.
+  // Nobody locks a journal, so closing it here drops no lock.
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (file < 0) return "";
   struct stat info;
@@ -71,13 +71,13 @@ std::string FaultOfJournal(const std::string& path) {
                : "";
 }
 
-// By the name that SQLite uses: without links.
+// Checks the name that SQLite uses, which has no links.
 std::string FaultOf(const std::string& path) {
   struct stat info;
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return "is not a regular file, and a database is one";
   std::string fault = FaultOfJournal(path + "-journal");
   if (fault.empty()) fault = FaultBeside(path + "-wal");
-  // SQLite opens this one by itself, empties it and writes to it.
+  // SQLite opens this file by itself, empties it and writes to it.
   return fault.empty() ? FaultBeside(path + "-shm") : fault;
 }
 
@@ -86,20 +86,20 @@ std::string WithoutLinks(const std::string& path) {
   return real == nullptr ? path : real.get();
 }
 
-// The methods of a kind of file, with a lock of our own.
+// The methods of a kind of file, with our own lock.
 struct Methods {
   sqlite3_io_methods ours;
   const sqlite3_io_methods* theirs;
 };
 
-// A file system under ours. SQLite keeps the file systems that it was given for as long as the process lives.
+// A wrapper around a file system. SQLite keeps registered file systems for as long as the process lives.
 struct Door {
   sqlite3_vfs ours;
   sqlite3_vfs* under;
   std::string name;
 };
 
-std::mutex g_mutex;  // of the two lists
+std::mutex g_mutex;  // protects the two lists
 std::list<Methods>& AllMethods() {
   static auto* all = new std::list<Methods>;
   return *all;
@@ -109,7 +109,7 @@ std::list<Door>& AllDoors() {
   return *all;
 }
 
-// SQLite takes "no locks available" for "somebody has it" and asks again until its patience ends.
+// SQLite would take "no locks available" for "locked by another" and retry until its timeout.
 int Lock(sqlite3_file* file, int level) {
   const auto* methods = reinterpret_cast<const Methods*>(file->pMethods);  // `ours` is its first member
   errno = 0;
@@ -117,7 +117,7 @@ int Lock(sqlite3_file* file, int level) {
   return code == SQLITE_BUSY && errno == ENOLCK ? SQLITE_IOERR_LOCK : code;
 }
 
-// False: no memory.
+// False if memory is exhausted.
 bool TakeOver(sqlite3_file* file) {
   const std::lock_guard lock(g_mutex);
   for (const Methods& m : AllMethods()) {
@@ -131,7 +131,7 @@ bool TakeOver(sqlite3_file* file) {
     return false;
   }
   Methods& m = AllMethods().back();
-  m.ours.iVersion = std::min(m.ours.iVersion, 3);  // as far as this struct goes
+  m.ours.iVersion = std::min(m.ours.iVersion, 3);  // this struct goes no further
   m.ours.xLock = Lock;
   file->pMethods = &m.ours;
   return true;
@@ -151,7 +151,7 @@ constexpr int kDatabase = SQLITE_OPEN_MAIN_DB, kJournal = SQLITE_OPEN_MAIN_JOURN
 
 int OpenChecked(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flags, int* out_flags) {
   file->pMethods = nullptr;
-  // Super-journals, and all that SQLite would put into a temporary folder.
+  // Refuses super-journals, and everything that SQLite would put into a temporary folder.
   if (name == nullptr || (flags & (kDatabase | kJournal | kWal)) == 0) return SQLITE_CANTOPEN;
   const std::string path = name;
   if (!((flags & kDatabase) != 0 ? FaultOf(path)
@@ -161,7 +161,7 @@ int OpenChecked(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flag
     return SQLITE_CANTOPEN;
   const int code = Under(vfs)->xOpen(Under(vfs), name, file, flags, out_flags);
   if (code != SQLITE_OK || file->pMethods == nullptr) return code;
-  // Once more, of the very file that SQLite will play back.
+  // Checks again, on the very file that SQLite will play back.
   const bool refused = (flags & kJournal) != 0 && NamesSuperJournal(file);
   if (!refused && ((flags & kDatabase) == 0 || TakeOver(file))) return SQLITE_OK;
   file->pMethods->xClose(file);
@@ -177,7 +177,7 @@ int OpenGuarded(sqlite3_vfs* vfs, const char* name, sqlite3_file* file, int flag
   }
 }
 
-// The name of a file system that opens files as the default one does, and checks them first. Null: none to be had.
+// The name of a file system that checks files before it opens them like the default one. Null: none is available.
 const char* DoorOverDefault() {
   if (sqlite3_initialize() != SQLITE_OK) return nullptr;
   const std::lock_guard lock(g_mutex);
@@ -210,7 +210,7 @@ const char* DoorOverDefault() {
   return nullptr;
 }
 
-// What is in the file is data: nothing of it is run, and nothing goes to a temporary folder.
+// A file's content is data: nothing of it is executed, and nothing goes to a temporary folder.
 int Harden(sqlite3* handle) {
   for (const auto& [option, value] :
        {std::pair(SQLITE_DBCONFIG_DEFENSIVE, 1), std::pair(SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
@@ -237,14 +237,15 @@ std::string FolderOf(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-// Numbers in SQLite's files (sqlite.org/fileformat2.html, 1.3 and 3).
+// Offsets in SQLite's files (sqlite.org/fileformat2.html, 1.3 and 3).
 constexpr int kWriteVersionAt = 18, kReadVersionAt = 19, kCounterAt = 24, kHeaderBytes = 28;
 
 uint32_t BigEndian(const unsigned char* bytes) {
   return uint32_t{bytes[0]} << 24 | uint32_t{bytes[1]} << 16 | uint32_t{bytes[2]} << 8 | bytes[3];
 }
 
-// The database's file, opened by SQLite: closing one of our own would take this process's locks away. Null: none.
+// The database's file as SQLite has it open; closing one of our own would drop this process's locks. Null if there is
+// none.
 sqlite3_file* FileOf(sqlite3* handle) {
   sqlite3_file* file = nullptr;
   const bool found = sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK;
@@ -259,7 +260,7 @@ std::optional<FileHeader> HeaderOf(sqlite3* handle) {
   return header;
 }
 
-// How many commits the file has seen. Each of a rollback journal counts one.
+// The number of commits that the file has seen. With a rollback journal each commit counts one.
 std::optional<uint32_t> CounterOf(sqlite3* handle) {
   const std::optional<FileHeader> header = HeaderOf(handle);
   if (!header) return std::nullopt;
@@ -272,7 +273,7 @@ bool SomebodyWrites(sqlite3* handle) {
   return file != nullptr && file->pMethods->xCheckReservedLock(file, &reserved) == SQLITE_OK && reserved != 0;
 }
 
-// The counter in the page 1 that a journal would bring back; nothing where it has none among its first pages.
+// The counter in the page 1 that a journal would restore; nullopt if that page is not among its first pages.
 std::optional<uint32_t> CounterIn(const std::string& journal) {
   const int file = open(journal.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (file < 0) return std::nullopt;
@@ -306,7 +307,7 @@ std::string AsUri(const std::string& path) {
   return uri;
 }
 
-// To read only, in a folder where nothing can be written, a file that no program writes meanwhile.
+// Opens, only for reading, a file in a folder that cannot be written, and which no program writes meanwhile.
 int OpenUnchanging(const std::string& path, sqlite3** handle) {
   return OpenThroughDoor(AsUri(path) + "?immutable=1", SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
                          handle);
@@ -385,7 +386,7 @@ Status CheckJournal(const std::string& subject, sqlite3* handle) {
   const char* name = sqlite3_db_filename(handle, "main");
   const std::string journal = std::string(name == nullptr ? "" : name) + "-journal";
   constexpr useconds_t kMoment = 2000;
-  // Somebody may be writing just now: then both change.
+  // Another program may be writing at this moment: then both counters change.
   for (int look = 0; look < 5; ++look) {
     if (look > 0) usleep(kMoment);
     const std::optional<uint32_t> before = CounterIn(journal), now = CounterOf(handle);

@@ -36,7 +36,7 @@ def rows_of_others():
         ("bad-times-are-taken", "SequenceBuilder::DropTimesOutside", "std::erase_if(events_, outside);", "",
          "units_test:Units.PrivateRun_LeavesOutTimesThatAreNone"),
         ("a-log-without-a-time-in-range-is-charged", "SequenceBuilder::SplitIntoUnits",
-         "WISP_RETURN_IF_ERROR(CheckForm());  // no event", "// no event",
+         "WISP_RETURN_IF_ERROR(CheckForm());  // possibly no event", "// possibly no event",
          "units_test:Units.PrivateRun_ALogWithoutATimeThatIsOneIsRefused",
          readers + "ReadText.PrivateRun_ALogInAnotherFormatIsAnError"),
     ]) + table("runtime/data/session_table.cc", [
