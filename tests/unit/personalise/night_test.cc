@@ -25,21 +25,27 @@ TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
   const double base = Knows(base_path_);
   const auto planned = static_cast<double>(*MemoryOfRun(ModelFile::Open(base_path_)->architecture(), Settings(), 1));
   bool better = false;
+  Serves serves = Serves::kBase;
   for (int night = 1; night <= 6; ++night) {
     const NightResult result = MustRun();
+    ASSERT_TRUE(result.training) << night;
     EXPECT_EQ(result.steps, 6u) << night;
     EXPECT_NEAR(static_cast<double>(result.training->planned_bytes), planned, 0.03 * planned) << "as the plan said";
     EXPECT_EQ(result.steps_of_model, 6u * static_cast<uint64_t>(night));
     EXPECT_EQ(result.left.runs, 6u - static_cast<uint64_t>(night));
     EXPECT_EQ(result.judged, night % 2 == 0) << night;
     better = better || result.verdict.kind == Verdict::Kind::kBetter;
-    EXPECT_EQ(result.serves != Serves::kBase, better) << night;
+    serves = result.serves;
+    EXPECT_EQ(serves != Serves::kBase, better)
+        << night << ": evidence " << result.verdict.evidence << ", threshold " << result.verdict.threshold;
     if (!better) {
       EXPECT_EQ(HashOf(output_), HashOf(base_path_));
     }
   }
+  // The last verdict is 9 standard deviations from its threshold (in 50 runs), and fails with a chance below 1e-9. By the
+  // noise alone the newest candidate looks clearly worse than an earlier one in one run of 200: that one stays then.
   EXPECT_TRUE(better);
-  EXPECT_EQ(HashOf(output_), HashOf(files_.candidate));
+  EXPECT_EQ(HashOf(output_) == HashOf(files_.candidate), serves == Serves::kNewestCandidate);
   EXPECT_GT(Knows(output_), base + 0.2);
   EXPECT_EQ(Charged("training"), 36u);
   EXPECT_EQ(Charged("judging"), 3u);
