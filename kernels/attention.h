@@ -1,6 +1,6 @@
 // Arguments of attention and of the rotations of its queries and keys.
 //
-// A part of the op table's contract: kernels/kernels.h, which includes this, says what holds for all of them.
+// A part of the op table's contract. kernels/kernels.h includes this file and states what holds for all ops.
 #ifndef WISP_KERNELS_ATTENTION_H_
 #define WISP_KERNELS_ATTENTION_H_
 
@@ -12,8 +12,8 @@
 
 namespace wisp::kernels {
 
-// Where a table takes several records in one call (OpTable::takes_records), what lies where for each: record b has rows
-// [begin(b), begin(b) + size(b)) of everything that has rows. `records` without begin_B: one record, as told otherwise.
+// If a table takes several records in one call (OpTable::takes_records), record b has rows [begin(b), begin(b) +
+// size(b)) of every buffer with rows. `records` without begin_B means one record, which the other fields describe.
 
 enum class AttentionMask { kCausal, kFull };
 enum class AttentionPass { kForward, kBackward };
@@ -21,14 +21,15 @@ enum class RotaryPairs { kHalves, kInterleaved };
 enum class Rotation { kForward, kInverse };
 
 // ---- Rotary positions. ----------------------------------------------------------------------------------------------
-// In place: rows of [heads, head_width], the starts of two of them ldx apart. The first `rotated` entries of each head
-// (even, at most head_width) are rotated in pairs, the others stay. Pair p is (p, p + rotated / 2) with kHalves and
-// (2p, 2p + 1) with kInterleaved. With c and s the cosine and sine of its angle (a, b) becomes (a c - b s, a s + b c),
-// and with kInverse (a c + b s, b c - a s): what undoes it, and what takes a gradient back. c and s of row r are
-// cos_TP[(first_position + r) * rotated / 2 + p], likewise sin_TP: the tables begin with position 0, and the
-// caller makes them.
-// Of several records row r of each stands at position first_position + r, and `rows` is not read.
-// Max error 3 * 2^-24 * (|a c| + |b s|), of the other with |a s| + |b c|. A rotation keeps lengths as nearly.
+// Rotates in place rows of [heads, head_width] whose starts are ldx apart. The first `rotated` entries of each head
+// (even, at most head_width) are rotated in pairs; the others stay. Pair p is (p, p + rotated / 2) with kHalves and
+// (2p, 2p + 1) with kInterleaved. Let c and s be the cosine and sine of its angle. Then (a, b) becomes (a c - b s, a s
+// + b c). With kInverse it becomes (a c + b s, b c - a s), which undoes the rotation and takes a gradient back. c and s
+// of row r are cos_TP[(first_position + r) * rotated / 2 + p] and likewise sin_TP. The caller makes the tables; they
+// begin with position 0.
+// With several records, row r of each stands at position first_position + r, and `rows` is ignored.
+// Max error 3 * 2^-24 * (|a c| + |b s|), for the second entry with |a s| + |b c|. A rotation keeps lengths to the same
+// accuracy.
 template <class T = float>
 struct RotaryArgs {
   T* x_RD;
@@ -42,10 +43,10 @@ struct RotaryArgs {
 };
 
 // ---- Keys and values that later queries read. -----------------------------------------------------------------------
-// A table may keep them in an order of its own (OpTable::kept_panel), so that attention need not pack all keys again
-// for one query more. Each head has room for `room` positions, a multiple of kept_panel: first its keys in panels, then
-// its values by rows, as floats or as halves (rounded to the nearest; from 65520 on not finite). Heads lie one behind
-// the other.
+// A table may keep them in its own order (OpTable::kept_panel), so that attention need not pack all keys again for each
+// new query. Each head has space for `room` positions, a multiple of kept_panel: first its keys in panels, then its
+// values by rows. They are float32 or float16 (rounded to nearest; infinite from 65520 on). Heads lie one after
+// another.
 enum class KeptType : uint8_t { kFloat, kHalf };
 
 constexpr size_t KeptElementBytes(KeptType type) { return type == KeptType::kHalf ? sizeof(Half) : sizeof(float); }
@@ -54,7 +55,7 @@ struct KeptHeads {
   void* data = nullptr;  // of the first head, aligned as a vector; null: nothing is kept
   size_t room = 0;
   KeptType type = KeptType::kFloat;
-  // The same from head `head` on.
+  // The keys and values from head `head` on.
   KeptHeads From(size_t head, size_t head_width) const {
     return {.data = static_cast<char*>(data) + head * 2 * room * head_width * KeptElementBytes(type),
             .room = room,
@@ -62,8 +63,8 @@ struct KeptHeads {
   }
 };
 
-// Puts `rows` rows of keys and of values, the first of them at `position`, in their places, and writes nothing else:
-// threads may keep different rows at once. Row strides ldkv, heads as in k and v of attention.
+// Stores `rows` rows of keys and values, the first one at `position`. Writes nothing else, so threads may store
+// different rows at the same time. The row stride is ldkv; heads are as in k and v of attention.
 struct KeepKeysArgs {
   const float* k;
   const float* v;
@@ -73,38 +74,38 @@ struct KeepKeysArgs {
 };
 
 // ---- Fused attention of one record, all heads. ----------------------------------------------------------------------
-// Head h of row t of q is q[t * ldq + h * head_width ...]; likewise k, v, out. Query i stands at key position
-// num_keys - num_queries + i. It attends keys j >= first_key (earlier ones are padding) and, when causal, j <= its own
-// position. With a `window` it attends no key further back than window - 1 positions before its own. A query that may
-// attend nothing gets output 0 and lse 0, and passes no gradient.
-// probabilities P = softmax(scale * q k^T); out = (P * keep) v, where keep = keep_HQT[...] * keep_scale, or 1 if null
+// Head h of row t of q is q[t * ldq + h * head_width ...]; likewise k, v, out. Query i stands at key position num_keys
+// - num_queries + i. It attends to keys j >= first_key (earlier ones are padding) and, if causal, to j <= its own
+// position. With a `window`, it attends to no key more than window - 1 positions before its own. A query without keys
+// gets output 0 and lse 0, and passes no gradient.
+// Probabilities P = softmax(scale * q k^T); out = (P * keep) v. keep is keep_HQT[...] * keep_scale, or 1 if null
 // (keep_HQT holds 0 or 1, [heads, num_queries, num_keys]).
-// Grouped queries: with `kv_heads`, which divides heads, k and v have that many heads of head_width, and query head h
-// reads head h / (heads / kv_heads) of them (`KeyHead`). dk and dv are then sums over the query heads that read them.
-// The variances of keys and values have as many heads as k; slopes and keep masks have those of q. 0 means `heads`.
-// `scratch`: attention_scratch_size(pass, num_keys, head_width) floats (a field of the table). What is enough for
-// backward is enough for forward.
-// Max error 2e-5 relative to the largest |v| (forward); backward: to the largest |gradient| of the same buffer, or,
-// where that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale * max(|q|,
-// |k|). As it takes P from a rounded lse, backward's error grows by 2^-23 times the largest |lse|.
+// Grouped queries: `kv_heads` divides heads. k and v have that many heads of head_width, and query head h reads head h
+// / (heads / kv_heads) of them (`KeyHead`). dk and dv are then sums over the query heads that read them. Variances of
+// keys and values have as many heads as k; slopes and keep masks have those of q. 0 means `heads`.
+// `scratch` has attention_scratch_size(pass, num_keys, head_width) floats (a field of the table). The size for backward
+// is enough for forward.
+// Max error of forward: 2e-5 relative to the largest |v|. Backward: relative to the largest |gradient| in the same
+// buffer; or, if that is smaller because terms cancel (one key: P = 1, dS = 0), to the largest |dout| * |v| * scale *
+// max(|q|, |k|). Backward takes P from a rounded lse, so its error grows by 2^-23 times the largest |lse|.
 //
-// With `key_variance` (Re-Attention: the variance of each key's entries, strides ldvariance, heads as in k) the logit
-// of key j for query i is lowered by half the variance that the keys give it:
+// Re-Attention: `key_variance` is the variance of each key's entries (stride ldvariance, heads as in k). It lowers the
+// logit of key j for query i by half the variance that the keys give it:
 //     scale * max(kLowestCorrectedLogit, <q_i, k_j> - scale / 2 * sum_c q_ic^2 key_variance_jc)
-// and the gradient reaches q through the correction too; the variances are constants, 0 to the largest float. A logit
-// that is held at its lowest passes no gradient: keys that are all held are attended alike. All variances zero: the
-// same bits as without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is assigned,
-// strides ldout_variance; max error 2e-5 relative to the largest value_variance.
+// The gradient of q passes through this correction too. Variances are constants, 0 to the largest float. A logit at the
+// lower limit passes no gradient; keys that are all at the limit are attended to equally. If all variances are zero,
+// the bits are the same as without. With `value_variance`, out_variance_i = sum_j (P keep)_ij^2 value_variance_j is
+// assigned (stride ldout_variance); max error 2e-5 relative to the largest value_variance.
 //
-// With `slope_H` (ALiBi: a linear bias by distance) the logit of key j for query i is lowered by slope_H[h] * |position
-// of i - j| in head h; `scale` must not be 0 then. All of them zero: the same bits as without. Among keys that are all
-// held at their lowest corrected logit the bias is lost in rounding.
+// ALiBi: with `slope_H`, the logit of key j for query i in head h is lowered by slope_H[h] * |position of i - j|;
+// `scale` must then not be 0. If all slopes are zero, the bits are the same as without. If all keys are at their lowest
+// corrected logit, the bias is lost in rounding.
 
-// Of several records each attends its own keys: num_queries and num_keys are its rows, first_key is first_key_B[b]
-// (in host memory), lse of record b begins at begin(b) * heads, and its keep mask at begin(b) * keep_row.
+// With several records, each attends to its own keys. num_queries and num_keys are its rows, and first_key is
+// first_key_B[b] (in host memory). lse of record b begins at begin(b) * heads, its keep mask at begin(b) * keep_row.
 
-// Beyond it a float's last place is no longer small beside 1: the largest exponent of a softmax would not be 0 but
-// whatever rounding makes of it, and the sum 0 or infinite.
+// Below this limit a float's last place is not small compared with 1. The largest exponent of a softmax would then be a
+// rounding error instead of 0, and the sum could be 0 or infinite.
 inline constexpr float kLowestCorrectedLogit = -1e6f;
 
 template <class T = float>
@@ -132,11 +133,12 @@ struct AttentionForwardArgs {
   Segments records = {};
   const uint32_t* first_key_B = nullptr;
   size_t keep_row = 0;
-  size_t window = 0;  // 0: none
+  size_t window = 0;  // 0: no window
 };
 
-// The same over what keep_keys kept, from the first head of keys that is read on, in place of k, v and ldkv. Of floats:
-// the same bits. Of halves: the bits of k and v that were rounded to halves; not with key_variance.
+// Attention over what keep_keys stored, from the first key head to be read on, in place of k, v and ldkv. With float32
+// the bits are those of attention over k and v. With float16 they are those of k and v rounded to float16; not with
+// key_variance.
 struct AttendKeptArgs : AttentionForwardArgs<> {
   KeptHeads kept;
 };
@@ -168,19 +170,19 @@ struct AttentionBackwardArgs {
   Segments records = {};
   const uint32_t* first_key_B = nullptr;
   size_t keep_row = 0;
-  size_t window = 0;  // 0: none
+  size_t window = 0;  // 0: no window
 };
 
-// The head of k and v that query head `head` < heads reads.
+// The head of k and v that query head `head` reads.
 template <class Args>
 constexpr size_t KeyHead(const Args& a, size_t head) {
   return a.kv_heads == 0 ? head : head / (a.heads / a.kv_heads);
 }
 
-// The first key that a query may attend, where padding and what is outside its window end.
+// The first key that a query may attend to, after padding and keys outside its window.
 template <class Args>
 constexpr size_t AttendBegin(const Args& a, size_t query) {
-  const size_t behind = a.num_keys - a.num_queries + query + 1;  // its own position
+  const size_t behind = a.num_keys - a.num_queries + query + 1;  // the end of the keys up to the query's own position
   const size_t begin = a.window == 0 || behind <= a.window ? 0 : behind - a.window;
   return begin < a.first_key ? a.first_key : begin;
 }

@@ -1,10 +1,10 @@
-// Where memory lies and in what order work runs: a table of ops, and the memory that these ops read and write.
+// A device: a table of ops, and the memory that these ops read and write.
 //
 //   const Device device = BestOps();                       // the host's processor and its memory
 //   void* bytes = device.memory.allocate(size);
 //
-// Chosen where a run or a session is set up, and handed down from there. Ops of a stream run one after the other;
-// those of the host have run when the call returns.
+// A run or a session chooses its device when it is set up and passes it down. Ops of a stream run one after another;
+// ops of the host have run when the call returns.
 #ifndef WISP_KERNELS_DEVICE_H_
 #define WISP_KERNELS_DEVICE_H_
 
@@ -14,41 +14,42 @@
 
 namespace wisp::kernels {
 
-// Whether launches of a device go out one by one, or are put together as far as that goes.
+// How launches of a device are submitted: one by one, or together as far as possible.
 enum class Launches { kEach, kTogether };
 
-// What matrix products of a device multiply; they sum in 32 bits, all else is in floats of 32 bits. How far results are
-// off: docs/cuda.md, "arithmetic". Those but the first two are for inference.
+// The number type that a device's matrix products multiply. They sum in 32 bits, and everything else is float32.
+// docs/cuda.md, "arithmetic", states the errors. All but the first two are for inference only.
 enum class Arithmetic { kFloat32, kTf32, kFloat16, kBfloat16, kInt8 };
 
-// What a backend does with its memory, in the order of a stream.
+// The operations of a backend on its memory. They run in the order of a stream.
 struct MemoryTable {
-  // Zeroed, 64-byte aligned. Where there is none left: std::bad_alloc, as of operator new; the doors catch it.
+  // Returns zeroed, 64-byte aligned memory. Throws std::bad_alloc if there is not enough, as operator new; the outer
+  // interfaces catch it.
   void* (*allocate)(void* stream, size_t bytes);
   void (*release)(void* stream, void* memory, size_t bytes);
-  // From host memory, whose bytes have been read when the call returns, and to it, where they are then. Bytes that
-  // could not be copied out are 0; whether some could not, wait says.
+  // copy_in reads host memory, which has been read when the call returns. copy_out writes host memory, which is
+  // complete when the call returns. Bytes that could not be copied out are 0; `wait` reports the failure.
   void (*copy_in)(void* stream, void* to, const void* from, size_t bytes);
   void (*copy_out)(void* stream, void* to, const void* from, size_t bytes);
-  // Until all that was asked for has run. False where some of it failed, now or ever before: nothing in this memory can
-  // be trusted again in this process.
+  // Waits for all submitted work. False if any of it failed, now or earlier: this process must then trust nothing in
+  // this memory any more.
   bool (*wait)(void* stream);
-  // What failed first, for people; empty while nothing has.
+  // The first failure, for people to read; empty if nothing has failed.
   const char* (*failure)(void* stream);
-  // How what this thread asks for goes out from now on; kEach sends what was put off. Results are the same, to the bit.
-  // Null on the host.
+  // Chooses how this thread's launches are submitted from now on. kEach submits those that were held back. Results have
+  // the same bits. Null on the host.
   void (*gather)(void* stream, Launches launches);
-  // Bytes of the host that ops read where they lie, until unshare is called with the same ones: their address for ops,
-  // or null, and then they have to be copied. Nothing may change them meanwhile. Both null where memory is not shared.
+  // Lets ops read host memory in place until `unshare` is called with the same bytes. Returns the address for ops, or
+  // null if the bytes must be copied. Nothing may change them meanwhile. Both are null if memory cannot be shared.
   const void* (*share)(void* stream, const void* host, size_t bytes);
   void (*unshare)(void* stream, const void* host, size_t bytes);
-  // All of this memory will be used, not its first parts alone: large pages pay. A hint, given before the first use.
-  // Null where there is nothing to do.
+  // A hint, given before the first use, that all of this memory will be used, so that large pages pay. Null if the
+  // backend ignores it.
   void (*use_whole)(void* stream, void* memory, size_t bytes);
 };
 
-// A device's memory; by default this process's own, of which pages are taken as they are touched. The memory of another
-// device is read and written by the host through copy_in and copy_out alone.
+// A device's memory. The default is this process's own, whose pages are allocated when they are touched. The host
+// accesses the memory of another device only through copy_in and copy_out.
 struct Memory {
   Memory();
   Memory(const MemoryTable& memory_table, void* memory_stream) : table(&memory_table), stream(memory_stream) {}
@@ -70,25 +71,25 @@ struct Memory {
     return can_share() ? table->share(stream, host, bytes) : nullptr;
   }
   void unshare(const void* host, size_t bytes) const { table->unshare(stream, host, bytes); }
-  // This process's own, an app's allocator behind it or not.
+  // True for this process's own memory, with or without an app's allocator.
   bool is_host() const { return table == Memory().table; }
 
   const MemoryTable* table;
-  void* stream = nullptr;  // the backend's own; on the host a HostAllocator, or null
+  void* stream = nullptr;  // belongs to the backend; on the host a HostAllocator, or null
 };
 
-// Where an app wants the host's memory to come from.
+// An app's allocator for host memory.
 struct HostAllocator {
-  void* (*allocate)(void* data, size_t bytes, size_t alignment);  // null: there is none left
+  void* (*allocate)(void* data, size_t bytes, size_t alignment);  // returns null if there is no memory left
   void (*release)(void* data, void* memory, size_t bytes);
   void* data;
 };
-// The host's memory from there. `allocator` must outlive all that is made in it.
+// Host memory from this allocator. `allocator` must outlive everything that is made in it.
 Memory HostMemory(const HostAllocator& allocator);
 
-// Both must outlive whatever is made on the device.
+// Both must outlive everything that is made on the device.
 struct Device {
-  // The host's processor with these ops. Not explicit: ops of the host say all there is to say.
+  // The host's processor with these ops. Not explicit, because a table of the host determines the device.
   Device(const OpTable& host_ops) : ops(&host_ops) {}
   Device(const OpTable&&) = delete;
   Device(const OpTable& device_ops, const Memory& device_memory) : ops(&device_ops), memory(device_memory) {}

@@ -1,9 +1,9 @@
-// Arguments of the ops that write each record's gradient out, bound it and add it: of many records in one call.
+// Arguments of the ops that form each record's gradient, bound it and add it, for many records in one call.
 //
-// For devices where a call costs more than a record's share of it. Tables of the host have none of them (null): there a
-// record's ops run one after the other, and what they read stays in the cache.
+// They are for devices on which a call costs more than a record's share of the work. Tables of the host lack them
+// (null): there the ops run record by record, so that what they read stays in the cache.
 //
-// Record b's gradient is row b of a matrix [records, P], whatever P numbers it has and in what order.
+// Record b's gradient is row b of a matrix [records, P]. The P numbers may have any meaning and order.
 #ifndef WISP_KERNELS_FORMED_H_
 #define WISP_KERNELS_FORMED_H_
 
@@ -14,8 +14,8 @@
 
 namespace wisp::kernels {
 
-// dw_b += dy_b^T x_b of each record: linear_backward_weight with Store::kAdd. dw [records, n, k], `stride` elements
-// from one record's to the next. Error as of that.
+// dw_b += dy_b^T x_b for each record: linear_backward_weight with Store::kAdd. dw is [records, n, k], `stride` elements
+// from one record's to the next. The error is that of linear_backward_weight.
 template <class T = float>
 struct RecordWeightGradientsArgs {
   const T* dy_RN;
@@ -28,8 +28,8 @@ struct RecordWeightGradientsArgs {
   size_t n, k;
 };
 
-// table_b[ids[r]] += scale * dx[r] over the rows r of each record, in their order; ids < 0 contribute nothing. Error as
-// of scatter_add.
+// table_b[ids[r]] += scale * dx[r] over the rows r of each record, in their order; an id < 0 contributes nothing. The
+// error is that of scatter_add.
 template <class T = float>
 struct RecordScatterAddArgs {
   const T* dx_RD;
@@ -42,7 +42,7 @@ struct RecordScatterAddArgs {
   T scale;
 };
 
-// y_b += x_b. Exact but for one rounding.
+// y_b += x_b. Exact, except for one rounding.
 template <class T = float>
 struct AddRowsArgs {
   const T* x_BN;
@@ -52,8 +52,8 @@ struct AddRowsArgs {
   size_t rows, n;
 };
 
-// squares_B[b] <- the sum of squares of row b, in double; in host memory, and there when the call returns: NaN where
-// the device failed. Max error 1e-12 relative.
+// squares_B[b] = the sum of squares of row b, in double. It is in host memory and complete when the call returns; NaN
+// if the device failed. Max error 1e-12 relative.
 template <class T = float>
 struct SquaresOfRowsArgs {
   const T* x_BN;
@@ -62,9 +62,9 @@ struct SquaresOfRowsArgs {
   double* squares_B;
 };
 
-// Of each row b: r_i = nearest integer to x_bi * scale_b (ties to even; the product is formed in float and must lie
-// within +-2^30); sum_i += sign * r_i; squares_B[b] <- sum of r_i^2. A row whose scale is 0 is left out, whatever it
-// holds. Scales and squares lie in host memory; squares as of SquaresOfRowsArgs.
+// For each row b: r_i = nearest integer to x_bi * scale_b (ties to even; the product is formed in float and must lie
+// within +-2^30); sum_i += sign * r_i; squares_B[b] = sum of r_i^2. A row with scale 0 is skipped, whatever it holds.
+// Scales and squares are in host memory; squares are as in SquaresOfRowsArgs.
 template <class T = float>
 struct AccumulateRowsOnGridArgs {
   const T* x_BN;
@@ -76,8 +76,8 @@ struct AccumulateRowsOnGridArgs {
   double* squares_B;
 };
 
-// The same of rows [slots, d] that each record b has for itself: row j goes to row slot_BJ[b, j] of the sum, -1: to
-// none. Several rows, of one record or of several, may go to one. slot_BJ lies where x does.
+// Does this for rows [slots, d] of each record b. Row j goes to row slot_BJ[b, j] of the sum; it is skipped if that is
+// -1. Several rows, of one record or of several, may go to one row of the sum. slot_BJ is in the same memory as x.
 template <class T = float>
 struct AccumulateSlotsOnGridArgs {
   const T* x_BJD;

@@ -1,6 +1,7 @@
-// Half-precision numbers (IEEE 754 binary16) as tables of models are stored: two bytes, widened as they are read.
+// Half-precision numbers (IEEE 754 binary16), the format of models' float16 tables: two bytes, converted to float32 as
+// they are read.
 //
-// 11 bits of precision; magnitudes from 2^-24 to 65504. Every one is a float exactly.
+// 11 bits of precision; magnitudes from 2^-24 to 65504. Every float16 is exactly a float32.
 #ifndef WISP_KERNELS_HALF_H_
 #define WISP_KERNELS_HALF_H_
 
@@ -28,7 +29,7 @@ constexpr float ToFloat(Half h) {
   return std::bit_cast<float>(sign | (exponent == 31 ? 255u : exponent + 112) << 23 | fraction << 13);
 }
 
-// The nearest, ties to even. From 65520 on that is infinity; NaN stays NaN.
+// Rounds to nearest, ties to even. The result is infinite from 65520 on; NaN stays NaN.
 constexpr Half ToHalf(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x), magnitude = bits & 0x7fffffff, sign = bits >> 16 & 0x8000;
   uint32_t half;
@@ -37,7 +38,7 @@ constexpr Half ToHalf(float x) {
   } else if (magnitude >= std::bit_cast<uint32_t>(65520.0f)) {
     half = 0x7c00;
   } else if (magnitude < std::bit_cast<uint32_t>(0x1p-14f)) {
-    // Behind 0.5 a float's last place is 2^-24, which is that of halves down here: the addition rounds.
+    // Above 0.5 a float's last place is 2^-24, the step of the smallest float16 numbers: the addition rounds.
     half = std::bit_cast<uint32_t>(std::bit_cast<float>(magnitude) + 0.5f) - std::bit_cast<uint32_t>(0.5f);
   } else {
     half = ((magnitude + 0xfff + (magnitude >> 13 & 1)) >> 13) - (112u << 10);

@@ -1,7 +1,7 @@
-// Arguments of the ops of heads: softmax with cross-entropy over tiles of classes, with a target beside the classes,
-// and over few classes; bounds of representations.
+// Arguments of the heads' ops: softmax with cross-entropy over tiles of classes, with a separate target, and over few
+// classes; and bounds of representations.
 //
-// A part of the op table's contract: kernels/kernels.h, which includes this, says what holds for all of them.
+// A part of the op table's contract. kernels/kernels.h includes this file and states what holds for all ops.
 #ifndef WISP_KERNELS_HEADS_H_
 #define WISP_KERNELS_HEADS_H_
 
@@ -13,16 +13,16 @@
 
 namespace wisp::kernels {
 
-// What sums of floats are taken in; every other number stays what it is.
+// The type for sums: double for float, otherwise the number type itself.
 template <class T>
 using Wide = std::conditional_t<std::is_same_v<T, float>, double, T>;
 
 // ---- Softmax with cross-entropy over tiles of classes. --------------------------------------------------------------
-// Running log-sum-exp over the tiles of a row: it starts with softmax_start and ends with cross_entropy_loss, lse = max
-// + log(sum). Where target_R[r] lies in [first, first + n), target_logit_R[r] is assigned.
-// Max error of the finished lse: 2e-6 * max(1, |lse|). Where exp_RN is given, which is z_RN or lies elsewhere in the
-// same way, it becomes exp(z - max_R), with max_R as the call leaves it; relative error 3e-7 (1 + |z - max_R|), zero
-// below exp(-80).
+// Running log-sum-exp over the tiles of a row. softmax_start begins it and cross_entropy_loss ends it: lse = max +
+// log(sum). If target_R[r] lies in [first, first + n), target_logit_R[r] is assigned.
+// Max error of the finished lse: 2e-6 * max(1, |lse|). If exp_RN is given, it becomes exp(z - max_R), with max_R as
+// this call leaves it. exp_RN is z_RN or has the same layout elsewhere. Its relative error is 3e-7 (1 + |z - max_R|);
+// it is zero below exp(-80).
 template <class T = float>
 struct SoftmaxStatsArgs {
   const T* z_RN;
@@ -36,9 +36,9 @@ struct SoftmaxStatsArgs {
   T* exp_RN = nullptr;
 };
 
-// In place: z <- (exp(z - lse_R) - [target_R == first + j]) * weight_R: the gradient of the weighted cross-entropy at
-// the logits. Rows with weight 0 (padding) become zero whatever they hold. Max error 2e-6 * |weight| absolute. Where
-// max_R is given z holds exp(z - max_R) in place of z, as SoftmaxStats leaves it; lse_R is not less than it.
+// In place: z = (exp(z - lse_R) - [target_R == first + j]) * weight_R, the gradient of the weighted cross-entropy at
+// the logits. Rows with weight 0 (padding) become zero, whatever they hold. Max error 2e-6 * |weight| absolute. If
+// max_R is given, z holds exp(z - max_R) in place of z, as SoftmaxStats leaves it; lse_R is at least max_R.
 template <class T = float>
 struct CrossEntropyGradientArgs {
   T* z_RN;
@@ -51,9 +51,9 @@ struct CrossEntropyGradientArgs {
   const T* max_R = nullptr;
 };
 
-// Before the first tile: max <- -inf, sum <- 0, target_logit <- 0, and weight <- the target_weight of the row's record,
-// 0 where the row has no target (target < 0). Where none_R is given it becomes -1: targets for softmax_stats where no
-// target is one of the classes.
+// Before the first tile: max = -inf, sum = 0, target_logit = 0, and weight = the target_weight of the row's record, or
+// 0 if the row has no target (target < 0). If none_R is given it becomes -1: these are targets for softmax_stats when
+// no target is one of the classes.
 template <class T = float>
 struct SoftmaxStartArgs {
   const int32_t* target_R;
@@ -62,17 +62,18 @@ struct SoftmaxStartArgs {
   T* target_logit_R;
   T* weight_R;
   Segments records;
-  const RecordOptions* options_B;  // null: as RecordOptions has them
+  const RecordOptions* options_B;  // null: the defaults of RecordOptions
   int32_t* none_R = nullptr;
 };
 
-// Whether the running sum of a row holds its target's exponential, or the target stands beside the classes.
+// kInSum: a row's running sum contains its target's exponential. kBeside: it does not, because the target is separate
+// from the classes.
 enum class TargetTerm { kInSum, kBeside };
 
-// After the last tile: lse_R, to which the target's term is added with kBeside (0 then for rows of weight 0), and of
-// each record loss_B <- the sum over its rows of weight * (lse - target_logit), in double; rows of weight 0 do not
-// count. loss_B lies in host memory, and has arrived when the call returns. Max error of lse 2e-6 * max(1, |lse|),
-// given max and sum.
+// After the last tile. lse_R is assigned; with kBeside the target's term is added to it (lse is 0 then for rows of
+// weight 0). For each record, loss_B = the sum over its rows of weight * (lse - target_logit), in double; rows of
+// weight 0 do not count. loss_B is in host memory and complete when the call returns. Max error of lse 2e-6 * max(1,
+// |lse|), given max and sum.
 template <class T = float>
 struct CrossEntropyLossArgs {
   const T* max_R;
@@ -86,8 +87,8 @@ struct CrossEntropyLossArgs {
 };
 
 // ---- A target beside the classes (sampled softmax). -----------------------------------------------------------------
-// Of each row with a target (>= 0): target_logit <- <x, w[target]> + bias[target], the product in double, rounded
-// before the bias is added; and where the target is one of class_N, ascending and distinct, that logit z becomes
+// For each row with a target (>= 0): target_logit = <x, w[target]> + bias[target], with the product in double, rounded
+// before the bias is added. If the target is one of class_N, ascending and distinct, the logit z of that class becomes
 // -inf. Other rows stay. `bias_M` may be null. Max error 2 ulp of the sum of magnitudes.
 template <class T = float>
 struct TargetLogitsArgs {
@@ -101,8 +102,8 @@ struct TargetLogitsArgs {
   size_t rows, n, k;
 };
 
-// The target's part of the gradient: with g = (exp(target_logit - lse) - 1) * weight, or 0 where the weight is 0,
-// dw_r <- g x_r and dx_r += g w[target_r]. Max error 4 ulp of the sum of magnitudes, and 2e-6 * |weight| of g.
+// The target's part of the gradient. With g = (exp(target_logit - lse) - 1) * weight, or 0 if the weight is 0: dw_r = g
+// x_r and dx_r += g w[target_r]. Max error 4 ulp of the sum of magnitudes, and 2e-6 * |weight| of g.
 template <class T = float>
 struct TargetGradientArgs {
   const T* x_RK;
@@ -117,8 +118,8 @@ struct TargetGradientArgs {
 };
 
 // ---- Few classes: softmax with cross-entropy of whole rows, in double. ----------------------------------------------
-// loss <- log(sum of exp(z)) - z[target] and dz <- softmax(z) - [target]; either may be null. Targets are 0 to n - 1.
-// loss_R lies in host memory, and has arrived when the call returns. Max error 4 ulp of a double and of a float.
+// loss = log(sum of exp(z)) - z[target] and dz = softmax(z) - [target]; either may be null. Targets are 0 to n - 1.
+// loss_R is in host memory and complete when the call returns. Max error 4 ulp of a double and of a float.
 template <class T = float>
 struct ClassCrossEntropyArgs {
   const T* z_RN;
@@ -129,7 +130,7 @@ struct ClassCrossEntropyArgs {
 };
 
 // ---- Bounds of representations, in double. --------------------------------------------------------------------------
-// y_r <- x_r min(1, bound / ||x_r||) + noise_r; bound 0: none. `noise_RD` may be null. Max error 2 ulp of the sum of
+// y_r = x_r min(1, bound / ||x_r||) + noise_r; bound 0: no bound. `noise_RD` may be null. Max error 2 ulp of the sum of
 // magnitudes.
 template <class T = float>
 struct ClipRowsArgs {
@@ -140,8 +141,8 @@ struct ClipRowsArgs {
   double bound;
 };
 
-// With y = clip_rows(x): dx <- the derivative, from dy. With kTanh, x = tanh(p), and dx becomes the derivative by p.
-// Max error 1e-6 relative to the row's largest |dy|.
+// With y = clip_rows(x): dx = the derivative, from dy. With kTanh, x = tanh(p), and dx is the derivative with respect
+// to p. Max error 1e-6 relative to the row's largest |dy|.
 enum class Before { kNothing, kTanh };
 
 template <class T = float>
@@ -155,7 +156,7 @@ struct ClipRowsBackwardArgs {
 };
 
 // ---- Means over the rows of each record. ----------------------------------------------------------------------------
-// y_b <- the mean of record b's rows of x, summed in their order; records of no row give 0. Max error 4 ulp times the
+// y_b = the mean of record b's rows of x, summed in their order; 0 for a record without rows. Max error 4 ulp times the
 // number of rows, of the mean of magnitudes.
 template <class T = float>
 struct MeanRowsArgs {
@@ -165,7 +166,7 @@ struct MeanRowsArgs {
   size_t d;
 };
 
-// Each row r of record b: dx_r <- dy_b / (its number of rows). Max error 2 ulp.
+// For each row r of record b: dx_r = dy_b / (its number of rows). Max error 2 ulp.
 template <class T = float>
 struct MeanRowsBackwardArgs {
   const T* dy_BD;
@@ -175,8 +176,8 @@ struct MeanRowsBackwardArgs {
 };
 
 // ---- Scoring on a device. -------------------------------------------------------------------------------------------
-// y <- x W^T + bias, where each `tile` rows of W are packed alone, in their order, tile_stride floats from one to the
-// next: what linear_forward makes of each tile, bit for bit. `bias_N` may be null.
+// y = x W^T + bias. Each `tile` rows of W are packed alone, in their order, tile_stride floats from one to the next.
+// The bits are those of linear_forward for each tile. `bias_N` may be null.
 template <class T = float>
 struct ScoreTilesArgs {
   const T* x_RK;
@@ -187,10 +188,10 @@ struct ScoreTilesArgs {
   size_t rows, n, k;
 };
 
-// The k best of each row's scores, best first, equal ones by smaller column. What is excluded is not looked at: column
-// j of row r where bit j % 32 of excluded_RW[r * words + j / 32] is set, words = (n + 31) / 32. Places of best_RK
-// beyond `count` of them are {-1, 0}. A score that is no finite number is left out, and said. Exact.
-// `scratch`: top_k_scratch_size(rows, n, k) words (a field of the table). k at most kMostTopK.
+// The k best of each row's scores, best first, ties by smaller column. Column j of row r is excluded if bit j % 32 of
+// excluded_RW[r * words + j / 32] is set, words = (n + 31) / 32. Entries of best_RK after the first `count` are {-1,
+// 0}. A score that is not finite is left out and reported. Exact.
+// `scratch` has top_k_scratch_size(rows, n, k) words (a field of the table). k is at most kMostTopK.
 inline constexpr size_t kMostTopK = 256;
 
 struct Scored {
@@ -199,7 +200,7 @@ struct Scored {
 };
 struct TopKSummary {
   uint32_t count;
-  uint32_t not_finite;  // 1: a score that is not excluded is no finite number
+  uint32_t not_finite;  // 1: a score that is not excluded is not finite
 };
 struct TopKArgs {
   const float* score_RN;

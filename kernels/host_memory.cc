@@ -1,4 +1,4 @@
-// The host's memory as a Device sees it.
+// The host's memory as a Device uses it.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};  // one cache line, one AVX-512 register
 
-// Rows of a large table are then found without a walk of the page table each (DP-AdaFEST over 1e7 items). A hint;
-// nothing depends on it.
+// With large pages, reading a row of a large table needs no page table walk (DP-AdaFEST over 1e7 items). This is a
+// hint; nothing depends on it.
 void AdviseHugePages(void*, void* bytes, size_t size) {
 #ifdef MADV_HUGEPAGE
   constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
@@ -27,11 +27,11 @@ void AdviseHugePages(void*, void* bytes, size_t size) {
 #endif
 }
 
-#if defined(__linux__) && !defined(__ANDROID__)     // there the heap may be tagged, and pages would lose their tags
-constexpr size_t kGivenBackFrom = size_t{1} << 20;  // less is cleared in less time than its pages take to come
+#if defined(__linux__) && !defined(__ANDROID__)  // on Android the heap may be tagged, and pages would lose their tags
+constexpr size_t kGivenBackFrom = size_t{1} << 20;  // smaller areas are cleared faster than new pages arrive
 
-// Zeroes whole pages by giving them back: each comes again as zeros when it is first touched. Room that is planned for
-// the longest text then costs what the text at hand takes of it. False where the pages are not such, or are locked.
+// Zeroes whole pages by returning them to the system: each comes back as zeros when it is touched. So space planned for
+// the longest text costs only what the current text uses. False if the pages are of another kind or locked.
 bool GiveBack(std::byte* begin, std::byte* end) {
   volatile std::byte& sample = *begin;
   sample = std::byte{1};
@@ -60,7 +60,7 @@ void* FromApp(const HostAllocator& app, size_t bytes) {
   return memory;
 }
 
-// `stream`: a HostAllocator, or null. What an app's allocator gives may be memory of any kind.
+// `stream` is a HostAllocator or null. An app's allocator may return memory of any kind.
 void* Allocate(void* stream, size_t bytes) {
   if (stream != nullptr) return std::memset(FromApp(*static_cast<HostAllocator*>(stream), bytes), 0, bytes);
   void* memory = ::operator new(bytes, kAlignment);

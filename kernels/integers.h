@@ -1,10 +1,10 @@
-// Arguments of the ops that add records' outer products as integers, none of them formed by itself.
+// Arguments of the ops that add records' outer products as integers without forming any record's product.
 //
-// A record's factors dy and x become integers A and B, row by row; it adds A^T B, whose norm follows from the products
-// of rows with each other. For records that are short and weights that are wide; docs/algorithms.md, section 2, has the
-// reasons. Of tables of the host; null in a device's.
+// A record's factors dy and x become integers A and B, row by row. The record adds A^T B, whose norm follows from the
+// products of rows with each other. This is for short records and wide weights; docs/algorithms.md, section 2, gives
+// the reasons. Tables of the host have these ops; they are null in a device's.
 //
-// Integers are at most 32,767 in magnitude: -32,768 is none of them.
+// Integers are at most 32,767 in magnitude: -32,768 does not occur.
 #ifndef WISP_KERNELS_INTEGERS_H_
 #define WISP_KERNELS_INTEGERS_H_
 
@@ -15,12 +15,13 @@ namespace wisp::kernels {
 
 inline constexpr int32_t kLargestInteger = 32767;
 
-// y[r, i] <- floor(v + u), held to +-kLargestInteger: v = x[r, i] * scale_R[r], u the upper 24 bits, times 2^-24, of
+// y[r, i] = floor(v + u), limited to +-kLargestInteger. v = x[r, i] * scale_R[r], and u is the upper 24 bits, times
+// 2^-24, of
 //     h = i c + seed_R[r];  h = (h ^ h >> 16) 0x7feb352d;  h = (h ^ h >> 15) 0x846ca68b;  h ^ h >> 16
-// modulo 2^32, c = 0x9e3779b9. Product and sum are rounded to float. So the mean over u is v: rounding has no bias. The
-// same integers of every table, and of a row whatever lies beside it. A row whose scale is 0 becomes all zero, whatever
-// it holds; others hold no NaN.
-// largest_R[r] <- the largest magnitude of row r's integers, squares_R[r] <- the sum of their squares.
+// modulo 2^32, c = 0x9e3779b9. Product and sum are rounded to float. The mean over u is v, so rounding has no bias.
+// Every table gives the same integers, and a row's integers do not depend on other rows. A row with scale 0 becomes all
+// zero, whatever it holds; other rows must not hold NaN.
+// largest_R[r] = the largest magnitude of row r's integers, squares_R[r] = the sum of their squares.
 struct QuantiseRowsArgs {
   const float* x_RN;
   size_t ldx;
@@ -33,9 +34,10 @@ struct QuantiseRowsArgs {
   int64_t* squares_R;
 };
 
-// |A^T B|^2 = sum over rows t, u of <a_t, a_u> <b_t, b_u>, returned. Of floats with an error of 1e-5 of
-// (sum_t |a_t| |b_t|)^2, and not below 0; a_squares_R and b_squares_R, which may be null, <- the squares of rows, to
-// 1e-5 relative. Of integers exact but for one rounding to double; the squares of each row must be below 2^31.
+// Returns |A^T B|^2 = sum over rows t, u of <a_t, a_u> <b_t, b_u>. For floats, the error is 1e-5 of (sum_t |a_t|
+// |b_t|)^2, and the result is not below 0; a_squares_R and b_squares_R, which may be null, get the squares of rows, to
+// 1e-5 relative. For integers it is exact except for one rounding to double; the squares of each row must be below
+// 2^31.
 template <class T = float>
 struct OuterSquaresArgs {
   const T* a_RN;
@@ -47,8 +49,8 @@ struct OuterSquaresArgs {
   double* b_squares_R = nullptr;
 };
 
-// sum_NK += A^T B, exactly. No a[r, i] is larger than largest_a_R[r] in magnitude, no b[r, j] than largest_b_R[r]: that
-// says how many rows fit 32 bits.
+// sum_NK += A^T B, exactly. largest_a_R[r] and largest_b_R[r] bound the magnitudes of a[r, i] and b[r, j]. These bounds
+// tell how many rows fit 32 bits.
 struct AccumulateOuterArgs {
   const int16_t* a_RN;
   size_t lda;
@@ -59,10 +61,10 @@ struct AccumulateOuterArgs {
   int64_t* sum_NK;
   size_t ldsum;
   size_t rows, n, k;
-  int32_t* scratch;  // OuterScratch(rows, n, k) of them
+  int32_t* scratch;  // has OuterScratch(rows, n, k) elements
 };
 
-// Of any table.
+// The scratch that any table needs.
 constexpr size_t OuterScratch(size_t rows, size_t n, size_t k) { return (rows + 1) / 2 * (n + k + 256); }
 
 }  // namespace wisp::kernels

@@ -1,8 +1,8 @@
-// The op table: every numeric operation of the runtime, once, as a plain struct of function pointers.
+// The op table: every numeric operation of the runtime, as a plain struct of function pointers.
 //
-// What it is: the contract. Shapes, what is read, what is assigned or added to, and the largest error against the
-// double reference. What it is not: a place that knows files, models, records of users or privacy.
-// Everything is checked when a plan is made; ops themselves check nothing, allocate nothing and are thread-safe.
+// This file is the contract: shapes, what is read, what is assigned or added to, and the largest error against the
+// double reference. Ops do not know files, models, users' records or privacy. Arguments are checked when a plan is
+// made; ops themselves check nothing, allocate nothing and are thread-safe.
 //
 //   const OpTable& ops = BestOps();
 //   std::vector<float> packed(ops.packed_size(n, k));
@@ -15,9 +15,8 @@
 //   F inner width of the feed-forward   V or M vocabulary (items)   N columns of a product   P pairs of a rotation
 // `ld*` is the distance in elements between the starts of two rows. Any pointer may be aligned to 4 bytes only.
 // Every op accepts zero rows, columns or elements. Buffers of one call do not overlap unless the contract says so.
-// Arguments of attention are in attention.h, of matrices in panels in panels.h, of heads in heads.h, of ops that look
-// rows up or move them in rows.h, of those that write out each record's gradient in formed.h, those that finish a step
-// in step.h.
+// Other argument structs: attention.h (attention), panels.h (matrices in panels), heads.h (heads), rows.h (looking up
+// and moving rows), formed.h (forming each record's gradient), step.h (the end of a step).
 //
 // Argument structs are templates over the number type: the table uses float; the reference (kernels/reference/) is
 // instantiated with float (the specification), double (the truth) and dual numbers (exact derivatives).
@@ -47,7 +46,7 @@ enum class Activation { kRelu, kGelu, kGeluTanh, kSilu, kSigmoid };
 
 // ---- Products. Max error: 4 * (inner size + 4) * 2^-24 * sum_k |a_k b_k| per element. -------------------------------
 
-// packed <- W in the layout that linear_forward of the SAME table reads, for the same n and k; `packed_size(n, k)`
+// packed = W in the layout that linear_forward of the SAME table reads for the same n and k; `packed_size(n, k)`
 // floats.
 template <class T = float>
 struct PackWeightsArgs {
@@ -97,8 +96,8 @@ struct LinearBackwardWeightArgs {
   Store store;
 };
 
-// out (=|+=) scale * sum over the rows of each record of x: the gradient of a bias. out [records, n]; of one record
-// where records.begin_B is null, and then `rows` says how many rows it has.
+// out (=|+=) scale * sum over the rows of each record of x: the gradient of a bias. out is [records, n]. If
+// records.begin_B is null there is one record, with `rows` rows.
 template <class T = float>
 struct ColumnSumArgs {
   const T* x_RN;
@@ -111,7 +110,8 @@ struct ColumnSumArgs {
 };
 
 // ---- Layer norm. y = (x - mean) * rstd * gain + bias, rstd = 1 / sqrt(var + epsilon), var with 1/D. -----------------
-// Max error 1e-5 relative to the row's largest |y| (|dx|); of y and rstd 2^-21 |mean| rstd beside that, also relative.
+// Max error 1e-5 relative to the row's largest |y| (|dx|). y and rstd have an additional relative error of 2^-21 |mean|
+// rstd.
 template <class T = float>
 struct LayerNormForwardArgs {
   const T* x_RD;
@@ -124,8 +124,8 @@ struct LayerNormForwardArgs {
   T epsilon;
 };
 
-// dx (=|+=) the derivative; dgain and dbias [records, d] are ASSIGNED the sums over the rows of each record. One record
-// where records.begin_B is null, and then `rows` says how many rows it has.
+// dx (=|+=) the derivative. dgain and dbias [records, d] are ASSIGNED the sums over the rows of each record. If
+// records.begin_B is null there is one record, with `rows` rows.
 template <class T = float>
 struct LayerNormBackwardArgs {
   const T* dy_RD;
@@ -153,7 +153,7 @@ struct RmsNormForwardArgs {
   T epsilon;
 };
 
-// dx (=|+=) the derivative; dgain [records, d] is ASSIGNED the sums over the rows of each record, as of layer norm.
+// dx (=|+=) the derivative. dgain [records, d] is ASSIGNED the sums over the rows of each record, as in layer norm.
 template <class T = float>
 struct RmsNormBackwardArgs {
   const T* dy_RD;
@@ -178,7 +178,7 @@ struct ActivationForwardArgs {
   Activation kind;
 };
 
-// dx <- dy * f'(x); dx may be dy. relu'(0) = 0. Max error 3e-6 * |dy|.
+// dx = dy * f'(x); dx may be dy. relu'(0) = 0. Max error 3e-6 * |dy|.
 template <class T = float>
 struct ActivationBackwardArgs {
   const T* dy;
@@ -188,8 +188,8 @@ struct ActivationBackwardArgs {
   Activation kind;
 };
 
-// y <- f(gate) * up, f of any kind. `gate` and `up` may lie side by side in one matrix. y may be either of them, with
-// its stride. Max error that of f(gate), times |up|, and 1 ulp of y.
+// y = f(gate) * up, for every kind of f. `gate` and `up` may lie side by side in one matrix. y may be either of them,
+// with its stride. Max error: that of f(gate), times |up|, and 1 ulp of y.
 template <class T = float>
 struct GatedActivationForwardArgs {
   const T* gate_RF;
@@ -202,9 +202,9 @@ struct GatedActivationForwardArgs {
   Activation kind;
 };
 
-// dgate <- dy * up * f'(gate), dup <- dy * f(gate). Each of the two may be any one of dy, gate and up, with its stride:
-// an element's inputs are all read before its outputs are written. dgate is not dup. Max error 3e-6 * |dy up|, and 3e-6
-// * |dy| * max(1, |f(gate)|).
+// dgate = dy * up * f'(gate), dup = dy * f(gate). Each output may be any of dy, gate and up, with its stride: all
+// inputs of an element are read before its outputs are written. dgate must not be dup. Max error 3e-6 * |dy up|, and
+// 3e-6 * |dy| * max(1, |f(gate)|).
 template <class T = float>
 struct GatedActivationBackwardArgs {
   const T* dy_RF;
@@ -221,7 +221,7 @@ struct GatedActivationBackwardArgs {
   Activation kind;
 };
 
-// y <- f(x), as the standard library has it. y may be x.
+// y = f(x), as computed by the standard library. y may be x.
 enum class Function { kTanh, kSquare };
 
 template <class T = float>
@@ -232,7 +232,7 @@ struct MapArgs {
   Function function;
 };
 
-// y (=|+=) a * x. y may be x when assigning. With a = 1 a copy, bit for bit.
+// y (=|+=) a * x. y may be x when assigning. With a = 1 it is a copy, bit for bit.
 template <class T = float>
 struct ScaleArgs {
   const T* x;
@@ -242,7 +242,7 @@ struct ScaleArgs {
   Store store;
 };
 
-// y <- x * keep * scale, keep in {0, 1}: dropout, forward and backward alike. y may be x.
+// y = x * keep * scale, keep in {0, 1}: dropout, forward and backward. y may be x.
 template <class T = float>
 struct ApplyKeepArgs {
   const T* x;
@@ -256,8 +256,8 @@ struct ApplyKeepArgs {
 // ---- Errors relative to the largest element of the row: 2e-5.
 inline constexpr float kMaxVariance = 1e18f;
 
-// y_RN += weight_variance * sum_k (mean_rk^2 + variance_rk) + bias_variance, then held to [0, kMaxVariance]. `y`
-// already holds variance (W o W)^T, a product. `variance` may be null: 0.
+// y_RN += weight_variance * sum_k (mean_rk^2 + variance_rk) + bias_variance, then limited to [0, kMaxVariance]. On
+// entry `y` holds the product variance (W o W)^T. `variance` may be null: 0.
 template <class T = float>
 struct LinearVarianceArgs {
   const T* mean_RK;
@@ -270,7 +270,7 @@ struct LinearVarianceArgs {
   T weight_variance, bias_variance;
 };
 
-// y <- x * (gain * rstd)^2. y may be x. RMS norm's too, with the rstd that it saves.
+// y = x * (gain * rstd)^2. y may be x. It serves RMS norm too, with the rstd that RMS norm saves.
 template <class T = float>
 struct LayerNormVarianceArgs {
   const T* x_RD;
@@ -280,8 +280,8 @@ struct LayerNormVarianceArgs {
   size_t rows, d;
 };
 
-// y <- Var[max(0, N(mean, variance))], for kRelu and for what is near to it: kGelu and kGeluTanh. y may be x. Error
-// relative to x.
+// y = Var[max(0, N(mean, variance))]: exact for kRelu, an approximation for kGelu and kGeluTanh. y may be x. The error
+// is relative to x.
 template <class T = float>
 struct ActivationVarianceArgs {
   const T* mean;
@@ -291,7 +291,7 @@ struct ActivationVarianceArgs {
 };
 
 // ---- Reductions, in double. Max error 1e-12 relative to the sum of absolute terms. ----------------------------------
-// dot(x, y, n) and sum_squares(x, n); see the table. What an op returns has arrived when the call returns.
+// dot(x, y, n) and sum_squares(x, n): see the table. A returned result is complete when the call returns.
 
 // The sum of <x_r, y_r> over the rows with ids_R[r] >= 0.
 template <class T = float>
@@ -305,8 +305,8 @@ struct DotRowsArgs {
 };
 
 // ---- Sums on an integer grid (the exact noise path; runtime/privacy explains why). ----------------------------------
-// r_i = nearest integer to x_i * scale (ties to even; the product is formed in float and must lie within +-2^30);
-// sum_i += sign * r_i; returns sum r_i^2 in double. Called again with the opposite sign it undoes itself exactly.
+// r_i = nearest integer to x_i * scale (ties to even; the product is formed in float and must lie within +-2^30); sum_i
+// += sign * r_i; returns sum r_i^2 in double. A second call with the opposite sign undoes the first exactly.
 template <class T = float>
 struct AccumulateOnGridArgs {
   const T* x;
@@ -316,9 +316,9 @@ struct AccumulateOnGridArgs {
   int32_t sign;  // +1 or -1
 };
 
-// ---- Exponentials in double (private drawing charges for their error). Max error 4 ulp for x in [-700, 700].
-// ----------- y_i = exp(x_i); `y` may be `x`. Below -700: at most exp(-700) and at least 0, above 700: at least
-// exp(700), NaN: anything.
+// ---- Exponentials in double (private drawing charges for their error). Max error 4 ulp for x in [-700, 700]. ---
+// y_i = exp(x_i); `y` may be `x`. Below -700 the result is between 0 and exp(-700); above 700 it is at
+// least exp(700); for NaN it is arbitrary.
 struct ExpDoubleArgs {
   const double* x;
   double* y;
@@ -328,8 +328,8 @@ struct ExpDoubleArgs {
 // ---- Optimizers. Max error 8 ulp per element. -----------------------------------------------------------------------
 // m = beta1 m + (1 - beta1) g;  v = beta2 v + (1 - beta2) g^2;
 // w -= rate * (m * correction1 / (sqrt(v * correction2) + epsilon) + decay * w)
-// with correction_i = 1 / (1 - beta_i^step), passed in. Where row_J is given, g is [n / d, d], and its row j is of row
-// row_J[j] of w, m and v, whose rows are dense; no row is named twice.
+// with correction_i = 1 / (1 - beta_i^step), passed in. If row_J is given, g is [n / d, d], and row j of it belongs to
+// row row_J[j] of w, m and v, whose rows are dense. No row is named twice.
 template <class T = float>
 struct AdamArgs {
   T* w;
@@ -342,7 +342,7 @@ struct AdamArgs {
   size_t d = 1;
 };
 
-// m = momentum m + g; w -= rate * (m + decay * w). `m` may be null when momentum is 0 (then m = g). row_J as of Adam.
+// m = momentum m + g; w -= rate * (m + decay * w). `m` may be null if momentum is 0 (then m = g). row_J is as in Adam.
 template <class T = float>
 struct SgdArgs {
   T* w;
@@ -356,9 +356,10 @@ struct SgdArgs {
 
 struct OpTable {
   const char* name;  // "reference", "AVX3", "AVX2", "NEON", ...
-  // Attention and rotary take several records in one call. Not on the host, where a record at a time stays in cache.
+  // Attention and rotary take several records in one call. False on the host, where one record at a time stays in
+  // cache.
   bool takes_records;
-  // Of a product: the largest factor that is one; beyond it, it is infinite. 0: that of floats.
+  // The largest factor that products can represent; beyond it a factor becomes infinite. 0: that of float32.
   float largest_factor;
 
   size_t (*packed_size)(size_t n, size_t k);
@@ -378,7 +379,7 @@ struct OpTable {
   size_t (*attention_scratch_size)(AttentionPass pass, size_t num_keys, size_t head_width);
   void (*attention_forward)(const AttentionForwardArgs<>&);
   void (*attention_backward)(const AttentionBackwardArgs<>&);
-  // Keys are kept in panels of so many positions; 0, and then the two are null: attention reads rows alone.
+  // Keys are kept in panels of this many positions. 0: attention reads rows only, and the next two are null.
   size_t kept_panel;
   void (*keep_keys)(const KeepKeysArgs&);
   void (*attend_kept)(const AttendKeptArgs&);
@@ -432,12 +433,12 @@ struct OpTable {
   void (*adam)(const AdamArgs<>&);
   void (*sgd)(const SgdArgs<>&);
 
-  // Scoring on a device; null in a build for inference, but of a device.
+  // Scoring on a device. Null in a build for inference, except for a device.
   void (*score_tiles)(const ScoreTilesArgs<>&);
   size_t (*top_k_scratch_size)(size_t rows, size_t n, size_t k);
   void (*top_k)(const TopKArgs&);
 
-  // Many records' gradients in one call; null in tables of the host, but for the reference.
+  // Gradients of many records in one call; null in tables of the host, except for the reference.
   void (*record_weight_gradients)(const RecordWeightGradientsArgs<>&);
   void (*record_scatter_add)(const RecordScatterAddArgs<>&);
   void (*add_rows)(const AddRowsArgs<>&);
@@ -445,23 +446,24 @@ struct OpTable {
   void (*accumulate_rows_on_grid)(const AccumulateRowsOnGridArgs<>&);
   void (*accumulate_slots_on_grid)(const AccumulateSlotsOnGridArgs<>&);
 
-  // Outer products added as integers; null in a device's table.
+  // Adding outer products as integers; null in a device's table.
   void (*quantise_rows)(const QuantiseRowsArgs&);
   double (*outer_squares)(const OuterSquaresArgs<>&);
   double (*integer_outer_squares)(const OuterSquaresArgs<int16_t>&);
   void (*accumulate_outer)(const AccumulateOuterArgs&);
 
-  // The end of a step in a device's memory; null in tables of the host, but for the reference.
+  // The end of a step in a device's memory; null in tables of the host, except for the reference.
   void (*noised_sum)(const NoisedSumArgs<>&);
   void (*add_squared_moves)(const AddSquaredMovesArgs<>&);
 
-  // Gives back what pack_weights made beside the buffer; null where there is nothing. Call once per packed buffer.
+  // Releases what pack_weights allocated beside the buffer; null if it allocates nothing. Call it once for each packed
+  // buffer.
   void (*release_packed)(float* packed);
 };
 
-// What only training and privacy call is null in a build for inference: backward, softmax with cross-entropy, masks,
-// what gathers and clears, reductions, sums on a grid, exp_double, optimizers; linear_backward_input is not, attention
-// is made of it.
+// A build for inference sets the ops to null that only training and privacy call: backward, softmax with cross-entropy,
+// masks, gathering and clearing, reductions, sums on a grid, exp_double, optimizers. linear_backward_input stays,
+// because attention uses it.
 template <class Function>
 constexpr Function* ForTraining(Function* op) {
 #ifdef WISP_INFERENCE_ONLY
@@ -478,21 +480,21 @@ const OpTable& ReferenceOps();
 // The fastest table for this processor, chosen once.
 const OpTable& BestOps();
 
-// For inference only, one session per thread: linear layers through XNNPACK. Null where this build has none, or where
-// it does not run. x of linear_forward must be readable for 16 bytes past its end.
+// For inference only, with one session for each thread: linear layers by XNNPACK. Null if this build lacks XNNPACK or
+// it does not run here. x of linear_forward must be readable for 16 bytes past its end.
 const OpTable* XnnpackOps();
 
-// For inference only: the fastest table with linear layers over 8-bit integers, weights and inputs quantised
-// symmetrically by row. Products are exact but for that: each factor is off by up to half of 1/127 of the largest of
-// its row, and a row's result does not depend on the rows beside it. A row of x that holds a NaN or an infinity gives
-// NaNs (where bias, y and the sums add up at all). Packed weights take a quarter of the room. Null where the processor
-// has no vectors that we know.
+// For inference only: the fastest table with linear layers over 8-bit integers. Weights and inputs are quantised
+// symmetrically by row, and apart from that products are exact: each factor is off by up to half of 1/127 of the
+// largest of its row. A row's result does not depend on other rows. A row of x with NaN or infinity gives NaNs (if
+// bias, y and the sums can be added at all). Packed weights take a quarter of the memory. Null if we have no vector
+// code for this processor.
 const OpTable* Int8Ops();
 
 // Every table this build has and this processor can run, reference first. For tests and `--ops`.
 std::span<const OpTable* const> AllOps();
 
-// Null if there is no such table here.
+// Null if this build or processor has no such table.
 const OpTable* FindOps(std::string_view name);
 
 }  // namespace wisp::kernels

@@ -1,6 +1,6 @@
-// Arguments of the ops that look rows up and move them: embedding, halves, copies by index, dropout's masks.
+// Arguments of the ops that look rows up and move them: embedding, float16 tables, copies by index, dropout masks.
 //
-// A part of the op table's contract: kernels/kernels.h, which includes this, says what holds for all of them.
+// A part of the op table's contract. kernels/kernels.h includes this file and states what holds for all ops.
 #ifndef WISP_KERNELS_ROWS_H_
 #define WISP_KERNELS_ROWS_H_
 
@@ -15,8 +15,8 @@ namespace wisp::kernels {
 enum class Store { kAssign, kAdd };
 
 // ---- Embedding. ids < 0 are padding. --------------------------------------------------------------------------------
-// y[t] <- scale * table[ids[t]] + positions[t], or, where position_T is given, positions[position[t]]; a padding row is
-// all zero. `positions_TD` may be null.
+// y[t] = scale * table[ids[t]] + positions[t]; or + positions[position[t]] if position_T is given. A padding row is all
+// zero. `positions_TD` may be null.
 template <class T = float>
 struct EmbedForwardArgs {
   const T* table_MD;
@@ -50,8 +50,8 @@ struct ScaleHalfArgs {
   Store store;
 };
 
-// y <- W x + bias of one x: the scores of a catalogue. `bias_N` may be null. Max error as of products. An element of y
-// does not depend on the rows beside its own.
+// y = W x + bias for one x: the scores of a catalogue. `bias_N` may be null. Max error as for products. An element of y
+// does not depend on other rows.
 struct MultiplyHalfArgs {
   const Half* w_NK;
   size_t ldw;
@@ -61,8 +61,8 @@ struct MultiplyHalfArgs {
   size_t n, k;
 };
 
-// embed_forward where at least one of the two tables is of halves: of each, one pointer is given, and of positions it
-// may be none. The product with `scale` is rounded before the position is added.
+// embed_forward with float16 tables. At least one of the two tables is float16; give one pointer for each table; the
+// positions may be absent. The product with `scale` is rounded before the position is added.
 struct EmbedHalfArgs {
   const float* table_MD;
   const Half* half_table_MD;
@@ -74,8 +74,8 @@ struct EmbedHalfArgs {
   float scale;
 };
 
-// Re-Attention, all numbers of a row alike: y[t] <- min(scale^2 variance[ids[t]] + position_variance, kMaxVariance); a
-// padding row is all zero. Max error 4 ulp.
+// Re-Attention, one value for all numbers of a row: y[t] = min(scale^2 variance[ids[t]] + position_variance,
+// kMaxVariance). A padding row is all zero. Max error 4 ulp.
 template <class T = float>
 struct EmbedVarianceArgs {
   const T* variance_M;
@@ -85,8 +85,8 @@ struct EmbedVarianceArgs {
   T scale, position_variance;
 };
 
-// position_R[r] <- the position of row r within its record; -1 for padding. A record's last row stands right before
-// `end`, or, with 0, its first row stands at position 0.
+// position_R[r] = the position of row r in its record; -1 for padding. A record's last row is at position `end` - 1. If
+// `end` is 0, its first row is at position 0.
 struct PositionIdsArgs {
   const int32_t* ids_R;
   int32_t* position_R;
@@ -95,13 +95,13 @@ struct PositionIdsArgs {
 };
 
 // ---- Moving. Exact. -------------------------------------------------------------------------------------------------
-// Every byte of y becomes 0: numbers of any kind.
+// Sets every byte of y to 0, for numbers of any type.
 struct ClearArgs {
   void* y;
   size_t bytes;
 };
 
-// y[to[r]] <- x[from[r]]; null: row r itself. Rows that `to` does not name stay; it names none twice.
+// y[to[r]] = x[from[r]]; a null list means row r itself. Rows that `to` does not name stay; it must name no row twice.
 template <class T = float>
 struct CopyRowsArgs {
   const T* x_RD;
@@ -113,7 +113,7 @@ struct CopyRowsArgs {
   size_t rows, d;
 };
 
-// y[r, j] <- x[r, column[j] - first] where there is such a column: 0 <= column[j] - first < n. Other elements stay.
+// y[r, j] = x[r, column[j] - first] if 0 <= column[j] - first < n. Other elements stay.
 template <class T = float>
 struct GatherColumnsArgs {
   const T* x_RN;
@@ -126,14 +126,14 @@ struct GatherColumnsArgs {
 };
 
 // ---- Dropout's masks. Exact: the same bits of every table, for each is a function of seed, site and place. ----------
-// Row r of record b has the `width` numbers of keep from r * width on. The i-th of the record is 0 where the i-th
-// 16-bit word of its stream is below `threshold`, else 1. Word i is bits 16 (i mod 4) and up of
-//     Mix(Mix(seed_b + c (site + 1)) + c floor(i / 4)),  c = 0x9e3779b97f4a7c15, modulo 2^64,
-// Mix being SplitMix64's output function (Steele, Lea, Flood 2014). Not a source of privacy.
+// Row r of record b has the `width` numbers of keep from r * width on. The i-th number of the record is 0 if the i-th
+// 16-bit word of its stream is below `threshold`, otherwise 1. Word i is bits 16 (i mod 4) and up of
+//     Mix(Mix(seed_b + c (site + 1)) + c floor(i / 4)),  c = 0x9e3779b97f4a7c15, modulo 2^64.
+// Mix is SplitMix64's output function (Steele, Lea, Flood 2014). This is no source of privacy.
 struct DrawKeepArgs {
   uint8_t* keep_RW;
   Segments records;
-  const RecordOptions* options_B;  // null: as RecordOptions has them
+  const RecordOptions* options_B;  // null: the defaults of RecordOptions
   size_t width;
   uint64_t site;
   uint32_t threshold;  // 0 to 65536

@@ -1,6 +1,7 @@
-// Arguments of the ops that finish a training step in a device's memory: noise onto the sum, and what it leaves behind.
+// Arguments of the ops that finish a training step in a device's memory: they add noise to the sum, and record how much
+// the parameters move.
 //
-// Where memory is the host's, plain loops do both: tables of the host have none of them (null), but for the reference.
+// Tables of the host lack them (null), except for the reference: plain loops do both in host memory.
 #ifndef WISP_KERNELS_STEP_H_
 #define WISP_KERNELS_STEP_H_
 
@@ -9,7 +10,7 @@
 
 namespace wisp::kernels {
 
-// y_i = scale * (sum_i + noise_i). The integers are added exactly; their sum is rounded to a float, then the product.
+// y_i = scale * (sum_i + noise_i). The integers are added exactly. Their sum is rounded to float, then the product.
 template <class T = float>
 struct NoisedSumArgs {
   const int64_t* sum;
@@ -19,9 +20,9 @@ struct NoisedSumArgs {
   T scale;
 };
 
-// variance_R[r] += scale * mean over i of min(1, size / (sqrt(v_ri * correction) + epsilon))^2, the mean in double.
-// v [rows, n] is dense; where it is null the mean is size^2. Where row_R is given, r stands for row_R[r] of v and of
-// variance; no row is named twice. Max error 1e-5 relative of what is added.
+// variance_R[r] += scale * mean over i of min(1, size / (sqrt(v_ri * correction) + epsilon))^2, with the mean in
+// double. v [rows, n] is dense; if it is null the mean is size^2. If row_R is given, r stands for row_R[r] of v and of
+// variance; no row is named twice. The max error is 1e-5 relative to what is added.
 template <class T = float>
 struct AddSquaredMovesArgs {
   const T* v_RN;

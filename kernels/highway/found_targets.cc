@@ -1,5 +1,5 @@
-// For programs and tests of this build: Highway's own library is asked, so that they can be held to a set (tests/bits).
-// Products have kernels/stand_in/.
+// For programs and tests of this build: asks Highway's own library, so that tests can restrict the instruction sets
+// (tests/bits). Products use kernels/stand_in/.
 #include "kernels/simd/processor.h"
 
 #include "hwy/targets.h"

@@ -16,8 +16,8 @@ bool IsOfProgram(const Dl_info& info) {
          program.dli_fbase == info.dli_fbase;
 }
 
-// The folder of the program or shared library that this function is a part of, with a slash; empty where the system
-// does not say. A program's name is what its caller says: it is not asked for.
+// The folder, with a slash, of the program or library that contains this function; empty if the system does not say.
+// The program's name is not used, because its caller chooses it.
 std::string OwnFolder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&OpenModule), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -32,7 +32,7 @@ std::string OwnFolder() {
   return slash == std::string::npos ? std::string() : file.substr(0, slash + 1);
 }
 
-// Of an installed program: where modules are installed. Empty for what does not lie in a folder of programs.
+// The folder of installed modules, for a program that is installed. Empty if `own` is not a folder of programs.
 std::string FolderOfModules(const std::string& own) {
 #ifdef WISP_MODULES_OF_PROGRAMS
   if (own.ends_with("/" WISP_PROGRAMS "/")) return own + WISP_MODULES_OF_PROGRAMS "/";
@@ -52,7 +52,7 @@ std::string FileOf(const ModuleRequest& request) {
   return name;
 }
 
-// Returns the loader's message in English, whatever the program's language. Empty if there is none.
+// The loader's message in English, whatever the program's language. Empty if it has no message.
 std::string WhyNotLoaded() {
   const locale_t english = newlocale(LC_ALL_MASK, "C", nullptr), before = uselocale(english);
   const char* error = dlerror();

@@ -1,8 +1,8 @@
-// What products have in the place of Highway's library: which instruction sets the processor has and the system keeps
-// the registers of. Other processors than x86 have what the compiler was told.
+// Replaces Highway's library in products: finds which instruction sets the processor has and whose registers the system
+// saves. Processors other than x86 have what the compiler targets.
 //
-// The library itself would measure a timer whenever a program starts, which takes longer than all the rest of a start
-// (docs/performance.md). An app that links Highway keeps Highway's answers, as nothing here has a name of Highway's.
+// Highway's library would measure a timer at every program start, which takes longer than the rest of the start
+// (docs/performance.md). An app that links Highway keeps its answers, because nothing here uses Highway's names.
 #include "kernels/simd/processor.h"
 
 #include "hwy/targets.h"
@@ -43,7 +43,7 @@ unsigned SavedRegisters() {
 
 }  // namespace
 
-// Bits as in Intel's manual, volume 2, CPUID.
+// Bits are those of Intel's manual, volume 2, CPUID.
 int64_t FoundTargets() {
   const Leaf basic = Ask(1), more = Ask(7), extended = Ask(0x80000001u);
   // SSE3, PCLMULQDQ, SSSE3, SSE4.1, SSE4.2, AES: Highway's SSE4.

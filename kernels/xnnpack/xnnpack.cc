@@ -1,12 +1,12 @@
 // The inference table's linear layers through XNNPACK's packed fully connected operators.
 //
-// What it is: the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Packing makes an
-// XNNPACK operator, which keeps its own copy of the weights; the packed buffer holds the operator's address, and behind
-// it the weights as the SIMD table packs them, for the calls that XNNPACK does not offer (adding onto y, rows with
-// gaps). What it is not: for training (an operator takes 280 us to make for 64 x 3416 weights) nor shared between
-// threads: a call sets the operator up for its own input. release_packed must be called for every packed buffer.
+// This is the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Packing makes an XNNPACK
+// operator, which keeps its own copy of the weights. The packed buffer holds the operator's address and then the
+// weights as the SIMD table packs them, for calls that XNNPACK does not offer (adding to y, rows with gaps). Not for
+// training, because making an operator takes 280 us for 64 x 3416 weights. Not shared between threads, because a call
+// sets the operator up for its own input. release_packed must be called for every packed buffer.
 //
-// XNNPACK reads up to 16 bytes past the end of x; arenas end with that much room.
+// XNNPACK reads up to 16 bytes past the end of x; arenas end with that much extra space.
 //
 // It is not the default, because our own kernels are faster here; `wisp bench` shows both.
 #include "kernels/kernels.h"
@@ -30,7 +30,7 @@ xnn_operator_t OperatorOf(const float* packed) {
 
 size_t PackedSize(size_t n, size_t k) { return kHeaderFloats + BestOps().packed_size(n, k); }
 
-// An operator that cannot be made (no memory) leaves the address null: the SIMD kernel takes its place.
+// If an operator cannot be made (no memory), the address is null and the SIMD kernel is used.
 void PackWeights(const PackWeightsArgs<>& a) {
   xnn_operator_t op = nullptr;
   // XNNPACK wants the weights without gaps.
@@ -48,7 +48,7 @@ void PackWeights(const PackWeightsArgs<>& a) {
 void LinearForward(const LinearForwardArgs<>& a) {
   xnn_operator_t op = OperatorOf(a.packed);
   const bool dense = a.ldx == a.k && a.ldy == a.n && a.store == Store::kAssign && a.rows > 0;
-  // No pool: at these sizes handing out the work costs more than the work.
+  // No thread pool: for these sizes handing out the work would cost more than doing it.
   if (op == nullptr || !dense ||
       xnn_setup_fully_connected_nc_f32(op, a.rows, a.x_RK, a.y_RN, nullptr) != xnn_status_success ||
       xnn_run_operator(op, nullptr) != xnn_status_success) {

@@ -48,7 +48,7 @@ class Rows {
       const auto like = base_.FindItem(item.like);
       if (!like)
         return InvalidArgument(base_.name(), ": item '", OneLine(item.key), "' is to be like '", OneLine(item.like),
-                               "', which is none of its items");
+                               "', which its items do not have");
       return RowMixture{{{*like, 1.0}}, RowOrigin::kNeighbour};
     }
     std::map<uint32_t, double> weights;

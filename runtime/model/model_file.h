@@ -93,7 +93,7 @@ bool MayBePanels(const Architecture& architecture, const ParameterSpec& p);
 // How a text becomes a classifier's items; tokens are its item keys. kWhitespaceLower first converts A-Z to lower case.
 enum class Tokenizer : uint8_t { kNone = 0, kWhitespace = 1, kWhitespaceLower = 2 };
 
-// What a model with a classes head has beside its architecture.
+// The parts of a model with a classes head that its architecture does not cover.
 struct ClassifierDescription {
   std::vector<std::string> class_names;  // unique; one for each class, or empty
   double norm_bound = 0;  // the head's input is clipped to this norm (HeadInput::norm_bound); 0: not clipped
@@ -176,7 +176,7 @@ class ModelFile {
   // not start on 64 bytes. The caller keeps the descriptor.
   static Result<ModelFile> OpenDescriptor(const std::string& name, int descriptor, uint64_t offset, uint64_t length,
                                           Verify verify = Verify::kStructure, Accept accept = Accept::kRecommender);
-  // Bytes of that copy; 0 if there is none.
+  // Bytes of that copy; 0 if nothing was copied.
   size_t copied_bytes() const;
 
   ModelFile(ModelFile&&) noexcept;
