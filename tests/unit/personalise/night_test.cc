@@ -43,7 +43,7 @@ TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
     }
   }
   // The last verdict is 9 standard deviations from its threshold (in 50 runs), and fails with a chance below 1e-9. In
-  // one run of 200 the noise makes the newest candidate look clearly worse than an earlier one, which then stays served.
+  // one run of 200 the noise makes the newest candidate look clearly worse than an earlier one, which then is served.
   EXPECT_TRUE(better);
   EXPECT_EQ(HashOf(output_) == HashOf(files_.candidate), serves == Serves::kNewestCandidate);
   EXPECT_GT(Knows(output_), base + 0.2);
