@@ -1,4 +1,4 @@
-// The library. Never run here: there is no Gradle for Android on the machine that tests it.
+// Builds the library. This file is never run by our tests, because the machine has no Gradle for Android.
 // ports/android/aar makes the same layout.
 plugins {
     id("com.android.library") version "8.7.3"
@@ -18,7 +18,7 @@ android {
     compileSdk = 35
     ndkVersion = "27.2.12479018"
     defaultConfig {
-        // Android 9: the first whose C library has getentropy, where noise comes from.
+        // Android 9 is the first version whose C library has getentropy, the source of noise.
         minSdk = 28
         consumerProguardFiles("consumer-rules.pro")
         ndk { abiFilters += listOf("arm64-v8a", "x86_64") }

@@ -1,4 +1,4 @@
-"""What a library for Android must be; tools/elf reads the file.
+"""Checks libraries for Android; tools/elf reads the files.
 
     elf.py FILE...     prints what is wrong with each as a library for Android, and exits 1 if anything is
 """
@@ -13,14 +13,14 @@ import elf_file  # noqa: E402
 
 PAGE = 16384  # devices with pages of 16 KiB map nothing that is aligned to less
 MACHINES = {"arm64-v8a": "arm64", "x86_64": "x86-64"}
-# Bionic's own libraries by name. glibc's carry a version: libc.so.6.
+# Names of Bionic's own libraries. glibc's have a version: libc.so.6.
 SYSTEM = {"libc.so", "libm.so", "libdl.so", "liblog.so"}
 SHOWN = {"libwisp.so": re.compile(r"wisp_\w+"), "libwisp-jni.so": re.compile(r"JNI_OnLoad")}
 NEEDED = {"libwisp.so": SYSTEM, "libwisp-jni.so": SYSTEM | {"libwisp.so"}}
 
 
 def read(path):
-    """The facts of a library; a ValueError with a sentence for what is none."""
+    """The facts of a library; a ValueError with a sentence for a file that is not a library."""
     try:
         elf = elf_file.read(path)
     except elf_file.NotElf as error:
@@ -31,7 +31,7 @@ def read(path):
 
 
 def wrong(elf, name, abi):
-    """Sentences, none for a library that an app for Android can ship under that name."""
+    """Yields a sentence for each reason why an app for Android cannot ship the library under that name."""
     if elf.machine != MACHINES[abi]:
         yield f"it is for {elf.machine}, and {abi} is {MACHINES[abi]}"
     for needed in elf.needed:

@@ -1,10 +1,10 @@
-"""Whether all that libraries ask of the C library is in bionic's, by the list in bionic.txt.
+"""Checks that bionic's C library has every symbol that libraries import, by the list in bionic.txt.
 
-    imports.py FILE.so...     prints each symbol that is not, or that is newer than the build file's minSdk, and exits 1
+    imports.py FILE.so...     prints each symbol that is missing, or newer than the build file's minSdk, and exits 1
 
-Libraries that were linked for a desktop say of what ours is made, under glibc's names: those are translated first.
-What the C++ library and the compiler's own bring along is linked into a library for Android
-(c++_static), and is left out.
+Libraries that were linked for a desktop import the same symbols under glibc's names, which are translated first.
+Symbols of the C++ library and of the compiler's runtime are linked into a library for Android
+(c++_static), and are left out.
 """
 
 import re
@@ -14,26 +14,26 @@ from pathlib import Path
 import elf
 
 HERE = Path(__file__).resolve().parent
-# The C++ library, the unwinder, arithmetic of the compiler, marks of the linker; and other libraries of ours.
+# Symbols of the C++ library, the unwinder, compiler arithmetic, and the linker; and of our other libraries.
 INSIDE = re.compile(
     r"_Z\w*|__cxa_(?!atexit$|finalize$|thread_atexit_impl$)\w+|__gxx_\w+|_Unwind_\w+|__dynamic_cast"
     r"|_ITM_\w+|__gmon_start__|__once_proxy"
     r"|__libc_single_threaded|__(?:u?div|u?mod|mul|popcount|float|fix)\w*?(?:i[2-4]?|[sdtx]i[sdtx]f|c3)|__tls_get_addr"
     r"|wisp_\w+|sqlite3_\w+|crypto_\w+|sodium_\w+|utf8proc_\w+|xnn_\w+"
 )
-# glibc's name -> bionic's.
+# Maps glibc's names to bionic's.
 OTHERWISE = {
     "__errno_location": "__errno",
     "__register_atfork": "pthread_atfork",
     "__ctype_b_loc": "isalpha",  # the table behind glibc's macros of ctype.h
     "fcntl64": "fcntl",
-    "bcmp": "memcmp",  # which clang makes of memcmp for glibc, and not for Android
+    "bcmp": "memcmp",  # clang replaces memcmp by it for glibc, but not for Android
 }
 CHECKED = re.compile(r"__(\w+)_chk")
 
 
 def known():
-    """Symbol -> the level of Android's interface that has it first."""
+    """Maps a symbol to the first API level of Android that has it."""
     levels = {}
     for line in (HERE / "bionic.txt").read_text().splitlines():
         words = line.split("#")[0].split()
@@ -45,7 +45,7 @@ def known():
 def name_in_bionic(symbol):
     symbol = OTHERWISE.get(symbol, symbol)
     checked = CHECKED.fullmatch(symbol)
-    # Bionic has checked variants of its own; what matters is the function behind them.
+    # Bionic has checked variants of its own, so the function behind them is looked up.
     return checked.group(1) if checked and symbol != "__stack_chk_fail" else symbol
 
 

@@ -1,5 +1,5 @@
 // swift-tools-version:5.9
-// The package as ports/apple/package makes it: what is listed here is put together there (docs/apple.md).
+// The package that ports/apple/package assembles, with everything that is listed here (docs/apple.md).
 import PackageDescription
 
 let package = Package(
@@ -7,7 +7,7 @@ let package = Package(
   platforms: [.iOS(.v16), .macOS(.v13)],
   products: [.library(name: "Wisp", targets: ["Wisp"])],
   targets: [
-    // Debian's libsodium without the answers of its configure script: the portable code, whose bits are the same.
+    // Debian's libsodium without the results of its configure script: the portable code, which gives the same bits.
     .target(
       name: "CSodium",
       sources: ["src"],
@@ -21,7 +21,7 @@ let package = Package(
       exclude: ["utf8proc_data.c"],
       publicHeadersPath: "include",
       cSettings: [.define("UTF8PROC_STATIC")]),
-    // The amalgamation. unit.cc includes it; the system has SQLite.
+    // The amalgamation, which unit.cc includes. SQLite comes from the system.
     .target(
       name: "CWisp",
       dependencies: ["CSodium", "CUtf8proc"],

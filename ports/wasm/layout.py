@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What JavaScript needs of the C interface: where fields lie, and which functions Emscripten exports.
+"""Prints the parts of the C interface that JavaScript needs: places of fields, and functions that Emscripten exports.
 
     ../../tests/abi/interface.py program ../c > p.c && emcc -I ../c p.c -o p.js
     node p.js | layout.py javascript SOURCE... > layout.js
     node p.js | layout.py functions SOURCE... > exported.txt
 
-The lines are those of tests/abi/interface.py, of the platform that is asked for. Of the interface only what the sources
-name is kept: all else would be loaded with each page, and nothing could call it.
+The lines are those of tests/abi/interface.py for the platform in question. Only what the sources name is kept:
+everything else would be loaded with each page, and nothing could call it.
 """
 
 import json
@@ -66,7 +66,7 @@ def functions(lines, named):
 
 
 class Named:
-    """What the sources name: functions and structs by their names, constants by what their names begin with."""
+    """The names in the sources: functions and structs by their names, constants by their prefixes."""
 
     def __init__(self, sources):
         text = "".join(Path(source).read_text() for source in sources)

@@ -1,5 +1,5 @@
-// What wisp uses of C++20's library and Emscripten 3.1.6 (Debian 12; its libc++ is that of LLVM 13) has not. The build
-// of ports/wasm includes it ahead of every unit; newer Emscriptens skip it.
+// Parts of C++20's library that wisp uses and Emscripten 3.1.6 lacks (Debian 12; its libc++ is that of LLVM 13). The
+// build of ports/wasm includes it ahead of every unit; newer Emscriptens skip it.
 #ifndef WISP_PORTS_WASM_OLD_LIBCXX_H_
 #define WISP_PORTS_WASM_OLD_LIBCXX_H_
 #if defined(__cplusplus)

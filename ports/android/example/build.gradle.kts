@@ -1,4 +1,4 @@
-// The example. Never run here, as the library's build.
+// Builds the example. Like the library's build file it is never run by our tests.
 plugins {
     id("com.android.application")
     kotlin("android")
@@ -12,7 +12,7 @@ android {
         minSdk = 28
         targetSdk = 35
     }
-    // An asset that is not compressed is opened where it lies.
+    // An asset that is not compressed is opened in place.
     androidResources { noCompress += "wisp" }
     sourceSets["main"].assets.srcDir(layout.buildDirectory.dir("models"))
     buildTypes { release { isMinifyEnabled = true } }

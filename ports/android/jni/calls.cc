@@ -8,7 +8,7 @@ void Throw(JNIEnv* env, const Error& error) {
     jstring sentence = JavaText(env, error.sentence.c_str());
     jobject exception = New(env, Made::kException, static_cast<jint>(error.code), sentence);
     if (exception != nullptr) env->Throw(static_cast<jthrowable>(exception));
-  } catch (const Pending&) {  // Java had no memory for the sentence, and says so
+  } catch (const Pending&) {  // Java had no memory for the sentence, and its own error is pending
   } catch (const std::bad_alloc&) {
     ThrowOutOfMemory(env);
   }

@@ -1,4 +1,4 @@
-// What every function of the port is written with: errors that become Java exceptions, texts, arrays, options.
+// Shared code of all functions of the port: errors that become Java exceptions, texts, arrays, options.
 //
 //   jlong OpenFile(JNIEnv* env, jclass, jstring path, jobject options) {
 //     return Guarded(env, [&] {
@@ -8,8 +8,8 @@
 //     });
 //   }
 //
-// Within Guarded a failure is a C++ exception. None leaves it: Java sees a WispException with the library's code and
-// sentence, or the exception that a callback or Java itself has thrown.
+// Within Guarded a failure is a C++ exception, which never leaves it: Java gets a WispException with the library's code
+// and sentence, or the exception that a callback or Java itself has thrown.
 #ifndef WISP_PORTS_ANDROID_JNI_CALLS_H_
 #define WISP_PORTS_ANDROID_JNI_CALLS_H_
 
@@ -27,7 +27,7 @@
 
 namespace wisp::jni {
 
-// A Java exception is pending already.
+// Means that a Java exception is already pending.
 struct Pending {};
 
 struct Error {
@@ -41,11 +41,11 @@ inline void CheckPending(JNIEnv* env) {
   if (env->ExceptionCheck() == JNI_TRUE) throw Pending{};
 }
 
-// Makes an exception pending; nothing where one is.
+// Makes an exception pending, unless one already is.
 void Throw(JNIEnv* env, const Error& error);
 void ThrowOutOfMemory(JNIEnv* env);
 
-// Runs `work`, which returns a value for Java or nothing; 0, null or nothing where it failed.
+// Runs `work`, which returns a value for Java or nothing. Returns 0 or null if it failed.
 template <class Work>
 auto Guarded(JNIEnv* env, Work&& work) -> decltype(work()) {
   try {
@@ -62,7 +62,8 @@ auto Guarded(JNIEnv* env, Work&& work) -> decltype(work()) {
   if constexpr (!std::is_void_v<Value>) return Value{};
 }
 
-// Calls a function of the C interface. What a callback has thrown goes before the library's own sentence.
+// Calls a function of the C interface. An exception that a callback has thrown takes precedence over the library's
+// sentence.
 template <class Function, class... Arguments>
 void Check(JNIEnv* env, Function function, Arguments... arguments) {
   wisp_error error;
@@ -71,7 +72,7 @@ void Check(JNIEnv* env, Function function, Arguments... arguments) {
   if (code != WISP_OK) throw Error{code, error.message};
 }
 
-// ---- Handles: pointers that Java keeps as numbers, 0 once they are closed.
+// ---- Handles: pointers that Java stores as numbers, 0 once they are closed.
 
 template <class Handle>
 jlong HandleOf(Handle* handle) {
@@ -84,8 +85,8 @@ Handle* PointerOf(jlong number) {
   return reinterpret_cast<Handle*>(static_cast<intptr_t>(number));
 }
 
-// What the handle of a recommender points to. The bytes that a model was opened from lie in a buffer of Java's, which
-// is kept from here: a field of Java's side that nobody reads may be removed, and the buffer with it.
+// The target of a recommender's handle. If the model was opened from bytes in a Java buffer, this object keeps the
+// buffer alive: a field in Java that nobody reads may be optimised away, and the buffer with it.
 struct OpenModel {
   wisp_model* model = nullptr;
   jobject memory = nullptr;  // a global reference; null for a file
@@ -93,15 +94,14 @@ struct OpenModel {
 
 inline wisp_model* ModelOf(jlong number) { return PointerOf<OpenModel>(number)->model; }
 
-// ---- Texts. Java's own UTF-8 is none: characters beyond 16 bits and zeros are written otherwise there. So texts pass
-// as UTF-16.
+// ---- Texts. Java's modified UTF-8 encodes zeros and characters beyond 16 bits differently, so texts pass as UTF-16.
 
-// Refused are null, a zero, and half of a pair of surrogates; `name` is what the sentence says.
+// Refuses null, a zero character, and half of a surrogate pair; `name` is used in the message.
 std::string TextOf(JNIEnv* env, jstring text, const char* name);
-// What is no UTF-8 becomes U+FFFD. Throws Pending where Java has no memory.
+// Invalid UTF-8 becomes U+FFFD. Throws Pending if Java has no memory.
 jstring JavaText(JNIEnv* env, const char* text);
 
-// All of a text that `give`(room, capacity, needed) copies as far as there is room.
+// Returns the whole of a text that `give`(room, capacity, needed) copies as far as it fits.
 template <class Give>
 std::string WholeText(Give&& give) {
   std::string text;
@@ -114,10 +114,10 @@ std::string WholeText(Give&& give) {
   return text;
 }
 
-// ---- Arrays, copied.
+// ---- Arrays are copied.
 
 std::vector<jint> ItemsOf(JNIEnv* env, jintArray array, const char* name);
-// Each string's reference is given back before the next: however long the array is, Java's table does not fill.
+// Releases each string's reference before the next, so that a long array does not fill Java's reference table.
 std::vector<std::string> TextsOf(JNIEnv* env, jobjectArray array, const char* name);
 
 // ---- Options: the fields of a Kotlin object, by name.
@@ -128,13 +128,13 @@ class Fields {
   Fields(const Fields&) = delete;
   Fields& operator=(const Fields&) = delete;
 
-  const char* Text(const char* name);  // null stays null; lives as long as the fields
+  const char* Text(const char* name);  // null stays null; valid as long as the fields
   double Real(const char* name);
   int64_t Number(const char* name);       // a Long
   uint64_t LargeCount(const char* name);  // a Long from 0 on
   uint32_t Count(const char* name);       // an Int from 0 on
   bool Flag(const char* name);
-  // The number of an enum whose class is dev.wisp.`type`.
+  // The number of an enum value whose class is dev.wisp.`type`.
   template <class Enum>
   Enum Choice(const char* name, const char* type) {
     return static_cast<Enum>(NumberOfEnum(name, type));
@@ -146,7 +146,7 @@ class Fields {
   JNIEnv* const env_;
   const jobject object_;
   const char* const what_;
-  jclass type_ = nullptr;  // a local reference, which ends with the call of Java
+  jclass type_ = nullptr;  // a local reference, which ends with the call from Java
   std::deque<std::string> texts_;
 };
 
@@ -157,11 +157,11 @@ struct Callback {
   jobject object;
 };
 
-// `object` may be null: none.
+// `object` may be null, for no callback.
 wisp_progress_callback ProgressOf(const Callback& progress);
 wisp_logger LoggerOf(Callback& logger);
 
-// An anchor that Java keeps; get() is null where it keeps none.
+// An anchor that is stored by Java code; get() is null without one.
 class Anchor {
  public:
   Anchor(JNIEnv* env, jobject object);

@@ -6,7 +6,7 @@ namespace {
 // Never freed: Android keeps a library that it has loaded until the process ends.
 Java java;
 
-// Null, and an exception is pending, where there is no such class.
+// Null, with a pending exception, if there is no such class.
 jclass Find(JNIEnv* env, const char* name) {
   jclass local = env->FindClass(name);
   if (local == nullptr) return nullptr;
@@ -15,7 +15,7 @@ jclass Find(JNIEnv* env, const char* name) {
   return global;
 }
 
-// Of a class that need not be kept: its methods stay while Java's side is loaded, which lives as long as this library.
+// The class need not be kept: its methods stay while Java's code is loaded, which lives as long as this library.
 jmethodID Method(JNIEnv* env, const char* type, const char* name, const char* signature) {
   jclass found = env->FindClass(type);
   if (found == nullptr) return nullptr;
@@ -30,7 +30,7 @@ struct MadeOf {
   const char* signature;
 };
 
-// The order of the arguments is that of the classes in src/main/kotlin.
+// Arguments are in the order of the classes in src/main/kotlin.
 constexpr MadeOf kMade[] = {
     {Made::kException, "dev/wisp/WispException", "(ILjava/lang/String;)V"},
     {Made::kModelInfo, "dev/wisp/ModelInfo", "(IIIIIIIJJZ)V"},

@@ -1,5 +1,5 @@
-// What the port knows of Java's side: classes and methods that are looked up once, when the library is loaded. A class
-// that lacks one of them ends the loading with Java's own error, so no call later can miss it.
+// Java classes and methods that the port uses, looked up once when the library is loaded. If one is missing, loading
+// fails with Java's own error, so no later call can miss it.
 #ifndef WISP_PORTS_ANDROID_JNI_JAVA_H_
 #define WISP_PORTS_ANDROID_JNI_JAVA_H_
 
@@ -11,7 +11,7 @@
 
 namespace wisp::jni {
 
-// Objects that are made here, by the one constructor of their class.
+// Objects that this library creates, each by the single constructor of its class.
 enum class Made : size_t {
   kException,
   kModelInfo,
@@ -38,7 +38,7 @@ struct Java {
   jmethodID logger_write = nullptr;
 };
 
-// False, and a Java exception is pending, where something is missing.
+// False, with a pending Java exception, if something is missing.
 bool LookUp(JNIEnv* env);
 const Java& Known();
 
@@ -48,7 +48,7 @@ jobject New(JNIEnv* env, Made which, Values... values) {
   return env->NewObject(constructor.type, constructor.init, values...);
 }
 
-// A function of Java's class dev.wisp.Native.
+// Describes a function of Java's class dev.wisp.Native.
 template <class Function>
 JNINativeMethod Native(const char* name, const char* signature, Function* function) {
   return {const_cast<char*>(name), const_cast<char*>(signature), reinterpret_cast<void*>(function)};

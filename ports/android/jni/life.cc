@@ -1,4 +1,4 @@
-// dev.wisp.Native: the plan of a device's life, its budget and its statement, and new bases.
+// dev.wisp.Native: the plan of nights, its budget and statement, and new bases.
 #include "calls.h"
 
 namespace wisp::jni {

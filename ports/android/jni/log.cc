@@ -1,4 +1,4 @@
-// dev.wisp.Native: the log of events. Java's side holds a lock while it uses a handle.
+// dev.wisp.Native: the log of events. Java code holds a lock while it uses a handle.
 #include "calls.h"
 
 namespace wisp::jni {
@@ -31,7 +31,7 @@ void Append(JNIEnv* env, jclass, jlong handle, jobjectArray users, jobjectArray 
   });
 }
 
-// Of at most `most` items.
+// Returns at most `most` items.
 jintArray History(JNIEnv* env, jclass, jlong handle, jlong model, jstring user, jint most) {
   return Guarded(env, [&] {
     auto* log = PointerOf<wisp_log>(handle);
@@ -82,7 +82,7 @@ jobject Counts(JNIEnv* env, jclass, jlong handle) {
   });
 }
 
-// Each on a line of its own.
+// One user a line.
 jstring Users(JNIEnv* env, jclass, jlong handle, jstring after, jint limit) {
   return Guarded(env, [&] {
     const auto* log = PointerOf<const wisp_log>(handle);

@@ -1,4 +1,4 @@
-// dev.wisp.Native: models. Java's side holds a lock while it uses a handle.
+// dev.wisp.Native: models. Java code holds a lock while it uses a handle.
 #include <algorithm>
 #include <memory>
 
@@ -7,7 +7,7 @@
 namespace wisp::jni {
 namespace {
 
-// Of dev.wisp.OpenOptions; the adapter's path lives as long as the fields.
+// Reads a dev.wisp.OpenOptions; the adapter's path is valid as long as the fields.
 wisp_open_options OpenOptionsOf(Fields& fields) {
   wisp_open_options options = WISP_INIT(wisp_open_options);
   options.backend = fields.Choice<wisp_backend>("backend", "Backend");
@@ -19,7 +19,7 @@ wisp_open_options OpenOptionsOf(Fields& fields) {
   return options;
 }
 
-// Calls `open`(&model), which throws where it fails. `memory` may be null.
+// Calls `open`(&model), which throws on failure. `memory` may be null.
 template <class Open>
 jlong Opened(JNIEnv* env, jobject memory, Open&& open) {
   auto opened = std::make_unique<OpenModel>();
@@ -62,12 +62,12 @@ jlong OpenDescriptor(JNIEnv* env, jclass, jstring name, jint descriptor, jlong o
   });
 }
 
-// Where a direct buffer begins; 0: it is none.
+// The address of a direct buffer; 0 for another buffer.
 jlong Address(JNIEnv* env, jclass, jobject buffer) {
   return buffer == nullptr ? 0 : HandleOf(env->GetDirectBufferAddress(buffer));
 }
 
-// The buffer is kept until the model is closed. Java's side must not change it.
+// The buffer is kept until the model is closed. Java code must not change it.
 jlong OpenMemory(JNIEnv* env, jclass, jstring name, jobject buffer, jlong start, jlong size, jobject given) {
   return Guarded(env, [&] {
     if (buffer == nullptr) Refuse("buffer must not be null");
@@ -146,7 +146,7 @@ jobjectArray Names(JNIEnv* env, jclass, jlong model, jintArray items) {
   return TextsOfItems(env, model, items, wisp_model_item_name);
 }
 
-// The items, best first; their scores go to `scores`, whose length is how many are wanted at most.
+// Returns the items, best first, and writes their scores to `scores`, whose length is the largest number of items.
 jintArray Recommend(JNIEnv* env, jclass, jlong handle, jintArray history, jintArray excluded, jintArray candidates,
                     jint allow_seen, jfloatArray scores) {
   return Guarded(env, [&] {
@@ -164,11 +164,11 @@ jintArray Recommend(JNIEnv* env, jclass, jlong handle, jintArray history, jintAr
     if (candidates != nullptr) {
       among = ItemsOf(env, candidates, "candidates");
       options.num_candidates = among.size();
-      if (among.empty()) among.push_back(0);  // a list of none is not no list: it needs an address
+      if (among.empty()) among.push_back(0);  // an empty list needs an address, to differ from no list
       options.candidates = among.data();
     }
     size_t count = static_cast<size_t>(env->GetArrayLength(scores));
-    std::vector<wisp_recommendation> best(std::max<size_t>(count, 1));  // an address even where none is wanted
+    std::vector<wisp_recommendation> best(std::max<size_t>(count, 1));  // not empty, so that it has an address
     Check(env, wisp_recommend, model, past.data(), past.size(), &options, best.data(), &count);
     std::vector<jint> items(count);
     std::vector<jfloat> marks(count);

@@ -1,5 +1,5 @@
-// The one function that the library shows: Java calls it when it loads the library, and everything else is registered
-// from here. So no name of a Java method is a symbol, and a method that Java's side lacks is found at once.
+// The library exports this function alone. Java calls it after loading the library, and it registers all others. So no
+// name of a Java method is a symbol, and a method that Java code lacks is found at once.
 #include "java.h"
 
 extern "C" JNIEXPORT jint JNICALL JNI_OnLoad(JavaVM* vm, void*) {

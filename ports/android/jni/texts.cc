@@ -1,4 +1,4 @@
-// Between Java's UTF-16 and the library's UTF-8.
+// Converts between Java's UTF-16 and the library's UTF-8.
 #include <cstdint>
 #include <string_view>
 
@@ -25,7 +25,7 @@ void AppendUtf8(char32_t c, std::string& out) {
   }
 }
 
-// The character at the front, which is taken away; of what is no UTF-8 one byte, as the replacement.
+// Removes and returns the first character; for invalid UTF-8 it removes one byte and returns the replacement character.
 char32_t TakeUtf8(std::string_view& text) {
   const auto first = static_cast<unsigned char>(text.front());
   text.remove_prefix(1);

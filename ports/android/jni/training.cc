@@ -1,11 +1,11 @@
-// dev.wisp.Native: what learns from the log. Callbacks come on the thread of the call; the library's own threads never
-// see Java.
+// dev.wisp.Native: training on the log. Callbacks run on the thread of the call; the library's own threads never use
+// Java.
 #include "calls.h"
 
 namespace wisp::jni {
 namespace {
 
-// Of dev.wisp.PersonaliseOptions; texts live as long as the fields.
+// Reads a dev.wisp.PersonaliseOptions; texts are valid as long as the fields.
 wisp_personalise_options PersonaliseOptionsOf(Fields& fields) {
   wisp_personalise_options options = WISP_INIT(wisp_personalise_options);
   options.model_path = fields.Text("model");

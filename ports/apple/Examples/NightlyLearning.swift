@@ -1,7 +1,7 @@
 // An app for iOS that learns at night, while the device charges: BGProcessingTask, an anchor in the keychain, and all
-// files in one folder that no backup holds. Info.plist needs the identifier below in
-// BGTaskSchedulerPermittedIdentifiers, and "processing" in UIBackgroundModes. Call
-// NightlyLearning.register() before the app has finished launching.
+// files in one folder that is in no backup. Info.plist needs the identifier below in
+// BGTaskSchedulerPermittedIdentifiers, and "processing" in UIBackgroundModes. Call NightlyLearning.register() before
+// the app has finished launching.
 #if os(iOS)
   import BackgroundTasks
   import Foundation
@@ -35,7 +35,7 @@
     }
 
     /// A copy of the bundle's model. An update of the app replaces the bundle, and the old base is needed to carry over
-    /// what was learned. Where the app ends before the file is replaced, both are done again.
+    /// what was learned. If the app ends before the file is replaced, both steps are repeated.
     static func base(in folder: URL) throws -> URL {
       let files = FileManager.default
       let shipped = Bundle.main.url(forResource: "cafe", withExtension: "wisp")!
@@ -55,7 +55,7 @@
       return base
     }
 
-    /// At each start: what a year of nights may cost. The first call makes the plan, later ones find it.
+    /// Plans at each start what a year of nights may cost. The first call makes the plan, later ones find it.
     static func plan() throws {
       try Self.life().plan(epsilon: 8, delta: 1e-6, recordsPublic: 365, nights: 365, unit: .day)
     }
@@ -72,7 +72,7 @@
             }
             task.setTaskCompleted(success: true)
           } catch {
-            // CancellationError: the time was up. The next night goes on.
+            // CancellationError: the time was up. The next night resumes.
             task.setTaskCompleted(success: false)
           }
         }

@@ -1,9 +1,9 @@
-// The cafe: recommends on this thread, learns in the worker of wisp/device.js.
+// The cafe recommends on this thread, and learns in the worker of wisp/device.js.
 import {Device} from "./wisp/device.js";
 import {loadRuntime} from "./wisp/runtime.js";
 
 const FOLDER = "wisp-cafe", BASE = "base.wisp", MINE = "mine.wisp", YOU = "you";
-// What everybody may know of this cafe, and what it may cost each guest in all. Four times of learning are planned.
+// Public constants of this cafe, and the budget of each guest in all. Four training sessions are planned.
 const NUM_GUESTS_PUBLIC = 2000, DELTA = 1e-5, EPSILON = 4, RUNS = 4;
 const SHOWN = 8, BATCH_OF_EVENTS = 4000;
 
@@ -13,7 +13,7 @@ const say = (sentence, failed = false) => {
   at("state").classList.toggle("failed", failed);
 };
 
-// Rounded up, as all that is said of privacy.
+// Rounds up, as every figure of privacy must be.
 const shownEpsilon = (epsilon) => Number.isFinite(epsilon) ? (Math.ceil(epsilon * 100) / 100).toFixed(2) : "no bound";
 
 let runtime, model, device = null, history = [], running = null;
@@ -80,7 +80,7 @@ async function showBudget() {
   at("statement").textContent = await device.statement({delta: DELTA});
 }
 
-// What was measured, kept beside the models: the page's own notes.
+// Measured qualities, stored beside the models as the page's own notes.
 async function qualities() {
   const files = await device.listFiles();
   return files.includes("quality.json") ? JSON.parse(new TextDecoder().decode(await device.readFile("quality.json"))) :
@@ -149,7 +149,7 @@ async function personalise() {
   say(`Learned in ${result.numSteps} steps. The list is the personalised model's now.`);
 }
 
-// The newest model that is here.
+// Opens the newest model in the store.
 async function useModel() {
   const mine = (await device.listFiles()).includes(MINE);
   const fresh = runtime.openModel(await device.readFile(mine ? MINE : BASE), {name: mine ? MINE : BASE});
@@ -158,7 +158,7 @@ async function useModel() {
   showList();
 }
 
-// One task at a time; what fails is said.
+// Runs one task at a time, and shows errors.
 async function run(task) {
   if (running) return;
   running = task;

@@ -1,5 +1,5 @@
-/* What the library calls, for JavaScript: functions of C whose addresses go into the options' structs. So none has to
- * be made at run time, which a strict content-security policy would see as code. */
+/* Callbacks of the library for JavaScript: C functions whose addresses go into the options' structs. So no function is
+ * created at run time, which a strict content-security policy would forbid. */
 #include <emscripten.h>
 
 #include "ports/c/wisp.h"

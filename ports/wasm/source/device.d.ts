@@ -10,18 +10,18 @@ export interface Progress {
   step: number; numSteps: number;
   /** Local only: not private. */
   loss: number;
-  /** Spent by this run so far; NaN while not yet known. */
+  /** Spent by this run so far; NaN while unknown. */
   epsilon: number;
 }
 
 export interface Running {
   onProgress?(progress: Progress): void;
-  /** Aborting ends the worker and starts it anew: what was charged stays charged. */
+  /** Aborting ends the worker and starts a new one: what was charged stays charged. */
   signal?: AbortSignal;
 }
 
 export interface PersonaliseOptions extends Running {
-  /** Files of the store, by name. */
+  /** Names of files in the store. */
   model: string; output: string;
   epsilon: number; delta: number;
   /** A number of records that anybody may know. */
@@ -31,26 +31,26 @@ export interface PersonaliseOptions extends Running {
   budgetEpsilon?: number;
   sessionGap?: number; expectedBatch?: number; epochs?: number; learningRate?: number; clippingNorm?: number;
   plannedRuns?: number; checkpointEvery?: number; dataset?: string; otherData?: boolean; unchargedTuning?: string;
-  /** Of the events' times; 1000 unless given, as appendEvents takes milliseconds. */
+  /** Units of the events' times in a second; 1000 unless given, as appendEvents takes milliseconds. */
   timesPerSecond?: number;
 }
 
 export interface PersonaliseResult {
   numSteps: number; plannedSteps: number; resumedFrom: number; epsilon: number; noiseMultiplier: number;
   checkpointFailed: number; onDevice: number;
-  /** These are counted on the log. Local only: not private. */
+  /** The following fields are counted on the log. Local only: not private. */
   numRecords: number; recordsTooShort: number; gradientsDropped: number; numEvents: number; unknownEvents: number;
   unknownItems: number; badRows: number;
 }
 
 export interface PlanOptions {
   model: string;
-  /** What nights write: a plan is refused where the ledger is gone and nights trained beside this file. */
+  /** The file that nights write: a plan is refused if the ledger is gone and nights trained beside this file. */
   output?: string;
-  /** Put this plan in the place of another one that nothing was charged under. */
+  /** Replace another plan that nothing was charged under. */
   replace?: boolean;
   epsilon: number; delta: number; numRecordsPublic: number; runs: number; unit: Unit;
-  /** So many records are there when the life begins; nights share the steps by how many are there. 0: all. */
+  /** Number of records when the plan begins; nights share the steps in proportion. 0: all of them. */
   numRecordsAtStart?: number;
   judge?: "private" | "local" | "none";
   sessionGap?: number; judgings?: number; judgingShare?: number; stepsPerRun?: number; expectedBatch?: number;
@@ -59,19 +59,19 @@ export interface PlanOptions {
   timesPerSecond?: number; trainsUntil?: number;
 }
 
-/** What may change of a plan that was begun. */
+/** Options that may change in a plan that has begun. */
 export type PlanChange = { model: string } &
   Partial<Pick<PlanOptions, "runs" | "stepsPerRun" | "expectedBatch" | "numRecordsPublic" | "learningRate" | "dryRun">>;
 
 export interface NightOptions extends Running { model: string; output: string; maxBytes?: number }
 
 export interface NightResult {
-  /** What is served after this night, and whether that changed. With a plan's judge "local" these two and `verdict` are
-   * not private: local only. */
+  /** The model that is served after this night, and whether it changed. With a plan's judge "local" these two and
+   * `verdict` are not private: local only. */
   served: number; changed: number; verdict: number;
   judged: number; onDevice: number; steps: number; stepsOfModel: number;
   runsLeft: number; stepsLeft: number; judgingsLeft: number;
-  /** These are counted on the log. Local only: not private. */
+  /** The following fields are counted on the log. Local only: not private. */
   numEvents: number; unknownEvents: number; unknownItems: number; badRows: number; numRecords: number;
 }
 
@@ -80,12 +80,12 @@ export interface Budget {
   judgingsLeft: number;
 }
 
-/** What a night says. */
+/** A message of a night. */
 export interface Sentence { level: "info" | "warning"; text: string }
 
 export interface PruneOptions {
   unit: Unit;
-  /** In milliseconds: what is before it is forgotten. */
+  /** Delete events before this time, in milliseconds. */
   before?: number;
   newestPerUser?: number; sessionGap?: number; timesPerSecond?: number;
 }
@@ -93,16 +93,16 @@ export interface PruneOptions {
 export type RecommendQuery = RecommendOptions & { model: string } & (
   { user: string; history?: undefined } | { history: readonly number[]; user?: undefined });
 
-/** A folder of this site's storage and the worker that keeps it. Every promise is refused with a WispError. */
+/** A folder of this site's storage, and the worker that uses it. A promise is rejected with a WispError. */
 export class Device {
   static open(name?: string, options?: { onSentence?(sentence: Sentence): void }): Promise<Device>;
-  /** Deletes all that a closed device has kept, its ledger too. */
+  /** Deletes everything that a closed device has stored, including its ledger. */
   static delete(name?: string): Promise<void>;
   writeFile(name: string, bytes: ArrayBuffer | ArrayBufferView): Promise<void>;
   readFile(name: string): Promise<Uint8Array>;
   removeFile(name: string): Promise<void>;
   listFiles(): Promise<string[]>;
-  /** All of them or none; on disk once the promise is kept. */
+  /** Appends all events or none; they are on disk when the promise resolves. */
   appendEvents(events: readonly Event[]): Promise<void>;
   /** Local only: not private. */
   countEvents(): Promise<{
@@ -114,7 +114,7 @@ export class Device {
   pruneLog(options: PruneOptions): Promise<number>;
   recommend(query: RecommendQuery): Promise<Recommendation[]>;
   describeModel(name: string): Promise<ModelInfo & { items: { item: number; key: string; name: string }[] }>;
-  /** Call it at each visit: the first makes the plan, later ones find it (`wasThere` is 1). */
+  /** Call it at each visit: the first call makes the plan, later ones find it (`wasThere` is 1). */
   plan(options: PlanOptions): Promise<Record<string, number>>;
   planChange(options: PlanChange): Promise<Record<string, number>>;
   personalise(options: PersonaliseOptions): Promise<PersonaliseResult>;
@@ -125,7 +125,7 @@ export class Device {
   statement(options: { delta: number; format?: "text" | "json" }): Promise<string>;
   rebase(options: { from: string; to: string; output: string }): Promise<Record<string, number>>;
   version(): Promise<string>;
-  /** Ends whatever runs, as if the page had been closed. */
+  /** Ends the running call, as if the page had been closed. */
   cancel(): Promise<void>;
   close(): Promise<void>;
 }

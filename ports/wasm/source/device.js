@@ -1,5 +1,4 @@
-// Learning privately in the browser: a worker that keeps models, log and ledger in the site's own storage, and does the
-// work.
+// Private learning in the browser: a worker stores models, log and ledger in the site's own storage, and does the work.
 //
 //   import { Device } from "wisp/device.js";
 //   const device = await Device.open("my-shop");
@@ -7,8 +6,8 @@
 //   await device.appendEvents([{ user: "me", item: "tea-mint", time: Date.now() }]);
 //   const best = await device.recommend({ model: "base.wisp", user: "me", count: 5 });
 //
-// Every method gives a promise. What is refused is a WispError with its sentence. Calls are done one after the other,
-// in the order in which they came.
+// Every method returns a promise. A refusal is a WispError with the library's sentence. Calls run one after the other,
+// in the order of their arrival.
 import {checkKeys, kindOf, WispError} from "./library.js";
 
 export {WispError};
@@ -20,7 +19,7 @@ const METHODS = [
 ];
 const CANCELLED = "cancelled: what was charged so far stays charged, and what the call had stored already stays stored";
 
-// How long a worker may take to close its files, before it is ended.
+// The time that a worker may take to close its files before it is terminated.
 const MOST_OF_CLOSING_MS = 5000;
 
 function wrongType(method, onProgress, signal) {
@@ -40,7 +39,7 @@ function checkFolder(name) {
 }
 
 export class Device {
-  // The folder `name` of this site's storage, made if absent. One page at a time has it.
+  // Opens the folder `name` of this site's storage, creating it if absent. One page at a time can have it.
   static async open(name = "wisp", options = {}) {
     checkFolder(name);
     checkKeys("open", options, ["onSentence"]);
@@ -55,8 +54,8 @@ export class Device {
   constructor(name, onSentence) {
     this.name = name;
     this.onSentence = onSentence;
-    this.queue = [];      // calls that wait
-    this.running = null;  // the call that the worker is at
+    this.queue = [];  // waiting calls
+    this.running = null;  // the call that the worker is running
     this.worker = null;
     this.closed = false;
     this.restarting = null;
@@ -92,17 +91,17 @@ export class Device {
     this.next();
   }
 
-  // What onProgress throws ends the call, which is refused with that.
+  // An exception of onProgress ends the call, which is rejected with it.
   tell(call, progress) {
     try {
       call.onProgress?.(progress);
     } catch (error) {
       call.thrown = {error};
-      this.stop().catch(() => {});  // the call, and all that wait, are told
+      this.stop().catch(() => {});  // rejects the call and all that wait
     }
   }
 
-  // The worker is of no use any more.
+  // The worker cannot be used any more.
   end(reason) {
     this.worker?.terminate();
     this.worker = null;
@@ -115,7 +114,7 @@ export class Device {
   next() {
     if (this.running || this.restarting || !this.worker || this.queue.length === 0) return;
     this.running = this.queue.shift();
-    // A browser that has deleted the folder may never end this one.
+    // A browser that has deleted the folder may never answer this call.
     if (this.running.method === "close") setTimeout(this.running.resolve, MOST_OF_CLOSING_MS);
     try {
       this.worker.postMessage({method: this.running.method, args: this.running.args});
@@ -154,17 +153,17 @@ export class Device {
       this.queue.splice(waiting, 1);
       return call.reject(new WispError("Cancelled", "cancelled before it began"));
     }
-    if (this.running === call) this.stop().catch(() => {});  // the call, and all that wait, are told
+    if (this.running === call) this.stop().catch(() => {});  // rejects the call and all that wait
   }
 
-  // Ends the call that runs, as if the page had been closed: what was charged stays charged, and a run with a
-  // checkpoint goes on from there. Calls that wait are done afterwards.
+  // Ends the running call, as if the page had been closed: what was charged stays charged, and a run with a checkpoint
+  // resumes there later. Waiting calls run afterwards.
   cancel() {
     if (this.closed) return Promise.reject(new WispError("InvalidArgument", `${this.name}: was closed; open it again`));
     return this.stop();
   }
 
-  // As cancel(), which close() refuses: a call that runs may be ended behind close() too.
+  // cancel() without the refusal after close(): a running call may be ended behind close() too.
   stop() {
     if (!this.running) return this.restarting ?? Promise.resolve();
     return (this.restarting ??= this.restart());
@@ -186,7 +185,7 @@ export class Device {
     this.next();
   }
 
-  // Once what waits is done. Later calls are refused.
+  // Closes after the waiting calls. Later calls are refused.
   async close() {
     if (this.closed) return;
     const last = this.send("close", []);
@@ -199,8 +198,8 @@ export class Device {
     }
   }
 
-  // Deletes everything that a closed device has kept, its ledger too: what was learned from the same people before is
-  // not counted any more.
+  // Deletes everything that a closed device has stored, including its ledger: what was learned from the same people
+  // before is then no longer counted.
   static async delete(name = "wisp") {
     checkFolder(name);
     try {
@@ -213,7 +212,7 @@ export class Device {
   }
 }
 
-// The worker's methods. `onProgress` and `signal` of their options stay here.
+// The worker's methods. `onProgress` and `signal` in their options stay on this side.
 for (const method of METHODS) {
   Device.prototype[method] = function(...args) {
     const last = args[args.length - 1];

@@ -1,5 +1,5 @@
-// The C interface from JavaScript: structs by the names of their fields, errors as exceptions. layout.js, which the
-// build makes from the headers, says where each field lies.
+// Calls the C interface from JavaScript: structs by the names of their fields, errors as exceptions. layout.js, which
+// the build generates from the headers, has the place of each field.
 import layout from "./layout.js";
 
 const KINDS = {
@@ -12,8 +12,8 @@ const KINDS = {
   7: "Cancelled"
 };
 
-// What the library refused: `kind` is one of InvalidArgument, InvalidData, PrivacyRefused, Io, Unsupported, Cancelled
-// and Internal, the message its sentence.
+// A refusal of the library: `kind` is one of InvalidArgument, InvalidData, PrivacyRefused, Io, Unsupported, Cancelled
+// and Internal; the message is its sentence.
 export class WispError extends Error {
   constructor(kind, message) {
     super(message);
@@ -22,9 +22,9 @@ export class WispError extends Error {
   }
 }
 
-// A value as sentences show it: "5" is no 5.
+// A value in the form of messages: the string "5" differs from the number 5.
 export const shown = (value) => typeof value === "string" ? JSON.stringify(value) : String(value);
-// What it is, for sentences.
+// The type of a value, for messages.
 export const kindOf = (value) =>
     value === null || value === undefined ? String(value) : `${typeof value === "object" ? "an" : "a"} ${typeof value}`;
 
@@ -36,7 +36,7 @@ export function checkObject(what, options) {
   if (typeof options !== "object" || options === null) refuse(`${what} takes an object of options, not ${options}`);
 }
 
-// `options` where it is an object that has no other keys than these.
+// Returns `options` if it is an object that has only these keys.
 export function checkKeys(what, options, keys) {
   checkObject(what, options);
   const unknown = Object.keys(options).find((key) => !keys.includes(key));
@@ -62,7 +62,7 @@ export class Library {
     this.failed = false;
   }
 
-  // Calls action(scope), and gives back what was allocated in the scope, whatever happens.
+  // Calls action(scope), and frees everything that was allocated in the scope, whatever happens.
   within(action) {
     const scope = new Scope(this.module);
     try {
@@ -72,7 +72,7 @@ export class Library {
     }
   }
 
-  // A function that cannot fail.
+  // Calls a function that cannot fail.
   ask(name, ...args) {
     if (this.failed) throw new WispError("Internal", "the library failed before; load it again");
     try {
@@ -83,7 +83,7 @@ export class Library {
     }
   }
 
-  // A function that returns a code and takes an error last.
+  // Calls a function that returns a code and takes an error last.
   call(scope, name, ...args) {
     const {size, fields} = layout.structs.wisp_error;
     const error = scope.allocate(size);
@@ -93,7 +93,7 @@ export class Library {
 
   text(address) { return address === 0 ? "" : this.module.UTF8ToString(address); }
 
-  // What a function of the form f(..., text, capacity, &needed, error) copies out.
+  // Returns the text that a function of the form f(..., text, capacity, &needed, error) copies out.
   copied(scope, name, ...args) {
     const needed = scope.allocate(4);
     this.call(scope, name, ...args, 0, 0, needed);
@@ -104,8 +104,8 @@ export class Library {
 
   view() { return new DataView(this.module.HEAPU8.buffer); }
 
-  // A zeroed struct with `values`, an object with the fields' names in camel case, which may be a page's own.
-  // Addresses, which C follows, come in `addresses` alone.
+  // Allocates a zeroed struct and sets `values`, an object with the fields' names in camel case, which may come from a
+  // page. Addresses, which C dereferences, are accepted in `addresses` alone.
   struct(scope, name, values = {}, addresses = {}) {
     const {size, fields} = layout.structs[name];
     const address = scope.allocate(size);
@@ -145,7 +145,7 @@ export class Library {
       view.setUint32(address, value >>> 0, true);
   }
 
-  // The struct as an object.
+  // Returns the struct as an object.
   read(name, address) {
     const out = {}, view = this.view();
     for (const [key, {at, type}] of Object.entries(layout.structs[name].fields)) {
@@ -170,7 +170,7 @@ export class Library {
     return out;
   }
 
-  // The value of an enum by its name behind `prefix`: constant("WISP_UNIT_", "user", "unit") is WISP_UNIT_USER.
+  // The value of an enum by its name without `prefix`: constant("WISP_UNIT_", "user", "unit") is WISP_UNIT_USER.
   constant(prefix, name, what) {
     const names = Object.keys(layout.constants).filter((constant) => constant.startsWith(prefix));
     const found = typeof name === "string" && layout.constants[prefix + name.toUpperCase()];
@@ -182,7 +182,7 @@ export class Library {
   }
 }
 
-// What one call allocates.
+// The allocations of one call.
 class Scope {
   constructor(module) {
     this.module = module;
@@ -198,7 +198,7 @@ class Scope {
     return address;
   }
 
-  // `what`: the argument's name, for sentences.
+  // `what` is the argument's name, for messages.
   text(string, what) {
     if (typeof string !== "string") refuse(`${what} is ${kindOf(string)}; it must be a string`);
     if (string.includes("\0")) refuse(`${what} holds a zero character, which C cannot read`);
@@ -208,7 +208,7 @@ class Scope {
     return address;
   }
 
-  // The address and the number of whole numbers of 32 bits, of an array or of anything that can be gone through.
+  // Returns address and length of 32-bit integers, copied from an array or any iterable.
   items(list, what) {
     if (typeof list?.[Symbol.iterator] !== "function" || typeof list === "string")
       refuse(`${what} is ${list}; it must be a list of items' numbers`);

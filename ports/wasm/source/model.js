@@ -1,11 +1,12 @@
-// A model that is open.
+// An open model.
 import layout from "./layout.js";
 import {checkKeys, checkWhole, kindOf, WispError} from "./library.js";
 
 const MODEL_ALIGNMENT = 64;
 
 export class Model {
-  // `handle`: an open wisp_model, which this owns. `memory`: where its bytes lie if the page gave them, or 0.
+  // `handle` is an open wisp_model, which this object owns. `memory` is the address of its bytes if the page gave them,
+  // or 0.
   constructor(library, handle, memory = 0) {
     this.library = library;
     this.handle = handle;
@@ -27,7 +28,7 @@ export class Model {
 
   get numItems() { return this.library.ask("wisp_model_num_items", this.opened()); }
 
-  // The number of the item with this key, -1 where there is none.
+  // The index of the item with this key, or -1.
   findItem(key) {
     return this.library.within(
         (scope) => this.library.ask("wisp_model_find_item", this.opened(), scope.text(key, "key")));
@@ -51,8 +52,8 @@ export class Model {
     });
   }
 
-  // The best `count` items after `history` (items' numbers, oldest first), best first: [{ item, score, key, name }].
-  // Without a history: what is popular.
+  // The best `count` items after `history` (items' indices, oldest first), best first: [{ item, score, key, name }]. An
+  // empty history (cold start) gets popular items.
   recommend(history, options = {}) {
     checkKeys("recommend", options, ["count", "excluded", "candidates", "allowSeen"]);
     const {count = 10, excluded = [], candidates, allowSeen} = options;

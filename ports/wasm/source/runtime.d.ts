@@ -1,16 +1,16 @@
-// Types of "wisp/runtime.js": recommending alone.
+// Types of "wisp/runtime.js", which only recommends.
 import type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
 export { WispError } from "./types.js";
 export type { ModelInfo, Recommendation, RecommendOptions } from "./types.js";
 
-/** An open model. Belongs to the thread that opened it. */
+/** An open model. It belongs to the thread that opened it. */
 export class Model {
   readonly numItems: number;
   readonly info: ModelInfo;
   findItem(key: string): number;
   itemKey(item: number): string;
   itemName(item: number): string;
-  /** Best first. `history`: items' numbers, oldest first; empty: what is popular. */
+  /** Best first. `history`: items' indices, oldest first; empty (cold start): popular items. */
   recommend(history: readonly number[] | Int32Array, options?: RecommendOptions): Recommendation[];
   close(): void;
 }

@@ -1,4 +1,4 @@
-// Recommending alone, on any thread:
+// Recommends, on any thread:
 //
 //   import { loadRuntime } from "wisp/runtime.js";
 //   const wisp = await loadRuntime();
@@ -14,7 +14,7 @@ export class Runtime {
 
   get version() { return this.library.text(this.library.ask("wisp_version")); }
 
-  // Copies `bytes` (an ArrayBuffer or a view of one) and opens the model in them. To be closed with close().
+  // Copies `bytes` (an ArrayBuffer or a view of one) and opens the model in them. Free it with close().
   openModel(bytes, options = {}) {
     checkKeys("openModel", options, ["name", "maxBytes"]);
     const {name = "model", ...limits} = options;
@@ -22,12 +22,12 @@ export class Runtime {
   }
 }
 
-// A module with one function, which takes a vector of 128 bits apart: valid where the browser has vectors.
+// A module with one function that takes a 128-bit vector apart: it is valid if the browser has vectors.
 const WITH_VECTORS = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11
 ]);
 
-// `vectors`: "auto" (where the browser has them), "off" (the module of browsers from before 2023).
+// `vectors` is "auto" (used if the browser has them) or "off" (the module for browsers from before 2023).
 export async function loadRuntime(options = {}) {
   checkKeys("loadRuntime", options, ["vectors"]);
   const {vectors = "auto"} = options;

@@ -1,26 +1,26 @@
 // Files that outlive the page: a folder of the origin private file system as a file system of Emscripten.
 //
-// SQLite and the files of wisp are written as on any other system: write, fsync, rename. In a worker a browser gives
-// handles whose reads, writes and flushes are synchronous (FileSystemSyncAccessHandle); only to open one is not. So the
-// store opens a number of files ahead, the slots, and a slot says in a block which file it holds. A file is made,
-// renamed and removed by writing such a block:
+// SQLite and wisp write files as on any other system: write, fsync, rename. In a worker a browser gives handles whose
+// reads, writes and flushes are synchronous (FileSystemSyncAccessHandle); only opening is not. So the store opens a
+// number of files in advance, the slots, and a block in each slot says which file it holds. Writing such a block
+// creates, renames or removes a file:
 //
 //   slot   copy 0 of the block | copy 1, at 4096 | the file's bytes, from 8192 on
 //
-// A block is written to the copy that does not count, and flushed. After a crash the newer of the copies that are whole
-// counts, so a name is either the old or the new one. Of two slots with one name the newer counts: a rename names the
-// new file first and frees the old one then. What a slot held before is cut off, and that flushed, before it gets a
-// name: a journal never comes back with the bytes of an earlier one.
+// A block is written to the copy that is not current, and flushed. After a crash the newer of the valid copies is
+// current, so a name is either the old or the new one. If two slots have one name, the newer counts: a rename first
+// names the new file and then frees the old one. A slot's previous content is truncated and flushed before it gets a
+// name, so a journal never returns with the bytes of an earlier one.
 //
-// One worker at a time has a folder: a browser gives the handle of a file once.
+// One worker at a time has a folder, because a browser gives a file's handle only once.
 
 const MAGIC = 0x77697370;  // "wisp"
 const BLOCK_BYTES = 2048, COPY_STRIDE = 4096, DATA_OFFSET = 2 * COPY_STRIDE, NAME_OFFSET = 32;
 const MAX_NAME_BYTES = BLOCK_BYTES - NAME_OFFSET;
-// A worker that was ended may hold its handles for some seconds, while it is inside WebAssembly.
+// A terminated worker may hold its handles for some seconds, while it is inside WebAssembly.
 const WAIT_MS = 50, MOST_WAITS = 400;
 
-// Why a store cannot be opened or used, in a sentence.
+// The reason why a store cannot be opened or used, as a sentence.
 export class StoreError extends Error {
   name = "StoreError";
 }
@@ -31,7 +31,7 @@ function hashOf(bytes) {  // FNV-1a
   return hash;
 }
 
-// { name, mode, sequence, copy } of the copy that counts; null where neither is whole.
+// Returns { name, mode, sequence, copy } of the current copy; null if neither is valid.
 function readBlock(handle) {
   let newest = null;
   for (const copy of [0, 1]) {
@@ -58,7 +58,7 @@ export class Store {
     this.failed = false;
   }
 
-  // The folder `name` of this origin, made if absent, with room for `spare` more files.
+  // Opens the folder `name` of this origin, creating it if absent, with room for `spare` more files.
   static async open(name, spare) {
     let folder;
     try {
@@ -84,7 +84,7 @@ export class Store {
       try {
         return await entry.createSyncAccessHandle();
       } catch (error) {
-        // Browsers differ in what they call a file that is in use.
+        // Browsers use different errors for a file that is in use.
         if (error.name === "NotFoundError" || error.name === "QuotaExceededError") throw error;
         if (waits === MOST_WAITS) {
           throw new StoreError(
@@ -95,7 +95,7 @@ export class Store {
     }
   }
 
-  // Opens the slot and takes it into the lists. Of two files with one name the newer stays.
+  // Opens the slot and adds it to the lists. Of two files with one name the newer stays.
   async addSlot(slotName, entry) {
     const handle = await this.openHandle(entry);
     this.handles.set(slotName, handle);
@@ -114,7 +114,8 @@ export class Store {
     if (older) this.release(older);
   }
 
-  // The first slot is had before the folder is listed: whoever had it before has ended then, and made all that it made.
+  // The first slot is acquired before the folder is listed: its previous owner has then ended, and created all its
+  // files.
   async load() {
     await this.addSlot("slot-0", await this.folder.getFileHandle("slot-0", {create: true}));
     const found = [];
@@ -125,8 +126,8 @@ export class Store {
     for (const [slotName, entry] of found) await this.addSlot(slotName, entry);
   }
 
-  // Room for `spare` more files, or for as many as the browser has room for: what makes no file, as what erases and what
-  // tells of the privacy, needs none. To be awaited between calls of the library, which cannot wait itself.
+  // Makes room for `spare` more files, or for as many as the browser allows: calls that create no file, such as erasing
+  // and stating the privacy, need none. Await it between calls of the library, which cannot wait itself.
   async reserve(spare) {
     for (let number = 0; this.free.length < spare; ++number) {
       const slotName = `slot-${number}`;
@@ -142,8 +143,7 @@ export class Store {
     }
   }
 
-  // Where a block cannot be written, what is on the disk is not known any more: nothing is written until it is opened
-  // anew.
+  // If a block cannot be written, the state on the disk is unknown: nothing is written until the store is opened again.
   writeBlock(slot, name, mode) {
     if (this.failed) throw new DOMException("the store failed before", "InvalidStateError");
     const bytes = new Uint8Array(BLOCK_BYTES), view = new DataView(bytes.buffer), text = new TextEncoder().encode(name);
@@ -162,7 +162,7 @@ export class Store {
     Object.assign(slot, {name, mode, sequence, copy});
   }
 
-  // A new, empty file; null where no slot is left. A free slot is empty, and that is on the disk (reuse).
+  // Creates an empty file; null if no slot is left. A free slot is empty on the disk as well (reuse).
   create(name, mode) {
     const slot = this.free.pop();
     if (!slot) return null;
@@ -186,7 +186,7 @@ export class Store {
     this.release(slot);
   }
 
-  // The file has no name any more; its bytes go once nobody has it open.
+  // The file loses its name; its bytes are freed once nobody has it open.
   release(slot) {
     this.writeBlock(slot, "", 0);
     this.reuse(slot);

@@ -1,5 +1,5 @@
-// Store (store.js) as a file system of Emscripten: StoreMount.type(store) is what FS.mount takes. Emscripten 3.1.6
-// copies members of a library one by one and takes `name: value` alone.
+// Wraps Store (store.js) as a file system of Emscripten: StoreMount.type(store) is the type for FS.mount. Emscripten
+// 3.1.6 copies members of a library one by one and accepts only `name: value`.
 mergeInto(LibraryManager.library, {
   $StoreMount__deps: ["$FS", "$ERRNO_CODES", "$mmapAlloc"],
   $StoreMount: {
@@ -10,7 +10,7 @@ mergeInto(LibraryManager.library, {
       return {mount: (mount) => StoreMount.mount(mount, store)};
     },
 
-    // What a browser throws becomes what a system call returns.
+    // Converts a browser's exception to the return value of a system call.
     run: (action) => {
       try {
         return action();
@@ -23,7 +23,7 @@ mergeInto(LibraryManager.library, {
     mount: (mount, store) => {
       const root = FS.createNode(null, "/", StoreMount.FOLDER_MODE, 0);
       root.node_ops = StoreMount.folderOperations(store);
-      // A listing of the folder counts its own way through it.
+      // A listing of the folder uses offsets of its own.
       root.stream_ops = {llseek: (stream, offset, whence) => offset + (whence === 1 ? stream.position : 0)};
       for (const slot of store.files.values()) StoreMount.node(root, store, slot);
       return root;
@@ -61,7 +61,7 @@ mergeInto(LibraryManager.library, {
       return {
         getattr: (node) => StoreMount.attributes(node, 4096),
         setattr() {},
-        lookup() { throw new FS.ErrnoError(ERRNO_CODES.ENOENT); },  // every file has its node
+        lookup() { throw new FS.ErrnoError(ERRNO_CODES.ENOENT); },  // every file already has its node
         readdir: () => [".", "..", ...store.files.keys()],
         symlink() { throw new FS.ErrnoError(ERRNO_CODES.EPERM); },
         rmdir() { throw new FS.ErrnoError(ERRNO_CODES.EPERM); },
@@ -78,7 +78,7 @@ mergeInto(LibraryManager.library, {
       };
     },
 
-    // Emscripten 3.1.6 keeps the node of the file that is replaced: it would come back once the new one is removed.
+    // Emscripten 3.1.6 keeps the node of the replaced file, which would reappear once the new one is removed.
     rename: (store, node, folder, name) => {
       const replaced = store.files.has(name) ? FS.lookupNode(folder, name) : null;
       StoreMount.run(() => store.rename(node.slot, name));
@@ -127,7 +127,7 @@ mergeInto(LibraryManager.library, {
           if (offset < 0) throw new FS.ErrnoError(ERRNO_CODES.EINVAL);
           return offset;
         },
-        // A copy: a file is mapped to be read, never to be written.
+        // Returns a copy: a file is mapped for reading, never for writing.
         mmap(stream, address, length, position, protection, flags) {
           if (flags & StoreMount.MAP_SHARED) throw new FS.ErrnoError(ERRNO_CODES.EACCES);
           const copy = mmapAlloc(length);

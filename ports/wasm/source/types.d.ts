@@ -1,6 +1,6 @@
-// What "wisp/runtime.js" and "wisp/device.js" share.
+// Types shared by "wisp/runtime.js" and "wisp/device.js".
 
-/** What the library refused, with its sentence. */
+/** A refusal of the library, with its sentence. */
 export class WispError extends Error {
   readonly kind: "Internal" | "InvalidArgument" | "InvalidData" | "PrivacyRefused" | "Io" | "Unsupported" | "Cancelled";
 }
@@ -8,13 +8,13 @@ export class WispError extends Error {
 export interface Recommendation { item: number; score: number; key: string; name: string }
 
 export interface RecommendOptions {
-  /** How many; default 10. */
+  /** Number of items; default 10. */
   count?: number;
-  /** Items that never come. */
+  /** Items that are never recommended. */
   excluded?: readonly number[] | Int32Array;
   /** If given, only these are considered. */
   candidates?: readonly number[] | Int32Array;
-  /** May items of the history come back? If not given, as the model says. */
+  /** May items of the history be recommended again? If not given, as the model says. */
   allowSeen?: boolean;
 }
 
@@ -22,6 +22,6 @@ export interface ModelInfo {
   numItems: number; maxLength: number; width: number; numBlocks: number; numRetired: number; numProvenance: number;
   format: number;
   hasKeys: number; contentHash: bigint; fileBytes: number;
-  /** 1: its lists may hold items of the history, as whoever made it chose. */
+  /** 1: lists may hold items of the history, as the model's maker chose. */
   allowSeen: number;
 }

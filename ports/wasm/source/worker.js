@@ -1,4 +1,4 @@
-// The worker of device.js: the whole library over a store. One call at a time, in the order in which they came.
+// The worker of device.js: the whole library over a store. Calls run one at a time, in the order of their arrival.
 import layout from "./layout.js";
 import {checkKeys, checkObject, checkWhole, kindOf, Library, refuse, WispError} from "./library.js";
 import {Model} from "./model.js";
@@ -6,9 +6,9 @@ import {Store} from "./store.js";
 import createModule from "./wisp.mjs";
 
 const ROOT = "/store", LOG = "events.db", LEDGER = "privacy.ledger", CHECKPOINT = ".checkpoint";
-// Files that one call may make: a log's and a ledger's journal, a night's files beside its output, temporary files.
+// Files that one call may create: a log's and a ledger's journal, a night's files beside its output, temporary files.
 const SPARE_FILES = 16;
-// Errors of files, as WASI numbers them.
+// Error codes of files in WASI's numbering.
 const ENOSPC = 51;
 const FILE_ERRORS = {
   29: "the browser's storage failed, or was taken away",
@@ -17,7 +17,7 @@ const FILE_ERRORS = {
   [ENOSPC]: "the browser has no room for it",
 };
 const fileError = (error) => FILE_ERRORS[error.errno] ?? `the browser's storage refused (error ${error.errno})`;
-// Errors of the browser's storage, by their names.
+// The names of errors of the browser's storage.
 const STORAGE_ERRORS = {
   QuotaExceededError: FILE_ERRORS[ENOSPC],
   NotFoundError: "what this site had stored was deleted; open it again"
@@ -29,11 +29,11 @@ const required = (options, name) => options[name] ?? refuse(`${name} is missing`
 const textOf = (value, what) =>
     typeof value === "string" ? value : refuse(`${what} is ${kindOf(value)}; it must be a string`);
 
-// For arguments that go to the library as they are: it takes no BigInt for a number.
+// Checks arguments that go to the library unchanged, where a BigInt is not accepted as a number.
 const number = (value, name) =>
     typeof value === "number" ? value : refuse(`${name} is ${kindOf(value)}; it must be a number`);
 
-// The options of methods that take them apart here.
+// The options of methods that are unpacked here.
 const OPTIONS = {
   history: ["model", "user", "limit"],
   recommend: ["model", "user", "history", "count", "excluded", "candidates", "allowSeen"],
@@ -42,10 +42,10 @@ const OPTIONS = {
   rebase: ["from", "to", "output"]
 };
 
-// Fields of the C interface that a page does not set: files go by the names `model` and `output`.
+// Fields of the C interface that a page must not set: files are given by the names `model` and `output`.
 const NOT_OF_PAGES = /Path$|^adapterRank$|^numThreads$|^size$|^notRead/;
 
-// `options` of a method that fills this struct of the C interface.
+// Checks the `options` of a method that fills this struct of the C interface.
 function checkOptions(method, struct, options) {
   checkObject(method, options);
   const other = Object.keys(options).find((key) => NOT_OF_PAGES.test(key));
@@ -67,8 +67,8 @@ function pathOf(name) {
   return `${ROOT}/${name}`;
 }
 
-// The same of a file that the page may write and remove: the log, the ledger and what SQLite keeps beside them are the
-// library's.
+// pathOf for a file that the page may write and remove. The log, the ledger and SQLite's files beside them belong to
+// the library.
 function pathOfApp(name) {
   const path = pathOf(name);
   if ([LOG, LEDGER].some((kept) => name === kept || name.startsWith(`${kept}-`)))
@@ -76,7 +76,7 @@ function pathOfApp(name) {
   return path;
 }
 
-// The model in a file of the store.
+// Opens the model in a file of the store.
 function openStored(library, path) {
   return library.within((scope) => {
     const out = scope.allocate(4);
@@ -85,14 +85,14 @@ function openStored(library, path) {
   });
 }
 
-// The same of what learning makes. A run keeps its checkpoint beside its output.
+// pathOfApp for the output of learning, beside which a run keeps its checkpoint.
 function pathOfOutput(name) {
   const path = pathOfApp(name);
   if (name.endsWith(CHECKPOINT)) refuse(`${name} is the name of a checkpoint; an output must not end in ${CHECKPOINT}`);
   return path;
 }
 
-// What the methods of Device do.
+// The implementations of Device's methods.
 class Host {
   constructor(module, store) {
     this.module = module;
@@ -116,7 +116,7 @@ class Host {
 
   version() { return this.library.text(this.library.ask("wisp_version")); }
 
-  // Whole or not at all: a new file takes the place of the old one. Its name is none that pathOf allows.
+  // Replaces the file, all or nothing, through a new file whose name pathOf does not allow.
   writeFile(name, bytes) {
     const path = pathOfApp(name), FS = this.module.FS, fresh = `.new-${name}`;
     if (!(bytes instanceof ArrayBuffer) && !ArrayBuffer.isView(bytes))
@@ -128,7 +128,7 @@ class Host {
       FS.writeFile(`${ROOT}/${fresh}`, view);
       const {handle} = this.store.files.get(fresh);
       handle.flush();
-      // FS.writeFile says nothing where the disk took a part only.
+      // FS.writeFile reports no error if the disk took only a part.
       if (FS.stat(`${ROOT}/${fresh}`).size !== view.byteLength) throw new FS.ErrnoError(ENOSPC);
       FS.rename(`${ROOT}/${fresh}`, path);
     } catch (error) {
@@ -138,7 +138,7 @@ class Host {
     }
   }
 
-  // What a call left that did not come to its end.
+  // Removes what an interrupted call left behind.
   removeHidden() {
     for (const name of [...this.store.files.keys()])
       if (name.startsWith(".new-")) this.module.FS.unlink(`${ROOT}/${name}`);
@@ -181,8 +181,8 @@ class Host {
     return this.log;
   }
 
-  // [{ user, item, time }]: all of them or none; on disk when the promise is kept. `time` in milliseconds since 1970,
-  // as Date.now() has it.
+  // Takes [{ user, item, time }] and appends all or none; on disk when the promise resolves. `time` is in milliseconds
+  // since 1970, like Date.now().
   appendEvents(events) {
     if (!Array.isArray(events)) refuse("appendEvents takes a list of { user, item, time }");
     return this.library.within((scope) => {
@@ -200,7 +200,7 @@ class Host {
 
   countEvents() { return this.counted("wisp_log_counts", "wisp_log_count", this.openedLog()); }
 
-  // Calls f(args..., struct, error) and gives the struct.
+  // Calls f(args..., struct, error) and returns the struct.
   counted(struct, name, ...args) {
     return this.library.within((scope) => {
       const out = this.library.struct(scope, struct);
@@ -209,7 +209,7 @@ class Host {
     });
   }
 
-  // The newest `limit` items of a user that the model knows, as numbers, oldest first.
+  // The user's newest `limit` items that the model knows, as indices, oldest first.
   history({model, user, limit = 200}) {
     const open = this.opened(required({model}, "model"));
     checkWhole("limit", limit, 1, 1e6);
@@ -242,7 +242,7 @@ class Host {
     });
   }
 
-  // Of a history of items' numbers, or of what the log has of a user.
+  // Recommends after a history of item indices, or after the user's history in the log.
   recommend({model, user, history, ...options}) {
     const open = this.opened(required({model}, "model"));
     if ((user == null) === (history == null)) refuse("recommend takes either user or history");
@@ -256,7 +256,7 @@ class Host {
     return {...model.info, items};
   }
 
-  // Enums by their names.
+  // Replaces names of enums by their numbers.
   named({unit, judge, ...options}) {
     return {
       ...options,
@@ -265,7 +265,8 @@ class Host {
     };
   }
 
-  // What all that learns shares: files by name, the store's log and ledger, one thread, times in milliseconds.
+  // Options shared by all learning methods: files by name, the store's log and ledger, one thread, times in
+  // milliseconds.
   learning({model, output, ...options}) {
     return {
       ...this.named(options),
@@ -392,8 +393,8 @@ async function open(name) {
   }
 }
 
-// What a method throws besides: an error of the storage, or one of JavaScript for arguments that it could not take
-// apart.
+// Converts other exceptions of a method: errors of the storage, or JavaScript's for arguments that could not be
+// unpacked.
 function errorOf(method, error) {
   if (error instanceof WispError) return {kind: error.kind, message: error.message};
   if (error.name === "StoreError") return {kind: "Io", message: error.message};

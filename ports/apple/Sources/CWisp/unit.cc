@@ -1,4 +1,4 @@
-// wisp as a package compiles it: without a flag. Results are the same to the bit as everywhere, as by
-// -ffp-contract=off, which clang also takes as a pragma.
+// Compiles wisp without compiler flags, as a package must. The pragma replaces -ffp-contract=off, so results are the
+// same to the bit as everywhere.
 #pragma STDC FP_CONTRACT OFF
 #include "wisp.cc"

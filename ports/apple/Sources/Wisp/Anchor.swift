@@ -1,23 +1,23 @@
 import CWisp
 import Foundation
 
-/// How far a ledger has got, kept where nobody who restores files restores it too. With it an old copy of the ledger that
-/// was put back is refused. Always give it, or never; one for each ledger.
+/// The ledger's progress, stored where restoring files does not restore it. With it, an old copy of the ledger that was
+/// put back is refused. Give it always or never; each ledger has its own.
 public protocol Anchor: AnyObject, Sendable {
-  /// What was written last, or nil where nothing was. Called before each charge at least. What this or `write`
-  /// throws is what the call throws that needed the anchor.
+  /// The bytes of the last `write`, or nil if it was never called. Called at least before each charge. A call that needs the
+  /// anchor rethrows what this or `write` throws.
   func read() throws -> Data?
-  /// Keeps these bytes, 64 at most, in the place of those before. They last when this returns.
+  /// Replaces the stored bytes by these, 64 at most. They are durable when this returns.
   func write(_ bytes: Data) throws
 }
 
-/// An anchor as wisp.h calls it, for the length of one call of the library.
+/// An anchor in the form of wisp.h, for the duration of one call of the library.
 final class AnchorBridge {
   let pointer: UnsafeMutablePointer<wisp_anchor>?
   private let anchor: Anchor?
   private var failure: Error?
 
-  /// - Parameter begins: there may be no anchor yet though something was charged.
+  /// - Parameter begins: the anchor may still be missing although something was charged.
   init(_ anchor: Anchor?, begins: Bool) {
     self.anchor = anchor
     pointer = anchor == nil ? nil : UnsafeMutablePointer<wisp_anchor>.allocate(capacity: 1)
@@ -37,8 +37,8 @@ final class AnchorBridge {
 
   deinit { pointer?.deallocate() }
 
-  /// As the free function `check`. Where the anchor threw, its own error comes in the place of the library's, which
-  /// only knows that the anchor failed.
+  /// The free function `check`, but an error that the anchor threw replaces the library's, which only knows that the
+  /// anchor failed.
   func checked(_ call: (UnsafeMutablePointer<wisp_error>) -> wisp_code) throws {
     failure = nil
     do {

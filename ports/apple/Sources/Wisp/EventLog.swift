@@ -1,12 +1,12 @@
 import CWisp
 import Foundation
 
-/// What happened on this device: one SQLite file of user, item and time. Any thread may use it. It closes itself.
+/// The events of this device: one SQLite file of user, item and time. Any thread may use it. It closes itself.
 public final class EventLog: @unchecked Sendable {
   private let lock = NSLock()
   private let log: OpaquePointer
 
-  /// Opens the file, or makes it.
+  /// Opens the file, or creates it.
   public init(contentsOf url: URL) throws {
     let texts = Texts()
     var opened: OpaquePointer?
@@ -18,8 +18,8 @@ public final class EventLog: @unchecked Sendable {
 
   deinit { wisp_log_close(log) }
 
-  /// Appends one event. It is on the disk when this returns.
-  /// - Parameter time: in any unit that grows; seconds since 1970 where records are sessions or days.
+  /// Appends one event, which is on the disk when this returns.
+  /// - Parameter time: in any unit that increases; seconds since 1970 if records are sessions or days.
   public func append(user: String, item: String, time: Int64) throws {
     let texts = Texts()
     let cUser = try texts.of(user)
@@ -43,10 +43,10 @@ public final class EventLog: @unchecked Sendable {
     return Array(items.prefix(found))
   }
 
-  /// How many events there are. Local only: do not send it anywhere.
+  /// The number of events. Local only: do not send it anywhere.
   public func count() throws -> UInt64 { try counts().events }
 
-  /// How many events have a user, item or time that training cannot read. Local only: do not send it anywhere.
+  /// The number of events whose user, item or time training cannot read. Local only: do not send it anywhere.
   public func countUnreadable() throws -> UInt64 { try counts().unreadable }
 
   private func counts() throws -> wisp_log_counts {
@@ -55,8 +55,7 @@ public final class EventLog: @unchecked Sendable {
     return counts
   }
 
-  /// Takes all events of a user away and overwrites them; returns how many. What models learned from them stays in
-  /// these.
+  /// Deletes all events of a user, overwrites them, and returns their number. Models keep what they learned from them.
   @discardableResult
   public func erase(user: String) throws -> UInt64 {
     let texts = Texts()

@@ -2,17 +2,17 @@
   import Foundation
   import Security
 
-  /// An anchor in the keychain of this device. The item does not move to another device, and it stays when the app is
-  /// deleted. A backup of this same device holds it too: keep the ledger out of backups as well (Ledger.exclude).
-  /// On macOS it needs an app that is signed with a keychain access group or an application identifier. In others, as
-  /// in programs of the command line, each call throws (errSecMissingEntitlement, -34018).
+  /// An anchor in this device's keychain. The item does not move to another device, and it stays when the app is
+  /// deleted. A backup of this device contains it too: keep the ledger out of backups as well (Ledger.exclude). On
+  /// macOS it needs an app that is signed with a keychain access group or an application identifier. In others, and in
+  /// command-line programs, each call throws (errSecMissingEntitlement, -34018).
   public final class KeychainAnchor: Anchor {
     private let service: String
     private let account: String
 
     /// - Parameters:
     ///   - service: the app's own name for its anchors.
-    ///   - account: the name of the ledger: one anchor for each.
+    ///   - account: the name of the ledger; each ledger has its own anchor.
     public init(service: String, account: String) {
       self.service = service
       self.account = account
@@ -24,7 +24,8 @@
         kSecAttrService as String: service,
         kSecAttrAccount as String: account,
         kSecAttrSynchronizable as String: false,
-        // macOS would take the login keychain, a file that is copied to other devices. iOS has no other keychain.
+        // Without this, macOS would use the login keychain, a file that is copied to other devices. iOS has no other
+        // keychain.
         kSecUseDataProtectionKeychain as String: true,
       ]
     }
@@ -46,14 +47,14 @@
       if status == errSecItemNotFound {
         var item = query
         item[kSecValueData as String] = bytes
-        // A night may run while the device is locked, but not before it was unlocked once.
+        // A night may run while the device is locked, but not before it was first unlocked.
         item[kSecAttrAccessible as String] = kSecAttrAccessibleAfterFirstUnlockThisDeviceOnly
         status = SecItemAdd(item as CFDictionary, nil)
       }
       guard status == errSecSuccess else { throw refused("cannot be written", status) }
     }
 
-    /// Forgets the anchor: for an app that deletes a ledger with all that was learned under it.
+    /// Deletes the anchor, for an app that deletes a ledger with everything that was learned under it.
     public func remove() throws {
       let status = SecItemDelete(query as CFDictionary)
       guard status == errSecSuccess || status == errSecItemNotFound else { throw refused("cannot be removed", status) }

@@ -1,7 +1,7 @@
 import CWisp
 import Foundation
 
-/// What a ledger says: what the privacy of the data has cost so far.
+/// Reads a ledger: what the privacy of the data has cost so far.
 public struct Ledger: Sendable {
   public var file: URL
   public var anchor: Anchor?
@@ -12,17 +12,17 @@ public struct Ledger: Sendable {
   }
 
   public struct Budget: Sendable {
-    /// Of everything so far, an upper bound; infinite where it cannot be bounded.
+    /// An upper bound of everything so far; infinite if it cannot be bounded.
     public let epsilonStated: Double
     public let delta: Double
-    /// nil: the ledger has none.
+    /// nil: the ledger has no limit.
     public let epsilonLimit: Double?
-    /// Of a plan for a life; nil: there is no plan.
+    /// Nights that the plan has left; nil: there is no plan.
     public let nightsLeft: UInt64?
   }
 
-  /// What is left, as numbers. Asking costs nothing.
-  /// - Parameter delta: for a ledger without a limit.
+  /// The budget that is left. Reading it costs nothing.
+  /// - Parameter delta: used if the ledger has no limit.
   public func budget(delta: Double) throws -> Budget {
     let texts = Texts()
     let bridge = AnchorBridge(anchor, begins: false)
@@ -53,8 +53,8 @@ public struct Ledger: Sendable {
   }
 
   #if os(iOS) || os(macOS) || os(tvOS) || os(watchOS)
-    /// Keeps a file, or a folder with all that is in it, out of backups. A backup that is put back would bring an old
-    /// ledger back, and what was spent since would be forgotten: keep ledger, log and models in one folder like that.
+    /// Keeps a file, or a folder with its content, out of backups. Restoring a backup would bring an old ledger back
+    /// and forget what was spent since: keep ledger, log and models in one such folder.
     public static func exclude(fromBackups url: URL) throws {
       var file = url
       var values = URLResourceValues()

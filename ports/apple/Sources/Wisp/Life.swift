@@ -1,7 +1,7 @@
 import CWisp
 import Foundation
 
-/// A device's life: one plan, one night at a time, and a personalised model only where it was found better.
+/// Nightly training: one plan, one night at a time, and a personalised model only if it was found better.
 ///
 ///     var life = Life(base: shipped, log: log, ledger: ledger, output: mine, dataset: "my shop")
 ///     try life.plan(epsilon: 8, delta: 1e-5, recordsPublic: 2000, nights: 365, unit: .user)   // at each start
@@ -11,7 +11,7 @@ public struct Life: Sendable {
   public var base: URL
   public var log: URL
   public var ledger: URL
-  /// What people are served: the base at first.
+  /// The model that people are served: the base at first.
   public var output: URL
   /// The name of the data set, the same each time.
   public var dataset: String
@@ -31,15 +31,15 @@ public struct Life: Sendable {
     public let stepsPerNight: UInt64
     /// At this noise the base is the better model.
     public let isHopeless: Bool
-    /// Held by a night while it steps, beside the log.
+    /// Bytes that a night holds while it steps, beside the log.
     public let bytes: UInt64
-    /// The ledger had the plan, and nothing was written.
+    /// The ledger already had the plan, and nothing was written.
     public let wasThere: Bool
   }
 
-  /// Finds the noise and writes the plan into the ledger, or finds the plan that is there: call it at each start.
-  /// Another plan than is there is refused, unless `replacing` and nothing was charged; and so is a new one where the
-  /// ledger is gone and nights trained beside `output`. Reads no event.
+  /// Finds the noise and writes the plan into the ledger, or finds the existing plan: call it at each start. A plan
+  /// that differs from the existing one is refused, unless `replacing` and nothing was charged. A new plan is also
+  /// refused if the ledger is gone and nights trained beside `output`. Reads no event.
   @discardableResult
   public func plan(
     epsilon: Double, delta: Double, recordsPublic: UInt32, nights: UInt32, unit: PrivacyUnit, stepsPerNight: UInt64 = 0,
@@ -72,15 +72,15 @@ public struct Life: Sendable {
   }
 
   public struct Night: Sendable {
-    /// The file at `output` is another one than before: open it anew.
+    /// The file at `output` was replaced: open it again.
     public let changed: Bool
-    /// Of this night; 0: the plan has none left.
+    /// Steps of this night; 0: the plan has none left.
     public let steps: UInt64
     public let nightsLeft: UInt64
   }
 
-  /// One night of the plan, on a thread of its own. Cancelling the task, or the system ending the app, loses no more
-  /// than what came after the last charge: the next call goes on.
+  /// One night of the plan, on a thread of its own. Cancelling the task, or the system ending the app, loses only what
+  /// came after the last charge: the next call resumes.
   public func night(
     threads: UInt32 = 0, maxBytes: UInt64 = 0, progress: TrainingCallback? = nil
   ) async throws -> Night {
@@ -88,8 +88,8 @@ public struct Life: Sendable {
     return try await Steps.run(progress) { try life.night(threads, maxBytes, $0) }
   }
 
-  /// Carries what was learned over to a new base, as an app's update brings it. `from` is the base so far, and must
-  /// still be there. No night may run meanwhile.
+  /// Carries what was learned over to the new base of an app's update. `from` is the previous base, which must still
+  /// exist. No night may run meanwhile.
   public static func rebase(from old: URL, to new: URL, output: URL) throws {
     let texts = Texts()
     let cOld = try texts.path(old)

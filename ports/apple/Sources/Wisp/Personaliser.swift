@@ -1,7 +1,7 @@
 import CWisp
 import Foundation
 
-/// One run of private fine-tuning on the log. For nights that go on for years see Life.
+/// One run of private fine-tuning on the log. For nights over years see Life.
 ///
 ///     var run = Personaliser(model: shipped, log: log, ledger: ledger, output: mine, unit: .user)
 ///     run.epsilon = 3
@@ -13,30 +13,30 @@ public struct Personaliser: Sendable {
   public var model: URL
   /// The log of events.
   public var log: URL
-  /// The data set's privacy ledger: made by the first charge if absent. Never delete it.
+  /// The data set's privacy ledger: created by the first charge if absent. Never delete it.
   public var ledger: URL
-  /// The fine-tuned model. It may be `model`: replaced in one step at the end.
+  /// The fine-tuned model. It may be `model`, which is then replaced atomically at the end.
   public var output: URL
-  /// Of this run. Required.
+  /// Epsilon of this run. Required.
   public var epsilon = 0.0
   /// Required: below 1 over `usersPublic`.
   public var delta = 0.0
-  /// A number of records that may be known to anybody. Required.
+  /// A number of records that anybody may know. Required.
   public var usersPublic: UInt32 = 0
   /// Limit over everything ever done with this data; 0: the limit already in the ledger, or none.
   public var budgetEpsilon = 0.0
-  /// What one record is.
+  /// Definition of one record.
   public var unit: PrivacyUnit
   /// 0: 20.
-  public var epochs = 0.0
+  /// 0: 20 passes over the records.
   /// 0: as many as the device has, at most 4.
   public var threads: UInt32 = 0
   /// The name of the data set, the same each time; nil: the log's file name.
   public var dataset: String?
-  /// Where a run that is stopped goes on from; nil: it has to be paid for anew.
+  /// The file from which a stopped run resumes; nil: it must be paid for again.
   public var checkpoint: URL?
   public var anchor: Anchor?
-  /// There may be no anchor yet though something was charged: for the first time.
+  /// The anchor may still be missing although something was charged: for the first use.
   public var anchorBegins = false
 
   public init(model: URL, log: URL, ledger: URL, output: URL, unit: PrivacyUnit) {
@@ -49,21 +49,21 @@ public struct Personaliser: Sendable {
 
   public struct Result: Sendable {
     public let steps: UInt64
-    /// What may be stated of this run, at its delta.
+    /// The epsilon that may be stated for this run, at its delta.
     public let epsilon: Double
     public let noiseMultiplier: Double
-    /// The step of the checkpoint that was gone on from; 0: there was none.
+    /// The step of the checkpoint that the run resumed from; 0: none.
     public let resumedFrom: UInt64
   }
 
   /// Trains on a thread of its own. Cancelling the task ends it at the next step with CancellationError: no model is
-  /// written, what was charged stays charged, and with `checkpoint` the next call goes on from there.
+  /// written, what was charged stays charged, and with `checkpoint` the next call resumes there.
   public func personalise(progress: TrainingCallback? = nil) async throws -> Result {
     let run = self
     return try await Steps.run(progress) { try run.personalise($0) }
   }
 
-  /// The same as a stream of steps. It ends when the model is written; whoever stops reading stops the run.
+  /// Trains, and returns the steps as a stream. It ends when the model is written; to stop reading stops the run.
   public func steps() -> AsyncThrowingStream<TrainingProgress, Error> {
     let run = self
     return AsyncThrowingStream { stream in

@@ -3,11 +3,11 @@ import Foundation
 
 /// One item of a list, the best first.
 public struct Recommendation: Equatable, Sendable {
-  /// Its number in the model, from 0 on.
+  /// Its index in the model, from 0 on.
   public let item: Int32
-  /// Its name in the app's own data; "" where the model carries none.
+  /// Its name in the app's own data; "" if the model has none.
   public let key: String
-  /// For people; "" where the model carries none.
+  /// Its name for people; "" if the model has none.
   public let name: String
   /// Comparable within one list only.
   public let score: Float
@@ -19,13 +19,13 @@ public struct Recommendation: Equatable, Sendable {
 ///     for best in try wisp.recommend(keys: ["tea-mint", "bagel-lentil"], count: 5) { print(best.name) }
 public final class Recommender: @unchecked Sendable {
   public struct Options: Sendable {
-    /// 8-bit integers in place of floats: faster, a quarter of the room, scores slightly off.
+    /// 8-bit integers instead of floats: faster, a quarter of the memory, slightly different scores.
     public var int8 = false
-    /// Threads that share one history, the caller's among them.
+    /// Number of threads that share one history, the caller's included.
     public var threads: UInt32 = 1
-    /// Opening fails where the model would hold more bytes beside its file; 0: no ceiling.
+    /// Opening fails if the model would hold more bytes beside its file; 0: no limit.
     public var maxBytes: UInt64 = 0
-    /// An adapter that was trained beside the model.
+    /// An adapter that was trained for this model.
     public var adapter: URL?
 
     public init() {}
@@ -45,7 +45,7 @@ public final class Recommender: @unchecked Sendable {
     bytes?.deallocate()
   }
 
-  /// Maps the file and checks it, its weights included. It must not be changed in place while this lives;
+  /// Maps the file and verifies it, weights included. It must not be changed in place while this object lives;
   /// replacing it is fine.
   public static func open(contentsOf url: URL, options: Options = Options()) throws -> Recommender {
     let texts = Texts()
@@ -57,7 +57,7 @@ public final class Recommender: @unchecked Sendable {
     return Recommender(model: opened!, bytes: nil)
   }
 
-  /// The same of a model in memory, which is copied. `name` is used in sentences.
+  /// Opens a model in memory, which is copied. `name` is used in messages.
   public static func open(data: Data, name: String = "the model", options: Options = Options()) throws -> Recommender {
     let texts = Texts()
     var choice = try openOptions(options, texts)
@@ -86,21 +86,21 @@ public final class Recommender: @unchecked Sendable {
     return choice
   }
 
-  /// How many items the model knows.
+  /// The number of items that the model knows.
   public var itemCount: Int { locked { wisp_model_num_items(model) } }
 
-  /// The number of the item with that key, or nil where the model does not know it.
+  /// The index of the item with that key, or nil if the model does not know it.
   public func item(forKey key: String) -> Int32? {
-    if key.utf8.contains(0) { return nil }  // C would look for what comes before it
+    if key.utf8.contains(0) { return nil }  // C would look for what comes before the zero
     let item = locked { wisp_model_find_item(model, key) }
     return item < 0 ? nil : item
   }
 
-  /// The best items after a history, oldest first: at most `count` of them. Without a history: what is popular.
+  /// At most `count` best items after a history, oldest first. An empty history (cold start) gets popular items.
   /// - Parameters:
-  ///   - excluded: items that never come.
-  ///   - candidates: where given, only these come.
-  ///   - allowSeen: whether items of the history may come back; nil: as the model says.
+  ///   - excluded: items that are never recommended.
+  ///   - candidates: if given, only these are considered.
+  ///   - allowSeen: whether items of the history may be recommended again; nil: as the model says.
   public func recommend(
     history: [Int32], count: Int, excluded: [Int32] = [], candidates: [Int32]? = nil, allowSeen: Bool? = nil
   ) throws -> [Recommendation] {
@@ -127,7 +127,7 @@ public final class Recommender: @unchecked Sendable {
     }
   }
 
-  /// The same by the items' keys. Keys that the model does not know are left out.
+  /// `recommend` by the items' keys. Keys that the model does not know are left out.
   public func recommend(keys: [String], count: Int) throws -> [Recommendation] {
     try recommend(history: keys.compactMap { item(forKey: $0) }, count: count)
   }
@@ -138,7 +138,7 @@ public final class Recommender: @unchecked Sendable {
       name: String(cString: wisp_model_item_name(model, best.item)), score: best.score)
   }
 
-  /// For who reads the model from the C interface: the handle, for the length of `body`.
+  /// Gives `body` the handle of the C interface while it runs.
   func withModel<Result>(_ body: (OpaquePointer) throws -> Result) rethrows -> Result {
     try locked { try body(model) }
   }

@@ -21,14 +21,14 @@ extension wisp_budget: SizedStruct {}
 extension wisp_log_counts: SizedStruct {}
 extension wisp_anchor: SizedStruct {}
 
-/// WISP_INIT of wisp.h, which is a macro and not seen from Swift.
+/// WISP_INIT of wisp.h, a macro that Swift does not see.
 func sized<Struct: SizedStruct>() -> Struct {
   var made = Struct()
   made.size = MemoryLayout<Struct>.stride
   return made
 }
 
-/// Texts for the fields of a struct of wisp.h. They live as long as this.
+/// Texts for the fields of a struct of wisp.h. They are valid as long as this object.
 final class Texts {
   private var kept: [UnsafeMutablePointer<CChar>] = []
 
@@ -53,8 +53,7 @@ final class Texts {
   }
 }
 
-/// Reads a text of a length that is not known before: asks for the size, then for the text,
-/// and once more where it grew.
+/// Reads a text of unknown length: asks for the size, then for the text, and again if it has grown.
 func readText(_ read: (UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<Int>) throws -> Void) throws -> String {
   var room = [CChar](repeating: 0, count: 1024)
   while true {

@@ -1,24 +1,24 @@
 import CWisp
 import Foundation
 
-/// After a step of training.
+/// Progress after a step of training.
 public struct TrainingProgress: Equatable, Sendable {
   public let step: UInt64
   public let steps: UInt64
-  /// Spent by this run so far; nil while it is not yet known.
+  /// Spent by this run so far; nil while unknown.
   public let epsilon: Double?
 }
 
 /// Called after each step, on the thread that trains.
 public typealias TrainingCallback = @Sendable (TrainingProgress) -> Void
 
-/// What is protected as a whole.
+/// The privacy unit, which is protected as a whole.
 public enum PrivacyUnit: Equatable, Sendable {
-  /// Everything one user of the log did.
+  /// Everything that one user of the log did.
   case user
   /// Events of one user without a pause longer than so many seconds: a public constant, such as 1800.
   case session(gap: Int64)
-  /// Events of one user on one day, by UTC.
+  /// Events of one user on one UTC day.
   case day
 
   var number: wisp_unit {
@@ -34,7 +34,7 @@ public enum PrivacyUnit: Equatable, Sendable {
   }
 }
 
-/// Steps are counted for the app, and stop where its task was cancelled.
+/// Reports steps to the app, and stops them if its task was cancelled.
 final class Steps: @unchecked Sendable {
   private let lock = NSLock()
   private let callback: TrainingCallback?
@@ -53,7 +53,7 @@ final class Steps: @unchecked Sendable {
     return cancelled
   }
 
-  /// For `user_data`; this must outlive the call.
+  /// A pointer for `user_data`; this object must outlive the call.
   var pointer: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
   static let progress: wisp_progress_callback = { at, data in
@@ -66,8 +66,8 @@ final class Steps: @unchecked Sendable {
     return 0
   }
 
-  /// Runs what takes minutes on a thread of its own, and ends it at the next step where the caller's task is cancelled:
-  /// then CancellationError is thrown. What was paid for stays paid.
+  /// Runs work of minutes on a thread of its own. If the caller's task is cancelled, it ends at the next step and
+  /// throws CancellationError. What was paid for stays paid.
   static func run<Result: Sendable>(
     _ progress: TrainingCallback?, _ body: @escaping @Sendable (Steps) throws -> Result
   ) async throws -> Result {

@@ -1,7 +1,7 @@
 import CWisp
 import Foundation
 
-/// What the library refused or could not do: its code, and its sentence, which names the file, the value and what is
+/// A refusal or failure of the library: its code, and its sentence, which names the file, the value and what is
 /// allowed.
 public struct WispError: Error, LocalizedError, CustomStringConvertible, Equatable, Sendable {
   public enum Code: Int, Sendable {
@@ -27,7 +27,7 @@ public struct WispError: Error, LocalizedError, CustomStringConvertible, Equatab
   public var description: String { sentence }
 }
 
-/// Calls a function of wisp.h, whose last argument is the error, and throws what it says.
+/// Calls a function of wisp.h, whose last argument is the error, and throws that error.
 func check(_ call: (UnsafeMutablePointer<wisp_error>) -> wisp_code) throws {
   var error = wisp_error()
   let code = call(&error)

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import Wisp
 
-/// Keeps an anchor in memory, and counts how often it is asked.
+/// Keeps an anchor in memory, and counts its calls.
 private final class MemoryAnchor: Anchor, @unchecked Sendable {
   var kept: Data?
   var fails = false
@@ -30,7 +30,7 @@ final class WispTests: XCTestCase {
   }
   override func tearDownWithError() throws { try FileManager.default.removeItem(at: folder) }
 
-  /// Forty guests who order five things each.
+  /// A log of forty guests who order five things each.
   private func makeLog() throws -> EventLog {
     let model = try Recommender.open(contentsOf: shipped)
     let log = try EventLog(contentsOf: file("log.db"))
@@ -76,7 +76,7 @@ final class WispTests: XCTestCase {
     XCTAssertEqual(try fromFile.recommend(history: [1], count: 5, candidates: []), [])
     let without = try fromFile.recommend(history: [12, 7, 31], count: 5, excluded: [best[0].item])
     XCTAssertFalse(without.contains { $0.item == best[0].item })
-    // The shipped model says that items of the history may come; a call may say otherwise.
+    // The shipped model allows items of the history; a call may overrule that.
     for (allowSeen, comes) in [(nil, true), (true, true), (false, false)] as [(Bool?, Bool)] {
       let all = try fromFile.recommend(history: [12], count: 480, allowSeen: allowSeen)
       XCTAssertEqual(all.contains { $0.item == 12 }, comes)

@@ -3,12 +3,11 @@ package dev.wisp;
 import java.nio.ByteBuffer;
 
 /**
- * The functions of {@code libwisp-jni.so} (ports/android/jni). Nothing else calls it, and nobody but this package sees
- * it.
+ * The functions of {@code libwisp-jni.so} (ports/android/jni). Only this package sees and calls it.
  *
- * <p>It is Java, not Kotlin, so that its names and signatures are what is written here: the library registers its
- * functions by them. A handle is a number that one of {@code open...} gave. {@link Handle} sees to it that it is used
- * by one thread at a time and not after it was closed: the library cannot know.
+ * <p>It is Java, not Kotlin, because the library registers its functions by the names and signatures that are written
+ * here. A handle is a number returned by one of {@code open...}. The library cannot check a handle: {@link Handle}
+ * ensures that one thread at a time uses it, and nobody after it was closed.
  */
 final class Native {
   static {
@@ -33,7 +32,7 @@ final class Native {
 
   static native long openDescriptor(String name, int descriptor, long offset, long length, OpenOptions options);
 
-  /** Where a direct buffer begins; 0: it is none. */
+  /** The address of a direct buffer; 0 for another buffer. */
   static native long address(ByteBuffer buffer);
 
   /** The library keeps the buffer until the model is closed. */
@@ -51,7 +50,10 @@ final class Native {
 
   static native String[] names(long model, int[] items);
 
-  /** The items, best first; their scores go to {@code scores}, whose length is how many are wanted at most. */
+  /**
+   * Returns the items, best first, and writes their scores to {@code scores}, whose length is the largest number of
+   * items.
+   */
   static native int[] recommend(
       long model, int[] history, int[] excluded, int[] candidates, int allowSeen, float[] scores);
 

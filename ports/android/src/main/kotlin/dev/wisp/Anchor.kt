@@ -1,17 +1,17 @@
 package dev.wisp
 
 /**
- * How far the ledger has got, kept where nobody who restores files restores it too. With it an old copy of a ledger
- * that was put back is noticed, and refused. Always give it, or never; one for each ledger. What it throws ends the
- * call and comes out of it. `KeyStoreAnchor` is one for devices.
+ * The ledger's progress, stored where restoring files does not restore it. With it, an old copy of the ledger that was
+ * put back is noticed and refused. Give it always or never; each ledger has its own. An exception that it throws ends
+ * the call and is rethrown by it. `KeyStoreAnchor` is an anchor for devices.
  */
 interface Anchor {
-    /** What was written last; empty where nothing was. */
+    /** The bytes of the last [write]; empty if there was none. */
     fun read(): ByteArray
 
-    /** Keeps these bytes, at most 64, in the place of those before, whole or not at all. On return they last. */
+    /** Replaces the stored bytes by these, at most 64, all or none. They are durable when it returns. */
     fun write(bytes: ByteArray)
 
-    /** True: there may be no anchor yet though something was charged. For the first time, then false. */
+    /** True: a ledger with charges may still lack its anchor. For the first use, then false. */
     val begin: Boolean get() = false
 }

@@ -4,8 +4,8 @@ import android.content.res.AssetManager
 import java.io.FileNotFoundException
 
 /**
- * Opens a model that the app carries as an asset, where it lies in the package: nothing is unpacked. For that the
- * package must hold it as it is: `androidResources { noCompress += "wisp" }` in the app's build.gradle.kts.
+ * Opens a model that the app carries as an asset, in place: nothing is unpacked. For that the package must store it
+ * uncompressed: `androidResources { noCompress += "wisp" }` in the app's build.gradle.kts.
  */
 @JvmOverloads
 fun Recommender.Companion.open(assets: AssetManager, name: String, options: OpenOptions = OpenOptions()): Recommender {

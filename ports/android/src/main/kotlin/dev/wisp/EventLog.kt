@@ -3,7 +3,7 @@ package dev.wisp
 import java.io.Closeable
 import java.io.File
 
-/** One event. The time is in any unit that grows; sessions and days as units need times since 1970. */
+/** One event. The time is in any unit that increases; the units session and day need times since 1970. */
 data class Event(val user: String, val item: String, val time: Long)
 
 /** Counted on the log. Local only: not private, do not send it anywhere. */
@@ -17,16 +17,16 @@ data class LogCounts(
     val unreadable: Long
 )
 
-/** What is forgotten ([EventLog.prune]). */
+/** Selects what is deleted ([EventLog.prune]). */
 data class PruneOptions @JvmOverloads constructor(
-    /** As in the plan. */
+    /** The plan's unit. */
     val unit: PrivacyUnit,
     /** Forget what is before this time; null: no age is too old. */
-    val before: Long? = null,
+    /** Delete events before this time; null: delete none for its age. */
     /** [PrivacyUnit.USER]: keep so many of each user; 0: all. */
     val newestPerUser: Long = 0,
     val sessionGapSeconds: Long = 0,
-    /** How many of the log's times make a second, with every unit: 1000 for milliseconds; 0: 1. */
+    /** How many of the log's time values make a second, with every unit: 1000 for milliseconds; 0: 1. */
     val timesPerSecond: Int = 0
 ) {
     private val hasBefore: Boolean = before != null
@@ -40,10 +40,10 @@ data class PruneOptions @JvmOverloads constructor(
 class EventLog private constructor(number: Long) : Closeable {
     private val handle = Handle("the log", number) { Native.closeLog(it) }
 
-    /** On disk when the call returns. */
+    /** The event is on disk when the call returns. */
     fun append(user: String, item: String, time: Long) = append(listOf(Event(user, item, time)))
 
-    /** All of them or none, with one write to the disk. */
+    /** Appends all events or none, with one write to the disk. */
     fun append(events: List<Event>) {
         val users = Array(events.size) { events[it].user }
         val items = Array(events.size) { events[it].item }
@@ -51,21 +51,22 @@ class EventLog private constructor(number: Long) : Closeable {
         handle.use { Native.append(it, users, items, times) }
     }
 
-    /** The user's items that the model knows, oldest first: as many of the newest as the model reads. */
+    /** The user's newest items that the model knows, oldest first: as many as the model reads. */
     fun history(model: Recommender, user: String): IntArray =
         handle.use { log -> model.withHandle { Native.history(log, it, user, model.info.maxLength) } }
 
     /**
-     * Takes all events of the user away; how many. What models learned from them stays in these, under their guarantee.
+     * Deletes all events of the user and returns their number. Models keep what they learned from them, under their
+     * guarantee.
      */
     fun erase(user: String): Long = handle.use { Native.erase(it, user) }
 
-    /** Forgets what is old; how many events. */
+    /** Deletes old events and returns their number. */
     fun prune(options: PruneOptions): Long = handle.use { Native.prune(it, options) }
 
     fun counts(): LogCounts = handle.use { Native.counts(it) }
 
-    /** At most [limit] users, by key, from the first behind [after] on. Local only: not private. */
+    /** At most [limit] users, by key, starting behind [after]. Local only: not private. */
     @JvmOverloads
     fun users(after: String = "", limit: Int = 100): List<String> =
         handle.use { Native.users(it, after, limit) }.split('\n').filter { it.isNotEmpty() }
@@ -76,7 +77,7 @@ class EventLog private constructor(number: Long) : Closeable {
     internal fun <T> withHandle(work: (Long) -> T): T = handle.use(work)
 
     companion object {
-        /** Opens the file, or makes it. */
+        /** Opens the file, or creates it. */
         @JvmStatic
         fun open(file: File): EventLog = EventLog(Native.openLog(file.path))
     }

@@ -8,10 +8,10 @@ import java.util.concurrent.locks.ReentrantLock
 import kotlin.concurrent.withLock
 
 /**
- * A handle of the library: one thread at a time uses it, others wait. Closing waits too, and after it every use is an
- * [IllegalStateException]. No callback runs while the lock is held, so nothing can wait for itself.
+ * A handle of the library. One thread at a time uses it, others wait. Closing waits too, and every later use is an
+ * [IllegalStateException]. No callback runs while the lock is held, so a thread cannot wait for itself.
  *
- * One that is lost without being closed is closed when a later one is made.
+ * A handle that is lost without being closed is closed when a later one is created.
  */
 internal class Handle(private val what: String, number: Long, release: (Long) -> Unit) {
     private val kept = Kept(this, number, release)
@@ -19,13 +19,13 @@ internal class Handle(private val what: String, number: Long, release: (Long) ->
     fun <T> use(work: (Long) -> T): T = try {
         kept.use(what, work)
     } finally {
-        Reference.reachabilityFence(this) // not lost while it is used
+        Reference.reachabilityFence(this)  // it cannot be lost while it is used
     }
 
     fun close() = kept.close()
 }
 
-/** What is left of a handle that was lost: its number, and how it is given back, which must not refer to its owner. */
+/** The rest of a handle that was lost: its number, and how to release it, which must not refer to the owner. */
 private class Kept(handle: Handle, private var number: Long, private val release: (Long) -> Unit) :
     PhantomReference<Handle>(handle, lost) {
     private val lock = ReentrantLock()
@@ -50,7 +50,7 @@ private class Kept(handle: Handle, private var number: Long, private val release
     private companion object {
         val lost = ReferenceQueue<Handle>()
 
-        /** A reference that nobody keeps is never found in the queue. */
+        /** Keeps these references alive; otherwise they never reach the queue. */
         val all: MutableSet<Kept> = ConcurrentHashMap.newKeySet<Kept>()
     }
 }

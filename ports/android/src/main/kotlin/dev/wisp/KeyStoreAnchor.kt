@@ -10,8 +10,8 @@ import javax.crypto.KeyGenerator
 import javax.crypto.SecretKey
 
 /**
- * The keys of Android's own key store. They cannot be exported, no backup has them, and they go with the app. With
- * `strongBox` they are made in the device's secure element where it has one, which takes about a second for each
+ * The keys of Android's key store. They cannot be exported, are in no backup, and are deleted with the app. With
+ * `strongBox` they are created in the device's secure element, if it has one, which takes about a second for each
  * charge; otherwise in the trusted environment. The device may be locked when they are used, as it is at night.
  */
 class AndroidKeyRing @JvmOverloads constructor(private val strongBox: Boolean = false) : KeyRing {
@@ -49,8 +49,8 @@ class AndroidKeyRing @JvmOverloads constructor(private val strongBox: Boolean = 
 }
 
 /**
- * An anchor whose keys are in Android's key store, and whose file no backup takes. `name` tells the anchors of several
- * ledgers apart.
+ * An anchor whose keys are in Android's key store, and whose file is in no backup. `name` distinguishes the anchors of
+ * several ledgers.
  */
 object KeyStoreAnchor {
     @JvmStatic

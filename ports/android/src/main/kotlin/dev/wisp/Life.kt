@@ -1,30 +1,30 @@
 package dev.wisp
 
-/** Who decides whether a personalised model is better than the base. */
+/** Selects who decides whether a personalised model is better than the base. */
 enum class Judge(internal val number: Int) {
-    /** A share of the records, which do not train, with noise and a charge. */
+    /** Held-out evaluation on a share of the records, which do not train, with noise and a charge. */
     PRIVATE(0),
 
-    /** The same without either: for models that never leave the device. */
+    /** Held-out evaluation without noise and charge: for models that never leave the device. */
     LOCAL(1),
 
-    /** Nobody: the newest model is served, better or not. */
+    /** No evaluation: the newest model is served, better or not. */
     NONE(2)
 }
 
-/** The plan of a device's life: all that its nights may cost. Files are paths. */
+/** The plan of nights: everything that they may cost. Files are paths. */
 data class PlanOptions @JvmOverloads constructor(
     /** The base, as shipped. */
     val model: String,
     val ledger: String,
     /** Name of the data set, the same each time. */
     val dataset: String,
-    /** Of the whole life, for every record. */
+    /** Epsilon of the whole plan, for every record. */
     val epsilon: Double,
     val delta: Double,
-    /** So many records as may be known to anybody. */
+    /** A number of records that anybody may know. */
     val numRecordsPublic: Int,
-    /** Nights. */
+    /** Number of nights. */
     val runs: Int,
     val unit: PrivacyUnit,
     val judge: Judge = Judge.PRIVATE,
@@ -36,20 +36,23 @@ data class PlanOptions @JvmOverloads constructor(
     val threads: Int = 0,
     val typicalEvents: Int = 0,
     val sessionGapSeconds: Long = 0,
-    /** How many of the log's times make a second, with every unit: 1000 for milliseconds; 0: 1. */
+    /** How many of the log's time values make a second, with every unit: 1000 for milliseconds; 0: 1. */
     val timesPerSecond: Int = 0,
     /** Write nothing. */
     val dryRun: Boolean = false,
     /** Fill the seconds of the plan, which takes two seconds. */
     val measure: Boolean = false,
     val otherData: Boolean = false,
-    /** Events after this second since 1970 judge, and do not train: for a log that does not grow. 0: it grows. */
+    /**
+     * Seconds since 1970: later events are held out for evaluation and do not train. For a log that does not grow; 0:
+     * it grows.
+     */
     val trainsUntil: Long = 0,
-    /** What nights write. Where the ledger is gone and files of nights lie here, a new plan is refused. */
+    /** The file that nights write. If the ledger is gone and files of nights lie here, a new plan is refused. */
     val output: String? = null,
-    /** Put this plan in the place of another one that nothing was charged under. */
+    /** Replace another plan that nothing was charged under. */
     val replace: Boolean = false,
-    /** So many records are there when the life begins; nights share the steps by how many are there. 0: all. */
+    /** Number of records when the plan begins; nights share the steps in proportion. 0: all of them. */
     val numRecordsAtStart: Int = 0
 )
 
@@ -58,11 +61,11 @@ enum class Outlook {
     SOME_GAIN,
     HOPELESS,
 
-    /** Too few events for each item: a gain was measured only where the base lacked items that people choose. */
+    /** Too few events for each item: a gain was measured only if the base lacked items that people choose. */
     NEW_ITEMS
 }
 
-/** What a plan is. */
+/** The plan and what follows from it. */
 class Plan internal constructor(
     val runs: Int,
     val judgings: Int,
@@ -74,30 +77,30 @@ class Plan internal constructor(
     val trainingNoise: Double,
     val judgingNoise: Double,
     val noiseToSignal: Double,
-    /** The smallest gain that is found in four lives of five; not a number: none is. */
+    /** The smallest gain that is detected in four of five plans; NaN: none can be. */
     val foundGain: Double,
-    /** That a night holds while it steps, beside the log. */
+    /** Bytes that a night holds while it steps, beside the log. */
     val bytes: Long,
     val secondsOfRun: Double,
     val secondsOfJudging: Double,
-    /** The ledger had the plan, and nothing was written. */
+    /** The ledger already had the plan, and nothing was written. */
     val wasThere: Boolean
 ) {
     val outlook: Outlook = Outlook.values()[outlook]
 }
 
-/** One night. Files are paths. */
+/** Options of one night. Files are paths. */
 data class NightOptions @JvmOverloads constructor(
     /** The base, as shipped. */
     val model: String,
     val log: String,
-    /** What people are served: the base at first. Its neighbours (.candidate and so on) are private like the log. */
+    /** The served model: the base at first. The files beside it (.candidate and so on) are private like the log. */
     val output: String,
-    /** With the plan. */
+    /** The ledger that has the plan. */
     val ledger: String,
     val dataset: String? = null,
     val threads: Int = 0,
-    /** [WispException.Code.INVALID_ARGUMENT], before anything is charged, where a night holds more; 0: no ceiling. */
+    /** [WispException.Code.INVALID_ARGUMENT], before anything is charged, if a night would hold more; 0: no limit. */
     val maxBytes: Long = 0,
     val otherData: Boolean = false
 )
@@ -105,7 +108,7 @@ data class NightOptions @JvmOverloads constructor(
 enum class Served {
     BASE,
 
-    /** A candidate that was found better; a newer one trains on. */
+    /** A candidate that was found better; a newer one is still training. */
     EARLIER,
     NEWEST
 }
@@ -113,22 +116,22 @@ enum class Served {
 enum class Verdict { UNDECIDED, BETTER, WORSE }
 
 /**
- * What a night did. With [Judge.LOCAL] `served`, `changed` and `verdict` are local only: not private, do not send them
- * anywhere.
+ * The outcome of a night. With [Judge.LOCAL] `served`, `changed` and `verdict` are local only: not private, do not
+ * send them anywhere.
  */
 class NightResult internal constructor(
     served: Int,
-    /** The output is another one than before: open it anew. */
+    /** The output file was replaced: open it again. */
     val changed: Boolean,
     val judged: Boolean,
     verdict: Int,
-    /** Of this night; 0: the plan has none left. */
+    /** Steps of this night; 0: the plan has none left. */
     val steps: Long,
     val stepsOfModel: Long,
     val runsLeft: Long,
     val stepsLeft: Long,
     val judgingsLeft: Long,
-    /** This and what follows is counted on the log. Local only: not private, do not send it anywhere. */
+    /** This and the following fields are counted on the log. Local only: not private, do not send them anywhere. */
     val numEvents: Long,
     val unknownEvents: Long,
     val unknownItems: Long,
@@ -139,12 +142,12 @@ class NightResult internal constructor(
     val verdict: Verdict = Verdict.values()[verdict]
 }
 
-/** What is left. */
+/** The budget that is left. */
 data class Budget(
-    /** Of everything so far at [delta], an upper bound. Show it rounded up. */
+    /** Epsilon of everything so far at [delta], an upper bound. Show it rounded up. */
     val epsilonStated: Double,
     val delta: Double,
-    /** Not a number: the ledger has none. */
+    /** NaN: the ledger has no limit. */
     val epsilonLimit: Double,
     val hasPlan: Boolean,
     val runsLeft: Long,
@@ -152,26 +155,27 @@ data class Budget(
     val judgingsLeft: Long
 )
 
-/** How good a model is on a log. Local only: not private, do not send it anywhere. */
+/** The quality of a model on a log. Local only: not private, do not send it anywhere. */
 data class Quality(val ndcgAt10: Double, val hitAt10: Double, val numUsers: Long)
 
 /** What was carried over to a new base. */
 data class RebaseResult(val carried: Boolean, val sharedItems: Int, val lostItems: Int)
 
-/** A device's life: plan it once, live it night by night, and say what it cost. docs/personalise.md explains it. */
+/** Nightly training: plan it once, run it night by night, and state what it cost. docs/personalise.md explains it. */
 object Life {
     /**
-     * Finds the noise and writes the plan into the ledger, or finds the plan that is there. Call it at each start.
-     * Another plan than is there is refused, unless [PlanOptions.replace] and nothing was charged. Reads no event.
+     * Finds the noise and writes the plan into the ledger, or finds the existing plan. Call it at each start. A plan
+     * that differs from the existing one is refused, unless [PlanOptions.replace] and nothing was charged. Reads no
+     * event.
      */
     @JvmStatic
     @JvmOverloads
     fun plan(options: PlanOptions, anchor: Anchor? = null): Plan = Native.plan(options, anchor)
 
     /**
-     * One night of the plan. Cancelling stops it after the step it is in: what was paid for is kept, and the next call
-     * goes on. Where all was done by then, the result is returned, as [personalise] does. [onSentence] gets what the
-     * night says of itself; true is a warning. Callbacks come on the thread that works.
+     * One night of the plan. Cancelling stops it after the current step: what was paid for is kept, and the next call
+     * resumes. If everything was done by then, the result is returned, as [personalise] does. [onSentence] receives the
+     * night's messages; true means a warning. Callbacks run on the working thread.
      */
     suspend fun night(
         options: NightOptions,
@@ -183,7 +187,7 @@ object Life {
         return whileActive(onProgress) { Native.night(options, anchor, it, logger) }
     }
 
-    /** What is left of a ledger. [delta] is for a ledger without a limit. */
+    /** The budget that is left in a ledger. [delta] is used if the ledger has no limit. */
     @JvmStatic
     @JvmOverloads
     fun budget(ledger: String, delta: Double, anchor: Anchor? = null): Budget = Native.budget(ledger, anchor, delta)
@@ -194,12 +198,15 @@ object Life {
     fun statement(ledger: String, delta: Double, anchor: Anchor? = null, json: Boolean = false): String =
         Native.statement(ledger, anchor, delta, json)
 
-    /** How good the lists of the model are on the log. Takes a while; not on the main thread. */
+    /** The quality of the model's lists on the log. It takes a while; do not call it on the main thread. */
     @JvmStatic
     @JvmOverloads
     fun evaluate(model: String, log: String, threads: Int = 0): Quality = Native.evaluate(model, log, threads)
 
-    /** Carries what was learned in [output] over from one base to a new one. From then on nights name the new base. */
+    /**
+     * Carries what was learned in [output] over from one base to a new one. Nights must name the new base from then
+    /** on.
+     */
     @JvmStatic
     fun rebase(from: String, to: String, output: String): RebaseResult = Native.rebase(from, to, output)
 }

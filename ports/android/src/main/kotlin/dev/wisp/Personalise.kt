@@ -8,41 +8,41 @@ import kotlinx.coroutines.withContext
 import kotlin.coroutines.coroutineContext
 
 /**
- * What is protected as a whole: one record is all events of one unit. On one person's device read docs/privacy.md
- * first.
+ * The privacy unit, which is protected as a whole: one record is all events of one unit. Read docs/privacy.md first if
+ * the device belongs to one person.
  */
 enum class PrivacyUnit(internal val number: Int) {
-    /** Everything one user of the log did. */
+    /** Everything that one user of the log did. */
     USER(1),
 
-    /** Events of one user without a pause longer than the gap: one session, not the person. */
+    /** Events of one user without a pause longer than the gap: protects one session, not the person. */
     SESSION(2),
 
-    /** Events of one user on one day, by UTC: one day, not the person. */
+    /** Events of one user on one UTC day: protects one day, not the person. */
     DAY(3)
 }
 
-/** What a run of [personalise] is told. What is left out is the library's default. Files are paths. */
+/** Options of a run of [personalise]. Defaults are the library's. Files are paths. */
 data class PersonaliseOptions @JvmOverloads constructor(
     /** The model to start from. */
     val model: String,
     /** The log of events. */
     val log: String,
-    /** The fine-tuned model; may be [model]: it is replaced in one step at the end. */
+    /** The fine-tuned model; may be [model], which is then replaced atomically at the end. */
     val output: String,
-    /** What the privacy of that log has cost so far. Made by the first charge. Never delete it. */
+    /** The privacy ledger of that log. Created by the first charge. Never delete it. */
     val ledger: String,
-    /** Of this run, or of all [plannedRuns]. */
+    /** Epsilon of this run, or of all [plannedRuns] together. */
     val epsilon: Double,
     val delta: Double,
-    /** A number of users (or what [unit] says) that may be known to anybody. */
+    /** A number of users (or what [unit] says) that anybody may know. */
     val numUsersPublic: Int,
     val unit: PrivacyUnit,
     /** Limit over everything ever done with this data; 0: the limit already in the ledger, or none. */
     val budgetEpsilon: Double = 0.0,
-    /** With it a run that is stopped goes on later, and pays only for the steps that are left. Keep it like the log. */
+    /** A stopped run resumes from this file and pays only for the steps left. Keep it private like the log. */
     val checkpoint: String? = null,
-    /** Steps; 0: at the end of each charge. */
+    /** Steps between checkpoints; 0: at the end of each charge. */
     val checkpointEvery: Long = 0,
     val epochs: Double = 0.0,
     val expectedBatch: Int = 0,
@@ -50,7 +50,7 @@ data class PersonaliseOptions @JvmOverloads constructor(
     val clippingNorm: Double = 0.0,
     val threads: Int = 0,
     val plannedRuns: Int = 0,
-    /** 1 and more: the model stays as it is, and an adapter of this rank is trained beside it. */
+    /** From 1 on: the model stays fixed, and an adapter of this rank is trained beside it. */
     val adapterRank: Int = 0,
     val adapter: String? = null,
     /** Name of the data set in ledger and provenance: the same each time; null: the log's file name. */
@@ -58,30 +58,30 @@ data class PersonaliseOptions @JvmOverloads constructor(
     val otherData: Boolean = false,
     val unchargedTuning: String? = null,
     val sessionGapSeconds: Long = 0,
-    /** How many of the log's times make a second, with every unit: 1000 for milliseconds; 0: 1. */
+    /** How many of the log's time values make a second, with every unit: 1000 for milliseconds; 0: 1. */
     val timesPerSecond: Int = 0
 )
 
-/** A step that was taken. */
+/** Progress after a step. */
 data class Progress(
     val step: Long,
     val steps: Long,
     /** Local only: not private, do not send it anywhere. */
     val loss: Double,
-    /** Spent by this run so far; not a number while it is not known. Show it rounded up. */
+    /** Spent by this run so far; NaN while unknown. Show it rounded up. */
     val epsilon: Double
 )
 
-/** What a run did. */
+/** The outcome of a run. */
 data class PersonaliseResult(
     val steps: Long,
     val plannedSteps: Long,
-    /** The step of the checkpoint that was gone on from; 0: there was none. */
+    /** The step of the checkpoint that the run resumed from; 0: none. */
     val resumedFrom: Long,
-    /** What may be stated of this run, at its delta. */
+    /** The epsilon that may be stated for this run, at its delta. */
     val epsilon: Double,
     val noiseMultiplier: Double,
-    /** This and what follows is counted on the log. Local only: not private, do not send it anywhere. */
+    /** This and the following counts are taken on the log. Local only: not private, do not send them anywhere. */
     val numRecords: Long,
     val recordsTooShort: Long,
     val gradientsDropped: Long,
@@ -89,7 +89,7 @@ data class PersonaliseResult(
     val unknownEvents: Long,
     val unknownItems: Long,
     val badRows: Long,
-    /** The last checkpoint could not be written. The run went on without. */
+    /** The last checkpoint could not be written, and the run continued without it. */
     val checkpointFailed: Boolean
 )
 
@@ -97,11 +97,11 @@ data class PersonaliseResult(
  * Fine-tunes the model privately on the log, and returns when the new model is written. Every step is charged to the
  * ledger before its noise is drawn.
  *
- * Cancelling the coroutine stops the run after the step it is in: no model is written, what was charged stays charged,
- * and with [PersonaliseOptions.checkpoint] the next call with the same options goes on from there. Cancelling after the
+ * Cancelling the coroutine stops the run after the current step: no model is written, and what was charged stays
+ * charged. With [PersonaliseOptions.checkpoint] the next call with the same options resumes there. Cancelling after the
  * last step stops nothing: the model is written, and this call returns its result in the cancelled coroutine, which
- * ends where it next waits. [onProgress] is called after each step, on the thread that works; what it throws ends the
- * run and comes out of this call.
+ * ends at its next suspension. [onProgress] is called after each step, on the working thread; an exception that it
+ * throws ends the run and is rethrown by this call.
  */
 suspend fun personalise(
     options: PersonaliseOptions,
@@ -110,7 +110,7 @@ suspend fun personalise(
 ): PersonaliseResult = whileActive(onProgress) { Native.personalise(options, anchor, it) }
 
 /**
- * The same on the caller's thread, for Java and for tests. [onProgress] returns false to stop:
+ * [personalise] on the caller's thread, for Java and for tests. [onProgress] returns false to stop:
  * [WispException.Code.CANCELLED].
  */
 @JvmOverloads
@@ -127,8 +127,8 @@ fun personaliseBlocking(
 fun personaliseMemory(options: PersonaliseOptions): Long = Native.personaliseMemory(options)
 
 /**
- * Runs work that takes long on a thread for it, and stops it when the coroutine is cancelled. What was done whole by
- * then is returned: withContext alone would lose it where it changes the thread, so it stands in one that cannot be
+ * Runs long work on a thread for it, and stops it when the coroutine is cancelled. A result that is complete by then
+ * is returned: withContext alone would lose it when it changes threads, so it runs inside one that cannot be
  * cancelled.
  */
 internal suspend fun <T> whileActive(onProgress: (Progress) -> Unit, work: (Native.Progress) -> T): T {

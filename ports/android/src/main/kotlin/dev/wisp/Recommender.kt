@@ -4,37 +4,37 @@ import java.io.Closeable
 import java.io.File
 import java.nio.ByteBuffer
 
-/** What computes the scores. */
+/** Selects the kernels that compute the scores. */
 enum class Backend(internal val number: Int) {
     /** The library's own kernels in 32-bit floats. */
     SIMD(0),
 
-    /** Linear layers over 8-bit integers: faster, a quarter of the room, scores slightly off. */
+    /** Linear layers over 8-bit integers: faster, a quarter of the memory, slightly different scores. */
     INT8(2)
 }
 
-/** How a model is opened. What is left out is the library's default. */
+/** Options of opening a model. Defaults are the library's. */
 data class OpenOptions @JvmOverloads constructor(
     val backend: Backend = Backend.SIMD,
-    /** Whether every weight is looked at. Without it a damaged weight may change what is recommended. */
+    /** Verify every weight. Without it a damaged weight may change recommendations. */
     val verify: Boolean = true,
-    /** A file that was trained beside the model ([PersonaliseOptions.adapterRank]). */
+    /** An adapter that was trained for this model ([PersonaliseOptions.adapterRank]). */
     val adapter: String? = null,
-    /** So many threads share one history; 0 and 1: the caller's alone. */
+    /** Number of threads that share one history; 0 and 1: the caller's alone. */
     val threads: Int = 0,
-    /** Keys and values as 16-bit floats: half the room, scores slightly off. */
+    /** Key/value cache in float16: half the memory, slightly different scores. */
     val halfCache: Boolean = false,
-    /** [WispException.Code.INVALID_ARGUMENT] where [Recommender.planMemory] is more; 0: no ceiling. */
+    /** [WispException.Code.INVALID_ARGUMENT] if [Recommender.planMemory] is more; 0: no limit. */
     val maxBytes: Long = 0
 )
 
-/** One place of a list. Scores can be compared within one list only. */
+/** One item of a list. Scores are comparable within one list only. */
 data class Recommendation(val item: Int, val score: Float, val key: String, val name: String)
 
-/** What an open model is. */
+/** Properties of an open model. */
 data class ModelInfo(
     val numItems: Int,
-    /** Of a history so many of the newest events are read. */
+    /** The number of newest events of a history that the model reads. */
     val maxLength: Int,
     val width: Int,
     val numBlocks: Int,
@@ -44,7 +44,7 @@ data class ModelInfo(
     /** Equal files have equal hashes. */
     val contentHash: Long,
     val fileBytes: Long,
-    /** Its lists may hold items of the history, as whoever made it chose. */
+    /** Lists may hold items of the history, as the model's maker chose. */
     val allowSeen: Boolean
 )
 
@@ -56,7 +56,7 @@ data class ModelInfo(
  *     }
  *
  * Items have an index from 0 on, and a key: the name they carry in the app's own data. Threads may share a recommender:
- * they take turns. Open it twice to answer two threads at once. A model that is open goes on as it is while its file is
+ * they take turns. Open it twice to answer two threads at once. An open model stays as it is while its file is
  * replaced.
  */
 class Recommender private constructor(number: Long) : Closeable {
@@ -64,16 +64,16 @@ class Recommender private constructor(number: Long) : Closeable {
 
     val info: ModelInfo = try {
         handle.use { Native.info(it) }
-    } catch (failed: Throwable) { // nobody else could close it
+    } catch (failed: Throwable) {  // nobody else could close it
         close()
         throw failed
     }
 
     /**
-     * At most [count] items after [history] (oldest first), best first. Without any history: what is popular, for a
-     * newcomer. Items of [excluded] never come, nor those of the history unless they may:
-     * [allowSeen], or if that is null what the model says. With [candidates] only
-     * these are considered, and none if there are none.
+     * At most [count] items after [history] (oldest first), best first. An empty history (cold start) gets popular
+     * items. Items of [excluded] are never recommended. Items of the history are recommended again only if [allowSeen]
+     * says so or, if that is null, the model does. With [candidates] only these are considered, and an empty list gives
+     * no item.
      */
     @JvmOverloads
     fun recommend(
@@ -94,21 +94,19 @@ class Recommender private constructor(number: Long) : Closeable {
         }
     }
 
-    /**
-     * The same by keys. Keys that the model does not know are left out of the history, as its training leaves them out.
-     */
+    /** [recommend] by keys. Keys that the model does not know are left out of the history, as in its training. */
     fun recommend(history: List<String>, count: Int = 10, excluded: List<String> = emptyList()): List<Recommendation> =
         recommend(known(history), count, known(excluded))
 
     private fun known(keys: List<String>): IntArray = keys.mapNotNull { find(it) }.toIntArray()
 
-    /** The index of a key; null: the model does not know it. */
+    /** The index of a key; null if the model does not know it. */
     fun find(key: String): Int? = handle.use { Native.findItem(it, key) }.takeIf { it >= 0 }
 
     /** "" for a model without keys, and for an index out of range. */
     fun key(item: Int): String = handle.use { Native.keys(it, intArrayOf(item))[0] }
 
-    /** The name for people; "" as [key]. */
+    /** The name for people; "" as for [key]. */
     fun name(item: Int): String = handle.use { Native.names(it, intArrayOf(item))[0] }
 
     /** Waits for the thread that uses it. May be called again. */
@@ -117,7 +115,7 @@ class Recommender private constructor(number: Long) : Closeable {
     internal fun <T> withHandle(work: (Long) -> T): T = handle.use(work)
 
     companion object {
-        /** The alignment that the library wants of a model in memory. */
+        /** The alignment that the library requires of a model in memory. */
         private const val ALIGNMENT = 64
 
         /** Maps the file. It must not be changed in place while it is open; replacing it is fine. */
@@ -127,9 +125,9 @@ class Recommender private constructor(number: Long) : Closeable {
             Recommender(Native.openFile(file.path, options))
 
         /**
-         * Opens what is between the buffer's position and its limit. It is read where it lies if the buffer is direct
-         * and starts on 64 bytes there, as a mapped file does, and must then stay as it is; otherwise it is copied.
-         * `name` is for sentences.
+         * Opens the bytes between the buffer's position and its limit. They are read in place if the buffer is direct
+         * and they start on a multiple of 64 bytes, as in a mapped file; they must then stay unchanged. Otherwise they
+         * are copied. `name` is used in messages.
          */
         @JvmStatic
         @JvmOverloads
@@ -154,7 +152,7 @@ class Recommender private constructor(number: Long) : Closeable {
             options: OpenOptions = OpenOptions()
         ): Recommender = Recommender(Native.openDescriptor(name, descriptor, offset, length, options))
 
-        /** Bytes that the model will hold beside its file. Reads the file's description only. */
+        /** Bytes that the model will hold beside its file. Reads only the file's description. */
         @JvmStatic
         @JvmOverloads
         fun planMemory(file: File, options: OpenOptions = OpenOptions()): Long = Native.planMemory(file.path, options)

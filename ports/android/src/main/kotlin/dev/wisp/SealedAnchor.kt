@@ -16,11 +16,11 @@ import javax.crypto.SecretKey
 import javax.crypto.spec.GCMParameterSpec
 import kotlin.concurrent.withLock
 
-/** Keys by name, which no backup has and no copy of files brings back once they are deleted. */
+/** Named keys, which are in no backup, and which no copy of files restores once they are deleted. */
 interface KeyRing {
     fun create(alias: String): SecretKey
 
-    /** Null: there is none, or there is none any more. */
+    /** Null if the key does not exist, or no longer exists. */
     fun find(alias: String): SecretKey?
 
     fun delete(alias: String)
@@ -29,16 +29,16 @@ interface KeyRing {
 }
 
 /**
- * An anchor in a file that is sealed (AES-GCM) by a key of the ring, and each time by a new one. The key before is
- * deleted when the new file is on the disk. So a copy of the file from before a charge cannot be opened any more: that,
- * not the secrecy, is what the keys are for.
+ * An anchor in a file that is sealed (AES-GCM) each time with a new key of the ring. The previous key is deleted when
+ * the new file is on the disk. So a copy of the file from before a charge can no longer be opened; the keys serve this
+ * purpose, not secrecy.
  *
- * It does not help against who can bring back deleted keys together with the files, such as a rooted device whose whole
- * storage is written back, nor where both are gone: an app whose data was cleared begins anew, without its log and its
- * ledger too. `name` tells the anchors of several ledgers apart, and belongs to one file.
+ * It does not help against somebody who can restore deleted keys together with the files, as on a rooted device whose
+ * whole storage is written back. Nor does it help if both are gone: an app whose data was cleared begins anew, without
+ * its log and its ledger too. `name` distinguishes the anchors of several ledgers, and belongs to one file.
  *
- * There may be any number of these objects for one file: threads take turns, and so do processes, by a lock on an empty
- * file beside it, whose name ends in `.lock`.
+ * Several of these objects may exist for one file: threads take turns, and so do processes, by a lock on an empty file
+ * beside it, whose name ends in `.lock`.
  */
 class SealedAnchor @JvmOverloads constructor(
     private val file: File,
@@ -50,21 +50,22 @@ class SealedAnchor @JvmOverloads constructor(
 
     override fun read(): ByteArray = alone {
         if (file.exists()) return@alone opened(file.readBytes())
-        // A first write that did not come to its end leaves the first key alone.
+        // A first write that was interrupted leaves only the first key.
         if (generations().any { it != 1L })
             throw IOException("the anchor '$file' is gone, but a key for it is there: somebody removed the file")
         ByteArray(0)
     }
 
     override fun write(bytes: ByteArray) = alone {
-        // The first time twice: then a file that is missing beside any key but the first was there once.
+        // The first write happens twice, so that a file that is missing beside any key but the first is known to have
+        // existed.
         if (!file.exists() && generations().all { it == 1L }) seal(bytes)
         seal(bytes)
     }
 
     /**
-     * Nobody else reads or writes the file meanwhile. The system's lock is the process's: threads need one of their
-     * own.
+     * Excludes all other readers and writers of the file. The system's lock belongs to the process, so threads need
+     * one of their own.
      */
     private fun <T> alone(work: () -> T): T =
         threads.getOrPut(file.canonicalPath) { ReentrantLock() }.withLock {
@@ -112,7 +113,7 @@ class SealedAnchor @JvmOverloads constructor(
     private fun generations(): List<Long> =
         keys.aliases().filter { it.startsWith(prefix) }.mapNotNull { it.removePrefix(prefix).toLongOrNull() }
 
-    /** Whole or not at all, and on the disk when it returns. */
+    /** Replaces the file, all or nothing; it is on the disk when this returns. */
     private fun replace(content: ByteArray) {
         val next = File(file.path + ".next")
         FileOutputStream(next).use {
@@ -124,7 +125,7 @@ class SealedAnchor @JvmOverloads constructor(
     }
 
     private companion object {
-        /** By canonical path, of every anchor in this process. */
+        /** Locks by canonical path, for every anchor in this process. */
         val threads = ConcurrentHashMap<String, ReentrantLock>()
         const val CIPHER = "AES/GCM/NoPadding"
         const val VERSION: Byte = 1

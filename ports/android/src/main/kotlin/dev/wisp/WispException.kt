@@ -1,8 +1,8 @@
 package dev.wisp
 
-/** What the library refused or could not do: its code, and as the message its sentence. */
+/** A refusal or failure of the library: its code, and its sentence as the message. */
 class WispException(val code: Code, sentence: String) : RuntimeException(sentence) {
-    /** The library's own call. A code that this package does not know is [Code.INTERNAL]. */
+    /** Called by the library. A code that this package does not know is [Code.INTERNAL]. */
     @Suppress("unused")
     internal constructor(number: Int, sentence: String) : this(Code.of(number), sentence)
 
@@ -10,7 +10,7 @@ class WispException(val code: Code, sentence: String) : RuntimeException(sentenc
         /** Out of memory, or a defect of the library. */
         INTERNAL(1),
 
-        /** Asked for something that does not exist or is out of range. */
+        /** The request names something that does not exist or is out of range. */
         INVALID_ARGUMENT(2),
 
         /** A file or a record is malformed. */

@@ -17,10 +17,10 @@ import dev.wisp.open
 import java.io.File
 
 /**
- * What the app does with wisp: it keeps a log, plans a year on the first night, lives one night of it when the device
- * charges, and recommends with what is served. All files lie in `folder`, the app's own.
+ * The app's use of wisp: it keeps a log, plans a year on the first night, runs one night of the plan when the device
+ * charges, and recommends with the served model. All files lie in `folder`, the app's own.
  *
- * A device is one person's, so a record is a day of it: what is protected is each day, not the person as a whole
+ * A device belongs to one person, so a record is a day: each day is protected, not the person as a whole
  * (docs/privacy.md).
  */
 class Cafe(private val assets: AssetManager, folder: File, private val anchor: Anchor) {
@@ -30,11 +30,11 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
     private val ledger = File(folder, "log.ledger")
     private var isCurrent = false
 
-    /** Something happened. */
+    /** Logs an order. */
     fun ordered(guest: String, item: String, time: Long = System.currentTimeMillis() / 1000) =
         EventLog.open(log).use { it.append(guest, item, time) }
 
-    /** What the guest may like next. Not on the main thread: it opens the model. */
+    /** Items that the guest may like next. It opens the model, so do not call it on the main thread. */
     fun list(guest: String, count: Int): List<Recommendation> = open().use { model ->
         val history = EventLog.open(log).use { it.history(model, guest) }
         model.recommend(history, count)
@@ -42,7 +42,10 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
 
     private fun open(): Recommender = if (served.exists()) Recommender.open(served) else Recommender.open(unpacked())
 
-    /** One night. The first call makes the plan, later ones find it. Cancelling stops a night; the next one goes on. */
+    /**
+     * Runs one night. The first call makes the plan, later ones find it. Cancelling stops a night; the next one
+     * resumes.
+     */
     suspend fun night(onProgress: (Progress) -> Unit = {}): NightResult {
         val model = unpacked().path
         Life.plan(
@@ -59,14 +62,14 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
             ),
             anchor
         )
-        EventLog.open(log).close() // makes it where nothing happened yet
+        EventLog.open(log).close()  // creates the file if nothing was ordered yet
         return Life.night(NightOptions(model, log.path, served.path, ledger.path), anchor, onProgress = onProgress)
     }
 
-    /** What all nights have cost so far, in words. */
+    /** The cost of all nights so far, in words. */
     fun statement(): String = Life.statement(ledger.path, DELTA, anchor)
 
-    /** Nights read the base from a file of its own: a copy of the asset, made anew when an update brings another. */
+    /** Nights read the base from a copy of the asset, which is renewed when an update brings another base. */
     private fun unpacked(): File = synchronized(unpacking) {
         if (!isCurrent) {
             val shipped = Recommender.open(assets, base.name, QUICK).use { it.info.contentHash }
@@ -77,7 +80,7 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
         base
     }
 
-    /** Null where the file is damaged, as a power cut may leave it. */
+    /** Null if the file is damaged, as after a power cut. */
     private fun hashOf(model: File) = try {
         Recommender.open(model, QUICK).use { it.info.contentHash }
     } catch (damaged: WispException) {
@@ -86,11 +89,11 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
     }
 
     /**
-     * Carries what was learned over to the new base first. Where the app ends before the file is renamed, both are done
-     * again.
+     * First carries what was learned over to the new base. If the app ends before the file is renamed, both steps are
+     * repeated.
      */
     private fun renew(hasBase: Boolean) {
-        val next = File(base.parentFile, "next-${base.name}") // takes the place of one that an earlier call left
+        val next = File(base.parentFile, "next-${base.name}")  // replaces one that an earlier call left
         try {
             assets.open(base.name).use { from ->
                 next.outputStream().use {
@@ -106,11 +109,11 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
     }
 
     private companion object {
-        /** For a hash, which is in the file's description. */
+        /** Verification is not needed for the hash, which is in the file's description. */
         val QUICK = OpenOptions(verify = false)
         const val DELTA = 1e-6
 
-        /** The app makes several of this class, and a night may begin while a list is made. */
+        /** The app creates several objects of this class, and a night may begin while a list is computed. */
         val unpacking = Any()
     }
 }

@@ -11,7 +11,7 @@ import kotlinx.coroutines.Job
 import kotlinx.coroutines.launch
 import kotlinx.coroutines.withContext
 
-/** A list of what the guest may like. A touch orders it, and the list is made anew. Nights learn from the orders. */
+/** A list of what the guest may like. A touch orders an item and updates the list. Nights learn from the orders. */
 class MainActivity : Activity() {
     private val job = Job()
     private val scope = CoroutineScope(Dispatchers.Main + job)

@@ -11,14 +11,14 @@ import dev.wisp.KeyStoreAnchor
 import dev.wisp.WispException
 import java.util.concurrent.TimeUnit
 
-/** One night of the plan, once a day, while the device charges and nobody uses it. Android stops it when that ends. */
+/** Runs one night of the plan, once a day, while the device charges and is idle. Android stops it when that ends. */
 class NightWorker(context: Context, parameters: WorkerParameters) : CoroutineWorker(context, parameters) {
     override suspend fun doWork(): Result = try {
         cafe(applicationContext).night()
         Result.success()
     } catch (refused: WispException) {
-        // What the disk refused may be allowed tomorrow. A plan, a budget or a file that is refused stays so: failing
-        // is seen.
+        // An error of the disk may be gone tomorrow. A refused plan, budget or file stays refused, so the failure must
+        // be visible.
         if (refused.code == WispException.Code.IO) Result.retry() else Result.failure()
     }
 
