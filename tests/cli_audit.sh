@@ -34,7 +34,7 @@ expect 0 "" "$wisp" audit run --recipe "$recipe" --data log.db --ledger b.db "${
 json 'j["delta"] == 1e-4 and j["charged_to"] == "b.db" and "bound" in j["not_private"]'
 expect 0 "" "$wisp" privacy --ledger a.db --delta 0.001 --json
 json 'any("psilon" in k or "psilon" in json.dumps(v) for k, v in j.items())'
-json 'j["statement_version"] == 3 and j["created_by"].startswith("wisp ")'
+json 'j["statement_version"] == 1 and j["created_by"].startswith("wisp ")'
 expect 0 "" "$wisp" audit membership --method ordinary --json
 json 'j["auc"] > 0.7 and j["members"] == j["non_members"] == 200'
 mixing="--mixing 0.4,0.3,0.2,0.1"

@@ -186,7 +186,7 @@ python3 -c 'import json; j=json.load(open("kept.json")); j["verification"]["rece
 expect 4 "the ledger does not have the charge" "$wisp" privacy check other.json --ledger l.db
 python3 -c 'import json; j=json.load(open("kept.json")); j["accounting"]["ledger_epsilon"]/=2; json.dump(j, open("less.json","w"))'
 expect 4 "says otherwise of accounting.ledger_epsilon" "$wisp" privacy check less.json --ledger l.db
-echo '{"statement_version": 3}' >empty.json
+echo '{"statement_version": 1}' >empty.json
 expect 3 "it does not name the newest charge" "$wisp" privacy check empty.json --ledger l.db
 cp l.db before.db
 expect 0 "" "${run[@]}" --data log.db --epsilon 2 --budget 60 --out more.wisp --ledger l.db

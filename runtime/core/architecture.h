@@ -158,8 +158,7 @@ struct Architecture {
   bool operator==(const Architecture&) const = default;
 };
 
-// An Architecture whose blocks are all equal, as one flat list of fields. Recipes, files of formats 1 to 3 and tests
-// use it.
+// An Architecture whose blocks are all equal, as one flat list of fields. Recipes and tests use it.
 struct UniformArchitecture {
   uint32_t num_items = 0;
   uint32_t max_length = 200;
@@ -293,10 +292,6 @@ std::optional<AdapterRoles> AdapterRolesOf(ParameterRole matrix);
 
 // Index of the output table of a next-item head; nullopt for other heads.
 std::optional<size_t> FindHeadTable(const Architecture& architecture, const std::vector<ParameterSpec>& parameters);
-
-// The oldest model file format that can store the switches of this architecture: 9, 7, 5 or 4. Format 4 stores blocks
-// one by one.
-uint32_t FormatOfSwitches(const Architecture& architecture);
 
 // The ALiBi slope of each head, [H]. Empty if the slope is 0.
 std::vector<float> AttentionSlopes(const AttentionSpec& attention);

@@ -64,9 +64,8 @@ bool MayBeHeld(const Metadata& metadata, uint64_t count) {
                      [&](const ParameterSpec& p) { return metadata.flat_size - p.offset == count; });
 }
 
-Status ReadArray(const std::string& name, const schema::SavedArray& saved, metadata::TextChecker& texts,
+Status ReadArray(const std::string& name, const schema::Tensor& tensor, metadata::TextChecker& texts,
                  Metadata& metadata) {
-  const schema::Tensor& tensor = *saved.data();
   WISP_RETURN_IF_ERROR(texts.Check("name of an array", tensor.name(), metadata::Lines::kOne));
   if (tensor.name()->size() > 80) {
     return InvalidData(name, ": the name of an array has ", tensor.name()->size(), " bytes, allowed are 80");
@@ -74,9 +73,6 @@ Status ReadArray(const std::string& name, const schema::SavedArray& saved, metad
   const ArraySlot* slot = FindSlot(metadata::ViewOf(tensor.name()));
   if (slot == nullptr) {
     return InvalidData(name, ": has an array \"", metadata::StringOf(tensor.name()), "\", which is unknown");
-  }
-  if (saved.rows() != nullptr) {
-    return Unsupported(name, ": array ", slot->name, " holds some rows only, this build reads whole arrays");
   }
   for (const ArraySlot* other : metadata.slots) {
     if (other == slot) return InvalidData(name, ": has two arrays ", slot->name);
@@ -136,7 +132,7 @@ Result<Metadata> ReadMetadata(const std::string& name, std::span<const std::byte
   if (root.arrays()->size() > kNumArrays) {
     return InvalidData(name, ": has ", root.arrays()->size(), " arrays, allowed are ", kNumArrays);
   }
-  for (const schema::SavedArray* saved : *root.arrays()) WISP_RETURN_IF_ERROR(ReadArray(name, *saved, texts, metadata));
+  for (const schema::Tensor* array : *root.arrays()) WISP_RETURN_IF_ERROR(ReadArray(name, *array, texts, metadata));
   if (std::find(metadata.slots.begin(), metadata.slots.end(), &kSlots[0]) == metadata.slots.end()) {
     return InvalidData(name, ": has no weights");
   }
@@ -167,7 +163,7 @@ Status CheckFinite(const std::string& name, const Checkpoint& c) {
 
 void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std::span<const std::byte>> arrays) {
   const container::Placement placement = container::Place(arrays);
-  std::vector<Offset<schema::SavedArray>> saved;
+  std::vector<Offset<schema::Tensor>> saved;
   for (const ArraySlot& slot : kSlots) {
     const auto bytes = SlotBytes(c, slot);
     if (bytes.empty()) continue;
@@ -175,8 +171,7 @@ void Build(FlatBufferBuilder& builder, const Checkpoint& c, std::span<const std:
     const auto name = builder.CreateString(slot.name);
     const auto shape = builder.CreateVector(&count, 1);
     const auto type = slot.floats ? schema::ElementType::F32 : schema::ElementType::U32;
-    const auto tensor = schema::CreateTensor(builder, name, type, shape, 0, offset, bytes.size(), Hash64(bytes));
-    saved.push_back(schema::CreateSavedArray(builder, tensor));
+    saved.push_back(schema::CreateTensor(builder, name, type, shape, 0, offset, bytes.size(), Hash64(bytes)));
   }
   std::vector<Offset<schema::Stream>> streams;
   for (const StreamPosition& s : c.streams) {
@@ -233,13 +228,7 @@ Status WriteCheckpoint(const std::string& path, const Checkpoint& checkpoint, Fi
   Build(builder, checkpoint, arrays);
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(ReadMetadata(path, bytes).status()));
-  container::Format format = metadata::FormatFor(kCheckpointFormat, checkpoint.architecture);
-  if (checkpoint.architecture.head.num_classes > 0) format.oldest_reader = std::max(format.oldest_reader, 3u);
-  for (const std::vector<float>* moment : {&checkpoint.first_moment, &checkpoint.second_moment}) {
-    if (!moment->empty() && moment->size() != checkpoint.weights.size())
-      format.oldest_reader = std::max(format.oldest_reader, 4u);
-  }
-  return container::Write(path, format, {.metadata = bytes, .arrays = arrays, .reserved = reserved});
+  return container::Write(path, kCheckpointFormat, {.metadata = bytes, .arrays = arrays, .reserved = reserved});
 }
 
 Result<Checkpoint> ReadCheckpoint(const std::string& path) {

@@ -19,8 +19,7 @@
 
 namespace wisp {
 
-// schema/README.md says what each version added.
-inline constexpr uint32_t kCheckpointFormatVersion = 10;
+inline constexpr uint32_t kCheckpointFormatVersion = 1;
 
 enum class RandomSource : uint8_t {
   kReproducible = 0,

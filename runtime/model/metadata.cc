@@ -20,8 +20,6 @@ const char* TypeName(schema::ElementType type) {
       return "u32";
     case schema::ElementType::F16:
       return "f16";
-    case schema::ElementType::I8:
-      return "i8";
     case schema::ElementType::I8Blocks:
       return "int8";
     case schema::ElementType::I4Blocks:
@@ -73,7 +71,6 @@ flatbuffers::Offset<schema::Block> BuildBlock(flatbuffers::FlatBufferBuilder& bu
   out.add_norm_kind(static_cast<schema::NormKind>(b.norm_kind));
   out.add_norm_epsilon(b.norm_epsilon);
   out.add_residual(static_cast<schema::Residual>(b.residual));
-  out.add_no_biases(b.biases == Biases::kNone);
   out.add_biases(static_cast<schema::Biases>(b.biases));
   out.add_num_heads(b.attention.num_heads);
   out.add_num_kv_heads(b.attention.num_kv_heads);
@@ -107,7 +104,6 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   out.add_num_items(a.num_items);
   out.add_max_length(a.max_length);
   out.add_width(a.width);
-  out.add_num_blocks(static_cast<uint32_t>(a.blocks.size()));
   out.add_embedding_scale(a.embedding_scale);
   out.add_output_table(static_cast<schema::OutputTable>(a.head.output_table));
   out.add_output_bias(static_cast<schema::OutputBias>(a.head.output_bias));
@@ -124,61 +120,19 @@ flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBuf
   out.add_pooler(static_cast<schema::Pooler>(a.head.pooler));
   out.add_is_encoder(a.head.kind == HeadKind::kEmbedding);
   out.add_unit_length(a.head.unit_length);
-  if (const std::optional<UniformArchitecture> u = AsUniform(a); u && FormatOfSwitches(a) == 4) {
-    out.add_num_heads(u->num_heads);
-    out.add_inner_width(u->inner_width);
-    out.add_norm_epsilon(u->norm_epsilon);
-    out.add_activation(static_cast<schema::Activation>(u->activation));
-    out.add_norm(static_cast<schema::NormPlacement>(u->norm));
-    out.add_attention_slope(u->attention_slope);
-  }
   out.add_blocks(blocks);
   out.add_final_norm_epsilon(a.final_norm_epsilon.value_or(0));
   return out.Finish();
 }
 
-container::Format FormatFor(container::Format format, const Architecture& a) {
-  const std::optional<UniformArchitecture> u = AsUniform(a);
-  if (const uint32_t needed = FormatOfSwitches(a); needed > 4) {
-    format.oldest_reader = needed;
-  } else if (!u) {
-    format.oldest_reader = 4;
-  } else if (u->attention_slope != 0) {
-    format.oldest_reader = 2;
-  }
-  return format;
-}
-
 namespace {
-
-// The architecture as formats 1 to 3 store it.
-UniformArchitecture UniformOf(const schema::Architecture& stored) {
-  return {
-      .num_items = stored.num_items(),
-      .max_length = stored.max_length(),
-      .width = stored.width(),
-      .num_heads = stored.num_heads(),
-      .num_blocks = stored.num_blocks(),
-      .inner_width = stored.inner_width(),
-      .embedding_scale = stored.embedding_scale(),
-      .norm_epsilon = stored.norm_epsilon(),
-      .activation = static_cast<ActivationKind>(stored.activation()),
-      .norm = static_cast<NormPlacement>(stored.norm()),
-      .output_table = static_cast<OutputTable>(stored.output_table()),
-      .output_bias = static_cast<OutputBias>(stored.output_bias()),
-      .positions = static_cast<PositionAlignment>(stored.positions()),
-      .attend = static_cast<Attend>(stored.attend()),
-      .re_attention = static_cast<ReAttention>(stored.re_attention()),
-      .attention_slope = stored.attention_slope(),
-  };
-}
 
 RotarySpec RotaryOf(const schema::Block& b) {
   if (b.rotary_width() == 0) return {};
   return {.width = b.rotary_width(), .base = b.rotary_base(), .interleaved = b.rotary_interleaved()};
 }
 
-Architecture WithBlocks(const schema::Architecture& stored) {
+Architecture AsStored(const schema::Architecture& stored) {
   Architecture a{
       .num_items = stored.num_items(),
       .max_length = stored.max_length(),
@@ -204,7 +158,7 @@ Architecture WithBlocks(const schema::Architecture& stored) {
                         .norm_kind = static_cast<NormKind>(b->norm_kind()),
                         .norm_epsilon = b->norm_epsilon(),
                         .residual = static_cast<Residual>(b->residual()),
-                        .biases = b->no_biases() ? Biases::kNone : static_cast<Biases>(b->biases()),
+                        .biases = static_cast<Biases>(b->biases()),
                         .attention = {.num_heads = b->num_heads(),
                                       .num_kv_heads = b->num_kv_heads(),
                                       .head_width = b->head_width(),
@@ -221,12 +175,6 @@ Architecture WithBlocks(const schema::Architecture& stored) {
   return a;
 }
 
-bool HasFormat7(const schema::Architecture& s) {
-  return s.token_types() != 0 || s.token_separator() || s.embedding_norm_epsilon() != 0 ||
-         s.pooling() != schema::Pooling::First || s.pooler() != schema::Pooler::Tanh || s.is_encoder() ||
-         s.unit_length();
-}
-
 Status Named(const std::string& name, const Status& status) {
   return status.ok() ? status : Status(status.code(), name + ": " + status.message());
 }
@@ -235,31 +183,15 @@ Status Named(const std::string& name, const Status& status) {
 
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored,
                                       std::optional<uint32_t> num_classes) {
-  UniformArchitecture uniform = UniformOf(stored);
   if (num_classes == 0) return InvalidData(name, ": classifier: num_classes is 0, allowed are 2 to ", kMaxClasses);
-  uniform.num_classes = num_classes.value_or(0);
-  if (stored.blocks() == nullptr) {
-    if (stored.adapter() != nullptr) return InvalidData(name, ": architecture: has an adapter and names no blocks");
-    if (stored.temperature() != 0 || stored.position_table() != schema::PositionTable::Learned ||
-        stored.final_norm_kind() != schema::NormKind::Layer || HasFormat7(stored))
-      return InvalidData(name, ": architecture: has a switch of format 5 or 7 and names no blocks");
-    WISP_RETURN_IF_ERROR(Named(name, Validate(uniform)));
-    return static_cast<Architecture>(uniform);
-  }
-  if (stored.blocks()->size() > kMaxBlocks || stored.blocks()->size() != stored.num_blocks()) {
-    return InvalidData(name, ": architecture: describes ", stored.blocks()->size(), " blocks, num_blocks is ",
-                       stored.num_blocks(), ", allowed are as many, at most ", kMaxBlocks);
+  if (stored.blocks()->size() > kMaxBlocks) {
+    return InvalidData(name, ": architecture: describes ", stored.blocks()->size(), " blocks, allowed are 0 to ",
+                       kMaxBlocks);
   }
   if (stored.is_encoder() && num_classes) return InvalidData(name, ": architecture: it is an encoder and a classifier");
-  Architecture a = WithBlocks(stored);
+  Architecture a = AsStored(stored);
   if (num_classes) a.head.kind = HeadKind::kClasses, a.head.num_classes = *num_classes;
   WISP_RETURN_IF_ERROR(Named(name, Validate(a)));
-  const bool says_uniform = stored.num_heads() != 0;
-  if (says_uniform && (!Validate(uniform).ok() || static_cast<Architecture>(uniform) != a)) {
-    return InvalidData(name,
-                       ": architecture: the blocks one by one are not what num_heads, inner_width and norm say of"
-                       " all of them");
-  }
   if (const schema::Adapter* adapter = stored.adapter(); adapter != nullptr) {
     a.adapter = AdapterSpec{.rank = adapter->rank(),
                             .alpha = adapter->alpha(),

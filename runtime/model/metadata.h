@@ -43,9 +43,6 @@ inline std::string StringOf(const flatbuffers::String* text) { return std::strin
 flatbuffers::Offset<schema::Architecture> BuildArchitecture(flatbuffers::FlatBufferBuilder& builder,
                                                             const Architecture& a);
 
-// `format` with the oldest reader that understands the architecture (schema/README.md).
-container::Format FormatFor(container::Format format, const Architecture& architecture);
-
 // Reads an architecture and checks it with Validate. The message starts with `name`. `num_classes` is from the
 // classifier's metadata, where it is stored.
 Result<Architecture> ReadArchitecture(const std::string& name, const schema::Architecture& stored,

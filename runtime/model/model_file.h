@@ -38,8 +38,7 @@ namespace metadata {
 struct ModelMetadata;
 }
 
-// schema/README.md says what each version added.
-inline constexpr uint32_t kModelFormatVersion = 11;
+inline constexpr uint32_t kModelFormatVersion = 1;
 
 // The origin of a run's noise. kReproducible gives no guarantee.
 enum class NoiseOrigin : uint8_t { kNone = 0, kSecure = 1, kReproducible = 2 };

@@ -168,22 +168,22 @@ void BuildModel(FlatBufferBuilder& builder, const ModelContents& contents, const
   }
   schema::ModelBuilder out(builder);
   out.add_architecture(architecture);
+  out.add_classifier(classifier_table);
+  out.add_class_names(class_names);
+  out.add_base_hash(contents.base_hash);
   out.add_segment_bytes(segments);
   out.add_tensors(tensors);
   out.add_description(description);
   out.add_created_by(created_by);
-  out.add_output_bias_origin(static_cast<schema::OutputBiasOrigin>(contents.output_bias_origin));
   out.add_provenance(provenance);
+  out.add_output_bias_origin(static_cast<schema::OutputBiasOrigin>(contents.output_bias_origin));
   out.add_item_names(names);
   out.add_item_keys(keys);
   out.add_item_key_order(key_order);
-  out.add_classifier(classifier_table);
-  out.add_class_names(class_names);
-  out.add_base_hash(contents.base_hash);
   out.add_retired(retired);
-  out.add_text_tokenizer(tokenizer);
   out.add_untrained(untrained);
   out.add_allow_seen(contents.allow_seen);
+  out.add_text_tokenizer(tokenizer);
   schema::FinishModelBuffer(builder, out.Finish());
 }
 
@@ -249,18 +249,6 @@ class StoredArray {
   std::span<const std::byte> bytes_;
 };
 
-// The format with the oldest reader that understands all contents (schema/README.md).
-container::Format FormatOf(const ModelContents& contents) {
-  container::Format format = metadata::FormatFor(metadata::kModelFormat, contents.architecture);
-  if (contents.storage >= WeightStorage::kHalf) format.oldest_reader = std::max(format.oldest_reader, 3u);
-  if (!contents.retired.empty()) format.oldest_reader = std::max(format.oldest_reader, 6u);
-  if (!contents.tokenizer.empty()) format.oldest_reader = std::max(format.oldest_reader, 7u);
-  if (contents.storage >= WeightStorage::kInt8) format.oldest_reader = std::max(format.oldest_reader, 8u);
-  if (contents.storage == WeightStorage::kPanels) format.oldest_reader = std::max(format.oldest_reader, 10u);
-  if (!contents.untrained.empty() || contents.allow_seen) format.oldest_reader = std::max(format.oldest_reader, 11u);
-  return format;
-}
-
 Status CheckContents(const std::string& path, const ModelContents& contents) {
   if (const Status status = Validate(contents.architecture); !status.ok()) {
     return InvalidArgument(path, ": ", status.message());
@@ -310,7 +298,7 @@ Status Write(const std::string& path, const ModelContents& contents) {
   BuildModel(builder, contents, {.parameters = parameters, .arrays = arrays});
   const auto bytes = std::as_bytes(std::span(builder.GetBufferPointer(), builder.GetSize()));
   WISP_RETURN_IF_ERROR(metadata::AsArgument(metadata::ReadModelMetadata(path, bytes).status()));
-  return container::Write(path, FormatOf(contents),
+  return container::Write(path, metadata::kModelFormat,
                           {.metadata = bytes, .arrays = arrays, .reserved = contents.reserved});
 }
 

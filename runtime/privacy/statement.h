@@ -27,7 +27,7 @@ namespace wisp::privacy {
 
 // Of ToJson, its first key "statement_version": grows when a key is taken away or means something else, not when one is
 // added.
-inline constexpr uint64_t kStatementVersion = 3;
+inline constexpr uint64_t kStatementVersion = 1;
 
 // How the records of a step were really chosen, whatever the mechanism assumes.
 enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: no records were read, only weights

@@ -22,10 +22,6 @@ struct Stream;
 struct StreamBuilder;
 struct StreamT;
 
-struct SavedArray;
-struct SavedArrayBuilder;
-struct SavedArrayT;
-
 struct Checkpoint;
 struct CheckpointBuilder;
 struct CheckpointT;
@@ -142,99 +138,23 @@ inline flatbuffers::Offset<Stream> CreateStreamDirect(
 
 flatbuffers::Offset<Stream> CreateStream(flatbuffers::FlatBufferBuilder &_fbb, const StreamT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
 
-struct SavedArrayT : public flatbuffers::NativeTable {
-  typedef SavedArray TableType;
-  std::unique_ptr<wisp::schema::TensorT> data{};
-  std::unique_ptr<wisp::schema::TensorT> rows{};
-  SavedArrayT() = default;
-  SavedArrayT(const SavedArrayT &o);
-  SavedArrayT(SavedArrayT&&) FLATBUFFERS_NOEXCEPT = default;
-  SavedArrayT &operator=(SavedArrayT o) FLATBUFFERS_NOEXCEPT;
-};
-
-struct SavedArray FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
-  typedef SavedArrayT NativeTableType;
-  typedef SavedArrayBuilder Builder;
-  struct Traits;
-  enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
-    VT_DATA = 4,
-    VT_ROWS = 6
-  };
-  const wisp::schema::Tensor *data() const {
-    return GetPointer<const wisp::schema::Tensor *>(VT_DATA);
-  }
-  const wisp::schema::Tensor *rows() const {
-    return GetPointer<const wisp::schema::Tensor *>(VT_ROWS);
-  }
-  bool Verify(flatbuffers::Verifier &verifier) const {
-    return VerifyTableStart(verifier) &&
-           VerifyOffsetRequired(verifier, VT_DATA) &&
-           verifier.VerifyTable(data()) &&
-           VerifyOffset(verifier, VT_ROWS) &&
-           verifier.VerifyTable(rows()) &&
-           verifier.EndTable();
-  }
-  SavedArrayT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  void UnPackTo(SavedArrayT *_o, const flatbuffers::resolver_function_t *_resolver = nullptr) const;
-  static flatbuffers::Offset<SavedArray> Pack(flatbuffers::FlatBufferBuilder &_fbb, const SavedArrayT* _o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-};
-
-struct SavedArrayBuilder {
-  typedef SavedArray Table;
-  flatbuffers::FlatBufferBuilder &fbb_;
-  flatbuffers::uoffset_t start_;
-  void add_data(flatbuffers::Offset<wisp::schema::Tensor> data) {
-    fbb_.AddOffset(SavedArray::VT_DATA, data);
-  }
-  void add_rows(flatbuffers::Offset<wisp::schema::Tensor> rows) {
-    fbb_.AddOffset(SavedArray::VT_ROWS, rows);
-  }
-  explicit SavedArrayBuilder(flatbuffers::FlatBufferBuilder &_fbb)
-        : fbb_(_fbb) {
-    start_ = fbb_.StartTable();
-  }
-  flatbuffers::Offset<SavedArray> Finish() {
-    const auto end = fbb_.EndTable(start_);
-    auto o = flatbuffers::Offset<SavedArray>(end);
-    fbb_.Required(o, SavedArray::VT_DATA);
-    return o;
-  }
-};
-
-inline flatbuffers::Offset<SavedArray> CreateSavedArray(
-    flatbuffers::FlatBufferBuilder &_fbb,
-    flatbuffers::Offset<wisp::schema::Tensor> data = 0,
-    flatbuffers::Offset<wisp::schema::Tensor> rows = 0) {
-  SavedArrayBuilder builder_(_fbb);
-  builder_.add_rows(rows);
-  builder_.add_data(data);
-  return builder_.Finish();
-}
-
-struct SavedArray::Traits {
-  using type = SavedArray;
-  static auto constexpr Create = CreateSavedArray;
-};
-
-flatbuffers::Offset<SavedArray> CreateSavedArray(flatbuffers::FlatBufferBuilder &_fbb, const SavedArrayT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
-
 struct CheckpointT : public flatbuffers::NativeTable {
   typedef Checkpoint TableType;
   std::unique_ptr<wisp::schema::ArchitectureT> architecture{};
+  uint32_t num_classes = 0;
   std::vector<uint64_t> segment_bytes{};
-  std::vector<std::unique_ptr<wisp::schema::SavedArrayT>> arrays{};
+  std::vector<std::unique_ptr<wisp::schema::TensorT>> arrays{};
   std::string run_id{};
   std::string config{};
   std::string created_by{};
   uint64_t base_model_hash = 0;
-  uint64_t step = 0;
-  uint64_t epoch = 0;
-  uint64_t order_next = 0;
+  std::vector<uint8_t> receipt{};
   uint64_t seed = 0;
   wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible;
   std::vector<std::unique_ptr<wisp::schema::StreamT>> streams{};
-  uint32_t num_classes = 0;
-  std::vector<uint8_t> receipt{};
+  uint64_t step = 0;
+  uint64_t epoch = 0;
+  uint64_t order_next = 0;
   CheckpointT() = default;
   CheckpointT(const CheckpointT &o);
   CheckpointT(CheckpointT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -247,29 +167,32 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_ARCHITECTURE = 4,
-    VT_SEGMENT_BYTES = 6,
-    VT_ARRAYS = 8,
-    VT_RUN_ID = 10,
-    VT_CONFIG = 12,
-    VT_CREATED_BY = 14,
-    VT_BASE_MODEL_HASH = 16,
-    VT_STEP = 18,
-    VT_EPOCH = 20,
-    VT_ORDER_NEXT = 22,
-    VT_SEED = 24,
-    VT_RANDOM = 26,
-    VT_STREAMS = 28,
-    VT_NUM_CLASSES = 30,
-    VT_RECEIPT = 32
+    VT_NUM_CLASSES = 6,
+    VT_SEGMENT_BYTES = 8,
+    VT_ARRAYS = 10,
+    VT_RUN_ID = 12,
+    VT_CONFIG = 14,
+    VT_CREATED_BY = 16,
+    VT_BASE_MODEL_HASH = 18,
+    VT_RECEIPT = 20,
+    VT_SEED = 22,
+    VT_RANDOM = 24,
+    VT_STREAMS = 26,
+    VT_STEP = 28,
+    VT_EPOCH = 30,
+    VT_ORDER_NEXT = 32
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
   }
+  uint32_t num_classes() const {
+    return GetField<uint32_t>(VT_NUM_CLASSES, 0);
+  }
   const flatbuffers::Vector<uint64_t> *segment_bytes() const {
     return GetPointer<const flatbuffers::Vector<uint64_t> *>(VT_SEGMENT_BYTES);
   }
-  const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::SavedArray>> *arrays() const {
-    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::SavedArray>> *>(VT_ARRAYS);
+  const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Tensor>> *arrays() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Tensor>> *>(VT_ARRAYS);
   }
   const flatbuffers::String *run_id() const {
     return GetPointer<const flatbuffers::String *>(VT_RUN_ID);
@@ -283,14 +206,8 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint64_t base_model_hash() const {
     return GetField<uint64_t>(VT_BASE_MODEL_HASH, 0);
   }
-  uint64_t step() const {
-    return GetField<uint64_t>(VT_STEP, 0);
-  }
-  uint64_t epoch() const {
-    return GetField<uint64_t>(VT_EPOCH, 0);
-  }
-  uint64_t order_next() const {
-    return GetField<uint64_t>(VT_ORDER_NEXT, 0);
+  const flatbuffers::Vector<uint8_t> *receipt() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_RECEIPT);
   }
   uint64_t seed() const {
     return GetField<uint64_t>(VT_SEED, 0);
@@ -301,16 +218,20 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>> *streams() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>> *>(VT_STREAMS);
   }
-  uint32_t num_classes() const {
-    return GetField<uint32_t>(VT_NUM_CLASSES, 0);
+  uint64_t step() const {
+    return GetField<uint64_t>(VT_STEP, 0);
   }
-  const flatbuffers::Vector<uint8_t> *receipt() const {
-    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_RECEIPT);
+  uint64_t epoch() const {
+    return GetField<uint64_t>(VT_EPOCH, 0);
+  }
+  uint64_t order_next() const {
+    return GetField<uint64_t>(VT_ORDER_NEXT, 0);
   }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
            verifier.VerifyTable(architecture()) &&
+           VerifyField<uint32_t>(verifier, VT_NUM_CLASSES, 4) &&
            VerifyOffsetRequired(verifier, VT_SEGMENT_BYTES) &&
            verifier.VerifyVector(segment_bytes()) &&
            VerifyOffsetRequired(verifier, VT_ARRAYS) &&
@@ -323,17 +244,16 @@ struct Checkpoint FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            VerifyOffset(verifier, VT_CREATED_BY) &&
            verifier.VerifyString(created_by()) &&
            VerifyField<uint64_t>(verifier, VT_BASE_MODEL_HASH, 8) &&
-           VerifyField<uint64_t>(verifier, VT_STEP, 8) &&
-           VerifyField<uint64_t>(verifier, VT_EPOCH, 8) &&
-           VerifyField<uint64_t>(verifier, VT_ORDER_NEXT, 8) &&
+           VerifyOffset(verifier, VT_RECEIPT) &&
+           verifier.VerifyVector(receipt()) &&
            VerifyField<uint64_t>(verifier, VT_SEED, 8) &&
            VerifyField<uint8_t>(verifier, VT_RANDOM, 1) &&
            VerifyOffset(verifier, VT_STREAMS) &&
            verifier.VerifyVector(streams()) &&
            verifier.VerifyVectorOfTables(streams()) &&
-           VerifyField<uint32_t>(verifier, VT_NUM_CLASSES, 4) &&
-           VerifyOffset(verifier, VT_RECEIPT) &&
-           verifier.VerifyVector(receipt()) &&
+           VerifyField<uint64_t>(verifier, VT_STEP, 8) &&
+           VerifyField<uint64_t>(verifier, VT_EPOCH, 8) &&
+           VerifyField<uint64_t>(verifier, VT_ORDER_NEXT, 8) &&
            verifier.EndTable();
   }
   CheckpointT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -348,10 +268,13 @@ struct CheckpointBuilder {
   void add_architecture(flatbuffers::Offset<wisp::schema::Architecture> architecture) {
     fbb_.AddOffset(Checkpoint::VT_ARCHITECTURE, architecture);
   }
+  void add_num_classes(uint32_t num_classes) {
+    fbb_.AddElement<uint32_t>(Checkpoint::VT_NUM_CLASSES, num_classes, 0);
+  }
   void add_segment_bytes(flatbuffers::Offset<flatbuffers::Vector<uint64_t>> segment_bytes) {
     fbb_.AddOffset(Checkpoint::VT_SEGMENT_BYTES, segment_bytes);
   }
-  void add_arrays(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::SavedArray>>> arrays) {
+  void add_arrays(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Tensor>>> arrays) {
     fbb_.AddOffset(Checkpoint::VT_ARRAYS, arrays);
   }
   void add_run_id(flatbuffers::Offset<flatbuffers::String> run_id) {
@@ -366,14 +289,8 @@ struct CheckpointBuilder {
   void add_base_model_hash(uint64_t base_model_hash) {
     fbb_.AddElement<uint64_t>(Checkpoint::VT_BASE_MODEL_HASH, base_model_hash, 0);
   }
-  void add_step(uint64_t step) {
-    fbb_.AddElement<uint64_t>(Checkpoint::VT_STEP, step, 0);
-  }
-  void add_epoch(uint64_t epoch) {
-    fbb_.AddElement<uint64_t>(Checkpoint::VT_EPOCH, epoch, 0);
-  }
-  void add_order_next(uint64_t order_next) {
-    fbb_.AddElement<uint64_t>(Checkpoint::VT_ORDER_NEXT, order_next, 0);
+  void add_receipt(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt) {
+    fbb_.AddOffset(Checkpoint::VT_RECEIPT, receipt);
   }
   void add_seed(uint64_t seed) {
     fbb_.AddElement<uint64_t>(Checkpoint::VT_SEED, seed, 0);
@@ -384,11 +301,14 @@ struct CheckpointBuilder {
   void add_streams(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>>> streams) {
     fbb_.AddOffset(Checkpoint::VT_STREAMS, streams);
   }
-  void add_num_classes(uint32_t num_classes) {
-    fbb_.AddElement<uint32_t>(Checkpoint::VT_NUM_CLASSES, num_classes, 0);
+  void add_step(uint64_t step) {
+    fbb_.AddElement<uint64_t>(Checkpoint::VT_STEP, step, 0);
   }
-  void add_receipt(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt) {
-    fbb_.AddOffset(Checkpoint::VT_RECEIPT, receipt);
+  void add_epoch(uint64_t epoch) {
+    fbb_.AddElement<uint64_t>(Checkpoint::VT_EPOCH, epoch, 0);
+  }
+  void add_order_next(uint64_t order_next) {
+    fbb_.AddElement<uint64_t>(Checkpoint::VT_ORDER_NEXT, order_next, 0);
   }
   explicit CheckpointBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -407,34 +327,34 @@ struct CheckpointBuilder {
 inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<wisp::schema::Architecture> architecture = 0,
+    uint32_t num_classes = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint64_t>> segment_bytes = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::SavedArray>>> arrays = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Tensor>>> arrays = 0,
     flatbuffers::Offset<flatbuffers::String> run_id = 0,
     flatbuffers::Offset<flatbuffers::String> config = 0,
     flatbuffers::Offset<flatbuffers::String> created_by = 0,
     uint64_t base_model_hash = 0,
-    uint64_t step = 0,
-    uint64_t epoch = 0,
-    uint64_t order_next = 0,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt = 0,
     uint64_t seed = 0,
     wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Stream>>> streams = 0,
-    uint32_t num_classes = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> receipt = 0) {
+    uint64_t step = 0,
+    uint64_t epoch = 0,
+    uint64_t order_next = 0) {
   CheckpointBuilder builder_(_fbb);
-  builder_.add_seed(seed);
   builder_.add_order_next(order_next);
   builder_.add_epoch(epoch);
   builder_.add_step(step);
+  builder_.add_seed(seed);
   builder_.add_base_model_hash(base_model_hash);
-  builder_.add_receipt(receipt);
-  builder_.add_num_classes(num_classes);
   builder_.add_streams(streams);
+  builder_.add_receipt(receipt);
   builder_.add_created_by(created_by);
   builder_.add_config(config);
   builder_.add_run_id(run_id);
   builder_.add_arrays(arrays);
   builder_.add_segment_bytes(segment_bytes);
+  builder_.add_num_classes(num_classes);
   builder_.add_architecture(architecture);
   builder_.add_random(random);
   return builder_.Finish();
@@ -448,44 +368,44 @@ struct Checkpoint::Traits {
 inline flatbuffers::Offset<Checkpoint> CreateCheckpointDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<wisp::schema::Architecture> architecture = 0,
+    uint32_t num_classes = 0,
     const std::vector<uint64_t> *segment_bytes = nullptr,
-    const std::vector<flatbuffers::Offset<wisp::schema::SavedArray>> *arrays = nullptr,
+    const std::vector<flatbuffers::Offset<wisp::schema::Tensor>> *arrays = nullptr,
     const char *run_id = nullptr,
     const char *config = nullptr,
     const char *created_by = nullptr,
     uint64_t base_model_hash = 0,
-    uint64_t step = 0,
-    uint64_t epoch = 0,
-    uint64_t order_next = 0,
+    const std::vector<uint8_t> *receipt = nullptr,
     uint64_t seed = 0,
     wisp::schema::RandomSource random = wisp::schema::RandomSource::Reproducible,
     const std::vector<flatbuffers::Offset<wisp::schema::Stream>> *streams = nullptr,
-    uint32_t num_classes = 0,
-    const std::vector<uint8_t> *receipt = nullptr) {
+    uint64_t step = 0,
+    uint64_t epoch = 0,
+    uint64_t order_next = 0) {
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
-  auto arrays__ = arrays ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::SavedArray>>(*arrays) : 0;
+  auto arrays__ = arrays ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*arrays) : 0;
   auto run_id__ = run_id ? _fbb.CreateString(run_id) : 0;
   auto config__ = config ? _fbb.CreateString(config) : 0;
   auto created_by__ = created_by ? _fbb.CreateString(created_by) : 0;
-  auto streams__ = streams ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Stream>>(*streams) : 0;
   auto receipt__ = receipt ? _fbb.CreateVector<uint8_t>(*receipt) : 0;
+  auto streams__ = streams ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Stream>>(*streams) : 0;
   return wisp::schema::CreateCheckpoint(
       _fbb,
       architecture,
+      num_classes,
       segment_bytes__,
       arrays__,
       run_id__,
       config__,
       created_by__,
       base_model_hash,
-      step,
-      epoch,
-      order_next,
+      receipt__,
       seed,
       random,
       streams__,
-      num_classes,
-      receipt__);
+      step,
+      epoch,
+      order_next);
 }
 
 flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferBuilder &_fbb, const CheckpointT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -519,82 +439,42 @@ inline flatbuffers::Offset<Stream> CreateStream(flatbuffers::FlatBufferBuilder &
       _position);
 }
 
-inline SavedArrayT::SavedArrayT(const SavedArrayT &o)
-      : data((o.data) ? new wisp::schema::TensorT(*o.data) : nullptr),
-        rows((o.rows) ? new wisp::schema::TensorT(*o.rows) : nullptr) {
-}
-
-inline SavedArrayT &SavedArrayT::operator=(SavedArrayT o) FLATBUFFERS_NOEXCEPT {
-  std::swap(data, o.data);
-  std::swap(rows, o.rows);
-  return *this;
-}
-
-inline SavedArrayT *SavedArray::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
-  auto _o = std::make_unique<SavedArrayT>();
-  UnPackTo(_o.get(), _resolver);
-  return _o.release();
-}
-
-inline void SavedArray::UnPackTo(SavedArrayT *_o, const flatbuffers::resolver_function_t *_resolver) const {
-  (void)_o;
-  (void)_resolver;
-  { auto _e = data(); if (_e) _o->data = std::unique_ptr<wisp::schema::TensorT>(_e->UnPack(_resolver)); }
-  { auto _e = rows(); if (_e) _o->rows = std::unique_ptr<wisp::schema::TensorT>(_e->UnPack(_resolver)); }
-}
-
-inline flatbuffers::Offset<SavedArray> SavedArray::Pack(flatbuffers::FlatBufferBuilder &_fbb, const SavedArrayT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
-  return CreateSavedArray(_fbb, _o, _rehasher);
-}
-
-inline flatbuffers::Offset<SavedArray> CreateSavedArray(flatbuffers::FlatBufferBuilder &_fbb, const SavedArrayT *_o, const flatbuffers::rehasher_function_t *_rehasher) {
-  (void)_rehasher;
-  (void)_o;
-  struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const SavedArrayT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
-  auto _data = _o->data ? CreateTensor(_fbb, _o->data.get(), _rehasher) : 0;
-  auto _rows = _o->rows ? CreateTensor(_fbb, _o->rows.get(), _rehasher) : 0;
-  return wisp::schema::CreateSavedArray(
-      _fbb,
-      _data,
-      _rows);
-}
-
 inline CheckpointT::CheckpointT(const CheckpointT &o)
       : architecture((o.architecture) ? new wisp::schema::ArchitectureT(*o.architecture) : nullptr),
+        num_classes(o.num_classes),
         segment_bytes(o.segment_bytes),
         run_id(o.run_id),
         config(o.config),
         created_by(o.created_by),
         base_model_hash(o.base_model_hash),
-        step(o.step),
-        epoch(o.epoch),
-        order_next(o.order_next),
+        receipt(o.receipt),
         seed(o.seed),
         random(o.random),
-        num_classes(o.num_classes),
-        receipt(o.receipt) {
+        step(o.step),
+        epoch(o.epoch),
+        order_next(o.order_next) {
   arrays.reserve(o.arrays.size());
-  for (const auto &arrays_ : o.arrays) { arrays.emplace_back((arrays_) ? new wisp::schema::SavedArrayT(*arrays_) : nullptr); }
+  for (const auto &arrays_ : o.arrays) { arrays.emplace_back((arrays_) ? new wisp::schema::TensorT(*arrays_) : nullptr); }
   streams.reserve(o.streams.size());
   for (const auto &streams_ : o.streams) { streams.emplace_back((streams_) ? new wisp::schema::StreamT(*streams_) : nullptr); }
 }
 
 inline CheckpointT &CheckpointT::operator=(CheckpointT o) FLATBUFFERS_NOEXCEPT {
   std::swap(architecture, o.architecture);
+  std::swap(num_classes, o.num_classes);
   std::swap(segment_bytes, o.segment_bytes);
   std::swap(arrays, o.arrays);
   std::swap(run_id, o.run_id);
   std::swap(config, o.config);
   std::swap(created_by, o.created_by);
   std::swap(base_model_hash, o.base_model_hash);
-  std::swap(step, o.step);
-  std::swap(epoch, o.epoch);
-  std::swap(order_next, o.order_next);
+  std::swap(receipt, o.receipt);
   std::swap(seed, o.seed);
   std::swap(random, o.random);
   std::swap(streams, o.streams);
-  std::swap(num_classes, o.num_classes);
-  std::swap(receipt, o.receipt);
+  std::swap(step, o.step);
+  std::swap(epoch, o.epoch);
+  std::swap(order_next, o.order_next);
   return *this;
 }
 
@@ -608,20 +488,20 @@ inline void Checkpoint::UnPackTo(CheckpointT *_o, const flatbuffers::resolver_fu
   (void)_o;
   (void)_resolver;
   { auto _e = architecture(); if (_e) _o->architecture = std::unique_ptr<wisp::schema::ArchitectureT>(_e->UnPack(_resolver)); }
+  { auto _e = num_classes(); _o->num_classes = _e; }
   { auto _e = segment_bytes(); if (_e) { _o->segment_bytes.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->segment_bytes[_i] = _e->Get(_i); } } }
-  { auto _e = arrays(); if (_e) { _o->arrays.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->arrays[_i] = std::unique_ptr<wisp::schema::SavedArrayT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = arrays(); if (_e) { _o->arrays.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->arrays[_i] = std::unique_ptr<wisp::schema::TensorT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = run_id(); if (_e) _o->run_id = _e->str(); }
   { auto _e = config(); if (_e) _o->config = _e->str(); }
   { auto _e = created_by(); if (_e) _o->created_by = _e->str(); }
   { auto _e = base_model_hash(); _o->base_model_hash = _e; }
-  { auto _e = step(); _o->step = _e; }
-  { auto _e = epoch(); _o->epoch = _e; }
-  { auto _e = order_next(); _o->order_next = _e; }
+  { auto _e = receipt(); if (_e) { _o->receipt.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->receipt.begin()); } }
   { auto _e = seed(); _o->seed = _e; }
   { auto _e = random(); _o->random = _e; }
   { auto _e = streams(); if (_e) { _o->streams.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->streams[_i] = std::unique_ptr<wisp::schema::StreamT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = num_classes(); _o->num_classes = _e; }
-  { auto _e = receipt(); if (_e) { _o->receipt.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->receipt.begin()); } }
+  { auto _e = step(); _o->step = _e; }
+  { auto _e = epoch(); _o->epoch = _e; }
+  { auto _e = order_next(); _o->order_next = _e; }
 }
 
 inline flatbuffers::Offset<Checkpoint> Checkpoint::Pack(flatbuffers::FlatBufferBuilder &_fbb, const CheckpointT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -633,37 +513,37 @@ inline flatbuffers::Offset<Checkpoint> CreateCheckpoint(flatbuffers::FlatBufferB
   (void)_o;
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const CheckpointT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _architecture = _o->architecture ? CreateArchitecture(_fbb, _o->architecture.get(), _rehasher) : 0;
+  auto _num_classes = _o->num_classes;
   auto _segment_bytes = _fbb.CreateVector(_o->segment_bytes);
-  auto _arrays = _fbb.CreateVector<flatbuffers::Offset<wisp::schema::SavedArray>> (_o->arrays.size(), [](size_t i, _VectorArgs *__va) { return CreateSavedArray(*__va->__fbb, __va->__o->arrays[i].get(), __va->__rehasher); }, &_va );
+  auto _arrays = _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>> (_o->arrays.size(), [](size_t i, _VectorArgs *__va) { return CreateTensor(*__va->__fbb, __va->__o->arrays[i].get(), __va->__rehasher); }, &_va );
   auto _run_id = _o->run_id.empty() ? 0 : _fbb.CreateString(_o->run_id);
   auto _config = _o->config.empty() ? 0 : _fbb.CreateString(_o->config);
   auto _created_by = _o->created_by.empty() ? 0 : _fbb.CreateString(_o->created_by);
   auto _base_model_hash = _o->base_model_hash;
-  auto _step = _o->step;
-  auto _epoch = _o->epoch;
-  auto _order_next = _o->order_next;
+  auto _receipt = _o->receipt.size() ? _fbb.CreateVector(_o->receipt) : 0;
   auto _seed = _o->seed;
   auto _random = _o->random;
   auto _streams = _o->streams.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Stream>> (_o->streams.size(), [](size_t i, _VectorArgs *__va) { return CreateStream(*__va->__fbb, __va->__o->streams[i].get(), __va->__rehasher); }, &_va ) : 0;
-  auto _num_classes = _o->num_classes;
-  auto _receipt = _o->receipt.size() ? _fbb.CreateVector(_o->receipt) : 0;
+  auto _step = _o->step;
+  auto _epoch = _o->epoch;
+  auto _order_next = _o->order_next;
   return wisp::schema::CreateCheckpoint(
       _fbb,
       _architecture,
+      _num_classes,
       _segment_bytes,
       _arrays,
       _run_id,
       _config,
       _created_by,
       _base_model_hash,
-      _step,
-      _epoch,
-      _order_next,
+      _receipt,
       _seed,
       _random,
       _streams,
-      _num_classes,
-      _receipt);
+      _step,
+      _epoch,
+      _order_next);
 }
 
 inline const wisp::schema::Checkpoint *GetCheckpoint(const void *buf) {

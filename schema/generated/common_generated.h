@@ -441,20 +441,18 @@ enum class ElementType : uint8_t {
   F32 = 0,
   U32 = 1,
   F16 = 2,
-  I8 = 3,
-  I8Blocks = 4,
-  I4Blocks = 5,
-  F32Panels = 6,
+  I8Blocks = 3,
+  I4Blocks = 4,
+  F32Panels = 5,
   MIN = F32,
   MAX = F32Panels
 };
 
-inline const ElementType (&EnumValuesElementType())[7] {
+inline const ElementType (&EnumValuesElementType())[6] {
   static const ElementType values[] = {
     ElementType::F32,
     ElementType::U32,
     ElementType::F16,
-    ElementType::I8,
     ElementType::I8Blocks,
     ElementType::I4Blocks,
     ElementType::F32Panels
@@ -463,11 +461,10 @@ inline const ElementType (&EnumValuesElementType())[7] {
 }
 
 inline const char * const *EnumNamesElementType() {
-  static const char * const names[8] = {
+  static const char * const names[7] = {
     "F32",
     "U32",
     "F16",
-    "I8",
     "I8Blocks",
     "I4Blocks",
     "F32Panels",
@@ -485,22 +482,21 @@ inline const char *EnumNameElementType(ElementType e) {
 struct BlockT : public flatbuffers::NativeTable {
   typedef Block TableType;
   wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre;
+  wisp::schema::NormKind norm_kind = wisp::schema::NormKind::Layer;
   float norm_epsilon = 0.0f;
+  wisp::schema::Residual residual = wisp::schema::Residual::Plain;
+  wisp::schema::Biases biases = wisp::schema::Biases::All;
   uint32_t num_heads = 0;
   uint32_t num_kv_heads = 0;
   uint32_t head_width = 0;
   float attention_slope = 0.0f;
-  uint32_t inner_width = 0;
-  wisp::schema::Activation activation = wisp::schema::Activation::Relu;
-  wisp::schema::NormKind norm_kind = wisp::schema::NormKind::Layer;
-  wisp::schema::Residual residual = wisp::schema::Residual::Plain;
-  bool no_biases = false;
-  bool gated = false;
   uint32_t rotary_width = 0;
   float rotary_base = 0.0f;
   bool rotary_interleaved = false;
-  wisp::schema::Biases biases = wisp::schema::Biases::All;
   uint32_t window = 0;
+  uint32_t inner_width = 0;
+  wisp::schema::Activation activation = wisp::schema::Activation::Relu;
+  bool gated = false;
 };
 
 struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
@@ -509,28 +505,36 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_NORM = 4,
-    VT_NORM_EPSILON = 6,
-    VT_NUM_HEADS = 8,
-    VT_NUM_KV_HEADS = 10,
-    VT_HEAD_WIDTH = 12,
-    VT_ATTENTION_SLOPE = 14,
-    VT_INNER_WIDTH = 16,
-    VT_ACTIVATION = 18,
-    VT_NORM_KIND = 20,
-    VT_RESIDUAL = 22,
-    VT_NO_BIASES = 24,
-    VT_GATED = 26,
-    VT_ROTARY_WIDTH = 28,
-    VT_ROTARY_BASE = 30,
-    VT_ROTARY_INTERLEAVED = 32,
-    VT_BIASES = 34,
-    VT_WINDOW = 36
+    VT_NORM_KIND = 6,
+    VT_NORM_EPSILON = 8,
+    VT_RESIDUAL = 10,
+    VT_BIASES = 12,
+    VT_NUM_HEADS = 14,
+    VT_NUM_KV_HEADS = 16,
+    VT_HEAD_WIDTH = 18,
+    VT_ATTENTION_SLOPE = 20,
+    VT_ROTARY_WIDTH = 22,
+    VT_ROTARY_BASE = 24,
+    VT_ROTARY_INTERLEAVED = 26,
+    VT_WINDOW = 28,
+    VT_INNER_WIDTH = 30,
+    VT_ACTIVATION = 32,
+    VT_GATED = 34
   };
   wisp::schema::NormPlacement norm() const {
     return static_cast<wisp::schema::NormPlacement>(GetField<uint8_t>(VT_NORM, 0));
   }
+  wisp::schema::NormKind norm_kind() const {
+    return static_cast<wisp::schema::NormKind>(GetField<uint8_t>(VT_NORM_KIND, 0));
+  }
   float norm_epsilon() const {
     return GetField<float>(VT_NORM_EPSILON, 0.0f);
+  }
+  wisp::schema::Residual residual() const {
+    return static_cast<wisp::schema::Residual>(GetField<uint8_t>(VT_RESIDUAL, 0));
+  }
+  wisp::schema::Biases biases() const {
+    return static_cast<wisp::schema::Biases>(GetField<uint8_t>(VT_BIASES, 0));
   }
   uint32_t num_heads() const {
     return GetField<uint32_t>(VT_NUM_HEADS, 0);
@@ -544,24 +548,6 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   float attention_slope() const {
     return GetField<float>(VT_ATTENTION_SLOPE, 0.0f);
   }
-  uint32_t inner_width() const {
-    return GetField<uint32_t>(VT_INNER_WIDTH, 0);
-  }
-  wisp::schema::Activation activation() const {
-    return static_cast<wisp::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 0));
-  }
-  wisp::schema::NormKind norm_kind() const {
-    return static_cast<wisp::schema::NormKind>(GetField<uint8_t>(VT_NORM_KIND, 0));
-  }
-  wisp::schema::Residual residual() const {
-    return static_cast<wisp::schema::Residual>(GetField<uint8_t>(VT_RESIDUAL, 0));
-  }
-  bool no_biases() const {
-    return GetField<uint8_t>(VT_NO_BIASES, 0) != 0;
-  }
-  bool gated() const {
-    return GetField<uint8_t>(VT_GATED, 0) != 0;
-  }
   uint32_t rotary_width() const {
     return GetField<uint32_t>(VT_ROTARY_WIDTH, 0);
   }
@@ -571,31 +557,36 @@ struct Block FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool rotary_interleaved() const {
     return GetField<uint8_t>(VT_ROTARY_INTERLEAVED, 0) != 0;
   }
-  wisp::schema::Biases biases() const {
-    return static_cast<wisp::schema::Biases>(GetField<uint8_t>(VT_BIASES, 0));
-  }
   uint32_t window() const {
     return GetField<uint32_t>(VT_WINDOW, 0);
+  }
+  uint32_t inner_width() const {
+    return GetField<uint32_t>(VT_INNER_WIDTH, 0);
+  }
+  wisp::schema::Activation activation() const {
+    return static_cast<wisp::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 0));
+  }
+  bool gated() const {
+    return GetField<uint8_t>(VT_GATED, 0) != 0;
   }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint8_t>(verifier, VT_NORM, 1) &&
+           VerifyField<uint8_t>(verifier, VT_NORM_KIND, 1) &&
            VerifyField<float>(verifier, VT_NORM_EPSILON, 4) &&
+           VerifyField<uint8_t>(verifier, VT_RESIDUAL, 1) &&
+           VerifyField<uint8_t>(verifier, VT_BIASES, 1) &&
            VerifyField<uint32_t>(verifier, VT_NUM_HEADS, 4) &&
            VerifyField<uint32_t>(verifier, VT_NUM_KV_HEADS, 4) &&
            VerifyField<uint32_t>(verifier, VT_HEAD_WIDTH, 4) &&
            VerifyField<float>(verifier, VT_ATTENTION_SLOPE, 4) &&
-           VerifyField<uint32_t>(verifier, VT_INNER_WIDTH, 4) &&
-           VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
-           VerifyField<uint8_t>(verifier, VT_NORM_KIND, 1) &&
-           VerifyField<uint8_t>(verifier, VT_RESIDUAL, 1) &&
-           VerifyField<uint8_t>(verifier, VT_NO_BIASES, 1) &&
-           VerifyField<uint8_t>(verifier, VT_GATED, 1) &&
            VerifyField<uint32_t>(verifier, VT_ROTARY_WIDTH, 4) &&
            VerifyField<float>(verifier, VT_ROTARY_BASE, 4) &&
            VerifyField<uint8_t>(verifier, VT_ROTARY_INTERLEAVED, 1) &&
-           VerifyField<uint8_t>(verifier, VT_BIASES, 1) &&
            VerifyField<uint32_t>(verifier, VT_WINDOW, 4) &&
+           VerifyField<uint32_t>(verifier, VT_INNER_WIDTH, 4) &&
+           VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
+           VerifyField<uint8_t>(verifier, VT_GATED, 1) &&
            verifier.EndTable();
   }
   BlockT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -610,8 +601,17 @@ struct BlockBuilder {
   void add_norm(wisp::schema::NormPlacement norm) {
     fbb_.AddElement<uint8_t>(Block::VT_NORM, static_cast<uint8_t>(norm), 0);
   }
+  void add_norm_kind(wisp::schema::NormKind norm_kind) {
+    fbb_.AddElement<uint8_t>(Block::VT_NORM_KIND, static_cast<uint8_t>(norm_kind), 0);
+  }
   void add_norm_epsilon(float norm_epsilon) {
     fbb_.AddElement<float>(Block::VT_NORM_EPSILON, norm_epsilon, 0.0f);
+  }
+  void add_residual(wisp::schema::Residual residual) {
+    fbb_.AddElement<uint8_t>(Block::VT_RESIDUAL, static_cast<uint8_t>(residual), 0);
+  }
+  void add_biases(wisp::schema::Biases biases) {
+    fbb_.AddElement<uint8_t>(Block::VT_BIASES, static_cast<uint8_t>(biases), 0);
   }
   void add_num_heads(uint32_t num_heads) {
     fbb_.AddElement<uint32_t>(Block::VT_NUM_HEADS, num_heads, 0);
@@ -625,24 +625,6 @@ struct BlockBuilder {
   void add_attention_slope(float attention_slope) {
     fbb_.AddElement<float>(Block::VT_ATTENTION_SLOPE, attention_slope, 0.0f);
   }
-  void add_inner_width(uint32_t inner_width) {
-    fbb_.AddElement<uint32_t>(Block::VT_INNER_WIDTH, inner_width, 0);
-  }
-  void add_activation(wisp::schema::Activation activation) {
-    fbb_.AddElement<uint8_t>(Block::VT_ACTIVATION, static_cast<uint8_t>(activation), 0);
-  }
-  void add_norm_kind(wisp::schema::NormKind norm_kind) {
-    fbb_.AddElement<uint8_t>(Block::VT_NORM_KIND, static_cast<uint8_t>(norm_kind), 0);
-  }
-  void add_residual(wisp::schema::Residual residual) {
-    fbb_.AddElement<uint8_t>(Block::VT_RESIDUAL, static_cast<uint8_t>(residual), 0);
-  }
-  void add_no_biases(bool no_biases) {
-    fbb_.AddElement<uint8_t>(Block::VT_NO_BIASES, static_cast<uint8_t>(no_biases), 0);
-  }
-  void add_gated(bool gated) {
-    fbb_.AddElement<uint8_t>(Block::VT_GATED, static_cast<uint8_t>(gated), 0);
-  }
   void add_rotary_width(uint32_t rotary_width) {
     fbb_.AddElement<uint32_t>(Block::VT_ROTARY_WIDTH, rotary_width, 0);
   }
@@ -652,11 +634,17 @@ struct BlockBuilder {
   void add_rotary_interleaved(bool rotary_interleaved) {
     fbb_.AddElement<uint8_t>(Block::VT_ROTARY_INTERLEAVED, static_cast<uint8_t>(rotary_interleaved), 0);
   }
-  void add_biases(wisp::schema::Biases biases) {
-    fbb_.AddElement<uint8_t>(Block::VT_BIASES, static_cast<uint8_t>(biases), 0);
-  }
   void add_window(uint32_t window) {
     fbb_.AddElement<uint32_t>(Block::VT_WINDOW, window, 0);
+  }
+  void add_inner_width(uint32_t inner_width) {
+    fbb_.AddElement<uint32_t>(Block::VT_INNER_WIDTH, inner_width, 0);
+  }
+  void add_activation(wisp::schema::Activation activation) {
+    fbb_.AddElement<uint8_t>(Block::VT_ACTIVATION, static_cast<uint8_t>(activation), 0);
+  }
+  void add_gated(bool gated) {
+    fbb_.AddElement<uint8_t>(Block::VT_GATED, static_cast<uint8_t>(gated), 0);
   }
   explicit BlockBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -672,39 +660,37 @@ struct BlockBuilder {
 inline flatbuffers::Offset<Block> CreateBlock(
     flatbuffers::FlatBufferBuilder &_fbb,
     wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre,
+    wisp::schema::NormKind norm_kind = wisp::schema::NormKind::Layer,
     float norm_epsilon = 0.0f,
+    wisp::schema::Residual residual = wisp::schema::Residual::Plain,
+    wisp::schema::Biases biases = wisp::schema::Biases::All,
     uint32_t num_heads = 0,
     uint32_t num_kv_heads = 0,
     uint32_t head_width = 0,
     float attention_slope = 0.0f,
-    uint32_t inner_width = 0,
-    wisp::schema::Activation activation = wisp::schema::Activation::Relu,
-    wisp::schema::NormKind norm_kind = wisp::schema::NormKind::Layer,
-    wisp::schema::Residual residual = wisp::schema::Residual::Plain,
-    bool no_biases = false,
-    bool gated = false,
     uint32_t rotary_width = 0,
     float rotary_base = 0.0f,
     bool rotary_interleaved = false,
-    wisp::schema::Biases biases = wisp::schema::Biases::All,
-    uint32_t window = 0) {
+    uint32_t window = 0,
+    uint32_t inner_width = 0,
+    wisp::schema::Activation activation = wisp::schema::Activation::Relu,
+    bool gated = false) {
   BlockBuilder builder_(_fbb);
+  builder_.add_inner_width(inner_width);
   builder_.add_window(window);
   builder_.add_rotary_base(rotary_base);
   builder_.add_rotary_width(rotary_width);
-  builder_.add_inner_width(inner_width);
   builder_.add_attention_slope(attention_slope);
   builder_.add_head_width(head_width);
   builder_.add_num_kv_heads(num_kv_heads);
   builder_.add_num_heads(num_heads);
   builder_.add_norm_epsilon(norm_epsilon);
-  builder_.add_biases(biases);
-  builder_.add_rotary_interleaved(rotary_interleaved);
   builder_.add_gated(gated);
-  builder_.add_no_biases(no_biases);
+  builder_.add_activation(activation);
+  builder_.add_rotary_interleaved(rotary_interleaved);
+  builder_.add_biases(biases);
   builder_.add_residual(residual);
   builder_.add_norm_kind(norm_kind);
-  builder_.add_activation(activation);
   builder_.add_norm(norm);
   return builder_.Finish();
 }
@@ -812,32 +798,25 @@ struct ArchitectureT : public flatbuffers::NativeTable {
   uint32_t num_items = 0;
   uint32_t max_length = 0;
   uint32_t width = 0;
-  uint32_t num_heads = 0;
-  uint32_t num_blocks = 0;
-  uint32_t inner_width = 0;
   float embedding_scale = 0.0f;
-  float norm_epsilon = 0.0f;
-  wisp::schema::Activation activation = wisp::schema::Activation::Relu;
-  wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre;
-  wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied;
-  wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None;
   wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start;
-  wisp::schema::Attend attend = wisp::schema::Attend::Causal;
-  wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off;
-  float attention_slope = 0.0f;
-  std::vector<std::unique_ptr<wisp::schema::BlockT>> blocks{};
-  float final_norm_epsilon = 0.0f;
-  std::unique_ptr<wisp::schema::AdapterT> adapter{};
-  wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer;
   wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned;
-  float temperature = 0.0f;
   uint32_t token_types = 0;
   flatbuffers::Optional<uint32_t> token_separator = flatbuffers::nullopt;
   float embedding_norm_epsilon = 0.0f;
+  wisp::schema::Attend attend = wisp::schema::Attend::Causal;
+  wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off;
+  std::vector<std::unique_ptr<wisp::schema::BlockT>> blocks{};
+  float final_norm_epsilon = 0.0f;
+  wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer;
+  wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied;
+  wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None;
+  float temperature = 0.0f;
   wisp::schema::Pooling pooling = wisp::schema::Pooling::First;
   wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh;
   bool is_encoder = false;
   bool unit_length = false;
+  std::unique_ptr<wisp::schema::AdapterT> adapter{};
   ArchitectureT() = default;
   ArchitectureT(const ArchitectureT &o);
   ArchitectureT(ArchitectureT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -852,32 +831,25 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
     VT_NUM_ITEMS = 4,
     VT_MAX_LENGTH = 6,
     VT_WIDTH = 8,
-    VT_NUM_HEADS = 10,
-    VT_NUM_BLOCKS = 12,
-    VT_INNER_WIDTH = 14,
-    VT_EMBEDDING_SCALE = 16,
-    VT_NORM_EPSILON = 18,
-    VT_ACTIVATION = 20,
-    VT_NORM = 22,
-    VT_OUTPUT_TABLE = 24,
-    VT_OUTPUT_BIAS = 26,
-    VT_POSITIONS = 28,
-    VT_ATTEND = 30,
-    VT_RE_ATTENTION = 32,
-    VT_ATTENTION_SLOPE = 34,
-    VT_BLOCKS = 36,
-    VT_FINAL_NORM_EPSILON = 38,
-    VT_ADAPTER = 40,
-    VT_FINAL_NORM_KIND = 42,
-    VT_POSITION_TABLE = 44,
-    VT_TEMPERATURE = 46,
-    VT_TOKEN_TYPES = 48,
-    VT_TOKEN_SEPARATOR = 50,
-    VT_EMBEDDING_NORM_EPSILON = 52,
-    VT_POOLING = 54,
-    VT_POOLER = 56,
-    VT_IS_ENCODER = 58,
-    VT_UNIT_LENGTH = 60
+    VT_EMBEDDING_SCALE = 10,
+    VT_POSITIONS = 12,
+    VT_POSITION_TABLE = 14,
+    VT_TOKEN_TYPES = 16,
+    VT_TOKEN_SEPARATOR = 18,
+    VT_EMBEDDING_NORM_EPSILON = 20,
+    VT_ATTEND = 22,
+    VT_RE_ATTENTION = 24,
+    VT_BLOCKS = 26,
+    VT_FINAL_NORM_EPSILON = 28,
+    VT_FINAL_NORM_KIND = 30,
+    VT_OUTPUT_TABLE = 32,
+    VT_OUTPUT_BIAS = 34,
+    VT_TEMPERATURE = 36,
+    VT_POOLING = 38,
+    VT_POOLER = 40,
+    VT_IS_ENCODER = 42,
+    VT_UNIT_LENGTH = 44,
+    VT_ADAPTER = 46
   };
   uint32_t num_items() const {
     return GetField<uint32_t>(VT_NUM_ITEMS, 0);
@@ -888,62 +860,14 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   uint32_t width() const {
     return GetField<uint32_t>(VT_WIDTH, 0);
   }
-  uint32_t num_heads() const {
-    return GetField<uint32_t>(VT_NUM_HEADS, 0);
-  }
-  uint32_t num_blocks() const {
-    return GetField<uint32_t>(VT_NUM_BLOCKS, 0);
-  }
-  uint32_t inner_width() const {
-    return GetField<uint32_t>(VT_INNER_WIDTH, 0);
-  }
   float embedding_scale() const {
     return GetField<float>(VT_EMBEDDING_SCALE, 0.0f);
-  }
-  float norm_epsilon() const {
-    return GetField<float>(VT_NORM_EPSILON, 0.0f);
-  }
-  wisp::schema::Activation activation() const {
-    return static_cast<wisp::schema::Activation>(GetField<uint8_t>(VT_ACTIVATION, 0));
-  }
-  wisp::schema::NormPlacement norm() const {
-    return static_cast<wisp::schema::NormPlacement>(GetField<uint8_t>(VT_NORM, 0));
-  }
-  wisp::schema::OutputTable output_table() const {
-    return static_cast<wisp::schema::OutputTable>(GetField<uint8_t>(VT_OUTPUT_TABLE, 0));
-  }
-  wisp::schema::OutputBias output_bias() const {
-    return static_cast<wisp::schema::OutputBias>(GetField<uint8_t>(VT_OUTPUT_BIAS, 0));
   }
   wisp::schema::PositionAlignment positions() const {
     return static_cast<wisp::schema::PositionAlignment>(GetField<uint8_t>(VT_POSITIONS, 0));
   }
-  wisp::schema::Attend attend() const {
-    return static_cast<wisp::schema::Attend>(GetField<uint8_t>(VT_ATTEND, 0));
-  }
-  wisp::schema::ReAttention re_attention() const {
-    return static_cast<wisp::schema::ReAttention>(GetField<uint8_t>(VT_RE_ATTENTION, 0));
-  }
-  float attention_slope() const {
-    return GetField<float>(VT_ATTENTION_SLOPE, 0.0f);
-  }
-  const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>> *blocks() const {
-    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>> *>(VT_BLOCKS);
-  }
-  float final_norm_epsilon() const {
-    return GetField<float>(VT_FINAL_NORM_EPSILON, 0.0f);
-  }
-  const wisp::schema::Adapter *adapter() const {
-    return GetPointer<const wisp::schema::Adapter *>(VT_ADAPTER);
-  }
-  wisp::schema::NormKind final_norm_kind() const {
-    return static_cast<wisp::schema::NormKind>(GetField<uint8_t>(VT_FINAL_NORM_KIND, 0));
-  }
   wisp::schema::PositionTable position_table() const {
     return static_cast<wisp::schema::PositionTable>(GetField<uint8_t>(VT_POSITION_TABLE, 0));
-  }
-  float temperature() const {
-    return GetField<float>(VT_TEMPERATURE, 0.0f);
   }
   uint32_t token_types() const {
     return GetField<uint32_t>(VT_TOKEN_TYPES, 0);
@@ -953,6 +877,30 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   }
   float embedding_norm_epsilon() const {
     return GetField<float>(VT_EMBEDDING_NORM_EPSILON, 0.0f);
+  }
+  wisp::schema::Attend attend() const {
+    return static_cast<wisp::schema::Attend>(GetField<uint8_t>(VT_ATTEND, 0));
+  }
+  wisp::schema::ReAttention re_attention() const {
+    return static_cast<wisp::schema::ReAttention>(GetField<uint8_t>(VT_RE_ATTENTION, 0));
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>> *blocks() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>> *>(VT_BLOCKS);
+  }
+  float final_norm_epsilon() const {
+    return GetField<float>(VT_FINAL_NORM_EPSILON, 0.0f);
+  }
+  wisp::schema::NormKind final_norm_kind() const {
+    return static_cast<wisp::schema::NormKind>(GetField<uint8_t>(VT_FINAL_NORM_KIND, 0));
+  }
+  wisp::schema::OutputTable output_table() const {
+    return static_cast<wisp::schema::OutputTable>(GetField<uint8_t>(VT_OUTPUT_TABLE, 0));
+  }
+  wisp::schema::OutputBias output_bias() const {
+    return static_cast<wisp::schema::OutputBias>(GetField<uint8_t>(VT_OUTPUT_BIAS, 0));
+  }
+  float temperature() const {
+    return GetField<float>(VT_TEMPERATURE, 0.0f);
   }
   wisp::schema::Pooling pooling() const {
     return static_cast<wisp::schema::Pooling>(GetField<uint8_t>(VT_POOLING, 0));
@@ -966,40 +914,36 @@ struct Architecture FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool unit_length() const {
     return GetField<uint8_t>(VT_UNIT_LENGTH, 0) != 0;
   }
+  const wisp::schema::Adapter *adapter() const {
+    return GetPointer<const wisp::schema::Adapter *>(VT_ADAPTER);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyField<uint32_t>(verifier, VT_NUM_ITEMS, 4) &&
            VerifyField<uint32_t>(verifier, VT_MAX_LENGTH, 4) &&
            VerifyField<uint32_t>(verifier, VT_WIDTH, 4) &&
-           VerifyField<uint32_t>(verifier, VT_NUM_HEADS, 4) &&
-           VerifyField<uint32_t>(verifier, VT_NUM_BLOCKS, 4) &&
-           VerifyField<uint32_t>(verifier, VT_INNER_WIDTH, 4) &&
            VerifyField<float>(verifier, VT_EMBEDDING_SCALE, 4) &&
-           VerifyField<float>(verifier, VT_NORM_EPSILON, 4) &&
-           VerifyField<uint8_t>(verifier, VT_ACTIVATION, 1) &&
-           VerifyField<uint8_t>(verifier, VT_NORM, 1) &&
-           VerifyField<uint8_t>(verifier, VT_OUTPUT_TABLE, 1) &&
-           VerifyField<uint8_t>(verifier, VT_OUTPUT_BIAS, 1) &&
            VerifyField<uint8_t>(verifier, VT_POSITIONS, 1) &&
-           VerifyField<uint8_t>(verifier, VT_ATTEND, 1) &&
-           VerifyField<uint8_t>(verifier, VT_RE_ATTENTION, 1) &&
-           VerifyField<float>(verifier, VT_ATTENTION_SLOPE, 4) &&
-           VerifyOffset(verifier, VT_BLOCKS) &&
-           verifier.VerifyVector(blocks()) &&
-           verifier.VerifyVectorOfTables(blocks()) &&
-           VerifyField<float>(verifier, VT_FINAL_NORM_EPSILON, 4) &&
-           VerifyOffset(verifier, VT_ADAPTER) &&
-           verifier.VerifyTable(adapter()) &&
-           VerifyField<uint8_t>(verifier, VT_FINAL_NORM_KIND, 1) &&
            VerifyField<uint8_t>(verifier, VT_POSITION_TABLE, 1) &&
-           VerifyField<float>(verifier, VT_TEMPERATURE, 4) &&
            VerifyField<uint32_t>(verifier, VT_TOKEN_TYPES, 4) &&
            VerifyField<uint32_t>(verifier, VT_TOKEN_SEPARATOR, 4) &&
            VerifyField<float>(verifier, VT_EMBEDDING_NORM_EPSILON, 4) &&
+           VerifyField<uint8_t>(verifier, VT_ATTEND, 1) &&
+           VerifyField<uint8_t>(verifier, VT_RE_ATTENTION, 1) &&
+           VerifyOffsetRequired(verifier, VT_BLOCKS) &&
+           verifier.VerifyVector(blocks()) &&
+           verifier.VerifyVectorOfTables(blocks()) &&
+           VerifyField<float>(verifier, VT_FINAL_NORM_EPSILON, 4) &&
+           VerifyField<uint8_t>(verifier, VT_FINAL_NORM_KIND, 1) &&
+           VerifyField<uint8_t>(verifier, VT_OUTPUT_TABLE, 1) &&
+           VerifyField<uint8_t>(verifier, VT_OUTPUT_BIAS, 1) &&
+           VerifyField<float>(verifier, VT_TEMPERATURE, 4) &&
            VerifyField<uint8_t>(verifier, VT_POOLING, 1) &&
            VerifyField<uint8_t>(verifier, VT_POOLER, 1) &&
            VerifyField<uint8_t>(verifier, VT_IS_ENCODER, 1) &&
            VerifyField<uint8_t>(verifier, VT_UNIT_LENGTH, 1) &&
+           VerifyOffset(verifier, VT_ADAPTER) &&
+           verifier.VerifyTable(adapter()) &&
            verifier.EndTable();
   }
   ArchitectureT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -1020,62 +964,14 @@ struct ArchitectureBuilder {
   void add_width(uint32_t width) {
     fbb_.AddElement<uint32_t>(Architecture::VT_WIDTH, width, 0);
   }
-  void add_num_heads(uint32_t num_heads) {
-    fbb_.AddElement<uint32_t>(Architecture::VT_NUM_HEADS, num_heads, 0);
-  }
-  void add_num_blocks(uint32_t num_blocks) {
-    fbb_.AddElement<uint32_t>(Architecture::VT_NUM_BLOCKS, num_blocks, 0);
-  }
-  void add_inner_width(uint32_t inner_width) {
-    fbb_.AddElement<uint32_t>(Architecture::VT_INNER_WIDTH, inner_width, 0);
-  }
   void add_embedding_scale(float embedding_scale) {
     fbb_.AddElement<float>(Architecture::VT_EMBEDDING_SCALE, embedding_scale, 0.0f);
-  }
-  void add_norm_epsilon(float norm_epsilon) {
-    fbb_.AddElement<float>(Architecture::VT_NORM_EPSILON, norm_epsilon, 0.0f);
-  }
-  void add_activation(wisp::schema::Activation activation) {
-    fbb_.AddElement<uint8_t>(Architecture::VT_ACTIVATION, static_cast<uint8_t>(activation), 0);
-  }
-  void add_norm(wisp::schema::NormPlacement norm) {
-    fbb_.AddElement<uint8_t>(Architecture::VT_NORM, static_cast<uint8_t>(norm), 0);
-  }
-  void add_output_table(wisp::schema::OutputTable output_table) {
-    fbb_.AddElement<uint8_t>(Architecture::VT_OUTPUT_TABLE, static_cast<uint8_t>(output_table), 0);
-  }
-  void add_output_bias(wisp::schema::OutputBias output_bias) {
-    fbb_.AddElement<uint8_t>(Architecture::VT_OUTPUT_BIAS, static_cast<uint8_t>(output_bias), 0);
   }
   void add_positions(wisp::schema::PositionAlignment positions) {
     fbb_.AddElement<uint8_t>(Architecture::VT_POSITIONS, static_cast<uint8_t>(positions), 0);
   }
-  void add_attend(wisp::schema::Attend attend) {
-    fbb_.AddElement<uint8_t>(Architecture::VT_ATTEND, static_cast<uint8_t>(attend), 0);
-  }
-  void add_re_attention(wisp::schema::ReAttention re_attention) {
-    fbb_.AddElement<uint8_t>(Architecture::VT_RE_ATTENTION, static_cast<uint8_t>(re_attention), 0);
-  }
-  void add_attention_slope(float attention_slope) {
-    fbb_.AddElement<float>(Architecture::VT_ATTENTION_SLOPE, attention_slope, 0.0f);
-  }
-  void add_blocks(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks) {
-    fbb_.AddOffset(Architecture::VT_BLOCKS, blocks);
-  }
-  void add_final_norm_epsilon(float final_norm_epsilon) {
-    fbb_.AddElement<float>(Architecture::VT_FINAL_NORM_EPSILON, final_norm_epsilon, 0.0f);
-  }
-  void add_adapter(flatbuffers::Offset<wisp::schema::Adapter> adapter) {
-    fbb_.AddOffset(Architecture::VT_ADAPTER, adapter);
-  }
-  void add_final_norm_kind(wisp::schema::NormKind final_norm_kind) {
-    fbb_.AddElement<uint8_t>(Architecture::VT_FINAL_NORM_KIND, static_cast<uint8_t>(final_norm_kind), 0);
-  }
   void add_position_table(wisp::schema::PositionTable position_table) {
     fbb_.AddElement<uint8_t>(Architecture::VT_POSITION_TABLE, static_cast<uint8_t>(position_table), 0);
-  }
-  void add_temperature(float temperature) {
-    fbb_.AddElement<float>(Architecture::VT_TEMPERATURE, temperature, 0.0f);
   }
   void add_token_types(uint32_t token_types) {
     fbb_.AddElement<uint32_t>(Architecture::VT_TOKEN_TYPES, token_types, 0);
@@ -1085,6 +981,30 @@ struct ArchitectureBuilder {
   }
   void add_embedding_norm_epsilon(float embedding_norm_epsilon) {
     fbb_.AddElement<float>(Architecture::VT_EMBEDDING_NORM_EPSILON, embedding_norm_epsilon, 0.0f);
+  }
+  void add_attend(wisp::schema::Attend attend) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_ATTEND, static_cast<uint8_t>(attend), 0);
+  }
+  void add_re_attention(wisp::schema::ReAttention re_attention) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_RE_ATTENTION, static_cast<uint8_t>(re_attention), 0);
+  }
+  void add_blocks(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks) {
+    fbb_.AddOffset(Architecture::VT_BLOCKS, blocks);
+  }
+  void add_final_norm_epsilon(float final_norm_epsilon) {
+    fbb_.AddElement<float>(Architecture::VT_FINAL_NORM_EPSILON, final_norm_epsilon, 0.0f);
+  }
+  void add_final_norm_kind(wisp::schema::NormKind final_norm_kind) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_FINAL_NORM_KIND, static_cast<uint8_t>(final_norm_kind), 0);
+  }
+  void add_output_table(wisp::schema::OutputTable output_table) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_OUTPUT_TABLE, static_cast<uint8_t>(output_table), 0);
+  }
+  void add_output_bias(wisp::schema::OutputBias output_bias) {
+    fbb_.AddElement<uint8_t>(Architecture::VT_OUTPUT_BIAS, static_cast<uint8_t>(output_bias), 0);
+  }
+  void add_temperature(float temperature) {
+    fbb_.AddElement<float>(Architecture::VT_TEMPERATURE, temperature, 0.0f);
   }
   void add_pooling(wisp::schema::Pooling pooling) {
     fbb_.AddElement<uint8_t>(Architecture::VT_POOLING, static_cast<uint8_t>(pooling), 0);
@@ -1098,6 +1018,9 @@ struct ArchitectureBuilder {
   void add_unit_length(bool unit_length) {
     fbb_.AddElement<uint8_t>(Architecture::VT_UNIT_LENGTH, static_cast<uint8_t>(unit_length), 0);
   }
+  void add_adapter(flatbuffers::Offset<wisp::schema::Adapter> adapter) {
+    fbb_.AddOffset(Architecture::VT_ADAPTER, adapter);
+  }
   explicit ArchitectureBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
     start_ = fbb_.StartTable();
@@ -1105,6 +1028,7 @@ struct ArchitectureBuilder {
   flatbuffers::Offset<Architecture> Finish() {
     const auto end = fbb_.EndTable(start_);
     auto o = flatbuffers::Offset<Architecture>(end);
+    fbb_.Required(o, Architecture::VT_BLOCKS);
     return o;
   }
 };
@@ -1114,46 +1038,34 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
     uint32_t num_items = 0,
     uint32_t max_length = 0,
     uint32_t width = 0,
-    uint32_t num_heads = 0,
-    uint32_t num_blocks = 0,
-    uint32_t inner_width = 0,
     float embedding_scale = 0.0f,
-    float norm_epsilon = 0.0f,
-    wisp::schema::Activation activation = wisp::schema::Activation::Relu,
-    wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre,
-    wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied,
-    wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None,
     wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start,
-    wisp::schema::Attend attend = wisp::schema::Attend::Causal,
-    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
-    float attention_slope = 0.0f,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks = 0,
-    float final_norm_epsilon = 0.0f,
-    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
-    wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
     wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned,
-    float temperature = 0.0f,
     uint32_t token_types = 0,
     flatbuffers::Optional<uint32_t> token_separator = flatbuffers::nullopt,
     float embedding_norm_epsilon = 0.0f,
+    wisp::schema::Attend attend = wisp::schema::Attend::Causal,
+    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Block>>> blocks = 0,
+    float final_norm_epsilon = 0.0f,
+    wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
+    wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied,
+    wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None,
+    float temperature = 0.0f,
     wisp::schema::Pooling pooling = wisp::schema::Pooling::First,
     wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh,
     bool is_encoder = false,
-    bool unit_length = false) {
+    bool unit_length = false,
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
   ArchitectureBuilder builder_(_fbb);
+  builder_.add_adapter(adapter);
+  builder_.add_temperature(temperature);
+  builder_.add_final_norm_epsilon(final_norm_epsilon);
+  builder_.add_blocks(blocks);
   builder_.add_embedding_norm_epsilon(embedding_norm_epsilon);
   if(token_separator) { builder_.add_token_separator(*token_separator); }
   builder_.add_token_types(token_types);
-  builder_.add_temperature(temperature);
-  builder_.add_adapter(adapter);
-  builder_.add_final_norm_epsilon(final_norm_epsilon);
-  builder_.add_blocks(blocks);
-  builder_.add_attention_slope(attention_slope);
-  builder_.add_norm_epsilon(norm_epsilon);
   builder_.add_embedding_scale(embedding_scale);
-  builder_.add_inner_width(inner_width);
-  builder_.add_num_blocks(num_blocks);
-  builder_.add_num_heads(num_heads);
   builder_.add_width(width);
   builder_.add_max_length(max_length);
   builder_.add_num_items(num_items);
@@ -1161,15 +1073,13 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(
   builder_.add_is_encoder(is_encoder);
   builder_.add_pooler(pooler);
   builder_.add_pooling(pooling);
-  builder_.add_position_table(position_table);
+  builder_.add_output_bias(output_bias);
+  builder_.add_output_table(output_table);
   builder_.add_final_norm_kind(final_norm_kind);
   builder_.add_re_attention(re_attention);
   builder_.add_attend(attend);
+  builder_.add_position_table(position_table);
   builder_.add_positions(positions);
-  builder_.add_output_bias(output_bias);
-  builder_.add_output_table(output_table);
-  builder_.add_norm(norm);
-  builder_.add_activation(activation);
   return builder_.Finish();
 }
 
@@ -1183,64 +1093,50 @@ inline flatbuffers::Offset<Architecture> CreateArchitectureDirect(
     uint32_t num_items = 0,
     uint32_t max_length = 0,
     uint32_t width = 0,
-    uint32_t num_heads = 0,
-    uint32_t num_blocks = 0,
-    uint32_t inner_width = 0,
     float embedding_scale = 0.0f,
-    float norm_epsilon = 0.0f,
-    wisp::schema::Activation activation = wisp::schema::Activation::Relu,
-    wisp::schema::NormPlacement norm = wisp::schema::NormPlacement::Pre,
-    wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied,
-    wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None,
     wisp::schema::PositionAlignment positions = wisp::schema::PositionAlignment::Start,
-    wisp::schema::Attend attend = wisp::schema::Attend::Causal,
-    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
-    float attention_slope = 0.0f,
-    const std::vector<flatbuffers::Offset<wisp::schema::Block>> *blocks = nullptr,
-    float final_norm_epsilon = 0.0f,
-    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0,
-    wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
     wisp::schema::PositionTable position_table = wisp::schema::PositionTable::Learned,
-    float temperature = 0.0f,
     uint32_t token_types = 0,
     flatbuffers::Optional<uint32_t> token_separator = flatbuffers::nullopt,
     float embedding_norm_epsilon = 0.0f,
+    wisp::schema::Attend attend = wisp::schema::Attend::Causal,
+    wisp::schema::ReAttention re_attention = wisp::schema::ReAttention::Off,
+    const std::vector<flatbuffers::Offset<wisp::schema::Block>> *blocks = nullptr,
+    float final_norm_epsilon = 0.0f,
+    wisp::schema::NormKind final_norm_kind = wisp::schema::NormKind::Layer,
+    wisp::schema::OutputTable output_table = wisp::schema::OutputTable::Tied,
+    wisp::schema::OutputBias output_bias = wisp::schema::OutputBias::None,
+    float temperature = 0.0f,
     wisp::schema::Pooling pooling = wisp::schema::Pooling::First,
     wisp::schema::Pooler pooler = wisp::schema::Pooler::Tanh,
     bool is_encoder = false,
-    bool unit_length = false) {
+    bool unit_length = false,
+    flatbuffers::Offset<wisp::schema::Adapter> adapter = 0) {
   auto blocks__ = blocks ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>>(*blocks) : 0;
   return wisp::schema::CreateArchitecture(
       _fbb,
       num_items,
       max_length,
       width,
-      num_heads,
-      num_blocks,
-      inner_width,
       embedding_scale,
-      norm_epsilon,
-      activation,
-      norm,
-      output_table,
-      output_bias,
       positions,
-      attend,
-      re_attention,
-      attention_slope,
-      blocks__,
-      final_norm_epsilon,
-      adapter,
-      final_norm_kind,
       position_table,
-      temperature,
       token_types,
       token_separator,
       embedding_norm_epsilon,
+      attend,
+      re_attention,
+      blocks__,
+      final_norm_epsilon,
+      final_norm_kind,
+      output_table,
+      output_bias,
+      temperature,
       pooling,
       pooler,
       is_encoder,
-      unit_length);
+      unit_length,
+      adapter);
 }
 
 flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1405,22 +1301,21 @@ inline void Block::UnPackTo(BlockT *_o, const flatbuffers::resolver_function_t *
   (void)_o;
   (void)_resolver;
   { auto _e = norm(); _o->norm = _e; }
+  { auto _e = norm_kind(); _o->norm_kind = _e; }
   { auto _e = norm_epsilon(); _o->norm_epsilon = _e; }
+  { auto _e = residual(); _o->residual = _e; }
+  { auto _e = biases(); _o->biases = _e; }
   { auto _e = num_heads(); _o->num_heads = _e; }
   { auto _e = num_kv_heads(); _o->num_kv_heads = _e; }
   { auto _e = head_width(); _o->head_width = _e; }
   { auto _e = attention_slope(); _o->attention_slope = _e; }
-  { auto _e = inner_width(); _o->inner_width = _e; }
-  { auto _e = activation(); _o->activation = _e; }
-  { auto _e = norm_kind(); _o->norm_kind = _e; }
-  { auto _e = residual(); _o->residual = _e; }
-  { auto _e = no_biases(); _o->no_biases = _e; }
-  { auto _e = gated(); _o->gated = _e; }
   { auto _e = rotary_width(); _o->rotary_width = _e; }
   { auto _e = rotary_base(); _o->rotary_base = _e; }
   { auto _e = rotary_interleaved(); _o->rotary_interleaved = _e; }
-  { auto _e = biases(); _o->biases = _e; }
   { auto _e = window(); _o->window = _e; }
+  { auto _e = inner_width(); _o->inner_width = _e; }
+  { auto _e = activation(); _o->activation = _e; }
+  { auto _e = gated(); _o->gated = _e; }
 }
 
 inline flatbuffers::Offset<Block> Block::Pack(flatbuffers::FlatBufferBuilder &_fbb, const BlockT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1432,41 +1327,39 @@ inline flatbuffers::Offset<Block> CreateBlock(flatbuffers::FlatBufferBuilder &_f
   (void)_o;
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const BlockT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _norm = _o->norm;
+  auto _norm_kind = _o->norm_kind;
   auto _norm_epsilon = _o->norm_epsilon;
+  auto _residual = _o->residual;
+  auto _biases = _o->biases;
   auto _num_heads = _o->num_heads;
   auto _num_kv_heads = _o->num_kv_heads;
   auto _head_width = _o->head_width;
   auto _attention_slope = _o->attention_slope;
-  auto _inner_width = _o->inner_width;
-  auto _activation = _o->activation;
-  auto _norm_kind = _o->norm_kind;
-  auto _residual = _o->residual;
-  auto _no_biases = _o->no_biases;
-  auto _gated = _o->gated;
   auto _rotary_width = _o->rotary_width;
   auto _rotary_base = _o->rotary_base;
   auto _rotary_interleaved = _o->rotary_interleaved;
-  auto _biases = _o->biases;
   auto _window = _o->window;
+  auto _inner_width = _o->inner_width;
+  auto _activation = _o->activation;
+  auto _gated = _o->gated;
   return wisp::schema::CreateBlock(
       _fbb,
       _norm,
+      _norm_kind,
       _norm_epsilon,
+      _residual,
+      _biases,
       _num_heads,
       _num_kv_heads,
       _head_width,
       _attention_slope,
-      _inner_width,
-      _activation,
-      _norm_kind,
-      _residual,
-      _no_biases,
-      _gated,
       _rotary_width,
       _rotary_base,
       _rotary_interleaved,
-      _biases,
-      _window);
+      _window,
+      _inner_width,
+      _activation,
+      _gated);
 }
 
 inline AdapterT *Adapter::UnPack(const flatbuffers::resolver_function_t *_resolver) const {
@@ -1508,31 +1401,24 @@ inline ArchitectureT::ArchitectureT(const ArchitectureT &o)
       : num_items(o.num_items),
         max_length(o.max_length),
         width(o.width),
-        num_heads(o.num_heads),
-        num_blocks(o.num_blocks),
-        inner_width(o.inner_width),
         embedding_scale(o.embedding_scale),
-        norm_epsilon(o.norm_epsilon),
-        activation(o.activation),
-        norm(o.norm),
-        output_table(o.output_table),
-        output_bias(o.output_bias),
         positions(o.positions),
-        attend(o.attend),
-        re_attention(o.re_attention),
-        attention_slope(o.attention_slope),
-        final_norm_epsilon(o.final_norm_epsilon),
-        adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr),
-        final_norm_kind(o.final_norm_kind),
         position_table(o.position_table),
-        temperature(o.temperature),
         token_types(o.token_types),
         token_separator(o.token_separator),
         embedding_norm_epsilon(o.embedding_norm_epsilon),
+        attend(o.attend),
+        re_attention(o.re_attention),
+        final_norm_epsilon(o.final_norm_epsilon),
+        final_norm_kind(o.final_norm_kind),
+        output_table(o.output_table),
+        output_bias(o.output_bias),
+        temperature(o.temperature),
         pooling(o.pooling),
         pooler(o.pooler),
         is_encoder(o.is_encoder),
-        unit_length(o.unit_length) {
+        unit_length(o.unit_length),
+        adapter((o.adapter) ? new wisp::schema::AdapterT(*o.adapter) : nullptr) {
   blocks.reserve(o.blocks.size());
   for (const auto &blocks_ : o.blocks) { blocks.emplace_back((blocks_) ? new wisp::schema::BlockT(*blocks_) : nullptr); }
 }
@@ -1541,32 +1427,25 @@ inline ArchitectureT &ArchitectureT::operator=(ArchitectureT o) FLATBUFFERS_NOEX
   std::swap(num_items, o.num_items);
   std::swap(max_length, o.max_length);
   std::swap(width, o.width);
-  std::swap(num_heads, o.num_heads);
-  std::swap(num_blocks, o.num_blocks);
-  std::swap(inner_width, o.inner_width);
   std::swap(embedding_scale, o.embedding_scale);
-  std::swap(norm_epsilon, o.norm_epsilon);
-  std::swap(activation, o.activation);
-  std::swap(norm, o.norm);
-  std::swap(output_table, o.output_table);
-  std::swap(output_bias, o.output_bias);
   std::swap(positions, o.positions);
-  std::swap(attend, o.attend);
-  std::swap(re_attention, o.re_attention);
-  std::swap(attention_slope, o.attention_slope);
-  std::swap(blocks, o.blocks);
-  std::swap(final_norm_epsilon, o.final_norm_epsilon);
-  std::swap(adapter, o.adapter);
-  std::swap(final_norm_kind, o.final_norm_kind);
   std::swap(position_table, o.position_table);
-  std::swap(temperature, o.temperature);
   std::swap(token_types, o.token_types);
   std::swap(token_separator, o.token_separator);
   std::swap(embedding_norm_epsilon, o.embedding_norm_epsilon);
+  std::swap(attend, o.attend);
+  std::swap(re_attention, o.re_attention);
+  std::swap(blocks, o.blocks);
+  std::swap(final_norm_epsilon, o.final_norm_epsilon);
+  std::swap(final_norm_kind, o.final_norm_kind);
+  std::swap(output_table, o.output_table);
+  std::swap(output_bias, o.output_bias);
+  std::swap(temperature, o.temperature);
   std::swap(pooling, o.pooling);
   std::swap(pooler, o.pooler);
   std::swap(is_encoder, o.is_encoder);
   std::swap(unit_length, o.unit_length);
+  std::swap(adapter, o.adapter);
   return *this;
 }
 
@@ -1582,32 +1461,25 @@ inline void Architecture::UnPackTo(ArchitectureT *_o, const flatbuffers::resolve
   { auto _e = num_items(); _o->num_items = _e; }
   { auto _e = max_length(); _o->max_length = _e; }
   { auto _e = width(); _o->width = _e; }
-  { auto _e = num_heads(); _o->num_heads = _e; }
-  { auto _e = num_blocks(); _o->num_blocks = _e; }
-  { auto _e = inner_width(); _o->inner_width = _e; }
   { auto _e = embedding_scale(); _o->embedding_scale = _e; }
-  { auto _e = norm_epsilon(); _o->norm_epsilon = _e; }
-  { auto _e = activation(); _o->activation = _e; }
-  { auto _e = norm(); _o->norm = _e; }
-  { auto _e = output_table(); _o->output_table = _e; }
-  { auto _e = output_bias(); _o->output_bias = _e; }
   { auto _e = positions(); _o->positions = _e; }
-  { auto _e = attend(); _o->attend = _e; }
-  { auto _e = re_attention(); _o->re_attention = _e; }
-  { auto _e = attention_slope(); _o->attention_slope = _e; }
-  { auto _e = blocks(); if (_e) { _o->blocks.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->blocks[_i] = std::unique_ptr<wisp::schema::BlockT>(_e->Get(_i)->UnPack(_resolver)); } } }
-  { auto _e = final_norm_epsilon(); _o->final_norm_epsilon = _e; }
-  { auto _e = adapter(); if (_e) _o->adapter = std::unique_ptr<wisp::schema::AdapterT>(_e->UnPack(_resolver)); }
-  { auto _e = final_norm_kind(); _o->final_norm_kind = _e; }
   { auto _e = position_table(); _o->position_table = _e; }
-  { auto _e = temperature(); _o->temperature = _e; }
   { auto _e = token_types(); _o->token_types = _e; }
   { auto _e = token_separator(); _o->token_separator = _e; }
   { auto _e = embedding_norm_epsilon(); _o->embedding_norm_epsilon = _e; }
+  { auto _e = attend(); _o->attend = _e; }
+  { auto _e = re_attention(); _o->re_attention = _e; }
+  { auto _e = blocks(); if (_e) { _o->blocks.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->blocks[_i] = std::unique_ptr<wisp::schema::BlockT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = final_norm_epsilon(); _o->final_norm_epsilon = _e; }
+  { auto _e = final_norm_kind(); _o->final_norm_kind = _e; }
+  { auto _e = output_table(); _o->output_table = _e; }
+  { auto _e = output_bias(); _o->output_bias = _e; }
+  { auto _e = temperature(); _o->temperature = _e; }
   { auto _e = pooling(); _o->pooling = _e; }
   { auto _e = pooler(); _o->pooler = _e; }
   { auto _e = is_encoder(); _o->is_encoder = _e; }
   { auto _e = unit_length(); _o->unit_length = _e; }
+  { auto _e = adapter(); if (_e) _o->adapter = std::unique_ptr<wisp::schema::AdapterT>(_e->UnPack(_resolver)); }
 }
 
 inline flatbuffers::Offset<Architecture> Architecture::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ArchitectureT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1621,63 +1493,49 @@ inline flatbuffers::Offset<Architecture> CreateArchitecture(flatbuffers::FlatBuf
   auto _num_items = _o->num_items;
   auto _max_length = _o->max_length;
   auto _width = _o->width;
-  auto _num_heads = _o->num_heads;
-  auto _num_blocks = _o->num_blocks;
-  auto _inner_width = _o->inner_width;
   auto _embedding_scale = _o->embedding_scale;
-  auto _norm_epsilon = _o->norm_epsilon;
-  auto _activation = _o->activation;
-  auto _norm = _o->norm;
-  auto _output_table = _o->output_table;
-  auto _output_bias = _o->output_bias;
   auto _positions = _o->positions;
-  auto _attend = _o->attend;
-  auto _re_attention = _o->re_attention;
-  auto _attention_slope = _o->attention_slope;
-  auto _blocks = _o->blocks.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>> (_o->blocks.size(), [](size_t i, _VectorArgs *__va) { return CreateBlock(*__va->__fbb, __va->__o->blocks[i].get(), __va->__rehasher); }, &_va ) : 0;
-  auto _final_norm_epsilon = _o->final_norm_epsilon;
-  auto _adapter = _o->adapter ? CreateAdapter(_fbb, _o->adapter.get(), _rehasher) : 0;
-  auto _final_norm_kind = _o->final_norm_kind;
   auto _position_table = _o->position_table;
-  auto _temperature = _o->temperature;
   auto _token_types = _o->token_types;
   auto _token_separator = _o->token_separator;
   auto _embedding_norm_epsilon = _o->embedding_norm_epsilon;
+  auto _attend = _o->attend;
+  auto _re_attention = _o->re_attention;
+  auto _blocks = _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Block>> (_o->blocks.size(), [](size_t i, _VectorArgs *__va) { return CreateBlock(*__va->__fbb, __va->__o->blocks[i].get(), __va->__rehasher); }, &_va );
+  auto _final_norm_epsilon = _o->final_norm_epsilon;
+  auto _final_norm_kind = _o->final_norm_kind;
+  auto _output_table = _o->output_table;
+  auto _output_bias = _o->output_bias;
+  auto _temperature = _o->temperature;
   auto _pooling = _o->pooling;
   auto _pooler = _o->pooler;
   auto _is_encoder = _o->is_encoder;
   auto _unit_length = _o->unit_length;
+  auto _adapter = _o->adapter ? CreateAdapter(_fbb, _o->adapter.get(), _rehasher) : 0;
   return wisp::schema::CreateArchitecture(
       _fbb,
       _num_items,
       _max_length,
       _width,
-      _num_heads,
-      _num_blocks,
-      _inner_width,
       _embedding_scale,
-      _norm_epsilon,
-      _activation,
-      _norm,
-      _output_table,
-      _output_bias,
       _positions,
-      _attend,
-      _re_attention,
-      _attention_slope,
-      _blocks,
-      _final_norm_epsilon,
-      _adapter,
-      _final_norm_kind,
       _position_table,
-      _temperature,
       _token_types,
       _token_separator,
       _embedding_norm_epsilon,
+      _attend,
+      _re_attention,
+      _blocks,
+      _final_norm_epsilon,
+      _final_norm_kind,
+      _output_table,
+      _output_bias,
+      _temperature,
       _pooling,
       _pooler,
       _is_encoder,
-      _unit_length);
+      _unit_length,
+      _adapter);
 }
 
 inline TensorT *Tensor::UnPack(const flatbuffers::resolver_function_t *_resolver) const {

@@ -546,22 +546,22 @@ flatbuffers::Offset<Classifier> CreateClassifier(flatbuffers::FlatBufferBuilder 
 struct ModelT : public flatbuffers::NativeTable {
   typedef Model TableType;
   std::unique_ptr<wisp::schema::ArchitectureT> architecture{};
+  std::unique_ptr<wisp::schema::ClassifierT> classifier{};
+  std::vector<std::string> class_names{};
+  uint64_t base_hash = 0;
   std::vector<uint64_t> segment_bytes{};
   std::vector<std::unique_ptr<wisp::schema::TensorT>> tensors{};
   std::string description{};
   std::string created_by{};
-  wisp::schema::OutputBiasOrigin output_bias_origin = wisp::schema::OutputBiasOrigin::None;
   std::vector<std::unique_ptr<wisp::schema::ProvenanceT>> provenance{};
+  wisp::schema::OutputBiasOrigin output_bias_origin = wisp::schema::OutputBiasOrigin::None;
   std::vector<std::string> item_names{};
   std::vector<std::string> item_keys{};
   std::vector<uint32_t> item_key_order{};
-  std::unique_ptr<wisp::schema::ClassifierT> classifier{};
-  std::vector<std::string> class_names{};
-  uint64_t base_hash = 0;
   std::vector<uint32_t> retired{};
-  std::vector<uint8_t> text_tokenizer{};
   std::vector<uint32_t> untrained{};
   bool allow_seen = false;
+  std::vector<uint8_t> text_tokenizer{};
   ModelT() = default;
   ModelT(const ModelT &o);
   ModelT(ModelT&&) FLATBUFFERS_NOEXCEPT = default;
@@ -574,25 +574,34 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   struct Traits;
   enum FlatBuffersVTableOffset FLATBUFFERS_VTABLE_UNDERLYING_TYPE {
     VT_ARCHITECTURE = 4,
-    VT_SEGMENT_BYTES = 6,
-    VT_TENSORS = 8,
-    VT_DESCRIPTION = 10,
-    VT_CREATED_BY = 12,
-    VT_OUTPUT_BIAS_ORIGIN = 14,
-    VT_PROVENANCE = 16,
-    VT_ITEM_NAMES = 18,
-    VT_ITEM_KEYS = 20,
-    VT_ITEM_KEY_ORDER = 22,
-    VT_CLASSIFIER = 24,
-    VT_CLASS_NAMES = 26,
-    VT_BASE_HASH = 28,
+    VT_CLASSIFIER = 6,
+    VT_CLASS_NAMES = 8,
+    VT_BASE_HASH = 10,
+    VT_SEGMENT_BYTES = 12,
+    VT_TENSORS = 14,
+    VT_DESCRIPTION = 16,
+    VT_CREATED_BY = 18,
+    VT_PROVENANCE = 20,
+    VT_OUTPUT_BIAS_ORIGIN = 22,
+    VT_ITEM_NAMES = 24,
+    VT_ITEM_KEYS = 26,
+    VT_ITEM_KEY_ORDER = 28,
     VT_RETIRED = 30,
-    VT_TEXT_TOKENIZER = 32,
-    VT_UNTRAINED = 34,
-    VT_ALLOW_SEEN = 36
+    VT_UNTRAINED = 32,
+    VT_ALLOW_SEEN = 34,
+    VT_TEXT_TOKENIZER = 36
   };
   const wisp::schema::Architecture *architecture() const {
     return GetPointer<const wisp::schema::Architecture *>(VT_ARCHITECTURE);
+  }
+  const wisp::schema::Classifier *classifier() const {
+    return GetPointer<const wisp::schema::Classifier *>(VT_CLASSIFIER);
+  }
+  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *class_names() const {
+    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_CLASS_NAMES);
+  }
+  uint64_t base_hash() const {
+    return GetField<uint64_t>(VT_BASE_HASH, 0);
   }
   const flatbuffers::Vector<uint64_t> *segment_bytes() const {
     return GetPointer<const flatbuffers::Vector<uint64_t> *>(VT_SEGMENT_BYTES);
@@ -606,11 +615,11 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::String *created_by() const {
     return GetPointer<const flatbuffers::String *>(VT_CREATED_BY);
   }
-  wisp::schema::OutputBiasOrigin output_bias_origin() const {
-    return static_cast<wisp::schema::OutputBiasOrigin>(GetField<uint8_t>(VT_OUTPUT_BIAS_ORIGIN, 0));
-  }
   const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Provenance>> *provenance() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Provenance>> *>(VT_PROVENANCE);
+  }
+  wisp::schema::OutputBiasOrigin output_bias_origin() const {
+    return static_cast<wisp::schema::OutputBiasOrigin>(GetField<uint8_t>(VT_OUTPUT_BIAS_ORIGIN, 0));
   }
   const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *item_names() const {
     return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_ITEM_NAMES);
@@ -621,20 +630,8 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   const flatbuffers::Vector<uint32_t> *item_key_order() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_ITEM_KEY_ORDER);
   }
-  const wisp::schema::Classifier *classifier() const {
-    return GetPointer<const wisp::schema::Classifier *>(VT_CLASSIFIER);
-  }
-  const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *class_names() const {
-    return GetPointer<const flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>> *>(VT_CLASS_NAMES);
-  }
-  uint64_t base_hash() const {
-    return GetField<uint64_t>(VT_BASE_HASH, 0);
-  }
   const flatbuffers::Vector<uint32_t> *retired() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_RETIRED);
-  }
-  const flatbuffers::Vector<uint8_t> *text_tokenizer() const {
-    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_TEXT_TOKENIZER);
   }
   const flatbuffers::Vector<uint32_t> *untrained() const {
     return GetPointer<const flatbuffers::Vector<uint32_t> *>(VT_UNTRAINED);
@@ -642,10 +639,19 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
   bool allow_seen() const {
     return GetField<uint8_t>(VT_ALLOW_SEEN, 0) != 0;
   }
+  const flatbuffers::Vector<uint8_t> *text_tokenizer() const {
+    return GetPointer<const flatbuffers::Vector<uint8_t> *>(VT_TEXT_TOKENIZER);
+  }
   bool Verify(flatbuffers::Verifier &verifier) const {
     return VerifyTableStart(verifier) &&
            VerifyOffsetRequired(verifier, VT_ARCHITECTURE) &&
            verifier.VerifyTable(architecture()) &&
+           VerifyOffset(verifier, VT_CLASSIFIER) &&
+           verifier.VerifyTable(classifier()) &&
+           VerifyOffset(verifier, VT_CLASS_NAMES) &&
+           verifier.VerifyVector(class_names()) &&
+           verifier.VerifyVectorOfStrings(class_names()) &&
+           VerifyField<uint64_t>(verifier, VT_BASE_HASH, 8) &&
            VerifyOffsetRequired(verifier, VT_SEGMENT_BYTES) &&
            verifier.VerifyVector(segment_bytes()) &&
            VerifyOffsetRequired(verifier, VT_TENSORS) &&
@@ -655,10 +661,10 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyString(description()) &&
            VerifyOffset(verifier, VT_CREATED_BY) &&
            verifier.VerifyString(created_by()) &&
-           VerifyField<uint8_t>(verifier, VT_OUTPUT_BIAS_ORIGIN, 1) &&
            VerifyOffset(verifier, VT_PROVENANCE) &&
            verifier.VerifyVector(provenance()) &&
            verifier.VerifyVectorOfTables(provenance()) &&
+           VerifyField<uint8_t>(verifier, VT_OUTPUT_BIAS_ORIGIN, 1) &&
            VerifyOffset(verifier, VT_ITEM_NAMES) &&
            verifier.VerifyVector(item_names()) &&
            verifier.VerifyVectorOfStrings(item_names()) &&
@@ -667,19 +673,13 @@ struct Model FLATBUFFERS_FINAL_CLASS : private flatbuffers::Table {
            verifier.VerifyVectorOfStrings(item_keys()) &&
            VerifyOffset(verifier, VT_ITEM_KEY_ORDER) &&
            verifier.VerifyVector(item_key_order()) &&
-           VerifyOffset(verifier, VT_CLASSIFIER) &&
-           verifier.VerifyTable(classifier()) &&
-           VerifyOffset(verifier, VT_CLASS_NAMES) &&
-           verifier.VerifyVector(class_names()) &&
-           verifier.VerifyVectorOfStrings(class_names()) &&
-           VerifyField<uint64_t>(verifier, VT_BASE_HASH, 8) &&
            VerifyOffset(verifier, VT_RETIRED) &&
            verifier.VerifyVector(retired()) &&
-           VerifyOffset(verifier, VT_TEXT_TOKENIZER) &&
-           verifier.VerifyVector(text_tokenizer()) &&
            VerifyOffset(verifier, VT_UNTRAINED) &&
            verifier.VerifyVector(untrained()) &&
            VerifyField<uint8_t>(verifier, VT_ALLOW_SEEN, 1) &&
+           VerifyOffset(verifier, VT_TEXT_TOKENIZER) &&
+           verifier.VerifyVector(text_tokenizer()) &&
            verifier.EndTable();
   }
   ModelT *UnPack(const flatbuffers::resolver_function_t *_resolver = nullptr) const;
@@ -694,6 +694,15 @@ struct ModelBuilder {
   void add_architecture(flatbuffers::Offset<wisp::schema::Architecture> architecture) {
     fbb_.AddOffset(Model::VT_ARCHITECTURE, architecture);
   }
+  void add_classifier(flatbuffers::Offset<wisp::schema::Classifier> classifier) {
+    fbb_.AddOffset(Model::VT_CLASSIFIER, classifier);
+  }
+  void add_class_names(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names) {
+    fbb_.AddOffset(Model::VT_CLASS_NAMES, class_names);
+  }
+  void add_base_hash(uint64_t base_hash) {
+    fbb_.AddElement<uint64_t>(Model::VT_BASE_HASH, base_hash, 0);
+  }
   void add_segment_bytes(flatbuffers::Offset<flatbuffers::Vector<uint64_t>> segment_bytes) {
     fbb_.AddOffset(Model::VT_SEGMENT_BYTES, segment_bytes);
   }
@@ -706,11 +715,11 @@ struct ModelBuilder {
   void add_created_by(flatbuffers::Offset<flatbuffers::String> created_by) {
     fbb_.AddOffset(Model::VT_CREATED_BY, created_by);
   }
-  void add_output_bias_origin(wisp::schema::OutputBiasOrigin output_bias_origin) {
-    fbb_.AddElement<uint8_t>(Model::VT_OUTPUT_BIAS_ORIGIN, static_cast<uint8_t>(output_bias_origin), 0);
-  }
   void add_provenance(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Provenance>>> provenance) {
     fbb_.AddOffset(Model::VT_PROVENANCE, provenance);
+  }
+  void add_output_bias_origin(wisp::schema::OutputBiasOrigin output_bias_origin) {
+    fbb_.AddElement<uint8_t>(Model::VT_OUTPUT_BIAS_ORIGIN, static_cast<uint8_t>(output_bias_origin), 0);
   }
   void add_item_names(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> item_names) {
     fbb_.AddOffset(Model::VT_ITEM_NAMES, item_names);
@@ -721,26 +730,17 @@ struct ModelBuilder {
   void add_item_key_order(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> item_key_order) {
     fbb_.AddOffset(Model::VT_ITEM_KEY_ORDER, item_key_order);
   }
-  void add_classifier(flatbuffers::Offset<wisp::schema::Classifier> classifier) {
-    fbb_.AddOffset(Model::VT_CLASSIFIER, classifier);
-  }
-  void add_class_names(flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names) {
-    fbb_.AddOffset(Model::VT_CLASS_NAMES, class_names);
-  }
-  void add_base_hash(uint64_t base_hash) {
-    fbb_.AddElement<uint64_t>(Model::VT_BASE_HASH, base_hash, 0);
-  }
   void add_retired(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired) {
     fbb_.AddOffset(Model::VT_RETIRED, retired);
-  }
-  void add_text_tokenizer(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer) {
-    fbb_.AddOffset(Model::VT_TEXT_TOKENIZER, text_tokenizer);
   }
   void add_untrained(flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained) {
     fbb_.AddOffset(Model::VT_UNTRAINED, untrained);
   }
   void add_allow_seen(bool allow_seen) {
     fbb_.AddElement<uint8_t>(Model::VT_ALLOW_SEEN, static_cast<uint8_t>(allow_seen), 0);
+  }
+  void add_text_tokenizer(flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer) {
+    fbb_.AddOffset(Model::VT_TEXT_TOKENIZER, text_tokenizer);
   }
   explicit ModelBuilder(flatbuffers::FlatBufferBuilder &_fbb)
         : fbb_(_fbb) {
@@ -759,29 +759,27 @@ struct ModelBuilder {
 inline flatbuffers::Offset<Model> CreateModel(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<wisp::schema::Architecture> architecture = 0,
+    flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
+    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0,
+    uint64_t base_hash = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint64_t>> segment_bytes = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Tensor>>> tensors = 0,
     flatbuffers::Offset<flatbuffers::String> description = 0,
     flatbuffers::Offset<flatbuffers::String> created_by = 0,
-    wisp::schema::OutputBiasOrigin output_bias_origin = wisp::schema::OutputBiasOrigin::None,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wisp::schema::Provenance>>> provenance = 0,
+    wisp::schema::OutputBiasOrigin output_bias_origin = wisp::schema::OutputBiasOrigin::None,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> item_names = 0,
     flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> item_keys = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> item_key_order = 0,
-    flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
-    flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<flatbuffers::String>>> class_names = 0,
-    uint64_t base_hash = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> retired = 0,
-    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0,
     flatbuffers::Offset<flatbuffers::Vector<uint32_t>> untrained = 0,
-    bool allow_seen = false) {
+    bool allow_seen = false,
+    flatbuffers::Offset<flatbuffers::Vector<uint8_t>> text_tokenizer = 0) {
   ModelBuilder builder_(_fbb);
   builder_.add_base_hash(base_hash);
-  builder_.add_untrained(untrained);
   builder_.add_text_tokenizer(text_tokenizer);
+  builder_.add_untrained(untrained);
   builder_.add_retired(retired);
-  builder_.add_class_names(class_names);
-  builder_.add_classifier(classifier);
   builder_.add_item_key_order(item_key_order);
   builder_.add_item_keys(item_keys);
   builder_.add_item_names(item_names);
@@ -790,6 +788,8 @@ inline flatbuffers::Offset<Model> CreateModel(
   builder_.add_description(description);
   builder_.add_tensors(tensors);
   builder_.add_segment_bytes(segment_bytes);
+  builder_.add_class_names(class_names);
+  builder_.add_classifier(classifier);
   builder_.add_architecture(architecture);
   builder_.add_allow_seen(allow_seen);
   builder_.add_output_bias_origin(output_bias_origin);
@@ -804,22 +804,23 @@ struct Model::Traits {
 inline flatbuffers::Offset<Model> CreateModelDirect(
     flatbuffers::FlatBufferBuilder &_fbb,
     flatbuffers::Offset<wisp::schema::Architecture> architecture = 0,
+    flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
+    const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr,
+    uint64_t base_hash = 0,
     const std::vector<uint64_t> *segment_bytes = nullptr,
     const std::vector<flatbuffers::Offset<wisp::schema::Tensor>> *tensors = nullptr,
     const char *description = nullptr,
     const char *created_by = nullptr,
-    wisp::schema::OutputBiasOrigin output_bias_origin = wisp::schema::OutputBiasOrigin::None,
     const std::vector<flatbuffers::Offset<wisp::schema::Provenance>> *provenance = nullptr,
+    wisp::schema::OutputBiasOrigin output_bias_origin = wisp::schema::OutputBiasOrigin::None,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *item_names = nullptr,
     const std::vector<flatbuffers::Offset<flatbuffers::String>> *item_keys = nullptr,
     const std::vector<uint32_t> *item_key_order = nullptr,
-    flatbuffers::Offset<wisp::schema::Classifier> classifier = 0,
-    const std::vector<flatbuffers::Offset<flatbuffers::String>> *class_names = nullptr,
-    uint64_t base_hash = 0,
     const std::vector<uint32_t> *retired = nullptr,
-    const std::vector<uint8_t> *text_tokenizer = nullptr,
     const std::vector<uint32_t> *untrained = nullptr,
-    bool allow_seen = false) {
+    bool allow_seen = false,
+    const std::vector<uint8_t> *text_tokenizer = nullptr) {
+  auto class_names__ = class_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*class_names) : 0;
   auto segment_bytes__ = segment_bytes ? _fbb.CreateVector<uint64_t>(*segment_bytes) : 0;
   auto tensors__ = tensors ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>>(*tensors) : 0;
   auto description__ = description ? _fbb.CreateString(description) : 0;
@@ -828,29 +829,28 @@ inline flatbuffers::Offset<Model> CreateModelDirect(
   auto item_names__ = item_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*item_names) : 0;
   auto item_keys__ = item_keys ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*item_keys) : 0;
   auto item_key_order__ = item_key_order ? _fbb.CreateVector<uint32_t>(*item_key_order) : 0;
-  auto class_names__ = class_names ? _fbb.CreateVector<flatbuffers::Offset<flatbuffers::String>>(*class_names) : 0;
   auto retired__ = retired ? _fbb.CreateVector<uint32_t>(*retired) : 0;
-  auto text_tokenizer__ = text_tokenizer ? _fbb.CreateVector<uint8_t>(*text_tokenizer) : 0;
   auto untrained__ = untrained ? _fbb.CreateVector<uint32_t>(*untrained) : 0;
+  auto text_tokenizer__ = text_tokenizer ? _fbb.CreateVector<uint8_t>(*text_tokenizer) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       architecture,
+      classifier,
+      class_names__,
+      base_hash,
       segment_bytes__,
       tensors__,
       description__,
       created_by__,
-      output_bias_origin,
       provenance__,
+      output_bias_origin,
       item_names__,
       item_keys__,
       item_key_order__,
-      classifier,
-      class_names__,
-      base_hash,
       retired__,
-      text_tokenizer__,
       untrained__,
-      allow_seen);
+      allow_seen,
+      text_tokenizer__);
 }
 
 flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_fbb, const ModelT *_o, const flatbuffers::rehasher_function_t *_rehasher = nullptr);
@@ -1016,6 +1016,9 @@ inline flatbuffers::Offset<Classifier> CreateClassifier(flatbuffers::FlatBufferB
 
 inline ModelT::ModelT(const ModelT &o)
       : architecture((o.architecture) ? new wisp::schema::ArchitectureT(*o.architecture) : nullptr),
+        classifier((o.classifier) ? new wisp::schema::ClassifierT(*o.classifier) : nullptr),
+        class_names(o.class_names),
+        base_hash(o.base_hash),
         segment_bytes(o.segment_bytes),
         description(o.description),
         created_by(o.created_by),
@@ -1023,13 +1026,10 @@ inline ModelT::ModelT(const ModelT &o)
         item_names(o.item_names),
         item_keys(o.item_keys),
         item_key_order(o.item_key_order),
-        classifier((o.classifier) ? new wisp::schema::ClassifierT(*o.classifier) : nullptr),
-        class_names(o.class_names),
-        base_hash(o.base_hash),
         retired(o.retired),
-        text_tokenizer(o.text_tokenizer),
         untrained(o.untrained),
-        allow_seen(o.allow_seen) {
+        allow_seen(o.allow_seen),
+        text_tokenizer(o.text_tokenizer) {
   tensors.reserve(o.tensors.size());
   for (const auto &tensors_ : o.tensors) { tensors.emplace_back((tensors_) ? new wisp::schema::TensorT(*tensors_) : nullptr); }
   provenance.reserve(o.provenance.size());
@@ -1038,22 +1038,22 @@ inline ModelT::ModelT(const ModelT &o)
 
 inline ModelT &ModelT::operator=(ModelT o) FLATBUFFERS_NOEXCEPT {
   std::swap(architecture, o.architecture);
+  std::swap(classifier, o.classifier);
+  std::swap(class_names, o.class_names);
+  std::swap(base_hash, o.base_hash);
   std::swap(segment_bytes, o.segment_bytes);
   std::swap(tensors, o.tensors);
   std::swap(description, o.description);
   std::swap(created_by, o.created_by);
-  std::swap(output_bias_origin, o.output_bias_origin);
   std::swap(provenance, o.provenance);
+  std::swap(output_bias_origin, o.output_bias_origin);
   std::swap(item_names, o.item_names);
   std::swap(item_keys, o.item_keys);
   std::swap(item_key_order, o.item_key_order);
-  std::swap(classifier, o.classifier);
-  std::swap(class_names, o.class_names);
-  std::swap(base_hash, o.base_hash);
   std::swap(retired, o.retired);
-  std::swap(text_tokenizer, o.text_tokenizer);
   std::swap(untrained, o.untrained);
   std::swap(allow_seen, o.allow_seen);
+  std::swap(text_tokenizer, o.text_tokenizer);
   return *this;
 }
 
@@ -1067,22 +1067,22 @@ inline void Model::UnPackTo(ModelT *_o, const flatbuffers::resolver_function_t *
   (void)_o;
   (void)_resolver;
   { auto _e = architecture(); if (_e) _o->architecture = std::unique_ptr<wisp::schema::ArchitectureT>(_e->UnPack(_resolver)); }
+  { auto _e = classifier(); if (_e) _o->classifier = std::unique_ptr<wisp::schema::ClassifierT>(_e->UnPack(_resolver)); }
+  { auto _e = class_names(); if (_e) { _o->class_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->class_names[_i] = _e->Get(_i)->str(); } } }
+  { auto _e = base_hash(); _o->base_hash = _e; }
   { auto _e = segment_bytes(); if (_e) { _o->segment_bytes.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->segment_bytes[_i] = _e->Get(_i); } } }
   { auto _e = tensors(); if (_e) { _o->tensors.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->tensors[_i] = std::unique_ptr<wisp::schema::TensorT>(_e->Get(_i)->UnPack(_resolver)); } } }
   { auto _e = description(); if (_e) _o->description = _e->str(); }
   { auto _e = created_by(); if (_e) _o->created_by = _e->str(); }
-  { auto _e = output_bias_origin(); _o->output_bias_origin = _e; }
   { auto _e = provenance(); if (_e) { _o->provenance.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->provenance[_i] = std::unique_ptr<wisp::schema::ProvenanceT>(_e->Get(_i)->UnPack(_resolver)); } } }
+  { auto _e = output_bias_origin(); _o->output_bias_origin = _e; }
   { auto _e = item_names(); if (_e) { _o->item_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->item_names[_i] = _e->Get(_i)->str(); } } }
   { auto _e = item_keys(); if (_e) { _o->item_keys.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->item_keys[_i] = _e->Get(_i)->str(); } } }
   { auto _e = item_key_order(); if (_e) { _o->item_key_order.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->item_key_order[_i] = _e->Get(_i); } } }
-  { auto _e = classifier(); if (_e) _o->classifier = std::unique_ptr<wisp::schema::ClassifierT>(_e->UnPack(_resolver)); }
-  { auto _e = class_names(); if (_e) { _o->class_names.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->class_names[_i] = _e->Get(_i)->str(); } } }
-  { auto _e = base_hash(); _o->base_hash = _e; }
   { auto _e = retired(); if (_e) { _o->retired.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->retired[_i] = _e->Get(_i); } } }
-  { auto _e = text_tokenizer(); if (_e) { _o->text_tokenizer.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->text_tokenizer.begin()); } }
   { auto _e = untrained(); if (_e) { _o->untrained.resize(_e->size()); for (flatbuffers::uoffset_t _i = 0; _i < _e->size(); _i++) { _o->untrained[_i] = _e->Get(_i); } } }
   { auto _e = allow_seen(); _o->allow_seen = _e; }
+  { auto _e = text_tokenizer(); if (_e) { _o->text_tokenizer.resize(_e->size()); std::copy(_e->begin(), _e->end(), _o->text_tokenizer.begin()); } }
 }
 
 inline flatbuffers::Offset<Model> Model::Pack(flatbuffers::FlatBufferBuilder &_fbb, const ModelT* _o, const flatbuffers::rehasher_function_t *_rehasher) {
@@ -1094,41 +1094,41 @@ inline flatbuffers::Offset<Model> CreateModel(flatbuffers::FlatBufferBuilder &_f
   (void)_o;
   struct _VectorArgs { flatbuffers::FlatBufferBuilder *__fbb; const ModelT* __o; const flatbuffers::rehasher_function_t *__rehasher; } _va = { &_fbb, _o, _rehasher}; (void)_va;
   auto _architecture = _o->architecture ? CreateArchitecture(_fbb, _o->architecture.get(), _rehasher) : 0;
+  auto _classifier = _o->classifier ? CreateClassifier(_fbb, _o->classifier.get(), _rehasher) : 0;
+  auto _class_names = _o->class_names.size() ? _fbb.CreateVectorOfStrings(_o->class_names) : 0;
+  auto _base_hash = _o->base_hash;
   auto _segment_bytes = _fbb.CreateVector(_o->segment_bytes);
   auto _tensors = _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Tensor>> (_o->tensors.size(), [](size_t i, _VectorArgs *__va) { return CreateTensor(*__va->__fbb, __va->__o->tensors[i].get(), __va->__rehasher); }, &_va );
   auto _description = _o->description.empty() ? 0 : _fbb.CreateString(_o->description);
   auto _created_by = _o->created_by.empty() ? 0 : _fbb.CreateString(_o->created_by);
-  auto _output_bias_origin = _o->output_bias_origin;
   auto _provenance = _o->provenance.size() ? _fbb.CreateVector<flatbuffers::Offset<wisp::schema::Provenance>> (_o->provenance.size(), [](size_t i, _VectorArgs *__va) { return CreateProvenance(*__va->__fbb, __va->__o->provenance[i].get(), __va->__rehasher); }, &_va ) : 0;
+  auto _output_bias_origin = _o->output_bias_origin;
   auto _item_names = _o->item_names.size() ? _fbb.CreateVectorOfStrings(_o->item_names) : 0;
   auto _item_keys = _o->item_keys.size() ? _fbb.CreateVectorOfStrings(_o->item_keys) : 0;
   auto _item_key_order = _o->item_key_order.size() ? _fbb.CreateVector(_o->item_key_order) : 0;
-  auto _classifier = _o->classifier ? CreateClassifier(_fbb, _o->classifier.get(), _rehasher) : 0;
-  auto _class_names = _o->class_names.size() ? _fbb.CreateVectorOfStrings(_o->class_names) : 0;
-  auto _base_hash = _o->base_hash;
   auto _retired = _o->retired.size() ? _fbb.CreateVector(_o->retired) : 0;
-  auto _text_tokenizer = _o->text_tokenizer.size() ? _fbb.CreateVector(_o->text_tokenizer) : 0;
   auto _untrained = _o->untrained.size() ? _fbb.CreateVector(_o->untrained) : 0;
   auto _allow_seen = _o->allow_seen;
+  auto _text_tokenizer = _o->text_tokenizer.size() ? _fbb.CreateVector(_o->text_tokenizer) : 0;
   return wisp::schema::CreateModel(
       _fbb,
       _architecture,
+      _classifier,
+      _class_names,
+      _base_hash,
       _segment_bytes,
       _tensors,
       _description,
       _created_by,
-      _output_bias_origin,
       _provenance,
+      _output_bias_origin,
       _item_names,
       _item_keys,
       _item_key_order,
-      _classifier,
-      _class_names,
-      _base_hash,
       _retired,
-      _text_tokenizer,
       _untrained,
-      _allow_seen);
+      _allow_seen,
+      _text_tokenizer);
 }
 
 inline const wisp::schema::Model *GetModel(const void *buf) {

@@ -15,16 +15,12 @@ std::string FitArrays(const std::string& metadata, std::string_view data) {
   const auto* packed = flatbuffers::GetRoot<schema::Checkpoint>(metadata.data());
   if (!fuzz::IsAligned(packed->segment_bytes())) return metadata;
   for (const auto* array : *packed->arrays()) {
-    if (!fuzz::IsAligned(array->data()->shape()) ||
-        (array->rows() != nullptr && !fuzz::IsAligned(array->rows()->shape())))
-      return metadata;
+    if (!fuzz::IsAligned(array->shape())) return metadata;
   }
   schema::CheckpointT root;
   packed->UnPackTo(&root);
   for (const auto& array : root.arrays) {
-    if (array == nullptr) continue;
-    if (array->data != nullptr) fuzz::FitHash(*array->data, data);
-    if (array->rows != nullptr) fuzz::FitHash(*array->rows, data);
+    if (array != nullptr) fuzz::FitHash(*array, data);
   }
   return fuzz::Packed<schema::Checkpoint>(root, "WSPC");
 }

@@ -278,13 +278,6 @@ def weights_and_scores():
          "quantised_test:Quantised.WhatMayNotBePanelsIsRefusedOrStaysFloat"),
         ("weights-that-are-no-numbers", "IsFinite", "metadata::AllFinite({tensor.floats, p.size()})", "true",
          "model_metadata_test:ModelMetadata.NotFiniteWeightsAreFoundByFullVerificationOnly"),
-    ]) + table("runtime/model/model_writer.cc", [
-        ("blocks-for-old-readers", "FormatOf", "std::max(format.oldest_reader, 8u)",
-         "std::max(format.oldest_reader, 7u)",
-         "quantised_test:Quantised.MatricesArePanelsAndWritingThemAgainChangesNothing"),
-        ("panels-for-old-readers", "FormatOf", "std::max(format.oldest_reader, 10u)",
-         "std::max(format.oldest_reader, 8u)",
-         "quantised_test:Quantised.MatricesArePanelsAndWritingThemAgainChangesNothing"),
     ]) + table("kernels/reference/pack_panels.cc", [
         ("scales-beyond-halves", "PackBlock", "if (!IsFinite(scale)) return false;", "",
          "panels_test:Panels.ScalesBeyondHalvesAreRefused"),

@@ -109,19 +109,15 @@ def windows():
 
 
 def formats():
-    return table("runtime/core/architecture_format.cc", [
-        ("window-said-to-be-format-7", "HasFormat9", "b.attention.window > 0", "false",
-         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfTheirFormat"),
-        ("rotary-said-to-be-format-4", "FitsFormat4", "b.attention.rotary = {};", "",
-         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfTheirFormat"),
-        ("cosine-said-to-be-format-4", "FitsFormat4", "a.head.temperature = 0;", "",
-         "model_file_test:ModelFile.NewerSwitchesNeedReadersOfTheirFormat"),
+    return table("runtime/model/container.cc", [
+        ("newer-files-read-all-the-same", "CheckVersions", "header.oldest_reader > format.version", "false",
+         "model_file_test:ModelFile.NewerFormatHasItsOwnMessage"),
     ]) + table("runtime/core/architecture.cc", [
         ("window-of-an-encoder-taken", "Validate", "block.attention.window > 0 && a.attend == Attend::kAll", "false",
-         "model_metadata_test:ModelMetadata.BlocksThatContradictTheArchitectureAreRefused"),
+         "model_metadata_test:ModelMetadata.BlocksOutOfRangeAreRefused"),
         ("variance-of-gates-taken-as-known", "CheckReAttention",
          'if (b.feed_forward.gated) what = "a gated feed-forward";', "",
-         "model_metadata_test:ModelMetadata.BlocksThatContradictTheArchitectureAreRefused"),
+         "model_metadata_test:ModelMetadata.BlocksOutOfRangeAreRefused"),
     ])
 
 

@@ -20,7 +20,7 @@ namespace wisp::tools {
 namespace {
 
 // If blocks differ, each one is written by itself in place of the common values. The words are those of a recipe,
-// except that the first figures keep the names of older versions.
+// except for items, heads, blocks and each_block.
 Json ArchitectureJson(const Architecture& a) {
   const Json of_first = AsUniform(WithoutAdapter(a)) ? Json::object() : WriteBlocks(a)[0];
   Json j = {{"items", a.num_items}, {"max_length", a.max_length}, {"width", a.width}};

@@ -101,16 +101,6 @@ TEST_F(HalfTables, ValuesComeBackRoundedAndAllElseAsItWas) {
   EXPECT_EQ(file->description(), contents.description);
 }
 
-// Builds from before halves must say so; files without them stay readable by those.
-TEST_F(HalfTables, NeedReadersOfFormatThree) {
-  test::SmallModel model;
-  EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 1u);
-  model.storage = WeightStorage::kHalf;
-  EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 3u);
-  model.architecture.attention_slope = 0.5f;
-  EXPECT_EQ(test::Get<uint32_t>(model.Bytes(), test::kOldestReaderAt), 3u);
-}
-
 TEST_F(HalfTables, HalveTheTablesRoom) {
   const UniformArchitecture a{
       .num_items = 5000, .max_length = 50, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};

@@ -100,19 +100,10 @@ TEST_F(CatalogueTest, RefusesItemsThatAreNone) {
   EXPECT_FALSE(AddItems(base, std::vector<NewItem>{{"x", "", ""}, {"x", "", ""}}).ok());
 }
 
-// Header bytes 12 to 15: the oldest format whose reader understands the file.
-uint32_t OldestReader(const std::string& path) {
-  const std::string bytes = test::ReadBytes(path);
-  uint32_t oldest = 0;
-  std::memcpy(&oldest, bytes.data() + 12, sizeof(oldest));
-  return oldest;
-}
-
 // What the owner chose for the lists, a model that is made of the model says too.
 TEST_F(CatalogueTest, AllowSeen_IsKept) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
   EXPECT_FALSE(base.lists().allow_seen);
-  EXPECT_EQ(OldestReader(path_), 1u);
   std::vector<float> room;
   ModelContents contents = ContentsOf(base, room);
   contents.allow_seen = true;
@@ -120,7 +111,6 @@ TEST_F(CatalogueTest, AllowSeen_IsKept) {
   ASSERT_TRUE(WriteModel(cafe, contents).ok());
   const ModelFile allows = *ModelFile::Open(cafe, Verify::kFull);
   EXPECT_TRUE(allows.lists().allow_seen);
-  EXPECT_EQ(OldestReader(cafe), 11u) << "an older reader would make other lists";
   EXPECT_TRUE(ContentsOf(allows, room).allow_seen);
   EXPECT_TRUE(AddItems(allows, std::vector<NewItem>{{"x", "", ""}})->contents.allow_seen);
   EXPECT_TRUE(ChangeOffer(allows, std::vector<std::string>{"tea"}, Offer::kRetired, room)->allow_seen);
@@ -136,8 +126,6 @@ TEST_F(CatalogueTest, RetiresItemsAndOffersThemAgain) {
   const ModelFile retired = *ModelFile::Open(fewer, Verify::kFull);
   EXPECT_TRUE(std::ranges::equal(retired.retired(), std::vector<int32_t>{0, 2}));
   EXPECT_TRUE(std::ranges::equal(retired.flat_weights(), base.flat_weights())) << "rows stay";
-  EXPECT_EQ(OldestReader(path_), 1u);
-  EXPECT_EQ(OldestReader(fewer), 6u) << "an older reader would offer what is gone";
 
   ASSERT_TRUE(WriteModel(again, *ChangeOffer(retired, std::vector<std::string>{"tea"}, Offer::kRestored, room)).ok());
   EXPECT_TRUE(std::ranges::equal(ModelFile::Open(again)->retired(), std::vector<int32_t>{2}));

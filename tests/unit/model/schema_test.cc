@@ -1,16 +1,14 @@
-// The schemas: generated headers are current, no change breaks the first version, and files of version 1 stay readable.
-// The first two need flatc 2.0.8 (as the generated headers do) and are skipped without it.
+// The schemas: generated headers are current, and no change breaks those of tests/golden/0.1. Needs flatc 2.0.8, as the
+// generated headers do, and is skipped without it.
 #include <gtest/gtest.h>
 
-#include "runtime/model/checkpoint.h"
-#include "runtime/model/model_file.h"
 #include "tests/unit/from_sources.h"
 #include "tests/unit/model/model_test_util.h"
 
 namespace wisp::schema_test {
 namespace {
 
-const std::string kSchema = test::FromSources("schema");
+const std::string kSchema = test::FromSources("schema"), kReleased = test::FromSources("tests/golden/0.1/schema");
 
 // Exit status of a shell command, its output in `output`.
 int RunShell(const std::string& command, std::string* output) {
@@ -31,9 +29,9 @@ class Schema : public testing::Test {
       GTEST_SKIP() << "flatc is not installed (Debian: flatbuffers-compiler)";
     if (version.find("2.0.8") == std::string::npos) GTEST_SKIP() << "flatc 2.0.8 is needed, found " << version;
   }
-  // Whether the schema in `folder` can replace the first version.
+  // 0 if the schema in `folder` can replace the released one.
   int Conforms(const std::string& folder, const std::string& name, std::string* output) {
-    return RunShell("flatc -I '" + folder + "' --conform-includes '" + kSchema + "/v1' --conform '" + kSchema + "/v1/" +
+    return RunShell("flatc -I '" + folder + "' --conform-includes '" + kReleased + "' --conform '" + kReleased + "/" +
                         name + "' '" + folder + "/" + name + "'",
                     output);
   }
@@ -52,8 +50,8 @@ TEST_F(Schema, GeneratedHeadersAreCurrent) {
   }
 }
 
-TEST_F(Schema, EveryChangeConformsToTheFirstVersion) {
-  for (const char* name : {"common.fbs", "model.fbs", "checkpoint.fbs"}) {
+TEST_F(Schema, EveryChangeConformsToTheReleasedOne) {
+  for (const char* name : {"common.fbs", "model.fbs", "checkpoint.fbs", "tokenizer.fbs"}) {
     std::string output;
     EXPECT_EQ(Conforms(kSchema, name, &output), 0) << output;
   }
@@ -89,37 +87,6 @@ TEST_F(Schema, BreakingChangesAreSeen) {
     EXPECT_NE(Conforms(folder.path(), c.file, &output), 0) << c.from << " -> " << c.to;
     EXPECT_NE(output.find("differ"), std::string::npos) << c.from << " -> " << c.to << ": " << output;
   }
-}
-
-// schema/v1/model.wisp and checkpoint.ckpt were written by the first version with these contents.
-TEST(SchemaVersion1, ModelFileIsRead) {
-  const test::SmallModel model;
-  ModelContents contents = model.contents();
-  for (ProvenanceEntry& entry : contents.provenance) entry.receipt.clear();  // came later
-  const auto file = ModelFile::Open(kSchema + "/v1/model.wisp", Verify::kFull);
-  ASSERT_TRUE(file.ok()) << file.status().message();
-  EXPECT_EQ(file->format_version(), 1u);
-  EXPECT_EQ(file->architecture(), model.architecture);
-  EXPECT_TRUE(
-      std::equal(model.weights.begin(), model.weights.end(), file->flat_weights().begin(), file->flat_weights().end()));
-  EXPECT_TRUE(std::equal(contents.provenance.begin(), contents.provenance.end(), file->provenance().begin(),
-                         file->provenance().end()));
-  for (uint32_t i = 0; i < file->num_items(); ++i) {
-    EXPECT_EQ(file->item_name(i), contents.item_names[i]);
-    EXPECT_EQ(file->FindItem(contents.item_keys[i]), std::optional<uint32_t>(i));
-  }
-  EXPECT_EQ(file->description(), contents.description);
-  EXPECT_EQ(file->output_bias_origin(), contents.output_bias_origin);
-}
-
-TEST(SchemaVersion1, CheckpointIsRead) {
-  const auto read = ReadCheckpoint(kSchema + "/v1/checkpoint.ckpt");
-  ASSERT_TRUE(read.ok()) << read.status().message();
-  Checkpoint expected = test::SmallCheckpoint();
-  // What came after version 1.
-  expected.item_rows.clear();
-  expected.receipt.clear();
-  EXPECT_TRUE(*read == expected);
 }
 
 }  // namespace

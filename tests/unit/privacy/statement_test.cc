@@ -78,7 +78,7 @@ TEST(Statement, JsonHoldsTheSame) {
   const auto json = nlohmann::ordered_json::parse(ToJson(Complete()));
   std::vector<std::string> keys;
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_EQ(json["statement_version"], 3);
+  EXPECT_EQ(json["statement_version"], 1);
   EXPECT_EQ(keys,
             (std::vector<std::string>{"statement_version", "setting", "definition", "accounting", "verification"}));
   const auto& definition = json["definition"];
