@@ -8,13 +8,6 @@
 expect 0 "epsilon so far" "$build/wisp_example" base.wisp log.db c.db c.wisp u00003 8
 grep -q "after" out && grep -q "Privacy statement" out || fail "the C example printed $(head -c 300 out)"
 
-# Programs that were built against older headers link and run: what is newer was only added.
-for header in "$root"/tests/golden/headers/*/; do
-  cc -std=c99 -Wall -Wextra -Werror -I"$header" "$root/ports/c/example.c" -o old_example -L"$build" -lwisp -Wl,-rpath,"$build" 2>err ||
-    fail "example.c with ${header#"$root/"}: $(head -c 300 err)"
-  expect 0 "epsilon so far" ./old_example base.wisp log.db "old-$(basename "$header").db" old.wisp u00003 8
-done
-
 # What it refuses before anything is spent.
 c_program personalise_refused refusals
 expect 0 "" "$wisp" export base.wisp --out base.safetensors

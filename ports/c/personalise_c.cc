@@ -45,12 +45,10 @@ Status CheckOptions(const wisp_personalise_options& o) {
   return CheckPrivacyGoal({.epsilon = o.epsilon, .noise_multiplier = {}, .delta = o.delta}, o.num_users_public);
 }
 
-// The unit that the caller chose; empty if the caller's struct is older than that field.
-Result<std::optional<privacy::PrivacyUnit>> UnitOf(const wisp_personalise_options& given, const char* units) {
-  if (given.size < offsetof(wisp_personalise_options, unit) + sizeof(given.unit))
-    return std::optional<privacy::PrivacyUnit>();
-  const int32_t number = NumberOf(given.unit);
-  if (const auto unit = UnitOfNumber(number)) return unit;
+// The unit that the caller chose. It has no default: a struct that ends before it is refused.
+Result<privacy::PrivacyUnit> UnitOf(const wisp_personalise_options& options, const char* units) {
+  const int32_t number = NumberOf(options.unit);
+  if (const auto unit = UnitOfNumber(number)) return *unit;
   return InvalidArgument("wisp_personalise_options: unit is ", number, "; required is what one record is: ", units);
 }
 
@@ -92,7 +90,7 @@ struct Personalised {
 // One fine-tuning run.
 class Personalisation {
  public:
-  Personalisation(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit, ToLearn& what)
+  Personalisation(const wisp_personalise_options& options, privacy::PrivacyUnit unit, ToLearn& what)
       : o_(options), unit_(unit), what_(what) {}
 
   Result<Personalised> Run() {
@@ -120,8 +118,6 @@ class Personalisation {
   }
 
  private:
-  privacy::PrivacyUnit Unit() const { return unit_.value_or(privacy::PrivacyUnit::kUser); }
-
   // Called before anything is charged. The output may be the model's file, which is replaced at the end.
   Status CheckOutputs() const {
     const std::string output = o_.output_path, log = o_.log_path, ledger = o_.ledger_path, model = o_.model_path,
@@ -160,13 +156,13 @@ class Personalisation {
                             .ledger = LedgerToTrain{.path = o_.ledger_path,
                                                     .anchor = std::move(anchor.kept),
                                                     .begin_anchor = anchor.begins,
-                                                    .record = what_.Record(Unit()),
-                                                    .unit_chosen = unit_.has_value()}});
+                                                    .record = what_.Record(unit_),
+                                                    .unit_chosen = true}});
   }
 
   std::string Description() const {
     const std::string run = "personalised on the device";
-    const privacy::RecordSpec record = what_.Record(Unit());
+    const privacy::RecordSpec record = what_.Record(unit_);
     return record.is_of_texts() ? run + ", one record: " + record.InWords() : run;
   }
 
@@ -202,7 +198,7 @@ class Personalisation {
   }
 
   const wisp_personalise_options& o_;
-  std::optional<privacy::PrivacyUnit> unit_;
+  const privacy::PrivacyUnit unit_;
   ToLearn& what_;
   OpenedDevice device_;
   std::vector<float> start_weights_;
@@ -213,7 +209,7 @@ class Personalisation {
 Status Personalise(const wisp_personalise_options* given, ToLearn& what, wisp_personalise_result* out) {
   if (given == nullptr) return InvalidArgument("wisp_personalise_options must not be NULL");
   WISP_ASSIGN_OR_RETURN(const auto options, OptionsOf(given, "wisp_personalise_options"));
-  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(*given, what.units()));
+  WISP_ASSIGN_OR_RETURN(const auto unit, UnitOf(options, what.units()));
   // Checked before anything is charged: a result that cannot be returned would be paid for.
   if (out != nullptr) WISP_RETURN_IF_ERROR(CheckSize(out->size, "wisp_personalise_result"));
   WISP_ASSIGN_OR_RETURN(const Personalised p, Personalisation(options, unit, what).Run());

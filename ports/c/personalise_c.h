@@ -22,8 +22,8 @@ class ToLearn {
  public:
   virtual ~ToLearn() = default;
 
-  // Checks the options that depend on what is learned. `unit` is empty if the caller's struct is older than that field.
-  virtual Status CheckKind(const wisp_personalise_options& options, std::optional<privacy::PrivacyUnit> unit) = 0;
+  // Checks the options that depend on what is learned.
+  virtual Status CheckKind(const wisp_personalise_options& options, privacy::PrivacyUnit unit) = 0;
   // The names of the units that are allowed, for messages.
   virtual const char* units() const = 0;
   // The kinds of models that training can start from.

@@ -29,12 +29,11 @@ namespace privacy = wisp::privacy;
 constexpr char kUnitsOfTexts[] = "WISP_UNIT_INTERACTION or, where each text is all that one user wrote, WISP_UNIT_USER";
 
 // Refuses options that texts do not have, and requires a unit that somebody chose.
-Status CheckOfTexts(const char* called, const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) {
+Status CheckOfTexts(const char* called, const wisp_personalise_options& o, privacy::PrivacyUnit unit) {
   if (o.session_gap != 0 || o.times_per_second != 0)
     return InvalidArgument(called, ": session_gap and times_per_second are of events, allowed is 0");
   if (unit == privacy::PrivacyUnit::kInteraction || unit == privacy::PrivacyUnit::kUser) return OkStatus();
-  return InvalidArgument(called, ": unit is ", unit ? privacy::ToText(*unit) : "not in the struct that was given",
-                         "; required is ", kUnitsOfTexts);
+  return InvalidArgument(called, ": unit is ", privacy::ToText(unit), "; required is ", kUnitsOfTexts);
 }
 
 // Texts that a decoder learns.
@@ -42,7 +41,7 @@ class Texts final : public wisp::ports::ToLearn {
  public:
   Texts(data::TextUnit unit, uint32_t max_length) : unit_(unit), max_length_(max_length) {}
 
-  Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
+  Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
     return CheckOfTexts("wisp_text_train", o, unit);
   }
 
@@ -118,7 +117,7 @@ class LabelledTexts final : public wisp::ports::ToLearn {
  public:
   explicit LabelledTexts(LabelledChoice choice) : choice_(std::move(choice)) {}
 
-  Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
+  Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
     WISP_RETURN_IF_ERROR(CheckOfTexts("wisp_classifier_train", o, unit));
     const bool has_adapter = o.adapter_rank != 0 || !Text(o.adapter_path).empty();
     if (has_adapter && choice_.part_is_chosen)

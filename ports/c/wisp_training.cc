@@ -46,9 +46,9 @@ Status History(wisp_log* log, const wisp_model* model, const char* user, int32_t
 // The events of a log, which a recommender learns.
 class Events final : public wisp::ports::ToLearn {
  public:
-  Status CheckKind(const wisp_personalise_options& o, std::optional<privacy::PrivacyUnit> unit) override {
+  Status CheckKind(const wisp_personalise_options& o, privacy::PrivacyUnit unit) override {
     WISP_ASSIGN_OR_RETURN(record_,
-                          wisp::RecordOfEvents({.unit = unit.value_or(privacy::PrivacyUnit::kUser),
+                          wisp::RecordOfEvents({.unit = unit,
                                                 .session_gap = o.session_gap,
                                                 .times_per_second = o.times_per_second == 0 ? 1 : o.times_per_second}));
     return OkStatus();

@@ -1,6 +1,5 @@
-/* A program as an app's developer has it for years: compiled against an older header, run with today's library
- * (tests/abi_consumers.sh). C99 and C++11. It hands over structs of the size that its header knew and of every shorter
- * one, and looks at each byte behind them. What it prints must be the same whatever header it was built with.
+/* An app's program (tests/abi_consumers.sh). C99 and C++11. It hands over structs of the size that its header knows and
+ * of every shorter one, and looks at each byte behind them.
  *
  *   consumer MODEL.wisp LOG.db LEDGER OUTPUT.wisp
  */
@@ -8,13 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <wisp/wisp.h>
-#ifdef WITH_LIFE
 #include <wisp/wisp_embed.h>
 #include <wisp/wisp_life.h>
-#endif
-#ifdef WITH_TEXT
 #include <wisp/wisp_text.h>
-#endif
 
 enum { kUntouched = 0xa5, kMostBytes = 4096 };
 
@@ -114,10 +109,8 @@ static void Recommends(const char* path) {
   Succeeded(wisp_recommend_batch(model, histories, lengths, 1, &options, &batch, 5, top, found, &error), &error,
             "batch");
   Held(found[0] == 5 && memcmp(first, top, sizeof top) == 0, "wisp_recommend_batch recommends otherwise");
-#ifdef WITH_LIFE
   FILLS(wisp_model_info, wisp_model_info_read(model, (wisp_model_info*)(void*)room, &error));
   FILLS(wisp_provenance, wisp_model_provenance(model, 0, (wisp_provenance*)(void*)room, &error));
-#endif
   wisp_model_close(model);
 }
 
@@ -140,9 +133,7 @@ static void Personalises(char** argv) {
   options.epochs = 0.02;
   FILLS(wisp_personalise_memory, wisp_personalise_plan_memory(&options, (wisp_personalise_memory*)(void*)room, &error));
   Succeeded(wisp_log_open(argv[2], &log, &error), &error, "wisp_log_open");
-#ifdef WITH_LIFE
   FILLS(wisp_log_counts, wisp_log_count(log, (wisp_log_counts*)(void*)room, &error));
-#endif
   wisp_log_close(log);
   /* Options that end before what is required are refused, and nothing is spent. */
   for (size = 8; size < 56; size += 8) {
@@ -163,27 +154,21 @@ static void Personalises(char** argv) {
   Succeeded(wisp_privacy_statement(argv[3], 1e-4, WISP_STATEMENT_TEXT, text, sizeof text, &needed, &error), &error,
             "statement");
   Held(needed > sizeof text && text[sizeof text - 1] == 0, "a statement that is cut has no end");
-#ifdef WITH_LIFE
   FILLS(wisp_budget, wisp_budget_read(argv[3], NULL, 1e-4, (wisp_budget*)(void*)room, &error));
-#endif
 }
 
-#ifdef WITH_TEXT
 static void RefusesTexts(const char* path) {
   wisp_error error;
   wisp_text_model* model = NULL;
   Held(wisp_text_open(path, NULL, &model, &error) == WISP_INVALID_ARGUMENT && model == NULL,
        "a recommender is a text model");
 }
-#endif
 
 int main(int argc, char** argv) {
   if (argc != 5) return 2;
   Held(strncmp(wisp_version(), "0.", 2) == 0, "another version than 0.x");
   Recommends(argv[1]);
   Personalises(argv);
-#ifdef WITH_TEXT
   RefusesTexts(argv[1]);
-#endif
   return failures == 0 ? 0 : 1;
 }

@@ -204,8 +204,7 @@ TEST_F(CClassifierTrain, RefusesBeforeAnythingIsSpent) {
   Write(other_, decoder);
   changed([&] { options_.model_path = other_.c_str(); }, "texts are classified by an encoder");
   changed([&] { options_.unit = static_cast<wisp_unit>(0); }, "required is what one record is: WISP_UNIT_INTERACTION");
-  // Nobody chose it: a text is not said to be a user.
-  changed([&] { options_.size = offsetof(wisp_personalise_options, unit); }, "unit is not in the struct");
+  changed([&] { options_.size = offsetof(wisp_personalise_options, unit); }, "unit is 0; required is what one record");
   labelled_.num_classes = 1;
   EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
   labelled_.num_classes = 2;

@@ -195,22 +195,14 @@ TEST_F(CPersonalise, Times_AreReadInTheirUnit) {
   EXPECT_EQ(MustRun().num_records, 20u) << "pauses of one second do not end sessions of pauses up to one";
 }
 
-// A struct from before there was a choice: what it knows is read, and the unit is the user.
-TEST_F(CPersonalise, OlderOptions_HaveTheUser) {
-  Put(options_.unit, 77);  // is not read
-  options_.session_gap = -1;
-  Cut<wisp_personalise_options> older(options_, offsetof(wisp_personalise_options, unit));
-  wisp_personalise_result result = WISP_INIT(wisp_personalise_result);
-  ASSERT_EQ(wisp_personalise(older.get(), &result, &error_), WISP_OK) << error_.message;
-  EXPECT_EQ(result.num_records, 10u);
-  EXPECT_EQ(Stated(), "user by nobody's choice user");
-  size_t needed = 0;
-  std::vector<char> text(1 << 14);
-  ASSERT_EQ(
-      wisp_privacy_statement(ledger_.c_str(), 1e-4, WISP_STATEMENT_TEXT, text.data(), text.size(), &needed, &error_),
-      WISP_OK)
+// A shorter struct is completed with zeros, and the unit has no default: nobody chooses it for the app.
+TEST_F(CPersonalise, OptionsThatEndBeforeTheUnit_AreRefused) {
+  Put(options_.unit, 1);  // not read
+  Cut<wisp_personalise_options> shorter(options_, offsetof(wisp_personalise_options, unit));
+  EXPECT_EQ(wisp_personalise(shorter.get(), nullptr, &error_), WISP_INVALID_ARGUMENT);
+  EXPECT_NE(std::string(error_.message).find("unit is 0; required is what one record is"), std::string::npos)
       << error_.message;
-  EXPECT_NE(std::string(text.data()).find("the unit was chosen by: nobody"), std::string::npos) << text.data();
+  EXPECT_FALSE(std::filesystem::exists(ledger_));
 }
 
 TEST_F(CPersonalise, UnchargedTuning_IsStated) {

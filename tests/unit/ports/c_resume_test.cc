@@ -157,9 +157,6 @@ TEST_F(CResume, TheCheckpoint_IsNoneOfTheOtherFiles) {
 }
 
 // An app's store, as the callbacks of wisp_anchor see it.
-static_assert(offsetof(wisp_private_options, other_data) % alignof(wisp_private_options) == 0,
-              "a field where older callers have padding");
-
 struct Store {
   std::vector<uint8_t> blob;
   int writes = 0;
