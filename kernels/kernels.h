@@ -280,8 +280,7 @@ struct LayerNormVarianceArgs {
   size_t rows, d;
 };
 
-// y = Var[max(0, N(mean, variance))]: exact for kRelu, an approximation for kGelu and kGeluTanh. y may be x. The error
-// is relative to x.
+// y = Var[max(0, N(mean, variance))]: for kRelu, and as an approximation for the GELUs. y may be x. Error relative to x.
 template <class T = float>
 struct ActivationVarianceArgs {
   const T* mean;
@@ -316,9 +315,8 @@ struct AccumulateOnGridArgs {
   int32_t sign;  // +1 or -1
 };
 
-// ---- Exponentials in double (private drawing charges for their error). Max error 4 ulp for x in [-700, 700]. ---
-// y_i = exp(x_i); `y` may be `x`. Below -700 the result is between 0 and exp(-700); above 700 it is at
-// least exp(700); for NaN it is arbitrary.
+// ---- Exponentials in double (private drawing charges for their error). Max error 4 ulp for x in [-700, 700]. --------
+// y_i = exp(x_i); `y` may be `x`. Below -700: between 0 and exp(-700). Above 700: at least exp(700). NaN: arbitrary.
 struct ExpDoubleArgs {
   const double* x;
   double* y;
