@@ -5,8 +5,8 @@
 
 namespace wisp::test {
 
-// The path of a file or folder of the sources, given its path from their root. One source knows the checkout's path, so
-// no other is compiled anew for each checkout.
+// Returns the path of a file or folder of the sources, given its path from their root. Only one source knows the
+// checkout's path, so no other is compiled anew for each checkout.
 std::string FromSources(const std::string& path);
 
 }  // namespace wisp::test

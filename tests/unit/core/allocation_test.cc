@@ -1,5 +1,5 @@
-// A steady training step and a score allocate nothing, and a ledger is rolled back without memory: seen by replacing
-// the global allocator.
+// A steady training step and a score allocate nothing, and a ledger rolls back without memory. The tests see this by
+// replacing the global allocator.
 #include "tests/unit/core/counting_allocator.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using test::num_allocations;
 const UniformArchitecture kSmall{
     .num_items = 300, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 2, .inner_width = 16};
 
-// The newer switches of blocks and a cosine head.
+// An architecture with newer switches of blocks and a cosine head.
 Architecture Newer() {
   UniformArchitecture a = kSmall;
   a.num_kv_heads = 1;
@@ -51,7 +51,7 @@ TEST(Allocation, SteadyStepAllocatesNothing) {
   }
 }
 
-// Steps that a charge has paid for already; with repeatable noise and with the system's randomness.
+// Tests steps that an earlier charge has paid for, with repeatable noise and with the system's randomness.
 TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
   const test::Ring ring(300, 40, 10);
   const std::vector<float> weights = test::StartWeights(kSmall, {});
@@ -79,10 +79,9 @@ TEST(Allocation, SteadyPrivateStepAllocatesNothing) {
   }
 }
 
-// The other methods: rgp, and those that release rows, whose room is had before the first step (fest, a sampled
-// softmax) or grows where a step changes more rows than any before it did (adafest: not any more after 60 steps of
-// these seeds).
-// Every method on the architecture that it is offered for.
+// The other methods. rgp, fest and a sampled softmax reserve their workspace before the first step. That of adafest
+// grows if a step changes more rows than any before it (no longer after 60 steps with these seeds).
+// Each method runs on an architecture that it is offered for.
 std::vector<std::pair<Method, Architecture>> Cases() {
   std::vector<std::pair<Method, Architecture>> all;
   for (const Method method :
@@ -134,7 +133,7 @@ TEST(Allocation, SteadyStepOfEveryMethodAllocatesNothing) {
   }
 }
 
-// A charge writes a row of the ledger: what that allocates is the ledger's, and the same for each.
+// A charge writes a row of the ledger. Only the ledger allocates for it, and each charge allocates the same.
 TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
   const test::Ring ring(300, 40, 10);
   const std::vector<float> weights = test::StartWeights(kSmall, {});
@@ -165,8 +164,8 @@ TEST(Allocation, StepThatChargesAllocatesInTheLedgerOnly) {
   EXPECT_EQ(most, 0u);
 }
 
-// SQLite rolls back by itself where memory fails. The rollback after it fails, and there may be no memory for a
-// sentence about it.
+// SQLite rolls back by itself if memory fails. The explicit rollback after it then fails, and there may be no memory
+// for its error sentence.
 TEST(Allocation, ARollbackThatFailsNeedsNoMemory) {
   auto database = *privacy::Database::InMemory("a ledger in memory");
   const auto roll_back_twice = [&](const auto& begun) {
@@ -217,12 +216,12 @@ TEST(Allocation, ScoreAllocatesNothingAndRecommendWhatItReturns) {
     EXPECT_EQ(num_allocations - before, 0u) << history.size();
     before = num_allocations;
     const auto top = session->Recommend(history, {.count = 10, .excluded = std::span(history).first(1)});
-    EXPECT_EQ(num_allocations - before, 1u) << history.size();  // the vector that comes back
+    EXPECT_EQ(num_allocations - before, 1u) << history.size();  // the returned vector
     ASSERT_TRUE(top.ok());
   }
 }
 
-// Large enough that they share it.
+// The model is large enough for the threads to share it.
 TEST(Allocation, ScoreOnSeveralThreadsAllocatesNothing) {
   const UniformArchitecture a{
       .num_items = 300, .max_length = 90, .width = 96, .num_heads = 2, .num_blocks = 2, .inner_width = 200};
@@ -232,7 +231,7 @@ TEST(Allocation, ScoreOnSeveralThreadsAllocatesNothing) {
   std::vector<float> scores(a.num_items);
   std::vector<int32_t> history(80);
   for (int32_t i = 0; i < 10; ++i) {
-    history[0] = i;  // nothing is remembered
+    history[0] = i;  // so that nothing can be reused
     const size_t before = num_allocations;
     ASSERT_TRUE(session->Score(history, scores).ok());
     EXPECT_EQ(num_allocations - before, 0u);

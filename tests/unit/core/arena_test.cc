@@ -1,4 +1,4 @@
-// Arenas: zeros, also where memory is used again, and no page that nobody has touched.
+// Arenas start with zeros, also if memory is reused, and touch no page before it is used.
 #include "runtime/core/arena.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMegabyte = size_t{1} << 20;
 
-// One whole array of so many bytes.
+// An arena of one array with this many bytes.
 struct Bytes {
   explicit Bytes(size_t count, ArenaUse use)
       : size(count),
@@ -33,7 +33,7 @@ struct Bytes {
   Arena arena;
 };
 
-// Memory that was full of ones a moment ago, of sizes around that from which on pages are given back.
+// The memory was full of ones a moment ago. Sizes lie around the one from which on pages are returned to the system.
 TEST(Arena, StartsAtZeroWhereMemoryIsUsedAgain) {
   for (const ArenaUse use : {ArenaUse::kWhole, ArenaUse::kInPart}) {
     for (const size_t size : {size_t{64}, size_t{5000}, kMegabyte - 128, kMegabyte - 64, kMegabyte, kMegabyte + 4032,

@@ -1,4 +1,4 @@
-// Replaces the global allocator of a test program by one that counts. Included by one unit of the program.
+// Replaces the global allocator of a test program by one that counts. Exactly one unit of the program includes it.
 #ifndef WISP_TESTS_UNIT_CORE_COUNTING_ALLOCATOR_H_
 #define WISP_TESTS_UNIT_CORE_COUNTING_ALLOCATOR_H_
 
@@ -11,9 +11,9 @@
 namespace wisp::test {
 
 inline std::atomic<size_t> num_allocations{0};
-inline std::atomic<size_t> allocated_bytes{0};   // asked for, whether given back or not
+inline std::atomic<size_t> allocated_bytes{0};   // all requested bytes, also those freed since
 inline std::atomic<bool> no_memory{false};       // true: every allocation fails
-inline std::atomic<size_t> too_large{SIZE_MAX};  // bytes: an allocation of as many or more fails
+inline std::atomic<size_t> too_large{SIZE_MAX};  // bytes: an allocation of this size or more fails
 
 inline void* CountedNew(size_t size, size_t alignment) {
   ++num_allocations;

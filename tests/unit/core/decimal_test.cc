@@ -1,4 +1,5 @@
-// What is written and read by hand where the C++ library cannot: the library's bytes and results.
+// Numbers that we write and read by hand where the C++ library cannot: the tests expect the library's bytes and
+// results.
 #include "runtime/core/decimal.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// A disk that is full, for whoever writes a large file.
+// Simulates a full disk for code that writes a large file.
 #ifndef WISP_TESTS_UNIT_CORE_FILE_SIZE_LIMIT_H_
 #define WISP_TESTS_UNIT_CORE_FILE_SIZE_LIMIT_H_
 
@@ -8,7 +8,7 @@
 
 namespace wisp::test {
 
-// While it lives, no file of this process may grow beyond so many bytes.
+// While this object lives, no file of this process may grow beyond this many bytes.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {

@@ -1,4 +1,4 @@
-// What a process that is forked off says, and how it ends: for tests of what a child may do.
+// Runs work in a forked process and returns what it says and how it ends, for tests of what a child may do.
 #ifndef WISP_TESTS_UNIT_CORE_IN_CHILD_H_
 #define WISP_TESTS_UNIT_CORE_IN_CHILD_H_
 
@@ -10,7 +10,8 @@
 
 namespace wisp::test {
 
-// The sentence that `work` gives in a child; or that the child did not end by itself. One that waits for ever is ended.
+// Returns the sentence that `work` gives in a child, or says that the child did not end by itself. A child that waits
+// forever is ended.
 inline std::string InChild(const std::function<std::string()>& work) {
   constexpr unsigned kSeconds = 60;
   int ends[2];
@@ -33,7 +34,8 @@ inline std::string InChild(const std::function<std::string()>& work) {
   return WEXITSTATUS(status) == 0 ? said : "ended with " + std::to_string(WEXITSTATUS(status));
 }
 
-// Runs `body` in a child process; its exit status as waitpid gives it. For limits, identities and violent deaths.
+// Runs `body` in a child process and returns its exit status in the form of waitpid. For tests of limits, user ids and
+// crashes.
 inline int StatusOfChild(const std::function<int()>& body) {
   const pid_t child = fork();
   if (child == 0) _exit(body());

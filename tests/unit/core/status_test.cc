@@ -38,10 +38,10 @@ TEST(Status, CopiesStandByThemselves) {
 TEST(Status, MovesLeaveOkBehind) {
   Status one = Refused();
   Status other = std::move(one);
-  EXPECT_TRUE(one.ok());  // NOLINT: that is what is tested
+  EXPECT_TRUE(one.ok());  // NOLINT: the test reads a moved-from status on purpose
   one = std::move(other);
   EXPECT_EQ(one.message(), Refused().message());
-  EXPECT_TRUE(other.ok());  // NOLINT: the same
+  EXPECT_TRUE(other.ok());  // NOLINT: the test reads a moved-from status on purpose
 }
 
 Result<std::unique_ptr<int>> Three(bool there_is_one) {

@@ -1,5 +1,5 @@
-// A team's tasks: each once, whoever is late, asleep or lent; an idle team takes no processor, a busy one allocates
-// nothing.
+// A team runs each task once, although a thread is late, asleep or lent. An idle team uses no processor, and a busy one
+// allocates nothing.
 #include "runtime/core/team.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ double ProcessCpuSeconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-// What tasks write without a lock is there when the run is over, and what the caller wrote before it is there for them.
+// Writes of tasks without a lock are visible after the run, and the caller's earlier writes are visible to the tasks.
 TEST(Team, EachTaskIsDoneOnceAndSeen) {
   for (const size_t size : {1, 2, 3, 5, 32}) {
     Team team(size);
@@ -28,7 +28,7 @@ TEST(Team, EachTaskIsDoneOnceAndSeen) {
       team.Run(num_tasks, [&](size_t task) { ++done[task]; });
       for (size_t task = 0; task < num_tasks; ++task) ++expected[task];
       ASSERT_EQ(done, expected) << "run " << run << ", size " << size;
-      // Helpers fall asleep at all moments.
+      // The pauses make helpers fall asleep at all moments.
       if (run % 97 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
     }
   }
@@ -39,7 +39,7 @@ TEST(Team, SizesAreHeldToWhatARunMayHave) {
   EXPECT_EQ(Team(1000).size(), Team::kMaxTasks);
 }
 
-// A task waits until the other has begun: only where two threads run at the same time does it end.
+// A task waits until the other has begun, so the run only ends if two threads work at the same time.
 TEST(Team, TasksRunAtTheSameTime) {
   Team team(2);
   for (int run = 0; run < 50; ++run) {
@@ -48,11 +48,11 @@ TEST(Team, TasksRunAtTheSameTime) {
       ++begun;
       while (begun < 2) std::this_thread::yield();
     });
-    if (run % 10 == 9) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // asleep
+    if (run % 10 == 9) std::this_thread::sleep_for(std::chrono::milliseconds(2));  // long enough to fall asleep
   }
 }
 
-// Two long tasks: the caller waits beyond the time in which it looks on.
+// Two long tasks make the caller wait beyond the time in which it spins.
 TEST(Team, CallerThatWaitsLongIsWoken) {
   Team team(2);
   for (int run = 0; run < 20; ++run) {
@@ -73,10 +73,10 @@ TEST(Team, CallerThatWaitsLongIsWoken) {
 TEST(Team, IdleOneUsesNoProcessor) {
   Team team(4);
   team.Run(4, [](size_t) {});
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all sleep
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all threads sleep
   const double before = ProcessCpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  // Threads that wait awake use 0.2 s each; a sanitizer's own thread a few thousandths.
+  // Threads that wait without sleeping use 0.2 s each; a sanitizer's own thread uses a few thousandths.
   EXPECT_LT(ProcessCpuSeconds() - before, 0.05);
 }
 
@@ -101,7 +101,7 @@ TEST(Team, TwoAtOnceDoNotDisturbEachOther) {
   EXPECT_EQ(second, std::vector<int>(2, 1000));
 }
 
-// What a broken pool does wrong is put right: asked twice, left out, out of range, late.
+// Mistakes of a broken executor are corrected: tasks repeated, left out, out of range, or late.
 TEST(Team, EachTaskIsDoneOnceWhateverTheExecutorDoes) {
   using Task = std::function<void(size_t)>;
   const auto expect_once = [&](const char* what, Executor executor) {
@@ -125,7 +125,7 @@ TEST(Team, EachTaskIsDoneOnceWhateverTheExecutorDoes) {
     for (size_t i = 0; i < n; ++i) pool.emplace_back([&t, i] { t(i); });
     for (auto& thread : pool) thread.join();
   });
-  // Returns before its threads have begun: they outlive the run, not the team.
+  // This executor returns before its threads have begun. They outlive the run, but not the team.
   std::vector<std::thread> late;
   Team team(3, [&](size_t n, const Task& t) {
     for (size_t i = 0; i < n; ++i) late.emplace_back([&t, i] { t(i); });

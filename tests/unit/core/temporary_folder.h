@@ -1,4 +1,5 @@
-// A folder of its own for a test, gone with all that is in it afterwards. Declared before what has files in it open.
+// A temporary folder for one test, which is deleted with its contents. Declare it before objects that hold its files
+// open.
 #ifndef WISP_TESTS_UNIT_CORE_TEMPORARY_FOLDER_H_
 #define WISP_TESTS_UNIT_CORE_TEMPORARY_FOLDER_H_
 
@@ -24,7 +25,7 @@ class TemporaryFolder {
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }
 
-  // The path of something in it.
+  // Returns the path of something in the folder.
   std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
   const std::string& path() const { return path_; }
   size_t NumFiles() const {

@@ -1,4 +1,4 @@
-// Workers and lent threads: who does the work, how often, what an idle team costs, and that the bits do not change.
+// Workers and lent threads: who does the work, how often, the cost of an idle team, and that the bits do not change.
 #include "runtime/core/threads.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(Workers, OneWorkerCreatesNoThread) {
 #endif
 }
 
-// In a child, whose address space has no room for another stack: the work is done all the same, each task once.
+// In a child whose address space has no space for another stack, the work is done all the same, each task once.
 TEST(Workers, WithoutMoreThreadsTheCallerDoesTheWork) {
 #ifdef WISP_SANITIZED
   GTEST_SKIP() << "the sanitizer takes more address space than the child may have";
@@ -55,7 +55,7 @@ TEST(Workers, WithoutMoreThreadsTheCallerDoesTheWork) {
     const rlimit none = {64 << 20, 64 << 20};
     if (setrlimit(RLIMIT_AS, &none) != 0) return 1;
     Workers workers(200);
-    // There was room after all.
+    // The address space had space for another stack after all.
     if (std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}) > 190) return 3;
     std::vector<int> done(workers.size(), 0);
     workers.Run([&](size_t worker) { ++done[worker]; });
@@ -74,7 +74,7 @@ TEST(Workers, DefaultIsAtMostFourThreads) {
 TEST(Workers, IdleTeamUsesNoProcessor) {
   Workers workers(4);
   workers.Run([](size_t) {});
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all sleep
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until all threads sleep
   const double before = ProcessCpuSeconds();
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   EXPECT_LT(ProcessCpuSeconds() - before, 0.005);
@@ -106,7 +106,7 @@ TEST(Workers, ExecutorGetsAllWorkAndNoThreadIsCreated) {
   EXPECT_EQ(threads.count(std::this_thread::get_id()), 0u);
 }
 
-// What a broken pool does wrong is put right: asked twice, left out, out of range, late.
+// Mistakes of a broken executor are corrected: tasks repeated, left out, out of range, or late.
 TEST(Workers, EachTaskIsDoneOnceWhateverTheExecutorDoes) {
   std::vector<int> done(3);
   std::mutex mutex;
@@ -128,7 +128,7 @@ TEST(Workers, EachTaskIsDoneOnceWhateverTheExecutorDoes) {
   expect_once("too many", [](size_t n, const Task& t) {
     for (size_t i = 0; i < n + 5; ++i) t(i);
   });
-  // Returns before its threads have begun: they outlive the run, not the workers.
+  // This executor returns before its threads have begun. They outlive the run, but not the workers.
   std::vector<std::thread> late;
   Workers workers(3, [&](size_t n, const Task& t) {
     for (size_t i = 0; i < n; ++i) late.emplace_back([&t, i] { t(i); });

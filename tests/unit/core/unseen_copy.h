@@ -1,4 +1,4 @@
-// A machine of which one snapshot was restored twice: a copy of this process that nobody is told of, as fork() would.
+// Simulates a machine of which one snapshot was restored twice: a copy of this process that notices no fork().
 #ifndef WISP_TESTS_UNIT_CORE_UNSEEN_COPY_H_
 #define WISP_TESTS_UNIT_CORE_UNSEEN_COPY_H_
 
@@ -17,7 +17,7 @@ inline pid_t SplitUnseen() {
   return static_cast<pid_t>(syscall(SYS_clone, SIGCHLD, nullptr, nullptr, nullptr, nullptr));
 }
 
-// What `act` returns in such a copy, as numbers; empty where there is none. This process stays as it was.
+// Returns the numbers that `act` returns in such a copy; empty if no copy can be made. This process does not change.
 template <class Act>
 auto InAnUnseenCopy(const Act& act) -> decltype(act()) {
   int ends[2];

@@ -122,7 +122,7 @@ TEST(DateTime, DaysAndSessions_AreThoseOfTheDates) {
   }
 }
 
-// A log that another program wrote, looked after: what is counted, listed and forgotten goes by the dates.
+// In a log that another program wrote with dates, counting, listing and pruning follow the dates.
 TEST(DateTime, ALogOfDates_IsKept) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(

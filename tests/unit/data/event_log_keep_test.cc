@@ -1,4 +1,4 @@
-// What a log forgets: whole units, each by its own events alone, and not a byte of who was erased.
+// Pruning and erasing a log: it removes whole units, each by its own events alone, and no byte of an erased user stays.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ class EventLogKeep : public ::testing::Test {
     }
     return all;
   }
-  // Records by user and name, as training sees them.
+  // Returns the records by user and name, as training reads them.
   static std::map<std::string, int> Records(const std::string& path, const Units& units) {
     std::map<std::string, int> records;
     const auto read = ReadSequences(path, Format::kAuto, {.units = units});
@@ -78,7 +78,7 @@ TEST_F(EventLogKeep, ManyEventsAreAppendedAtOnceOrNone) {
   EXPECT_EQ(log.AppendAll(bad).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(log.Count()->events, 500u);
   EXPECT_TRUE(log.AppendAll({}).ok());
-  // The table of an app that takes each event once.
+  // A table of an app that takes each event only once.
   EventLog strict = *EventLog::Open(folder_.MakeDatabase(
       "strict.db",
       "CREATE TABLE events(user TEXT, item TEXT, time INTEGER); CREATE UNIQUE INDEX one ON events(user, item)"));
@@ -87,7 +87,7 @@ TEST_F(EventLogKeep, ManyEventsAreAppendedAtOnceOrNone) {
   EXPECT_TRUE(strict.AppendAll(std::vector<Event>{{"a", "x", 1}, {"a", "y", 2}}).ok());
 }
 
-// To count and list changes nothing of what an app, or somebody else, has made.
+// Counting and listing does not change a file that an app, or somebody else, has made.
 TEST_F(EventLogKeep, CountingLeavesFilesAsTheyAre) {
   const std::string app = folder_.MakeDatabase("app.db",
                                                "CREATE TABLE events(user TEXT, item TEXT, time INTEGER, place TEXT); "
@@ -130,7 +130,8 @@ TEST_F(EventLogKeep, SaysWhatItHolds) {
   EXPECT_EQ(log.Users("b", 9)->front().user, "c");
 }
 
-// Integers are users and items as their decimal text, whatever the column says, as training has it.
+// Integers are users and items in the form of their decimal text, whatever the column's type says. Training reads them
+// in the same way.
 TEST_F(EventLogKeep, IntegersAreKeysInEveryCall) {
   for (const std::string type : {"INTEGER", "", "TEXT", "TEXT COLLATE NOCASE"}) {
     SCOPED_TRACE(type);
@@ -142,7 +143,7 @@ TEST_F(EventLogKeep, IntegersAreKeysInEveryCall) {
     EXPECT_EQ(log.Count()->items, 4u);
     EXPECT_EQ(log.Count()->unreadable, 0u);
     std::string users;
-    for (std::string after;;) {  // one a page
+    for (std::string after;;) {  // one user on each page
       const auto page = *log.Users(after, 1);
       if (page.empty()) break;
       after = page.front().user;
@@ -168,7 +169,7 @@ TEST_F(EventLogKeep, IntegersAreKeysInEveryCall) {
   }
 }
 
-// Neither listed nor learned from, but counted, and forgotten by their time.
+// These events are neither listed nor learned from, but they are counted, and pruned by their time.
 TEST_F(EventLogKeep, EventsThatTrainingCannotReadAreCounted) {
   EventLog log = *EventLog::Open(folder_.MakeDatabase(
       "log.db",
@@ -212,7 +213,7 @@ TEST_F(EventLogKeep, WhoIsErasedLeavesNoByte) {
   EXPECT_EQ(Open().Count()->users, 20u);
 }
 
-// Somebody who reads, in a transaction of his own.
+// Another reader, in a transaction of its own.
 class Reader {
  public:
   explicit Reader(const std::string& path) {
@@ -225,7 +226,7 @@ class Reader {
   sqlite3* database_ = nullptr;
 };
 
-// An app's own file, with a write-ahead log: there the old bytes stay for as long as somebody reads them.
+// An app's own file has a write-ahead log. There the old bytes stay for as long as another connection reads them.
 TEST_F(EventLogKeep, WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone) {
   const std::string path = folder_.MakeDatabase(
       "app.db", "PRAGMA journal_mode = WAL; CREATE TABLE events(user TEXT, item TEXT, time INTEGER)");
@@ -243,10 +244,10 @@ TEST_F(EventLogKeep, WhatAReaderKeepsOnTheDisk_IsNotSaidToBeGone) {
     EXPECT_NE(erased.message().find("their bytes are still on the disk"), std::string::npos) << erased.message();
     EXPECT_TRUE(is_on_disk());
     EXPECT_EQ(log.Count()->events, 300u);
-    EXPECT_TRUE(EventLog::Open(path).ok());  // at once
+    EXPECT_TRUE(EventLog::Open(path).ok());  // without a wait
     EXPECT_TRUE(is_on_disk());
   }
-  // Opened again, while the first one is still open.
+  // The file is opened again, while the first log is still open.
   EXPECT_TRUE(EventLog::Open(path).ok());
   EXPECT_FALSE(is_on_disk());
   EXPECT_EQ(*log.Erase("somebody"), 0u);
@@ -296,12 +297,12 @@ TEST_F(EventLogKeep, ACopyHoldsWhatTheLogHeld) {
     ASSERT_EQ(log.Restore(copy).message(), "");
     EXPECT_EQ(log.Count()->events, 300u);
     ASSERT_TRUE(log.Append({"later", "x", 1}).ok());
-    // Into a new one.
+    // The copy is restored into a new log.
     EventLog lost = *EventLog::Open(path + ".new");
     ASSERT_EQ(lost.Restore(copy).message(), "");
     EXPECT_EQ(lost.Count()->events, 300u);
     EXPECT_EQ(lost.Restore(path + ".new").code(), StatusCode::kInvalidArgument);
-    // What is no log, or damaged, changes nothing.
+    // A file that is not a log, or is damaged, changes nothing.
     std::string bytes = BytesOf(copy);
     std::fill(bytes.begin() + 4096, bytes.begin() + 8192, 'x');
     std::ofstream(copy, std::ios::binary) << bytes;
@@ -340,7 +341,7 @@ TEST_F(EventLogKeep, AJournalOfAnotherState_IsNoticed) {
   std::filesystem::copy_file(path, copy);
   { ASSERT_TRUE(Open().AppendAll(Random(2, 5, 2000)).ok()); }
   {
-    // Small enough a cache, and SQLite writes its journal before the end.
+    // With such a small cache, SQLite writes its journal before the end.
     sqlite3* writer = nullptr;
     ASSERT_EQ(sqlite3_open(path.c_str(), &writer), SQLITE_OK);
     ASSERT_EQ(sqlite3_exec(writer,
@@ -359,13 +360,13 @@ TEST_F(EventLogKeep, AJournalOfAnotherState_IsNoticed) {
     EXPECT_NE(status.message().find("is of another state of the file"), std::string::npos) << status.message();
   }
   EXPECT_EQ(BytesOf(path), BytesOf(copy));
-  // Beside its own file it is played back.
+  // Beside its own file, the journal is played back.
   std::filesystem::rename(folder_ / "killed.db", path);
   EXPECT_EQ(EventLog::OpenExisting(path)->Count()->events, 4000u);
   EXPECT_FALSE(std::filesystem::exists(journal));
 }
 
-// As on a mount where nothing can be written: in a child that may not.
+// A child without write permission simulates a mount where nothing can be written.
 TEST_F(EventLogKeep, AFolderThatCannotBeWrittenIn_IsRead) {
   const std::string app = folder_.MakeDatabase("app.db",
                                                "PRAGMA journal_mode = WAL; CREATE TABLE events(user TEXT, item TEXT, "
@@ -401,7 +402,8 @@ TEST_F(EventLogKeep, UsersKeepTheirNewest) {
   EXPECT_EQ(log.Count()->events, 1u);
 }
 
-// A record is forgotten whole or stays whole, under its name: half of one could be in another part than all of it was.
+// A record is removed whole, or stays whole under its name: a half of it could get into another part of the split than
+// the whole.
 TEST_F(EventLogKeep, UnitsAreForgottenWhole) {
   const std::string path = folder_ / "log.db";
   for (const Units& units : {kSessions, kDays}) {
@@ -426,18 +428,18 @@ TEST_F(EventLogKeep, UnitsAreForgottenWhole) {
   }
 }
 
-// One that may still go on is not cut off from what it was.
+// A session that may still continue is not cut off from its beginning.
 TEST_F(EventLogKeep, ASessionThatALaterEventMayJoinStays) {
   EventLog log = Open();
   ASSERT_TRUE(log.AppendAll(std::vector<Event>{{"a", "1", 1000}, {"a", "2", 5000}, {"a", "3", 6000}}).ok());
   EXPECT_EQ(*log.Prune({.before = 7800, .units = kSessions}), 1u);
   EXPECT_EQ(*log.Prune({.before = 7801, .units = kSessions}), 2u);
-  // A time that no clock has.
+  // No clock gives this time.
   ASSERT_TRUE(log.Append({"a", "4", INT64_MIN}).ok());
   EXPECT_EQ(*log.Prune({.before = 7801, .units = kSessions}), 1u);
 }
 
-// What stays of a user does not depend on the others.
+// The part of a user that stays does not depend on other users.
 TEST_F(EventLogKeep, NoRecordDecidesOverOthers) {
   for (const PruneOptions& options : {PruneOptions{.before = 20002 * kDay}, PruneOptions{.newest_per_user = 7},
                                       PruneOptions{.before = 20002 * kDay, .units = kSessions},

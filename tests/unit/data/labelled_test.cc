@@ -1,4 +1,4 @@
-// Labelled texts: each format, what is wrong with a line, the vocabulary, and how a text becomes tokens.
+// Labelled texts: each format, errors in a line, the vocabulary, and the tokens of a text.
 #include "runtime/data/labelled.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(Labelled, FaultsNameFileAndLine) {
   EXPECT_EQ(ParseLabelledFormat("xml").status().code(), StatusCode::kInvalidArgument);
 }
 
-// Which tokens occur is declared public; in which order and how often is not, and must not show.
+// The set of occurring tokens is declared public. Their order and counts are not, and must not show.
 TEST(Vocabulary, FromDataDependsOnTheSetOfTokensAlone) {
   const Strings expected = {"[CLS]", "[UNK]", "B", "a", "b"};
   EXPECT_EQ(TokensOf(Parse("1\tb a\n0\tB b [CLS]\n"), LetterCase::kKeep), expected);
@@ -115,7 +115,7 @@ TEST(Labelled, LabelThatIsNoClassIsRefused) {
   }
 }
 
-// Stars from 1 to 3: a label is never taken for the place of a class that is called otherwise.
+// Stars from 1 to 3: a label is never taken for the index of a class with another name.
 TEST(Labelled, ClassesCalledByOtherNumbersAreNamedAlone) {
   const Strings tokens = {"[CLS]", "[UNK]"}, classes = {"1", "2", "3"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);
@@ -142,9 +142,9 @@ TEST(Labelled, APrivateRunGoesByTheNameAlone) {
   EXPECT_TRUE(ParseLabelled("f.data", text, {.format = LabelledFormat::kLines, .drop_bad = true}).ok());
 }
 
-// For private training: what one record is decides about itself alone. What cuts the file into records decides about
+// In private training, a malformed record affects only itself. A mistake in how the file is cut into records affects
 // all of them.
-// Most texts without a class, or without a tab, are a file in another form: refused before anything is charged.
+// If most texts lack a class or a tab, the file has another form: it is refused before anything is charged.
 TEST(Labelled, AFileWithMostTextsInAnotherFormIsRefused) {
   const Strings tokens = {"[CLS]", "[UNK]", "a"}, classes = {"bad", "good"};
   const auto vocabulary = *Vocabulary::Create("v", tokens);

@@ -1,4 +1,4 @@
-// Every format of text: what is read, what is refused and in which words. SQLite: sqlite_reader_test.cc.
+// Every format of text: what is read, what is refused and with which message. sqlite_reader_test.cc tests SQLite.
 #include "runtime/data/readers.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::string ToldOf(std::string_view text, Format format, const ReadOptions& opti
   return read.ok() ? Told(read->sequences) : "error: " + read.status().message();
 }
 
-// The whole sentence: a test of its parts would not see that it reads badly.
+// Compares the whole sentence: a test of its parts would miss a sentence that reads badly.
 void ExpectRefused(std::string_view text, Format format, const std::string& sentence, const ReadOptions& options = {}) {
   const Result<ReadResult> read = ReadText("log", text, format, options);
   ASSERT_FALSE(read.ok()) << sentence;
@@ -78,7 +78,7 @@ TEST(UserItem, BadLines_AreNamed) {
 }
 
 TEST(UserItem, NotUtf8_IsRefusedWhereverItIs) {
-  // Overlong, surrogate, above U+10FFFF, cut, a continuation alone, delete.
+  // Overlong, surrogate, above U+10FFFF, cut off, a single continuation byte, delete.
   for (const char* key :
        {"\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf0\x9f\x98", "\x80", "\x7f", "ab\xff"}) {
     EXPECT_FALSE(ReadText("log", "1 "s + key, Format::kUserItem, {}).ok()) << key;
@@ -124,7 +124,7 @@ TEST(Csv, Quotes_FollowRfc4180) {
   EXPECT_EQ(ToldOf("user,item,time\r\n\"anna, b\",\"5\"\" disc\",1\r\n\"\"\"\",\"\"\"x\"\"\",\"2\"", Format::kCsv),
             "anna, b: 5\" disc; \": \"x\"");
   EXPECT_EQ(ToldOf("\xef\xbb\xbf\"user\",\"item\",\"time\"\nanna,a\"b,1\n\n", Format::kCsv), "anna: a\"b");
-  // A quoted field over several lines, here one that is not used; the next record's line is still right.
+  // A quoted field over several lines, here in an unused column; the line number of the next record is still right.
   const std::string text = "user,item,time,note\na,b,1,\"one\ntwo\"\na,c,never,x\n";
   ExpectRefused(text, Format::kCsv, "log, line 4: the time is 'never'" + kAllowedTimes);
 }
@@ -203,7 +203,7 @@ TEST(Csv, Report_CountsHeaderAndLinesOfQuotedFields) {
   }
 }
 
-// One blank in an object or a list makes two fields of it.
+// A blank in an object or a list would split it into two fields.
 TEST(UserItem, Json_IsRefused) {
   for (const std::string line : {R"({"user": "a"})", R"({"user":"a", "item":"b"})", "[1, 2]", R"( {"user": 1}, )"}) {
     ExpectRefused(line + "\n", Format::kUserItem,
@@ -223,7 +223,7 @@ TEST(Tsv, AQuoteThatEndsNoField_StandsForItself) {
   EXPECT_EQ(ToldOf("user\titem\na\t\"last\"", Format::kTsv, by_order), "a: last");
 }
 
-// The same letters as one character and as two are two keys.
+// The same letters written as one character and as two are two keys.
 TEST(AllTextReaders, AccentsAsCharactersOfTheirOwn_AreReported) {
   const auto read = ReadText("log", "a caf\xc3\xa9\nb cafe\xcc\x81\nb cafe\xcc\x81\n", Format::kUserItem, {});
   ASSERT_TRUE(read.ok());
@@ -235,7 +235,7 @@ TEST(AllTextReaders, AccentsAsCharactersOfTheirOwn_AreReported) {
             "written as one character are another key; write all in one form of Unicode (NFC)");
 }
 
-// Each event with its time, in the order of the file.
+// Each event has its time, in the order of the file.
 TEST(ReadEvents, GivesWhatTheFileHas) {
   const LogFolder folder;
   const auto told = [](const Result<std::vector<Event>>& events) {
@@ -288,7 +288,7 @@ TEST(Inter, BadHeaders_AreNamed) {
   ExpectRefused("", Format::kInter, "log: it is empty; a header with the names of the columns is needed");
 }
 
-// A refusal would tell of the one record with such a row.
+// A refusal would reveal the one record with such a row.
 TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
   struct Case {
     Format format;
@@ -322,8 +322,8 @@ TEST(AllTextReaders, PrivateRun_LeavesOutBadRowsEachForItself) {
       << "no item, and no catalogue given";
 }
 
-// A log of which nothing can be read is an error before anything is charged. A few rows are not: they are as good as
-// none.
+// A log of which nothing can be read is an error before anything is charged. A log with a few readable rows is not;
+// these rows carry almost nothing.
 TEST(ReadText, PrivateRun_ALogInAnotherFormatIsAnError) {
   const std::vector<std::string> keys = {"10"};
   const ItemIndex known = *ItemIndex::Make("model", keys);
@@ -342,7 +342,7 @@ TEST(ReadText, PrivateRun_ALogInAnotherFormatIsAnError) {
                                   header + bad + "3,11,5\n", header + bad + "1,,5\n", header + bad + ",10,5\n"})
     EXPECT_TRUE(ReadText("log", text, Format::kCsv, options).ok()) << text;
   ReadOptions days = options;
-  days.units.unit = RecordUnit::kDay;  // milliseconds that are taken for seconds
+  days.units.unit = RecordUnit::kDay;  // milliseconds that are read as seconds
   std::string milliseconds;
   for (int i = 0; i < 200; ++i) milliseconds += "u" + std::to_string(i) + ",10,1795768200000\n";
   const Status refused = ReadText("log", header + milliseconds, Format::kCsv, days).status();
@@ -351,15 +351,16 @@ TEST(ReadText, PrivateRun_ALogInAnotherFormatIsAnError) {
             "log: 200 of its 200 rows cannot be read, so nothing can be learned from it (local only). The first: log: "
             "the time of an event is 1795768200000, which is not between 1970 and 2223 with 1 to the second; units "
             "smaller than a user need to know how many times make a second");
-  // Where some are in range, the others are errors of a clock.
+  // If some times are in range, the others are errors of a clock.
   const Result<ReadResult> late = ReadText("log", header + milliseconds + "u1,10,5\nu200,10,6\n", Format::kCsv, days);
   ASSERT_TRUE(late.ok()) << late.status().message();
   EXPECT_EQ(late->report.bad_rows, 200u);
   EXPECT_EQ(late->report.num_events, 2u);
 }
 
-// Most users in another form, as after an app's update, are an error too: a night would learn from what is old alone.
-// One user with many such rows is not; nor are rows without a user, as of guests who are not signed in.
+// It is also an error if most users have another form, as after an app's update: a training session would learn from
+// old data alone. One user with many such rows is not an error, nor are rows without a user, as for guests who are not
+// signed in.
 TEST(ReadText, PrivateRun_ALogWithMostUsersInAnotherFormIsAnError) {
   const std::vector<std::string> keys = {"10"};
   const ItemIndex known = *ItemIndex::Make("model", keys);
@@ -382,7 +383,7 @@ TEST(ReadText, PrivateRun_ALogWithMostUsersInAnotherFormIsAnError) {
   EXPECT_TRUE(read(log(15, 20, dotted, "u"), kUser).ok()) << "users of whom another row can be read";
   EXPECT_FALSE(read(log(9, 11, dotted, "a"), kUser).ok());
   EXPECT_TRUE(read(log(8, 11, dotted, "a"), kUser).ok()) << "too few users to say anything";
-  // However many rows one user has. Where a column lacks it is not known whose the rows are.
+  // The number of rows of one user does not matter. If a row lacks a column, its user is unknown.
   for (const std::string& row : {"a" + dotted, std::string("a,10\n"), std::string(",10,5\n"), std::string("a,,5\n"),
                                  "a" + std::string(300, 'b') + ",10,5\n"})
     EXPECT_TRUE(read(log(1, 1000, row), kUser).ok()) << row;
@@ -397,7 +398,7 @@ TEST(ReadText, PrivateRun_SessionsOfATextAreRefused) {
   EXPECT_NE(refused.message().find("allowed is an SQLite log"), std::string::npos) << refused.message();
 }
 
-// Without u1 all the others are there: with it too.
+// All other users are read without u1, so they must be read with u1 too.
 TEST(Csv, PrivateRun_AQuoteTakesInNobodyElse) {
   const std::string others = "u2,b,2\nu3,c,3\nu4,d\",4\n", header = "user,item,time\n";
   const ReadOptions options{.private_run = true};
@@ -434,7 +435,7 @@ TEST(ReadSequences, Auto_GoesByNameThenByFirstBytes) {
   EXPECT_EQ(ToldOfFile(folder.Write("a.txt", "u a::b::c::d\n")), "u: a::b::c::d");
 }
 
-// The first row is of one record.
+// The first row belongs to one record.
 TEST(ReadSequences, PrivateRun_GoesByTheNameAlone) {
   const LogFolder folder;
   const auto told = [&](const std::string& name, const std::string& text) {
@@ -482,7 +483,7 @@ TEST(AllTextReaders, RandomBytesAndDamage_AreRefusedOrSound) {
   for (int round = 0; round < 20000; ++round) {
     const size_t f = noise.Below(5);
     const std::string text = round % 4 == 0 ? noise.Bytes(200) : noise.Damage(valid[f]);
-    // An exact copy on the heap, so that a sanitizer sees a read past the end.
+    // An exact copy on the heap lets a sanitizer see a read past the end.
     const std::vector<char> exact(text.begin(), text.end());
     const ReadOptions options{.min_user_events = 1 + noise.Below(2),
                               .time = noise.Below(2) == 0 ? TimeSource::kColumn : TimeSource::kFileOrder};
@@ -490,7 +491,7 @@ TEST(AllTextReaders, RandomBytesAndDamage_AreRefusedOrSound) {
     ExpectSound(read);
     ++(read.ok() ? sound : refused);
   }
-  EXPECT_GT(sound, 1000);  // else the damage hides everything behind the first line
+  EXPECT_GT(sound, 1000);  // otherwise the damage would hide everything after the first line
   EXPECT_GT(refused, 1000);
 }
 

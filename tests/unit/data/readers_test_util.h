@@ -1,4 +1,4 @@
-// What the tests of the readers share: what was read as text, a folder of logs, random damage.
+// Helpers of the readers' tests: the result of reading a text, a folder of logs, random damage.
 #ifndef WISP_TESTS_UNIT_DATA_READERS_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_DATA_READERS_TEST_UTIL_H_
 
@@ -16,7 +16,7 @@
 
 namespace wisp::data {
 
-// How sentences about times end.
+// Sentences about times end in this way.
 inline const std::string kAllowedTimes =
     "; allowed is a number between -9e18 and 9e18, such as 978300760 (seconds), or a date of ISO 8601, such as "
     "2026-11-27T09:30:00Z";
@@ -26,7 +26,7 @@ inline const std::string kTimesNeeded =
     "be lines of a user and an "
     "item, in their order (the format user-item)";
 
-// "anna: tea coffee; ben: tea", what the sequences say in keys.
+// Returns "anna: tea coffee; ben: tea", the sequences by their keys.
 inline std::string Told(const Sequences& s) {
   std::string told;
   for (size_t u = 0; u < s.num_users(); ++u) {
@@ -57,7 +57,7 @@ class LogFolder : public test::TemporaryFolder {
   }
 };
 
-// Bytes that a format cares about, at random; and valid files with random damage.
+// Makes random bytes that a format cares about, and valid files with random damage.
 class Noise {
  public:
   explicit Noise(uint32_t seed) : random_(seed) {}
@@ -91,7 +91,7 @@ class Noise {
   std::mt19937 random_;
 };
 
-// Either an error with a sentence, or sequences that are what they must be.
+// Expects either an error with a sentence, or consistent sequences.
 inline void ExpectSound(const Result<ReadResult>& read) {
   if (!read.ok()) {
     EXPECT_FALSE(read.status().message().empty());

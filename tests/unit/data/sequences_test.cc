@@ -1,4 +1,4 @@
-// What the builder makes of events: numbering, order, minimum counts, known items, the report; and the split.
+// Building sequences from events: numbering, order, minimum counts, known items, the report; and the split.
 #include "runtime/data/sequences.h"
 
 #include <gtest/gtest.h>
@@ -50,19 +50,20 @@ TEST(Moment, DividesEachRecordByItsOwnTimesAlone) {
   EXPECT_EQ(until.items.size(), 2u);
   EXPECT_EQ(ByUser(until).at("a"), (Keys{"x", "z"}));
   EXPECT_EQ(until.times, (std::vector<int64_t>{5, 10}));
-  // A record more changes nothing of the others.
+  // One more record does not change the others.
   std::vector<Event> more = events;
   more.push_back({"d", "x", 1000});
   std::map<std::string, Keys> with = ByUser(EventsUntil(Build(more, {.keep_times = true})->sequences, {.second = 10}));
   with.erase("d");
   EXPECT_EQ(with, ByUser(until));
-  // In parts of a second: all of the second itself is before; what is no time in these units comes after nothing.
+  // With parts of a second, all of that second is before the moment. A value that is not a time in these units comes
+  // last.
   const Moment moment{.second = 1'700'000'000, .times_per_second = 1000};
   EXPECT_FALSE(moment.IsBefore(1'700'000'000'999));
   EXPECT_TRUE(moment.IsBefore(1'700'000'001'000));
   EXPECT_FALSE((Moment{.second = 1'700'000'000}.IsBefore(1'700'000'001'000))) << "milliseconds, taken for seconds";
   EXPECT_FALSE((Moment{.second = kLatestSecond, .times_per_second = 1'000'000'000}.IsBefore(INT64_MAX)));
-  // Without times all events train, and none is later.
+  // Without times all events train, and no event is later.
   EXPECT_TRUE(Build(events)->sequences.times.empty());
   EXPECT_EQ(EventsUntil(Build(events)->sequences, {.second = 10}).items.size(), events.size());
   EXPECT_TRUE(Build(events, {.time = TimeSource::kFileOrder, .keep_times = true})->sequences.times.empty());
@@ -108,7 +109,7 @@ TEST(Order, UsersByFirstEvent_EventsByTime_TiesAsInTheFile) {
 }
 
 TEST(Report, RepeatsAndTies_AreOfOneUser) {
-  // The same item of another user is no repeat, the same time of another user no tie.
+  // The same item of another user is not a repeat, and the same time of another user is not a tie.
   const auto read = Build({{"a", "x", 1}, {"b", "x", 3}, {"a", "y", 2}, {"a", "x", 3}, {"a", "x", 3}});
   ASSERT_TRUE(read.ok());
   EXPECT_EQ(read->report.repeats, 2u);
@@ -117,7 +118,7 @@ TEST(Report, RepeatsAndTies_AreOfOneUser) {
 }
 
 TEST(MinimumCounts, DropAgainAndAgain) {
-  // z has one event; without it c has one; without c, y has one; without it, only a and b with x are left.
+  // z has one event, so it goes; then c has one and goes; then y has one and goes. Only a and b with x are left.
   const std::vector<Event> events = {{"a", "x", 1}, {"a", "w", 2}, {"b", "x", 3}, {"b", "w", 4},
                                      {"b", "y", 5}, {"c", "y", 6}, {"c", "z", 7}};
   const auto read = Build(events, {.min_user_events = 2, .min_item_events = 2});
@@ -138,7 +139,7 @@ TEST(MinimumCounts, NothingLeft_IsAnError) {
             "(2 per user, 1 per item)");
 }
 
-// Against the definition: drop and count again until nothing changes.
+// Compares with the definition: drop and count again until nothing changes.
 TEST(MinimumCounts, RandomGraphs_EqualTheDefinition) {
   constexpr uint32_t kSeed = 5;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
@@ -171,7 +172,7 @@ TEST(MinimumCounts, RandomGraphs_EqualTheDefinition) {
 }
 
 TEST(MinimumCounts, LongChain_IsLinear) {
-  // u0-i0-u1-i1-...: each round of the definition takes one event from each end, 150000 rounds of 300000 events.
+  // u0-i0-u1-i1-...: each round of the definition removes one event from each end, 150000 rounds for 300000 events.
   std::vector<Event> events;
   for (int i = 0; i < 150000; ++i) {
     events.push_back({"u" + std::to_string(i), "i" + std::to_string(i), 1});
@@ -186,7 +187,8 @@ TEST(KnownItems, NumbersAreTheModels) {
   const auto read = Build({{"a", "tea", 1}, {"a", "rock", 2}, {"a", "soup", 3}, {"b", "rock", 4}, {"b", "stone", 5}},
                           {.known_items = &*index});
   ASSERT_TRUE(read.ok());
-  EXPECT_EQ(read->sequences.item_keys, (Keys{"soup", "cake", "tea"}));  // all of the model's, also without an event
+  // all items of the model, also those without an event
+  EXPECT_EQ(read->sequences.item_keys, (Keys{"soup", "cake", "tea"}));
   EXPECT_EQ(read->sequences.items, (std::vector<int32_t>{2, 0}));
   EXPECT_EQ(read->sequences.user_keys, (Keys{"a"}));
   EXPECT_EQ(read->report.num_items, 3u);
@@ -258,7 +260,7 @@ TEST(Warnings, OneSentenceForEachThing) {
                   "4 events at the same time as the event of the same user before: kept in the order of the file"}));
 }
 
-// A user for each length from 1 to 5: items of user n are n0, n1, ...
+// Makes a user for each length from 1 to 5: the items of user n are n0, n1, ...
 Sequences Lengths() {
   std::vector<Event> events;
   for (int n = 1; n <= 5; ++n) {
@@ -287,7 +289,7 @@ TEST(Split, Test_GivesUpTheLast) {
   const Sequences s = Lengths();
   const Split split = MakeSplit(s, HoldOut::kTest);
   EXPECT_EQ(Text(split.train[0]), "0");
-  EXPECT_EQ(Text(split.train[1]), "1 2");  // too short to give one up
+  EXPECT_EQ(Text(split.train[1]), "1 2");  // too short to give up an event
   EXPECT_EQ(Text(split.train[2]), "3 4");
   EXPECT_EQ(Text(split.train[4]), "10 11 12 13");
   ASSERT_EQ(split.test.size(), 3u);

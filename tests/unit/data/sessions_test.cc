@@ -1,5 +1,5 @@
-// Sessions that a private run has read stay what they are: whatever comes late, no two become one, and none of them
-// changes by another's absence.
+// Sessions that a private run has read stay the same. Late events never join two sessions, and the absence of one
+// session changes no other.
 #include "runtime/data/sessions.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@
 namespace wisp::data::sessions_test {
 namespace {
 
-// No file grows while this is there, whoever writes.
+// While this object lives, no file can grow.
 class NothingIsWritten {
  public:
   NothingIsWritten() : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -54,13 +54,13 @@ std::string BytesOf(const std::string& path) {
 constexpr int64_t kGap = 10;
 struct Arrived {
   int64_t time = 0;
-  uint32_t reading = 0;  // the first that found it
+  uint32_t reading = 0;  // the first reading that found the event
 };
-using Log = std::vector<Arrived>;  // as the events arrived
+using Log = std::vector<Arrived>;  // in the order of arrival
 
-// The session of each event after all readings, in the order in which they arrived.
+// Returns the session of each event after all readings, in the order of arrival.
 std::vector<int64_t> Cut(const Log& log) {
-  std::map<int64_t, int64_t> session_of;  // by time: what a log remembers
+  std::map<int64_t, int64_t> session_of;  // by time, as a log remembers it
   uint32_t last = 0;
   for (const Arrived& e : log) last = std::max(last, e.reading);
   for (uint32_t reading = 0; reading <= last; ++reading) {
@@ -79,7 +79,8 @@ std::vector<int64_t> Cut(const Log& log) {
   return names;
 }
 
-// Of several nights. Most events come in order; some are late, by up to the whole log.
+// Makes a log over several training sessions. Most events come in order; some are late, by up to the length of the
+// whole log.
 Log RandomLog(std::mt19937& random) {
   Log log;
   int64_t now = 0;
@@ -93,7 +94,7 @@ Log RandomLog(std::mt19937& random) {
   return log;
 }
 
-// What was in a session at one reading is in the same one, alone or with more, at every later reading.
+// Events in one session at one reading are in the same session, alone or with more, at every later reading.
 TEST(Sessions, LateEvents_joinNoTwoSessions) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -114,7 +115,7 @@ TEST(Sessions, LateEvents_joinNoTwoSessions) {
   EXPECT_GT(static_cuts_differ, 300u);  // the logs do have events that would join sessions
 }
 
-// The log without one session has all others as they were: that is the neighbour that privacy is about.
+// A log without one session has all other sessions unchanged. This is the neighbour that privacy is defined by.
 TEST(Sessions, OneSessionTakenAway_changesNoOther) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -136,7 +137,7 @@ TEST(Sessions, OneSessionTakenAway_changesNoOther) {
   }
 }
 
-// In a log that was never read before a session has no pause, and each pause ends one.
+// In a log that was never read before, every pause ends a session, and no session contains a pause.
 TEST(Sessions, NeverReadBefore_areCutAtPauses) {
   std::mt19937 random(7);
   for (int round = 0; round < 500; ++round) {
@@ -162,7 +163,7 @@ class RememberedLog : public ::testing::Test {
     return ReadSequences(Path(), Format::kSqlite, options);
   }
 
-  // The names of anna's sessions, with their items, as a night reads them.
+  // Returns the names of anna's sessions with their items, as a training session reads them.
   std::map<int64_t, std::string> Night(const ReadOptions& options = {.units = kUnits}) const {
     const auto read = Read(options);
     EXPECT_TRUE(read.ok()) << read.status().message();
@@ -183,7 +184,7 @@ class RememberedLog : public ::testing::Test {
     sqlite3_close(database);
   }
 
-  // How many times of users the log remembers; -1 where it has no table for them.
+  // Returns how many times of users the log remembers; -1 if it has no table for them.
   int64_t NumRemembered() const {
     sqlite3* database = nullptr;
     sqlite3_stmt* statement = nullptr;
@@ -220,7 +221,7 @@ TEST_F(RememberedLog, EventsOfOneNight_areCutTogetherInWhateverOrderTheyCome) {
   EXPECT_EQ(Night(), (Told{{100, "acb"}}));
 }
 
-// What came when is told by nothing else in the log: neither by rows, which may be numbered anew, nor by their order.
+// Only the remembered times tell what came when: not the row numbers, which may change, and not the order of the rows.
 TEST_F(RememberedLog, RowsInAnotherOrder_areInTheSessionsTheyWereIn) {
   ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 115}}}).ok());
   EXPECT_EQ(Night(), (Told{{100, "a"}, {115, "b"}}));
@@ -278,7 +279,7 @@ TEST_F(RememberedLog, WhoIsErasedOrPruned_isForgottenHereToo) {
   EXPECT_EQ(Night(), (Told{{100, "d"}, {115, "e"}}));
 }
 
-// A session that has lost its first event keeps the name, and what comes at the time of that name is its own.
+// A session that has lost its first event keeps its name, and an event at the time of that name belongs to it.
 TEST_F(RememberedLog, WhatAnAppDeletes_isForgottenAtTheNextReading) {
   ASSERT_TRUE(Opened().AppendAll({{{"anna", "a", 100}, {"anna", "b", 109}, {"anna", "c", 118}}}).ok());
   EXPECT_EQ(Night(), (Told{{100, "abc"}}));
@@ -302,7 +303,7 @@ TEST_F(RememberedLog, ManyNights_rememberNoMoreThanTheLogHolds) {
   EXPECT_EQ(NumRemembered(), 1);
 }
 
-// Which ledgers what was read was charged to goes with the log, and with nothing else.
+// The log itself remembers which ledgers paid for the sessions that were read; copies elsewhere have no say.
 TEST_F(RememberedLog, LedgersAreRememberedWithTheSessions) {
   ASSERT_TRUE(Opened().Append({"anna", "a", 100}).ok());
   const auto sessions = Read()->sequences.sessions;
@@ -315,7 +316,7 @@ TEST_F(RememberedLog, LedgersAreRememberedWithTheSessions) {
   EXPECT_EQ(ReadSequences(Path(), Format::kSqlite, {})->sequences.sessions, nullptr);
 }
 
-// A table that is gone for a moment takes what was known of it along.
+// If a table is gone at one reading, the memory of it goes too.
 TEST_F(RememberedLog, ATableUnderAnotherName_isAnotherLog) {
   Execute("CREATE TABLE mine(user, item, time); INSERT INTO mine VALUES('anna', 'a', 100)");
   const ReadOptions options{.units = kUnits, .table = "mine"};
@@ -326,7 +327,7 @@ TEST_F(RememberedLog, ATableUnderAnotherName_isAnotherLog) {
   EXPECT_TRUE(Read(options)->sequences.sessions->ledgers.empty());
 }
 
-// Forgetting takes no longer for each event that goes: it must not be refused as too much work.
+// Removing events takes constant time for each, so that it is never refused as too much work.
 TEST_F(RememberedLog, HalfOfALargeLog_isErased) {
   EventLog log = Opened();
   std::vector<Event> events;
@@ -342,7 +343,7 @@ TEST_F(RememberedLog, HalfOfALargeLog_isErased) {
   EXPECT_EQ(log.Count()->events, 5000u);
 }
 
-// Where nothing came too: else a refusal would tell that an event did.
+// The refusal also comes without new events; otherwise it would reveal that there was one.
 TEST_F(RememberedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
   const auto read_without_writing = [&] {
     const NothingIsWritten nothing_is_written;
@@ -360,7 +361,7 @@ TEST_F(RememberedLog, ALogThatCannotBeWritten_isRefusedWithAndWithoutNews) {
   EXPECT_EQ(NumRemembered(), 1);
 }
 
-// What is tried is taken back.
+// A dry run leaves no trace in the log.
 TEST_F(RememberedLog, ANightWithoutNews_leavesTheLogAsItWas) {
   EventLog log = Opened();
   Night();
@@ -372,7 +373,7 @@ TEST_F(RememberedLog, ANightWithoutNews_leavesTheLogAsItWas) {
   EXPECT_EQ(BytesOf(Path()), before);
 }
 
-// The late event between two sessions is the first one's, so the other's absence takes nothing of that one away.
+// The late event between two sessions belongs to the first one, so the absence of the other takes nothing from it.
 TEST_F(RememberedLog, PruningForgetsSessionsAsTheyWereRead) {
   for (const bool with_other : {true, false}) {
     EventLog log = Opened();
@@ -396,7 +397,7 @@ TEST_F(RememberedLog, PruningIsAReading) {
   EXPECT_EQ(Night(), (Told{{100, "ac"}, {115, "b"}}));
 }
 
-// What stays of a session does not depend on whether another one was there, whatever came late.
+// The part of a session that stays does not depend on another session, whatever came late.
 TEST_F(RememberedLog, PruningWithoutOneSession_changesNoOther) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -429,7 +430,7 @@ TEST_F(RememberedLog, PruningWithoutOneSession_changesNoOther) {
   EXPECT_GT(pruned, 40u);
 }
 
-// Reading refuses tables of others, forgetting leaves them alone, and nothing of them is run.
+// Reading refuses foreign tables with these names, pruning leaves them alone, and nothing of them is run.
 TEST_F(RememberedLog, TablesOfThoseNamesThatAreOthers_areLeftAlone) {
   const char* index_of_another_case =
       "CREATE INDEX planted ON wisp_sessions(abs(time)); PRAGMA writable_schema=ON;"
@@ -455,7 +456,7 @@ TEST_F(RememberedLog, TablesOfThoseNamesThatAreOthers_areLeftAlone) {
   }
 }
 
-// What a file says of other tables is taken for columns and no more: a view would run.
+// Names of other tables in a file are read as columns and nothing more: a view would run code.
 TEST_F(RememberedLog, WhatIsRememberedOfAView_isForgotten) {
   ASSERT_TRUE(Opened().Append({"anna", "a", 1}).ok());
   Night();

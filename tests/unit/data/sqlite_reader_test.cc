@@ -1,4 +1,5 @@
-// Interactions in SQLite files: what is read, what is refused and in which words; what an open event log sees of it.
+// Interactions in SQLite files: what is read, what is refused and with which message, and how an open event log sees
+// them.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
@@ -22,7 +23,7 @@ namespace {
 
 using std::string_literals::operator""s;
 
-// A table of events with these rows, as SQL has them.
+// Writes the SQL of a table of events with these rows.
 std::string TableOf(const std::string& name, const std::string& rows) {
   return "CREATE TABLE " + name + "(user, item, time);" +
          (rows.empty() ? "" : "INSERT INTO " + name + " VALUES" + rows + ";");
@@ -46,7 +47,7 @@ TEST(Sqlite, Rows_AreInTimeOrderThenRowid) {
 TEST(Sqlite, OtherTablesAndColumns_AreChosenByName) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
-      "log.bin",  // found out by its first bytes
+      "log.bin",  // recognised by its first bytes
       "CREATE TABLE \"my \"\"log\"(\"who's\" INTEGER, what TEXT, at TEXT, PRIMARY KEY(at)) WITHOUT ROWID;"
       "INSERT INTO \"my \"\"log\" VALUES(7, 'b', '20'), (7, 'a', '3')");
   const ReadOptions options{.user_column = "who's", .item_column = "what", .time_column = "at", .table = "my \"log"};
@@ -87,7 +88,7 @@ TEST(Sqlite, BadTables_AreNamed) {
     EXPECT_EQ(ToldOfFile(path, Format::kSqlite, {.table = table}), "error: " + path + sentence);
 }
 
-// A file from elsewhere runs nothing: a view is a program, and so is a virtual table.
+// A foreign file must run nothing: a view is a program, and so is a virtual table.
 TEST(Sqlite, PrivateRun_LeavesOutBadRowsEachForItself) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase(
@@ -103,7 +104,7 @@ TEST(Sqlite, PrivateRun_LeavesOutBadRowsEachForItself) {
             path + ", table events, row 2: the item is NULL; allowed is a TEXT or an INTEGER");
 }
 
-// Which column is the item decides no session: a row without one is part of its sitting all the same.
+// The item column does not affect sessions: a row without an item is still part of its session.
 TEST(Sqlite, PrivateRun_RowsWithoutAnItem_TakePartWhereSessionsAreCut) {
   const LogFolder folder;
   const std::string path =
@@ -155,8 +156,8 @@ TEST(Sqlite, GeneratedColumns_AreNone) {
       << ToldOfFile(path);
 }
 
-// Inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows. `first` is SQL before the
-// rows are written.
+// Makes inner pages that all lead to the next one, 80 times each: a file of 400 KB with 10^16 rows. `first` is SQL that
+// runs before the rows are written.
 std::string MakeEndless(const LogFolder& folder, const std::string& first) {
   constexpr size_t kPage = 512;
   std::string rows;
@@ -194,7 +195,7 @@ TEST(Sqlite, PagesThatAreNamedAgainAndAgain_EndTheReading) {
   const LogFolder folder;
   const std::string path = MakeEndless(folder, "");
   EXPECT_EQ(ToldOfFile(path), "error: " + path + ": " + kTooMuchWork);
-  // It would make its index.
+  // Opening it as a log would make its index.
   EXPECT_EQ(EventLog::Open(path).status().message(), "event log '" + path + "': " + kTooMuchWork);
 }
 
@@ -208,7 +209,7 @@ TEST(EventLog, PagesThatAreNamedAgainAndAgain_EndAHistory) {
   EXPECT_EQ(status.message(), "event log '" + path + "': " + kTooMuchWork);
 }
 
-// Rows as small as they come are far from the bound on work.
+// Many of the smallest rows stay far below the bound on work.
 TEST(Sqlite, ManySmallRows_AreRead) {
   const LogFolder folder;
   const std::string path = folder.MakeDatabase("log.db",
@@ -242,7 +243,7 @@ TEST(Sqlite, NamesThatATerminalActsOn_AreShownWithoutThat) {
     for (const char* acted_on : {"\x1b", "\x07", "\n", "\xc2\x9b", "\xe2\x80\xae"})
       EXPECT_EQ(told.find(acted_on), std::string::npos) << told;
   }
-  // A schema that SQLite itself quotes.
+  // SQLite itself quotes this schema in its error.
   const std::string broken = folder.MakeDatabase(
       "broken.db", TableOf("events", "('a','b',1)") + "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET name = '" +
                        escape + "', sql = 'CREATE TABLE \"" + escape + "\" oops'");
@@ -283,12 +284,12 @@ TEST(Sqlite, Reading_LeavesNothingBehindAndCreatesNothing) {
   EXPECT_FALSE(std::filesystem::exists(folder / "none.db"));
 }
 
-// A pipe without a writer is waited for.
+// Opening a pipe without a writer would block.
 TEST(Sqlite, WhatIsNoRegularFile_IsRefusedAtOnce) {
   const LogFolder folder;
   const std::string pipe = folder / "pipe.db";
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  const int held = open(pipe.c_str(), O_RDWR);  // so that this test would fail, and not wait
+  const int held = open(pipe.c_str(), O_RDWR);  // so that this test would fail instead of waiting
   ASSERT_GE(held, 0);
   EXPECT_EQ(ToldOfFile(pipe, Format::kSqlite), "error: " + pipe + ": is not a regular file, and a database is one");
   EXPECT_EQ(ToldOfFile(folder / ".", Format::kSqlite),
@@ -296,10 +297,10 @@ TEST(Sqlite, WhatIsNoRegularFile_IsRefusedAtOnce) {
   close(held);
 }
 
-// SQLite's locks belong to the process: closing any other descriptor of the file drops them, and so would looking into
-// the file with open and close. Another process must find the lock of a transaction after a read within it.
+// SQLite's locks belong to the process: closing any other descriptor of the file drops them, and so would reading the
+// file with open and close. Another process must still find the lock of a transaction after a read within it.
 TEST(Sqlite, ReadingALogThatThisProcessHasOpen_KeepsItsLocks) {
-  constexpr off_t kReservedByte = 0x40000001;  // of SQLite's file format
+  constexpr off_t kReservedByte = 0x40000001;  // in SQLite's file format
   const LogFolder folder;
   const std::string path = folder.MakeDatabase("log.db", TableOf("events", "('a','b',1)"));
   sqlite3* writer = nullptr;
@@ -338,7 +339,7 @@ TEST(Sqlite, EventLog_IsReadWhileItIsOpen) {
 }
 
 constexpr char kForever[] = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
-// Four million digits, none of which begins the other two million: some minutes in one operation of SQLite.
+// Searching four million digits for two million takes some minutes in one operation of SQLite.
 constexpr char kLong[] = "(instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || '1') = 0)";
 
 TEST(EventLog, WhatTheFileWouldRunOnAppending_DoesNotRun) {
@@ -390,11 +391,11 @@ TEST(EventLog, WhatIsNoPlainTable_IsRefused) {
     const Status status = EventLog::Open(path).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidData);
     EXPECT_EQ(status.message(), "event log '" + path + "': " + sentence);
-    EXPECT_FALSE(std::filesystem::exists(path + "-wal"));  // as it was
+    EXPECT_FALSE(std::filesystem::exists(path + "-wal"));  // the write-ahead log is gone, as before
   }
 }
 
-// What can be written and what not is said in words, not in SQLite's.
+// Errors about what can be written are our sentences, not SQLite's.
 TEST(EventLog, ADiskThatIsFull_IsCalledFull) {
   const LogFolder folder;
   const std::string path = folder / "log.db";
@@ -426,7 +427,7 @@ TEST(EventLog, ALedger_IsNoLog) {
             "event log '" + path + "': is a database of another kind (application id 7), such as a ledger");
 }
 
-// A table that an app has made may have more to it.
+// A table that an app has made may have more columns.
 TEST(EventLog, MoreColumnsThanItsOwn_AreLeftToTheirDefaults) {
   const LogFolder folder;
   const std::string path =
@@ -440,7 +441,7 @@ TEST(EventLog, MoreColumnsThanItsOwn_AreLeftToTheirDefaults) {
   Result<EventLog> log = EventLog::Open(path);
   ASSERT_TRUE(log.ok()) << log.status().message();
   EXPECT_TRUE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());
-  EXPECT_FALSE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());  // it is unique
+  EXPECT_FALSE(log->Append({.user = "anna", .item = "cake", .time = 2}).ok());  // the table is unique
   EXPECT_EQ(*log->History("anna", 10), (std::vector<std::string>{"tea", "cake"}));
   EXPECT_EQ(ToldOfFile(path), "anna: tea cake");
 }

@@ -25,7 +25,7 @@ SynthData Make(const SynthOptions& options) {
   return *std::move(data);
 }
 
-// FNV-1a over everything that is generated.
+// Returns the FNV-1a hash of everything that is generated.
 uint64_t HashOf(const SynthData& data) {
   uint64_t hash = 0xcbf29ce484222325ull;
   const auto add = [&](uint64_t value, int bytes) {
@@ -45,7 +45,7 @@ uint64_t HashOf(const SynthData& data) {
 }
 
 TEST(Synthesize, SameOptions_SameDataOnEveryMachine) {
-  // A model that was shipped was trained on these: whoever changes them trains it again.
+  // The shipped model was trained on these data: after a change it must be trained again.
   EXPECT_EQ(HashOf(Make({})), 8955975446515933051u);
   EXPECT_EQ(HashOf(Make({.population = Population::kDevice})), 8166637626294834084u);
   EXPECT_EQ(HashOf(Make({.seed = 7, .num_items = 96, .num_users = 50, .min_events = 3, .max_events = 9})),
@@ -132,8 +132,8 @@ TEST(Synthesize, OptionsOutOfRange_AreNamed) {
   EXPECT_EQ(refused({.max_events = 121}), "synth: 12 to 121" + events);
 }
 
-// The simplest models that could learn the data: counts of items, and counts of which follows which with the former
-// behind it. Fitted on everything but the last event of each user.
+// The simplest models that could learn the data: counts of items, and counts of pairs with the counts of items as a
+// fallback. They are fitted on all but the last event of each user.
 class CountModel {
  public:
   explicit CountModel(const SynthData& data)
@@ -155,7 +155,8 @@ class CountModel {
   std::vector<uint32_t> next_, count_;
 };
 
-// Share of users whose last item is among the ten with the highest score, whether they had it before or not.
+// Returns the share of users whose last item is among the ten with the highest score, whether or not they had it
+// before.
 template <class Score>
 double HitAt10(const SynthData& data, Score&& score) {
   size_t hits = 0;
@@ -171,7 +172,7 @@ double HitAt10(const SynthData& data, Score&& score) {
   return static_cast<double>(hits) / static_cast<double>(data.sequences.num_users());
 }
 
-// Fixed data, so fixed figures: the bounds leave room for changes of the menu, not for chance.
+// The data are fixed, so the figures are fixed: the bounds leave room for changes of the menu, not for chance.
 TEST(Synthesize, Device_CanBeLearntAndIsNotThePublic) {
   const SynthData crowd = Make({.num_users = 8000});
   const SynthData device = Make({.seed = 3, .population = Population::kDevice});
@@ -185,9 +186,9 @@ TEST(Synthesize, Device_CanBeLearntAndIsNotThePublic) {
   };
 
   const double popular = HitAt10(device, counting(by_device));
-  const double base = HitAt10(device, following(by_crowd));     // what a model trained in public brings along
-  const double learnt = HitAt10(device, following(by_device));  // what the device's own log can teach
-  const double oracle = HitAt10(device, following(by_others));  // what can be known at all
+  const double base = HitAt10(device, following(by_crowd));     // the knowledge of a publicly trained model
+  const double learnt = HitAt10(device, following(by_device));  // the most that the device's own log can teach
+  const double oracle = HitAt10(device, following(by_others));  // the most that can be known
   const double at_home = HitAt10(Make({.seed = 5}), following(by_crowd));
   std::printf("HIT@10 popularity %.3f, public model %.3f (in public %.3f), device's log %.3f, oracle %.3f\n", popular,
               base, at_home, learnt, oracle);
@@ -208,7 +209,7 @@ TEST(Synthesize, Popularity_FallsLikeZipfAndDiffersOnADevice) {
   uint64_t total = 0, head = 0;
   for (size_t i = 0; i < falling.size(); ++i) total += falling[i], head += i < falling.size() / 10 ? falling[i] : 0;
   EXPECT_GT(head * 4, total);      // a tenth of the items has more than a quarter of the events
-  EXPECT_GT(falling.back(), 25u);  // and none is too rare to be learnt
+  EXPECT_GT(falling.back(), 25u);  // no item is too rare to be learnt
   const std::vector<uint32_t> a = CountModel(crowd).count(), b = CountModel(device).count();
   double ab = 0, aa = 0, bb = 0;
   for (size_t i = 0; i < a.size(); ++i) ab += double(a[i]) * b[i], aa += double(a[i]) * a[i], bb += double(b[i]) * b[i];
@@ -304,7 +305,7 @@ TEST(WriteUserItemText, ReadBack_IsTheSame) {
   const test::TemporaryFolder folder;
   const SynthData data = Make({.num_users = 2000});
   ASSERT_TRUE(WriteUserItemText(folder / "public.txt", data).ok());
-  // All items occur, so that they get the catalogue's numbers without an index.
+  // All items occur, so they get the catalogue's numbers without an index.
   const Result<ReadResult> read = ReadSequences(folder / "public.txt", Format::kAuto, {});
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->sequences.item_keys, data.sequences.item_keys);

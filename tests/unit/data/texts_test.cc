@@ -1,4 +1,4 @@
-// Records of text: what each unit makes of a file; that no record holds bytes or tokens of another; what is left out.
+// Records of text: how each unit divides a file, that no record holds bytes or tokens of another, and what is left out.
 #include "runtime/data/texts.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ Texts Parse(const std::string& file, const std::string& unit) {
   return texts.ok() ? *std::move(texts) : Texts{};
 }
 
-// Every byte a token.
+// Makes every byte a token.
 Result<Tokenised> Bytes(std::string_view text, std::vector<int32_t>& tokens) {
   for (const char c : text) tokens.push_back(static_cast<unsigned char>(c));
   if (text.find('!') != std::string_view::npos) return InvalidData("it has a !");
@@ -58,12 +58,12 @@ TEST(Texts, ChunksHoldTheirWholeCharacters) {
       "chunk:8");
   EXPECT_EQ(texts.texts, (Strings{"0123456", "89\nbcde", "\xf0\x9f\x98\x80tuvw", "xyz"}));
   EXPECT_EQ(texts.lines, (Lines{1, 1, 2, 2}));
-  // What is no UTF-8 is cut all the same, and blanks alone are no text.
+  // Bytes that are not UTF-8 are cut as well, and blanks alone are not a text.
   EXPECT_EQ(Parse(std::string(20, '\x80'), "chunk:8").texts.size(), 3u);
   EXPECT_EQ(Parse("01234567        89abcdef", "chunk:8").texts, (Strings{"01234567", "89abcdef"}));
 }
 
-// A file of characters of all lengths, marks of byte order, ends of lines, and bytes that are no UTF-8.
+// Makes a file of characters of all lengths, byte order marks, line ends, and bytes that are not UTF-8.
 std::string RandomFile(std::mt19937& random) {
   const char* const parts[] = {"a", "\n", " ", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80", "\xef\xbb\xbf"};
   const bool is_valid = random() % 2 == 0;
@@ -78,7 +78,7 @@ std::string RandomFile(std::mt19937& random) {
   return file;
 }
 
-// One record less is one text less, and all others stay as they are.
+// Without one record there is one text less, and all others are unchanged.
 TEST(Texts, ChunkTakenAway_changesNoOtherText) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(seed);
@@ -107,7 +107,7 @@ TEST(Texts, MarksOfByteOrder_areLeftOutWhereverTheyStand) {
   const std::string mark = "\xef\xbb\xbf", file = mark + "a\n" + mark + "b\n" + mark + "\nc\n";
   EXPECT_EQ(Parse(file, "line").texts, (Strings{"a", "b", "c"}));
   EXPECT_EQ(Parse(file, "paragraph").texts, (Strings{"a\nb", "c"}));
-  // Nor does it decide what a text says whether it is the first: it is none of those before it that was taken away.
+  // A text does not depend on being the first: the test also removes all texts before it.
   for (const char* unit : {"line", "paragraph"}) {
     for (const std::string& marks : {mark, mark + mark, mark + mark + mark}) {
       EXPECT_EQ(Parse(marks + "secret\n", unit).texts, (Strings{"secret"}));
@@ -125,7 +125,7 @@ TEST(Texts, AFileWithoutTextIsRefusedWhereThatTellsOfNobody) {
   EXPECT_EQ(ReadTexts("/nowhere/f.txt", {}).status().code(), StatusCode::kIo);
 }
 
-// Bytes of another encoding in most texts: the file is refused before anything is charged.
+// If most texts have bytes of another encoding, the file is refused before anything is charged.
 TEST(Texts, AFileWithMostTextsInAnotherFormIsRefused) {
   const auto utf8 = [](std::string_view text, std::vector<int32_t>& tokens) -> Result<Tokenised> {
     if (text.find('\xe9') != std::string_view::npos) return InvalidData("it is not UTF-8");
@@ -145,7 +145,7 @@ TEST(Texts, AFileWithMostTextsInAnotherFormIsRefused) {
   EXPECT_TRUE(encode(1, 99).ok());
 }
 
-// A record's tokens follow from its own text: with another text before it, or without one, they are the same.
+// A record's tokens depend on its own text alone: with another text before it, or without one, they are the same.
 TEST(Texts, NoRecordHoldsAnythingOfAnother) {
   for (const char* file : {"abc\nde\nfgh\n", "zzzzzz\nde\nq\nfgh\n", "!\nde\nfgh\n"}) {
     const Texts texts = Parse(file, "line");
@@ -171,7 +171,7 @@ TEST(Texts, WhatIsLeftOutIsCounted) {
   };
   const auto encoded = EncodeTexts(texts, cut, /*drop_bad=*/true);
   ASSERT_TRUE(encoded.ok());
-  // A text that is cut is one record still.
+  // A text that is cut is still one record.
   EXPECT_EQ(encoded->text, (std::vector<uint32_t>{0, 3}));
   EXPECT_EQ(encoded->tokens, (std::vector<int32_t>{'a', 'b', 'l', 'o', 'n', 'g'}));
   EXPECT_EQ(encoded->num_cut, 1u);
@@ -189,10 +189,10 @@ TEST(Texts, WhatIsHeldOutFollowsFromTheTextAlone) {
     held_out += IsHeldOut(text, 0.1) ? 1 : 0;
     EXPECT_FALSE(IsHeldOut(text, 0));
     EXPECT_TRUE(IsHeldOut(text, 1));
-    // Who is held out with a smaller share is with a larger one.
+    // A text that is held out at a smaller share is also held out at a larger one.
     EXPECT_TRUE(!IsHeldOut(text, 0.1) || IsHeldOut(text, 0.2));
   }
-  // The hash never changes, so neither does the number; six deviations around the mean.
+  // The hash never changes, so neither does the number. The bound is six deviations around the mean.
   EXPECT_NEAR(held_out, 1000, 180);
 }
 

@@ -1,5 +1,5 @@
-// Records smaller than a user: sessions and days. What is in one record, and that taking a unit away takes one record
-// away and no more.
+// Records smaller than a user: sessions and days. The tests check the contents of a record, and that removing a unit
+// removes exactly one record.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Result<ReadResult> Build(const std::vector<Event>& events, const ReadOptions& op
   return builder.Finish(options);
 }
 
-// "anna: a b; anna: c": every record with its user.
+// Returns "anna: a b; anna: c": every record with its user.
 std::string Told(const std::vector<Event>& events, const ReadOptions& options) {
   const auto read = Build(events, options);
   if (!read.ok()) return "error: " + read.status().message();
@@ -57,7 +57,7 @@ TEST(Units, Session_EndsAfterAPauseLongerThanTheGap) {
   EXPECT_EQ(Told(events, {}), "anna: a b c; ben: y x");
 }
 
-// What a unit is known by beside its user: of a session the time of its first event, of a day its number.
+// A unit's name beside its user is the time of the first event for a session, and the number of the day for a day.
 TEST(Units, HaveNamesOfTheirOwn) {
   const std::vector<Event> events = {
       {"anna", "b", kMorning + 3 * kGap}, {"anna", "a", kMorning}, {"ben", "x", kMorning + 10}};
@@ -84,7 +84,7 @@ TEST(Units, Times_AreReadInTheirUnit) {
   units.times_per_second = 1000;
   EXPECT_EQ(Told(events, {.units = units}), "anna: a b; anna: c");
   EXPECT_EQ(Told(events, {.units = {.unit = RecordUnit::kDay, .times_per_second = 1000}}), "anna: a b c");
-  // Milliseconds taken for seconds would make a day of 86 seconds: less is protected than is said.
+  // Milliseconds read as seconds would make a day of 86 seconds, which protects less than is stated.
   EXPECT_TRUE(Told(events, {.units = kDays})
                   .starts_with("error: log: the time of an event is 1700000000000, which is not between 1970 and 2223 "
                                "with 1 to the second"));
@@ -100,8 +100,8 @@ TEST(Units, Times_AreUntilTheLatestSecond) {
                   .starts_with("error: log: the time of an event is 8000000001000, which is not between"));
 }
 
-// A session is what the user did, whether or not the model knows the items: else an event nobody trains on could split
-// a record in two.
+// A session contains all that the user did, also items that the model does not know: otherwise an event that nobody
+// trains on could split a record in two.
 TEST(Units, UnknownItems_AreDroppedOnceSessionsAreMade) {
   const std::vector<std::string> keys = {"a", "b"};
   const auto known = *data::ItemIndex::Make("model", keys);
@@ -174,7 +174,8 @@ TEST(Units, PrivateRun_LeavesOutTimesThatAreNone) {
       << read->report.first_bad_row;
 }
 
-// Of a log in milliseconds that is read as one in seconds nothing is left: a run on it would spend and learn nothing.
+// If a log in milliseconds is read as one in seconds, nothing is left of it: a run would spend budget and learn
+// nothing.
 TEST(Units, PrivateRun_ALogWithoutATimeThatIsOneIsRefused) {
   const std::vector<std::string> keys = {"a"};
   const data::ItemIndex known = *data::ItemIndex::Make("m", keys);
@@ -191,8 +192,8 @@ TEST(Units, PrivateRun_ALogWithoutATimeThatIsOneIsRefused) {
   EXPECT_TRUE(Build(events, options).ok()) << "a clock's error";
 }
 
-// A random log: users with bursts of events, of which some are of items that the model does not know. Every event's
-// item is its own, so that records say which events are in them.
+// A random log: users with bursts of events, some of them of items that the model does not know. Every event has an
+// item of its own, so that records show which events are in them.
 struct RandomLog {
   explicit RandomLog(uint32_t seed) : random(seed) {
     for (int user = 0; user < 6; ++user) {
@@ -212,7 +213,7 @@ struct RandomLog {
   std::vector<std::string> keys;
 };
 
-// The unit that an event is in, found out in another way: the earliest event that it hangs together with.
+// Finds the unit of an event in another way: by the earliest event that is connected to it.
 std::string UnitOfEvent(const std::vector<Event>& events, const Event& of, RecordUnit unit) {
   if (unit == RecordUnit::kDay) return of.user + " " + std::to_string(of.time / 86400);
   int64_t first = of.time;
@@ -227,7 +228,7 @@ std::string UnitOfEvent(const std::vector<Event>& events, const Event& of, Recor
   return of.user + " " + std::to_string(first);
 }
 
-// The training records with their targets and inputs, as text.
+// Returns the training records with their targets and inputs, as text.
 std::multiset<std::string> Records(const std::vector<Event>& events, const Units& units, const data::ItemIndex& known) {
   const auto read = Build(events, {.known_items = &known, .units = units, .private_run = true});
   EXPECT_TRUE(read.ok()) << read.status().message();

@@ -1,4 +1,4 @@
-// What is said of a log that was read, and how its keys stand in messages.
+// Warnings about a log that was read, and the form of its keys in messages.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace wisp::data::warnings_test {
 namespace {
 
-// Where times count, and not their order alone.
+// Here times count, and not only their order.
 TEST(WarningsOfALog, TimesOfAnotherUnit_AreReported) {
   const auto warnings = [](const std::string& times, uint32_t per_second, const ReadOptions& asked) {
     ReadOptions options = asked;
@@ -31,7 +31,7 @@ TEST(WarningsOfALog, TimesOfAnotherUnit_AreReported) {
   EXPECT_TRUE(warnings(seconds, 1, night).empty());
   EXPECT_TRUE(warnings(milliseconds, 1, {}).empty());
   EXPECT_TRUE(warnings(milliseconds, 1, {.time = TimeSource::kFileOrder, .keep_times = true}).empty());
-  // Days of such a log are none: its rows are left out, and that is said too.
+  // Such a log has no valid day: its rows are left out, and the warning says that too.
   const std::vector<std::string> known = {"b"};
   const Result<ItemIndex> index = ItemIndex::Make("the model", known);
   const ReadOptions days{.known_items = &*index, .units = {.unit = RecordUnit::kDay}, .private_run = true};
@@ -40,7 +40,7 @@ TEST(WarningsOfALog, TimesOfAnotherUnit_AreReported) {
   EXPECT_TRUE(of_days.back().ends_with(end));
 }
 
-// A letter is a letter in every script, and a message is cut between two.
+// A letter of any script is shown unchanged, and a message is cut between two letters.
 TEST(WarningsOfALog, KeysOfEveryScript_AreShownAsTheyAre) {
   std::string key;
   for (int i = 0; i < 50; ++i) key += "\xc5\xbb";

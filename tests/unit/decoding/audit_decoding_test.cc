@@ -1,5 +1,5 @@
-// Audits of private decoding: the charged epsilon holds for every pair of models, is reached, and smaller claims are
-// caught.
+// Audits of private decoding: the charged epsilon holds for every pair of models, some pair reaches it, and smaller
+// claims are refuted.
 #include "runtime/decoding/audit_decoding.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(AuditDecoding, SmallerClaimIsCaught) {
     o.claimed_epsilon = 0.95 * Audit(o).claimed;
     EXPECT_TRUE(Audit(o).refuted);
   }
-  // One set of k items is no single draw: the charge of the first draw does not pay for two.
+  // A set of k items is more than one sample: the charge of the first sample does not pay for two.
   for (DecodingAuditOptions o : Modes()) {
     o.claimed_epsilon = Audit(o).claimed;
     o.draws = 2;
@@ -72,7 +72,7 @@ TEST(AuditDecoding, SamplerKeepsToItsLaw) {
     EXPECT_FALSE(r.refuted);
     ASSERT_TRUE(r.sampled);
     EXPECT_GT(*r.sampled, 0.3 * r.exact);
-    // A sampler with more of the private model than is charged for.
+    // This sampler uses more of the private model than it is charged for.
     DecodingAuditOptions claimed = o;
     claimed.claimed_epsilon = 0.4 * *r.sampled;
     EXPECT_TRUE(Audit(claimed).refuted);
@@ -88,7 +88,7 @@ TEST(AuditDecoding, RefusesWhatItCannotEnumerate) {
       AuditDecoding({.mode = DecodingMode::kNonUniform, .num_items = 4, .lambda = 0.1, .mixing = {1, 1}}).ok());
   EXPECT_FALSE(AuditDecoding({.mode = DecodingMode::kBaseAnchored, .num_items = 4}).ok());
   EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 0.1, .delta = 1}).ok());
-  // Nothing is above a claim that is no number: it would never be refuted.
+  // No epsilon exceeds a claim that is not a number, so it could never be refuted.
   for (double claim : {std::nan(""), HUGE_VAL, -1.0})
     EXPECT_FALSE(AuditDecoding({.num_items = 4, .lambda = 0.1, .claimed_epsilon = claim}).ok());
 }

@@ -1,4 +1,4 @@
-// The law of draws after private contexts: what one context adds, what two neighbouring sums come to, and what is
+// The law of samples after private contexts: what one context adds, how two neighbouring sums differ, and what is
 // charged for it.
 #include "runtime/decoding/context_sum.h"
 
@@ -66,7 +66,7 @@ TEST(ContextSum, AreTheFormulaWithinTheErrorThatIsCharged) {
     std::vector<float> base;
     std::vector<int64_t> sums;
     const auto offset = static_cast<float>(std::uniform_real_distribution<double>(-size, size)(rng));
-    const int64_t most = 2 * kContextSteps * o.contexts;  // some are beyond what B contexts add
+    const int64_t most = 2 * kContextSteps * o.contexts;  // some sums are beyond those of B contexts
     for (int j = 0; j < 8; ++j) {
       base.push_back(offset + static_cast<float>(std::uniform_real_distribution<double>(-8, 8)(rng) * o.temperature));
       sums.push_back(std::uniform_int_distribution<int64_t>(-most, most)(rng));
@@ -84,7 +84,7 @@ TEST(ContextSum, AreTheFormulaWithinTheErrorThatIsCharged) {
   EXPECT_LT(4 * worst, kAggregateRangeSlack);
 }
 
-// Neighbours: all but one context alike, and that one there or not, as it likes. 5^3 records against nothing.
+// Neighbours share all contexts but one, which is arbitrary or missing: 5^3 records against nothing.
 TEST(ContextSum, OneRecordMovesTheLawByNoMoreThanIsCharged) {
   const float moves[] = {-kInf, -0.3f, 0, kNan, 1e9f};
   for (const uint32_t contexts : {1u, 3u, 16u}) {
@@ -94,7 +94,7 @@ TEST(ContextSum, OneRecordMovesTheLawByNoMoreThanIsCharged) {
       EXPECT_NEAR(charged, 2 * clip / (contexts * temperature), 2e-8);
       const std::vector<float> base = {0, 1, -2};
       double worst = 0;
-      for (int64_t others : {int64_t{0}, kContextSteps / 3, 5 * kContextSteps}) {  // the last beyond B of them
+      for (int64_t others : {int64_t{0}, kContextSteps / 3, 5 * kContextSteps}) {  // the last is beyond B contexts
         std::vector<int64_t> without = {others, -others, others / 2};
         const std::vector<double> law = Logs(without, base, o);
         for (size_t code = 0; code < 125; ++code) {
@@ -111,7 +111,7 @@ TEST(ContextSum, OneRecordMovesTheLawByNoMoreThanIsCharged) {
   }
 }
 
-// The epsilon of a draw is reached: an unlikely token, pushed up by a record, all others down.
+// A pair reaches the charged epsilon of a sample: a record pushes one unlikely token up and all others down.
 TEST(ContextSum, AnUnlikelyTokenReachesTheEpsilonThatIsCharged) {
   const std::vector<float> base = {0, -20};
   const AggregateOptions o{.clip = 2, .temperature = 1, .contexts = 2};

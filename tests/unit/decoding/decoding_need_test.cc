@@ -1,4 +1,4 @@
-// What the provenance of a model says about sampling from it.
+// Decides from a model's provenance if sampling from it must be paid for.
 #include "runtime/decoding/decoding_need.h"
 
 #include <cmath>
@@ -42,8 +42,10 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_EQ(kind({shipped, good}), kCharge);
   EXPECT_EQ(kind({shipped, good}, {.public_datasets = labels}), kFree);
   EXPECT_EQ(kind({shipped}, {.public_datasets = labels}), kFree);
-  EXPECT_EQ(kind({good, ProvenanceEntry{}}, {.public_datasets = labels}), kCharge);  // no label is not a public label
-  // Imported weights of unknown data are not public, whatever an app declares; of named data, if that is.
+  // an empty label is not a public label
+  EXPECT_EQ(kind({good, ProvenanceEntry{}}, {.public_datasets = labels}), kCharge);
+  // Imported weights of unknown data are not public, whatever an app declares. Weights of named data are, if that data
+  // is declared public.
   const std::vector<std::string> unknown = {kUnknownDataset, "movies"};
   EXPECT_EQ(kind({ProvenanceEntry{.dataset = kUnknownDataset}}, {.public_datasets = unknown}), kCharge);
   EXPECT_EQ(kind({ProvenanceEntry{.dataset = "movies"}}, {.public_datasets = unknown}), kFree);
@@ -53,13 +55,14 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_EQ(kind({with([](auto& e) { e.noise = NoiseOrigin::kReproducible; })}), kCharge);
   EXPECT_EQ(kind({with([](auto& e) { e.mechanisms.clear(); })}), kCharge);
   EXPECT_EQ(kind({with([](auto& e) { e.sampling = "shuffled"; })}), kCharge);
-  // Fine-tuned from a model that left no entry: a guarantee for the fine-tuning says nothing of that one's data.
+  // The model was fine-tuned from one without an entry: a guarantee of the fine-tuning does not cover that model's
+  // data.
   const ProvenanceEntry fine_tuned = with([](auto& e) { e.base_model_hash = 42; });
   EXPECT_EQ(kind({fine_tuned}), kCharge);
   EXPECT_EQ(kind({good, fine_tuned}), kFree);
   EXPECT_EQ(kind({with([](auto& e) { e.dataset = "movies", e.base_model_hash = 42; })}, {.public_datasets = labels}),
             kCharge);
-  // A delta that allows publishing a record whole.
+  // This delta allows publishing a whole record.
   EXPECT_EQ(kind({good}, {.num_records_public = 999'999}), kFree);
   EXPECT_EQ(kind({good}, {.num_records_public = 1'000'000}), kCharge);
   EXPECT_EQ(
@@ -72,7 +75,7 @@ TEST(DecodingNeed, IsReadFromTheProvenance) {
   EXPECT_EQ(kind({good, good}, {.wanted = five}), kFree);
   EXPECT_EQ(kind({good}, {.wanted = tiny_delta}), kCharge);
   EXPECT_EQ(kind({good, with([](auto& e) { e.privacy_unit = "day"; })}, {.wanted = five}), kCharge);
-  // Why drawing is free: no guarantee is spoken of for data that was only declared public.
+  // The reason why sampling is free. It does not speak of a guarantee if the data was only declared public.
   const auto reason = [](std::vector<ProvenanceEntry> entries, const DecodingPolicy& policy = {}) {
     return NeedOf(entries, policy).reason;
   };
@@ -107,8 +110,8 @@ TEST(DecodingNeed, DrawsArePaidFromTheLedgerOfWhatTheyShow) {
   EXPECT_EQ(shown({movies, good, letters}, {.public_datasets = labels}), Names{"letters"});
   EXPECT_EQ(shown({unknown, letters}), (Names{"", "letters"}));
   EXPECT_EQ(shown({tuned}), Names{""});
-  // Guarantees that are weaker than is wanted: a delta that allows publishing a record, figures that do not add up to
-  // it.
+  // These guarantees are weaker than the policy asks: a delta that allows publishing a record, and figures that add up
+  // to more.
   EXPECT_EQ(shown({good}, {.num_records_public = 1'000'000}), Names{"history"});
   EXPECT_EQ(shown({good, letters, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"letters"});
   EXPECT_EQ(shown({good, good}, {.wanted = *EpsilonDelta::Create(3, 1e-5)}), Names{"history"});

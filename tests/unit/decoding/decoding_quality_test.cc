@@ -1,4 +1,5 @@
-// The perplexity of private draws: by hand, at both ends, and against what the sampler and the recommender really draw.
+// The perplexity of private sampling: computed by hand, at both ends, and compared with actual samples of the sampler
+// and the recommender.
 #include "runtime/decoding/decoding_quality.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ namespace {
 constexpr double kAlpha = 1e-6;
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-// Scores that are logarithms of 1, 2, 4, 1, 8: item 4 is not in the support, q is 1/8, 2/8, 4/8, 1/8.
+// The scores are logarithms of 1, 2, 4, 1, 8. Item 4 is outside the support, so q is 1/8, 2/8, 4/8, 1/8.
 const std::vector<float> kScores = {0, std::log(2.0f), std::log(4.0f), 0, std::log(8.0f)};
 const std::vector<float> kBase = {0, 0, 0, std::log(2.0f), 0};
 const std::vector<int32_t> kSupport = {0, 1, 2, 3};
@@ -49,7 +50,7 @@ TEST(DecodingQuality, NothingOfTheModelIsTheSupportAndAllOfItIsTheModel) {
   EXPECT_NEAR(PerplexityOf(Uniform(1 - 1e-12), {0, 2, 1}), PerplexityOf({}, {0, 2, 1}), 1e-9);
 }
 
-// Scores less base, centred over all five items, clipped to +-c, on top of the base.
+// The law is the base plus the clipped difference: scores less base, centred over all five items, clipped to +-c.
 TEST(DecodingQuality, AnchoredByHand) {
   const double c = 0.3;
   std::vector<double> law;
@@ -63,8 +64,8 @@ TEST(DecodingQuality, AnchoredByHand) {
     EXPECT_NEAR(ItemProbability(anchored, {kScores, kBase}, kSupport, item), law[static_cast<size_t>(item)] / total,
                 1e-6);
   }
-  // A tiny clip is the base, one that reaches further than the scores the model. (A huge one is uniform: draw_law.h, 29
-  // nats.)
+  // A tiny clip gives the base; a clip that exceeds all scores gives the model. (A huge one gives the uniform:
+  // draw_law.h, 29 nats.)
   EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 1e-9}, {kScores, kBase}, kSupport, 3), 0.4,
               1e-7);
   EXPECT_NEAR(ItemProbability({.mode = DecodingMode::kBaseAnchored, .clip = 5}, {kScores, kBase}, kSupport, 2), 0.5,
@@ -86,7 +87,7 @@ TEST(DecodingQuality, AModelWithoutAnOpinionCountsAsUniform) {
   EXPECT_EQ(ItemProbability(Uniform(0.7), {none}, kSupport, 1), 0.25);
 }
 
-// First draws of the very recommender, history excluded, against the law: p-value below 1e-6 fails.
+// Compares first samples of the actual recommender, history excluded, with the law: a p-value below 1e-6 fails.
 class AgainstTheRecommender : public ::testing::TestWithParam<DecodingMode> {};
 TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
   const bool anchored = GetParam() == DecodingMode::kBaseAnchored;
@@ -133,7 +134,7 @@ TEST_P(AgainstTheRecommender, DrawsFromThisLaw) {
 INSTANTIATE_TEST_SUITE_P(Modes, AgainstTheRecommender,
                          ::testing::Values(DecodingMode::kUniform, DecodingMode::kBaseAnchored));
 
-// The clip of a range costs at most that range and nearly all of it.
+// The clip for a range costs at most that range, and nearly all of it.
 TEST(ClipForRange, CostsTheRangeOrLess) {
   for (double range : {1e-6, 0.01, 1.0, 40.0}) {
     const auto clip = ClipForRange(range, 0.7);

@@ -1,4 +1,4 @@
-// Drawing without replacement. Statistical tests have fixed seeds and alpha = 1e-6 each.
+// Sampling without replacement. Statistical tests have fixed seeds and alpha = 1e-6 each.
 #include "runtime/decoding/distinct_draws.h"
 
 #include <cmath>
@@ -23,8 +23,8 @@ std::vector<double> Normalised(std::vector<double> weights) {
   return weights;
 }
 
-// What is left after removals is drawn as if it had been assigned alone, with the same random numbers: 300 items, five
-// blocks.
+// After removals, samples equal those of a law with only the remaining weights, with the same random numbers: 300
+// items, five blocks.
 TEST(ExactLaw, ForgetsWhatWasRemoved) {
   auto random = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
   auto same = privacy::RandomStream::Reproducible(8, privacy::StreamPurpose::kDecoding);
@@ -110,9 +110,9 @@ TEST(MixedLaw, WithoutAnyScoreTheModelCountsAsThePublicDistribution) {
   EXPECT_GT(ChiSquarePValue(counts, Normalised(u)), kAlpha);
 }
 
-// Sums of blocks must be exact: the largest weights, of which every one is odd in its last place, beside the smallest.
+// Sums of blocks must be exact. The largest weights, each odd in its last place, stand beside the smallest.
 TEST(ExactLaw, SumsAreExact) {
-  constexpr size_t kSize = 97;  // three blocks and an odd one
+  constexpr size_t kSize = 97;  // three blocks and an odd item
   std::vector<double> weights(kSize);
   for (size_t i = 0; i < kSize; ++i)
     weights[i] = i % 3 == 0   ? 0x1p96 - std::ldexp(1.0 + 2 * static_cast<double>(i), 43)
@@ -120,8 +120,8 @@ TEST(ExactLaw, SumsAreExact) {
                               : 1;
   ExactLaw law;
   law.Assign(weights);
-  // Removed one by one, what is left at last must be drawn: a sum that is off by one would loop for ever or pass the
-  // end.
+  // Items are removed one by one, and the last one must be sampled: a sum that is off by one would loop forever or pass
+  // the end.
   RandomStream random = Seeded(310);
   for (size_t left = kSize; left > 1; --left) {
     const size_t index = law.Draw(random);
@@ -134,7 +134,8 @@ TEST(ExactLaw, SumsAreExact) {
   EXPECT_GT(weights[last], 0);
 }
 
-// Without replacement in three blocks: the law over what is left, for uniform and for other public parts.
+// Samples without replacement in three blocks and compares with the law over the remaining items, for uniform and for
+// other public parts.
 TEST(MixedLaw, RemovedItemsAreDrawnNoMore) {
   std::vector<double> q(150), u(150);
   for (size_t i = 0; i < q.size(); ++i)

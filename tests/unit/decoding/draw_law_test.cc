@@ -1,4 +1,4 @@
-// The laws of private draws and what they cost. Statistical tests have fixed seeds and alpha = 1e-6 each.
+// The laws of private samples and their costs. Statistical tests have fixed seeds and alpha = 1e-6 each.
 #include "runtime/decoding/draw_law.h"
 
 #include <algorithm>
@@ -24,14 +24,14 @@ std::vector<double> Normalised(std::vector<double> weights) {
   return weights;
 }
 
-// lambda q + (1 - lambda) u with all of q on item `vertex`: the laws at the corners, where the worst pair lies.
+// Returns lambda q + (1 - lambda) u with all of q on item `vertex`: the laws at the corners, where the worst pair lies.
 std::vector<double> Corner(size_t vertex, double lambda, const std::vector<double>& u) {
   std::vector<double> law;
   for (size_t j = 0; j < u.size(); ++j) law.push_back((j == vertex ? lambda : 0) + (1 - lambda) * u[j]);
   return law;
 }
 
-// Largest log(p_j / p'_j) and largest delta at `epsilon` over all pairs of corners.
+// Returns the largest log(p_j / p'_j) and the largest delta at `epsilon` over all pairs of corners.
 double WorstLogRatio(double lambda, const std::vector<double>& u) {
   double worst = 0;
   for (size_t a = 0; a < u.size(); ++a) {
@@ -60,7 +60,7 @@ TEST(DrawCost, MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws) {
     for (size_t n = 2; n <= 6; ++n) {
       EXPECT_NEAR(EpsilonOf(UniformDrawCost(n, lambda)),
                   WorstLogRatio(lambda, std::vector<double>(n, 1.0 / static_cast<double>(n))), 1e-12);
-      // Theorem 1 of the paper, as it is written there.
+      // Theorem 1 of the paper, in its own form.
       EXPECT_NEAR(EpsilonOf(UniformDrawCost(n, lambda)),
                   std::log((1 + (static_cast<double>(n) - 1) * lambda) / (1 - lambda)), 1e-12);
     }
@@ -72,7 +72,8 @@ TEST(DrawCost, MixingEpsilonIsTheLargestLogRatioOfAnyTwoLaws) {
   }
 }
 
-// A distribution that is so much uniform and else nowhere: what is charged is below its least, after rounding too.
+// The distribution has a known share of the uniform and nothing else on most items: the charge stays below its least
+// probability, after rounding too.
 TEST(DrawCost, AMixtureIsChargedForItsFloor) {
   for (double floor : {kLeastMixingFloor, 0.1, 1.0}) {
     for (size_t support : {2u, 20u, 260000u}) {
@@ -143,7 +144,7 @@ TEST(DrawCost, LambdaForEpsilonSpendsItAndNoMore) {
     for (uint64_t draws : {1u, 100u}) {
       const double lambda = *LambdaForEpsilon(epsilon, draws, 10000);
       const double spent = static_cast<double>(draws) * EpsilonOf(UniformDrawCost(10000, lambda));
-      // At 69.3 a draw 1 - lambda is 1e-26: the nearest double below 1 has to do.
+      // At 69.3 per sample, 1 - lambda is 1e-26, and the nearest double below 1 must serve.
       if (epsilon / static_cast<double>(draws) < 10) {
         EXPECT_NEAR(spent, epsilon, 1e-10 * epsilon);
       }
@@ -160,7 +161,7 @@ struct AnchoredCase {
   double clip, temperature;
 };
 
-// log of the weights, in long double.
+// Returns the logarithms of the weights, in long double.
 std::vector<double> AnchoredLogs(const AnchoredCase& c, std::span<const float> scores) {
   std::vector<int32_t> items(c.base.size());
   std::iota(items.begin(), items.end(), 0);

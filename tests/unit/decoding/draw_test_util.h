@@ -1,5 +1,5 @@
-// Draws of a decoder, briefly, their PLD figure, and deltas by the definition: for the tests of their accounting and
-// calibration.
+// Helpers for tests of accounting and calibration: a decoder's mechanisms in short form, their PLD figure, and deltas
+// by the definition.
 #ifndef WISP_TESTS_UNIT_DECODING_DRAW_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_DECODING_DRAW_TEST_UTIL_H_
 
@@ -23,14 +23,14 @@ inline Mechanism Range(double range, uint64_t count = 1) {
 inline Delta DeltaAt(double value) { return *Delta::Create(value); }
 inline double Pld(const std::vector<Mechanism>& m, double delta) { return *PldEpsilon(m, DeltaAt(delta)); }
 
-// delta at epsilon of two distributions over the same values, by the definition.
+// Returns delta at epsilon for two distributions over the same values, by the definition.
 inline double HockeyStick(const std::vector<double>& p, const std::vector<double>& q, double epsilon) {
   double delta = 0;
   for (size_t j = 0; j < p.size(); ++j) delta += std::max(0.0, p[j] - std::exp(epsilon) * q[j]);
   return delta;
 }
 
-// The binary pair of losses t and t - eta: P and Q.
+// Returns the binary pair P and Q with losses t and t - eta.
 inline std::pair<std::vector<double>, std::vector<double>> Binary(double eta, double t) {
   const double p = -std::expm1(t - eta) / -std::expm1(-eta);
   return {{p, 1 - p}, {p * std::exp(-t), (1 - p) * std::exp(eta - t)}};

@@ -1,4 +1,4 @@
-// Private texts in a prompt: however many there are, each adds what it adds alone, to the last step of the sum.
+// Private texts in a prompt. Each adds to the sum exactly what it adds alone, however many there are.
 #include "runtime/decoding/private_contexts.h"
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class PrivateContextsTest : public ::testing::Test {
     EXPECT_TRUE(summed.ok()) << summed.message();
     return sums;
   }
-  // Of contexts that keep one text each, added up.
+  // Returns the sum over contexts that hold one text each.
   std::vector<int64_t> OneAtATime(const std::vector<std::string>& texts, const std::vector<int32_t>& drawn) {
     std::vector<int64_t> sums(kTokens, 0);
     for (const std::string& text : texts) {
@@ -63,7 +63,7 @@ class PrivateContextsTest : public ::testing::Test {
   std::unique_ptr<text::Tokenizer> tokenizer_;
 };
 
-// No two alike; some long, so that they pass alone or are cut, and one that no tokenizer takes.
+// Makes texts of which no two are alike. Some are so long that they pass alone or are cut, and one cannot be tokenised.
 std::vector<std::string> Notes(size_t count) {
   std::vector<std::string> notes;
   for (size_t i = 0; i < count; ++i) {
@@ -80,13 +80,13 @@ struct Case {
 };
 
 TEST_F(PrivateContextsTest, AnyNumberOfTextsAddsWhatEachAddsAlone) {
-  // Up to 16 pass together; as many as there are contexts, up to 255, keep their keys and values.
+  // Up to 16 texts pass together. As many as there are contexts, up to 255, keep their keys and values.
   for (const Case& c : {Case{1, 4}, {3, 2}, {16, 16}, {17, 17}, {20, 3}, {20, 18}, {40, 100}, {35, 1}, {260, 300}}) {
     SCOPED_TRACE(::testing::Message() << c.texts << " texts, " << c.contexts << " contexts");
     const std::vector<std::string> notes = Notes(c.texts);
     PrivateContexts contexts = Make(notes, c.contexts);
     EXPECT_EQ(contexts.left_out(), c.texts > 5 ? 1u : 0u);
-    // A text that grows by one token, by several, and one that begins anew.
+    // The text grows by one token, then by several, and then starts anew.
     for (const std::vector<int32_t>& drawn :
          {std::vector<int32_t>{}, {40}, {40, 41}, {40, 41, 7, 300, 2}, {17}, {17, 18, 19, 20, 21, 22, 23}})
       EXPECT_EQ(SumOf(contexts, drawn), OneAtATime(notes, drawn)) << drawn.size() << " tokens drawn";
@@ -98,7 +98,7 @@ TEST_F(PrivateContextsTest, NoTextAddsNothing) {
   EXPECT_EQ(SumOf(contexts, {40}), std::vector<int64_t>(kTokens, 0));
 }
 
-// Beyond what may be: an error of public values, before any text is read.
+// Such values exceed what is allowed: an error about public values comes before any text is read.
 TEST_F(PrivateContextsTest, NeedsAPositionForAText) {
   const std::vector<std::string> notes = Notes(20);
   const auto code = [&](const std::string& prompt, uint32_t tokens) {

@@ -1,4 +1,4 @@
-// Texts drawn privately: the law of a token, charges before tokens, what ends a budget, what is refused, and private
+// Private text generation: the law of a token, charges before tokens, what ends a budget, what is refused, and private
 // texts in the prompt. Statistical tests have fixed seeds and alpha = 1e-6 each.
 #include "runtime/decoding/private_generator.h"
 
@@ -49,7 +49,7 @@ class PrivateGeneratorTest : public ::testing::Test {
                                                .inner_width = 16,
                                                .activation = ActivationKind::kGeluTanh};
     std::vector<float> weights = test::RandomWeights(a, seed);
-    for (float& w : weights) w *= 0.8f;  // so that no token is all but certain
+    for (float& w : weights) w *= 0.8f;  // so that no token is almost certain
     const std::string path = folder_ / ("m" + std::to_string(++models_));
     ModelContents contents{.architecture = a, .weights = weights, .provenance = std::move(provenance)};
     contents.tokenizer = text::test::OpenGolden(tokenizer).image;
@@ -94,7 +94,7 @@ class PrivateGeneratorTest : public ::testing::Test {
   }
   std::vector<PrivateGeneratorOptions> All() { return {Mixed(), WithBase(), Anchored(), Aggregate()}; }
 
-  // Scores of the tokens after a text.
+  // Returns the scores of the tokens after a text.
   std::vector<float> Scores(Session& session, const std::vector<int32_t>& tokens) {
     std::vector<float> scores(460);
     EXPECT_TRUE(session.Score(tokens, scores).ok());
@@ -127,7 +127,7 @@ std::vector<double> Softmax(const std::vector<double>& scores, const std::vector
   return law;
 }
 
-// What f says otherwise than b, less its mean over all tokens, clipped.
+// Returns the difference of f and b, centred over all tokens and clipped.
 std::vector<double> Clipped(const std::vector<float>& f, const std::vector<float>& b, double clip) {
   std::vector<double> d(f.size());
   double mean = 0;
@@ -136,7 +136,7 @@ std::vector<double> Clipped(const std::vector<float>& f, const std::vector<float
   return d;
 }
 
-// The laws of docs/algorithms.md, section 7, written down once more from the sessions' own scores.
+// Computes the laws of docs/algorithms.md, section 7, again from the sessions' own scores.
 TEST_F(PrivateGeneratorTest, ATokenHasTheLawThatItIsChargedFor) {
   const std::string prompt = "the tea";
   const std::vector<float> f = Scores(*model_, Ids(prompt)), b = Scores(*base_, Ids(prompt));
@@ -156,7 +156,7 @@ TEST_F(PrivateGeneratorTest, ATokenHasTheLawThatItIsChargedFor) {
   const std::vector<double> moved = Clipped(f, b, clip);
   for (size_t j = 0; j < kTokens; ++j) anchored[j] = (anchored[j] + moved[j]) / tau;
   anchored = Softmax(anchored, support);
-  // Three notes of four contexts: the fourth adds nothing.
+  // Three notes for four contexts: the fourth adds nothing.
   const std::vector<float> p = Scores(*base_, Ids("\nthe tea"));
   const std::vector<size_t> of_public = Best(p, kTop);
   std::vector<double> aggregate(p.begin(), p.end());
@@ -194,7 +194,7 @@ TEST_F(PrivateGeneratorTest, ATokenHasTheLawThatItIsChargedFor) {
       const Result<Generated> text = generator.Generate(prompt, {.max_new_tokens = 1});
       ASSERT_TRUE(text.ok()) << text.status().message();
       const Generated& made = *text;
-      ++counts[made.tokens.empty() ? 0 : static_cast<size_t>(made.tokens[0])];  // 0 is the token for an end
+      ++counts[made.tokens.empty() ? 0 : static_cast<size_t>(made.tokens[0])];  // 0 is the end token
     }
     EXPECT_GT(ChiSquarePValue(counts, c.law), kAlpha) << seed;
     EXPECT_LT(*std::max_element(c.law.begin(), c.law.end()), 0.7) << "a law that tells nothing";
@@ -217,7 +217,7 @@ TEST_F(PrivateGeneratorTest, EveryTokenIsChargedBeforeItIsShown) {
   EXPECT_NEAR(ledger_.Entries()->back().mechanism.range(), 2 * 2.0 / 4, 1e-7);
 }
 
-// The cost follows from what was declared: B, however many texts there are, and none of them unreadable ones.
+// The cost follows from the declared B, not from the number of texts or from unreadable ones.
 TEST_F(PrivateGeneratorTest, TextsThatAreMissingOrUnreadableChangeNoChargeAndNoLength) {
   std::vector<std::string> long_ones(9, std::string(4000, 'x'));
   for (const std::vector<std::string>& notes :
@@ -234,7 +234,7 @@ TEST_F(PrivateGeneratorTest, TextsThatAreMissingOrUnreadableChangeNoChargeAndNoL
   }
 }
 
-// One text more or less: of all tokens, given everything drawn before, none is more likely than charged.
+// With one text more or less, no token, given all earlier samples, becomes more likely than charged.
 TEST_F(PrivateGeneratorTest, OneTextMovesNoTokensLawByMoreThanIsCharged) {
   tokenizers_.push_back(std::make_unique<text::Tokenizer>(*TokenizerOf(base_->file())));
   const double clip = 0.7;
@@ -277,7 +277,7 @@ TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsDrawnThen) {
     o.only_text = true;
     uint64_t drawn = 0;
     for (int text = 0; drawn < 12; ++text) {
-      ledger_ = *Ledger::Open(ledger_.path(), kLedger);  // as after a restart
+      ledger_ = *Ledger::Open(ledger_.path(), kLedger);  // simulates a restart
       PrivateGenerator generator = Must(o);
       std::string shown;
       const auto show = [&](std::string_view more) { return shown += more, true; };
@@ -302,7 +302,7 @@ TEST_F(PrivateGeneratorTest, ABudgetEndsInWordsAndNothingIsDrawnThen) {
   }
 }
 
-// Until a text may be drawn there is no ledger: what is refused before has promised nothing.
+// There is no ledger before a text may be sampled: a refusal before that has promised nothing.
 TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
   const DrawGoal goal{.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}};
   for (const bool of_texts : {false, true}) {
@@ -327,11 +327,11 @@ TEST_F(PrivateGeneratorTest, ARefusedFirstTextLeavesNoLedger) {
   }
 }
 
-// Room for all of a text is room by a plan: in blocks that are chosen one after the other it would not be.
+// The limit covers a whole text only by a plan; blocks chosen one after the other would not fit.
 TEST_F(PrivateGeneratorTest, ATextThatHasRoomIsDrawnToItsEnd) {
   PrivateGeneratorOptions o = Anchored({.clip = 0.3});
   o.draws.draws_per_charge = 2;
-  // What 16 tokens cost together, a little above it: PLD's figure, below any that a filter gives.
+  // The cost of 16 tokens together, slightly increased. It is PLD's figure, below any that a filter gives.
   const std::vector cost = {*privacy::Mechanism::BoundedRange({.range = 4 * 0.3 + kAnchoredRangeSlack, .count = 16})};
   const double together = privacy::StateEpsilon(cost, *privacy::Delta::Create(1e-6))->epsilon;
   for (int text = 0; text < 5; ++text) {  // some end early
@@ -345,7 +345,7 @@ TEST_F(PrivateGeneratorTest, ATextThatHasRoomIsDrawnToItsEnd) {
   }
 }
 
-// Two generators that both found an empty ledger: the second to draw is told of the first one's spendings.
+// Both generators found an empty ledger. The second one to sample hears of the first one's charges.
 TEST_F(PrivateGeneratorTest, ATargetThatComesTooLateIsRefused) {
   PrivateGenerator generator = Must(Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 12}}));
   ASSERT_TRUE(Must(Anchored()).Generate("the", {.max_new_tokens = 1}).ok());
@@ -356,7 +356,7 @@ TEST_F(PrivateGeneratorTest, ATargetThatComesTooLateIsRefused) {
   EXPECT_EQ(Charged(), charged);
 }
 
-// The last tokens of a budget can be drawn, though no whole block of them fits.
+// The last tokens of a budget can be sampled although no whole block of them fits.
 TEST_F(PrivateGeneratorTest, TheLastBlockIsAsLongAsWhatIsLeft) {
   PrivateGeneratorOptions o = Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 10}});
   o.draws.draws_per_charge = 4;
@@ -369,7 +369,7 @@ TEST_F(PrivateGeneratorTest, TheLastBlockIsAsLongAsWhatIsLeft) {
   EXPECT_LE(*ledger_.Spent(*privacy::Delta::Create(1e-6)), 2);
 }
 
-// What there was room for when the text began is gone: what was shown by then was paid for, and no more is shown.
+// The budget that was there when the text began is gone. All tokens shown so far were paid for, and no more are shown.
 TEST_F(PrivateGeneratorTest, ATextEndsWhereAnotherProcessHasSpentTheRest) {
   PrivateGeneratorOptions o = Anchored({.lifetime = DrawGoal::Lifetime{*EpsilonDelta::Create(2, 1e-6), 20}});
   o.draws.draws_per_charge = 3;
@@ -385,7 +385,7 @@ TEST_F(PrivateGeneratorTest, ATextEndsWhereAnotherProcessHasSpentTheRest) {
     }
     return true;
   });
-  // Now and then the draw is the token of an end, before the budget is gone.
+  // Sometimes the sample is the end token, before the budget is gone.
   if (made.ok() && made->ended == Ended::kEndToken) GTEST_SKIP() << "the text ended by itself";
   EXPECT_EQ(made.status().code(), StatusCode::kPrivacyRefused) << "a text went on without a budget";
   EXPECT_LE(pushes, 9u);
@@ -412,7 +412,7 @@ TEST_F(PrivateGeneratorTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
     EXPECT_TRUE(Must(o, session).Generate("the", {.max_new_tokens = 6}).ok());
   }
   EXPECT_EQ(Charged(), 1u) << "what the weights cost";
-  // Paid for by another ledger: its total would leave out what the text shows.
+  // Another ledger pays, so the total of this one would leave out what the text reveals.
   Ledger elsewhere = *Ledger::Open(folder_ / "other", kLedger);
   PrivateGeneratorOptions o = Mixed();
   o.draws.ledger = &elsewhere;
@@ -472,7 +472,7 @@ TEST_F(PrivateGeneratorTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
   EXPECT_EQ(Charged(), 0u);
 }
 
-// When a text ends follows from what was drawn.
+// The end of a text depends only on the sampled tokens.
 TEST_F(PrivateGeneratorTest, EndsBeforeAStopText) {
   PrivateGeneratorOptions o = Anchored({.clip = 1});
   o.draws.draws_per_charge = 1000;

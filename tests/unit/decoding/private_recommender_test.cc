@@ -1,4 +1,4 @@
-// Recommending privately from sessions: what is charged, when it is free, what ends it, what is refused.
+// Private recommendations from sessions: what is charged, when it is free, what ends it, what is refused.
 #include "runtime/decoding/private_recommender.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ class PrivateRecommenderTest : public ::testing::Test {
     for (const auto& e : *ledger_.Entries()) sum += e.mechanism.steps();
     return sum;
   }
-  // kGuaranteed of a run that was charged to a ledger, by default to ledger_.
+  // Returns kGuaranteed for a run that was charged to a ledger, by default ledger_.
   ProvenanceEntry Paid() { return PaidFrom(ledger_); }
   static ProvenanceEntry PaidFrom(Ledger& ledger) {
     EXPECT_TRUE(
@@ -101,12 +101,12 @@ TEST_F(PrivateRecommenderTest, EveryDrawIsChargedAndTheFigureGrows) {
     EXPECT_GT(Spent(), before);
     before = Spent();
   }
-  // All as if they were made from the whole catalogue.
+  // All are charged as samples from the whole catalogue.
   EXPECT_EQ((*ledger_.Entries())[0].mechanism.support(), 40u);
   EXPECT_NEAR((*ledger_.Entries())[7].mechanism.range(), 2, 1e-6);
 }
 
-// What the draws show is history: a ledger of anything else does not pay for it, and learns nothing of it.
+// The samples reveal `history`: a ledger of other data does not pay for them, and records nothing.
 TEST_F(PrivateRecommenderTest, ALedgerOfOtherDataDoesNotPay) {
   Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "shopping", .record = privacy::RecordSpec::OfEvents({})});
   for (PrivateRecommenderOptions options : {Mixed(), Anchored()}) {
@@ -129,7 +129,7 @@ TEST_F(PrivateRecommenderTest, BlocksGiveNothingBack) {
   ASSERT_TRUE(first.Recommend(kHistory, {.count = 5}).ok());
   EXPECT_EQ(Charged(), 8u) << "the rest of the block was paid for";
   ASSERT_TRUE(first.Recommend(kHistory, {.count = 1}).ok());
-  PrivateRecommender second = Must(options);  // as after a restart
+  PrivateRecommender second = Must(options);  // simulates a restart
   ASSERT_TRUE(second.Recommend(kHistory, {.count = 1}).ok());
   EXPECT_EQ(Charged(), 24u);
 }
@@ -147,7 +147,7 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
   EXPECT_EQ(Charged(), 1u) << "what the weights cost";
   EXPECT_EQ((*PrivateRecommender::Create(*dp, Mixed())).reason(),
             "the weights carry a guarantee for all data that is not declared public: drawing is free post-processing");
-  // Not declared public: charged for, from the ledger of what is shown, and that is not this one.
+  // The data are not declared public, so samples are charged to the ledger of the revealed data, which is not this one.
   PrivateRecommenderOptions nothing_public = Mixed();
   nothing_public.public_datasets = {};
   const auto other = PrivateRecommender::Create(*dp, nothing_public);
@@ -165,7 +165,7 @@ TEST_F(PrivateRecommenderTest, WeightsWithAGuaranteeAndPublicOnesAreFree) {
 }
 
 TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
-  // Charged to another ledger of the same data.
+  // This run was charged to another ledger of the same data.
   Ledger other = *Ledger::Open(folder_ / "other", {.dataset = "history", .record = privacy::RecordSpec::OfEvents({})});
   const ProvenanceEntry elsewhere = PaidFrom(other);
   const auto dp = Open(3, {kShipped, elsewhere}), then_bare = Open(4, {kShipped, elsewhere, kDevice});
@@ -191,7 +191,7 @@ TEST_F(PrivateRecommenderTest, ALedgerThatLacksWhatModelOrBaseCostIsRefused) {
   EXPECT_FALSE(refused(*Open(6, {kShipped, here, kDevice}), nullptr));
   EXPECT_FALSE(refused(*model_, Open(7, {kShipped, here}).get()));
   EXPECT_TRUE(refused(*Open(8, {kShipped, here, elsewhere}), nullptr));
-  // A path and its name are the same data; an epsilon that nobody bounded is no payment, its draws are charged.
+  // A path and its name denote the same data. An unbounded epsilon is no payment, so samples are charged.
   ProvenanceEntry dear = elsewhere, unbounded = elsewhere;
   dear.dataset = "/data/history";
   unbounded.epsilon = std::numeric_limits<double>::infinity();
@@ -208,7 +208,7 @@ TEST_F(PrivateRecommenderTest, ALifetimeEndsWithItsLastDraw) {
     PrivateRecommenderOptions options = anchored ? Anchored(goal) : Mixed(goal);
     options.draws_per_charge = 10;
     for (int call = 0; call < 3; ++call) {
-      PrivateRecommender r = Must(options);  // three processes, the limit set by the first
+      PrivateRecommender r = Must(options);  // three processes; the first sets the limit
       EXPECT_EQ(ledger_.Limit()->value().epsilon(), 2);
       const auto items = r.Recommend(kHistory, {.count = 10});
       ASSERT_TRUE(items.ok()) << items.status().message();
@@ -240,7 +240,7 @@ TEST_F(PrivateRecommenderTest, AnEpsilonPerDrawIsKept) {
     EXPECT_LE(Must(Anchored({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon);
     EXPECT_GT(Must(Anchored({.epsilon_per_draw = epsilon})).epsilon_per_draw(), epsilon * (1 - 1e-9));
   }
-  // A short public list allows far more, and is charged for what is left of it.
+  // A short public list allows far more samples; each is charged for the rest of it.
   PrivateRecommenderOptions options = Mixed({.epsilon_per_draw = 0.2});
   options.charge_for = ChargeFor::kSupportLeft;
   options.largest_support = 4;
@@ -254,7 +254,7 @@ TEST_F(PrivateRecommenderTest, AnEpsilonPerDrawIsKept) {
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(entries[i].mechanism.support(), 4 - i);
 }
 
-// Nearly all of q, nearly without randomness: the best item of the right session must come out.
+// The law is nearly all q, almost without randomness, so the best item of the right session must come out.
 TEST_F(PrivateRecommenderTest, DrawsFollowTheSessionsScores) {
   PrivateRecommenderOptions mixed = Mixed({.lambda = 1 - 1e-9});
   mixed.temperature = 1e-3;
@@ -264,7 +264,7 @@ TEST_F(PrivateRecommenderTest, DrawsFollowTheSessionsScores) {
     const std::vector<int32_t> history = {item, 39 - item};
     EXPECT_EQ((*of_model.Recommend(history, {.count = 1}))[0], (*model_->Recommend(history, {.count = 1}))[0].item);
   }
-  PrivateRecommenderOptions options = Anchored({.clip = 1e-6});  // hardly any of the model: the base's best
+  PrivateRecommenderOptions options = Anchored({.clip = 1e-6});  // almost nothing of the model is left: the base's best
   options.temperature = 1e-3;
   PrivateRecommender r = Must(options);
   for (int32_t item = 0; item < 10; ++item) {
@@ -298,7 +298,7 @@ TEST_F(PrivateRecommenderTest, WhatIsTheSameForAllItemsDoesNotUseUpTheClip) {
   options.reproducible_seed = 5;
   const auto shifted = Open(2, {kShipped, kDevice}, 50);
   PrivateRecommender as_it_is = Must(options), moved = *PrivateRecommender::Create(*shifted, options);
-  options.goal = {.clip = 1e-6};  // what would be left if all were clipped: the base alone
+  options.goal = {.clip = 1e-6};  // if all were clipped, only the base would be left
   PrivateRecommender base_alone = Must(options);
   std::vector<int32_t> one, other, third;
   for (int32_t item = 0; item < 30; ++item) {
@@ -355,14 +355,14 @@ TEST_F(PrivateRecommenderTest, WhatHasNoGuaranteeIsRefusedAndNothingIsCharged) {
   EXPECT_FALSE(ledger_.Limit()->has_value());
 }
 
-// A newcomer's scores are the model's, as others' are: what is drawn for one is paid for.
+// The scores for a user without history are the model's, like others', so sampling for such a user is paid for.
 TEST_F(PrivateRecommenderTest, ANewcomersItemsAreDrawnAndCharged) {
   PrivateRecommender r = Must(Mixed());
   EXPECT_EQ(r.Recommend({}, {.count = 3})->size(), 3u);
   EXPECT_EQ(Charged(), 3u);
 }
 
-// Nor does an error tell for free what people's records did to the weights.
+// An error must not reveal for free how people's records changed the weights.
 TEST_F(PrivateRecommenderTest, ANewcomersDrawsAreChargedWhateverTheScoresAre) {
   std::vector<float> weights = wisp::test::RandomWeights(kArchitecture, 2);
   for (size_t i = 0; i < kArchitecture.width; ++i) weights[7 * kArchitecture.width + i] = 3e38f;
@@ -376,7 +376,7 @@ TEST_F(PrivateRecommenderTest, ANewcomersDrawsAreChargedWhateverTheScoresAre) {
   EXPECT_EQ(Charged(), 3u);
 }
 
-// A request that is refused leaves the limit as it was, the one that it asked for included.
+// A refused request leaves the limit unchanged, also the limit that it asked for.
 TEST_F(PrivateRecommenderTest, ANewLimitIsWrittenOnlyWhereNothingIsRefused) {
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
   PrivateRecommenderOptions options = Mixed();
@@ -407,7 +407,7 @@ TEST_F(PrivateRecommenderTest, ALargeDeltaHasToBeAllowed) {
       << "more than 1 / records is no paper's";
 }
 
-// One person's device, or a household's.
+// The device of one person, or of a household.
 TEST_F(PrivateRecommenderTest, WithFewRecordsNothingAllowsALargeDelta) {
   PrivateRecommenderOptions options = Mixed();
   options.num_records_public = 5;
@@ -422,7 +422,7 @@ TEST_F(PrivateRecommenderTest, WithFewRecordsNothingAllowsALargeDelta) {
   }
   options.new_limit = *EpsilonDelta::Create(50, 1e-5);
   EXPECT_TRUE(PrivateRecommender::Create(*model_, options).ok());
-  // Nor does a limit that stands already.
+  // An existing limit does not allow it either.
   options.new_limit.reset();
   ASSERT_TRUE(ledger_.SetLimit(*EpsilonDelta::Create(50, 0.1)).ok());
   EXPECT_EQ(PrivateRecommender::Create(*model_, options).status().code(), StatusCode::kPrivacyRefused);

@@ -1,5 +1,5 @@
-// Private decoding: the laws of what is drawn, what is charged and when, and what is refused. Statistical tests have
-// fixed seeds and alpha = 1e-6 each.
+// Private decoding: the laws of samples, what is charged and when, and what is refused. Statistical tests have fixed
+// seeds and alpha = 1e-6 each.
 #include "runtime/decoding/private_sampling.h"
 
 #include <cmath>
@@ -68,7 +68,7 @@ class PrivateSamplingTest : public ::testing::Test {
   std::optional<Ledger> ledger_;
 };
 
-// The law of one draw from `left`, written down from docs/algorithms.md, section 7.
+// Returns the law of one sample from `left`, written again from docs/algorithms.md, section 7.
 std::vector<double> Law(const PrivateSamplerOptions& o, const std::vector<int32_t>& left) {
   std::vector<double> q, u;
   double sum_q = 0, sum_u = 0;
@@ -138,7 +138,7 @@ TEST_F(PrivateSamplingTest, AllOfASupportComesOutOnceAndNothingElse) {
 
 TEST_F(PrivateSamplingTest, EachDrawIsChargedWithTheSupportThatIsLeft) {
   const std::vector<int32_t> excluded = {1};
-  DrawRequest r = Request(DecodingMode::kUniform, 10);  // four draws; for the last there is no choice
+  DrawRequest r = Request(DecodingMode::kUniform, 10);  // four samples; the last one has no choice
   r.excluded = excluded;
   ASSERT_TRUE(Must(Options(DecodingMode::kUniform)).Draw(r).ok());
   std::vector<std::string> expected;
@@ -180,7 +180,7 @@ TEST_F(PrivateSamplingTest, BlocksCoverSmallerSupportsAndGiveNothingBack) {
   EXPECT_EQ(sampler.draws_left_in_block(), 0u);
   ASSERT_TRUE(sampler.Draw(small).ok());
   EXPECT_EQ(Charged().size(), 2u);
-  ASSERT_TRUE(sampler.Draw(Request(DecodingMode::kUniform)).ok());  // five items: the block of three does not cover it
+  ASSERT_TRUE(sampler.Draw(Request(DecodingMode::kUniform)).ok());  // five items: the block of three is too small
   const std::string three = Mechanism::RandomisedResponse({.support = 3, .lambda = 0.6, .count = 4})->ToText(),
                     five = Mechanism::RandomisedResponse({.support = 5, .lambda = 0.6, .count = 4})->ToText();
   EXPECT_EQ(Charged(), (std::vector<std::string>{three, three, five}));
@@ -218,7 +218,7 @@ TEST_F(PrivateSamplingTest, RefusedChargeDrawsNoRandomNumberAndReturnsNothing) {
     }
     const uint64_t position = sampler.random_position();
     const size_t charges = Charged().size();
-    auto refused = sampler.Draw(Request(mode, 2));  // reproducible draws pass every limit
+    auto refused = sampler.Draw(Request(mode, 2));  // reproducible samples pass every limit
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.status().code(), StatusCode::kPrivacyRefused);
     EXPECT_EQ(sampler.random_position(), position);
@@ -229,11 +229,11 @@ TEST_F(PrivateSamplingTest, RefusedChargeDrawsNoRandomNumberAndReturnsNothing) {
 TEST_F(PrivateSamplingTest, TheLedgersLimitIsTheLifetimeOfDraws) {
   ASSERT_TRUE(ledger_->SetLimit(*EpsilonDelta::Create(1, 1e-6)).ok());
   PrivateSamplerOptions o = Options(DecodingMode::kUniform);
-  // Pure epsilon of a draw log(1 + 5 / 19) = 0.23: four draws and no more at delta 0, a little at 1e-6.
+  // A sample costs pure epsilon log(1 + 5 / 19) = 0.23: four samples and no more at delta 0, a few more at 1e-6.
   o.lambda = 0.05;
   int draws = 0;
   for (; draws < 100; ++draws) {
-    auto item = Must(o).Draw(Request(DecodingMode::kUniform));  // a new sampler each time: nothing is kept in it
+    auto item = Must(o).Draw(Request(DecodingMode::kUniform));  // a new sampler each time, so it holds no state
     if (item.ok()) continue;
     EXPECT_EQ(item.status().code(), StatusCode::kPrivacyRefused);
     break;
@@ -367,7 +367,8 @@ TEST_F(PrivateSamplingTest, RequestsThatCannotBeServedChargeNothing) {
   EXPECT_TRUE(Charged().empty());
 }
 
-// What is charged is fixed, whatever each request mixes in: one that is less likely than that is refused, unpaid.
+// The charge is fixed, whatever a request mixes in. A request that gives an item less probability than charged is
+// refused, and not paid for.
 TEST_F(PrivateSamplingTest, AMixtureOfARequestHasToKeepWhatIsChargedFor) {
   PrivateSamplerOptions o = Options(DecodingMode::kNonUniform, 3);
   o.mixing = {};
@@ -389,7 +390,7 @@ TEST_F(PrivateSamplingTest, AMixtureOfARequestHasToKeepWhatIsChargedFor) {
   r.count = 1;
   ASSERT_TRUE(sampler.Draw(r).ok());
   r.mixing = low;
-  const std::vector<int32_t> few = {1, 2, 3};  // over these it is likely enough
+  const std::vector<int32_t> few = {1, 2, 3};  // over these, each is likely enough
   r.candidates = few;
   ASSERT_TRUE(sampler.Draw(r).ok());
   const std::string charged = Mechanism::NonUniformResponse({.min_probability = 0.04, .lambda = 0.6})->ToText();

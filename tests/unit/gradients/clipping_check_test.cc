@@ -1,4 +1,4 @@
-// The check of what a record really added: its bound is that of the grid, and it counts every coordinate.
+// The check of a record's actual contribution: its bound is that of the grid, and it counts every coordinate.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,8 @@
 namespace wisp::clipping_check_test {
 namespace {
 
-// What stays may be as long as 2^30 steps and a millionth, which stand for the clipping norm, and no longer.
+// A contribution may be as long as 2^30 steps, which stand for the clipping norm, and a millionth; a longer one is
+// dropped.
 TEST(ClippingCheck, TheBoundOfASumIsThatOfItsGrid) {
   for (double clipping_norm : {0.01, 1.0, 30.0}) {
     TrainingOptions o;
@@ -31,7 +32,7 @@ TEST(ClippingCheck, TheBoundOfASumIsThatOfItsGrid) {
   }
 }
 
-// A sum is added to in stretches, each under a lock of its own; the squares of all of them count.
+// A sum is added to in stretches, each under its own lock; the squares of all of them count.
 TEST(ClippingCheck, TheSquaresOfAllStretchesAreCounted) {
   const size_t size = 100000;
   GridGradientSum sum(kernels::BestOps(), size, {.steps_per_unit = 1, .max_sum_squares = 1e9});

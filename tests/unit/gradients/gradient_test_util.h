@@ -1,4 +1,4 @@
-// Small recommenders, records and the naive gradients that the product's are held against.
+// Small recommenders, records, and naive gradients with which the product's are compared.
 #ifndef WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_GRADIENTS_GRADIENT_TEST_UTIL_H_
 
@@ -46,14 +46,15 @@ inline OwnedRecord RandomRecord(uint32_t num_items, size_t length, uint32_t seed
   return record;
 }
 
-// The first and the last item where a loop over rows may miss them: as inputs and as targets, alone and again.
+// Makes a record of the first and the last item, which a loop over rows might miss: as inputs and as targets, alone and
+// repeated.
 inline OwnedRecord EndsRecord(uint32_t num_items) {
   const auto last = static_cast<int32_t>(num_items) - 1;
   return {{0, last, 3, 0, last, 2}, {last, 0, 1, 3, 0, last}};
 }
 
-// d loss / d weight for every trained weight (others 0), by dual numbers through the naive recommender. With negatives:
-// of the sampled softmax.
+// Returns d loss / d weight for every trained weight (0 for others), by dual numbers through the naive recommender.
+// With negatives, the loss is that of the sampled softmax.
 inline std::vector<double> NaiveGradient(const Architecture& a, std::span<const float> weights, const Record& record,
                                          std::span<const int32_t> negatives = {}) {
   using kernels::reference::Dual;
@@ -80,12 +81,12 @@ inline double Norm(std::span<const double> g) {
   return std::sqrt(sum);
 }
 
-// All that the architecture trains.
+// Returns everything that the architecture trains.
 inline TrainedSet AllTrained(const std::vector<ParameterSpec>& parameters) {
   return TrainedSet(parameters, [](const ParameterSpec& p) { return p.trained; });
 }
 
-// The product's graph with everything a record needs.
+// The product's graph, with all that a record needs.
 class Harness {
  public:
   Harness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
@@ -135,7 +136,8 @@ class Harness {
   }
 };
 
-// Blocks that differ in all that a block can: heads, their width, where norms stand, what is between two products.
+// Returns an architecture whose blocks differ in all that a block can have: heads, their width, the place of norms, the
+// activation.
 inline Architecture MixedArchitecture() {
   return {.num_items = 9,
           .max_length = 6,
@@ -152,8 +154,8 @@ inline Architecture MixedArchitecture() {
           .final_norm_epsilon = 1e-4f};
 }
 
-// What came after format 4 of model files, each once and in company: norms, gates, activations, rotary positions, fewer
-// heads of keys, no biases, no table of positions.
+// Architectures with switches that are not in the first recommenders, each alone and combined: norms, gates,
+// activations, rotary positions, fewer heads of keys, no biases, no table of positions.
 inline std::vector<Architecture> NewerArchitectures() {
   UniformArchitecture base{.num_items = 9,
                            .max_length = 6,
@@ -173,7 +175,7 @@ inline std::vector<Architecture> NewerArchitectures() {
   all[4].activation = ActivationKind::kGeluTanh;
   all[4].num_kv_heads = 1;
   all[4].biases = Biases::kNone;
-  // What people call Llama, and eSASRec's block.
+  // Llama's architecture, and eSASRec's block.
   all[5] = {.num_items = 9,
             .max_length = 6,
             .width = 8,
@@ -193,7 +195,7 @@ inline std::vector<Architecture> NewerArchitectures() {
   std::vector<Architecture> every(all.begin(), all.end());
   every.push_back(every[0]);
   every.back().re_attention = ReAttention::kOn;
-  // Format 7: types and a norm of the embedding; biases of queries, keys and values alone.
+  // Types and a norm of the embedding; biases of queries, keys and values alone.
   every.push_back(every[2]);
   every.back().attend = Attend::kAll;
   every.back().token_types = {.count = 3, .separator = 2};
@@ -207,7 +209,7 @@ inline std::vector<Architecture> NewerArchitectures() {
   every.back().head = {.output_table = OutputTable::kUntied, .output_bias = OutputBias::kTrained, .temperature = 0.5f};
   every.push_back(every[4]);
   every.back().re_attention = ReAttention::kOn;
-  // Format 9: windows, of one block or of all; the variances of Re-Attention within one.
+  // Windows, of one block or of all, and the variances of Re-Attention within one.
   for (const size_t of : {5, 7, 3}) {
     every.push_back(every[of]);
     every.back().blocks.push_back(every.back().blocks.front());
@@ -217,7 +219,7 @@ inline std::vector<Architecture> NewerArchitectures() {
   return every;
 }
 
-// Every switch of the graph at least once.
+// Returns architectures that use every switch of the graph at least once.
 inline std::vector<Architecture> SmallArchitectures() {
   const UniformArchitecture base{.num_items = 9,
                                  .max_length = 6,

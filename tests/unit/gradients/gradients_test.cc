@@ -1,4 +1,4 @@
-// Record gradients, norms and clipped sums of the product against dual numbers through a naive recommender.
+// Compares the product's record gradients, norms and clipped sums with dual numbers through a naive recommender.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -47,14 +47,14 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   return test::Norm(difference);
 }
 
-// One gradient per case: the oracle is slow, and the same for every op table.
+// One gradient for each case: the oracle is slow, and does not depend on the op table.
 std::vector<std::vector<double>> NaiveGradients(const Architecture& a, const std::vector<float>& weights) {
   std::vector<std::vector<double>> gradients;
   for (const Case& c : Cases(a)) gradients.push_back(NaiveGradient(a, weights, c.record.view()));
   return gradients;
 }
 
-// Hands on each factor of the blocks twice, as a graph would whose blocks share their weights and get the same rows.
+// Passes on each factor of the blocks twice, as a graph would whose blocks share their weights and get the same rows.
 class Twice final : public FactorSink {
  public:
   explicit Twice(FactorSink& sink) : sink_(sink) {}
@@ -73,9 +73,9 @@ class Twice final : public FactorSink {
   FactorSink& sink_;
 };
 
-// No factor is lost where a parameter has two uses: they add up, or the record is dropped.
+// If a parameter has two uses, no factor is lost: they add up, or the record is dropped.
 TEST(UsedTwice, FactorsAddUpOrTheRecordIsDropped) {
-  const Architecture a = SmallArchitectures()[2];  // untied: the head's table too has nothing but Outer
+  const Architecture a = SmallArchitectures()[2];  // untied, so that the head's table too gets only Outer
   const std::vector<float> weights = RandomWeights(a, 3);
   Harness h(a, weights, kernels::BestOps());
   const OwnedRecord owned = RandomRecord(a.num_items, 5, 9);
@@ -141,7 +141,8 @@ TEST_P(Gradients, NormsOfBothFormsEqualDualNumbers) {
     for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
       FloatGradientSum sum(*ops, h.flat.size(), 1);
       PhantomGradients gradients(*ops, h.Setup(), {.clip = ClipRule::Flat(1e9), .form = form}, sum);
-      for (size_t i = 0; i < naive.size(); ++i) {  // the same sink for a ragged batch: nothing may stay behind
+      // the same sink takes a ragged batch: nothing of the first may remain
+      for (size_t i = 0; i < naive.size(); ++i) {
         const Case c = Cases(a)[i];
         const double expected = test::Norm(naive[i]);
         EXPECT_NEAR(h.Add(c.record.view(), gradients).norm, expected, 1e-5 * expected) << ops->name << ", " << c.name;
@@ -177,7 +178,7 @@ TEST_P(Gradients, ClippedSumEqualsNaiveClippedSum) {
 
 INSTANTIATE_TEST_SUITE_P(EverySwitch, Gradients, ::testing::Range<size_t>(0, SmallArchitectures().size()));
 
-// Adding a record moves the exact sum by at most C, whatever the form; and its removal is exact.
+// Adding a record moves the exact sum by at most C, in any form, and removing it is exact.
 TEST(ExactSum, AddingARecordMovesTheSumByAtMostTheBound) {
   const Architecture a = SmallArchitectures()[0];
   const kernels::OpTable& ops = kernels::BestOps();
@@ -206,7 +207,7 @@ TEST(ExactSum, RecordAboveItsBoundIsTakenAwayExactly) {
   const kernels::OpTable& ops = kernels::BestOps();
   Harness h(a, RandomWeights(a, 15), ops);
   for (NormForm form : {NormForm::kFormed, NormForm::kGram}) {
-    // Far too small on purpose.
+    // The limit is far too small on purpose.
     GridGradientSum sum(ops, h.flat.size(), {.steps_per_unit = 1e6f, .max_sum_squares = 1e6});
     PhantomGradients gradients(ops, h.Setup(), {.clip = ClipRule::Flat(1.0), .form = form}, sum);
     EXPECT_FALSE(h.Add(RandomRecord(a.num_items, 6, 1).view(), gradients).within);

@@ -1,4 +1,5 @@
-// Gradients multiplied as integers: what a record adds is its own alone, within the bound, and right in the mean.
+// Gradients multiplied as integers: a record's contribution depends on it alone, is within the bound, and is right in
+// the mean.
 #include "runtime/gradients/integer_gradients.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +24,7 @@ std::vector<ParameterSpec> Parameters() {
   return parameters;
 }
 
-// The factors of one record, dense: two matrices, rows of a table, a vector.
+// The dense factors of one record: two matrices, rows of a table, a vector.
 struct Factors {
   Factors(size_t length, uint32_t seed, float size = 1) : rows(length) {
     std::mt19937 random(seed);
@@ -53,7 +54,7 @@ struct Summed {
   }
   IntegerGradients Worker() { return {kernels::BestOps(), {parameters, trained, kMostRecords, kMostRows}, clip, sum}; }
 
-  // These pass together.
+  // Adds records that pass together.
   std::vector<RecordOutcome> Add(IntegerGradients& gradients, const std::vector<const Factors*>& records) {
     Factors all(0, 0);
     all.g.clear();
@@ -130,7 +131,7 @@ std::vector<Factors> ManyRecords() {
 
 constexpr GridGradientSum::Grid kGrid = {.steps_per_unit = 0x1p30f, .max_sum_squares = 0x1p60};
 
-// Whoever passes with it, in whatever order: the integers of the sum are those of each record by itself.
+// The integers of the sum are those of each record by itself, whatever else passes with it and in whatever order.
 TEST(IntegerGradients, ARecordAddsTheSameInAnyCompany) {
   for (const ClipRule& rule : {ClipRule::Flat(1), ClipRule::Automatic(1)}) {
     Summed run(kGrid, rule);
@@ -160,7 +161,7 @@ TEST(IntegerGradients, ARecordAddsTheSameInAnyCompany) {
   }
 }
 
-// Two workers at once: the same integers.
+// Two workers at once give the same integers.
 TEST(IntegerGradients, TheSumDoesNotDependOnThreads) {
   Summed run(kGrid, ClipRule::Flat(1));
   const std::vector<Factors> records = ManyRecords();
@@ -176,7 +177,7 @@ TEST(IntegerGradients, TheSumDoesNotDependOnThreads) {
   EXPECT_EQ(run.Take(), expected);
 }
 
-// The squared norm that is held against the bound is that of the integers in the sum: to the last unit.
+// The squared norm that is compared with the bound is that of the integers in the sum, to the last unit.
 TEST(IntegerGradients, TheBoundIsOfTheIntegersThatWereAdded) {
   for (const Factors& f : ManyRecords()) {
     Summed free({.steps_per_unit = 50000, .max_sum_squares = 1e30}, ClipRule::Flat(1));
@@ -192,7 +193,7 @@ TEST(IntegerGradients, TheBoundIsOfTheIntegersThatWereAdded) {
   }
 }
 
-// Every record of a run as the program makes it stays, within its bound and not far below.
+// Every record of an ordinary run is kept, within its bound and not far below.
 TEST(IntegerGradients, ClippedRecordsStayWithinTheBound) {
   Summed run({.steps_per_unit = 0x1p30f, .max_sum_squares = 0x1p60}, ClipRule::Automatic(1 - 1e-4));
   for (const Factors& f : ManyRecords()) {
@@ -204,7 +205,7 @@ TEST(IntegerGradients, ClippedRecordsStayWithinTheBound) {
   }
 }
 
-// The norm is that of all parameters, and what is added is the factor times the gradient, formed here in double.
+// The norm covers all parameters. The contribution is the factor times the gradient, which is formed here in double.
 TEST(IntegerGradients, ARecordAddsTheSumOfItsClippedGradient) {
   for (const Factors& f : ManyRecords()) {
     Summed run(kGrid, ClipRule::Flat(1));
@@ -236,7 +237,7 @@ TEST(IntegerGradients, ARecordAddsTheSumOfItsClippedGradient) {
   }
 }
 
-// What never fits leaves no trace of itself, and of others all.
+// A record that never fits leaves nothing of itself and all of the others.
 TEST(IntegerGradients, ARecordAboveItsBoundIsDroppedEntirely) {
   Summed run({.steps_per_unit = 0x1p20f, .max_sum_squares = -1}, ClipRule::Flat(1));
   for (const Factors& f : ManyRecords()) EXPECT_FALSE(run.Add(f).within);
@@ -262,7 +263,7 @@ TEST(IntegerGradients, ARecordThatIsNotFiniteLeavesOthersAsTheyAre) {
   }
 }
 
-// A weight with two factors would add a product that no norm has: its records are dropped.
+// A weight with two factors would add a product that no norm covers, so its records are dropped.
 TEST(IntegerGradients, AWeightThatIsUsedTwiceIsRefused) {
   Summed run(kGrid, ClipRule::Flat(1));
   IntegerGradients gradients = run.Worker();
@@ -287,8 +288,8 @@ TEST(IntegerGradients, AWeightThatIsUsedTwiceIsRefused) {
   EXPECT_TRUE(gradients.FinishRecords()[0].finite);
 }
 
-// Over many seeds the mean of what is added is the gradient itself, on a grid so coarse that nearest integers would be
-// far off. Seeds are fixed; 5 standard deviations.
+// Over many seeds the mean contribution is the gradient itself, on a grid so coarse that nearest integers would be far
+// off. Seeds are fixed; 5 standard deviations.
 TEST(IntegerGradients, TheMeanHasNoBias) {
   constexpr float kSteps = 2;
   Summed run({.steps_per_unit = kSteps, .max_sum_squares = 1e30}, ClipRule::Flat(1e9));
@@ -317,7 +318,7 @@ TEST(IntegerGradients, TheMeanHasNoBias) {
   }
 }
 
-// Of whatever length its two factors are, a record whose norm is one number keeps it: 16 bits hold it.
+// A record whose norm is one number keeps it, whatever the lengths of its two factors: 16 bits hold it.
 TEST(IntegerGradients, ARowThatIsOneNumberIsNotCut) {
   constexpr float kSteps = 1 << 30;
   for (float length = 0.01f; length < 100; length *= 1.17f) {
@@ -332,8 +333,8 @@ TEST(IntegerGradients, ARowThatIsOneNumberIsNotCut) {
   }
 }
 
-// Rows that cancel in the record's gradient, each far beyond 16 bits: cut to 16 bits they would cancel no more, and
-// their products would be beyond 32 bits, so that no norm of them can be trusted.
+// These rows cancel in the record's gradient, and each is far beyond 16 bits. Cut to 16 bits they would no longer
+// cancel, and their products would exceed 32 bits, so that no norm of them can be trusted.
 TEST(IntegerGradients, RowsThatCancelAddNoMoreThanTheBound) {
   const Factors company(4, 5);
   for (const ClipRule& rule : {ClipRule::Flat(1), ClipRule::Automatic(1)}) {

@@ -1,5 +1,4 @@
-// RGP: carriers are orthonormal whatever they are made of; what is summed is the projection of the true gradient;
-// training.
+// RGP: carriers are always orthonormal, the sum is the projection of the true gradient, and training works.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +21,7 @@ std::function<float()> Normals(uint32_t seed) {
   return [random = std::mt19937(seed), normal = std::normal_distribution<float>()]() mutable { return normal(random); };
 }
 
-// Largest deviation of the n vectors of v from being orthonormal.
+// Returns the largest deviation of the n vectors of v from being orthonormal.
 double Deviation(const float* v, size_t n, size_t length) {
   double worst = 0;
   for (size_t i = 0; i < n; ++i) {
@@ -55,7 +54,7 @@ TEST(Rgp, OrthonormaliseSurvivesDegenerateInput) {
     for (float& x : v) x = NAN;
     Orthonormalise(v.data(), n, length, Normals(3));
     EXPECT_LT(Deviation(v.data(), n, length), 1e-5) << n;
-    // Nearly dependent.
+    // Nearly dependent vectors.
     for (size_t i = 0; i < n * length; ++i) v[i] = 1.0f + 1e-4f * static_cast<float>((i * 7919) % 13);
     Orthonormalise(v.data(), n, length, Normals(4));
     EXPECT_LT(Deviation(v.data(), n, length), 1e-5) << n;
@@ -108,8 +107,8 @@ TEST(Rgp, PowerIterationFindsTheDirectionsOfTheChange) {
 
 class RgpProjection : public ::testing::TestWithParam<size_t> {};
 
-// Release and reconstruction against the naive gradient G in double: g_L = G R^T, g_R = L^T G, G' as docs/algorithms.md
-// has it.
+// Compares release and reconstruction with the naive gradient G in double: g_L = G R^T, g_R = L^T G, and G' as in
+// docs/algorithms.md.
 TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
   const Architecture a = test::SmallArchitectures()[GetParam()];
   if (a.head.temperature > 0) GTEST_SKIP() << "projections are not offered with a cosine head";
@@ -125,7 +124,7 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
     carriers.Update(weights, start, 1, Normals(7));
     FloatGradientSum sum(*ops, carriers.release_size(), 1);
     RgpGradients gradients(*ops, {.max_rows = a.max_length, .worker = 0}, carriers, ClipRule::None(), sum);
-    h.Add(RandomRecord(a.num_items, 3, 9).view(), gradients);  // nothing of it may stay behind
+    h.Add(RandomRecord(a.num_items, 3, 9).view(), gradients);  // nothing of it may remain
     sum.Clear();
     h.Add(record.view(), gradients);
     const std::span<float> released(const_cast<float*>(sum.sum().data()), sum.sum().size());
@@ -182,7 +181,7 @@ TEST_P(RgpProjection, EqualsTheProjectionOfTheTrueGradient) {
     }
     EXPECT_GT(total, 0);
     EXPECT_LT(std::sqrt(wrong), 1e-5 * std::sqrt(norm)) << ops->name;
-    // The norm that is clipped is that of everything released together.
+    // The clipped norm is that of everything released together.
     FloatGradientSum clipped(*ops, carriers.release_size(), 1);
     RgpGradients clipping(*ops, {.max_rows = a.max_length, .worker = 0}, carriers, ClipRule::Flat(0.01), clipped);
     EXPECT_NEAR(h.Add(record.view(), clipping).norm, std::sqrt(norm), 1e-5 * std::sqrt(norm));
@@ -208,7 +207,7 @@ TEST(Rgp, BadOptionsAreNamed) {
   EXPECT_NE(ValidateOn(one, RgpOptions{.rank = 9}).message().find("1 to 8"), std::string::npos);
   EXPECT_FALSE(ValidateOn(one, RgpOptions{.rank = 0}).ok());
   EXPECT_TRUE(ValidateOn(one, RgpOptions{.rank = 8}).ok());
-  // Of nothing projected too, where the widest model bounds it.
+  // The widest rank is allowed, too, if nothing is projected.
   EXPECT_TRUE(ValidateOn(one, RgpOptions{.rank = kMaxWidth, .matrices = RgpTrain::kFull}).ok());
   EXPECT_NE(ValidateOn(one, RgpOptions{.rank = kMaxWidth + 1, .matrices = RgpTrain::kFull}).message().find("1 to 8192"),
             std::string::npos);
@@ -267,8 +266,8 @@ TEST_F(RgpTraining, ResumedRunEqualsUninterruptedRunBitForBit) {
   EXPECT_EQ(run(false), run(true));
 }
 
-// How much of a change of a parameter lies outside of what carriers made of `from` can express, as a share of its
-// length: of D - L L^T D - D R^T R + L L^T D R^T R.
+// Returns the share of the length of a parameter's change D that carriers made from `from` cannot express: that of D -
+// L L^T D - D R^T R + L L^T D R^T R.
 double OutsideOfCarriers(const RgpCarriers& carriers, size_t i, const ParameterSpec& p, std::vector<double> change) {
   const size_t r = carriers.rank(), d = p.cols;
   double all = 0, left = 0;
@@ -294,8 +293,8 @@ double OutsideOfCarriers(const RgpCarriers& carriers, size_t i, const ParameterS
   return std::sqrt(left / all);
 }
 
-// During the warm-up a step moves along carriers of W, after it along those of W - W_0, in both cases made with words
-// of a stream of their own: not those that the initial weights were drawn from.
+// During the warm-up a step moves along carriers of W, after it along those of W - W_0. In both cases the carriers use
+// a random stream of their own, not that of the initial weights.
 TEST_F(RgpTraining, StepsMoveAlongTheCarriersOfTheirTime) {
   TrainingOptions o = Options(6);
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 5};

@@ -1,5 +1,5 @@
 // DP-FEST and DP-AdaFEST: masked rows on both paths, the contribution map's survivors, sampled softmax.
-// Training by rows: sparse_training_test.cc.
+// sparse_training_test.cc tests training by rows.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ using privacy::StreamPurpose;
 using test::RandomRecord;
 using test::RandomWeights;
 
-// Gradient of the sum at flat coordinates, rows outside the set zero.
+// Returns the gradient of the sum at flat coordinates; rows outside the set are zero.
 std::vector<double> Flatten(const Architecture& a, const RowSet& rows, std::span<const float> sum) {
   const auto parameters = ParametersOf(a);
   const TrainedSet trained = test::AllTrained(parameters);
@@ -51,7 +51,7 @@ double Distance(const std::vector<double>& a, const std::vector<double>& b) {
   return std::sqrt(sum);
 }
 
-// Of a record through the sink: norm as seen, gradient as added.
+// A record's norm and gradient, as the sink gives them.
 struct Seen {
   double norm;
   std::vector<double> gradient;
@@ -91,7 +91,7 @@ Seen RunRecord(const Architecture& a, const std::vector<float>& weights, const k
   double targets = 0;
   for (int32_t id : record.targets) targets += id >= 0;
   RecordOutcome outcome;
-  for (int twice = 0; twice < 2; ++twice) {  // nothing of the first record may stay behind
+  for (int twice = 0; twice < 2; ++twice) {  // nothing of the first record may remain
     sum.Clear();
     RecordPass pass(graph);
     pass.Push(record, {.target_weight = static_cast<float>(1 / targets)});
@@ -126,7 +126,7 @@ TEST_P(Sparse, MaskedGradientAndNormEqualDualNumbers) {
       for (const kernels::OpTable* ops : kernels::AllOps()) {
         const Seen none = RunRecord(a, weights, *ops, record.view(), rows, ClipRule::None());
         EXPECT_LT(Distance(none.gradient, expected), 2e-5 * test::Norm(naive)) << ops->name;
-        // Clipped after masking: the bound is met with equality, not undercut by what the mask took away.
+        // Clipping comes after masking: the bound is met with equality, not undercut by what the mask removed.
         const Seen clipped = RunRecord(a, weights, *ops, record.view(), rows, ClipRule::Flat(0.1 * norm));
         EXPECT_NEAR(clipped.norm, norm, 1e-5 * norm) << ops->name;
         EXPECT_NEAR(test::Norm(clipped.gradient), 0.1 * norm, 1e-5 * norm) << ops->name;
@@ -163,7 +163,7 @@ INSTANTIATE_TEST_SUITE_P(EveryTiedSwitch, Sparse, ::testing::Range<size_t>(0, Ti
 
 // ---- The contribution map ----
 
-// Upper end of chi-square with `n` degrees of freedom at about 1e-6 (Wilson and Hilferty).
+// Returns the upper end of chi-square with `n` degrees of freedom at about 1e-6 (Wilson and Hilferty).
 double ChiSquareLimit(double n) { return n * std::pow(1 - 2 / (9 * n) + 4.75 * std::sqrt(2 / (9 * n)), 3); }
 
 TEST(GeometricGaps, HaveTheExactDistribution) {
@@ -191,7 +191,8 @@ TEST(GeometricGaps, TinyChancesAreRareAndEndless) {
   for (int i = 0; i < 200; ++i) EXPECT_GT(gaps.Next(random), uint64_t{1} << 50);
 }
 
-// Frequencies of every row against those of the dense mechanism, touched by no record, one, several. Alpha 1e-6 each.
+// Compares the frequencies of every row with those of the dense mechanism, if no record, one or several touch it. Alpha
+// 1e-6 each.
 TEST(ContributionMap, SurvivorsHaveTheDenseDistribution) {
   const uint32_t num_rows = 40;
   const std::vector<std::vector<int32_t>> items = {{3, 4, 7, 9}, {3, 4}, {3, 20, 21, 22, 23, 24, 25, 26, 27}, {3}};
@@ -209,7 +210,7 @@ TEST(ContributionMap, SurvivorsHaveTheDenseDistribution) {
     RowSet allowed(num_rows);
     for (int32_t row : {1, 3, 7, 8, 30, 31, 39}) allowed.Insert(row);
     std::vector<double> mean = counts;
-    if (masked) {  // the norm is taken of what the mask leaves
+    if (masked) {  // the norm is that of the rest after masking
       std::fill(mean.begin(), mean.end(), 0.0);
       mean[3] = 1 / std::sqrt(2.0) + 3;
       mean[7] = 1 / std::sqrt(2.0);
@@ -251,7 +252,7 @@ TEST(ContributionMap, SurvivorsHaveTheDenseDistribution) {
   }
 }
 
-// sigma1 = 2, C1 = 5, tau = 20: two deviations. The paper's appendix B.2 as printed gives 0.4207.
+// sigma1 = 2, C1 = 5, tau = 20: two deviations. The paper's appendix B.2 prints 0.4207.
 TEST(ContributionMap, UntouchedRowsSurviveWithTheTailOfTheNoise) {
   const ContributionMap map(10000, {.clipping_norm = 5, .threshold = 20, .noise_multiplier = 2}, nullptr);
   EXPECT_NEAR(map.expected_false_rows() / 10000, 0.0228, 1e-4);
@@ -264,7 +265,7 @@ TEST(ContributionMap, OneRecordMovesTheMapByAtMostItsNorm) {
       std::iota(items.begin(), items.end(), 0);
       const Record record{items, items};
       const Record* batch[] = {&record};
-      // Noise of next to nothing: a row survives exactly when its contribution reaches the threshold.
+      // The noise is almost zero, so a row survives exactly if its contribution reaches the threshold.
       const double share = std::min(1.0, c1 / std::sqrt(static_cast<double>(n)));
       RandomStream noise = RandomStream::Reproducible(9, StreamPurpose::kNoise);
       std::vector<int32_t> survivors;

@@ -1,4 +1,4 @@
-// Items that were added and have not learned yet change nothing that people are served, in any path that ranks.
+// Items that were added and have not been learned yet do not change any served list, in any path that ranks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class AddedItems : public ::testing::TestWithParam<bool> {
                    {.architecture = kArchitecture, .weights = weights_, .item_keys = keys, .provenance = {learned}})
             .ok());
     base_ = *Session::Open(base_path_);
-    // Each beside what a person without a history would be shown first; or without a neighbour.
+    // Each new item is beside the most popular one for a user without history, or without a neighbour.
     const std::string popular = keys[static_cast<size_t>((*base_->Recommend({}, {.count = 1}))[0].item)];
     std::vector<NewItem> items;
     for (int32_t i = 0; i < kNew; ++i) items.push_back({"new " + std::to_string(i), "", GetParam() ? popular : ""});
@@ -42,7 +42,7 @@ class AddedItems : public ::testing::TestWithParam<bool> {
     grown_ = *Session::Open(grown_path_);
   }
 
-  // A model of other weights with the same new items, and counts where an origin says so.
+  // Makes a model of other weights with the same new items, and with counts if `origin` says so.
   std::unique_ptr<Session> Grown(uint64_t seed, OutputBiasOrigin origin) {
     UniformArchitecture architecture = kArchitecture;
     if (origin != OutputBiasOrigin::kNone) architecture.output_bias = OutputBias::kFixed;
@@ -61,7 +61,7 @@ class AddedItems : public ::testing::TestWithParam<bool> {
     return *Session::Open(path + ".grown");
   }
 
-  // Of old items, and the same with new ones between them.
+  // Histories of old items, and the same with new items between them.
   struct Histories {
     std::vector<int32_t> old, mixed;
   };
@@ -96,7 +96,7 @@ TEST_P(AddedItems, ListsAreThoseOfTheBase) {
                 ItemsOf(*base_->Recommend(h.old, {.count = count})));
     }
   }
-  // Not where they are asked for either.
+  // New items are not listed even if they are asked for.
   const std::vector<int32_t> candidates = {3, kOld, kOld + 1, 4};
   const auto list = *grown_->Recommend({}, {.count = 4, .candidates = candidates});
   EXPECT_EQ(list.size(), 2u);
@@ -152,7 +152,7 @@ TEST_P(AddedItems, EvaluationIsThatOfTheBase) {
   EXPECT_EQ(quality(*grown_, of_new).ndcg_at_10, 0) << "no list has a new item";
 }
 
-// A candidate in which they have learned is judged against what is served, where they have not.
+// A candidate in which new items have learned is compared with the served model, in which they have not.
 TEST_P(AddedItems, JudgingRanksEachModelAsItIsServed) {
   data::Sequences records;
   records.item_keys.resize(kOld + kNew);
@@ -183,7 +183,7 @@ TEST_P(AddedItems, JudgingRanksEachModelAsItIsServed) {
   EXPECT_EQ(gains(before, after), -gains(after, before));
 }
 
-// Histories of new items alone among them: the list is a newcomer's then, with counts in the model and without.
+// If new items are all of a history, the list is that of a user without history, with and without counts in the model.
 TEST_P(AddedItems, EvaluationAndJudgingAreOfTheListsThatAreServed) {
   Workers workers(1, {});
   for (const OutputBiasOrigin origin : {OutputBiasOrigin::kNone, OutputBiasOrigin::kPublicCounts}) {

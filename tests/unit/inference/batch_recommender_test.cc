@@ -1,5 +1,5 @@
-// Recommending for several histories at once: what comes out is what one by one gives, bit for bit; bad requests change
-// nothing; memory is what was planned.
+// Recommending for several histories at once: the results equal those one by one, bit for bit; bad requests change
+// nothing; memory is as planned.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ std::vector<std::span<const int32_t>> SpansOf(const Histories& histories) {
   return {histories.begin(), histories.end()};
 }
 
-// Of 1 to twice as many items as the model reads.
+// Makes histories of 1 to twice as many items as the model reads.
 Histories RandomHistories(const Architecture& a, size_t count, uint32_t seed) {
   std::mt19937 random(seed);
   Histories histories(count);
@@ -37,7 +37,7 @@ class BatchRecommenderTest : public ::testing::Test {
         WriteModel(path_, {.architecture = a, .weights = weights, .created_by = "test", .storage = tables}).ok());
   }
 
-  // A batch of `session`'s against one by one in a session of its own.
+  // Compares a batch of `session` with one by one in a session of its own.
   void ExpectOneByOne(Session& session, Backend backend, const BatchOptions& how, const Histories& histories,
                       const RecommendOptions& options) {
     const auto batch = *BatchRecommender::Create(session, how);
@@ -76,7 +76,7 @@ TEST_F(BatchRecommenderTest, RefusesMoreThreadsThanAllowed) {
 TEST_F(BatchRecommenderTest, GivesWhatOneByOneGives) {
   std::vector<Architecture> all = test::SmallArchitectures();
   for (int of_either_storage = 0; of_either_storage < 2; ++of_either_storage)
-    // Several tiles, a ragged one.
+    // Several tiles, the last one smaller.
     all.push_back(UniformArchitecture{
         .num_items = 700, .max_length = 20, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40});
   uint32_t seed = 200;
@@ -114,7 +114,7 @@ TEST_F(BatchRecommenderTest, OptionsAreThoseOfOneByOne) {
   }
 }
 
-// The session's own memory of its last history, and a batch's of its last call, change nothing.
+// The session's memory of its last history, and a batch's memory of its last call, change nothing.
 TEST_F(BatchRecommenderTest, CallsAreIndependent) {
   const UniformArchitecture a = {.num_items = 90, .max_length = 8, .width = 16, .num_blocks = 2, .inner_width = 16};
   Write(a, 8);
@@ -130,7 +130,7 @@ TEST_F(BatchRecommenderTest, CallsAreIndependent) {
   EXPECT_EQ(std::memcmp(first.data(), again.data(), first.size() * sizeof(Recommendation)), 0);
 }
 
-// An app's executor that does everything late, in reverse and twice.
+// The app's executor does everything late, in reverse and twice.
 TEST_F(BatchRecommenderTest, ThreadsOfTheAppDoTheSame) {
   const UniformArchitecture a = {.num_items = 90, .max_length = 8, .width = 16, .num_blocks = 1, .inner_width = 16};
   Write(a, 11);

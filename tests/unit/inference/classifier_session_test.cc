@@ -1,4 +1,4 @@
-// What a classifier's session holds is what was planned.
+// A classifier's session holds the memory that was planned.
 #include "runtime/inference/classifier_session.h"
 
 #include <gtest/gtest.h>

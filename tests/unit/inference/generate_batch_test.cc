@@ -1,4 +1,4 @@
-// Several prompts at once: each text is, to the bit, the one that its prompt has alone.
+// Several prompts at once: each gets, to the bit, the text that it gets alone.
 #include "runtime/inference/generate_batch.h"
 
 #include <gtest/gtest.h>

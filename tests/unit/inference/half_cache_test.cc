@@ -1,4 +1,4 @@
-// A session that keeps keys and values as halves: nearly the same scores in half the room.
+// A session with a float16 key/value cache: nearly the same scores with half the memory.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,7 +70,7 @@ TEST_F(HalfCache, ScoresAreNearlyTheSameInHalfTheRoom) {
   }
 }
 
-// What a history has is rounded once, when it passes: in how many calls does not matter.
+// A history's values are rounded once, when they pass; the number of calls does not matter.
 TEST_F(HalfCache, OneEventAtATimeGivesTheSameBits) {
   const Architecture a = Wide();
   const auto whole = Open(a, kHalves), in_turn = Open(a, kHalves);
@@ -83,7 +83,7 @@ TEST_F(HalfCache, OneEventAtATimeGivesTheSameBits) {
     EXPECT_EQ(Scores(*threads, first), scores) << n;
     if (n % 13 != 0) continue;
     EXPECT_EQ(Scores(*whole, first), scores) << n;
-    // Another history between them: all of the next one passes again.
+    // Another history comes between them, so all of the next one passes again.
     (void)Scores(*whole, std::vector<int32_t>{5, 4, 3});
   }
 }

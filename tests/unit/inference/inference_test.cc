@@ -1,5 +1,4 @@
-// The session: scores equal the naive recommender's, recommendations respect what is excluded, bad requests are
-// refused.
+// The session: scores equal the naive recommender's, recommendations respect exclusions, bad requests are refused.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -26,7 +25,8 @@ class SessionTest : public ::testing::Test {
     return *std::move(session);
   }
 
-  // Scores after a history that changes from step to step equal those of a session that sees it first.
+  // Expects that scores after a history that changes from step to step equal those of a session that sees it for the
+  // first time.
   void ExpectNothingRemembered(const Architecture& a, uint32_t seed, Backend backend) {
     const auto session = *Session::Open(path_, backend);
     std::vector<int32_t> history;
@@ -70,8 +70,8 @@ TEST_F(SessionTest, ScoresEqualTheNaiveRecommender) {
   }
 }
 
-// What is remembered of the last history changes no bit: events appended one by one or several at a time, histories
-// that part, shrink, repeat, and slide out of the window.
+// The key/value cache of the last history changes no bit: the test appends events one by one or several at a time, and
+// has histories that diverge, shrink, repeat, and slide out of the window.
 TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
   std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(UniformArchitecture{
@@ -87,14 +87,14 @@ TEST_F(SessionTest, ScoresDoNotDependOnTheHistoriesBefore) {
   }
 }
 
-// What training's graph computes with the variances that noise left, inference computes from the file.
+// Inference computes from the file what training's graph computes with the variances that noise left.
 TEST_F(SessionTest, StoredVariancesCorrectScores) {
   for (const Architecture& a : test::SmallArchitectures()) {
     if (a.re_attention != ReAttention::kOn) continue;
     const std::vector<int32_t> history = test::RandomRecord(a.num_items, a.max_length, 3).inputs;
     std::vector<float> scores(a.num_items), without(a.num_items);
     ASSERT_TRUE(Open(a, 21)->Score(history, scores).ok());
-    // The loss of the training graph at the newest position, by the file's scores.
+    // The loss of the training graph at the newest position, from the file's scores.
     for (int32_t target = 0; target < static_cast<int32_t>(a.num_items); ++target) {
       std::vector<int32_t> targets(history.size(), -1);
       targets.back() = target;
@@ -151,7 +151,7 @@ TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
     EXPECT_EQ(Session::Open(path_, Backend::kXnnpack).status().code(), StatusCode::kUnsupported);
     GTEST_SKIP() << "this build has no XNNPACK";
   }
-  for (int again = 0; again < 20; ++again) {  // made and released: a leak checker sees what is left
+  for (int again = 0; again < 20; ++again) {  // made and released, so that a leak checker sees leaks
     const auto session = *Session::Open(path_, Backend::kXnnpack);
     for (size_t length : {1, 7, 40}) {
       const std::vector<int32_t> history = test::RandomRecord(a.num_items, length, 60).inputs;
@@ -164,7 +164,7 @@ TEST_F(SessionTest, XnnpackScoresEqualSimdScores) {
   }
 }
 
-// Quantised scores order items nearly as the exact ones do: off by a few percent of how far scores spread.
+// Quantised scores order items nearly like the exact ones: their error is a few percent of the spread of scores.
 TEST_F(SessionTest, Int8ScoresAreNearSimdScores) {
   if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
   const UniformArchitecture a = {
@@ -231,7 +231,7 @@ TEST_F(SessionTest, BadRequestsAreNamed) {
   EXPECT_NE(message({1}, {.candidates = far}).find("99"), std::string::npos);
 }
 
-// Left out, and said: nobody takes what is left for all there is.
+// Items without a finite score are left out, and the result says so: nobody takes the rest for all there is.
 TEST(TopK, ScoresThatAreNotFiniteAreSaid) {
   const auto all_finite = [](std::vector<float> scores, size_t room) {
     std::vector<Recommendation> best(room);
@@ -251,15 +251,15 @@ TEST(TopK, ScoresThatAreNotFiniteAreSaid) {
   EXPECT_FALSE(all_finite({1, 3, -INFINITY}, 9)) << "there is room for it";
 }
 
-// The position that evaluation and judging count by is the place in the list that Session::Recommend gives, on every
-// item of every case: with copied rows (equal scores), repeats, retired items, and lists that end early. Both take from
-// the model alone whether items of the history come again.
+// The position that evaluation counts by is the place in the list of Session::Recommend. The test compares every item
+// of every case: with copied rows (equal scores), repeats, retired items, and lists that end early. Both take only from
+// the model if items of the history may come again.
 TEST_F(SessionTest, PositionsAreThoseOfTheServedList) {
   const Architecture a = UniformArchitecture{
       .num_items = 60, .max_length = 8, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
   const auto parameters = ParametersOf(a);
   std::vector<float> weights = test::RandomWeights(a, 11);
-  // Every third item is a copy of the one before it, as a new item beside its neighbour is.
+  // Every third item is a copy of the one before it, like a new item beside its neighbour.
   for (const ParameterSpec& p : parameters) {
     const bool is_bias = p.role == ParameterRole::kOutputBias;
     const bool of_items = is_bias || p.role == ParameterRole::kItemTable || p.role == ParameterRole::kOutputTable;
@@ -307,7 +307,7 @@ TEST_F(SessionTest, PositionsAreThoseOfTheServedList) {
   EXPECT_GT(repeats, 30u);
 }
 
-// What a call says comes before what the model says; what it leaves open, the model says.
+// A call's options override the model's; options that it leaves open come from the model.
 TEST_F(SessionTest, ACallMayDifferFromTheModel) {
   const Architecture a = UniformArchitecture{
       .num_items = 12, .max_length = 8, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 16};

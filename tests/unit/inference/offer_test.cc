@@ -1,4 +1,4 @@
-// What is never recommended, and what a person without any history is: retired items, and what is popular.
+// Retired items, which are never recommended, and the popular items that a user without history gets.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -49,7 +49,7 @@ TEST_F(OfferTest, RetiredItemsAreNeverRecommendedAndStandInHistories) {
   const auto before = ItemsOf(*Open({})->Recommend(kHistory, all));
   const auto session = Open(kRetired);
   EXPECT_EQ(ItemsOf(*session->Recommend(kHistory, all)), Without(before, kRetired)) << "the others stay in their order";
-  // Not even where they are asked for.
+  // Retired items are not listed even if they are asked for.
   const std::vector<int32_t> candidates = {30, 31, 0};
   EXPECT_EQ(ItemsOf(*session->Recommend(kHistory, {.count = 3, .candidates = candidates})), std::vector<int32_t>{31});
 
@@ -78,7 +78,7 @@ TEST_F(OfferTest, RetiredItemsAreNeverDrawn) {
   for (const int32_t item : kRetired) EXPECT_FALSE(drawn.contains(item)) << item;
 }
 
-// Of a model without counts: the mean of the scores after each item.
+// Without counts, the list is by the mean of the scores after each item.
 TEST_F(OfferTest, ANewcomerGetsWhatIsLikelyAfterAnyItem) {
   const auto session = Open({});
   std::vector<double> mean(40, 0);
@@ -93,14 +93,14 @@ TEST_F(OfferTest, ANewcomerGetsWhatIsLikelyAfterAnyItem) {
   const auto best = *session->Recommend({}, {.count = 3});
   ASSERT_EQ(best.size(), 3u);
   EXPECT_EQ(best[0].item, std::ranges::max_element(mean) - mean.begin());
-  // What follows is of the history that is given, not of what was asked for the newcomer.
+  // The next list is that of the given history, and does not depend on the request without history.
   const auto after = *session->Recommend(kHistory, {.count = 3});
   EXPECT_EQ(ItemsOf(after), ItemsOf(*Open({})->Recommend(kHistory, {.count = 3})));
   const auto retired = Open({best[0].item});
   EXPECT_EQ((*retired->Recommend({}, {.count = 3}))[0].item, best[1].item);
 }
 
-// Of a large catalogue 256 items are asked, spread over all of it: asking each of 65,000 took seconds.
+// In a large catalogue 256 items are asked, spread over all of it: asking each of 65,000 took seconds.
 TEST_F(OfferTest, OfManyItemsANewcomersListAsksSome) {
   UniformArchitecture large = kArchitecture;
   large.num_items = 700;
@@ -117,7 +117,7 @@ TEST_F(OfferTest, OfManyItemsANewcomersListAsksSome) {
   for (size_t i = 0; i < 700; ++i) EXPECT_NEAR(scores[i], mean[i], 1e-4) << i;
 }
 
-// All items are scored once, not once for each item that is asked: of a million items that took 5.6 s.
+// All items are scored once, not once for each asked item: for a million items that took 5.6 s.
 TEST_F(OfferTest, ANewcomersListPassesTheCatalogueOnce) {
   UniformArchitecture large = kArchitecture;
   large.num_items = 200000;
@@ -132,12 +132,12 @@ TEST_F(OfferTest, ANewcomersListPassesTheCatalogueOnce) {
     return static_cast<double>(end.tv_sec - begin.tv_sec) + 1e-9 * static_cast<double>(end.tv_nsec - begin.tv_nsec);
   };
   const std::vector<int32_t> one = {7};
-  (void)seconds(one);  // pages are touched
+  (void)seconds(one);  // touches the pages
   const double of_one = seconds(one), of_newcomer = seconds({});
   EXPECT_LT(of_newcomer, 32 * of_one) << "256 passes take 256 times as long";
 }
 
-// Counts say it better, where the model has them.
+// If the model has counts, these are better.
 TEST_F(OfferTest, ANewcomerGetsWhatTheCountsSay) {
   UniformArchitecture with_counts = kArchitecture;
   with_counts.output_bias = OutputBias::kFixed;

@@ -1,5 +1,5 @@
-// Model files whose matrices are panels of small integers, in blocks, or of floats: what is written, and what sessions
-// make of them.
+// Model files whose matrices are panels of small integers, in blocks, or of floats: what is written, and how sessions
+// use them.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 constexpr WeightStorage kBoth[] = {WeightStorage::kInt8, WeightStorage::kInt4};
 constexpr WeightStorage kAllThree[] = {WeightStorage::kInt8, WeightStorage::kInt4, WeightStorage::kPanels};
 
-// Widths that fill blocks and such that do not; a decoder as Llama has it; a table apart from the items'.
+// Widths that fill blocks and widths that do not; a decoder like Llama's; a separate output table.
 std::vector<Architecture> Architectures() {
   std::vector<Architecture> all = test::SmallArchitectures();
   std::erase_if(all, [](const Architecture& a) { return a.re_attention == ReAttention::kOn; });
@@ -45,12 +45,12 @@ std::vector<Architecture> Architectures() {
   return all;
 }
 
-// The weights of a file in blocks, as floats in another.
+// Writes the weights of a file in blocks, and the same values as floats in another file.
 class Quantised : public ::testing::Test {
  protected:
   void Write(const Architecture& a, WeightStorage storage, uint32_t seed) {
     std::vector<float> weights = test::RandomWeights(a, seed);
-    // Of trained size: larger logits of attention make of a rounding another choice.
+    // Weights have the size of trained ones: larger attention logits would turn a rounding into another choice.
     for (const ParameterSpec& p : ParametersOf(a)) {
       const std::span<float> of_matrix = std::span(weights).subspan(p.offset, p.size());
       for (float& w : of_matrix)
@@ -113,7 +113,7 @@ TEST_F(Quantised, MatricesArePanelsAndWritingThemAgainChangesNothing) {
   }
 }
 
-// The length of the difference of two vectors beside the length of the second.
+// Returns the length of the difference of two vectors relative to the length of the second.
 double Difference(std::span<const float> a, std::span<const float> b) {
   double squares = 0, all = 0;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -130,7 +130,8 @@ std::vector<float> ScoresOf(Session& session, std::span<const int32_t> history) 
   return scores;
 }
 
-// Blocks in place and their floats packed differ by how inputs are rounded: up to a part of 254 of a block's largest.
+// Blocks in place and the same values packed as floats differ only by how inputs are rounded: by up to 1/254 of a
+// block's largest.
 TEST_F(Quantised, ScoresAreThoseOfTheFloats) {
   uint32_t seed = 40;
   for (const Architecture& a : Architectures()) {
@@ -181,7 +182,7 @@ TEST_F(Quantised, SeveralThreadsGiveTheBitsOfOne) {
       Buffers buffers = graph.AllocateForInference();
       KeyValueCache cache = graph.AllocateCache(KeptBlocks::kAll);
       const auto helpers = graph.AllocateHelpers(threads);
-      helpers->least_of_part = 1;  // the smallest work is shared
+      helpers->least_of_part = 1;  // so that even the smallest work is shared
       for (const size_t n : {1, 2, 30}) {
         std::vector<float> scores(a.num_items);
         RecordContext context{.weights = weights.view(), .buffers = buffers, .cache = &cache, .helpers = helpers.get()};

@@ -1,4 +1,4 @@
-// Texts that grow beside each other: each has the scores that it has alone, to the bit.
+// Texts that are continued together: each has, to the bit, the scores that it has alone.
 #include "runtime/inference/text_batch.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class TextBatches : public ::testing::Test {
     return std::move(*session);
   }
 
-  // Five texts grow by one to three tokens a round; some begin anew, some are left out of a round.
+  // Five texts grow by one to three tokens in each round; some start anew, some skip a round.
   void ExpectTheSameScores(const TextBatchOptions& options, const SessionOptions& how = {}) {
     const auto session = Open(how), alone = Open(how);
     const auto made = TextBatch::Create(*session, options);
@@ -40,7 +40,7 @@ class TextBatches : public ::testing::Test {
       std::vector<TextBatch::Text> texts;
       for (size_t place = 0; place < tokens.size(); ++place) {
         if (tokens[place].size() == most || random() % 8 == 0) tokens[place].clear();
-        // Now and then so much that it passes alone.
+        // Sometimes there are so many tokens that the text passes alone.
         const size_t more = random() % 6 == 0 ? 20 : 1 + random() % 3;
         for (size_t i = 0; i < more && tokens[place].size() < most; ++i) tokens[place].push_back(token());
         if (random() % 5 != 0) texts.push_back({.place = place, .tokens = tokens[place]});
@@ -72,7 +72,7 @@ TEST_F(TextBatches, EverySwitchGivesTheScoresOfATextAlone) {
   }
 }
 
-// Large enough that products and texts are shared among threads.
+// Large enough for threads to share products and texts.
 Architecture Wide() {
   return UniformArchitecture{.num_items = 700,
                              .max_length = 90,

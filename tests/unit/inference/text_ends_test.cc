@@ -1,4 +1,4 @@
-// Where texts end: every token that ends one stops generation, a prompt goes on, and records of training are marked
+// The ends of texts: every token that ends one stops generation, a prompt stays open, and training records are marked
 // once.
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ Opened OpenFiles(const exchange::TokenizerFiles& files) {
   return opened;
 }
 
-// a 0, b 1, <s> 2, </s> 3, <turn> 4; a template that closes texts.
+// a 0, b 1, <s> 2, </s> 3, <turn> 4, with a template that closes texts.
 Opened Tokenizer() {
   const std::string file = R"({
       "added_tokens": [{"id": 2, "content": "<s>", "special": true}, {"id": 3, "content": "</s>", "special": true},
@@ -78,11 +78,11 @@ TEST(TextEnds, RecordsAreMarkedOnce) {
     return tokens;
   };
   EXPECT_EQ(record("ab", TextEnd::kMarked), (std::vector<int32_t>{2, 0, 1, 3}));
-  // A piece of a text goes on, whatever the template puts behind texts.
+  // A piece of a text stays open, whatever the template puts after texts.
   EXPECT_EQ(record("ab", TextEnd::kOpen), (std::vector<int32_t>{2, 0, 1}));
 }
 
-// A text that brings another end is not marked a second time.
+// A text that ends with another end token is not marked a second time.
 TEST(TextEnds, AnotherEndIsAnEnd) {
   const std::string file = R"({"added_tokens": [{"id": 2, "content": "<turn>", "special": true}],
       "model": {"type": "BPE", "vocab": {"a": 0, "</s>": 1, "<turn>": 2}, "merges": []}})";

@@ -1,4 +1,4 @@
-// A text that grows, as an app is shown it, for every kind of tokenizer.
+// The text that an app is shown while it grows, for every kind of tokenizer.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace test = text::test;
 
 class TextGrowths : public ::testing::TestWithParam<const char*> {};
 
-// What an app is shown of a text that a model goes on with: the pieces are the text, and that is what follows the
-// prompt's. (A byte that would spoil the prompt's own characters is no part of it.)
+// The pieces that an app is shown are together the continuation of the prompt. (A byte that would damage the prompt's
+// own characters is left out.)
 TEST_P(TextGrowths, ShowWhatFollowsThePrompt) {
   const test::Opened opened = test::OpenGolden(GetParam());
   std::mt19937 random(3);
@@ -46,7 +46,7 @@ TEST_P(TextGrowths, ShowWhatFollowsThePrompt) {
   }
 }
 
-// What the prompt holds back is the prompt's.
+// The bytes that the prompt holds back belong to the prompt.
 TEST(TextGrowth, APromptThatEndsInBytes_isNotShown) {
   const test::Opened llama = test::OpenGolden("llama2");
   const auto id_of = [&](std::string_view token) {

@@ -1,4 +1,4 @@
-// Draws of tokens against what their law says, and texts that end where they should.
+// Compares samples of tokens with their law, and checks that texts end where they should.
 #include "runtime/inference/token_sampler.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::map<int32_t, double> SharesOf(const SamplingOptions& options, const std::ve
   return shares;
 }
 
-// Probabilities 0.5, 0.25, 0.125, 0.0625, 0.0625, in no order.
+// Probabilities 0.5, 0.25, 0.125, 0.0625, 0.0625, unordered.
 const std::vector<float> kScores = {std::log(0.125f), std::log(0.5f), std::log(0.0625f), std::log(0.25f),
                                     std::log(0.0625f)};
 constexpr int kDraws = 40000;
@@ -47,7 +47,7 @@ TEST(TokenSampler, TopKKeepsTheMostLikely) {
   const auto shares = SharesOf({.top_k = 2}, kScores, kDraws);
   ASSERT_EQ(shares.size(), 2u);
   EXPECT_NEAR(shares.at(1), 2.0 / 3, kOff);
-  // Of equal ones the first.
+  // The first of equal tokens is kept.
   EXPECT_EQ(SharesOf({.top_k = 4}, kScores, kDraws).count(4), 0u);
 }
 

@@ -1,5 +1,5 @@
-// Activations and gated activations of every table, whole and perturbed: values against the reference in double,
-// gradients against dual numbers. Each check runs over the test sizes, misaligned, with guards.
+// Activations and gated activations of every table, correct and perturbed: values are compared with the reference in
+// double, gradients with dual numbers. Each check runs over the test sizes, misaligned, with guards.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -74,7 +74,7 @@ double CheckBackward(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   return meter.worst();
 }
 
-// Gate and up side by side in one matrix, as a product leaves them.
+// Gate and up projection lie side by side in one matrix, as a product writes them.
 struct GatedInput {
   GatedInput(size_t n, std::mt19937_64& random, float deviation)
       : n(n), rows(1 + random() % 5), both(rows, 2 * n, 2 * n + 3), dy(rows, n, n + 1) {
@@ -92,7 +92,7 @@ struct GatedInput {
   float* up() { return both.data() + n; }
   size_t n, rows;
   GuardedMatrix both, dy;
-  std::vector<double> gate_values, up_values, dy_values;  // as they were
+  std::vector<double> gate_values, up_values, dy_values;  // the original values
 };
 
 struct Matrix {
@@ -178,7 +178,7 @@ TEST(GatedActivation, BackwardEqualsDualNumbers) {
   Hold<&OpTable::gated_activation_backward>(18, CheckGatedBackward, 4 * kNumKinds);
 }
 
-// From the smallest numbers to the largest, and where exponentials end.
+// From the smallest numbers to the largest, and where exponentials overflow.
 TEST(Activation, EveryFiniteNumberIsSafe) {
   std::vector<float> x = {0.0f, -0.0f};
   for (const float size : {1e-45f, 1e-38f, 1e-30f, 1e-6f, 0.75f,  1.278f, 4.9f,  5.1f,  9.99f, 10.01f,
@@ -202,7 +202,7 @@ TEST(Activation, EveryFiniteNumberIsSafe) {
   }
 }
 
-// What is not a number must not be taken for one, and does not reach its neighbours.
+// A NaN must stay a NaN, and not reach its neighbours.
 TEST(Activation, NotANumberStaysNotANumber) {
   for (const OpTable* ops : TestedOps()) {
     for (const Activation kind : kKinds) {
@@ -219,7 +219,7 @@ TEST(Activation, NotANumberStaysNotANumber) {
   }
 }
 
-// The formulas once more, in other words: the names are what others call so.
+// The formulas in another form: the names have their usual meaning.
 TEST(Activation, KindsAreWhatTheyAreCalled) {
   EXPECT_NEAR(Truth(1, Activation::kGelu), 0.8413447460685429, 1e-14);  // Phi(1)
   EXPECT_NEAR(Truth(1, Activation::kGeluTanh), 0.8411919906082768, 1e-14);

@@ -1,4 +1,4 @@
-// Fused attention of every op table against the reference in double, whole and perturbed.
+// Fused attention of every op table against the reference in double, correct and perturbed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<Shape> Shapes() {
         const Shape last_queries{
             .queries = 1 + keys / 2, .keys = keys, .heads = heads, .width = width, .mask = mask, .dropped = dropped};
         shapes.push_back(square);
-        // Causal: the first queries attend nothing.
+        // Causal: the first queries attend to nothing.
         shapes.push_back(square.From(keys / 3));
         shapes.push_back(last_queries.From(keys / 4));
         shapes.push_back(square.From(keys / 3).Varied());
@@ -81,7 +81,7 @@ void Hold(Check check) {
 }
 
 TEST(Attention, ForwardEqualsReferenceInDouble) { Hold<&OpTable::attention_forward>(CheckForward); }
-// Re-Attention without noise is attention, to the bit.
+// Re-Attention without noise equals attention, to the bit.
 TEST(Attention, ZeroVariancesChangeNoBit) {
   for (const OpTable* ops : TestedOps()) {
     for (Shape s : Shapes()) {
@@ -97,7 +97,7 @@ TEST(Attention, ZeroVariancesChangeNoBit) {
   }
 }
 
-// A bias of nothing is attention, to the bit.
+// A zero bias equals attention, to the bit.
 TEST(Attention, SlopesOfZeroChangeNothing) {
   for (const OpTable* ops : TestedOps()) {
     for (Shape s : Shapes()) {
@@ -115,7 +115,7 @@ TEST(Attention, SlopesOfZeroChangeNothing) {
 
 TEST(Attention, BackwardEqualsReferenceInDouble) { Hold<&OpTable::attention_backward>(CheckBackward); }
 
-// What is not a number is handed on, to its own query alone: scores that come of it are refused further up.
+// A NaN is passed on, but only to its own query; scores that result from it are refused further up.
 TEST(Attention, AQueryThatIsNotANumberStaysOne) {
   const Shape plain{.queries = 20, .keys = 20, .heads = 1, .width = 16, .mask = AttentionMask::kCausal};
   for (const OpTable* ops : TestedOps()) {
@@ -133,7 +133,7 @@ TEST(Attention, AQueryThatIsNotANumberStaysOne) {
   }
 }
 
-// Columns of the heads that each query head reads, one behind the other.
+// The columns of the heads that each query head reads, one after the other.
 struct Repeated : GuardedMatrix {
   Repeated(const GuardedMatrix& m, const Shape& s) : GuardedMatrix(m.rows(), s.heads * s.width, s.heads * s.width) {
     for (size_t r = 0; r < rows(); ++r) {
@@ -145,7 +145,7 @@ struct Repeated : GuardedMatrix {
   }
 };
 
-// Grouped queries are attention over keys and values that are written out once for each query head, to the bit.
+// Grouped queries equal attention over keys and values that are repeated for each query head, to the bit.
 TEST(Attention, GroupsReadTheHeadThatTheyShare) {
   for (const OpTable* ops : TestedOps()) {
     for (const Shape& s : Shapes()) {
@@ -162,7 +162,7 @@ TEST(Attention, GroupsReadTheHeadThatTheyShare) {
   }
 }
 
-// As many heads of keys and values as of queries, said or not said: the same bits.
+// If there are as many heads of keys and values as of queries, the bits are the same whether that is given or not.
 TEST(Attention, AGroupOfOneChangesNothing) {
   for (const OpTable* ops : TestedOps()) {
     for (Shape s : Shapes()) {
@@ -177,7 +177,8 @@ TEST(Attention, AGroupOfOneChangesNothing) {
   }
 }
 
-// What the reference's backward pass is, for the oracle of the others: the derivative of <dout, out>.
+// Computes the reference's backward pass, which is the oracle of the others, in another way: as the derivative of
+// <dout, out>.
 struct DualProblem {
   explicit DualProblem(const Shape& s, const Problem& p) : s(s), p(p) {
     for (const GuardedMatrix* m : {&p.q, &p.k, &p.v}) {

@@ -1,4 +1,4 @@
-// Problems of attention, and what an op table makes of them against the reference in double.
+// Problems of attention, and comparisons of an op table's results with the reference in double.
 #ifndef WISP_TESTS_UNIT_KERNELS_ATTENTION_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_KERNELS_ATTENTION_TEST_UTIL_H_
 
@@ -19,12 +19,12 @@ struct Shape {
   AttentionMask mask;
   bool dropped;         // with a keep mask
   bool varied = false;  // Re-Attention: with variances of keys and values
-  float enormous = 0;   // the variance of some keys' entries, or of all where there are few
+  float enormous = 0;   // the variance of some keys' entries, or of all if there are few
   bool sloped = false;  // ALiBi: with a bias by distance
   size_t kv_heads = 0;  // grouped queries; 0: as many as heads
-  size_t window = 0;    // 0: none
+  size_t window = 0;    // 0: no window
 
-  // This shape, changed.
+  // Returns this shape with a change.
   Shape From(size_t first) const {
     return Changed([&](Shape& s) { s.first_key = first; });
   }
@@ -39,7 +39,7 @@ struct Shape {
     return Changed([&](Shape& s) { s.window = size; });
   }
 
-  // As many heads for each of `kv` heads of keys and values.
+  // Returns the shape with `per_group` query heads for each of `kv` heads of keys and values.
   Shape Grouped(size_t kv, size_t per_group) const {
     return Changed([&](Shape& s) { s.kv_heads = kv, s.heads = kv * per_group; });
   }
@@ -53,7 +53,7 @@ struct Shape {
   }
 };
 
-// What the shape says of a call, in arguments of any number type, forward or backward.
+// Fills the arguments of a call from the shape, in any number type, forward or backward.
 template <class Args>
 Args Shaped(const Shape& s, Args args) {
   args.keep_scale = static_cast<decltype(args.keep_scale)>(4.0 / 3);
@@ -77,7 +77,7 @@ inline double Largest(const std::vector<double>& v) {
   return largest;
 }
 
-// Everything of one call, in float with guards and in double.
+// All data of one call, in float with guards and in double.
 struct Problem {
   Problem(const Shape& s, uint64_t seed)
       : d(s.heads * s.width),
@@ -93,7 +93,7 @@ struct Problem {
     for (GuardedMatrix* m : {&q, &k, &v, &dout}) m->Fill(random, std::normal_distribution<float>(0, 1.5f));
     for (GuardedMatrix* m : {&key_variance, &value_variance})
       m->Fill(random, std::uniform_real_distribution<float>(0, 2));
-    // Held logits and those that are not lie far apart: near the edge a float could not tell them.
+    // Corrected and uncorrected logits must lie far apart: near the edge a float could not tell them apart.
     for (size_t j = 0; s.enormous > 0 && j < s.keys; ++j) {
       for (size_t c = 0; c < kv_width && (s.keys < 8 || j % 3 != 2); ++c) *key_variance.at(j, c) = s.enormous;
     }
@@ -166,14 +166,14 @@ inline void Compare(const GuardedMatrix& actual, const std::vector<double>& expe
 
 inline constexpr float kScratchGuard = 12345;
 
-// What a pass may use, and a guard behind it.
+// The scratch memory of a pass, with a guard after it.
 inline std::vector<float> Scratch(const OpTable& ops, const Shape& s, AttentionPass pass = AttentionPass::kBackward) {
   std::vector<float> scratch(ops.attention_scratch_size(pass, s.keys, s.width), NAN);
   scratch.push_back(kScratchGuard);
   return scratch;
 }
 
-// What a forward pass writes.
+// The outputs of a forward pass.
 struct Outputs {
   Outputs(const OpTable& ops, const Shape& s, const Problem& p, AttentionPass pass = AttentionPass::kForward)
       : out(s.queries, p.d, p.dout.ld()),
@@ -228,7 +228,7 @@ inline double CheckBackward(const OpTable& ops, const Shape& s, uint64_t seed) {
   ops.attention_forward(ForwardArgs(s, p, to));
   GuardedMatrix dq(s.queries, p.d, p.q.ld()), dk(s.keys, p.kv_width, p.k.ld()), dv(s.keys, p.kv_width, p.k.ld());
   for (GuardedMatrix* m : {&dq, &dk, &dv}) m->Fill(NAN);
-  // Where terms cancel the gradient is smaller than what it is made of.
+  // If terms cancel, the gradient is smaller than its terms, so the tolerance is relative to these.
   const double made_of = Largest(ToDouble(p.dout)) * Largest(ToDouble(p.v)) * p.scale *
                          std::max(Largest(ToDouble(p.q)), Largest(ToDouble(p.k)));
   const double relative = 2e-5 + std::ldexp(Largest(p.lse), -23);

@@ -1,4 +1,5 @@
-// Products with matrices of blocks by every kernel that this processor runs, held to plain loops over the integers.
+// Compares products with matrices of blocks, by every kernel that this processor runs, with plain loops over the
+// integers.
 #include <tuple>
 
 #include "kernels/int8/kernel.h"
@@ -7,7 +8,7 @@
 namespace wisp::kernels::block_kernels_test {
 namespace {
 
-// What a kernel computes, in plain loops: x rounded block by block, exact sums, double behind them.
+// Computes a kernel's result in plain loops: x rounded block by block, exact sums, then double.
 double Rounded(const StoredPanels& w, const float* x, size_t row, size_t k) {
   double y = 0;
   for (size_t first = 0; first < k; first += kBlockColumns) {
@@ -61,7 +62,7 @@ TEST(BlockKernels, EveryKernelEqualsPlainLoops) {
   }
 }
 
-// Every integer that a block can hold, against the largest of x: sums reach what they can reach.
+// Every integer that a block can hold meets the largest x, so that sums reach their extremes.
 TEST(BlockKernels, ExtremesAreExact) {
   for (const int8::Kernel* kernel : int8::Kernels()) {
     for (const PanelBits bits : kIntegerBits) {
@@ -83,7 +84,7 @@ TEST(BlockKernels, ExtremesAreExact) {
                                        .n = 16,
                                        .k = k,
                                        .store = Store::kAssign});
-        // Of 4 bits the scale is 127 / -8, a half exactly.
+        // With 4 bits the scale is 127 / -8, which float16 holds exactly.
         for (const float value : y) ASSERT_EQ(value, sign * 127 * 127 * 96) << kernel->name;
       }
     }

@@ -1,4 +1,5 @@
-// Many records' gradients in one call: what single records' ops of the same table give, but for one rounding.
+// The gradients of many records in one call equal those of single records by the same table's ops, except for one
+// rounding.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -172,10 +173,11 @@ TEST(Formed, RowsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
   }
 }
 
-// Each record's rows go where its slots say, two of them to one row; what a record adds is what is squared.
+// The slots decide where each record's rows go, two of them to one row. The square is that of the record's
+// contribution.
 TEST(Formed, SlotsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
   std::mt19937_64 random(TestSeed(5));
-  constexpr size_t kRows = 9;  // of the sum
+  constexpr size_t kRows = 9;  // rows of the sum
   for (const OpTable* ops : Tables()) {
     for (size_t num : kNumbers) {
       for (const auto& [slots, d] : std::initializer_list<std::pair<size_t, size_t>>{{1, 1}, {3, 5}, {7, 300}}) {
@@ -187,7 +189,7 @@ TEST(Formed, SlotsOnTheGridAreThoseOfEachRecordAndUndoThemselves) {
         slot.data()[num * slots - 1] = slot.data()[0];
         std::vector<float> scales(num);
         for (size_t b = 0; b < num; ++b) scales[b] = b % 3 == 1 ? 0.0f : 1e3f * static_cast<float>(b + 1);
-        if (num > 1) *x.at(1, 0) = NAN;  // of a record that is left out
+        if (num > 1) *x.at(1, 0) = NAN;  // belongs to a record that is left out
         GuardedMatrixOf<int64_t> sum(kRows, d, d);
         for (size_t i = 0; i < kRows * d; ++i) sum.data()[i] = static_cast<int64_t>(random()) >> 2;
         const std::vector<int64_t> before(sum.data(), sum.data() + kRows * d);

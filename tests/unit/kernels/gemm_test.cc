@@ -1,4 +1,4 @@
-// Products of every op table against double loops written here.
+// Compares products of every op table with double loops written here.
 //
 // Every check runs twice: on the table, where the error must stay within the contract of kernels/kernels.h, and on a
 // copy that is wrong by four tolerances in one element, where the same check must notice.
@@ -24,14 +24,14 @@ double ProductTolerance(size_t inner, double sum_of_magnitudes) {
 
 struct Shape {
   size_t rows, n, k;
-  size_t pad;  // how much strides exceed widths
+  size_t pad;  // strides exceed widths by this
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& s) {
   return out << "rows " << s.rows << ", n " << s.n << ", k " << s.k << ", stride + " << s.pad;
 }
 
-// The corners by hand, then a random part of the cube of sizes.
+// Chosen corners, then a random part of the cube of sizes.
 std::vector<Shape> Shapes(std::mt19937_64& random) {
   std::vector<Shape> shapes = {{0, 0, 0, 0},    {0, 5, 3, 1},     {5, 0, 3, 1},     {5, 3, 0, 1},
                                {1, 1, 1, 0},    {1, 300, 64, 0},  {2, 300, 64, 2},  {3, 300, 64, 5},
@@ -48,7 +48,7 @@ std::vector<Shape> Shapes(std::mt19937_64& random) {
   return shapes;
 }
 
-// What one product check needs: operands, a result with what was there before, and where to perturb.
+// The data of one product check: operands, a result with its previous contents, and the element to perturb.
 struct Problem {
   Problem(std::mt19937_64& random, size_t out_rows, size_t out_cols, size_t pad, Store how)
       : out(out_rows, out_cols, out_cols + pad), store(how), before(out_rows * out_cols) {
@@ -229,7 +229,7 @@ struct Case {
   uint64_t seed;
 };
 
-// Runs `check` over all shapes and tables, whole and perturbed.
+// Runs `check` over all shapes and tables, correct and perturbed.
 template <auto kEntry, class Check>
 void HoldToContract(uint64_t usual_seed, Check check) {
   const uint64_t first_seed = TestSeed(usual_seed);

@@ -1,4 +1,4 @@
-// Model files with tables of halves: what is written, what a session makes of them, training from them.
+// Model files with float16 tables: what is written, how a session uses them, and training from them.
 #include "tests/unit/core/counting_allocator.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 using test::num_allocations;
 
-// `weights` with tables rounded to halves.
+// Returns `weights` with tables rounded to float16.
 std::vector<float> Rounded(const Architecture& a, std::vector<float> weights) {
   for (const ParameterSpec& p : ParametersOf(a)) {
     for (size_t i = p.offset; p.shape == ParameterShape::kTable && i < p.offset + p.size(); ++i)
@@ -30,7 +30,7 @@ std::vector<float> Rounded(const Architecture& a, std::vector<float> weights) {
 
 class HalfTables : public ::testing::Test {
  protected:
-  // The same weights, rounded, in two files.
+  // Writes the rounded weights to two files, as float16 and as float32.
   void Write(const Architecture& a, uint32_t seed) {
     weights_ = Rounded(a, test::RandomWeights(a, seed));
     for (WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
@@ -123,7 +123,7 @@ TEST_F(HalfTables, NumbersBeyondHalvesAreRefused) {
     EXPECT_NE(status.message().find("the largest number of f16 is 65504"), std::string::npos) << status.message();
     EXPECT_FALSE(ModelFile::Open(half_).ok()) << "something was written";
   }
-  // Where floats stay they may be as large as they are.
+  // Weights outside the tables stay floats and may be large.
   std::vector<float> weights = model.weights;
   weights[ParametersOf(model.architecture).back().offset] = 1e30f;
   contents.weights = weights;
@@ -172,7 +172,7 @@ TEST_F(HalfTables, ClassifiersHaveThemToo) {
   EXPECT_EQ(found[ParametersOf(a).back().offset], 1.0f / 3);
 }
 
-// The same weights as floats and as halves: the same scores, but for the order of sums; the same best items.
+// Equal weights as floats and as float16 give equal scores, except for the order of sums, and the same best items.
 TEST_F(HalfTables, ScoresEqualThoseOfTheSameWeightsInFloats) {
   uint32_t seed = 400;
   for (const Architecture& a : Architectures()) {
@@ -196,7 +196,7 @@ TEST_F(HalfTables, ScoresEqualThoseOfTheSameWeightsInFloats) {
   }
 }
 
-// Over 8-bit integers both tables become the same integers, and the inputs differ in their last bits at most.
+// With 8-bit integers both tables become the same integers, and the inputs differ at most in their last bits.
 TEST_F(HalfTables, Int8ScoresAreThoseOfTheSameWeightsInFloats) {
   if (kernels::Int8Ops() == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
   const UniformArchitecture a{
@@ -218,7 +218,7 @@ TEST_F(HalfTables, Int8ScoresAreThoseOfTheSameWeightsInFloats) {
   EXPECT_GT(quantised, 1e-3) << "nothing was quantised";
 }
 
-// Keys and values that are kept of the history before change no bit.
+// The key/value cache of the history before changes no bit.
 TEST_F(HalfTables, ScoresDoNotDependOnTheHistoriesBefore) {
   uint32_t seed = 500;
   for (const Architecture& a : Architectures()) {
@@ -240,7 +240,7 @@ TEST_F(HalfTables, ScoresDoNotDependOnTheHistoriesBefore) {
   }
 }
 
-// No copy of the table is made, widened or packed; what is held was said before.
+// The table is neither copied, converted nor packed, and the session holds what was planned.
 TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
   const UniformArchitecture a{
       .num_items = 20000, .max_length = 20, .width = 64, .num_heads = 1, .num_blocks = 1, .inner_width = 64};
@@ -254,7 +254,7 @@ TEST_F(HalfTables, SessionHoldsWhatIsPlannedAndNoTable) {
     const size_t before = test::allocated_bytes;
     const auto session = *Session::Open(half_, backend);
     EXPECT_EQ(session->planned_bytes(), planned.total());
-    // Over 8-bit integers each tile of items is widened on its way, one after the other.
+    // With 8-bit integers each tile of items is converted on its way, one after the other.
     const size_t passing = backend == Backend::kSimd ? 0 : table + (a.num_items / kHeadTile + 1) * 64;
     EXPECT_LE(test::allocated_bytes - before, planned.total() + passing + ParametersOf(a).size() * 1024 + 20480);
   }
@@ -276,7 +276,7 @@ TEST_F(HalfTables, ScoreAllocatesNothing) {
   }
 }
 
-// The ranks that are counted are those of the session's scores.
+// Evaluation counts ranks by the session's scores.
 TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
   const UniformArchitecture a{
       .num_items = 200, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};
@@ -301,7 +301,7 @@ TEST_F(HalfTables, AreEvaluatedAsTheyAreScored) {
                    expected / static_cast<double>(cases.size()));
 }
 
-// Training starts from the widened weights: step by step what it does from the same numbers in floats.
+// Training starts from the converted weights: step by step it equals training from the same numbers in floats.
 TEST_F(HalfTables, TrainingStartsFromThem) {
   const UniformArchitecture a{
       .num_items = 30, .max_length = 12, .width = 16, .num_heads = 2, .num_blocks = 1, .inner_width = 16};

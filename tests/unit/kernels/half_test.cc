@@ -1,4 +1,5 @@
-// Halves: conversions bit by bit, and the ops over tables of them against double, on every table, whole and perturbed.
+// Float16: conversions bit by bit, and the ops over float16 tables compared with double, on every table, correct and
+// perturbed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace wisp::kernels::half_test {
 namespace {
 
-// As the standard says, in double.
+// Converts by the standard, in double.
 double ValueOf(uint16_t bits) {
   const int exponent = bits >> 10 & 31, fraction = bits & 1023;
   const double magnitude = exponent == 0    ? std::ldexp(fraction, -24)
@@ -35,7 +36,8 @@ TEST(Half, EveryOneIsWidenedExactly) {
 TEST(Half, RoundsToTheNearestTiesToEven) {
   for (uint16_t bits = 0; bits < 0x7bff; ++bits) {
     const auto next = static_cast<uint16_t>(bits + 1), even = bits % 2 == 0 ? bits : next;
-    const auto middle = static_cast<float>((ValueOf(bits) + ValueOf(next)) / 2);  // exact: one bit more than a half has
+    // exact: one bit more than a float16 has
+    const auto middle = static_cast<float>((ValueOf(bits) + ValueOf(next)) / 2);
     ASSERT_EQ(ToHalf(std::nextafter(middle, 0.0f)).bits, bits);
     ASSERT_EQ(ToHalf(middle).bits, even);
     ASSERT_EQ(ToHalf(std::nextafter(middle, INFINITY)).bits, next);
@@ -52,8 +54,8 @@ TEST(Half, RoundsToTheNearestTiesToEven) {
   EXPECT_TRUE(std::isnan(ToFloat(ToHalf(NAN))));
 }
 
-// Finite halves of all magnitudes: of weights mostly, subnormal ones, the largest and zeros among them. They end where
-// a page does.
+// Finite float16 numbers of all magnitudes: mostly those of weights, but also subnormal ones, the largest and zeros.
+// They end where a page does.
 class Halves {
  public:
   explicit Halves(size_t n)
@@ -88,7 +90,7 @@ double CheckScale(const OpTable& ops, size_t n, int variant, uint64_t seed) {
   for (size_t i = 0; i < n; ++i) {
     const double product = static_cast<double>(a) * ToFloat(x[i]), old = store == Store::kAdd ? *y.at(0, i) : 0.0;
     expected.push_back(product + old);
-    // One times a half is exact: so is what is widened.
+    // One times a float16 is exact, and so is its conversion.
     tolerance.push_back(store == Store::kAssign && a == 1 ? 1e-30
                                                           : 8 * kEpsilon * (std::abs(product) + std::abs(old)) + 1e-30);
   }
@@ -140,7 +142,7 @@ double CheckMultiply(const OpTable& ops, size_t n, int variant, uint64_t seed) {
 TEST(HalfOps, ScaleEqualsDouble) { Hold<&OpTable::scale_half>(81, CheckScale, 6); }
 TEST(HalfOps, MultiplyEqualsDouble) { Hold<&OpTable::multiply_half>(82, CheckMultiply, 6); }
 
-// Every finite half, by every table: also those that have no instruction to widen it.
+// Every finite float16 by every table, also by tables without an instruction for the conversion.
 TEST(HalfOps, EveryTableWidensExactly) {
   std::vector<Half> all;
   for (uint32_t bits = 0; bits < 65536; ++bits) {
@@ -153,7 +155,7 @@ TEST(HalfOps, EveryTableWidensExactly) {
   }
 }
 
-// Wherever a row stands, among others or alone at the end, its product has the same bits.
+// A row's product has the same bits wherever the row stands, among others or alone at the end.
 TEST(HalfOps, ARowDoesNotDependOnItsNeighbours) {
   std::mt19937_64 random(TestSeed(83));
   for (const OpTable* ops : TestedOps()) {

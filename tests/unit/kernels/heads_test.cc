@@ -1,5 +1,6 @@
-// Ops of heads beside the tiles of softmax_test: starts and losses, a target beside the classes, few classes, bounds of
-// representations. Of every table, against double and dual numbers, whole and perturbed, misaligned, with guards.
+// Ops of heads besides the tiles of softmax_test: starts and losses, a target beside the classes, few classes, bounds
+// of representations. Every table is compared with double and dual numbers, correct and perturbed, misaligned, with
+// guards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace {
 
 using reference::Dual;
 
-constexpr double kNothing = 1e-30;  // the tolerance of what is exact
+constexpr double kNothing = 1e-30;  // the tolerance of exact results
 
 std::vector<Dual> Duals(const Row& row) { return std::vector<Dual>(row.data(), row.data() + row.cols()); }
 
@@ -151,7 +152,7 @@ double CheckTargetLogits(const OpTable& ops, size_t k, int variant, uint64_t see
   return meter.worst();
 }
 
-// The loss of one row as a function of x and of w's row, in dual numbers: the op's part of its derivative.
+// The loss of one row as a function of x and of w's row, in dual numbers: the op's part of the derivative.
 Dual LossBeside(const std::vector<Dual>& x, const std::vector<Dual>& w, float classes, float weight) {
   const int32_t target = 0;
   const Dual max(classes), sum(1), weight_of_row(weight);
@@ -327,7 +328,7 @@ TEST(ClassCrossEntropy, EqualsDualNumbers) { Hold<&OpTable::class_cross_entropy>
 TEST(ClipRows, EqualsItsFormulaInDouble) { Hold<&OpTable::clip_rows>(6, CheckClipRows); }
 TEST(ClipRowsBackward, EqualsDualNumbers) { Hold<&OpTable::clip_rows_backward>(7, CheckClipRowsBackward); }
 
-// What a table computes with its own products and scalings has the bits of these.
+// The result has the bits of the table's own products and scalings.
 TEST(TargetBeside, HasTheBitsOfTheTablesOwnProductsAndScalings) {
   std::mt19937_64 random(TestSeed(8));
   for (const OpTable* ops : TestedOps()) {

@@ -1,4 +1,4 @@
-// The int8 kernels, each that runs here: the bits of plain loops that quantise, multiply in 64-bit integers and scale.
+// The int8 kernels that run here give the bits of plain loops that quantise, multiply in 64-bit integers and scale.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,7 +76,7 @@ struct Problem {
     EXPECT_TRUE(y.GuardsIntact());
   }
 
-  // What y should become, from what it is now.
+  // Returns the expected y, from its current contents.
   std::vector<float> Expected() const {
     std::vector<PlainRow> channels;
     for (size_t j = 0; j < s.n; ++j) channels.push_back(QuantisePlainly(w.at(j, 0), s.k));
@@ -94,7 +94,7 @@ struct Problem {
     return expected;
   }
 
-  // Runs and compares bit by bit; NaNs with NaNs.
+  // Runs and compares bit by bit; NaNs equal NaNs.
   void Check(const int8::Kernel& kernel) {
     const std::vector<float> expected = Expected();
     Run(kernel);
@@ -141,7 +141,7 @@ TEST_F(Int8Test, EveryKernelGivesTheBitsOfPlainLoops) {
   }
 }
 
-// All factors 127 or -127: the largest sums there are, and the largest that the shift makes.
+// All factors are 127 or -127: the largest possible sums, and the largest that the shift makes.
 TEST_F(Int8Test, TheLargestSumsAreExact) {
   for (const int8::Kernel* kernel : int8::Kernels()) {
     for (float sign : {1.0f, -1.0f}) {
@@ -183,7 +183,7 @@ TEST_F(Int8Test, RowsWithoutAScaleAreDefined) {
   }
 }
 
-// What a session's memory of keys and values rests on.
+// The key/value cache of a session relies on this.
 TEST_F(Int8Test, ARowDoesNotDependOnItsNeighbours) {
   for (const int8::Kernel* kernel : int8::Kernels()) {
     SCOPED_TRACE(kernel->name);
@@ -207,7 +207,7 @@ TEST_F(Int8Test, ARowDoesNotDependOnItsNeighbours) {
   }
 }
 
-// Operands that end where a page does: who reads or writes past them crashes.
+// Operands end where a page does, so a read or write past them crashes.
 TEST_F(Int8Test, NothingIsReadPastTheEnds) {
   for (const int8::Kernel* kernel : int8::Kernels()) {
     for (size_t n : {1, 31, 37, 64, 129}) {
@@ -232,7 +232,7 @@ TEST_F(Int8Test, NothingIsReadPastTheEnds) {
   }
 }
 
-// The table against exact products: each factor is off by at most half of its scale.
+// Compares the table with exact products: each factor is off by at most half of its scale.
 TEST_F(Int8Test, TheTableKeepsTheErrorOfQuantising) {
   const OpTable* ops = Int8Ops();
   ASSERT_NE(ops, nullptr);

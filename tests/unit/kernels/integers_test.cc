@@ -1,4 +1,4 @@
-// Outer products as integers: rounding without bias, exact norms, exact sums whatever fits 32 bits together.
+// Outer products as integers: rounding without bias, exact norms, and exact sums whatever fits into 32 bits together.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -42,7 +42,7 @@ void Round(const OpTable& ops, const GuardedMatrix& x, const std::vector<float>&
                      .squares_R = out.squares.data()});
 }
 
-// Every table rounds to the same integers, and says the truth of them. Rows of scale 0 are zero, NaN or not.
+// Every table rounds to the same integers, and reports them correctly. Rows of scale 0 are zero, NaN or not.
 TEST(Integers, EveryTableRoundsToTheSame) {
   std::mt19937_64 random(TestSeed(1));
   for (size_t n : kTestSizes) {
@@ -82,8 +82,8 @@ TEST(Integers, EveryTableRoundsToTheSame) {
   }
 }
 
-// Of a value between two integers the mean over places and seeds is the value: nearest integers would give 0 here. 4.5
-// standard deviations: a false alarm in 1e5 runs.
+// Between two integers, the mean over places and seeds is the value itself, where nearest integers would give 0. The
+// bound is 4.5 standard deviations: a false alarm in 1e5 runs.
 TEST(Integers, RoundingHasNoBias) {
   std::mt19937_64 random(TestSeed(2));
   const size_t rows = 64, n = 1000;
@@ -110,7 +110,7 @@ struct Factors {
     std::uniform_int_distribution<int32_t> value(-most, most);
     a.Fill(random, value), b.Fill(random, value);
   }
-  // Of A^T B, formed.
+  // Returns the product A^T B.
   std::vector<int64_t> Product() const {
     std::vector<int64_t> product(a.cols() * b.cols());
     for (size_t r = 0; r < a.rows(); ++r) {
@@ -125,8 +125,8 @@ struct Factors {
 
 constexpr std::pair<size_t, size_t> kShapes[] = {{1, 1}, {2, 5}, {33, 7}, {64, 65}, {100, 129}, {384, 70}};
 
-// The norm of the integers is the true one: that of the product, formed and squared. Rows at the limit of what 32 bits
-// hold are among them.
+// The norm of the integers is exact: it equals that of the product, formed and squared. Some rows are at the limit of
+// 32 bits.
 TEST(Integers, SquaresAreThoseOfTheFormedProduct) {
   std::mt19937_64 random(TestSeed(3));
   for (const OpTable* ops : Tables()) {
@@ -134,7 +134,7 @@ TEST(Integers, SquaresAreThoseOfTheFormedProduct) {
       for (size_t rows : {0, 1, 2, 3, 4, 5, 9, 22}) {
         for (const int32_t most : {3, 200, 2300}) {
           Factors f(rows, n, k, most, random);
-          if (rows > 0 && most == 2300) {  // squares of just below 2^31
+          if (rows > 0 && most == 2300) {  // squares just below 2^31
             for (size_t i = 0; i < n; ++i) *f.a.at(rows / 2, i) = 0;
             *f.a.at(rows / 2, n - 1) = -kLargestInteger;
             if (n > 1) *f.a.at(rows / 2, 0) = kLargestInteger;
@@ -210,7 +210,7 @@ void Accumulate(const OpTable& ops, const Factors& f, GuardedMatrixOf<int64_t>& 
                         .scratch = scratch.data()});
 }
 
-// Sums equal those of plain loops, also where rows hold the largest integers and 32 bits have room for two of them.
+// Sums equal those of plain loops, also if rows hold the largest integers, of which two fit into 32 bits.
 TEST(Integers, SumsAreExactAlsoBeyond32Bits) {
   std::mt19937_64 random(TestSeed(5));
   for (const OpTable* ops : Tables()) {

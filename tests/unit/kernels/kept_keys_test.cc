@@ -1,4 +1,4 @@
-// Keys and values that are kept: attention reads them as it reads rows, to the bit.
+// The key/value cache: attention reads it as it reads rows, to the bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr float kGuard = 777;
 
-// Keys and values of a problem, kept in pieces, with a guard behind them.
+// Keys and values of a problem, cached in pieces, with a guard after them.
 struct Kept {
   Kept(const OpTable& ops, const Shape& s, const Problem& p, KeptType type, size_t piece)
       : kv_heads(s.KvWidth() / s.width), room((s.keys + ops.kept_panel - 1) / ops.kept_panel * ops.kept_panel) {
@@ -19,7 +19,7 @@ struct Kept {
     memory.assign(bytes / sizeof(float), 0);
     memory.push_back(kGuard);
     heads = {.data = memory.data(), .room = room, .type = type};
-    // The later pieces first: each writes its own positions alone.
+    // The later pieces come first: each writes its own positions alone.
     const size_t pieces = (s.keys + piece - 1) / piece;
     for (size_t i = pieces; i-- > 0;) {
       const size_t first = i * piece;
@@ -106,7 +106,7 @@ TEST(KeptKeys, HalvesAreReadAsRoundedRowsAre) {
   });
 }
 
-// What is not a number, or too large to be a half, does not turn into one.
+// A NaN, or a number too large for float16, does not turn into a number.
 TEST(KeptKeys, WhatIsNoFiniteHalfIsSeen) {
   const Shape s{.queries = 1, .keys = 40, .heads = 1, .width = 32, .mask = AttentionMask::kCausal};
   for (const OpTable* ops : TestedOps()) {
@@ -120,15 +120,15 @@ TEST(KeptKeys, WhatIsNoFiniteHalfIsSeen) {
   }
 }
 
-// Number `at` of what is kept, and what a number is once it is kept.
+// Returns number `at` of the cache, as it is after rounding.
 float NumberOf(const Kept& kept, size_t at) {
   return kept.heads.type == KeptType::kHalf ? ToFloat(static_cast<const Half*>(kept.heads.data)[at])
                                             : static_cast<const float*>(kept.heads.data)[at];
 }
 float AsKept(float x, KeptType type) { return type == KeptType::kHalf ? ToFloat(ToHalf(x)) : x; }
 
-// What lies where: of each head its keys in panels, which are rows in a table with panels of one, then values by rows.
-// So what one op wrote any reader finds, and none can hide what the other has wrong.
+// The layout of the cache: for each head its keys in panels (rows, in a table with panels of one), then values by rows.
+// So any reader finds what one op wrote, and no op can hide the mistakes of another.
 TEST(KeptKeys, LieWhereTheContractSays) {
   const Shape plain{.queries = 1, .keys = 37, .heads = 3, .width = 5, .mask = AttentionMask::kCausal};
   for (const OpTable* ops : TestedOps()) {
@@ -163,7 +163,7 @@ TEST(KeptKeys, LieWhereTheContractSays) {
   }
 }
 
-// One head of several, as threads share them.
+// Each head is written alone, as by threads that share them.
 TEST(KeptKeys, HeadsLieBehindEachOther) {
   const Shape all{.queries = 2, .keys = 50, .heads = 3, .width = 16, .mask = AttentionMask::kCausal};
   for (const OpTable* ops : TestedOps()) {

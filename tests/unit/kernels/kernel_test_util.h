@@ -1,4 +1,4 @@
-// What tests of op tables share: guarded buffers, error against tolerance, and tables broken on purpose.
+// Helpers for tests of op tables: guarded buffers, errors relative to tolerances, and tables broken on purpose.
 //
 //   GuardedMatrix y(rows, n, ld);                       // misaligned, guarded around and between the rows
 //   ErrorMeter meter;
@@ -41,7 +41,7 @@ inline constexpr size_t kTestSizes[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 64
 inline constexpr double kEpsilon = 1.0 / (1 << 24);  // half the distance from 1 to the next float
 inline constexpr double kUlp = 2 * kEpsilon;
 
-// The tables under test: all of this processor's, or, where the tests are built for it, the GPU's.
+// The tables under test: all of this processor's, or the GPU's if the tests are built for it.
 inline std::span<const OpTable* const> TestedOps() {
 #ifdef WISP_TEST_CUDA
   static const OpTable* const tables[] = {&cuda::Ops()};
@@ -51,7 +51,7 @@ inline std::span<const OpTable* const> TestedOps() {
 #endif
 }
 
-// The one of this name, whole: a perturbed table has the name of its base.
+// Returns the unperturbed table of this name: a perturbed table has the name of its base.
 inline const OpTable& TestedTable(std::string_view name) {
   for (const OpTable* ops : TestedOps()) {
     if (name == ops->name) return *ops;
@@ -59,7 +59,7 @@ inline const OpTable& TestedTable(std::string_view name) {
   std::abort();
 }
 
-// Records that lie one behind the other: where each begins, and where the last ends.
+// Records that lie one after the other: the beginning of each, and the end of the last.
 struct RecordRows {
   void Add(size_t more) { begin.push_back(begin.back() + static_cast<uint32_t>(more)); }
   size_t num() const { return begin.size() - 1; }
@@ -70,7 +70,7 @@ struct RecordRows {
   std::vector<uint32_t> begin{0};
 };
 
-// Printed once per call; WISP_TEST_SEED overrides it.
+// Prints the seed once for each call; WISP_TEST_SEED overrides it.
 inline uint64_t TestSeed(uint64_t usual) {
   const char* given = std::getenv("WISP_TEST_SEED");
   const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : usual;
@@ -85,8 +85,8 @@ size_t PickSize(std::mt19937_64& random, const size_t (&sizes)[kCount]) {
 
 inline size_t PickSize(std::mt19937_64& random) { return PickSize(random, kTestSizes); }
 
-// A [rows, cols] matrix with row stride `ld` inside a larger buffer. Its first element is aligned to 4 bytes and no
-// more; everything that is not an element holds a guard pattern.
+// A [rows, cols] matrix with row stride `ld` inside a larger buffer. Its first element is aligned to exactly 4 bytes;
+// everything that is not an element holds a guard pattern.
 template <class T>
 class GuardedMatrixOf {
  public:
@@ -124,7 +124,7 @@ class GuardedMatrixOf {
     }
   }
 
-  // Whether every byte that is not of an element is still the guard pattern.
+  // Returns true if every byte outside the elements still has the guard pattern.
   bool GuardsIntact() const {
     const size_t first = static_cast<size_t>(data_ - buffer_.data());
     for (size_t i = 0; i < buffer_.size(); ++i) {
@@ -140,7 +140,7 @@ class GuardedMatrixOf {
 
  private:
   static constexpr size_t kMargin = 128;           // elements; more than any vector or register tile is wide
-  static constexpr unsigned char kPattern = 0xFF;  // as floats: NaN, so that a value read from outside shows, too
+  static constexpr unsigned char kPattern = 0xFF;  // as floats: NaN, so that a value read from outside shows too
   size_t rows_, cols_, ld_;
   std::vector<T> buffer_;
   T* data_;
@@ -164,7 +164,7 @@ inline double Largest(const double* v, size_t n) {
 }
 
 #ifdef WISP_TEST_GPU
-// On a GPU compute-sanitizer finds who leaves them (tests/cuda/gpu).
+// On a GPU, compute-sanitizer finds reads and writes outside (tests/cuda/gpu).
 class PageEndFloats {
  public:
   explicit PageEndFloats(size_t size) : floats_(size) {}
@@ -174,8 +174,8 @@ class PageEndFloats {
   std::vector<float> floats_;
 };
 #else
-// `size` floats that end where an inaccessible page begins: whoever reads or writes past the end crashes. This is what
-// finds reads that do no harm to the result.
+// `size` floats that end where an inaccessible page begins, so a read or write past the end crashes. This finds reads
+// that do not affect the result.
 class PageEndFloats {
  public:
   explicit PageEndFloats(size_t size) : page_(static_cast<size_t>(sysconf(_SC_PAGESIZE))) {
@@ -226,7 +226,7 @@ inline Perturbation& ThePerturbation() {
   return perturbation;
 }
 
-// Where and by how much a perturbed table is wrong in its next call; `at` null: nowhere.
+// The element and amount by which a perturbed table is wrong in its next call; `at` null: no element.
 template <class T>
 void PlanPerturbation(T* at, double amount) {
   Perturbation& p = ThePerturbation();
@@ -256,7 +256,7 @@ struct PerturbedEntry<kEntry> {
   }
 };
 
-// A copy of `base` in which one entry is followed by the planned perturbation. `base` must outlive its use.
+// Returns a copy of `base` in which one entry is followed by the planned perturbation. `base` must outlive its use.
 template <auto kEntry>
 OpTable PerturbedTable(const OpTable& base) {
   ThePerturbation().base = &base;
@@ -265,8 +265,8 @@ OpTable PerturbedTable(const OpTable& base) {
   return table;
 }
 
-// Every table's op against the reference: check(ops, n, variant, seed) is the largest error in units of the tolerance.
-// And a wrong element (PerturbedTable) must not go unnoticed.
+// Checks every table's op against the reference: check(ops, n, variant, seed) returns the largest error in units of the
+// tolerance. It must also notice a wrong element (PerturbedTable).
 template <auto kEntry, class Check>
 void Hold(uint64_t usual_seed, Check check, int variants = 4) {
   std::mt19937_64 random(TestSeed(usual_seed));

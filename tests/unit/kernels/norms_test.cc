@@ -1,5 +1,5 @@
-// Layer norm and RMS norm of every table against the reference in double or dual numbers, whole and perturbed.
-// Each check runs over the test sizes, misaligned, with guards.
+// Layer norm and RMS norm of every table against the reference in double or dual numbers, correct and perturbed. Each
+// check runs over the test sizes, misaligned, with guards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ double CheckLayerNormForward(const OpTable& ops, size_t d, int, uint64_t seed) {
                                        .rows = rows,
                                        .d = d,
                                        .epsilon = 1e-5});
-  // Where entries hardly differ, their differences from the mean are few units of its last place.
+  // If entries hardly differ, their differences from the mean are a few units of their last place.
   const auto relative = [&](size_t r) { return 1e-5 + (d > 1 ? std::ldexp(std::abs(md[r]) * rd[r], -21) : 0.0); };
   if (d > 0) PlanPerturbation(y.data(), 4 * relative(0) * Largest(yd.data(), d));
   ops.layer_norm_forward({.x_RD = x.data(),
@@ -66,7 +66,7 @@ double CheckLayerNormBackward(const OpTable& ops, size_t d, int variant, uint64_
   std::vector<double> xd = x.Double(), dyd = dy.Double(), gd = gain.Double(), dxd = dx.Double(), dgd(d), dbd(d),
                       yd(rows * d), md(rows), rd(rows);
   const std::vector<double> zero(d);
-  // A variance of next to nothing would only test the conditioning: width 1 has none at all.
+  // A variance near zero would only test the conditioning. Width 1 has no variance at all.
   reference::LayerNormForward<double>({.x_RD = xd.data(),
                                        .gain_D = gd.data(),
                                        .bias_D = zero.data(),
@@ -146,7 +146,7 @@ double CheckRmsNormForward(const OpTable& ops, size_t d, int variant, uint64_t s
   return meter.worst();
 }
 
-// The derivative of <dy, y> for each entry of x, by dual numbers, or of the gain.
+// Returns the derivative of <dy, y> for each entry of x, by dual numbers, or for the gain.
 std::vector<double> RmsNormDerivatives(const Row& dy, const Row& x, const Row& gain, bool of_gain, double epsilon) {
   using reference::Dual;
   const size_t d = gain.cols(), rows = d == 0 ? 0 : x.cols() / d;
@@ -189,7 +189,7 @@ double CheckRmsNormBackward(const OpTable& ops, size_t d, int variant, uint64_t 
                                    .epsilon = epsilon});
   if (store == Store::kAssign) dx.Fill(NAN);
   dgain.Fill(NAN);
-  // Where the row is short the gradient is a difference of what is nearly equal: it is held to what it is made of.
+  // For a short row the gradient is a difference of nearly equal numbers, so the tolerance is relative to these.
   double made_of = 1;
   for (size_t r = 0; r < rows; ++r) made_of = std::max<double>(made_of, rstd.data()[r]);
   const double tolerance = 1e-5 * (Largest(dxd.data(), dxd.size()) + made_of);

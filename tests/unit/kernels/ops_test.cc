@@ -1,5 +1,5 @@
 // Scaling, variances, embedding, reductions and optimizers of every table against the reference in double or dual
-// numbers, whole and perturbed. Each check runs over the test sizes, misaligned, with guards.
+// numbers, correct and perturbed. Each check runs over the test sizes, misaligned, with guards.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -110,7 +110,7 @@ double CheckApplyKeep(const OpTable& ops, size_t n, int variant, uint64_t seed) 
   std::vector<uint8_t> keep(n);
   for (uint8_t& k : keep) k = random() % 2;
   for (size_t i = 0; i < n; ++i) {
-    if (keep[i] == 0 && random() % 3 == 0) x.data()[i] = NAN;  // dropped: whatever it is
+    if (keep[i] == 0 && random() % 3 == 0) x.data()[i] = NAN;  // dropped, so its value does not matter
   }
   const std::vector<float> before(x.data(), x.data() + n);
   GuardedMatrix& out = variant % 2 == 0 ? x : y;
@@ -131,7 +131,7 @@ double CheckEmbed(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   for (int32_t& id : ids) id = static_cast<int32_t>(random() % (items + 1)) - 1;
   std::vector<double> td = table.Double(), pd = positions.Double(), yd(rows * d);
   const bool with = variant % 3 != 0;
-  std::vector<int32_t> position(rows);  // of each row, where it is named; -1 for padding
+  std::vector<int32_t> position(rows);  // the position of each row; -1 for padding
   for (size_t t = 0; t < rows; ++t) position[t] = ids[t] < 0 ? -1 : static_cast<int32_t>(rows - 1 - t);
   const int32_t* position_T = variant % 3 == 2 ? position.data() : nullptr;
   reference::EmbedForward<double>({.table_MD = td.data(),
@@ -297,8 +297,8 @@ TEST(ExpDouble, IsWithinFourUnitsInTheLastPlace) {
   std::mt19937_64 random(TestSeed(14));
   for (const OpTable* ops : TestedOps()) {
     for (size_t n : {0, 1, 2, 3, 5, 8, 15, 16, 17, 4099}) {
-      std::vector<double> x(n), y(n + 1, 42.0);  // one more: nothing is written behind the end
-      // Where the drawing is most of the time, and everywhere.
+      std::vector<double> x(n), y(n + 1, 42.0);  // one more: nothing is written past the end
+      // The range of the usual arguments, and all numbers.
       for (size_t i = 0; i < n; ++i)
         x[i] = std::uniform_real_distribution<double>(i % 2 == 0 ? -30 : -700, i % 2 == 0 ? 0 : 700)(random);
       ops->exp_double({.x = x.data(), .y = y.data(), .n = n});

@@ -1,10 +1,10 @@
-// Matrices of blocks: how they are made, and what every table's ops promise of them.
+// Matrices of blocks: how they are made, and what every table's ops promise for them.
 #include "tests/unit/kernels/panels_test_util.h"
 
 namespace wisp::kernels::panels_test {
 namespace {
 
-// All tables: within what kernels/panels.h promises, of x as it is.
+// All tables stay within the promise of kernels/panels.h, for the given x.
 TEST(Panels, EveryTableKeepsItsPromise) {
   std::mt19937_64 random(TestSeed(93));
   for (const OpTable* ops : TestedOps()) {
@@ -45,7 +45,7 @@ TEST(Panels, WeightsAreTheNearestAndWideningGivesThem) {
     }
     for (size_t j = 0; j < n; ++j) {
       for (size_t i = 0; i < k; ++i) {
-        // Half a step, and what the scale is off by: 2^-11 of up to 127 or 8 steps. 7 is the last of 4 bits.
+        // Half a step, and the error of the scale: 2^-11 of up to 127 or 8 steps. 7 is the largest with 4 bits.
         const double step = std::abs(reference::BlockScale(w.matrix(), j, i, k));
         const double error = std::abs(w.Weight(j, i) - w.floats()[j * k + i]);
         ASSERT_LE(error, step * (bits == PanelBits::kEight ? 0.6 : 1.01)) << j << ", " << i;
@@ -54,7 +54,7 @@ TEST(Panels, WeightsAreTheNearestAndWideningGivesThem) {
   }
 }
 
-// A model of floats answers the same whether its weights are packed on opening or multiplied where they lie.
+// A model of floats answers the same whether its weights are packed on opening or multiplied in place.
 void CheckAsIfPacked(const OpTable& ops, const PanelShape& s, Store store, bool biased, std::mt19937_64& random) {
   SCOPED_TRACE(testing::Message() << ops.name << ", rows " << s.rows << ", n " << s.n << ", k " << s.k << ", first "
                                   << s.first << ", biased " << biased);
@@ -104,7 +104,7 @@ TEST(Panels, FloatsThatAreNoneAreFound) {
   for (const float bad : {kNan, std::numeric_limits<float>::infinity()}) {
     ASSERT_TRUE(PackPanels(PanelBits::kThirtyTwo, w.data(), n, k, bytes));
     EXPECT_TRUE(HasFiniteNumbers({bytes, PanelBits::kThirtyTwo}, n, k));
-    room[32 * k] = bad;  // of row 32
+    room[32 * k] = bad;  // in row 32
     EXPECT_FALSE(HasFiniteNumbers({bytes, PanelBits::kThirtyTwo}, n, k));
   }
 }

@@ -19,10 +19,10 @@ inline constexpr PanelBits kAllBits[] = {PanelBits::kEight, PanelBits::kFour, Pa
 
 struct PanelShape {
   size_t rows, n, k;
-  size_t first = 0;  // of the rows of W that are asked for
+  size_t first = 0;  // the first row of W that is used
 };
 
-// W of as many rows as are asked for behind `first`, and three more.
+// W with the rows that are used after `first`, and three more.
 class StoredPanels {
  public:
   StoredPanels(PanelBits bits, size_t n, size_t k, std::mt19937_64& random) : n_(n), k_(k), w_(n * k), bytes_(1) {

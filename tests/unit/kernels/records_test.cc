@@ -1,4 +1,4 @@
-// Attention and rotary positions of several records in one call: to the bit what each gives alone.
+// Attention and rotary positions of several records in one call give, to the bit, the results of each alone.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -8,7 +8,7 @@
 namespace wisp::kernels::records_test {
 namespace {
 
-// Uneven, 140 of them: more than one launch takes.
+// Records of uneven size, 140 of them: more than one launch takes.
 struct Records : RecordRows {
   explicit Records(size_t num) {
     for (size_t b = 0; b < num; ++b) {

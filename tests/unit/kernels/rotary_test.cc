@@ -1,5 +1,5 @@
-// Rotary positions of every table: against the reference in double and complex numbers, whole and perturbed; the
-// inverse as what takes a gradient back, against dual numbers.
+// Rotary positions of every table: compared with the reference in double and with complex numbers, correct and
+// perturbed. The inverse rotation, which carries gradients back, is compared with dual numbers.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@
 namespace wisp::kernels::rotary_test {
 namespace {
 
-// Rows of heads, all but the table as one call has them.
+// Rows of heads, and the other data of one call except the table.
 struct Problem {
   Problem(size_t width, int variant, uint64_t seed)
       : random(seed),
@@ -28,7 +28,7 @@ struct Problem {
         x(rows, heads * width, heads * width + 5),
         cos((first_position + rows) * (width / 2)),
         sin((first_position + rows) * (width / 2)) {
-    if (variant >= 4) rotated = random() % (width / 2 + 1) * 2;  // some entries stay
+    if (variant >= 4) rotated = random() % (width / 2 + 1) * 2;  // some entries are not rotated
     x.Fill(random, std::normal_distribution<float>(0, 2));
     for (size_t i = 0; i < cos.cols(); ++i) {
       const double angle = std::uniform_real_distribution<double>(-10, 10)(random);
@@ -64,7 +64,7 @@ struct Problem {
   Row cos, sin;
 };
 
-// |a c| + |b s| of every entry, or |a s| + |b c|: the larger.
+// Returns |a c| + |b s| of every entry, or |a s| + |b c|: the larger one.
 std::vector<double> Magnitudes(const Problem& p, const std::vector<double>& x) {
   std::vector<double> magnitudes(x.size());
   for (const double sign : {1.0, -1.0}) {
@@ -127,7 +127,7 @@ TEST(Rotary, MultipliesPairsAsComplexNumbers) {
   }
 }
 
-// What is not rotated is not read either: it may be anything, and keeps its bits.
+// Entries that are not rotated are not read either: they may be anything, and keep their bits.
 TEST(Rotary, LeavesTheOtherEntriesAlone) {
   for (const OpTable* ops : TestedOps()) {
     for (int variant = 4; variant < 8; ++variant) {
@@ -157,7 +157,8 @@ TEST(Rotary, LeavesTheOtherEntriesAlone) {
   }
 }
 
-// There and back is where it was, and lengths stay: up to rounding, also of the cosines in the table.
+// Rotating and rotating back gives the original, and lengths are kept, up to rounding, also that of the cosines in the
+// table.
 TEST(Rotary, InverseUndoesAndLengthsStay) {
   for (const OpTable* ops : TestedOps()) {
     for (int variant = 0; variant < 8; ++variant) {
@@ -185,7 +186,7 @@ TEST(Rotary, InverseOfAGradientEqualsDualNumbers) {
   for (const OpTable* ops : TestedOps()) {
     for (int variant = 0; variant < 8; ++variant) {
       Problem p(11, variant, 23);
-      const std::vector<double> w = p.Values();  // what lies in x is the gradient at the rotated rows
+      const std::vector<double> w = p.Values();  // x holds the gradient at the rotated rows
       const std::vector<double> c = p.cos.Double(), s = p.sin.Double();
       const std::vector<Dual> cd(c.begin(), c.end()), sd(s.begin(), s.end());
       std::vector<double> derivatives(w.size());

@@ -1,5 +1,5 @@
-// Ops that look rows up and move them, masks and sums over several records, of every table: whole and perturbed, over
-// the test sizes, misaligned, with guards. What only moves is held to the bit.
+// Ops that look rows up and move them, masks, and sums over several records, for every table: correct and perturbed,
+// over the test sizes, misaligned, with guards. Ops that only move data must be exact to the bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace wisp::kernels::rows_test {
 namespace {
 
-constexpr double kNothing = 1e-30;  // the tolerance of what is exact
+constexpr double kNothing = 1e-30;  // the tolerance of exact results
 
 std::vector<int32_t> Ids(std::mt19937_64& random, size_t rows, size_t items) {
   std::vector<int32_t> ids(rows);
@@ -21,7 +21,7 @@ std::vector<int32_t> Ids(std::mt19937_64& random, size_t rows, size_t items) {
   return ids;
 }
 
-// Records of `rows` rows in all; some may be empty.
+// Records of `rows` rows in total; some may be empty.
 struct SomeRecords : RecordRows {
   SomeRecords(std::mt19937_64& random, size_t all) {
     for (size_t more = random() % 3; more > 0; --more) Add(random() % (all - rows() + 1));
@@ -137,7 +137,7 @@ double CheckGatherColumns(const OpTable& ops, size_t columns, int variant, uint6
   GuardedMatrix x(rows, n, n + 1), y(rows, columns, columns + 2);
   x.Fill(random, std::normal_distribution<float>());
   y.Fill(-7.0f);
-  std::vector<int32_t> wanted = Ids(random, columns, 12);  // some before, some within and some behind
+  std::vector<int32_t> wanted = Ids(random, columns, 12);  // some before, some within and some after
   if (columns > 0) PlanPerturbation(y.at(rows - 1, columns - 1), 1e-3);
   ops.gather_columns({.x_RN = x.data(),
                       .ldx = x.ld(),
@@ -204,7 +204,7 @@ double CheckEmbedVariance(const OpTable& ops, size_t d, int variant, uint64_t se
   return meter.worst();
 }
 
-// Variant: which of the two tables is of halves; 3 has no positions.
+// Variant: which of the two tables is float16; 3 has no positions.
 double CheckEmbedHalf(const OpTable& ops, size_t d, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
   const size_t rows = 1 + random() % 6, items = 5;
@@ -248,7 +248,7 @@ uint64_t MixedOf(uint64_t z) {
   return z ^ (z >> 31);
 }
 
-// The contract's words, one by one.
+// Checks the words of the contract one by one.
 double CheckDrawKeep(const OpTable& ops, size_t rows, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
   const SomeRecords records(random, rows);

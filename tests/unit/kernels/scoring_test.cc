@@ -1,4 +1,4 @@
-// The ops of scoring on a device, of every table that has them: scores of packed tiles, and the best of many.
+// The ops of scoring on a device, for every table that has them: scores of packed tiles, and the best of many.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kTile = 256;
 
-// Scores of n items in tiles, beside linear_forward of each tile alone.
+// Compares scores of n items in tiles with linear_forward of each tile alone.
 double CheckScores(const OpTable& ops, size_t rows, size_t n, size_t k, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
@@ -74,7 +74,7 @@ TEST(ScoreTiles, AreTheProductsOfEachTile) {
   }
 }
 
-// What is asked for, by sorting.
+// Finds the expected best by sorting.
 std::vector<Scored> Best(const float* scores, const std::vector<bool>& excluded, size_t k, bool& not_finite) {
   std::vector<Scored> all;
   not_finite = false;
@@ -91,8 +91,8 @@ std::vector<Scored> Best(const float* scores, const std::vector<bool>& excluded,
   return all;
 }
 
-// Variants: 0 scores that all differ; 1 few different ones, zeros of both signs among them; 2 some that are no finite
-// numbers, excluded or not; 3 almost all excluded.
+// Variants: 0 scores that all differ; 1 few different ones, with zeros of both signs; 2 some that are not finite,
+// excluded or not; 3 almost all excluded.
 double CheckTopK(const OpTable& ops, size_t rows, size_t n, size_t k, int variant, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;

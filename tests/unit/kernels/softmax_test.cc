@@ -1,4 +1,4 @@
-// Softmax tiles of every op table against double loops written here, whole and perturbed (see kernel_test_util.h).
+// Softmax tiles of every op table against double loops written here, correct and perturbed (see kernel_test_util.h).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Logits {
   float spread;
 };
 
-// lse and target logits of `classes` classes, fed in tiles of random width.
+// Checks lse and target logits of `classes` classes, fed in tiles of random width.
 double CheckSoftmaxStats(const OpTable& ops, const Logits& s, uint64_t seed) {
   std::mt19937_64 random(seed);
   GuardedMatrix z(s.rows, s.classes, s.classes + s.pad), stats(3, s.rows, s.rows + 3);
@@ -32,7 +32,7 @@ double CheckSoftmaxStats(const OpTable& ops, const Logits& s, uint64_t seed) {
   for (size_t r = 0; r < s.rows; ++r) {
     *stats.at(0, r) = -kInfinity;
     *stats.at(1, r) = 0;
-    *stats.at(2, r) = 123;  // stays where no tile holds the target
+    *stats.at(2, r) = 123;  // must stay if no tile holds the target
   }
   std::vector<double> lse;
   for (size_t r = 0; r < s.rows; ++r) {
@@ -45,7 +45,7 @@ double CheckSoftmaxStats(const OpTable& ops, const Logits& s, uint64_t seed) {
   const size_t wrong = random() % s.rows;
   for (size_t first = 0; first < s.classes;) {
     const size_t n = std::min(s.classes - first, 1 + random() % (random() % 2 ? 16 : 100));
-    // In the last tile: an error of max is one of lse.
+    // The error is in the last tile, where an error of max is one of lse.
     PlanPerturbation(first + n == s.classes ? stats.at(0, wrong) : nullptr, 4 * tolerance(wrong));
     ops.softmax_stats({.z_RN = z.at(0, first),
                        .ldz = z.ld(),
@@ -112,8 +112,8 @@ double CheckCrossEntropyGradient(const OpTable& ops, const Logits& s, uint64_t s
   return meter.worst();
 }
 
-// The exponentials of a tile in place, after a tile that raised or did not raise the maximum, and the gradient made
-// from them.
+// Checks the exponentials of a tile in place, after a tile that raised or did not raise the maximum, and the gradient
+// made from them.
 double CheckKeptExponentials(const OpTable& ops, const Logits& s, uint64_t seed) {
   std::mt19937_64 random(seed);
   GuardedMatrix z(s.rows, s.classes, s.classes + s.pad), stats(3, s.rows, s.rows);

@@ -1,4 +1,4 @@
-// The end of a step in a device's memory: what the host's loops give.
+// The end of a step in a device's memory equals the host's loops.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -75,7 +75,7 @@ TEST(Step, WithoutMomentsEveryMoveIsOfTheSameSize) {
   }
 }
 
-// Rows of a table, named in any order: those move as they would alone, the others stay.
+// Rows of a table are named in any order. The named ones move as they would alone, the others stay.
 TEST(Step, NamedRowsAreSteppedAndSquared) {
   std::mt19937_64 random(TestSeed(3));
   constexpr size_t kRows = 6, kNamed = 3;

@@ -1,4 +1,4 @@
-// The list of op tables, and what each is made of.
+// The list of op tables, and the ops in each.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -20,7 +20,7 @@ TEST(AllOps, ReferenceComesFirstAndEveryTableIsFoundByName) {
   EXPECT_EQ(&BestOps(), AllOps().size() > 1 ? AllOps()[1] : AllOps()[0]);
 }
 
-// A library without the ops that vectors replace calls none of them: each table is the same without them.
+// A library may lack the ops that vectors replace, because no table calls them.
 TEST(AllOps, EveryTableReplacesWhatTheReferenceLacksBesideVectors) {
   size_t num_tables = 0;
   for (int64_t left = ProcessorTargets(); left != 0; left &= left - 1, ++num_tables) {

@@ -1,4 +1,4 @@
-// Low-rank adapters: the graph with them, its gradients, and training that moves nothing else.
+// Low-rank adapters: the graph with them, its gradients, and training that changes nothing else.
 #include "runtime/layers/adapter.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using test::Harness;
 using test::RandomWeights;
 
-// Every matrix, and some of blocks that differ; ranks that fill no register.
+// Every matrix, and some matrices of blocks that differ; ranks that do not fill a register.
 std::vector<Architecture> AdaptedArchitectures() {
   Architecture even = test::SmallArchitectures()[1], mixed = test::MixedArchitecture();
   even.adapter = AdapterSpec{.rank = 3, .alpha = 2};
@@ -75,7 +75,7 @@ TEST(Adapter, ScoresAsTheMergedModelDoes) {
   }
 }
 
-// Against dual numbers, in both ways of taking a norm; the base gets nothing.
+// Compares with dual numbers, in both ways of computing a norm; the base gets no gradient.
 TEST(Adapter, GradientsEqualTheOracles) {
   for (const Architecture& a : AdaptedArchitectures()) {
     const std::vector<float> weights = RandomWeights(a, 5);
@@ -119,8 +119,8 @@ class AdapterTraining : public test::RingTraining {
     return o;
   }
 
-  // The weights after so many steps; those of the base must be the start's, bit for bit, and each of the adapter's
-  // must not.
+  // Returns the weights after several steps. Those of the base must equal the start, bit for bit, and each of the
+  // adapter's must differ.
   std::vector<float> Train(const TrainingOptions& o) {
     auto trainer = *Trainer::Create(adapted_, start_of_all_, ring_.records, o);
     for (uint64_t step = 0; step < o.num_steps; ++step) EXPECT_TRUE(trainer->Step().ok());
@@ -166,7 +166,7 @@ TEST_F(AdapterTraining, CostsWhatTheAdapterWeighs) {
     const TrainingMemory all = *PlanTrainingMemory(kSmall, 200, o), adapter = *PlanTrainingMemory(adapted_, 200, o);
     EXPECT_LT(adapter.optimizer_state, all.optimizer_state / 2);
     EXPECT_LT(adapter.gradient_sums, all.gradient_sums);
-    // Ordinary training forms no record's gradient.
+    // Ordinary training forms no gradients of single records.
     if (method != Method::kOrdinary) {
       EXPECT_LT(adapter.record_gradients, all.record_gradients);
     }
@@ -175,7 +175,7 @@ TEST_F(AdapterTraining, CostsWhatTheAdapterWeighs) {
   }
 }
 
-// Weights, moments and average of the adapter alone; the base is whoever's who goes on.
+// The checkpoint has weights, moments and average of the adapter alone; whoever resumes brings the base.
 TEST_F(AdapterTraining, CheckpointHoldsTheAdapterAlone) {
   TrainingOptions o = Options(Method::kPhantom, 6);
   o.ema_decay = 0.9f;

@@ -1,4 +1,4 @@
-// The classifier's loss, representation and gradients against dual numbers through a naive classifier.
+// Compares the classifier's loss, representation and gradients with dual numbers through a naive classifier.
 #include "runtime/layers/classifier.h"
 
 #include <gtest/gtest.h>
@@ -85,8 +85,8 @@ TEST_P(ClassifierTest, GradientsAndNormsEqualDualNumbers) {
 
 INSTANTIATE_TEST_SUITE_P(EverySwitch, ClassifierTest, ::testing::Range<size_t>(0, SmallClassifiers().size()));
 
-// A graph for inference, whose blocks take turns in one room, gives the bits of training's in less of it; deep ones
-// most of all.
+// A graph for inference, whose blocks share one workspace, gives the bits of training's graph with less memory, most of
+// all if it is deep.
 TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
   std::vector<Architecture> all = SmallClassifiers();
   all.push_back(all[0]);
@@ -113,7 +113,7 @@ TEST(Classifier, GraphForInferenceGivesTheSameInLessRoom) {
   }
 }
 
-// So pretrained encoder weights are copied to the front and nothing else has to be known.
+// So pretrained encoder weights can be copied to the front without other knowledge.
 TEST(Classifier, EncoderIsAPrefixOfTheFlatBuffer) {
   Architecture without = SmallClassifiers()[0];
   without.head = {};
@@ -153,7 +153,7 @@ TEST(Classifier, ArchitecturesWithoutMeaningAreRefused) {
   EXPECT_TRUE(Validate(bad).ok());
 }
 
-// Of an encoder: the same representation as the classifier's, and of unit length where that is asked for.
+// An encoder gives the same representation as the classifier, with unit length if asked.
 TEST(Encoder, RepresentsAsTheClassifierDoes) {
   for (Architecture a : SmallClassifiers()) {
     ClassifierHarness classifier(a, RandomClassifierWeights(a, 24), kernels::BestOps());

@@ -1,4 +1,5 @@
-// Small classifiers, the naive one that the product's is held against, and what tests of their private training share.
+// Small classifiers, the naive one with which the product's is compared, and helpers for tests of their private
+// training.
 #ifndef WISP_TESTS_UNIT_LAYERS_CLASSIFIER_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_LAYERS_CLASSIFIER_TEST_UTIL_H_
 
@@ -45,8 +46,8 @@ inline constexpr UniformArchitecture kTinyClassifier{.num_items = 12,
                                                      .attend = Attend::kAll,
                                                      .num_classes = 2};
 
-// Initial weights, always the same. A head of deviation 0 is 0, and the first step's gradient does not reach the
-// encoder.
+// Returns initial weights, always the same. A head of deviation 0 is 0, and the first step's gradient does not reach
+// the encoder.
 inline std::vector<float> StartClassifier(const Architecture& a, const InitialisationOptions& options,
                                           double head_deviation = 0) {
   const auto parameters = ParametersOf(a);
@@ -59,7 +60,7 @@ inline std::vector<float> StartClassifier(const Architecture& a, const Initialis
   return weights;
 }
 
-// A text of that class, 0 to 15. Valid for ever, but for the tokens.
+// Returns a text of that class, 0 to 15. Its label stays valid forever; the tokens belong to the caller.
 inline Record Labelled(std::span<const int32_t> tokens, int32_t label) {
   static constexpr int32_t kLabels[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   return {tokens, {kLabels + label, 1}};
@@ -77,7 +78,7 @@ class ClassifierTraining : public ::testing::Test {
   test::TemporaryFolder folder_;
 };
 
-// Pooler, tanh, clipping, noise and head over any number type, on top of the naive encoder.
+// Pooler, tanh, clipping, noise and head in any number type, after the naive encoder.
 template <class T>
 struct NaiveClassifier {
   const Architecture& a;
@@ -126,7 +127,7 @@ struct NaiveClassifier {
   }
 };
 
-// d loss / d weight for every weight, by dual numbers.
+// Returns d loss / d weight for every weight, by dual numbers.
 inline std::vector<double> NaiveClassifierGradient(const Architecture& a, std::span<const float> weights,
                                                    const Record& record, const HeadInput& input) {
   using kernels::reference::Dual;
@@ -142,7 +143,7 @@ inline std::vector<double> NaiveClassifierGradient(const Architecture& a, std::s
   return gradient;
 }
 
-// The product's graph with everything a record needs.
+// The product's graph, with all that a record needs.
 class ClassifierHarness {
  public:
   ClassifierHarness(const Architecture& a, std::vector<float> weights, const kernels::OpTable& ops)
@@ -152,7 +153,7 @@ class ClassifierHarness {
         packed(graph, flat.data()),
         buffers(graph.AllocateForTraining()),
         view(packed.view()) {
-    // NaN: nothing may be read before it is written.
+    // NaN, because nothing may be read before it is written.
     std::memset(buffers.backward[Slot<std::byte>{0}], 0xff, buffers.backward.size_bytes());
   }
   RecordContext Context() const { return {.weights = view, .buffers = buffers}; }
@@ -200,12 +201,12 @@ inline std::vector<Architecture> SmallClassifiers() {
   all[3].num_blocks = 0;
   all[3].num_classes = 5;
   std::vector<Architecture> classifiers(all.begin(), all.end());
-  // As BERT has it: types, a norm of the embedding, norms behind.
+  // BERT's architecture: types, a norm of the embedding, norms after the sublayers.
   Architecture bert = all[1];
   bert.token_types = {.count = 2, .separator = 3};
   bert.embedding_norm_epsilon = 1e-3f;
   classifiers.push_back(bert);
-  // Means, before norms and behind them.
+  // Mean pooling, with norms before the sublayers and after them.
   for (Architecture mean : {bert, classifiers[0]}) {
     mean.head.pooling = Pooling::kMean;
     mean.head.pooler = Pooler::kNone;

@@ -1,7 +1,7 @@
-// The recommender written out once more, naively, over any number type: the oracle of the gradient tests.
+// The recommender written again, naively, in any number type: the oracle of the gradient tests.
 //
 // It shares nothing with runtime/layers but the architecture and the names of the parameters: no tiles, no fusion, no
-// backward. With dual numbers it gives exact derivatives of the loss with respect to any one weight.
+// backward pass. With dual numbers it gives exact derivatives of the loss with respect to any one weight.
 #ifndef WISP_TESTS_UNIT_LAYERS_NAIVE_RECOMMENDER_H_
 #define WISP_TESTS_UNIT_LAYERS_NAIVE_RECOMMENDER_H_
 
@@ -16,7 +16,7 @@
 
 namespace wisp::test {
 
-// A number without its derivative: the variance path passes no gradient.
+// Returns a number without its derivative: the variance path passes no gradient.
 inline double PlainValue(double x) { return x; }
 template <class T>
 double PlainValue(const T& x) {
@@ -31,13 +31,13 @@ class NaiveRecommender {
   using Row = std::vector<T>;
   using Matrix = std::vector<Row>;
 
-  // `weights` in the flat layout; must outlive this object.
+  // `weights` has the flat layout and must outlive this object.
   NaiveRecommender(const Architecture& a, std::span<const T> weights)
       : a_(a), parameters_(ParametersOf(a)), weights_(weights) {
     for (size_t i = 0; i < parameters_.size(); ++i) index_[parameters_[i].name] = i;
   }
 
-  // Last hidden states [T][D]. ids < 0 are padding.
+  // Returns the last hidden states [T][D]. ids < 0 are padding.
   Matrix Encode(std::span<const int32_t> ids) const {
     const size_t t_max = ids.size(), d = a_.width;
     const size_t first = a_.positions == PositionAlignment::kEnd ? a_.max_length - t_max : 0;
@@ -75,7 +75,7 @@ class NaiveRecommender {
     return z;
   }
 
-  // With what the product adds under the root.
+  // Includes the constant that the product adds under the root.
   static T Length(const Row& x) {
     using std::sqrt;
     T sum(double(x.size()) * 1e-8);
@@ -126,7 +126,7 @@ class NaiveRecommender {
     return std::min<size_t>(separators, a_.token_types.count - 1);
   }
 
-  // What an adapter adds to a coordinate of the matrix that it stands beside.
+  // Returns the adapter's addition to a coordinate of its matrix.
   T AdapterAt(const ParameterSpec& p, size_t i) const {
     T sum(0);
     const std::string name = p.name.substr(0, p.name.rfind('.'));
@@ -223,7 +223,7 @@ class NaiveRecommender {
     return T(1) / (T(1) + exp(T(0) - x));
   }
 
-  // The branch times sigmoid of a linear layer of the stream, where the block has such.
+  // Multiplies the branch by the sigmoid of a linear layer of the stream, if the block has one.
   Matrix Gated(const std::string& gate, const Matrix& stream, Matrix branch) const {
     if (!Has(gate + ".weight")) return branch;
     const Matrix z = Linear(gate, stream, a_.width);
@@ -233,7 +233,7 @@ class NaiveRecommender {
     return branch;
   }
 
-  // Pairs of entries of every head turn by position * base^(-2 i / width): the complex product, written out.
+  // Rotates pairs of entries of every head by position * base^(-2 i / width), as complex products.
   static void Rotate(const RotarySpec& r, size_t position, size_t head_width, T* heads, size_t num_heads) {
     for (size_t h = 0; h < num_heads; ++h) {
       for (size_t i = 0; i < r.width / 2; ++i) {

@@ -1,4 +1,4 @@
-// Parameters by the names that files have: what a test says of one then holds for the file too.
+// Parameters by the names that files have, so that a test's statement about one also holds for the file.
 #ifndef WISP_TESTS_UNIT_LAYERS_PARAMETER_NAMES_H_
 #define WISP_TESTS_UNIT_LAYERS_PARAMETER_NAMES_H_
 
@@ -10,7 +10,7 @@
 
 namespace wisp::test {
 
-// The number of parameters where there is none of that name.
+// Returns the number of parameters if no parameter has that name.
 inline size_t IndexOf(const std::vector<ParameterSpec>& parameters, std::string_view name) {
   const auto found =
       std::find_if(parameters.begin(), parameters.end(), [name](const ParameterSpec& p) { return p.name == name; });

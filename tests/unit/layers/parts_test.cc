@@ -1,5 +1,5 @@
-// One sequence on several threads gives the bits that one gives: recommenders with all their switches, events behind
-// what the cache keeps, classifiers, adapters, lent threads, several sessions at once.
+// One sequence on several threads gives the bits of one thread: recommenders with all their switches, events after the
+// cached ones, classifiers, adapters, lent threads, several sessions at once.
 #include "runtime/layers/parts.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::vector<const kernels::OpTable*> OpsOfInference() {
   return all;
 }
 
-// A graph with what runs it; `threads` share even the smallest work.
+// A graph and its runner; `threads` share even the smallest work.
 template <class Graph>
 struct Runner {
   Runner(const Architecture& a, const kernels::OpTable& ops, const std::vector<float>& flat, size_t threads,
@@ -71,7 +71,7 @@ void ExpectTheSameScores(const Architecture& a, const kernels::OpTable& ops, uin
   }
 }
 
-// So wide that one row's products and heads are shared.
+// So wide that threads share one row's products and heads.
 TEST(Parts, OneRowIsSharedByColumnsAndHeads) {
   UniformArchitecture wide{
       .num_items = 600, .max_length = 8, .width = 256, .num_heads = 4, .num_blocks = 2, .inner_width = 700};
@@ -130,7 +130,7 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
     for (const kernels::OpTable* ops : OpsOfInference()) {
       const Runner<Classifier> alone(a, *ops, flat, 1, KeptBlocks::kInTurn);
       for (const size_t threads : kThreads) {
-        // With one room for keys there are no parts.
+        // If there is workspace for only one block's keys, threads do not share.
         for (const KeptBlocks kept : {KeptBlocks::kTwoInTurn, KeptBlocks::kInTurn, KeptBlocks::kAll}) {
           const Runner<Classifier> shared(a, *ops, flat, threads, kept);
           for (size_t length = 1; length <= a.max_length; length += 1 + length / 5) {
@@ -146,7 +146,7 @@ TEST(Parts, ClassifiersGiveTheSameBits) {
   }
 }
 
-// Parts cost about the same, and each has a row.
+// The thread ranges cost about the same, and each has a row.
 TEST(Parts, AreEven) {
   const UniformArchitecture a{
       .num_items = 50, .max_length = 200, .width = 64, .num_heads = 2, .num_blocks = 1, .inner_width = 64};
@@ -182,7 +182,7 @@ class SeveralThreads : public ::testing::Test {
   void SetUp() override {
     ASSERT_TRUE(WriteModel(path_, {.architecture = a_, .weights = test::RandomWeights(a_, 8)}).ok());
   }
-  // Scores while a history grows, is cut, and slides out of the window.
+  // Returns scores while a history grows, is cut, and slides out of the window.
   std::vector<std::vector<float>> Scores(Session& session) const {
     std::vector<std::vector<float>> all;
     std::vector<int32_t> history;
@@ -198,7 +198,7 @@ class SeveralThreads : public ::testing::Test {
   }
   std::unique_ptr<Session> Open(const SessionOptions& options) const { return *Session::Open(path_, options); }
 
-  // Large enough that two threads, and five, are worth their while.
+  // Large enough for two threads, and five, to be worthwhile.
   const UniformArchitecture a_{
       .num_items = 400, .max_length = 90, .width = 96, .num_heads = 2, .num_blocks = 2, .inner_width = 200};
   const test::TemporaryFolder folder_;

@@ -1,5 +1,5 @@
-// Re-Attention: analytic variances of every layer against sampled weights, the paper's Table 1, what noise really
-// leaves in weights, and training with it.
+// Re-Attention: analytic variances of every layer against sampled weights, the paper's Table 1, the noise that really
+// remains in weights, and training with it.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// Sample variance of `f` over `samples` runs, per coordinate.
+// Returns the sample variance of `f` over `samples` runs, per coordinate.
 Vector SampledVariance(size_t n, size_t samples, const std::function<void(Vector&)>& f) {
   Vector sum(n), squares(n), y(n);
   for (size_t s = 0; s < samples; ++s) {
@@ -39,7 +39,8 @@ class MonteCarlo : public ::testing::Test {
   std::normal_distribution<double> normal_;
 };
 
-// Inputs and weights independent and normal: exact, so the tolerance is five deviations of the sampling.
+// Inputs and weights are independent and normal, so the formula is exact and the tolerance is five deviations of the
+// sampling.
 TEST_F(MonteCarlo, LinearVarianceIsExact) {
   const size_t k = 6, n = 3;
   const double s2 = 0.3, b2 = 0.2;
@@ -88,8 +89,8 @@ TEST_F(MonteCarlo, ReluVarianceIsExact) {
   }
 }
 
-// The paper's remark C.3 takes ReLU's variance for GELU's. Where |mean| or the deviation is small that is up to twice
-// too much (GELU is x / 2 near 0, so 1/4 of the variance remains where ReLU leaves 0.34); it is never less than half.
+// The paper's remark C.3 takes ReLU's variance for GELU's. If |mean| or the deviation is small, that is up to twice too
+// much (GELU is x / 2 near 0, so 1/4 of the variance remains where ReLU leaves 0.34); it is never less than half.
 TEST_F(MonteCarlo, GeluVarianceIsThatOfReluWithinAFactorOfTwo) {
   for (double mean : {-0.5, 0.0, 0.3, 1.0, 4.0}) {
     for (double variance : {0.01, 0.5, 3.0}) {
@@ -97,7 +98,7 @@ TEST_F(MonteCarlo, GeluVarianceIsThatOfReluWithinAFactorOfTwo) {
         const double x = Normal(mean, variance);
         y[0] = x * 0.5 * std::erfc(-x * M_SQRT1_2);
       });
-      // ReLU is flat there, GELU is not: 0 against 0.02 of the variance.
+      // ReLU is flat there and GELU is not: 0 against 0.02 of the variance.
       if (mean == -0.5 && variance == 0.01) continue;
       EXPECT_GT(ReluVariance(mean, variance), 0.5 * sampled[0]) << mean << ", " << variance;
       EXPECT_LT(ReluVariance(mean, variance), 2.0 * sampled[0]) << mean << ", " << variance;
@@ -105,7 +106,7 @@ TEST_F(MonteCarlo, GeluVarianceIsThatOfReluWithinAFactorOfTwo) {
   }
 }
 
-// Table 1 of the paper: N(0, s) with s the standard deviation. Sampled GELU: 2.49e-5, 0.0025, 0.3467 there.
+// Table 1 of the paper: N(0, s) with s the standard deviation. Its sampled GELU: 2.49e-5, 0.0025, 0.3467.
 TEST(ReAttention, ReproducesTableOne) {
   EXPECT_NEAR(ReluVariance(0, 1), 0.3408, 5e-5);
   EXPECT_NEAR(ReluVariance(0, 0.1 * 0.1), 0.0034, 5e-5);
@@ -114,7 +115,8 @@ TEST(ReAttention, ReproducesTableOne) {
   EXPECT_GT(std::abs(0.5 - ReluVariance(0, 1)), 0.15);
 }
 
-// First order: the row's mean and deviation are taken as given. Small variances and many columns: within 15 percent.
+// First order: the row's mean and deviation count as given. For small variances and many columns it holds within 15
+// percent.
 TEST_F(MonteCarlo, LayerNormVarianceHoldsForSmallVariances) {
   const size_t d = 64;
   Vector x(d), v(d), gain(d), y(d), out(d), mean(1), rstd(1), bias(d, 0.1);
@@ -157,8 +159,8 @@ TEST_F(MonteCarlo, ResidualVariancesAdd) {
   EXPECT_NEAR(sampled[0], 0.8, 0.04 * 0.8);
 }
 
-// One query, uncertain keys and values. With the probabilities given, the output's variance is exact. The correction
-// undoes what uncertain keys add to the expected exponentials: E[exp(l)] = exp(E[l] + Var[l] / 2).
+// One query, uncertain keys and values. For given probabilities, the output's variance is exact. The correction undoes
+// the effect of uncertain keys on the expected exponentials: E[exp(l)] = exp(E[l] + Var[l] / 2).
 TEST_F(MonteCarlo, AttentionCorrectionUndoesTheDistraction) {
   const size_t keys = 5, width = 8;
   Vector q(width), k(keys * width), v(keys * width), kv(keys * width), vv(keys * width), out(width), out_v(width),
@@ -218,7 +220,7 @@ TEST_F(MonteCarlo, AttentionCorrectionUndoesTheDistraction) {
   const Vector p = normalised(plain), pc = normalised(corrected);
   for (size_t j = 0; j < keys; ++j) EXPECT_NEAR(pc[j], truth[j], 0.03) << j;
   EXPECT_GT(p[1], truth[1] * 1.3) << "the uncertain key was to distract";
-  // The kernel applies that very correction.
+  // The kernel applies exactly that correction.
   double expected = 0, sum = 0;
   for (size_t j = 0; j < keys; ++j) {
     double logit = 0;
@@ -228,7 +230,7 @@ TEST_F(MonteCarlo, AttentionCorrectionUndoesTheDistraction) {
     if (j == 1) expected = std::exp(logit);
   }
   EXPECT_NEAR(probabilities(k, &kv)[1], expected / sum, 1e-12);
-  // The output's variance, probabilities given.
+  // The output's variance for given probabilities.
   args.value_variance = vv.data(), args.ldvariance = width, args.out_variance = out_v.data(),
   args.ldout_variance = width;
   kernels::reference::AttentionForward<double>(args);
@@ -259,7 +261,7 @@ TEST(ReAttention, NoVarianceIsOrdinaryAttentionToTheBit) {
   }
 }
 
-// Weights that only noise moves: the variance over runs equals the estimate.
+// If only noise moves the weights, their variance over runs equals the estimate.
 TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
   const UniformArchitecture a{.num_items = 40,
                               .max_length = 2,
@@ -289,12 +291,12 @@ TEST(NoiseVariance, EqualsTheVarianceOverSeedsWhereOnlyNoiseMovesTheWeights) {
     const ParameterSpec& items = parameters[test::IndexOf(parameters, test::kItemVariance)];
     for (size_t i = 0; i < a.num_items; ++i) estimated += weights[items.offset + i] / double(a.num_items);
     std::printf("left %.3g, estimated %.3g\n", left, estimated);
-    // 320 coordinates: a deviation of 8 percent; Adam's first steps add some more.
+    // 320 coordinates give a deviation of 8 percent; Adam's first steps add some more.
     EXPECT_NEAR(estimated / left, 1, 0.3);
   }
 }
 
-// A step of DP-AdaFEST may select no row: noise then reached none of them.
+// A step of DP-AdaFEST may select no row; then noise reached none of the rows.
 TEST(NoiseVariance, RowsThatNoStepChangedHaveNone) {
   const UniformArchitecture a{
       .num_items = 4, .max_length = 2, .width = 2, .num_blocks = 0, .inner_width = 1, .re_attention = ReAttention::kOn};
@@ -332,8 +334,8 @@ TEST(NoiseVariance, PrintedDeviationsAreThePapers) {
       std::string::npos);
 }
 
-// Whole private runs that differ in noise and batches only: the variance over them against what the last of them
-// stored. Adam, linear decay; matrices, positions, rows of rare and of frequent items.
+// Whole private runs that differ only in noise and batches: their variance is compared with the estimate that the last
+// one stored. Adam, linear decay; matrices, positions, rows of rare and of frequent items.
 TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
   const UniformArchitecture a{.num_items = 40,
                               .max_length = 10,
@@ -383,7 +385,7 @@ TEST(NoiseVariance, AgreesWithTheVarianceOverSeedsOfPrivateRuns) {
     std::printf("%-34s estimated %.3g, over seeds %.3g, ratio %.2f\n", what.c_str(), estimate, variance,
                 estimate / variance);
     EXPECT_GT(estimate, least * variance) << what;
-    EXPECT_LT(estimate, 2.0 * variance) << what;  // the pull of the loss, which is not counted, takes some of it away
+    EXPECT_LT(estimate, 2.0 * variance) << what;  // the loss pulls some of it back, which the estimate does not count
   };
   for (const auto& [what, first, last] :
        {std::tuple{"items that occur", size_t{0}, size_t{30}}, {"items that never occur", size_t{30}, size_t{40}}}) {

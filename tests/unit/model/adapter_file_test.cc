@@ -1,4 +1,4 @@
-// Files of adapters: small, of no use without the very model that they were trained beside.
+// Files of adapters: small, and unusable without exactly the model with which they were trained.
 #include <cmath>
 #include <filesystem>
 
@@ -21,7 +21,7 @@ class AdapterFile : public ::testing::Test {
     weights_ = test::SomeWeights(adapted_);
   }
 
-  // Of the base as it lies there.
+  // Returns the contents of the base's file.
   ModelContents Contents() const {
     ModelContents contents = model_.contents();
     contents.architecture = adapted_;
@@ -99,7 +99,7 @@ TEST_F(AdapterFile, IsNoModel) {
   EXPECT_NE(ModelFile::OpenWithAdapter(base_, base_).status().message().find("is a whole model"), std::string::npos);
 }
 
-// One number of the base is another: same names, same shapes.
+// One number of the base differs, with the same names and shapes.
 TEST_F(AdapterFile, OtherBase_IsRefused) {
   Write();
   SmallModel other;
@@ -154,7 +154,7 @@ TEST_F(AdapterFile, WithoutABase_IsNotWritten) {
   EXPECT_FALSE(std::filesystem::exists(adapter_));
 }
 
-// From a base in a file to an adapter in a file, and on from there.
+// Fine-tuning from a base in a file to an adapter in a file, and further from there.
 class AdapterFineTune : public test::RingTraining {
  protected:
   AdapterFineTune() : RingTraining(200) {
@@ -178,7 +178,7 @@ class AdapterFineTune : public test::RingTraining {
     return job;
   }
 
-  // Beside the base, or on from `before`.
+  // Trains a new adapter of the base, or continues from `before`.
   Status Run(const std::string& before, const std::string& out, std::optional<AdapterSpec> adapter,
              std::optional<bool> allow_seen = {}) {
     WISP_ASSIGN_OR_RETURN(const ModelFile base, ModelFile::OpenWithAdapter(base_, before, Verify::kFull));
@@ -203,7 +203,7 @@ class AdapterFineTune : public test::RingTraining {
   const AdapterSpec spec_{.rank = 2, .alpha = 2};
 };
 
-// Its lists are those of its base, whose file says what they may hold.
+// The adapter's lists are those of its base, whose file says what they may hold.
 TEST_F(AdapterFineTune, AllowSeen_IsThatOfTheBase) {
   {
     const ModelFile base = *ModelFile::Open(base_);
@@ -265,7 +265,7 @@ TEST_F(AdapterFineTune, NeedsTheWeightsOfABase) {
   const Status none = RunTrainingJob(job).status();
   EXPECT_NE(none.message().find("an adapter trains beside the weights of a model"), std::string::npos)
       << none.message();
-  // Neither the base's nor all.
+  // The size is neither the base's nor that of all.
   for (const size_t size : {FlatSize(ParametersOf(a)) + 16, FlatSize(ParametersOf(a)) - 16, size_t{16}}) {
     const std::vector<float> weights(size);
     job.start_weights = weights;

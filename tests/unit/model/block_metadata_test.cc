@@ -1,4 +1,4 @@
-// What metadata may say of matrices in blocks of integers, and what is read of their scales.
+// The allowed metadata of matrices in blocks of integers, and the checks of their scales.
 #include <gtest/gtest.h>
 
 #include "runtime/model/model_file.h"

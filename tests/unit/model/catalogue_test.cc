@@ -1,4 +1,4 @@
-// New items of a model: old rows stay as they are, new ones come from what is public.
+// New items of a model: old rows do not change, new ones come from public data.
 #include "runtime/model/catalogue.h"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ class CatalogueTest : public ::testing::Test {
                     {.description = "made up", .mechanisms = {"none"}, .epsilon = 0, .noise = NoiseOrigin::kSecure}}});
     EXPECT_TRUE(written.ok()) << written.message();
   }
-  // Row `item` of the item table, [4], with its bias behind it.
+  // Returns row `item` of the item table, [4], with its bias after it.
   static std::vector<float> Row(const std::vector<float>& weights, const Architecture& a, size_t item) {
     const auto parameters = ParametersOf(a);
     const ParameterSpec& table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)];
@@ -67,7 +67,7 @@ TEST_F(CatalogueTest, RowsComeFromANeighbourFromWordsOrFromAll) {
   EXPECT_EQ(Row(grown->weights, a, 5), Row(grown->weights, a, 2)) << "soup is in one name";
   EXPECT_EQ(Row(grown->weights, a, 6), Row(grown->weights, a, 1)) << "its key is its name";
   EXPECT_EQ(Row(grown->weights, a, 7), (std::vector<float>{7, 8, 9, 10, 2.5f})) << "the mean";
-  // What is not of items is as it was, and the file holds it all.
+  // All but the items is unchanged, and the file holds everything.
   ASSERT_TRUE(WriteModel(folder_ / "grown.wisp", grown->contents).ok());
   const ModelFile file = *ModelFile::Open(folder_ / "grown.wisp", Verify::kFull);
   EXPECT_EQ(file.item_key(7), "radio");
@@ -84,7 +84,7 @@ TEST_F(CatalogueTest, RareWordsCountMore) {
   const ModelFile base = *ModelFile::Open(path_, Verify::kFull);
   const auto grown = AddItems(base, std::vector<NewItem>{{"x", "Tea soup", ""}});
   const float first = Row(grown->weights, grown->contents.architecture, 4)[0];
-  // Of "tea" (rows 1 and 5) the mean is 3, of "soup" it is 9.
+  // The mean over "tea" (rows 1 and 5) is 3, over "soup" it is 9.
   EXPECT_GT(first, 6);
   EXPECT_LT(first, 9);
 }
@@ -129,7 +129,7 @@ TEST_F(CatalogueTest, RetiresItemsAndOffersThemAgain) {
 
   ASSERT_TRUE(WriteModel(again, *ChangeOffer(retired, std::vector<std::string>{"tea"}, Offer::kRestored, room)).ok());
   EXPECT_TRUE(std::ranges::equal(ModelFile::Open(again)->retired(), std::vector<int32_t>{2}));
-  // A grown catalogue keeps them.
+  // A grown catalogue keeps retired items retired.
   const auto grown = AddItems(retired, std::vector<NewItem>{{"x", "", ""}});
   EXPECT_EQ(grown->contents.retired, (std::vector<int32_t>{0, 2}));
 

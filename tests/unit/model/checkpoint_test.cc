@@ -1,5 +1,5 @@
-// Checkpoints: what is saved is what is restored, and what must never be saved is not.
-// Damage of every byte: model_corruption_test.cc.
+// Checkpoints: they restore what was saved, and some state must never be saved.
+// model_corruption_test.cc tests damage of every byte.
 #include "runtime/model/checkpoint.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ using test::SmallModel;
 
 class CheckpointFile : public testing::Test {
  protected:
-  // What comes back after `change` to the metadata of a good file, checksums fitting.
+  // Returns the result of reading a good file after `change` to its metadata, with valid checksums.
   Status AfterChange(const std::function<void(CheckpointT&)>& change) {
     const Status written = WriteCheckpoint(path_, full_);
     EXPECT_TRUE(written.ok()) << written.message();
@@ -55,7 +55,7 @@ TEST_F(CheckpointFile, OfAClassifierComesBackAndIsNoneToOlderPrograms) {
   EXPECT_FALSE(AfterChange([](CheckpointT& c) { c.num_classes = 100; }).ok()) << "the weights are of three classes";
 }
 
-// Room that is kept does not show in the file, and is used up by one.
+// Reserved space does not show in the file, and is used up by one file.
 TEST_F(CheckpointFile, ReservedRoomIsWrittenAndTheRestGivenBack) {
   ASSERT_TRUE(WriteCheckpoint(path_, full_).ok());
   const std::string bytes = test::ReadBytes(path_);

@@ -1,5 +1,5 @@
-// Classifier files: what is written is read back; neither reader takes the other's files, nor does a reader from before
-// classifiers; lies in the metadata and damage are refused.
+// Classifier files: they read back as written; neither reader takes the other's files; false metadata and damage are
+// refused.
 #include "runtime/model/model_file.h"
 
 #include <gtest/gtest.h>

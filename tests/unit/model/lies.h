@@ -1,4 +1,4 @@
-// Changes of a model's metadata whose checksums fit, each to be refused with a sentence.
+// Changes of a model's metadata with valid checksums, each to be refused with a sentence.
 #ifndef WISP_TESTS_UNIT_MODEL_LIES_H_
 #define WISP_TESTS_UNIT_MODEL_LIES_H_
 

@@ -1,6 +1,6 @@
 // Damage: every length and every byte of a small model file. Plain damage is refused, or it changes one weight and full
-// verification finds it. Damage whose checksums were made to fit may be accepted, but then everything that was
-// accepted can be read. Build with -DWISP_SANITIZE=address to let the sanitizers judge "can be read".
+// verification finds it. Damage with corrected checksums may be accepted, but then everything that was accepted can be
+// read. In a build with -DWISP_SANITIZE=address the sanitizers check that it can be read.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using test::SmallModel;
 
-// The file with tables of floats, and with tables of halves.
+// The file with float32 tables, and with float16 tables.
 class ModelCorruption : public testing::TestWithParam<WeightStorage> {
  protected:
   SmallModel model_{.storage = GetParam()};
@@ -23,7 +23,7 @@ class ModelCorruption : public testing::TestWithParam<WeightStorage> {
 INSTANTIATE_TEST_SUITE_P(Tables, ModelCorruption, testing::Values(WeightStorage::kFloat, WeightStorage::kHalf),
                          [](const auto& info) { return info.param == WeightStorage::kHalf ? "Halves" : "Floats"; });
 
-// Looks at everything an open model offers; the sum keeps the compiler from dropping it.
+// Reads everything that an open model offers; the sum keeps the compiler from dropping it.
 double ReadEverything(const ModelFile& file) {
   double sum = static_cast<double>(file.content_hash() % 2 + file.description().size() + file.created_by().size());
   for (size_t i = 0; i < file.parameters().size(); ++i) {
@@ -45,7 +45,7 @@ double ReadEverything(const ModelFile& file) {
   return sum;
 }
 
-// A refusal is data's fault, or a newer version's; it has a sentence with the file's name.
+// A refusal says that the data are damaged or of a newer version, and its sentence has the file's name.
 void ExpectProperRefusal(const Status& status) {
   EXPECT_TRUE(status.code() == StatusCode::kInvalidData || status.code() == StatusCode::kUnsupported)
       << status.message();
@@ -72,7 +72,7 @@ TEST_P(ModelCorruption, EveryTruncationIsRefused) {
   }
 }
 
-// A writer that forgot the tail but patched the header: lengths and checksums agree with each other.
+// A writer forgot the tail but patched the header: lengths and checksums agree with each other.
 TEST_P(ModelCorruption, EveryTruncationWithAFittingHeaderIsRefused) {
   const std::string whole = model_.Bytes();
   for (size_t size = test::kMetadataAt; size < whole.size(); ++size) {
@@ -130,7 +130,7 @@ TEST_P(ModelCorruption, EveryDamagedByteWithFittingChecksumsIsSafe) {
     }
   }
   EXPECT_TRUE(std::isfinite(sum));
-  // Other texts, other hashes, another version: legitimate files. Numbers of the structure are not among them.
+  // Other texts, other hashes or another version make a legitimate file. Numbers of the structure do not.
   EXPECT_GT(accepted, 0u);
   EXPECT_LT(accepted, 9 * metadata_end);
 }
@@ -171,7 +171,7 @@ TEST_P(ModelCorruption, RandomDamageWithFittingChecksumsIsSafe) {
   EXPECT_GT(accepted, 0u) << "nothing came past the checks: the test looks at less than it says";
 }
 
-// The checksums must fit the parts they cover: contents of the metadata with the header of another file.
+// The checksums must fit the parts that they cover: here the metadata belongs to another file than the header.
 TEST_P(ModelCorruption, PartsOfTwoFilesDoNotMakeOne) {
   SmallModel other = model_;
   other.weights[0] += 1;
@@ -189,7 +189,7 @@ class CheckpointCorruption : public testing::Test {
     EXPECT_TRUE(status.ok()) << status.message();
     whole_ = test::ReadBytes(path_);
   }
-  // In place: a file that is truncated and written anew is synced by some file systems, milliseconds each.
+  // Written in place: some file systems sync a file that is truncated and written anew, which takes milliseconds each.
   Status Read(const std::string& bytes) {
     std::fstream out(path_, std::ios::binary | std::ios::in | std::ios::out);
     out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

@@ -1,5 +1,5 @@
-// Model files: what is written is what is read, and what cannot be right is refused with a sentence that says why.
-// Damage of every byte: model_corruption_test.cc. Writing under failure: model_write_test.cc.
+// Model files: they read back as written, and wrong contents are refused with a sentence that says why.
+// model_corruption_test.cc tests damage of every byte; model_write_test.cc tests failures of writing.
 #include "runtime/model/model_file.h"
 
 #include <gtest/gtest.h>
@@ -221,7 +221,7 @@ TEST(ModelFile, UnreadableFileIsRefused) {
   ASSERT_EQ(chmod(path.c_str(), 0), 0);
   ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
   const int status = test::StatusOfChild([&path] {
-    // The administrator may read anything: become somebody else.
+    // The superuser may read anything, so the test becomes another user.
     if (geteuid() == 0 && setuid(65534) != 0) return 2;
     const Status s = ModelFile::Open(path).status();
     return s.code() == StatusCode::kIo && s.message().find("Permission denied") != std::string::npos ? 0 : 1;
@@ -281,7 +281,7 @@ TEST(ModelFile, HeaderFieldsOutOfRangeAreRefused) {
 
 TEST(ModelFile, MetadataBeyondItsLimitIsRefusedBeforeItIsVerified) {
   const std::string whole = SmallModel().Bytes();
-  // Sparse: 64 MiB and 8 bytes of zeros cost no disk.
+  // Sparse: 64 MiB and 8 bytes of zeros take no disk.
   const TemporaryFolder folder;
   const uint64_t metadata_bytes = container::kMaxMetadataBytes + 8, size = 2 * container::kMaxMetadataBytes;
   std::string header = whole.substr(0, 64);

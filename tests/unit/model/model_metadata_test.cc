@@ -1,5 +1,5 @@
-// What a model's metadata may say: every lie below comes with checksums that fit, so only the semantic checks stand
-// between it and the runtime. Also what WriteModel refuses to write.
+// The allowed metadata of a model. Every false entry below has valid checksums, so only the semantic checks stand
+// between it and the runtime. The tests also check what WriteModel refuses to write.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -153,7 +153,7 @@ TEST(ModelMetadata, TablesOfHalvesAreHeldToTheirTypeAndPlace) {
           {"tensor item_embedding has 96 bytes, its shape needs 48", [](ModelT& m) { m.tensors[0]->bytes = 96; }},
           {"tensor position_embedding has shape [4, 4], the architecture needs [5, 4]",
            [](ModelT& m) { m.architecture->max_length = 5; }},
-          // Right behind, not on 64 bytes.
+          // Right after the tensor before it, not on 64 bytes.
           {"tensor position_embedding is at offset 48", [](ModelT& m) { m.tensors[1]->offset = 48; }},
           {"tensor position_embedding is at offset 128", [](ModelT& m) { m.tensors[1]->offset = 128; }},
           {"would end behind the file", [](ModelT& m) { m.segment_bytes[0] += 64; }},
@@ -335,7 +335,7 @@ struct SharedParts {
   flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<schema::Provenance>>> provenance;
 };
 
-// The small model after `change`, with parts built by hand: packing would write what is shared once for each use.
+// Returns the small model after `change`, with parts built by hand: packing would write shared parts once for each use.
 std::string WithShared(const std::function<void(ModelT&)>& change,
                        const std::function<SharedParts(flatbuffers::FlatBufferBuilder&)>& build) {
   const std::string whole = SmallModel().Bytes();
@@ -360,7 +360,7 @@ std::string WithShared(const std::function<void(ModelT&)>& change,
   return test::WithMetadata(whole, metadata, test::DataOf(whole));
 }
 
-// Offsets may share what they point at. A small file must not make a reader look at one text a million times.
+// Offsets may share their targets. A small file must not make a reader look at one text a million times.
 TEST(ModelMetadata, TextsSharedAMillionTimesAreRefusedAtOnce) {
   const uint32_t num_items = 1000000;
   for (const size_t text_size : {0, 1000000}) {
@@ -381,7 +381,7 @@ TEST(ModelMetadata, TextsSharedAMillionTimesAreRefusedAtOnce) {
   }
 }
 
-// The same below the root, where the verifier itself would do the walking: it stops at its limit on tables.
+// Shared parts below the root, where the verifier itself would visit each use: it stops at its limit on tables.
 TEST(ModelMetadata, MechanismsSharedByAllEntriesAreRefusedByTheVerifier) {
   const auto bytes = [](size_t num_mechanisms) {
     return WithShared([](ModelT&) {},
@@ -402,7 +402,7 @@ TEST(ModelMetadata, MechanismsSharedByAllEntriesAreRefusedByTheVerifier) {
   EXPECT_TRUE(OpenBytes(bytes(1)).ok());
 }
 
-// The verifier lets vectors of 64-bit numbers lie on 4 bytes; found by damage under the sanitizers.
+// The verifier accepts vectors of 64-bit numbers on 4 bytes; damage under the sanitizers showed it.
 TEST(ModelMetadata, NumbersThatAreNotAlignedAreRefused) {
   const std::string whole = SmallModel().Bytes();
   size_t seen = 0;

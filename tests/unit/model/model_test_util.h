@@ -1,4 +1,4 @@
-// Helpers for tests of model and checkpoint files: a small model, files damaged with intent.
+// Helpers for tests of model and checkpoint files: a small model, and files damaged on purpose.
 #ifndef WISP_TESTS_UNIT_MODEL_MODEL_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_MODEL_MODEL_TEST_UTIL_H_
 
@@ -37,7 +37,7 @@ inline void WriteBytes(const std::string& path, const std::string& bytes) {
       .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
-// A copy of exactly these bytes on 64 bytes, so that an address sanitizer sees every access behind its end.
+// A copy of exactly these bytes on 64 bytes, so that an address sanitizer sees every access after its end.
 class AlignedCopy {
  public:
   explicit AlignedCopy(std::string_view bytes) : size_(bytes.size()) {
@@ -57,7 +57,7 @@ class AlignedCopy {
   size_t size_;
 };
 
-// Opens bytes as a model and hands back what came of it.
+// Opens bytes as a model and returns the status.
 inline Status OpenBytes(const std::string& bytes, Verify verify = Verify::kStructure) {
   const AlignedCopy copy(bytes);
   return ModelFile::OpenMemory("memory.wisp", copy.bytes(), verify).status();
@@ -71,7 +71,7 @@ inline std::vector<float> SomeWeights(const Architecture& a, float first = 0.25f
   return weights;
 }
 
-// A model whose file is a little more than one page: fast enough to damage every byte of it.
+// A model whose file is slightly more than one page: fast enough to damage every byte of it.
 struct SmallModel {
   UniformArchitecture architecture{.num_items = 6,
                                    .max_length = 4,
@@ -80,7 +80,7 @@ struct SmallModel {
                                    .num_blocks = 1,
                                    .inner_width = 3,
                                    .output_bias = OutputBias::kFixed};
-  std::vector<float> weights = SomeWeights(architecture);  // all of them halves exactly
+  std::vector<float> weights = SomeWeights(architecture);  // all of them are exact in float16
   WeightStorage storage = WeightStorage::kFloat;
 
   ModelContents contents() const {
@@ -121,7 +121,7 @@ struct SmallModel {
   }
 };
 
-// A checkpoint with something in every field.
+// Returns a checkpoint with a value in every field.
 inline Checkpoint SmallCheckpoint() {
   const Architecture a = SmallModel().architecture;
   return {.architecture = a,
@@ -143,7 +143,7 @@ inline Checkpoint SmallCheckpoint() {
           .receipt = std::string(kReceiptBytes, '\x63')};
 }
 
-// Fields of the header by offset, as documented in runtime/model/container.h; written here a second time on purpose.
+// Fields of the header by offset, as documented in runtime/model/container.h; repeated here on purpose.
 inline constexpr size_t kVersionAt = 8, kOldestReaderAt = 12, kFileBytesAt = 16, kMetadataOffsetAt = 24,
                         kMetadataBytesAt = 32, kMetadataHashAt = 40, kZeroAt = 48, kHeaderHashAt = 56, kMetadataAt = 64;
 
@@ -161,7 +161,7 @@ void Set(std::string& bytes, size_t offset, T value) {
 
 inline uint64_t HashOf(std::string_view bytes) { return Hash64(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 
-// Gives damaged bytes checksums that fit: what somebody who means harm would do.
+// Gives damaged bytes valid checksums, as an attacker would.
 inline std::string Reseal(std::string bytes) {
   const uint64_t size = Get<uint64_t>(bytes, kMetadataBytesAt);
   if (size <= bytes.size() - kMetadataAt) {
@@ -171,7 +171,8 @@ inline std::string Reseal(std::string bytes) {
   return bytes;
 }
 
-// The file with other metadata and `data` as everything from the first segment on; header and checksums fit.
+// Returns the file with other metadata, and with `data` as everything from the first segment on; header and checksums
+// are valid.
 inline std::string WithMetadata(const std::string& bytes, std::string_view metadata, std::string_view data) {
   std::string out = bytes.substr(0, kMetadataAt);
   out += metadata;
@@ -191,7 +192,8 @@ inline std::string_view DataOf(const std::string& bytes) {
       container::AlignUp(kMetadataAt + MetadataOf(bytes).size(), container::kSegmentAlignment));
 }
 
-// The file after `change` to its unpacked metadata, checksums fitting. Root is schema::Model or schema::Checkpoint.
+// Returns the file after `change` to its unpacked metadata, with valid checksums. Root is schema::Model or
+// schema::Checkpoint.
 template <class Root>
 std::string Changed(const std::string& bytes, const std::function<void(typename Root::NativeTableType&)>& change) {
   typename Root::NativeTableType root;

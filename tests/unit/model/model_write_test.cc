@@ -1,5 +1,5 @@
-// Writing when things go wrong: a refused model, a full disk, a killed process, readers and writers at once. Whatever
-// happens, the file at the path is the old one or the new one.
+// Writing when things go wrong: a refused model, a full disk, a killed process, readers and writers at once. In every
+// case the file at the path is the old one or the new one.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/file.h>
@@ -133,7 +133,7 @@ TEST_F(ModelWrite, PlacesThatTakeNoFileAreRefusedByName) {
 }
 
 TEST_F(ModelWrite, FolderWithoutPermissionLeavesTheOldFile) {
-  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);  // or it might be a database, as far as others can tell
+  ASSERT_EQ(chmod(path_.c_str(), 0644), 0);  // otherwise it might be a database that others may write
   ASSERT_EQ(chmod(folder_.path().c_str(), 0555), 0);
   const int status = test::StatusOfChild([this] {
     if (geteuid() == 0 && setuid(65534) != 0) return 2;
@@ -145,7 +145,7 @@ TEST_F(ModelWrite, FolderWithoutPermissionLeavesTheOldFile) {
   ExpectOldFileAlone();
 }
 
-// The limit on a file's size stands for a full disk: it can be set to any byte.
+// The limit on a file's size simulates a full disk; it can be set to any byte.
 TEST_F(ModelWrite, DiskFullAtAnyByteLeavesTheOldFile) {
   for (size_t limit = 0; limit <= new_bytes_.size(); limit += limit + 97 < new_bytes_.size() ? 97 : 1) {
     const int status = test::StatusOfChild([this, limit] {
@@ -166,7 +166,7 @@ TEST_F(ModelWrite, DiskFullAtAnyByteLeavesTheOldFile) {
   }
 }
 
-// The same limit with the signal's default action: the kernel kills the process in the middle of a write.
+// Under the same limit, the signal's default action makes the kernel kill the process in the middle of a write.
 TEST_F(ModelWrite, KilledBetweenTwoWritesLeavesTheOldFileAndTheNextWriteCleansUp) {
   for (size_t limit = 0; limit < new_bytes_.size(); limit += 509) {
     const int status = test::StatusOfChild([this, limit] {
@@ -238,7 +238,7 @@ TEST_F(ModelWrite, FilesOfOthersWithSimilarNamesStay) {
   EXPECT_FALSE(std::filesystem::exists(TemporaryName(path_, 123, 0)));
 }
 
-// A log or a ledger, what SQLite keeps beside it, and one whose name is that of a temporary file.
+// A log or a ledger, the files that SQLite keeps beside it, and one with the name of a temporary file.
 TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
   const std::string database("SQLite format 3\0 and its pages", 30),
       ledger = folder_ / "l.db", beside = ledger + "-wal", named = TemporaryName(path_, 1, 2);
@@ -258,7 +258,7 @@ TEST_F(ModelWrite, DatabasesAndWhatLiesBesideThemStay) {
   EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
-// Whatever the umask: weights and names may come from the data of whoever uses the device.
+// This holds for any umask: weights and names may come from the data of the device's user.
 TEST_F(ModelWrite, FilesAreTheOwnersAlone) {
   const mode_t before = umask(0);
   EXPECT_TRUE(WriteModel(path_, new_.contents()).ok());
@@ -274,7 +274,7 @@ TEST_F(ModelWrite, FilesAreTheOwnersAlone) {
   EXPECT_EQ(test::ReadBytes(folder_ / "made"), "kept");
 }
 
-// As an app lays out a log that is to lie elsewhere. The file is made where the link leads.
+// An app may replace a log by a link to another place. The file is made where the link leads.
 TEST_F(ModelWrite, AFileBehindALinkIsTheOwnersAloneToo) {
   std::filesystem::create_symlink(folder_ / "real", folder_ / "link");
   const mode_t before = umask(0);
@@ -319,7 +319,7 @@ TEST_F(ModelWrite, MappedOldFileOutlivesItsReplacement) {
   const auto file = ModelFile::Open(path_);
   ASSERT_TRUE(file.ok());
   ModelContents contents = old_.contents();
-  contents.weights = file->flat_weights();  // written over the very file they are mapped from
+  contents.weights = file->flat_weights();  // written over the same file that they are mapped from
   contents.description = "again";
   ASSERT_TRUE(WriteModel(path_, contents).ok());
   EXPECT_EQ(file->description(), "a small model");

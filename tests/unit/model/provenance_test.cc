@@ -1,4 +1,4 @@
-// Weights that are made of several models' learned from all that any of these did.
+// Weights that are made from several models have learned from everything that any of these did.
 #include "runtime/model/provenance.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Past = std::vector<ProvenanceEntry>;
 
-// Of a run on a data set, without a guarantee unless it has an epsilon.
+// Returns the entry of a run on a data set, without a guarantee unless it has an epsilon.
 ProvenanceEntry Entry(const std::string& dataset, std::optional<double> epsilon = {}, uint64_t base = 0) {
   ProvenanceEntry entry{.description = "trained", .dataset = dataset, .base_model_hash = base};
   if (!epsilon) return entry;
@@ -23,7 +23,7 @@ ProvenanceEntry Entry(const std::string& dataset, std::optional<double> epsilon 
   return entry;
 }
 
-// Known models, one of them with two equal runs; one of which nothing is known; one whose base is unknown.
+// Known models, one of them with two equal runs; one without any entry; one whose base is unknown.
 std::vector<Past> Pasts() {
   return {{Entry("public")},
           {Entry("public"), Entry("log", {}, 1)},
@@ -33,7 +33,7 @@ std::vector<Past> Pasts() {
           {Entry("log", 2.0, 7)}};
 }
 
-// In an order that does not tell where an entry stood.
+// Sorts the entries, so that their order tells nothing.
 Past Sorted(Past past) {
   std::sort(past.begin(), past.end(), [](const ProvenanceEntry& a, const ProvenanceEntry& b) {
     return std::tuple(a.dataset, a.base_model_hash, a.epsilon) < std::tuple(b.dataset, b.base_model_hash, b.epsilon);
@@ -46,7 +46,7 @@ Past Join(const std::vector<Past>& pasts) {
   return JoinProvenance(inputs);
 }
 
-// Some of the models, some of them more than once.
+// Returns some of the models, some of them more than once.
 std::vector<Past> Some(std::mt19937& random) {
   std::vector<Past> some;
   const std::vector<Past> all = Pasts();
@@ -82,7 +82,7 @@ TEST(JoinProvenance, DoesNotDependOnOrderOrRepetition) {
     inputs.push_back(inputs[random() % inputs.size()]);
     ASSERT_EQ(Sorted(Join(inputs)), joined) << "one of them twice";
     inputs.pop_back();
-    // Two steps are one.
+    // Merging in two steps equals merging in one.
     const std::vector<Past> rest(inputs.begin() + 1, inputs.end());
     ASSERT_EQ(Sorted(Join({inputs[0], Join({inputs[1], Join(rest)})})), joined);
     ASSERT_EQ(Join({Join(inputs), inputs.back()}), Join(inputs));

@@ -10,7 +10,7 @@ namespace {
 
 const std::string kSchema = test::FromSources("schema"), kReleased = test::FromSources("tests/golden/0.1/schema");
 
-// Exit status of a shell command, its output in `output`.
+// Runs a shell command; returns its exit status, and its output in `output`.
 int RunShell(const std::string& command, std::string* output) {
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return -1;
@@ -57,7 +57,7 @@ TEST_F(Schema, EveryChangeConformsToTheReleasedOne) {
   }
 }
 
-// The test above is worth something only if a break is seen.
+// The test above only counts if it notices a break.
 TEST_F(Schema, BreakingChangesAreSeen) {
   struct Case {
     const char* file;

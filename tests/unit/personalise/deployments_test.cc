@@ -1,9 +1,9 @@
-// A thousand deployments in which tastes drift, trends come and go, people choose again what they had, and new items
-// are copies of others: how often the rule says "better" of what is then served to people and is worse. The lists are
-// those of ServedList, the sums those of OnGrid, the verdicts those of Decide; models are scores of items.
+// A thousand deployments in which tastes drift, trends come and go, people repeat their choices, and new items are
+// copies of others. The test counts how often the rule says "better" of a model that then serves people worse. The
+// lists are those of ServedList, the sums those of OnGrid, the verdicts those of Decide; models are scores of items.
 //
-// WISP_DEPLOYMENTS_LOG names a log of "user item" lines, in the order of time in each user: then a thousand deployments
-// of popularity models on it are lived too, each user's events divided by their order.
+// WISP_DEPLOYMENTS_LOG names a log of "user item" lines, in the order of time in each user. With it, a thousand
+// deployments of popularity models on that log run too, with each user's events divided by their order.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,22 +28,23 @@ constexpr double kScale = 0.2, kNoise = 4, kStrange = 0.4;
 
 struct World {
   const char* name;
-  double drift, trend;      // of the logarithm of an item's popularity, in a period: what stays, and what goes again
-  double repeats;           // share of events that are of an item that the person had
-  bool copies;              // a third of the items are new, are like an older one, and nobody chooses them
+  // change of the logarithm of an item's popularity in a period: drift stays, a trend goes away again
+  double drift, trend;
+  double repeats;           // share of events that repeat an item of the person
+  bool copies;              // a third of the items are new copies of an older one, and nobody chooses them
   bool allow_seen = false;  // lists may hold items of the history, as the models say
 };
 
 using Scores = std::vector<float>;
 
-// What people choose, and who they are.
+// The choices of people, and the people.
 class Deployment {
  public:
   Deployment(const World& world, uint64_t seed)
       : world_(world), random_(seed), lists_(kItems, {.allow_seen = world.allow_seen}) {
     tastes_.resize(kItems);
     for (double& t : tastes_) t = normal_(random_);
-    // The base knows people's tastes, but for what an app's other people taught it.
+    // The base knows people's tastes, except for what the app's other people taught it.
     for (const double t : tastes_) base_.push_back(static_cast<float>(t + kStrange * normal_(random_)));
     for (uint32_t i = kItems - kCopies; world_.copies && i < kItems; ++i) base_[i] = base_[i - kItems / 2];
     judges_.resize(kJudges);
@@ -52,7 +53,7 @@ class Deployment {
     NewPeriod();
   }
 
-  // The time goes on: tastes drift, and other items are in fashion.
+  // A period passes: tastes drift, and other items are in fashion.
   void NewPeriod() {
     fashion_.assign(kItems, 0);
     for (uint32_t i = 0; i < kItems; ++i) {
@@ -64,7 +65,7 @@ class Deployment {
       chances_[i] = world_.copies && IsCopy(i) ? 0 : std::exp(tastes_[i] + fashion_[i]);
   }
 
-  // What those who train do in the period, which a candidate learns from.
+  // Training people choose in the period, and a candidate learns from these choices.
   void Train() {
     for (std::vector<int32_t>& history : histories_of_trainers_) {
       for (uint32_t e = 0; e < kEvents; ++e) {
@@ -74,7 +75,7 @@ class Deployment {
     }
   }
 
-  // The base with a share of what was learned, and with noise on the whole of it.
+  // Returns the base with a share of what was learned, and with noise on all of it.
   Scores Candidate(double share, double noise) {
     double all = 1e-9;
     for (const double count : learned_) all += count;
@@ -92,7 +93,7 @@ class Deployment {
   }
   const Scores& base() const { return base_; }
 
-  // One judging by what the records that judge did in this period.
+  // Evaluates once, by the evaluation records' choices in this period.
   Judgement Judge(const Scores& candidate) {
     Judgement j{.noise_multiplier = kNoise};
     for (std::vector<int32_t>& history : judges_) {
@@ -105,7 +106,7 @@ class Deployment {
     return j;
   }
 
-  // The mean gain for people whom nobody saw, as things stand: what is served is better or worse by that.
+  // Returns the mean gain for unseen people at this time: it says if the served lists are better or worse.
   double TrueGain(const Scores& candidate) {
     constexpr int kFresh = 600;
     double sum = 0;
@@ -126,7 +127,7 @@ class Deployment {
     return chosen(random_);
   }
 
-  // Of the events that the person does now; they are then behind it.
+  // Returns the gain over the events of the person now, and appends these to the history.
   double GainOf(std::vector<int32_t>& history, const Scores& candidate) {
     double sum = 0;
     for (uint32_t e = 0; e < kEvents; ++e) {
@@ -152,12 +153,12 @@ struct Rates {
   double wrong = 0, better = 0;
 };
 
-// kLater: a candidate is judged by the period after those that it learned from. kSame: by the newest of them, which is
-// what the rule does not do.
+// kLater: a candidate is evaluated on the period after those that it learned from. kSame: on the newest of them, which
+// the rule does not do.
 enum class JudgedBy { kLater, kSame };
 
-// Of `lives` deployments with candidates of all kinds, from hardly changed ones to those that are noise: how often
-// "better" was ever said while people then get worse lists, and how often it was said.
+// Runs `lives` deployments with candidates of all kinds, from hardly changed ones to pure noise. Returns how often
+// "better" was ever said although people then get worse lists, and how often it was said at all.
 Rates Live(const World& world, JudgedBy judged_by, int lives) {
   const JudgeRule rule{.error = 0.05, .num_judgings = kPeriods, .decay = 0.7};
   std::mt19937_64 random(7);
@@ -197,7 +198,7 @@ constexpr World kWorlds[] = {
 };
 
 TEST(Deployments, BetterIsWrongNoMoreOftenThanStated) {
-  constexpr int kLivesOfWorld = 167;  // more than a thousand in all
+  constexpr int kLivesOfWorld = 167;  // more than a thousand in total
   double better = 0;
   for (const World& world : kWorlds) {
     const Rates rates = Live(world, JudgedBy::kLater, kLivesOfWorld);
@@ -209,7 +210,7 @@ TEST(Deployments, BetterIsWrongNoMoreOftenThanStated) {
   EXPECT_GT(better, 0.05) << "a rule that never says it is never wrong";
 }
 
-// The test sees what it is for: by the time that it learned from, a trend is a gain.
+// The test detects its target: evaluated on the time that it learned from, a trend looks like a gain.
 TEST(Deployments, JudgedByTheTimeItLearnedFromATrendIsAGain) {
   const World trends{"trends", 0, 1.5, 0, false};
   const Rates same = Live(trends, JudgedBy::kSame, 200), later = Live(trends, JudgedBy::kLater, 200);
@@ -218,8 +219,8 @@ TEST(Deployments, JudgedByTheTimeItLearnedFromATrendIsAGain) {
   EXPECT_LE(later.wrong, 0.05);
 }
 
-// Popularity models on a real log. Events of a user are four parts in their order; what is judged or served is of a
-// later part than what was learned.
+// Popularity models on a real log. The events of a user form four parts in their order; evaluation and service use a
+// later part than learning.
 class OfALog {
  public:
   explicit OfALog(data::Sequences sequences) : log_(std::move(sequences)), list_(log_.num_items(), {}) {
@@ -272,7 +273,7 @@ class OfALog {
 
  private:
   static constexpr size_t kParts = 4, kTop = 300;
-  // Scores of all items, and the best of them, beyond which no list of ten goes.
+  // Scores of all items, and the best of them, which contain every list of ten.
   struct Ranked {
     Scores scores;
     std::vector<int32_t> top;

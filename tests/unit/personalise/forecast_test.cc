@@ -1,4 +1,4 @@
-// What a plan says beforehand: settings that follow from public numbers, an outlook, memory to the byte, a time.
+// The predictions of a plan: settings that follow from public numbers, an outlook, memory to the byte, a time.
 #include "runtime/personalise/forecast.h"
 
 #include <gtest/gtest.h>
@@ -102,7 +102,8 @@ TEST_F(Forecast, NoiseToSignalGoesTheWayItShould) {
   EXPECT_GT(NoiseToSignal(architecture_, settings), small);
 }
 
-// In a sparse catalogue the whole is little noise, and each item nearly nothing else: the base stays the better model.
+// In a sparse catalogue there is little noise as a whole, but almost only noise for each item: the base stays the
+// better model.
 TEST_F(Forecast, SaysWhereItemsHaveTooFewEvents) {
   architecture_ = UniformArchitecture{
       .num_items = 23715, .max_length = 50, .width = 32, .num_heads = 4, .num_blocks = 2, .inner_width = 32};
@@ -126,7 +127,7 @@ TEST_F(Forecast, SaysWhereItemsHaveTooFewEvents) {
   EXPECT_EQ(cafe(20000), Outlook::Kind::kGain);
 }
 
-// People who come over the year are fewer at first, and their steps have more noise beside them.
+// If people join over the year, they are fewer at first, and their steps have relatively more noise.
 TEST_F(Forecast, CountsThosePeopleWhoAreThere) {
   LifeRequest request{.num_records_public = 5000, .epsilon = 4, .delta = 1e-6, .runs = 10, .steps_per_run = 20};
   const Outlook all = OutlookOf(architecture_, MustPlan(request).settings);

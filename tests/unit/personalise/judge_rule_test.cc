@@ -1,4 +1,4 @@
-// The rule that decides from noised sums: how often it is wrong where nothing is better, how often it finds what is.
+// The rule that decides from noisy sums: how often it is wrong if nothing is better, and how often it finds what is.
 #include "runtime/personalise/judge_rule.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Verdict::Kind;
 
-// Judgings of `records` people, each with a gain of its own that stays (`lasting`) and one of the day.
+// Evaluations of `records` people, each with a lasting gain of its own (`lasting`) and one of the day.
 class Population {
  public:
   Population(uint64_t seed, uint32_t records, double mean, double lasting, double daily)
@@ -44,7 +44,7 @@ struct Rates {
   double better = 0, worse = 0;
 };
 
-// Of 1,000 lives: how often the rule ever says so, over all its judgings.
+// Returns how often the rule ever says so in a deployment, over 1,000 deployments.
 Rates Ever(const JudgeRule& rule, uint32_t records, double mean, double lasting, double daily, double noise) {
   constexpr int kLives = 1000;
   Rates rates;
@@ -64,7 +64,7 @@ Rates Ever(const JudgeRule& rule, uint32_t records, double mean, double lasting,
   return rates;
 }
 
-// The worst cases for a rule that takes nights for independent: gains that stay, and hardly any noise.
+// The worst cases for a rule that assumes independent sessions: lasting gains, and hardly any noise.
 TEST(JudgeRule, IsWrongNoMoreOftenThanStated) {
   struct Case {
     uint32_t records;
@@ -129,7 +129,7 @@ TEST(JudgeRule, NothingIsDecidedWithoutJudgings) {
   const std::vector<Judgement> both = {good, good, bad, bad};
   EXPECT_EQ(Decide({.num_judgings = 4}, both).kind, Kind::kUndecided);
   EXPECT_EQ(Decide({.num_judgings = 4, .decay = 0.2}, both).kind, Kind::kWorse);
-  // A sum of squares that noise made negative is none.
+  // If noise makes a sum of squares negative, it counts as 0.
   EXPECT_TRUE(std::isfinite(Decide({}, {{{.gains = 1, .squares = -500, .noise_multiplier = 4}}}).threshold));
 }
 
@@ -183,7 +183,7 @@ TEST(JudgeRule, ServesTheNewestThatWasFoundBetter) {
   const Served worse = serve(-1000);
   EXPECT_TRUE(worse.newest_is_worse);
   EXPECT_FALSE(worse.judging);
-  // The next line is judged by itself.
+  // The next lineage is evaluated by itself.
   EXPECT_EQ(serve(80).judging, 8u);
   EXPECT_FALSE(Serve(rule, judgements).newest_is_worse);
 }

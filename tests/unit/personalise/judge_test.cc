@@ -1,4 +1,5 @@
-// What a judging releases: bounded by what one record may add, charged first, of the records that judge alone.
+// The release of an evaluation: bounded by what one record may add, charged first, and computed from evaluation records
+// alone.
 #include "runtime/personalise/judge.h"
 
 #include <gtest/gtest.h>
@@ -63,7 +64,8 @@ class JudgeTest : public ::testing::Test {
   data::Sequences sequences_;
 };
 
-// The sensitivity: whatever a gain is, what it adds on the grid is no longer than what the noise is measured by.
+// The sensitivity: whatever a gain is, its contribution on the grid is no longer than the norm for which the noise is
+// calibrated.
 TEST_F(JudgeTest, ARecordAddsNoMoreThanItsBound) {
   double longest = 0;
   const auto check = [&](double gain, double scale) {
@@ -85,7 +87,7 @@ TEST_F(JudgeTest, ARecordAddsNoMoreThanItsBound) {
   EXPECT_EQ(OnGrid(-0.25, 0.5).square, kJudgeSteps / 16);
 }
 
-// The sum with a record more, less the sum without it, is what the record adds.
+// The sum with one more record, less the sum without it, is that record's contribution.
 TEST_F(JudgeTest, OneRecordMoreAddsItsOwnGainAlone) {
   Ledger ledger = Divided();
   const auto without = Run(Options(ledger));
@@ -112,8 +114,8 @@ TEST_F(JudgeTest, RecordsThatTrainDoNotCount) {
   ASSERT_LT(sequences_.num_users(), 60u);
 }
 
-// By a score of each history from its beginning, and by hand: an item of the history is not shown unless lists may hold
-// such items, and then it counts.
+// The gains are compared with scores of each history from its beginning, computed by hand. An item of the history is
+// not shown unless lists may hold such items, and then it counts.
 TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
   Ledger ledger = Divided();
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
@@ -152,7 +154,8 @@ TEST_F(JudgeTest, GainsAreThoseOfTheNewestEvents) {
   }
 }
 
-// What `wisp evaluate --unit` shows of the two models is what a judging by one event of each record adds up.
+// The difference of the two models' figures in `wisp evaluate --unit` equals the sum of an evaluation by one event of
+// each record.
 TEST_F(JudgeTest, EvaluationByRecords_DiffersByTheGains) {
   Ledger ledger = Divided();
   const Recommender graph(architecture_, kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});
@@ -170,7 +173,7 @@ TEST_F(JudgeTest, EvaluationByRecords_DiffersByTheGains) {
   EXPECT_NEAR(gain / static_cast<double>(cases.size()), ndcg(candidate_) - ndcg(base_), 1e-5);
 }
 
-// By events after the moment alone, each record by its own times; without times by none.
+// Only events after the moment count, each record by its own times; without times no event counts.
 TEST_F(JudgeTest, OnlyEventsAfterTheMomentJudge) {
   Ledger ledger = Divided();
   for (size_t u = 0; u < sequences_.num_users(); ++u) {
@@ -182,7 +185,7 @@ TEST_F(JudgeTest, OnlyEventsAfterTheMomentJudge) {
   const auto after = Gains(architecture_, base_.data(), candidate_.data(), sequences_, options);
   size_t judged = 0;
   for (size_t u = 0; u < sequences_.num_users(); ++u) {
-    // The newest events alone are later: so many of them are what a record is judged by.
+    // Only the newest events are later; a record is evaluated by as many.
     size_t later = 0;
     for (size_t t = 1; t < sequences_.User(u).size(); ++t) later += 100 * t + u > 450;
     JudgeOptions same = Options(ledger);
@@ -192,7 +195,7 @@ TEST_F(JudgeTest, OnlyEventsAfterTheMomentJudge) {
     judged += after[u].gain != 0;
   }
   EXPECT_GT(judged, 10u);
-  // As many as are counted, of the records that judge alone.
+  // These are as many as are counted, and only evaluation records.
   const data::Sequences own = SequencesOf(RecordPart::kJudging, **ledger.TheSplit(), sequences_);
   uint64_t events = 0;
   for (size_t u = 0; u < own.num_users(); ++u) {
@@ -218,8 +221,8 @@ TEST_F(JudgeTest, ThreadsChangeNothingAndAModelGainsNothingOverItself) {
     EXPECT_EQ(g.gain, 0);
 }
 
-// Rows that are copied score alike, and noise tells them apart: what it changes in the lists that are shown is judged,
-// and a gain that no list shows is none.
+// Copied rows have equal scores, and noise separates them. Evaluation sees only changes of the shown lists, and a gain
+// that no list shows is 0.
 TEST_F(JudgeTest, CopiedRowsGiveNoGainThatNoListShows) {
   Ledger ledger = Divided();
   for (const ParameterSpec& p : ParametersOf(architecture_)) {
@@ -228,7 +231,7 @@ TEST_F(JudgeTest, CopiedRowsGiveNoGainThatNoListShows) {
     for (size_t i = 1; (is_bias || p.role == ParameterRole::kItemTable) && i < kItems; i += 2)
       std::copy_n(&base_[p.offset + (i - 1) * width], width, &base_[p.offset + i * width]);
   }
-  // The items that were there first are chosen; the copies are not.
+  // People choose the items that were there first, and not the copies.
   for (int32_t& item : sequences_.items) item -= item % 2;
   std::mt19937 random(7);
   std::normal_distribution<float> noise(0, 1e-5f);
@@ -240,7 +243,8 @@ TEST_F(JudgeTest, CopiedRowsGiveNoGainThatNoListShows) {
   EXPECT_LT(gain, 0) << "the list shows the older of two that score alike: noise can only lose";
 }
 
-// Charged first, to the part that judges, with the noise that is drawn; refused, nothing is said.
+// The evaluation is charged first, to the evaluation records, with the noise that is sampled. If it is refused, it says
+// nothing.
 TEST_F(JudgeTest, IsPaidForByTheRecordsThatJudge) {
   Ledger ledger = Divided();
   JudgeOptions options = Options(ledger);
@@ -266,7 +270,7 @@ TEST_F(JudgeTest, IsPaidForByTheRecordsThatJudge) {
   EXPECT_EQ(Run(Options(whole)).status().code(), StatusCode::kInvalidArgument);
 }
 
-// The noise that is there is the noise that is charged, on both sums.
+// The noise on both sums is the charged one.
 TEST_F(JudgeTest, TheNoiseIsWhatIsCharged) {
   Ledger ledger = Divided();
   sequences_ = {.offsets = {0}, .item_keys = sequences_.item_keys};

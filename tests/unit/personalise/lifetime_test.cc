@@ -58,7 +58,7 @@ TEST_F(LifetimeTest, CostsWhatWasAskedForAndNoMoreAtItsEnd) {
   Ledger ledger = Open();
   ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
   EXPECT_EQ(Spent(ledger), 0);
-  // All of it, in an order that nobody foresaw.
+  // All of it is charged, in an unforeseen order.
   const auto charge = [&](const ChargeRequest& all, uint64_t steps) {
     ChargeRequest some = all;
     some.mechanism = *all.mechanism.WithSteps(steps);
@@ -72,16 +72,16 @@ TEST_F(LifetimeTest, CostsWhatWasAskedForAndNoMoreAtItsEnd) {
   ASSERT_EQ(figures.parts.size(), 2u);
   for (const LedgerFigures::Part& part : figures.parts) {
     EXPECT_LE(part.stated.epsilon, 4);
-    // Training keeps a twentieth of delta back, for a plan that is changed.
+    // Training keeps a twentieth of delta in reserve for a change of the plan.
     EXPECT_GT(part.stated.epsilon, part.part == RecordPart::kJudging ? 3.99 : 3.98) << ToText(part.part);
   }
-  // One step more is refused, of either.
+  // One more step of either is refused.
   EXPECT_FALSE(charge(life.training[0], 1));
   EXPECT_FALSE(charge(life.judging[0], 1));
   EXPECT_LE(Spent(ledger), 4);
 }
 
-// What the grid of the noise costs grows with the model.
+// The cost of the noise's grid grows with the model.
 TEST_F(LifetimeTest, CoversEachStepOfACatalogueThatGrows) {
   const Lifetime life = MustPlan();
   Ledger ledger = Open();
@@ -93,7 +93,7 @@ TEST_F(LifetimeTest, CoversEachStepOfACatalogueThatGrows) {
   };
   EXPECT_EQ(covered(40), 120u);
   EXPECT_EQ(covered(600), 120u);
-  // What is too large trains as long as it may.
+  // A catalogue that is too large trains as long as it may.
   EXPECT_GT(covered(2000), 10u);
   EXPECT_LT(covered(2000), 120u);
   EXPECT_EQ(covered(1'000'000), 0u);
@@ -126,7 +126,7 @@ TEST_F(LifetimeTest, SaysWhatIsLeft) {
   EXPECT_EQ(left().steps, 95u);
 }
 
-// What the plan has reserved is not beside it: the figure stays as it is while the plan is followed.
+// The plan's reserve is not part of the rest: the figure stays constant while the plan is followed.
 TEST_F(LifetimeTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
   const Lifetime life = MustPlan();
   struct Case {
@@ -155,7 +155,7 @@ TEST_F(LifetimeTest, WhatIsBesideThePlanIsLeftWhenAllOfItIsUsed) {
   }
 }
 
-// Whoever judges, the plan that was made last is the plan, and nothing of the one before is in the way.
+// The newest plan counts, whoever evaluates, and nothing of an earlier one is in the way.
 TEST_F(LifetimeTest, APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge) {
   LifetimeSettings privately = kLife, locally = kLife, none = kLife;
   locally.judges_locally = 1;
@@ -183,7 +183,7 @@ TEST_F(LifetimeTest, APlanIsMadeAnewWithOtherJudgesBeforeItsFirstCharge) {
   }
 }
 
-// After a power cut between the rows nothing is planned yet, and the plan is made as if it were the first time.
+// After a power cut between the rows nothing is planned yet, and the plan is made as if for the first time.
 TEST_F(LifetimeTest, HalfOfAPlanIsNone) {
   const Lifetime life = MustPlan();
   Ledger ledger = Open();
@@ -222,7 +222,8 @@ TEST_F(LifetimeTest, WithoutJudgingAllRecordsTrain) {
   EXPECT_EQ(LeftOf(ledger, life.settings)->runs, 12u);
 }
 
-// Nights share the steps by how many people are there: as the sums of a line from the start to the end.
+// Training sessions share the steps by how many people there are: in proportion to the sums of a straight line from the
+// start to the end.
 TEST_F(LifetimeTest, NightsTakeMoreStepsWhereMorePeopleAreThere) {
   LifetimeSettings settings = kLife;
   settings.num_records_at_start = 200;
@@ -254,7 +255,7 @@ TEST_F(LifetimeTest, NightsTakeMoreStepsWhereMorePeopleAreThere) {
   EXPECT_EQ(CheckSettings(settings).code(), StatusCode::kInvalidArgument);
 }
 
-// The first night was cut short: the next one takes the rest of it and no more, and one step is the least.
+// The first session was cut short: the next one takes its rest and no more; one step is the minimum.
 TEST_F(LifetimeTest, ANightThatWasCutShortIsTakenUp) {
   LifetimeSettings settings = kLife;
   settings.num_records_at_start = 1000;
@@ -280,11 +281,11 @@ TEST_F(LifetimeTest, ALimitThatIsThereHolds) {
   EXPECT_EQ((**ledger.Limit()).epsilon(), 2);
 }
 
-// The moment until which events train is public and never moves back: the newest charge, and from the first judging on
-// the charge with which the newest judging became due.
+// The moment until which events train is public and never moves back. It is the newest charge, and from the first
+// evaluation on the charge with which the newest evaluation became due.
 TEST_F(LifetimeTest, TrainsUntilTheNewestJudgingBecameDue) {
   LifetimeSettings settings = kLife;
-  const Lifetime life = MustPlan(settings);  // a judging for each 20 steps
+  const Lifetime life = MustPlan(settings);  // an evaluation for each 20 steps
   Ledger ledger = Open();
   ASSERT_TRUE(WriteLifetime(ledger, life, "plan").ok());
   const auto until = [&] { return *TrainsUntil(ledger, life.settings, 77); };

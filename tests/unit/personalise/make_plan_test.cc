@@ -1,4 +1,4 @@
-// A plan is made whole or not at all, and may be asked for at every start of an app.
+// A plan is made whole or not at all, and an app may ask for it at every start.
 #include "runtime/personalise/make_plan.h"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@ class MakePlanTest : public ::testing::Test {
     Ledger ledger = Open();
     return MakePlan(ledger, PlannedBase(architecture_, allow_seen_), wanted_);
   }
-  // True where the plan was there before.
+  // Returns true if the plan was there before.
   bool MustFind() {
     const auto made = Make();
     EXPECT_TRUE(made.ok()) << made.status().message();
@@ -139,7 +139,7 @@ TEST_F(MakePlanTest, AnotherPlanIsRefusedAndEachDifferenceIsNamed) {
   Refused("has charges: a plan for a life is made before the first of them");
 }
 
-// The limit follows the plan that is replaced; one that somebody else set stays.
+// The limit follows the plan that is replaced; a limit that somebody else set stays.
 TEST_F(MakePlanTest, AnotherPlanReplacesOneThatWasNeverChargedWhereThatIsAskedFor) {
   EXPECT_FALSE(MustFind());
   wanted_.request.epsilon = 8;
@@ -174,7 +174,8 @@ TEST_F(MakePlanTest, WhatAnInterruptedFirstMinuteLeftIsMadeWhole) {
   }
 }
 
-// All rows or none: the plan for training does not fit the limit, so nothing of the judges is written either.
+// All rows are written or none: the plan for training does not fit the limit, so the evaluation plan is not written
+// either.
 TEST_F(MakePlanTest, ARefusedPlanLeavesNothingOfItself) {
   ASSERT_TRUE(Open().SetLimit(*EpsilonDelta::Create(2, 1e-5)).ok());
   EXPECT_EQ(Make().status().code(), StatusCode::kPrivacyRefused);
@@ -182,7 +183,7 @@ TEST_F(MakePlanTest, ARefusedPlanLeavesNothingOfItself) {
   EXPECT_FALSE(Open().TheSplit()->has_value());
 }
 
-// What another process wrote since the ledger was looked at is not replaced.
+// A plan that another process wrote since the ledger was read is not replaced.
 TEST_F(MakePlanTest, WhatWasWrittenMeanwhile_IsNotReplaced) {
   EXPECT_FALSE(MustFind());
   Ledger ledger = Open();
@@ -200,7 +201,7 @@ TEST_F(MakePlanTest, WhatWasWrittenMeanwhile_IsNotReplaced) {
   EXPECT_TRUE(WriteLifetime(ledger, *life, "now", *ledger.NewestRow()).ok());
 }
 
-// Finding the noise takes long enough for both to look before either writes.
+// Finding the noise takes so long that both look before either writes.
 TEST_F(MakePlanTest, OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond) {
   for (const bool same : {true, false}) {
     SCOPED_TRACE(same ? "the same wishes" : "other wishes");
@@ -230,7 +231,7 @@ TEST_F(MakePlanTest, OfTwoCallsAtOnce_OneWritesAndTheOtherComesSecond) {
   }
 }
 
-// A ledger that was deleted, or is on another disk today.
+// The ledger was deleted, or is on another disk today.
 TEST_F(MakePlanTest, BesideWhatNightsTrainedNoPlanBeginsAnew) {
   const std::string candidate = wanted_.output + ".candidate";
   std::ofstream(candidate) << "a model";

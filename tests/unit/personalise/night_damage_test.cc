@@ -1,4 +1,4 @@
-// A damaged file does not end a life: the night says what it found, and goes on with what is whole.
+// A damaged file does not end a deployment: the session says what it found, and continues with the intact files.
 #include "runtime/personalise/night_heal.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ void Harm(const std::string& path, Damage damage) {
   if (damage == Damage::kCut) std::filesystem::resize_file(path, size / 2);
   if (damage == Damage::kEmpty) std::filesystem::resize_file(path, 0);
   if (damage != Damage::kFlipped) return;
-  // Among the weights, which come last.
+  // Damages the weights, which come last.
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(static_cast<std::streamoff>(size * 7 / 8));
   const char byte = static_cast<char>(file.get());
@@ -33,7 +33,7 @@ class NightDamageTest : public NightTest, public ::testing::WithParamInterface<D
  protected:
   void SetUp() override {
     LifetimeSettings settings = Settings();
-    settings.judgings = 1;  // after the last night: nothing is judged here
+    settings.judgings = 1;  // after the last session, so nothing is evaluated here
     Plan(settings);
   }
   NightResult MustHeal(const std::string& says) {
@@ -47,7 +47,7 @@ class NightDamageTest : public NightTest, public ::testing::WithParamInterface<D
     EXPECT_NE(said_.find(says), std::string::npos) << said_;
     return night.ok() ? *std::move(night) : NightResult{};
   }
-  // Training goes on with the candidate as its start.
+  // Training continues with the candidate as its start.
   void LoseCheckpoint() {
     ASSERT_TRUE(std::filesystem::remove(files_.checkpoint));
     MustRun();
@@ -138,7 +138,7 @@ TEST_P(NightDamageTest, ARebaseCarriesOverWhatIsWhole) {
   LoseCheckpoint();
   TrainFurther(folder_ / "base-2.wisp", {{.description = "trained", .dataset = "more of the public"}});
   Harm(files_.candidate, GetParam());
-  // What a night could still write anew is not thrown away.
+  // A file that a session could still write anew is not thrown away.
   const uint64_t bytes = std::filesystem::file_size(files_.checkpoint);
   const Status refused = Rebase({.from = base_path_, .to = folder_ / "base-2.wisp", .output = output_}).status();
   EXPECT_NE(refused.message().find("live one night with the old base first"), std::string::npos) << refused.message();
@@ -173,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(All, NightDamageTest, ::testing::Values(Damage::kFlippe
 
 using NightFilesTest = NightDamageTest;
 
-// Somebody's file, named as the output by mistake.
+// Somebody's file was named as the output by mistake.
 TEST_F(NightFilesTest, WhatIsNoModelOfALifeIsNotReplaced) {
   std::ofstream(output_) << "a photograph";
   EXPECT_EQ(RunNight(Options()).status().code(), StatusCode::kInvalidData);
@@ -183,7 +183,7 @@ TEST_F(NightFilesTest, WhatIsNoModelOfALifeIsNotReplaced) {
   EXPECT_EQ(Charged("training"), 0u);
 }
 
-// A whole model of another kind, or one of another life, is nobody's damage.
+// An intact model of another kind, or of another deployment, is not damage.
 TEST_F(NightFilesTest, AWholeModelOfAnotherKindIsNotReplaced) {
   Architecture encoder = ModelFile::Open(base_path_)->architecture();
   encoder.attend = Attend::kAll;
@@ -196,7 +196,7 @@ TEST_F(NightFilesTest, AWholeModelOfAnotherKindIsNotReplaced) {
   EXPECT_EQ(Charged("training"), 0u);
 }
 
-// A wrong base is found out before anything is put in the place of what is damaged.
+// A wrong base is found before any damaged file is replaced.
 TEST_F(NightFilesTest, AWrongBaseHealsNothing) {
   MustRun();
   MakeBase(folder_ / "base-2.wisp", 2);
@@ -209,7 +209,7 @@ TEST_F(NightFilesTest, AWrongBaseHealsNothing) {
   EXPECT_TRUE(files_.HasCandidate() && files_.HasCheckpoint());
 }
 
-// A disk that cannot be read now may be read tomorrow.
+// A disk that cannot be read now may be readable tomorrow.
 TEST_F(NightFilesTest, AnErrorOfTheDiskTakesNothingAway) {
   MustRun();
   for (const std::string& path : {files_.candidate, files_.checkpoint}) {
@@ -225,7 +225,7 @@ TEST_F(NightFilesTest, AnErrorOfTheDiskTakesNothingAway) {
   EXPECT_EQ(MustRun().steps_of_model, 12u);
 }
 
-// Killed between any two files that it takes away, a night leaves what the next one can go on with.
+// If a session is killed between any two removals of files, the next one can continue.
 TEST_F(NightFilesTest, HealingMayBeStoppedAnywhere) {
   MustRun();
   LoseCheckpoint();

@@ -1,4 +1,4 @@
-// What judges found of one line of training says nothing of another: a model that was deleted leaves no evidence.
+// Evaluations of one lineage say nothing about another: a deleted model leaves no evidence.
 #include "runtime/personalise/line.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ class NightLineTest : public NightTest {
 
   uint64_t Line() { return *LineOf(OpenLedger(), *ModelFile::Open(files_.candidate), *ModelFile::Open(base_path_)); }
   std::vector<Judgement> Judged(uint64_t line) { return *JudgementsOf(OpenLedger(), HashOf(base_path_), line); }
-  // What a judging would leave that found the candidate so much better. `line` 0: nobody said.
+  // Writes the entries of an evaluation that found the candidate better by `gains`. `line` 0: no lineage was named.
   void Leave(double gains, uint64_t line, uint64_t candidate) {
     privacy::Ledger ledger = OpenLedger();
     const double noise = (*SettingsOf(ledger))->judging_noise;
@@ -133,7 +133,7 @@ TEST_F(NightLineTest, FilesThatWerePutBackAreOfTheirOwnLine) {
   EXPECT_LT(judged.verdict.evidence, kMuch / 2);
 }
 
-// What was judged before the line began is of another.
+// Evaluations before the lineage began belong to another one.
 TEST_F(NightLineTest, JudgementsThatNameNoLineCountForTheLineOfTheirTime) {
   Plan(Settings());
   MustRun();
@@ -184,7 +184,7 @@ TEST_F(NightLineTest, BeginsNoOtherModelWhereThatIsRefused) {
   EXPECT_NE(status.message().find("12 steps were trained"), std::string::npos) << status.message();
   for (const char* ending : {"", ".lock"}) EXPECT_FALSE(std::filesystem::exists(o.output + ending)) << ending;
   EXPECT_EQ(Charged("training"), 12u);
-  // The model alone is gone: what lies beside it goes on.
+  // Only the model is missing; training continues from the files beside it.
   std::filesystem::remove(output_);
   o.output = output_;
   EXPECT_EQ(RunNight(o)->steps_of_model, 18u);

@@ -1,5 +1,5 @@
-// A life of nights: a candidate is served once it was found better than the base, however often nights are stopped, and
-// what it costs is what was planned.
+// A deployment of training sessions: a candidate is served once it was found better than the base, however often
+// sessions are interrupted, and the cost is the planned one.
 #include "runtime/personalise/night.h"
 
 #include <unistd.h>
@@ -65,11 +65,12 @@ TEST_F(NightTest, ServesTheBaseUntilACandidateIsFoundBetter) {
   EXPECT_LE(*mine.provenance().back().epsilon, 8);
 }
 
-// What the candidate learned is what people did until then; what they do later is what the base knows. Whoever judges
-// by the time that was trained on takes the candidate for better.
+// The candidate learned what people did until then; later they do what the base knows. An evaluation on the time of
+// training would find the candidate better.
 TEST_F(NightTest, ATrendOfTheTimeItLearnedFromIsNoGain) {
   std::filesystem::remove(log_path_);
-  WriteLog(log_path_, kDeviceStride, 1, 1);  // of the newest events the others are of the time that was trained on
+  // among the newest events, those of other users date from the time of training
+  WriteLog(log_path_, kDeviceStride, 1, 1);
   Plan(Settings());
   const double base = Knows(base_path_);
   for (int night = 1; night <= 6; ++night) {
@@ -117,7 +118,7 @@ TEST_F(NightTest, StoppedAnywhereItGoesOnAndCostsNoMoreThanThePlan) {
 TEST_F(NightTest, AVerdictThatWasNotActedUponIsNotLost) {
   Plan(Settings());
   while (MustRun().serves == Serves::kBase) ASSERT_LT(nights_, 7);
-  // As if the power had gone before the candidate was copied.
+  // Simulates a power cut before the candidate was copied.
   ASSERT_TRUE(CopyFile(base_path_, output_).ok());
   const uint64_t judged = Charged("judging"), candidate = HashOf(files_.candidate);
   NightOptions o = Options();
@@ -135,7 +136,7 @@ TEST_F(NightTest, AWorseCandidateIsNotServedAndTrainsOn) {
   while (MustRun().serves == Serves::kBase) ASSERT_LT(nights_, 5);
   ASSERT_NE(HashOf(output_), HashOf(base_path_));
   {
-    // What a judging would leave that found people's tastes changed.
+    // Writes the entries of an evaluation that found people's tastes changed.
     privacy::Ledger ledger = OpenLedger();
     const LifetimeSettings settings = **SettingsOf(ledger);
     const auto charge = JudgeCharge({.run = "judging", .noise_multiplier = settings.judging_noise});
@@ -170,7 +171,7 @@ TEST_F(NightTest, JudgedLocallyItPaysForTrainingAloneAndSaysSo) {
   EXPECT_EQ(statement->uncharged_tuning[0], "which model is served and trains on");
 }
 
-// All but one of the events that judge a person are of items that the person had: another rule says something else.
+// All but one of a person's evaluation events are of items that the person had: another list rule gives another result.
 TEST_F(NightTest, JudgesByTheListsThatTheModelsSay) {
   std::filesystem::remove(log_path_);
   WriteLog(log_path_, kDeviceStride, kItems - kDeviceStride);
@@ -205,7 +206,7 @@ TEST_F(NightTest, JudgesByTheListsThatTheModelsSay) {
   EXPECT_NE(evidence[0], evidence[1]);
 }
 
-// What the plan was made for is what is judged: another rule asks for another plan, which is free.
+// Evaluation uses the list rule that the plan was made for. Another rule needs another plan, which is free.
 TEST_F(NightTest, BaseOfOtherLists_IsRefusedBeforeACharge) {
   Plan(Settings());
   MakeBase(base_path_, 1, true);
@@ -281,14 +282,14 @@ TEST_F(NightTest, KeepsWhatItsNightsSawForTheDevicesOwnReport) {
     ASSERT_TRUE(AddNightFigures(path, {.steps_of_model = night}).ok());
   EXPECT_EQ(ReadNightFigures(path)->size(), kMostNightFigures);
   EXPECT_EQ(ReadNightFigures(path)->front().steps_of_model, 1u);
-  // A damaged file begins anew.
+  // A damaged file is started anew.
   std::ofstream(path) << "steps=1 loss=2\n";
   EXPECT_EQ(ReadNightFigures(path).status().code(), StatusCode::kInvalidData);
   EXPECT_TRUE(AddNightFigures(path, {}).ok());
   EXPECT_EQ(ReadNightFigures(path)->size(), 1u);
 }
 
-// The last one before the first charge is the plan.
+// The last plan before the first charge counts.
 TEST_F(NightTest, APlanThatWasMadeTwiceIsLivedOnce) {
   Plan(Settings());
   Plan(Settings());
@@ -300,7 +301,7 @@ TEST_F(NightTest, APlanThatWasMadeTwiceIsLivedOnce) {
   EXPECT_EQ(LeftOf(OpenLedger(), **SettingsOf(OpenLedger()))->judgings, 2u);
 }
 
-// A misspelt log must not leave a model behind, which would stand in the way of the next call.
+// A misspelt log must not leave a model behind, which would block the next call.
 TEST_F(NightTest, AFirstNightThatCannotReadLeavesNoModel) {
   Plan(Settings());
   NightOptions misspelt = Options();
@@ -310,7 +311,7 @@ TEST_F(NightTest, AFirstNightThatCannotReadLeavesNoModel) {
   EXPECT_EQ(Charged("training"), 0u);
   EXPECT_EQ(MustRun().serves, NightResult::Serves::kBase);
   EXPECT_EQ(HashOf(output_), HashOf(base_path_));
-  // Of a life that has begun the base is served, whatever else fails.
+  // Once a deployment has begun, the base is served, whatever else fails.
   std::filesystem::remove(output_);
   EXPECT_EQ(RunNight(misspelt).status().code(), StatusCode::kIo);
   EXPECT_EQ(HashOf(output_), HashOf(base_path_));

@@ -1,4 +1,5 @@
-// A small world for nights: a base that learned that item i is followed by i + 1, and a device where i + 3 follows.
+// A small world for training sessions: the base learned that item i + 1 follows item i, and on the device i + 3
+// follows.
 #ifndef WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_PERSONALISE_NIGHT_TEST_UTIL_H_
 
@@ -18,7 +19,7 @@ namespace wisp {
 
 class NightTest : public ::testing::Test {
  protected:
-  // Of each user: events that train, where the user does, and later ones, which judge.
+  // Each user has events that train, if the user trains, and later ones, which evaluate.
   static constexpr int kItems = 20, kUsers = 300, kEvents = 8, kLater = 8;
   static constexpr int64_t kBegin = 1'700'000'000, kUntil = kBegin + 1'000'000;
 
@@ -52,7 +53,7 @@ class NightTest : public ::testing::Test {
     }
     return ring;
   }
-  // Writes to `path` what runs of that provenance made of the base: other weights.
+  // Writes other weights to `path`, as runs of that provenance would make of the base.
   void TrainFurther(const std::string& path, std::vector<ProvenanceEntry> runs) const {
     const ModelFile base = *ModelFile::Open(base_path_);
     std::vector<float> room;
@@ -134,7 +135,7 @@ class NightTest : public ::testing::Test {
     for (const auto& entry : *ledger.Entries()) steps += entry.purpose == purpose ? entry.mechanism.steps() : 0;
     return steps;
   }
-  // Share of items of which the model says what follows on the device.
+  // Returns the share of items for which the model predicts what follows on the device.
   double Knows(const std::string& path) const {
     const ModelFile model = *ModelFile::Open(path);
     const Recommender graph(model.architecture(), kernels::Device(kernels::BestOps()), {.use = GraphUse::kInference});

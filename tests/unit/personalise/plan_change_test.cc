@@ -1,5 +1,5 @@
-// A plan that is changed in the middle of a life: other times cost nothing, another kind of step costs noise, and the
-// limit holds whatever is chosen.
+// A plan that is changed in the middle of a deployment: other times cost nothing, another kind of step costs noise, and
+// the limit holds whatever is chosen.
 #include "runtime/personalise/plan_change.h"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST_F(PlanChangeTest, OtherTimesCostNothingAndTrainingGoesOn) {
   EXPECT_EQ(night.steps, 2u);
   EXPECT_EQ(night.steps_of_model, 14u) << "from the checkpoint";
   EXPECT_EQ(Left().steps, 22u);
-  // To the end of it, all under the plan that was there first; and changed once more on the way.
+  // Uses the plan to its end, all under the first plan, with one more change on the way.
   ASSERT_TRUE(Change({.runs = 2}).ok());
   EXPECT_EQ(MustRun().steps, 11u);
   EXPECT_EQ(MustRun().steps, 11u);
@@ -63,7 +63,7 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
   ASSERT_TRUE(changed.ok()) << changed.status().message();
   EXPECT_FALSE(changed->is_free);
   EXPECT_EQ(changed->settings.judgings_before, 0u);
-  // The same in the plan would have had less: fewer steps of fewer records.
+  // With the same noise the old plan would have had less: fewer steps of fewer records.
   EXPECT_GT(changed->settings.training_noise, 0.5 * until_now);
   EXPECT_EQ(Left().steps, 12u);
   EXPECT_TRUE(Left().by_filter);
@@ -82,8 +82,9 @@ TEST_F(PlanChangeTest, AnotherStepCostsNoiseAndGoesThroughTheFilter) {
   EXPECT_EQ(FiguresOf(privacy::RecordPart::kJudging).basis, LedgerFigures::Basis::kPlan);
 }
 
-// Half the batch would take twice the steps for as many passes; more than were left are taken only where asked for.
-// A night that charges while somebody looks at the change: what is left is no longer what the change is made of.
+// Half the batch would take twice the steps for as many passes; more steps than the rest are taken only on request.
+// Here a session charges while somebody looks at the change: the rest is no longer the one that the change was made
+// for.
 TEST_F(PlanChangeTest, AChangeDoesNotFollowFromWhatWasChargedMeanwhile) {
   MustRun();
   Ledger ledger = OpenLedger();
@@ -111,7 +112,7 @@ TEST_F(PlanChangeTest, SuggestsNoMoreStepsThanWereLeft) {
   EXPECT_EQ(steps({.runs = 5, .steps_per_run = 8, .expected_batch = 100}), 40u) << "as asked for";
 }
 
-// The smallest noise that fits: a little less, and the limit would be passed.
+// This is the smallest noise that fits: with slightly less, the limit would be exceeded.
 TEST_F(PlanChangeTest, AsksForNoMoreNoiseThanTheFilterDoes) {
   MustRun();
   Ledger ledger = OpenLedger();
@@ -131,7 +132,7 @@ TEST_F(PlanChangeTest, StoppedBetweenItsFilesItGoesOn) {
   MustRun();
   ASSERT_TRUE(Change({.runs = 4, .expected_batch = 150}).ok());
   const uint64_t candidate = HashOf(files_.candidate);
-  // The candidate has become the start, and the checkpoint of before is still there.
+  // The candidate has become the start, and the previous checkpoint is still there.
   std::filesystem::rename(files_.candidate, files_.start);
   EXPECT_GT(MustRun().steps, 0u);
   EXPECT_EQ(HashOf(files_.start), candidate);
@@ -152,7 +153,7 @@ TEST_F(PlanChangeTest, RefusesWhatCannotBe) {
   EXPECT_EQ(code({.runs = 1, .expected_batch = 150}), StatusCode::kPrivacyRefused) << "all of the limit is spent";
 }
 
-// The table of docs/personalise.md: as many steps as are left, of another kind, after some were taken.
+// The table of docs/personalise.md: the rest of the steps is taken with another kind of step, after some were taken.
 TEST(CostOfAChange, RisesWithWhatIsSpent) {
   const Architecture shape = UniformArchitecture{
       .num_items = 480, .max_length = 40, .width = 32, .num_heads = 1, .num_blocks = 2, .inner_width = 64};

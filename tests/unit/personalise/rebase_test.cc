@@ -1,4 +1,4 @@
-// A new base: what was learned is carried over by keys, nothing is worse meanwhile, and a power cut loses nothing.
+// A new base: learned changes move over by keys, nothing is worse meanwhile, and a power cut loses nothing.
 #include "runtime/personalise/rebase.h"
 
 #include "runtime/decoding/decoding_need.h"
@@ -12,7 +12,7 @@ namespace {
 
 class RebaseTest : public NightTest {
  protected:
-  // The base with two more items, of which one takes the first number.
+  // Makes the base with two more items, of which one takes the first number.
   void MakeNewBase() {
     const ModelFile base = *ModelFile::Open(base_path_);
     auto grown = AddItems(base, std::vector<NewItem>{{"new a", "", ""}, {"new b", "", Key(3)}});
@@ -35,7 +35,7 @@ class RebaseTest : public NightTest {
     o.base_path = new_base_;
     return o;
   }
-  // Of the row of an item, by its key.
+  // Returns the row of an item, by its key.
   static std::vector<float> Row(const ModelFile& model, const std::string& key) {
     const auto& parameters = model.parameters();
     const size_t table = RequireParameter({parameters.begin(), parameters.end()}, ParameterRole::kItemTable);
@@ -47,7 +47,7 @@ class RebaseTest : public NightTest {
   bool allow_seen_ = false;  // of the new base
 };
 
-// What is carried over is served by the lists of the new base.
+// The moved model is served with the list rule of the new base.
 TEST_F(RebaseTest, AllowSeen_IsThatOfTheNewBase) {
   Plan(Settings());
   allow_seen_ = true;
@@ -84,7 +84,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_EQ(std::vector(start.untrained().begin(), start.untrained().end()), (std::vector<int32_t>{0, 1}));
   ASSERT_EQ(start.provenance().size(), 3u);
 
-  // Judged at once, though the plan has no judging for this night: a fixed day divides the log.
+  // It is evaluated at once, although the plan has no evaluation in this session: a fixed day divides the log.
   const auto night = RunNight(OnNewBase());
   ASSERT_TRUE(night.ok()) << night.status().message();
   EXPECT_TRUE(night->judged);
@@ -92,7 +92,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_GT(Knows(output_), (learned + known) / 2);
   EXPECT_TRUE(ModelFile::Open(output_)->untrained().empty()) << "a night passes over all records";
 
-  // A newer base that adds them too, of which the candidate has learned.
+  // A newer base adds them too; the candidate has learned from them.
   const ModelFile second = *ModelFile::Open(new_base_);
   std::vector<float> room;
   ModelContents contents = *ChangeOffer(second, std::vector<std::string>{Key(2)}, Offer::kRetired, room);
@@ -103,7 +103,7 @@ TEST_F(RebaseTest, CarriesWhatWasLearnedOverAndServesItOnceItIsFoundBetter) {
   EXPECT_TRUE(ModelFile::Open(files_.start)->untrained().empty());
 }
 
-// Where the events that judge are those since the newest judging, there are next to none the night after it.
+// If evaluation uses the events since the newest evaluation, there are almost none in the session after it.
 TEST_F(RebaseTest, WithoutAFixedDay_ANewBaseIsJudgedWhenAJudgingIsDue) {
   LifetimeSettings settings = Settings();
   settings.trains_until = 0;
@@ -140,7 +140,7 @@ TEST_F(RebaseTest, EndsWhatAPowerCutLeft) {
   EXPECT_EQ(RunNight(OnNewBase())->steps, 6u);
 }
 
-// An app may ask each time it starts: what was learned since stays.
+// An app may ask at each start: what was learned since then stays.
 TEST_F(RebaseTest, DoneAgainItTakesNothingAway) {
   Plan(Settings());
   MakeNewBase();
@@ -165,7 +165,7 @@ TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   EXPECT_FALSE(nothing->carried);
   EXPECT_EQ(nothing->why_not, "nothing was learned yet");
   EXPECT_EQ(HashOf(output_), HashOf(new_base_));
-  // One that was personalised from neither of the two.
+  // This model was personalised from neither of the two.
   MakeBase(folder_ / "third.wisp", 3);
   ASSERT_TRUE(RunNight(OnNewBase()).ok());
   RebaseOptions other = OptionsOfRebase();
@@ -174,7 +174,7 @@ TEST_F(RebaseTest, TrainsAnewWhereNothingCanBeCarried) {
   EXPECT_EQ(Rebase(other).status().code(), StatusCode::kInvalidArgument);
 }
 
-// The difference that is carried over depends on the old base too.
+// The difference that moves over depends on the old base too.
 TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
   MakeNewBase();
   TrainFurther(base_path_, {{.description = "trained without a guarantee", .dataset = "log.db"},
@@ -200,13 +200,13 @@ TEST_F(RebaseTest, WhatTheOldBaseLearnedFrom_IsNamedInTheResult) {
   const DecodingNeed need = NeedOf(start, {.public_datasets = known});
   EXPECT_EQ(need.kind, DecodingNeed::Kind::kCharge) << need.reason;
   EXPECT_EQ(need.datasets, std::vector<std::string>{"log.db"});
-  // The line is found behind the receipt of the ledger that paid for the old base.
+  // The lineage follows the receipt of the ledger that paid for the old base.
   const auto line = LineOf(ledger, start, *ModelFile::Open(new_base_));
   ASSERT_TRUE(line.ok()) << line.status().message();
   EXPECT_NE(*line, 0u);
 }
 
-// The new base is one that the old one was trained from.
+// The old base was trained from the new one.
 TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   const std::string later = folder_ / "later.wisp";
   TrainFurther(later, {{.description = "trained", .dataset = "more of the public"}});
@@ -228,12 +228,12 @@ TEST_F(RebaseTest, AnAncestorIsServedAndTrainsOn) {
   ASSERT_TRUE(RunNight(Options()).ok());
   EXPECT_TRUE(Rebase(back)->carried);
   EXPECT_TRUE(files_.HasCandidate()) << "what was learned since stays";
-  // And to the later one again.
+  // Moves to the later one again.
   ASSERT_TRUE(Rebase({.from = base_path_, .to = later, .output = output_})->carried);
   EXPECT_EQ(HashOf(output_), HashOf(later));
 }
 
-// Of one that was trained from other random weights, what was learned beside the old one says nothing.
+// Learning from one base says nothing about a base that was trained from other random weights.
 TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
   const std::string unrelated = folder_ / "unrelated.wisp", related = folder_ / "related.wisp";
   MakeBase(unrelated, 2);
@@ -249,13 +249,13 @@ TEST_F(RebaseTest, UnrelatedBase_BeginsAnew) {
   NightOptions on_unrelated = Options();
   on_unrelated.base_path = unrelated;
   ASSERT_TRUE(RunNight(on_unrelated).ok());
-  // Back, where the two have as little in common; and to one that was trained from the old one.
+  // Moves back, where the two have as little in common; and to one that was trained from the old one.
   EXPECT_FALSE(Rebase({.from = unrelated, .to = base_path_, .output = output_})->carried);
   ASSERT_TRUE(RunNight(Options()).ok());
   EXPECT_TRUE(Rebase({.from = base_path_, .to = related, .output = output_})->carried);
 }
 
-// Directions of few rows agree by chance. Then the provenance decides, and where it says nothing, training begins anew.
+// Directions of few rows agree by chance. Then the provenance decides; if it says nothing, training starts anew.
 TEST_F(RebaseTest, FewSharedItems_BeginAnewUnlessTheProvenanceNamesTheOldBase) {
   const std::string other = folder_ / "other.wisp", related = folder_ / "related.wisp";
   const auto rename_all_but = [&](const std::string& path, int shared) {
@@ -320,7 +320,7 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
   }
   ASSERT_EQ(after->provenance().size(), to.provenance().size() + 2);
   EXPECT_EQ(after->provenance().back().description, "adapted");
-  // Of one that does not say what it learned from, nobody will know.
+  // If the base does not say what it learned from, nobody will know.
   contents.provenance = {};
   ASSERT_TRUE(WriteModel(folder_ / "unknown.wisp", contents).ok());
   const std::string of_unknown = folder_ / "c.wisp";
@@ -328,7 +328,7 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
       RebaseAdapter({.from = base_path_, .adapter = folder_ / "unknown.wisp", .to = new_base_, .output = of_unknown})
           .ok());
   EXPECT_EQ(ModelFile::OpenWithAdapter(new_base_, of_unknown)->provenance().back().dataset, kUnknownDataset);
-  // Of another base, and beside one of another shape.
+  // The adapter belongs to another base, or the target has another shape.
   EXPECT_FALSE(RebaseAdapter({.from = new_base_, .adapter = adapter, .to = base_path_, .output = moved}).ok());
   ModelContents deeper = ContentsOf(to, room);
   const Architecture wide = UniformArchitecture{
@@ -343,7 +343,7 @@ TEST_F(RebaseTest, PutsAnAdapterBesideTheNewBase) {
       StatusCode::kInvalidArgument);
 }
 
-// What Re-Attention knows of each item goes with the item.
+// Re-Attention's variances of an item move with the item.
 TEST_F(RebaseTest, CarriesVariancesOfItemsByTheirKeys) {
   const ModelFile plain = *ModelFile::Open(base_path_);
   std::vector<float> room;

@@ -1,5 +1,5 @@
-// A classifier that learns labelled texts over the C interface: that it learns, what changes, what is counted, what is
-// refused before a charge.
+// A classifier that learns labelled texts over the C interface: that it learns, which tensors change, the counts, and
+// refusals before a charge.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ class CClassifierTrain : public test::CShortRunTest {
     wisp_text_close(model);
     return p[1];
   }
-  // Which of the base's tensors are others in `out_`.
+  // Returns which of the base's tensors differ in `out_`.
   std::vector<std::string> Changed() const {
     const auto before = ModelFile::Open(base_, Verify::kFull, Accept::kAny);
     const auto after = ModelFile::Open(out_, Verify::kFull, Accept::kAny);
@@ -112,7 +112,7 @@ TEST_F(CClassifierTrain, AnAdapterAndItsHeadAreBesideTheEncoder) {
   ASSERT_EQ(Run(), WISP_OK) << error_.message;
   EXPECT_EQ(ReadBytes(base_), before);
   EXPECT_GT(ProbabilityOfGood("the the 5", base_, out_.c_str()), 0);
-  // And trained further.
+  // The adapter is trained further.
   options_.adapter_path = out_.c_str();
   options_.output_path = second.c_str();
   ASSERT_EQ(Run(), WISP_OK) << error_.message;
@@ -132,7 +132,7 @@ TEST_F(CClassifierTrain, AClassifierKeepsItsClasses) {
       << error_.message;
 }
 
-// What was learned of the first class is not taken for the second.
+// Weights learned for the first class are not taken for the second.
 TEST_F(CClassifierTrain, ACheckpointIsOfItsClasses) {
   const std::string checkpoint = folder_ / "c.checkpoint";
   options_.checkpoint_path = checkpoint.c_str();
@@ -164,7 +164,8 @@ TEST_F(CClassifierTrain, ReadsFilesWithAHeader) {
   EXPECT_EQ(result_.num_records, 1u);
 }
 
-// A refusal would tell of the data: the run spends what was asked for, and the result says that it had no record.
+// A refusal would reveal something about the data. The run spends what was asked for, and the result says that it had
+// no record.
 TEST_F(CClassifierTrain, AFileWithoutARecordIsPaidForAllTheSame) {
   std::ofstream(log_) << "neither\tof\n";
   ASSERT_EQ(Run(), WISP_OK) << error_.message;

@@ -1,5 +1,5 @@
-// A model on a device through the C interface: one option is the difference; where there is no device, the processor
-// recommends, and says so. The device is the emulator's, by WISP_CUDA_MODULE.
+// A model on a device through the C interface: one option makes the difference. Without a device the processor
+// recommends, and the result says so. WISP_CUDA_MODULE names the emulator's device.
 #include <cmath>
 #include <cstdlib>
 
@@ -107,7 +107,7 @@ TEST_F(CDevice, WhatItDoesNotDoIsRefused) {
   options_.backend = WISP_BACKEND_INT8;
   EXPECT_EQ(Open(), WISP_UNSUPPORTED);
   EXPECT_NE(std::string(error_.message).find("the device cuda has kernels of its own"), std::string::npos);
-  // Threads are the processor's: one is enough there, whatever is said.
+  // The threads are those of the processor: one is enough there, whatever the option is.
   options_.backend = WISP_BACKEND_SIMD;
   options_.num_threads = 2;
   EXPECT_EQ(Open(), WISP_OK) << error_.message;

@@ -1,5 +1,5 @@
-// What an app needs to hold a model within its own rules: models in memory and in the middle of a file, its own
-// allocator, a ceiling on memory, what a model says of itself, and a logger of nights.
+// The functions by which an app embeds a model under its own rules: models in memory and in the middle of a file, its
+// own allocator, a limit on memory, the model's own figures, and a logger of training sessions.
 #include "ports/c/wisp_embed.h"
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 namespace wisp::test::c_embed_test {
 namespace {
 
-// Counts, and has nothing left after so many calls.
+// Counts allocations, and fails after a chosen number of calls.
 class CountingAllocator {
  public:
   explicit CountingAllocator(size_t most = SIZE_MAX) : most_(most) {}
@@ -60,7 +60,7 @@ class CEmbedTest : public CPersonaliseTest {
  protected:
   ~CEmbedTest() override { wisp_model_close(model_); }
 
-  // The best item after a history; -1 where there is no model.
+  // Returns the best item after a history; -1 without a model.
   int32_t Best() {
     const int32_t history[] = {1, 2, 3};
     wisp_recommendation best[1];
@@ -85,7 +85,7 @@ class CEmbedTest : public CPersonaliseTest {
     options.max_bytes = max_bytes;
     return wisp_model_open_with(base_.c_str(), &options, &model_, &error_);
   }
-  // Of the base's file, behind `before` other bytes and before some more.
+  // Opens the base's file within a file, after `before` other bytes and before some more.
   wisp_code OpenWithin(size_t before, uint64_t length) {
     const std::string path = folder_ / "package", whole = ReadBytes(base_);
     WriteBytes(path, std::string(before, 'x') + whole + (length == 0 ? "" : std::string(100, 'y')));
@@ -114,7 +114,7 @@ TEST_F(CEmbedTest, OpensModelsInMemory) {
   EXPECT_TRUE(Says("asset")) << error_.message;
   EXPECT_EQ(open(0, file.size() / 2), WISP_INVALID_DATA) << "cut short";
   EXPECT_EQ(open(0, 0), WISP_INVALID_DATA);
-  // Weights that are not those of the checksum, read before anything is recommended.
+  // The weights differ from their checksum, and are checked before anything is recommended.
   bytes.data()[file.size() - 4] ^= std::byte{1};
   EXPECT_EQ(open(0, file.size()), WISP_INVALID_DATA);
   EXPECT_EQ(wisp_model_open_memory(nullptr, bytes.data(), 1, nullptr, &model_, &error_), WISP_INVALID_ARGUMENT);
@@ -143,7 +143,7 @@ TEST_F(CEmbedTest, RefusesWhatNeedsAPath) {
 TEST_F(CEmbedTest, OpensModelsInTheMiddleOfAFile) {
   const int32_t best = BestOfFile();
   const size_t length = ReadBytes(base_).size();
-  // On a page, on 64 bytes, and where an archive left it: that one is copied.
+  // On a page, on 64 bytes, and at any place in an archive: the last is copied.
   for (const size_t before : {0, 64, 4096, 8192 + 64, 4, 4099}) {
     for (const size_t asked : {size_t{0}, length}) {
       SCOPED_TRACE(std::to_string(asked) + " bytes from " + std::to_string(before));
@@ -289,7 +289,7 @@ TEST_F(CNightTest, ANightTakesItsMemoryFromTheApp) {
   EXPECT_EQ(app.bytes(), 0u);
 }
 
-// At whichever allocation the app has none left: what is served stays, and the nights after it go on.
+// The app runs out of memory at any one allocation: the served model stays, and later sessions continue it.
 TEST_F(CNightTest, ANightWithoutMemoryIsAnErrorAndLosesNothing) {
   for (const size_t most : {0, 1, 3}) {
     CountingAllocator app(most);

@@ -1,5 +1,5 @@
-// Handles of the C interface in a process that was forked off: each is closed, and what was made for the parent is
-// used or refused.
+// Handles of the C interface in a forked process: each can be closed, and what was made for the parent is used or
+// refused.
 #include <gtest/gtest.h>
 
 #include "ports/c/wisp_life.h"
@@ -19,7 +19,7 @@ constexpr char kRefused[] = "was opened before this process was forked off; open
 
 class CFork : public ::testing::Test {
  protected:
-  // Large enough that two threads take part in one history.
+  // So large that two threads share one history.
   std::string WriteItems(const std::string& name, const std::string& dataset) const {
     const Architecture a = UniformArchitecture{
         .num_items = 300, .max_length = 64, .width = 64, .num_heads = 2, .num_blocks = 2, .inner_width = 256};
@@ -148,7 +148,7 @@ TEST_F(CFork, Logs_RefuseAndClose) {
               return said;
             }),
             refused + refused + refused + refused);
-  // The log is as the parent left it, and goes on.
+  // The log is as the parent left it, and can be appended to.
   ASSERT_EQ(wisp_log_append(log, "anna", "k3", 3, &error_), WISP_OK) << error_.message;
   wisp_log_counts counts = WISP_INIT(wisp_log_counts);
   ASSERT_EQ(wisp_log_count(log, &counts, &error_), WISP_OK);
@@ -156,7 +156,7 @@ TEST_F(CFork, Logs_RefuseAndClose) {
   wisp_log_close(log);
 }
 
-// What lies behind private draws and runs.
+// The handles behind private sampling and private runs.
 TEST_F(CFork, Ledgers_RefuseAndClose) {
   const std::string path = folder_ / "l";
   auto ledger = std::make_unique<privacy::Ledger>(*privacy::Ledger::Open(
@@ -175,7 +175,7 @@ TEST_F(CFork, Ledgers_RefuseAndClose) {
   EXPECT_EQ(ledger->Entries()->size(), 2u);
 }
 
-// Neither a draw that the parent paid for nor a charge on its connection.
+// The child gets neither samples that the parent paid for nor charges on its connection.
 TEST_F(CFork, PrivateRecommenders_RefuseAndClose) {
   const std::string path = folder_ / "shop.ledger";
   wisp_model* model = nullptr;

@@ -1,4 +1,4 @@
-// The C interface's door: structs of every size, enums out of range, NULLs, lists of none; weights that are damaged.
+// The checks at the C interface: structs of every size, enums out of range, NULLs, empty lists, damaged weights.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -98,7 +98,7 @@ TEST_F(CInterface, OptionStructs_AreReadAsFarAsTheyGo) {
   });
 }
 
-// A newer caller's: zero in what is not known here asks for nothing.
+// A newer caller's struct: a zero in an unknown field asks for nothing.
 TEST_F(CInterface, OptionsThatAreNotKnown_AreRefusedUnlessZero) {
   struct Newer {
     wisp_recommend_options known;
@@ -215,7 +215,7 @@ TEST_F(CInterface, Null_IsRefusedWhereItIsNotAllowed) {
   EXPECT_STREQ(wisp_model_item_name(model_, -1), "");
 }
 
-// "Only these" with none of them is nothing; no list is no restriction.
+// An empty list of candidates means no item; a missing list means no restriction.
 TEST_F(CInterface, CandidatesOfNone_AreNothing) {
   wisp_recommend_options options = WISP_INIT(wisp_recommend_options);
   options.candidates = history_;
@@ -242,7 +242,7 @@ TEST_F(CInterface, CandidatesOfNone_AreNothing) {
   EXPECT_EQ(count, 9u);
   options.num_candidates = 1;
   EXPECT_EQ(Recommend(&options, &count), WISP_INVALID_ARGUMENT);
-  // What else is wrong is still found.
+  // Other errors are still found.
   options.candidates = history_;
   options.num_candidates = 0;
   const int32_t outside[] = {12};
@@ -281,7 +281,7 @@ TEST_F(CInterface, ThreadsOfOneHistory_ChangeNoScore) {
   EXPECT_EQ(OpenWith(path_, options), WISP_UNSUPPORTED);
 }
 
-// Keys and values as halves: nearly the same scores in less memory, as the plan says.
+// A float16 key/value cache: nearly the same scores with less memory, as planned.
 TEST_F(CInterface, HalfCache_IsSmallerAndNearlyTheSame) {
   wisp_open_options options = WISP_INIT(wisp_open_options);
   std::vector<std::vector<wisp_recommendation>> best;
@@ -366,7 +366,7 @@ TEST_F(CInterface, ScoreThatIsNoNumber_IsNoSuccess) {
               WISP_INVALID_DATA);
     EXPECT_EQ(found[0], 77u) << "outputs are untouched on failure";
   }
-  // Of candidates without it, and where it is excluded, nothing is wrong.
+  // If the candidates do not include it, or it is excluded, there is no error.
   wisp_recommend_options without = WISP_INIT(wisp_recommend_options);
   const int32_t candidates[] = {4, 6, 7}, damaged[] = {5};
   without.candidates = candidates;
@@ -386,7 +386,7 @@ TEST_F(CInterface, ScoreThatIsNoNumber_IsNoSuccess) {
   EXPECT_EQ(draws, nullptr);
 }
 
-// Undamaged, and of no use: every weight is a number, no score is.
+// Undamaged but useless: every weight is a number, and no score is.
 TEST_F(CInterface, ScoresOfWeightsTooLarge_AreNoSuccess) {
   const std::vector<float> weights(FlatSize(ParametersOf(test::kTiny)), 1e30f);
   ASSERT_TRUE(WriteModel(path_, {.architecture = test::kTiny,
@@ -411,7 +411,7 @@ TEST_F(CInterface, ScoresOfWeightsTooLarge_AreNoSuccess) {
   wisp_private_recommender_close(draws);
 }
 
-// Damage that does not change the file's time shows whether the weights were read.
+// The damage keeps the file's time, which shows whether the weights were read.
 TEST_F(CInterface, VerifyOnce_ReadsAFileOnce) {
   wisp_verified verified = {};
   wisp_open_options options = WISP_INIT(wisp_open_options);
@@ -443,7 +443,7 @@ TEST_F(CInterface, Messages_HoldNothingThatATerminalActsOn) {
   EXPECT_NE(std::string(error_.message).find("no?]0;such??2J?.wisp"), std::string::npos) << error_.message;
 }
 
-// A path may hold ends of lines, and what turns the order of characters around.
+// A path may hold line ends and characters that reverse the writing direction.
 TEST_F(CInterface, Messages_AreOneLine) {
   wisp_model* model = nullptr;
   EXPECT_EQ(wisp_model_open("no\nwisp: all is well\xe2\x80\xae.wisp", &model, &error_), WISP_IO);
@@ -453,7 +453,7 @@ TEST_F(CInterface, Messages_AreOneLine) {
   EXPECT_EQ(std::string(error_.message).find('\n'), std::string::npos) << error_.message;
 }
 
-// (size_t)-1 is what many functions return where they fail.
+// Many functions return (size_t)-1 on failure.
 TEST_F(CInterface, ANumberThatNoListHas_IsRefused) {
   size_t count = 3;
   wisp_recommend_options options = WISP_INIT(wisp_recommend_options);

@@ -1,4 +1,4 @@
-// A device's life through the C interface: every line of the header, and what must not be believed.
+// A deployment through the C interface: every promise of the header, and false inputs.
 #include "ports/c/wisp_life.h"
 
 #include <sqlite3.h>
@@ -53,7 +53,8 @@ class CLifeTest : public CPersonaliseTest {
   wisp_night_options night_ = WISP_INIT(wisp_night_options);
 };
 
-// What is no model at such a name would be taken for a damaged one, and away: the ledger, with all that it knows.
+// A file at such a name that is not a model would be taken for a damaged one and removed: here the ledger, with all
+// charges.
 TEST_F(CLifeTest, NoFileBesideTheOutputIsTheLedgerTheLogOrTheBase) {
   const std::string elsewhere = folder_ / "elsewhere.ledger";
   plan_.ledger_path = elsewhere.c_str();
@@ -76,7 +77,7 @@ TEST_F(CLifeTest, NoFileBesideTheOutputIsTheLedgerTheLogOrTheBase) {
   }
 }
 
-// What is served cannot be read behind the training, which was paid for.
+// The served model cannot be read after the training, which was paid for.
 TEST_F(CLifeTest, ANightThatFailsBehindItsTrainingSaysWhatStays) {
   plan_.judge = WISP_JUDGE_NONE;
   MustPlan();

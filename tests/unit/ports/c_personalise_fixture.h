@@ -1,4 +1,4 @@
-// A short private run on a device, with options that a test changes; and a log with wisp_personalise called on it.
+// A short private run on a device, with options that a test changes, and a log on which wisp_personalise is called.
 #ifndef WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
 #define WISP_TESTS_UNIT_PORTS_C_PERSONALISE_FIXTURE_H_
 
@@ -9,7 +9,7 @@
 
 namespace wisp::test {
 
-// Where a run on `log` reads and writes. The model and the log are for the test to write.
+// The paths that a run on `log` reads and writes. The test writes the model and the log.
 class CShortRunTest : public ::testing::Test {
  protected:
   CShortRunTest(const std::string& log, uint32_t num_users_public, wisp_unit unit) : log_(folder_ / log) {
@@ -26,7 +26,7 @@ class CShortRunTest : public ::testing::Test {
     options_.unit = unit;
   }
 
-  // A model of random weights, which says so.
+  // Writes a model of random weights, whose provenance says so.
   static void WriteRandom(const std::string& path, ModelContents contents) {
     const std::vector<float> weights = test::RandomWeights(contents.architecture, 7);
     contents.weights = weights;
@@ -37,7 +37,7 @@ class CShortRunTest : public ::testing::Test {
     const Status status = WriteModel(path, contents);
     EXPECT_TRUE(status.ok()) << status.message();
   }
-  // What a run came to that is refused before anything is spent, with this sentence.
+  // Expects that the run was refused with this sentence before anything was spent.
   void ExpectNothingSpent(wisp_code code, const char* sentence) {
     EXPECT_NE(code, WISP_OK) << sentence;
     EXPECT_NE(std::string(error_.message).find(sentence), std::string::npos) << error_.message;
@@ -57,7 +57,8 @@ class CPersonaliseTest : public CShortRunTest {
     WriteTiny(base_);
     wisp_log* log = nullptr;
     EXPECT_EQ(wisp_log_open(log_.c_str(), &log, &error_), WISP_OK) << error_.message;
-    // 10 users with two sessions each, a day and a half apart, of three events, of which one is of an unknown item.
+    // 10 users with two sessions each, a day and a half apart. Each session has three events, one of them of an unknown
+    // item.
     for (int user = 0; user < 10; ++user) {
       for (int event = 0; event < 6; ++event) {
         const std::string name = "u" + std::to_string(user),
@@ -76,7 +77,7 @@ class CPersonaliseTest : public CShortRunTest {
     EXPECT_EQ(Run(&result), WISP_OK) << error_.message;
     return result;
   }
-  // The unit as the ledger and the new model have it.
+  // Returns the unit in the ledger and in the new model.
   std::string Stated() const {
     const auto ledger = privacy::Ledger::OpenExisting(ledger_);
     const auto model = ModelFile::Open(out_);

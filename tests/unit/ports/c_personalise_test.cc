@@ -1,4 +1,4 @@
-// wisp_personalise through the shipped library: the unit as it is chosen, counted results, structs of every size.
+// wisp_personalise through the shipped library: the chosen unit, counted results, structs of every size.
 #include <sqlite3.h>
 
 #include <chrono>
@@ -50,7 +50,8 @@ TEST_F(CPersonalise, EmptyPaths_AreRefusedBeforeAnythingIsCharged) {
   EXPECT_FALSE(std::filesystem::exists(ledger_));
 }
 
-// SQLite takes what lies there for the database's latest changes, or away: charges would be lost, or a model.
+// SQLite would take a file of that name for the database's latest changes, or remove it: charges or a model would be
+// lost.
 TEST_F(CPersonalise, FilesOfSqlite_AreNoOutputs) {
   for (const std::string& path : {ledger_, log_}) {
     for (const char* end : {"-wal", "-shm", "-journal"}) {
@@ -66,8 +67,8 @@ TEST_F(CPersonalise, FilesOfSqlite_AreNoOutputs) {
   EXPECT_FALSE(std::filesystem::exists(ledger_));
 }
 
-// Nor is the ledger one of the log's, which SQLite would take away with all that was charged; and links are followed,
-// to where no file is yet, too.
+// The ledger must not have the name of one of the log's files either: SQLite would remove it with all charges. Links
+// are followed, even if they lead to no file yet.
 TEST_F(CPersonalise, FilesOfSqlite_AreNoLedgers) {
   const auto refused = [&] {
     EXPECT_EQ(Run(), WISP_INVALID_ARGUMENT);
@@ -89,7 +90,7 @@ TEST_F(CPersonalise, FilesOfSqlite_AreNoLedgers) {
   }
 }
 
-// What goes wrong behind a charge says that the charge stays.
+// An error after a charge says that the charge stays.
 TEST_F(CPersonalise, WhatFailsAfterACharge_SaysThatItStays) {
   options_.progress = [](const wisp_progress*, void*) -> int { throw std::runtime_error("the app's own"); };
   EXPECT_EQ(Run(), WISP_INTERNAL);
@@ -98,7 +99,7 @@ TEST_F(CPersonalise, WhatFailsAfterACharge_SaysThatItStays) {
   EXPECT_EQ(Run(), WISP_INTERNAL);
   EXPECT_STREQ(error_.message,
                "a callback threw what is no std::exception; what a ledger was charged before stays charged");
-  // The output's folder goes while the run is at work.
+  // The output's folder disappears during the run.
   const std::string folder = folder_ / "goes", output = folder + "/out.wisp";
   std::filesystem::create_directory(folder);
   options_.output_path = output.c_str();
@@ -113,7 +114,7 @@ TEST_F(CPersonalise, WhatFailsAfterACharge_SaysThatItStays) {
       << error_.message;
 }
 
-// The emulator's module stands in for a GPU where the build names it.
+// The emulator's module replaces a GPU if the build names it.
 TEST_F(CPersonalise, RunsOnADeviceOrSaysThatItDidNot) {
   wisp_device device = WISP_INIT(wisp_device);
   options_.device = &device;
@@ -175,7 +176,7 @@ TEST_F(CPersonalise, SessionsAndDays_AreRecordsOfTheirOwn) {
   EXPECT_EQ(MustRun().num_records, 20u);
   EXPECT_TRUE(Stated().starts_with("session session, the events of one user without a pause of more than 1800 seconds"))
       << Stated();
-  // Another gap, or another unit, on the same ledger is another promise.
+  // Another gap, or another unit, on the same ledger would be another promise.
   options_.session_gap = 60;
   EXPECT_EQ(Run(), WISP_PRIVACY_REFUSED);
   EXPECT_NE(std::string(error_.message).find("a pause of more than 60 seconds"), std::string::npos) << error_.message;
@@ -254,7 +255,7 @@ TEST_F(CPersonalise, Adapter_IsTrainedBesideTheModel) {
   MustRun();
   EXPECT_EQ(ReadBytes(base_), before);
   EXPECT_LT(std::filesystem::file_size(out_), before.size());
-  // Trained further; then beside the model.
+  // The adapter is trained further, then used with the model.
   options_.adapter_path = out_.c_str();
   options_.output_path = second.c_str();
   MustRun();
@@ -287,7 +288,7 @@ TEST_F(CPersonalise, Adapter_IsTrainedBesideTheModel) {
   EXPECT_LT(small.optimizer_bytes, whole.optimizer_bytes);
 }
 
-// A damaged adapter is found, also by one that was verified once.
+// A damaged adapter is found, also by a model that was verified once.
 TEST_F(CPersonalise, AdapterThatChanged_IsVerifiedAgain) {
   options_.adapter_rank = 1;
   MustRun();

@@ -1,4 +1,4 @@
-// wisp_personalise stopped and gone on with, and the ledger's anchor in the app's own store.
+// wisp_personalise, interrupted and resumed, and the ledger's anchor in the app's own store.
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
@@ -16,10 +16,10 @@ using test::Cut;
 
 class CResume : public test::CPersonaliseTest {
  protected:
-  // Everybody in every step, for which noise is found soonest: an epoch is a step.
+  // All users take part in every step, for which calibration is fastest: an epoch is a step.
   CResume() { options_.num_users_public = options_.expected_batch = 12; }
 
-  // Ends the run after so many steps.
+  // Ends the run after this many steps.
   void CancelAfter(uint64_t steps) {
     stop_ = steps;
     options_.user_data = &stop_;
@@ -63,7 +63,7 @@ TEST_F(CResume, ACancelledRun_GoesOnWithinItsOwnBudget) {
   EXPECT_FALSE(std::filesystem::exists(checkpoint_)) << "a run that is complete leaves nothing to go on from";
 }
 
-// The run goes on without it, and the app is told.
+// The run continues without it, and the app is told.
 TEST_F(CResume, ACheckpointThatCannotBeWritten_IsToldInTheResult) {
   const std::string folder = folder_ / "run", path = folder + "/run.ck";
   std::filesystem::create_directory(folder);
@@ -82,8 +82,8 @@ TEST_F(CResume, ACheckpointThatCannotBeWritten_IsToldInTheResult) {
   EXPECT_TRUE(std::filesystem::exists(out_));
 }
 
-// Before anything is spent: what would be paid for could not be kept. The room asked for is the model's, and it is the
-// largest that is asked for: one byte less is refused, and with it all else has room.
+// The check comes before anything is spent, because the result could not be stored. The space asked for is the model's,
+// which is the largest that is needed: with one byte less it is refused, and everything else fits.
 TEST_F(CResume, ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge) {
   const std::string refusal = out_ + ": the disk has no room for its ";
   uint64_t room = std::filesystem::file_size(base_) + (128 << 10);  // too little, but enough to read the log
@@ -99,7 +99,7 @@ TEST_F(CResume, ADiskWithoutRoomForTheModel_RefusesBeforeTheFirstCharge) {
   EXPECT_EQ(Run(), WISP_OK) << error_.message;
 }
 
-// An app whose two jobs begin at once would pay twice, and keep what one of them came to.
+// An app that starts two jobs at once would pay twice and keep only one result.
 TEST_F(CResume, ASecondRunOnOneCheckpointOrOutput_IsRefusedAndPaysNothing) {
   struct Second {
     wisp_personalise_options options;
@@ -161,7 +161,7 @@ struct Store {
   std::vector<uint8_t> blob;
   int writes = 0;
   bool fails = false;
-  int failing_write = 0;  // so many more writes, and one fails
+  int failing_write = 0;  // this many more writes succeed, then one fails
   wisp_anchor Anchor() {
     wisp_anchor anchor = WISP_INIT(wisp_anchor);
     anchor.user_data = this;
@@ -205,7 +205,7 @@ TEST_F(CResume, AnOldLedgerPutBack_IsNoticedByItsAnchor) {
   EXPECT_EQ(Run(), WISP_OK) << "without its anchor nobody can tell: " << error_.message;
 }
 
-// The charge is in the ledger: to try it again would pay twice.
+// The charge is in the ledger: another try would pay twice.
 TEST_F(CResume, AnAnchorThatFailsOnce_EndsTheRunAndIsPaidOnce) {
   Store store;
   const wisp_anchor anchor = store.Anchor();

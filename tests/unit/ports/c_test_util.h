@@ -1,4 +1,4 @@
-// Helpers for tests of the C interface: a small model file, and structs of every size with guard bytes behind.
+// Helpers for tests of the C interface: a small model file, and structs of every size followed by guard bytes.
 #ifndef WISP_TESTS_UNIT_PORTS_C_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_PORTS_C_TEST_UTIL_H_
 
@@ -17,7 +17,8 @@ namespace wisp::test {
 inline const UniformArchitecture kTiny = {
     .num_items = 12, .max_length = 6, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};
 
-// Items "k0" .. "k11". Random weights from nobody's data, in the words of `wisp new`, so that draws from them are free.
+// Writes a model with items "k0" .. "k11". Its weights are random, in the words of `wisp new`, so that sampling from
+// them is free.
 inline void WriteTiny(const std::string& path, uint32_t seed = 1) {
   const std::vector<float> weights = wisp::test::RandomWeights(kTiny, seed);
   ModelContents contents{
@@ -30,8 +31,7 @@ inline void WriteTiny(const std::string& path, uint32_t seed = 1) {
   ASSERT_TRUE(written.ok()) << written.message();
 }
 
-// Changes `bytes` bytes of the file at the tensor, `at` bytes from its start, to 0xFF: NaN, and a checksum that
-// differs.
+// Sets `bytes` bytes of the tensor, from `at` on, to 0xFF in the file: NaN, and another checksum.
 inline void DamageTensor(const std::string& path, const std::string& tensor, size_t at, size_t bytes) {
   std::string file = ReadBytes(path);
   const std::vector<float> weights = [&] {
@@ -52,7 +52,7 @@ inline void DamageTensor(const std::string& path, const std::string& tensor, siz
   FAIL() << "no tensor " << tensor;
 }
 
-// A struct of the caller's, cut to `size` bytes: behind those lies what must be neither read nor written.
+// A caller's struct, cut to `size` bytes: the bytes after it must be neither read nor written.
 template <class Struct>
 class Cut {
  public:
@@ -63,14 +63,14 @@ class Cut {
     if (size < sizeof(size_t)) std::memcpy(bytes_.data(), &size, sizeof(size_t));
   }
   Struct* get() { return reinterpret_cast<Struct*>(bytes_.data()); }
-  // Nothing from `size` on was written.
+  // Returns true if nothing from `size` on was written.
   bool GuardsHold() const {
     for (size_t i = std::max(size_, sizeof(size_t)); i < bytes_.size(); ++i) {
       if (bytes_[i] != std::byte{0xa5}) return false;
     }
     return true;
   }
-  // Whether a version may have had it: 8 and above, nothing cut in two.
+  // Returns true if a version may have had this size: 8 and above, no field cut in two.
   bool IsPossible() const { return size_ >= sizeof(size_t) && size_ % alignof(size_t) == 0; }
 
  private:
@@ -89,7 +89,7 @@ void AtEverySize(const Struct& filled, Check&& check) {
   }
 }
 
-// A field of an enum's type with a number that a caller in C may put there.
+// A field of an enum's type with any number that a caller in C may put there.
 template <class Enum>
 void Put(Enum& field, int32_t number) {
   static_assert(sizeof(Enum) == sizeof(number));

@@ -1,4 +1,5 @@
-// Texts over the C interface: encoders, classifiers and decoders of random weights with tokenizers of the golden files.
+// Texts over the C interface: encoders, classifiers and decoders of random weights, with tokenizers of the golden
+// files.
 #include "ports/c/wisp_text.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,7 @@ using test::TextEncoder;
 
 class CText : public ::testing::Test {
  protected:
-  // A model of random weights with that tokenizer.
+  // Writes a model of random weights with that tokenizer.
   std::string Write(const std::string& name, Architecture a, const std::string& tokenizer,
                     const std::string& dataset = "") {
     const std::string path = folder_ / name;
@@ -89,7 +90,7 @@ TEST_F(CText, EmbedsAsTheSessionDoes) {
   wisp_text_close(model);
 }
 
-// Damage that does not change the file's time shows whether the weights were read.
+// The damage keeps the file's time, which shows whether the weights were read.
 TEST_F(CText, VerifiesOnce) {
   const std::string path = Write("decoder.wisp", Decoder(), "gpt2");
   wisp_verified verified = {};
@@ -105,7 +106,7 @@ TEST_F(CText, VerifiesOnce) {
   {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
     file.seekp(-static_cast<std::streamoff>(FlatSize(ParametersOf(Decoder())) * sizeof(float)), std::ios::end);
-    file.write("\1\1\1\1", 4);  // the first weight: weights are the end of the file
+    file.write("\1\1\1\1", 4);  // the first weight: weights are at the end of the file
   }
   std::filesystem::last_write_time(path, time);
   model = nullptr;
@@ -157,7 +158,7 @@ TEST_F(CText, GeneratesTheSameTextAsItStreams) {
   EXPECT_EQ(wisp_text_generate(model, "Once upon", &options, Hear, &nothing, &no_size, &error_), WISP_INVALID_ARGUMENT);
   EXPECT_EQ(nothing.text, "");
   const std::string first = heard.text;
-  // From the beginning again: what is kept of the last text changes nothing.
+  // The text starts from the beginning again: the cache of the last text changes nothing.
   heard = {};
   ASSERT_EQ(wisp_text_generate(model, "Once upon", &options, Hear, &heard, nullptr, &error_), WISP_OK);
   EXPECT_EQ(heard.text, first);
@@ -170,7 +171,7 @@ TEST_F(CText, GeneratesTheSameTextAsItStreams) {
 
 struct HeardOfAll {
   std::vector<std::string> texts = std::vector<std::string>(3);
-  size_t ended = 99;  // a prompt whose text is ended at once
+  size_t ended = 99;  // a prompt whose text ends at once
 };
 int32_t HearOne(void* data, size_t prompt, const char* text, size_t bytes) {
   auto& heard = *static_cast<HeardOfAll*>(data);
@@ -234,7 +235,7 @@ TEST_F(CText, GeneratesTextsTogetherAsEachAlone) {
   wisp_text_close(model);
 }
 
-// Keys and values as halves: the most likely tokens are the same where no two are close, in less memory.
+// With a float16 key/value cache the most likely tokens are the same unless two are close, with less memory.
 TEST_F(CText, KeysAndValuesAsHalves) {
   const std::string path = Write("decoder.wisp", Decoder(), "gpt2");
   wisp_open_options options = WISP_INIT(wisp_open_options);
@@ -257,7 +258,7 @@ TEST_F(CText, KeysAndValuesAsHalves) {
     wisp_text_close(model);
   }
   EXPECT_EQ(texts[1], texts[0]);
-  // Of blocks, positions (and what fills the last panel of them), keys and values: two bytes less for each number.
+  // Each number in blocks, positions (and the padding of their last panel), keys and values takes two bytes less.
   EXPECT_GE(bytes[0] - bytes[1], 2u * 40 * 2 * 16 * 2);
   const auto refused = [&](const std::string& of, int32_t half, wisp_code code, const char* sentence) {
     options.half_cache = half;
@@ -285,7 +286,7 @@ TEST_F(CText, EndsWhereItIsTold) {
   EXPECT_LE(made.num_tokens + made.prompt_tokens, 40u);
   const std::string whole(made.text, made.text_bytes);
   ASSERT_GT(whole.size(), 6u);
-  // A text that is in there, over the ends of tokens.
+  // A text that occurs in the result, across the borders of tokens.
   const std::string stop = whole.substr(whole.size() / 2, 3);
   const char* stops[] = {stop.c_str()};
   options.stop = stops;
@@ -324,7 +325,7 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   const auto says = [&](const char* word) {
     EXPECT_NE(std::string(error_.message).find(word), std::string::npos) << error_.message;
   };
-  // Private texts, in the prompt of public weights alone.
+  // Private texts in the prompt of public weights alone.
   options.private_texts = notes;
   options.num_private_texts = 3;
   EXPECT_EQ(open(base), WISP_INVALID_ARGUMENT);
@@ -357,14 +358,14 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   limits.max_new_tokens = 20;
   EXPECT_EQ(wisp_private_generate(generator, "the", &limits, Hear, &heard, &made, &error_), WISP_PRIVACY_REFUSED);
   says("the budget has room for");
-  // One text was charged for: not all that a user wrote.
+  // One text was charged for, not everything that a user wrote.
   draws.unit = WISP_UNIT_USER;
   EXPECT_EQ(open(base), WISP_PRIVACY_REFUSED);
   says("protects one interaction");
   draws.unit = WISP_UNIT_INTERACTION;
   EXPECT_EQ(open(base), WISP_OK) << error_.message;
   draws.unit = static_cast<wisp_unit>(0);
-  // Weights that learned without a guarantee, beside their base.
+  // The weights learned without a guarantee, and have their base beside them.
   const std::string other = folder_ / "tuned.ledger";
   draws.ledger_path = other.c_str();
   options = WISP_INIT(wisp_private_text_options);
@@ -374,7 +375,7 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   limits.max_new_tokens = 12;
   ASSERT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_OK);
   EXPECT_EQ(wisp_private_generate(generator, "the", &limits, nullptr, nullptr, nullptr, &error_), WISP_PRIVACY_REFUSED);
-  // Free: public weights; no ledger is named.
+  // Public weights are free to sample from; no ledger is named.
   draws = WISP_INIT(wisp_private_options);
   draws.public_datasets = public_data;
   draws.num_public_datasets = 1;
@@ -389,7 +390,7 @@ TEST_F(CText, GeneratesPrivatelyAndChargesTheLedger) {
   wisp_text_close(base);
 }
 
-// What a decoder learned is lines, paragraphs or chunks: its ledger is that of the program, also of private texts.
+// A decoder learned lines, paragraphs or chunks: its ledger has the program's unit, also for private texts.
 TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
   wisp_text_model* tuned = Open(Write("tuned.wisp", Decoder(), "gpt2", "notes"));
   wisp_text_model* base = Open(Write("base.wisp", Decoder(), "gpt2", "webtext"));
@@ -400,7 +401,7 @@ TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
   draws.public_datasets = public_data;
   draws.num_public_datasets = 1;
   draws.clip = 1;
-  // One token, charged to the ledger of that name; the unit that it then has.
+  // Charges one token to the ledger of that name, and returns its unit.
   const auto unit = [&](const std::string& name, bool of_texts) -> std::string {
     const std::string path = folder_ / name;
     draws.ledger_path = path.c_str();
@@ -428,7 +429,7 @@ TEST_F(CText, ALedgerOfADecoderIsOfInteractionsUnlessAUnitIsGiven) {
   EXPECT_EQ(unit("users", false), "user");
   EXPECT_EQ(unit("users-texts", true), "user");
   draws.unit = static_cast<wisp_unit>(0);
-  // Tokens from weights cost the same whatever a record was: a ledger of users that there is takes them.
+  // Tokens from weights cost the same whatever a record was, so an existing ledger of users takes them.
   EXPECT_EQ(unit("users", false), "user");
   EXPECT_NE(unit("users-texts", true).find("protects one user"), std::string::npos) << error_.message;
   wisp_text_close(tuned);
@@ -463,7 +464,7 @@ TEST_F(CText, RefusesWhatAModelIsNotFor) {
   EXPECT_EQ(wisp_text_open(Write("bare.wisp", TextEncoder(), "").c_str(), nullptr, &none, &error_),
             WISP_INVALID_ARGUMENT);
   EXPECT_NE(std::string(error_.message).find("tokenizer"), std::string::npos) << error_.message;
-  // More tokens than rows.
+  // There are more tokens than rows.
   Architecture small = Decoder();
   small.num_items = 100;
   EXPECT_EQ(wisp_text_open(Write("small.wisp", small, "gpt2").c_str(), nullptr, &none, &error_), WISP_INVALID_DATA);

@@ -23,7 +23,7 @@ inline std::vector<std::byte> GoldenTokenizer(const std::string& name) {
   return image.ok() ? *image : std::vector<std::byte>();
 }
 
-// As BERT is made, with so many classes, or 0: of vectors.
+// Returns an architecture like BERT's with this many classes; 0: an encoder of vectors.
 inline Architecture TextEncoder(uint32_t classes = 0) {
   Architecture a = UniformArchitecture{.num_items = 300,
                                        .max_length = 12,

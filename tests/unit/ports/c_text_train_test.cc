@@ -1,4 +1,4 @@
-// A decoder that learns texts over the C interface: what a record is, what is counted, what is refused before a charge.
+// A decoder that learns texts over the C interface: what a record is, the counts, and refusals before a charge.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -55,7 +55,7 @@ TEST_F(CTextTrain, ALineIsARecordAndSaysSo) {
   EXPECT_FALSE(model->tokenizer().empty());
   const auto ledger = privacy::Ledger::OpenExisting(ledger_);
   EXPECT_EQ(ledger->dataset(), "texts.txt");
-  // What was made can be gone on with.
+  // The result can be trained further.
   wisp_text_model* tuned = nullptr;
   ASSERT_EQ(wisp_text_open(out_.c_str(), nullptr, &tuned, &error_), WISP_OK) << error_.message;
   wisp_generated made = WISP_INIT(wisp_generated);
@@ -76,7 +76,8 @@ TEST_F(CTextTrain, ParagraphsAndChunksAreFewerRecords) {
   EXPECT_EQ(result_.num_records + result_.bad_rows, 4u);  // of 246 bytes
 }
 
-// A refusal would tell of the data: the run spends what was asked for, and the result says that it had no record.
+// A refusal would reveal something about the data. The run spends what was asked for, and the result says that it had
+// no record.
 TEST_F(CTextTrain, AFileWithoutATextIsPaidForAllTheSame) {
   std::ofstream(log_) << "\n  \n";
   ASSERT_EQ(Run(), WISP_OK) << error_.message;

@@ -1,5 +1,6 @@
-// What several threads do at once, over whole parts: one ledger, an app's threads under the C interface, recommending
-// while training. The same under ThreadSanitizer finds what these figures cannot (tools/dev sanitize thread).
+// Several threads at once, over whole parts: one ledger, an app's threads under the C interface, recommending while
+// training. Run under ThreadSanitizer, the same tests find races that these figures cannot show (tools/dev sanitize
+// thread).
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -33,7 +34,7 @@ TEST_F(Concurrency, OneLedgerChargedBySeveralThreads_EveryChargeIsCountedOnce) {
   std::vector<std::thread> threads;
   for (size_t t = 0; t < ids.size(); ++t) {
     threads.emplace_back([&, t] {
-      // Two share a handle, two have one each.
+      // Two threads share a handle, two have one each.
       std::optional<privacy::Ledger> own;
       if (t >= 2) own.emplace(OpenLedger("shared"));
       privacy::Ledger& ledger = own ? *own : shared;
@@ -56,7 +57,7 @@ TEST_F(Concurrency, OneLedgerChargedBySeveralThreads_EveryChargeIsCountedOnce) {
   EXPECT_EQ(entries->size(), all.size());
 }
 
-// What an app does: a thread that recommends from the file as it is at the time, while another trains and replaces it.
+// Like an app: one thread recommends from the current file, while another trains and replaces it.
 TEST_F(Concurrency, RecommendingWhileTraining_SeesWholeModelsOnly) {
   const std::string path = folder_ / "model.wisp";
   WriteStart(path, start_);
@@ -70,7 +71,7 @@ TEST_F(Concurrency, RecommendingWhileTraining_SeesWholeModelsOnly) {
       const auto now = Session::Open(path);
       ASSERT_TRUE(now.ok()) << now.status().message();
       EXPECT_TRUE((*now)->Recommend(history, {.count = 5}).ok());
-      // Who has the old file open keeps it.
+      // A session that has the old file open keeps it.
       const auto again = (*held)->Recommend(history, {.count = 5});
       ASSERT_TRUE(again.ok() && again->size() == first->size());
       for (size_t i = 0; i < first->size(); ++i) EXPECT_EQ((*again)[i].score, (*first)[i].score);

@@ -1,4 +1,4 @@
-// Numbers as people read them: what was spent is never shown as less.
+// Numbers for people: a spent epsilon is never shown smaller than it is.
 #include "runtime/privacy/json.h"
 
 #include <cmath>
@@ -26,7 +26,7 @@ TEST(EpsilonText, ReadBackIsNeverLessAndNearAbove) {
     for (const int digits : {1, 2, 3, 4, 5, 6, 15}) {
       const double shown = Read(EpsilonText(number, digits));
       ASSERT_GE(shown, number) << DoubleText(number) << " is shown as " << EpsilonText(number, digits);
-      // Less than one in the last place away, but for what a double itself cannot tell apart.
+      // The shown number is less than one in the last place away, except for what a double itself cannot represent.
       ASSERT_LE(shown - number, number * (std::pow(10.0, 1 - digits) + 1e-14))
           << DoubleText(number) << " is shown as " << EpsilonText(number, digits);
     }

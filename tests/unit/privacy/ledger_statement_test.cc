@@ -1,5 +1,5 @@
-// The statement of a whole ledger: one figure over everything, its parts by purpose, both figures of draws, who set
-// them.
+// The statement of a whole ledger: one figure over everything, its parts by purpose, both figures of samples, and who
+// set them.
 #include "runtime/privacy/ledger_statement.h"
 
 #include "gtest/gtest.h"
@@ -56,7 +56,7 @@ TEST_F(LedgerStatementTest, WhatWasTunedIsThereOnce) {
   EXPECT_EQ(TuningOf("a run"), "");
 }
 
-// Of texts the unit alone says little.
+// For texts the unit alone says little.
 TEST_F(LedgerStatementTest, SaysWhatARecordIs) {
   Charge(kTraining, "training");
   EXPECT_NE(ToText(Stated()).find("one record is: the events of one user without a pause of more than 1800 seconds"),
@@ -81,7 +81,8 @@ TEST_F(LedgerStatementTest, SaysWhatARecordIs) {
   EXPECT_NE(of_users.find("all that one user wrote, as was declared"), std::string::npos) << of_users;
 }
 
-// What draws show differs: weights that learned, or texts in a prompt, whose charge protects no weights.
+// Samples reveal different data: what the weights learned from, or texts in a prompt. The charge for texts protects no
+// weights.
 TEST_F(LedgerStatementTest, SaysWhatDrawsWereMadeFrom) {
   const auto drawn_by = [&](const std::string& run, const RecordSpec& record) {
     Ledger ledger = *Ledger::Open(folder_ / (run + record.kind()), {.dataset = "history", .record = record});
@@ -105,7 +106,7 @@ TEST_F(LedgerStatementTest, SaysWhatDrawsWereMadeFrom) {
             std::string::npos);
 }
 
-// A run alone: what was charged to it, and by whom its figure is set.
+// One run by itself: its charges, and what determines its figure.
 TEST_F(LedgerStatementTest, OneRunHasItsOwnChargesAndTheFigureThatItsLengthAllows) {
   const std::string run = WithTuning("run", "the rate");
   for (const char* name : {run.c_str(), "other", run.c_str()}) {
@@ -165,14 +166,14 @@ TEST_F(LedgerStatementTest, OneFigureOverSelectionTrainingAndDraws) {
   EXPECT_EQ(json["composition"], "adaptive");
   EXPECT_EQ(json["parts"].size(), 3u);
   EXPECT_EQ(json["draws"]["pure_epsilon"], s.draws->pure_epsilon);
-  // Charged as they came: nobody may take these figures for a guarantee.
+  // These were charged without a plan: nobody may take these figures for a guarantee.
   for (const auto& alone : {json["draws"], json["parts"][0], json["parts"][1], json["parts"][2]})
     EXPECT_FALSE(alone.contains("epsilon"));
   EXPECT_EQ(json["draws"]["epsilon_had_it_been_fixed_beforehand"], s.draws->alone.epsilon);
   EXPECT_NE(text.find("set by PLD, had it been fixed beforehand, which it was not: no guarantee"), std::string::npos);
 }
 
-// The same under a plan, and what is said of limits.
+// The same figures under a plan, and what the statement says about limits.
 TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
   const std::vector<ChargeRequest> plan = {{.mechanism = kSelection, .run = "run"},
                                            {.mechanism = *kTraining.WithSteps(100), .run = "run", .loss_slack = 2e-9}};
@@ -190,7 +191,7 @@ TEST_F(LedgerStatementTest, SaysWhatTheFigureStandsOn) {
     says(s, part);
   const auto accounting = nlohmann::json::parse(ToJson(s))["accounting"];
   EXPECT_EQ(accounting["composition"], "plan");
-  // Half of the plan was run: where the rest was left out because of what was seen, that half cost more.
+  // Half of the plan was run. If the rest was left out because of what was seen, that half cost more.
   EXPECT_FALSE(accounting["parts"][0].contains("epsilon"));
   EXPECT_TRUE(accounting["parts"][0].contains("epsilon_if_stopping_was_fixed"));
   EXPECT_EQ(accounting["plan_left"], nlohmann::json::array({kTraining.ToText()}));
@@ -223,7 +224,7 @@ TEST_F(LedgerStatementTest, ALimitThatCameAfterACharge) {
   EXPECT_NE(text.find(later), std::string::npos) << text;
 }
 
-// The first limit comes when more is spent already: it ends all charges, and the statement promises nothing of it.
+// The first limit comes after more was spent: it ends all charges, and the statement promises nothing of it.
 TEST_F(LedgerStatementTest, ALimitBelowWhatWasSpent) {
   Charge(kSelection, "selection");
   const double spent = *Stated().ledger_epsilon;

@@ -1,4 +1,4 @@
-// The statement says everything it must, in its order, and no epsilon where nothing is guaranteed.
+// The statement says everything that it must, in its order, and no epsilon if nothing is guaranteed.
 #include "runtime/privacy/statement.h"
 
 #include <algorithm>
@@ -102,7 +102,7 @@ TEST(Statement, JsonHoldsTheSame) {
   EXPECT_EQ(json["verification"]["ledger"], "watch.ledger");
 }
 
-// A ledger from elsewhere has any names, also such as look like lines of the statement.
+// A foreign ledger may have any names, also some that look like lines of the statement.
 TEST(Statement, EachValueIsOneLineWhateverItHolds) {
   const std::string forged = "a\x1b[31mRED\r\n  epsilon of the data set, all runs: 0.01\n\xc2\x9b\xe2\x80\xaez\xff";
   PrivacyStatement s = Complete();
@@ -114,7 +114,7 @@ TEST(Statement, EachValueIsOneLineWhateverItHolds) {
   s.parts[0].purpose = forged;
   const std::string text = ToText(s);
   const auto lines = [](const std::string& all) { return std::count(all.begin(), all.end(), '\n'); };
-  // One line for who made it, and three parts fewer that are not protected.
+  // One more line says who made it, and three unprotected parts are missing.
   EXPECT_EQ(lines(text), lines(plain) + 1 - 3) << text;
   for (const char* part :
        {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff", "\n  epsilon of the data set, all runs: 0.01"}) {
@@ -155,7 +155,7 @@ TEST(Statement, WhoWroteItIsSaidWhereItIsKnown) {
   EXPECT_EQ(json["created_by"], "wisp 1.2.3");
 }
 
-// No figure of the statement may be read as a guarantee: neither the number nor the word.
+// No part of the statement may be read as a guarantee: neither a number nor the word.
 void ExpectNoEpsilon(const PrivacyStatement& s, const std::string& reason) {
   const std::string text = ToText(s);
   EXPECT_NE(text.find(reason), std::string::npos) << text;
@@ -237,7 +237,7 @@ TEST(JsonWriter, StringsAreEscaped) {
   EXPECT_EQ(read.begin().value(), nasty);
 }
 
-// What JSON escapes, text has as a '?': both go by one list.
+// Text has a '?' for every character that JSON escapes: both use one list.
 TEST(JsonWriter, TextAndJsonTakeTheSameCharactersForControls) {
   size_t controls = 0;
   for (uint32_t c = 0x01; c < 0x10000; ++c) {
@@ -265,13 +265,13 @@ TEST(JsonWriter, ControlCharactersOfSeveralBytesAreEscaped) {
   const std::string text = json.BeginArray().Value(acted_on).EndArray().Take();
   EXPECT_EQ(text, "[\n  \"\\u009b2J \\u202e \\u2066 \xc2\xa0\"\n]\n");
   EXPECT_EQ(nlohmann::json::parse(text)[0], acted_on);
-  // Marks that nobody sees and that move text, and ends of lines that JavaScript knows.
+  // Invisible marks that move text, and line ends that JavaScript knows.
   JsonWriter marks;
   EXPECT_EQ(marks.BeginArray().Value("\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\xa8\xe2\x80\xa9").EndArray().Take(),
             "[\n  \"\\u061c\\u200e\\u200f\\u2028\\u2029\"\n]\n");
 }
 
-// What another library wrote: it means the same, and a terminal acts on nothing of it.
+// JSON of another library: it keeps its meaning, and a terminal acts on nothing in it.
 TEST(EscapedJson, ControlCharactersAreEscapedAndNothingElseChanges) {
   const nlohmann::ordered_json json = {
       {"a\xe2\x80\xae z", {"\xc2\x9b", "\x7f", "\n\t\"\\", "\xc3\xa9 \xf0\x9f\x98\x80"}}};

@@ -1,4 +1,4 @@
-// An SQLite file system that answers each request for a lock as SQLite's own does where the system says ENOLCK.
+// An SQLite file system that answers each request for a lock like SQLite's own does when the system says ENOLCK.
 //
 //   NoLocksVfs no_locks;   // the default file system as long as it lives
 #ifndef WISP_TESTS_UNIT_SQLITE_NO_LOCKS_VFS_H_

@@ -1,4 +1,4 @@
-// What lies beside a database may be planted: no opening of a log or a ledger deletes, writes or waits for other files.
+// Files beside a database may be planted: opening a log or a ledger never deletes, writes or waits for other files.
 #include "runtime/sqlite/open.h"
 
 #include <fcntl.h>
@@ -42,7 +42,7 @@ std::string BigEndian(uint32_t number) {
 
 const std::string kMagic = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
 
-// A journal that SQLite plays back: it restores no page, and names `super`, unless that is empty.
+// Returns a journal that SQLite plays back: it restores no page, and names `super`, unless that is empty.
 std::string Journal(const std::string& super) {
   std::string journal = kMagic + BigEndian(0) + BigEndian(7) + BigEndian(1) + BigEndian(512) + BigEndian(4096);
   journal.resize(512);
@@ -59,11 +59,11 @@ class SqliteOpen : public ::testing::Test {
     EXPECT_TRUE(data::EventLog::Open(log_)->Append({.user = "anna", .item = "espresso", .time = 1}).ok());
     EXPECT_TRUE(privacy::MustOpen(ledger_).Charge({.mechanism = privacy::Steps(1), .run = "a"}).ok());
     EXPECT_TRUE(privacy::MustOpen(victim_).Charge({.mechanism = privacy::Steps(1), .run = "a"}).ok());
-    alarm(kSecondsOfATest);  // what waits for a pipe ends
+    alarm(kSecondsOfATest);  // ends a test that waits for a pipe
   }
   ~SqliteOpen() override { alarm(0); }
 
-  // Every way to a file: the path that was opened, and what came of it.
+  // Returns every way to open a file: the path that was opened, and the result.
   std::vector<std::pair<std::string, std::function<Status()>>> Openers() const {
     return {{log_, [this] { return data::EventLog::Open(log_).status(); }},
             {log_, [this] { return data::EventLog::OpenExisting(log_).status(); }},
@@ -96,7 +96,7 @@ TEST_F(SqliteOpen, AJournalThatNamesASuperJournal_IsRefusedAndDeletesNothing) {
   }
 }
 
-// One that comes while the file is open.
+// The journal comes while the file is open.
 TEST_F(SqliteOpen, ASuperJournalPlantedLater_IsRefusedToo) {
   const std::string before = BytesOf(victim_);
   privacy::Ledger ledger = privacy::MustOpen(ledger_);
@@ -141,7 +141,7 @@ TEST_F(SqliteOpen, PipesAndLinksBesideAFile_AreRefusedAtOnce) {
   }
 }
 
-// The index of a write-ahead log, which SQLite empties before it looks into it.
+// SQLite empties the index of a write-ahead log before it reads it.
 TEST_F(SqliteOpen, AnIndexThatIsAnotherFile_IsNotWritten) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite::Open(log_, SQLITE_OPEN_READWRITE, &database), SQLITE_OK);
@@ -157,7 +157,7 @@ TEST_F(SqliteOpen, AnIndexThatIsAnotherFile_IsNotWritten) {
   EXPECT_TRUE(data::EventLog::OpenExisting(log_).ok());
 }
 
-// In a folder for everybody, such as /tmp: the pages in a journal of somebody else would replace the database's.
+// In a folder for everybody, such as /tmp, the pages in somebody else's journal would replace the database's.
 TEST_F(SqliteOpen, WhatAnotherUserPutBesideAFile_IsRefused) {
   if (geteuid() != 0) GTEST_SKIP() << "only root makes files of others";
   for (const char* end : {"-journal", "-wal", "-shm"}) {
@@ -170,7 +170,7 @@ TEST_F(SqliteOpen, WhatAnotherUserPutBesideAFile_IsRefused) {
       fs::remove(path + end);
     }
   }
-  // Whoever may write the file may leave something beside it.
+  // Whoever may write the file may also leave files beside it.
   ASSERT_EQ(chmod(log_.c_str(), 0666), 0);
   std::ofstream(log_ + "-journal");
   ASSERT_EQ(chown((log_ + "-journal").c_str(), 65534, 65534), 0);
@@ -187,7 +187,7 @@ TEST_F(SqliteOpen, WhatIsNoFile_IsRefusedAtOnce) {
         << status.message();
 }
 
-// A ledger of which most is a hole, beside a journal of one byte, or a whole one.
+// A ledger that is mostly a hole, beside a journal of one byte, or a whole one.
 TEST_F(SqliteOpen, AHugeLedgerBesideAJournal_IsNotRead) {
   for (const std::string& journal : {std::string("x"), Journal("")}) {
     fs::resize_file(ledger_, uintmax_t{3} << 29);
@@ -201,14 +201,14 @@ TEST_F(SqliteOpen, AHugeLedgerBesideAJournal_IsNotRead) {
 TEST_F(SqliteOpen, NothingGoesToATemporaryFolder) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite::Open(log_, SQLITE_OPEN_READWRITE, &database), SQLITE_OK);
-  // Larger than any cache, sorted.
+  // Sorted, and larger than any cache.
   EXPECT_EQ(sqlite3_exec(database,
                          "PRAGMA cache_size = 10; CREATE TEMP TABLE t AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL "
                          "SELECT i + 1 FROM n WHERE i < 50000) SELECT i, hex(randomblob(40)) AS x FROM n; SELECT "
                          "count(*) FROM (SELECT DISTINCT x FROM t ORDER BY x)",
                          nullptr, nullptr, nullptr),
             SQLITE_OK);
-  // With the setting taken away, SQLite asks for a file and gets none.
+  // Without the setting, SQLite asks for a file and gets none.
   EXPECT_NE(sqlite3_exec(database,
                          "DROP TABLE t; PRAGMA temp_store = FILE; PRAGMA cache_size = 10; CREATE TEMP TABLE t AS WITH "
                          "RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000) SELECT i, "
@@ -218,7 +218,7 @@ TEST_F(SqliteOpen, NothingGoesToATemporaryFolder) {
   sqlite3_close(database);
 }
 
-// Asked as SQLite asks, which makes and deletes super-journals in one way only.
+// Asked like SQLite does, which makes and deletes super-journals in one way only.
 TEST_F(SqliteOpen, ASuperJournal_IsNeitherOpenedNorMade) {
   sqlite3* database = nullptr;
   ASSERT_EQ(sqlite::Open(log_, SQLITE_OPEN_READWRITE, &database), SQLITE_OK);
@@ -235,7 +235,7 @@ TEST_F(SqliteOpen, ASuperJournal_IsNeitherOpenedNorMade) {
   sqlite3_close(database);
 }
 
-// As SQLite does on Linux, where a file system answers "no locks available" (ENOLCK) to fcntl.
+// SQLite does this on Linux, if a file system answers fcntl with "no locks available" (ENOLCK).
 TEST_F(SqliteOpen, AFileSystemWithoutLocks_IsNamedAtOnce) {
   const test::NoLocksVfs no_locks;
   for (const auto& [path, opened] : Openers()) {

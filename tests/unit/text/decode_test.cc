@@ -1,4 +1,4 @@
-// Decoding in pieces: what a stream shows is the text of all tokens, whatever the steps and the tokens are.
+// Decoding in pieces: a stream shows the text of all tokens, whatever the steps and the tokens are.
 #include "runtime/text/decode.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ using test::OpenGolden;
 
 constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";
 
-// The oracle.
+// Part of the oracle.
 void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
   std::string out;
   for (size_t at = 0;;) {
@@ -56,7 +56,7 @@ void ByteLevel(std::vector<std::string>& tokens) {
     for (size_t at = 0; at < token.size();) {
       const Character c = CharacterAt(token, at);
       const int byte = ByteOfLetter(c.code);
-      if (byte < 0) {  // no token of bytes: taken as it is
+      if (byte < 0) {  // not a byte token: taken as it is
         bytes.resize(before);
         bytes += token;
         break;
@@ -97,7 +97,7 @@ void ByteFallback(std::vector<std::string>& tokens) {
   tokens = std::move(out);
 }
 
-// Up to so many of one character at the front and at the end of each token.
+// Removes up to a number of one character at the front and at the end of each token.
 void Strip(const Step& step, std::vector<std::string>& tokens) {
   const uint32_t front = step.options & 0xffff, back = step.options >> 16;
   for (std::string& token : tokens) {
@@ -120,7 +120,7 @@ std::string Joined(const std::vector<std::string>& tokens, std::string_view betw
   return text;
 }
 
-// The steps one after the other, each over all tokens.
+// Applies the steps one after the other, each over all tokens.
 std::string Plain(const Image& image, std::vector<std::string> tokens) {
   if (image.decoders.empty()) return Joined(tokens, " ");
   for (const Step& step : image.decoders) {
@@ -231,7 +231,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Streams, testing::ValuesIn(test::kGoldenNames), 
   return name;
 });
 
-// The bytes of U+FB1C, then one that no character has there: each of the four is a replacement character.
+// The bytes of U+FB1C, then a byte that no character has there: each of the four is a replacement character.
 TEST(StreamDecoder, AByteThatSpoilsARun_showsNoByteTwice) {
   const Opened llama = OpenGolden("llama2");
   std::vector<int32_t> ids;

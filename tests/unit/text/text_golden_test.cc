@@ -1,4 +1,4 @@
-// Every kind of tokenizer against what the reference made of the same texts (tests/golden/tokenizers/, made by
+// Compares every kind of tokenizer with the reference's results on the same texts (tests/golden/tokenizers/, made by
 // tools/tokenizers/make_goldens.py).
 #include <gtest/gtest.h>
 
@@ -87,7 +87,7 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Golden, testing::ValuesIn(test::kGoldenNames), [
   return name;
 });
 
-// A file that differs in one id must be seen by the comparison above.
+// The comparison above must notice a file that differs in one id.
 TEST(GoldenFiles, DifferFromEachOther) {
   const test::Opened bert = OpenGolden("bert"), cased = OpenGolden("bert-cased");
   const auto cases = json::parse(test::ReadFile(test::GoldenPath("bert.cases.json")));
@@ -97,7 +97,7 @@ TEST(GoldenFiles, DifferFromEachOther) {
   EXPECT_GT(differ, cases.size() / 3);
 }
 
-// The merges of a file applied one after the other, the best first: slow and plain.
+// Applies the merges of a file one after the other, the best first: slow and plain.
 std::vector<std::string> NaiveMerges(const json& merges, std::vector<std::string> symbols) {
   for (const json& merge : merges) {
     for (size_t i = 0; i + 1 < symbols.size(); ++i) {

@@ -1,4 +1,4 @@
-// What the tests of tokenizers share: the golden files, and a small tokenizer.json to change.
+// Helpers of the tokenizers' tests: the golden files, and a small tokenizer.json to change.
 #ifndef WISP_TESTS_UNIT_TEXT_TEXT_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_TEXT_TEXT_TEST_UTIL_H_
 
@@ -34,7 +34,7 @@ inline std::string GoldenPath(const std::string& file) {
   return wisp::test::FromSources("tests/golden/tokenizers/" + file);
 }
 
-// An image and the tokenizer that looks into it.
+// An image and the tokenizer that points into it.
 struct Opened {
   std::vector<std::byte> image;
   Result<Tokenizer> tokenizer = Status(StatusCode::kInvalidData, "not opened");
@@ -64,7 +64,7 @@ inline std::vector<int32_t> IdsOf(const Tokenizer& tokenizer, std::string_view t
   return ids;
 }
 
-// Ids as a model may draw them: any, and bytes of characters more often.
+// Returns ids as a model may sample them: any, with byte tokens more often.
 inline std::vector<int32_t> RandomIds(const Tokenizer& tokenizer, std::mt19937& random) {
   std::vector<int32_t> bytes, ids(1 + random() % 24);
   for (size_t id = 0; id < tokenizer.size(); ++id) {
@@ -81,7 +81,7 @@ inline std::vector<int32_t> RandomIds(const Tokenizer& tokenizer, std::mt19937& 
   return ids;
 }
 
-// A WordPiece of a few tokens, with everything around it.
+// Returns a WordPiece of a few tokens, with everything around it.
 inline nlohmann::json SmallJson() {
   return nlohmann::json::parse(R"({
     "added_tokens": [

@@ -1,4 +1,4 @@
-// UTF-8, normal forms, the letters of bytes, and the texts that bytes become.
+// UTF-8, normal forms, the letters of bytes, and the texts that bytes form.
 #include "runtime/text/unicode.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(Utf8, FaultIsNamedByItsOffset) {
 TEST(Utf8, EveryCharacterGoesThereAndBack) {
   for (uint32_t code = 0; code < 0x110000; ++code) {
     if (code >= 0xd800 && code < 0xe000) continue;
-    std::string text = "abcdefg";  // so that the fast way meets it, too
+    std::string text = "abcdefg";  // so that the fast path meets it, too
     Append(code, text);
     ASSERT_TRUE(IsUtf8(text)) << code;
     const Character c = CharacterAt(text, 7);
@@ -63,7 +63,7 @@ TEST(Utf8, EveryCharacterGoesThereAndBack) {
 [[gnu::noinline]] Character FirstOf(std::string_view text) { return CharacterAt(text, 0); }
 
 TEST(Utf8, NothingIsReadBehindTheEnd) {
-  // On the heap and exactly as long: a sanitizer sees a read past it.
+  // On the heap and exactly as long, so that a sanitizer sees a read past it.
   for (int lead = 0; lead < 256; ++lead) {
     for (size_t size = 1; size < 4; ++size) {
       const std::vector<char> exact(size, static_cast<char>(lead));
@@ -83,7 +83,8 @@ TEST(NormalForms, AreThoseOfUnicode) {
   EXPECT_EQ(FormOf(Form::kNfkd, "ﬁ é"), "fi e\u0301");
   EXPECT_EQ(FormOf(Form::kNfd, "한"), "\u1112\u1161\u11ab");
   EXPECT_EQ(FormOf(Form::kNfc, "\u1112\u1161\u11ab"), "한");
-  EXPECT_EQ(FormOf(Form::kNfc, "\ub220\u11a7"), "\ub220\u11a7");    // a syllable, and what is no final of one
+  // a syllable, and a character that is not a final of one
+  EXPECT_EQ(FormOf(Form::kNfc, "\ub220\u11a7"), "\ub220\u11a7");
   EXPECT_EQ(FormOf(Form::kNfkc, "\ub220\u11a8"), "\ub221");         // the first final
   EXPECT_EQ(FormOf(Form::kNfc, "\u0958"), "\u0915\u093c");          // excluded from composition
   EXPECT_EQ(FormOf(Form::kNfkd, "\ufdfa").size(), 33u);             // the longest
@@ -119,7 +120,7 @@ TEST(Letters, StandForBytes) {
 TEST(Fallback, TokensNameBytes) {
   EXPECT_EQ(ByteOfFallback("<0x41>"), 0x41);
   EXPECT_EQ(ByteOfFallback("<0xfF>"), 0xff);
-  EXPECT_EQ(ByteOfFallback("<0x+A>"), 10);  // as the reference
+  EXPECT_EQ(ByteOfFallback("<0x+A>"), 10);  // as in the reference
   for (const char* other : {"<0x4>", "<0x4g>", "0x41", "<0x411>", "<0x-1>", "<0x++>", ""})
     EXPECT_EQ(ByteOfFallback(other), -1) << other;
 }
@@ -145,7 +146,7 @@ TEST(Graphemes, EndWhereTheReferenceEndsThem) {
   EXPECT_EQ(GraphemeEnd("\u0600a", 0), 3u);
 }
 
-// All pieces of a text by one of the scanners, with a bar between.
+// Returns all pieces of a text by one of the scanners, separated by bars.
 template <typename EndOf>
 std::string Cut(std::string_view text, const EndOf& end_of) {
   std::string cut;

@@ -1,5 +1,5 @@
-// Images that are damaged: whatever a byte says, opening refuses with a sentence or gives a tokenizer that stays within
-// its bytes.
+// Damaged images: whatever a byte says, opening refuses with a sentence or gives a tokenizer that stays within its
+// bytes.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -66,7 +66,7 @@ TEST(TokenizerImage, EveryCutIsRefused) {
   for (size_t size = 0; size < small.image.size(); ++size) {
     const std::vector<std::byte> cut(small.image.begin(), small.image.begin() + static_cast<ptrdiff_t>(size));
     const auto tokenizer = Tokenizer::Open("image", cut);
-    if (tokenizer.ok()) Try(cut);  // what is cut may be padding
+    if (tokenizer.ok()) Try(cut);  // the cut-off part may be padding
     EXPECT_TRUE(size + 64 >= small.image.size() || !tokenizer.ok()) << size;
   }
 }
@@ -135,7 +135,7 @@ TEST(Tokenizer, UnigramTakesTheBestPathAndOfEqualOnesTheFirst) {
 }
 
 TEST(Tokenizer, PairThatIsGoneIsNotMergedInALongWord) {
-  // b and c go first. What was known of a and b is then of no use: z and a come before a and bc.
+  // b and c are merged first. What was known of a and b is then useless: z and a come before a and bc.
   const test::Opened bpe = OpenJson(R"({"model": {"type": "BPE", "vocab": {"z": 0, "a": 1, "b": 2, "c": 3, "bc": 4,
       "ab": 5, "za": 6, "abc": 7}, "merges": ["b c", "a b", "z a", "a bc"]}})");
   std::string word;
@@ -147,7 +147,7 @@ TEST(Tokenizer, PairThatIsGoneIsNotMergedInALongWord) {
   }
 }
 
-// The ids of the reference.
+// The ids are those of the reference.
 TEST(Tokenizer, UnknownCharactersSideBySideAreOneWhereTheyFuse) {
   nlohmann::json bpe = nlohmann::json::parse(R"({"model": {
       "type": "BPE", "unk_token": "<unk>", "fuse_unk": true, "vocab": {"<unk>": 0, "a": 1, "b": 2, "ab": 3},
@@ -191,7 +191,7 @@ TEST(Tokenizer, KnowsItsTokens) {
 }
 
 TEST(Tokenizer, ScratchGoesFromOneToAnother) {
-  // Words in the cache are of one tokenizer; another's ids must not come out.
+  // Words in the cache belong to one tokenizer; another's ids must not come out.
   const test::Opened a = OpenGolden("gpt2"), b = OpenGolden("llama3");
   Scratch scratch;
   for (int round = 0; round < 3; ++round) {

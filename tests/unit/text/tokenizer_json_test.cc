@@ -1,4 +1,4 @@
-// Files of other programs: what is accepted, and that each kind which is not supported is refused by name.
+// Files of other programs: what is accepted, and that each unsupported kind is refused by name.
 #include "tools/exchange/tokenizer_json.h"
 
 #include <gtest/gtest.h>
@@ -158,7 +158,7 @@ TEST(TokenizerJson, MalformedPartsAreNamed) {
       "its prepend_scheme is 'often'", invalid);
 }
 
-// Any value of the file replaced by one of another type: refused or taken, never a crash.
+// Replaces any value of the file by one of another type: it is refused or accepted, but never a crash.
 void Visit(json& node, const std::function<void()>& tried) {
   const json kept = node;
   for (const json& other :

@@ -1,5 +1,5 @@
-// Files beside a tokenizer: which tokens begin and end texts, settings that take another's place, and that what is not
-// followed is said.
+// Files beside a tokenizer: which tokens begin and end texts, settings that replace others, and notes on settings that
+// are not followed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -53,7 +53,7 @@ TEST(TokenizerMeanings, EndsComeFromEveryFileThatNamesThem) {
                           .special_tokens_map = R"({"bos_token": {"content": "a"}, "eos_token": "un"})",
                           .generation_config = R"({"eos_token_id": [9, 4, 7], "bos_token_id": 5})",
                           .config = R"({"eos_token_id": 8, "pad_token_id": 0})"});
-  EXPECT_EQ(made->special_ids().eos, 4);  // of the tokenizer: written behind texts
+  EXPECT_EQ(made->special_ids().eos, 4);  // the tokenizer's own: written after texts
   const std::span<const int32_t> others = made->other_ends();
   EXPECT_EQ(std::vector<int32_t>(others.begin(), others.end()), (std::vector<int32_t>{9, 7, 8}));
   for (const int32_t id : {4, 9, 7, 8}) EXPECT_TRUE(made->IsEnd(id)) << id;
@@ -69,7 +69,7 @@ TEST(TokenizerMeanings, NumbersStandWhereTheTokenizerNamesNoEnd) {
   const Made made = Make({.tokenizer_config = R"({"eos_token": null})", .config = R"({"eos_token_id": 7})"});
   EXPECT_EQ(made->special_ids().eos, 7);
   EXPECT_TRUE(made->other_ends().empty());
-  // A name that is usual counts only where no file speaks of the meaning.
+  // A usual name counts only if no file gives the meaning.
   json usual = SmallJson();
   usual["model"]["vocab"]["</s>"] = 10;
   EXPECT_EQ(Make({.tokenizer_config = R"({"eos_token": null})"}, usual)->special_ids().eos, -1);
@@ -105,13 +105,13 @@ TEST(TokenizerSettings, StatedOnesTakeTheirPlace) {
   EXPECT_NE(IdsOf(*cased, "A"), IdsOf(*cased, "a"));
   EXPECT_TRUE(Says(cased.report, "do_lower_case is false, which takes the place of what tokenizer.json says"));
   EXPECT_TRUE(Make({.tokenizer_config = R"({"do_lower_case": true})"}).report.notes.empty());
-  // As sentence-transformers asks for it: whatever the tokenizer does.
+  // sentence-transformers asks for lower case, whatever the tokenizer does.
   json plain = SmallJson();
   plain["normalizer"]["lowercase"] = false;
   EXPECT_NE(IdsOf(*Make({}, plain), "A"), IdsOf(*Make({}, plain), "a"));
   const Made lower = Make({.lower_case = true}, plain);
   EXPECT_EQ(IdsOf(*lower, "A"), IdsOf(*lower, "a"));
-  // A token of the configuration that tokenizer.json does not add.
+  // The configuration has a token that tokenizer.json does not add.
   const Made added = Make({.tokenizer_config = R"({"added_tokens_decoder": {"10": {"content": "<x>", "special": true,
       "lstrip": false, "rstrip": false, "normalized": false, "single_word": false}}})"});
   EXPECT_EQ(IdsOf(*added, "a<x>"), (std::vector<int32_t>{2, 7, 10, 3}));
@@ -132,7 +132,7 @@ TEST(TokenizerSettings, SpaceBeforeATextIsFollowed) {
                    "add_prefix_space is true, which is not followed"));
 }
 
-// The template that Llama's tokenizers make of two switches.
+// Llama's tokenizers make this template from two switches.
 TEST(TokenizerSettings, BeginAndEndAreAddedAsAsked) {
   const json bare = json::parse(R"({"model": {"type": "BPE", "vocab": {"a": 0, "<s>": 1, "</s>": 2}, "merges": []}})");
   const char* config = R"({"tokenizer_class": "LlamaTokenizer", "bos_token": "<s>", "eos_token": "</s>",

@@ -15,7 +15,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// Calls `use` with each command and the words that name it.
+// Calls `use` with each command and its name in words.
 void ForEachCommand(CLI::App& app, const Words& path, const std::function<void(CLI::App&, const Words&)>& use) {
   use(app, path);
   for (CLI::App* command : app.get_subcommands({})) {
@@ -34,7 +34,7 @@ bool IsNumber(const CLI::Option& option) {
   return type.starts_with("UINT") || type.starts_with("INT") || type.starts_with("FLOAT");
 }
 
-// What a command line makes of an option: the text of the variable behind it, or the sentence that refuses it.
+// The effect of a command line on an option: the text of the variable behind it, or the sentence that refuses it.
 struct Outcome {
   std::string value, refusal;
 };
@@ -48,7 +48,7 @@ Outcome Parse(CLI::App& app, CLI::Option& option, const Words& words) {
   if (!outcome.refusal.empty()) return outcome;
   try {
     app.parse(argc, argv.data());
-  } catch (const CLI::RequiredError&) {  // other options that this one has no use without
+  } catch (const CLI::RequiredError&) {  // other options without which this one is refused
   } catch (const CLI::RequiresError&) {
   } catch (const CLI::ParseError& error) {
     outcome.refusal = UsageFault(app, error);
@@ -58,7 +58,7 @@ Outcome Parse(CLI::App& app, CLI::Option& option, const Words& words) {
   return outcome;
 }
 
-// Both ways to write an option: its value behind it, or after an equals sign.
+// Both ways to write an option: its value after it, or after an equals sign.
 void ForEachValue(const std::function<void(CLI::App&, CLI::Option&, const Words&, const std::string&)>& use,
                   const Words& values, const std::function<bool(const CLI::Option&)>& wanted) {
   size_t seen = 0;
@@ -123,7 +123,7 @@ TEST(CommandLine, NumbersThatOnlyCWouldRead_areRefused) {
   ForEachValue(check, {"0x10", "nan", "inf", " 1", "+1"}, IsNumber);
 }
 
-// Every option that takes several takes one at a time: what stands behind its value is not a second one.
+// An option that may be given several times takes one value at a time: a word after its value is not a second value.
 TEST(CommandLine, AWordBehindAValue_isNotASecondValue) {
   UseCommandLine([](CLI::App& app) {
     size_t repeated = 0;

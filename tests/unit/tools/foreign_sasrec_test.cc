@@ -1,5 +1,5 @@
-// SASRec of other programs: lists against their equations in double precision (tools/exchange/sasrec_goldens.py), and
-// what is refused.
+// SASRec of other programs: compares lists with their equations in double precision (tools/exchange/sasrec_goldens.py),
+// and tests refusals.
 #include "tools/exchange/foreign_sasrec.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ Status MakeModel(const std::string& path, const SasrecChoices& choices, const st
   return WriteModel(out, contents);
 }
 
-// The best items first.
+// Returns the best items first.
 template <class T>
 std::vector<size_t> Best(const std::vector<T>& scores) {
   std::vector<size_t> order(scores.size());
@@ -53,7 +53,7 @@ void ExpectListsAreEqual(const std::string& tensors, const std::string& cases, s
   ASSERT_EQ(expected[cases].size(), 20u);
   for (const json& one : expected[cases]) {
     auto history = one["history"].get<std::vector<int32_t>>();
-    for (int32_t& item : history) --item;  // theirs begin behind padding
+    for (int32_t& item : history) --item;  // their items begin after padding
     const auto scores = one["scores"].get<std::vector<double>>();
     const std::vector<float> found = test::Compute(temporary / "m.wisp", history);
     EXPECT_LT(test::LargestDifference(found, scores), 1e-5);
@@ -72,7 +72,7 @@ void ExpectRefused(const Status& status, const std::string& words) {
   EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
 }
 
-// Where the newest event stands: their histories are padded in front, or behind.
+// The place of the newest event: their histories are padded in front, or at the end.
 TEST(ForeignSasrec, PositionsAreCountedAsTheyDo) {
   for (const auto& [golden, positions] : {std::pair{"sasrec_pytorch.safetensors", PositionAlignment::kEnd},
                                           std::pair{"recbole.safetensors", PositionAlignment::kStart}}) {

@@ -1,5 +1,4 @@
-// What is refused of folders of Hugging Face, each with one sentence that names the file, the value and what is
-// supported.
+// Refusals of Hugging Face folders, each with one sentence that names the file, the value and what is supported.
 #include "tools/exchange/hugging_face/config.h"
 
 #include <gtest/gtest.h>
@@ -113,13 +112,13 @@ TEST(HuggingFaceConfig, LengthIsCutAndSaid) {
   EXPECT_EQ(long_one->architecture.max_length, kMaxLength);
   ASSERT_EQ(long_one->notes.size(), 1u);
   EXPECT_NE(long_one->notes[0].find("131072"), std::string::npos);
-  // A window of all positions is none.
+  // A window of all positions equals no window.
   EXPECT_EQ(read({{"sliding_window", 8}}, 8)->architecture.blocks[0].attention.window, 0u);
   EXPECT_EQ(read({{"sliding_window", 8}}, 9)->architecture.blocks[0].attention.window, 8u);
   ExpectRefused(read(json::object(), 21).status(), "--max-length is 21, the model has 20 positions");
 }
 
-// A change of the tensors of a folder.
+// Changes the tensors of a folder, and expects a refusal.
 void ExpectTensorsRefused(const std::string& golden, const std::function<void(std::vector<NamedTensor>&)>& change,
                           const std::string& words) {
   const TemporaryFolder temporary;
@@ -179,7 +178,7 @@ TEST(HuggingFaceTensors, WrongOnesAreRefusedByName) {
       "there is no tensor 'lm_head.weight'");
 }
 
-// A tensor is left out for a reason that holds of its numbers, or not at all.
+// A tensor is left out only for a reason that its numbers confirm.
 TEST(HuggingFaceTensors, ReasonsToLeaveOutAreChecked) {
   const auto refused = [](const std::string& golden, NamedTensor tensor, const std::string& words) {
     ExpectTensorsRefused(
@@ -233,7 +232,7 @@ TEST(HuggingFaceFolder, WhatIsMissingOrForeignIsSaid) {
   });
 }
 
-// Where no file says what parts two sentences, all tokens are of the first type, and that is said.
+// If no file names the token that separates two sentences, all tokens have the first type, and a note says so.
 TEST(HuggingFaceFolder, UnknownSeparatorIsSaid) {
   const TemporaryFolder temporary;
   const std::string folder = CopyOf("bert", temporary);

@@ -1,5 +1,5 @@
-// Models back to the names of Hugging Face: every tensor that was used comes back with the same bytes, and the folder
-// that is written reads as the same model.
+// Models exported to the names of Hugging Face: every used tensor comes back with the same bytes, and the written
+// folder reads as the same model.
 #include "tools/exchange/hugging_face/export.h"
 
 #include <gtest/gtest.h>
@@ -66,7 +66,7 @@ TEST_P(HuggingFaceExport, ReadsAsTheSameModel) {
   ASSERT_TRUE(Export(temporary / "m.wisp", GetParam().family(), temporary / "out").ok());
   const Status status = Convert(temporary / "out", temporary / "n.wisp", {}, &second);
   ASSERT_TRUE(status.ok()) << status.message();
-  // What parts sentences is the tokenizer's, which is not exported.
+  // The separator belongs to the tokenizer, which is not exported.
   first.description.architecture.token_types.separator = -1;
   EXPECT_EQ(second.description.architecture, first.description.architecture);
   EXPECT_EQ(second.description.class_names, first.description.class_names);
@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Families, HuggingFaceExport,
                                            Case{"distilbert_classes", hf::DistilBertFamily}),
                          [](const auto& info) { return std::string(info.param.golden); });
 
-// What the family cannot say is refused before anything is written, never left out.
+// A part that the family cannot express is refused before anything is written, never left out.
 TEST(HuggingFaceExport, WhatAFamilyCannotSayIsRefused) {
   const TemporaryFolder temporary;
   Converted made;

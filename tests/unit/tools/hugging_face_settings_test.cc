@@ -1,4 +1,4 @@
-// Settings of a folder's JSON files: followed, known to change nothing, refused, or said by name.
+// Settings of a folder's JSON files: followed, known to change nothing, refused, or noted by name.
 #include <gtest/gtest.h>
 
 #include "tests/unit/tools/hugging_face_test_util.h"
@@ -29,7 +29,7 @@ void ExpectOneNote(const Notes& notes, const std::string& words) {
   EXPECT_NE(notes[0].find(words), std::string::npos) << notes[0];
 }
 
-// Of what transformers writes nothing is left that nobody knows.
+// Everything that transformers writes is known.
 TEST(HuggingFaceSettings, NothingIsSaidOfWhatIsKnown) {
   for (const char* family : {"bert", "bert_classes", "electra", "gpt2", "llama", "llama_tied", "qwen2", "qwen2_window",
                              "mistral", "mistral_window", "roberta", "roberta_classes", "distilbert_classes"}) {
@@ -128,7 +128,7 @@ TEST(SentenceTransformers, PromptsAndSettingsAreSaid) {
   EXPECT_NE(status.message().find("its module Pooling is for vectors of 7 numbers"), std::string::npos);
 }
 
-// Older folders have the model and its tokenizer in one of their own.
+// Older folders have the model and its tokenizer in a folder of their own.
 TEST(SentenceTransformers, ModelMayLieInAFolderOfItsOwn) {
   const TemporaryFolder temporary;
   const std::string folder = CopyOf("sentence", temporary), within = folder + "/0_Transformer";

@@ -1,5 +1,5 @@
-// Folders of Hugging Face as models: what they compute against transformers in double precision
-// (tools/exchange/goldens.py), and the forms in which the same weights come.
+// Folders of Hugging Face as models: compares their results with transformers in double precision
+// (tools/exchange/goldens.py), and tests the forms in which the same weights come.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -46,8 +46,8 @@ INSTANTIATE_TEST_SUITE_P(Goldens, HuggingFaceFamily,
                                            "distilbert", "distilbert_classes", "gpt2", "llama", "llama_tied", "qwen2",
                                            "qwen2_window", "mistral", "mistral_window"));
 
-// The same weights in the forms that other versions write: every name passes `rename`, and there are tensors beside
-// them.
+// Writes the same weights in the forms of other versions: every name passes `rename`, and there are other tensors
+// beside them.
 void ExpectFormIsKnown(const std::string& family, const std::function<std::string(const std::string&)>& rename,
                        const std::vector<NamedTensor>& beside) {
   const TemporaryFolder temporary;
@@ -69,7 +69,7 @@ void ExpectFormIsKnown(const std::string& family, const std::function<std::strin
   }
 }
 
-// BERT as the first checkpoints have it, with the head that it was trained with.
+// BERT in the form of the first checkpoints, with the head that it was trained with.
 TEST(HuggingFace, OlderBertIsKnown) {
   const auto rename = [](std::string name) {
     if (name.ends_with("LayerNorm.weight")) name.replace(name.size() - 6, 6, "gamma");
@@ -90,7 +90,7 @@ NamedTensor TensorOf(const std::string& family, const std::string& name) {
   return {};
 }
 
-// Of the golden Llama's rotary positions, as older versions of transformers stored them.
+// Returns the frequencies of the golden Llama's rotary positions, as older versions of transformers stored them.
 NamedTensor Frequencies() {
   const auto config = nlohmann::json::parse(test::ReadAll(GoldenFolder("llama") + "/config.json"));
   const size_t width =
@@ -123,7 +123,7 @@ TEST(HuggingFace, OlderDecodersAreKnown) {
                     {{"vocab_projector.bias", {1}, {7}}});
 }
 
-// transformers ties the output only where the file has no other one.
+// transformers ties the output only if the file has no other one.
 TEST(HuggingFace, OutputOfTheFileIsUsedWhereItIsAnother) {
   const TemporaryFolder temporary;
   for (const auto& [family, table] :
@@ -187,7 +187,7 @@ TEST(HuggingFace, ShardsAreReadAsOne) {
   ExpectComputesAsTransformers("qwen2", temporary / "m.wisp");
 }
 
-// What a model of the shorter length computes is what the whole one does of short texts.
+// A model cut to a shorter length computes the same as the whole one on short texts.
 TEST(HuggingFace, ShorterLengthDropsPositionsOnly) {
   for (const char* family : {"bert", "roberta", "gpt2", "llama"}) {
     const TemporaryFolder temporary;

@@ -1,5 +1,5 @@
-// Folders of Hugging Face's kind for tests: those of tests/golden/hugging_face, copies of them to change, and what a
-// model made of one computes.
+// Folders of Hugging Face for tests: those of tests/golden/hugging_face, copies of them to change, and the results of a
+// model made from one.
 //
 //   Result<ModelFile> model = ConvertFolder(GoldenFolder("gpt2"), temporary / "m.wisp");
 //   EXPECT_LT(LargestDifference(Compute(*model, ids), expected), 1e-5);
@@ -45,7 +45,7 @@ inline void WriteAll(const std::string& path, const std::string& text) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
 }
 
-// A copy of a golden folder, and its config.json with other values: null takes a key out.
+// Copies a golden folder, with other values in its config.json: null removes a key.
 inline std::string CopyOf(const std::string& family, const TemporaryFolder& to,
                           const nlohmann::json& changed = nlohmann::json::object()) {
   const std::string folder = to / family;
@@ -83,12 +83,12 @@ inline void WriteTensors(const std::string& path, const std::vector<NamedTensor>
 }
 
 struct Converted {
-  std::shared_ptr<const exchange::hugging_face::Folder> folder;  // that `matching` looks into
+  std::shared_ptr<const exchange::hugging_face::Folder> folder;  // `matching` points into it
   exchange::hugging_face::Description description;
   exchange::hugging_face::Matching matching;
 };
 
-// A model file of the folder. What was made of it goes to `made`, which may be null.
+// Writes a model file from the folder. What it was made from goes to `made`, which may be null.
 inline Status Convert(const std::string& path, const std::string& out,
                       const exchange::hugging_face::DescribeOptions& options = {}, Converted* made = nullptr) {
   namespace hf = exchange::hugging_face;
@@ -109,7 +109,7 @@ inline Status Convert(const std::string& path, const std::string& out,
   return OkStatus();
 }
 
-// The embedding, the scores of the classes, or those of the next token.
+// Returns the embedding, the scores of the classes, or those of the next token.
 inline std::vector<float> Compute(const std::string& path, const std::vector<int32_t>& ids) {
   Result<ModelFile> model = ModelFile::Open(path, Verify::kFull, Accept::kAny);
   EXPECT_TRUE(model.ok()) << model.status().message();
@@ -131,7 +131,7 @@ inline std::vector<float> Compute(const std::string& path, const std::vector<int
   return out;
 }
 
-// Relative to the largest number that is expected.
+// Returns the difference relative to the largest expected number.
 inline double LargestDifference(const std::vector<float>& found, const std::vector<double>& expected) {
   EXPECT_EQ(found.size(), expected.size());
   double largest = 0, difference = 0;

@@ -1,5 +1,5 @@
-// A decoder as a language model: its losses, gradients and their lengths are those of torch and transformers
-// (tools/exchange/goldens.py). Records stay apart, each is clipped by itself, and nothing is drawn that is not paid
+// A decoder as a language model: its losses, gradients and their lengths equal those of torch and transformers
+// (tools/exchange/goldens.py). Records stay apart, each is clipped by itself, and nothing is sampled that is not paid
 // for.
 #include "runtime/train/run/language.h"
 
@@ -51,7 +51,7 @@ class LanguageModel : public ::testing::TestWithParam<const char*> {
     weights.assign(all.begin(), all.end());
   }
 
-  // One step of plain descent, whose length is the gradient's.
+  // Takes one step of plain descent, whose length is the gradient's.
   std::vector<float> Moved(std::span<const Record> records, TrainingOptions o, StepReport* report = nullptr) {
     o.num_steps = 1;
     o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 1, .momentum = 0};
@@ -100,7 +100,7 @@ TEST_P(LanguageModel, TheGradientIsThatOfTheReference) {
   EXPECT_NEAR(Length(gradient_), cases_[of_].norm, 1e-5 * cases_[of_].norm);
 }
 
-// Each record's own length is cut, not that of what they add up to; with noise of a ten-thousandth of the bound.
+// Clipping cuts each record's own length, not that of their sum. The noise is a ten-thousandth of the bound.
 TEST_P(LanguageModel, APrivateStepClipsEachRecordAlone) {
   auto ledger = privacy::Ledger::Open(
       folder_ / "l",
@@ -182,7 +182,7 @@ TEST_P(LanguageModel, EvaluationHasTheLossesOfTheReference) {
 INSTANTIATE_TEST_SUITE_P(Goldens, LanguageModel, ::testing::Values("gpt2", "llama"),
                          [](const auto& of) { return std::string(of.param); });
 
-// Inputs and targets of a record are its own tokens, one apart.
+// Inputs and targets of a record are its own tokens, shifted by one.
 TEST(LanguageRecords, TargetsFollowInputsWithinTheRecord) {
   const data::TextSequences texts{.tokens = {1, 2, 3, 7, 8}, .begin = {0, 3, 5}, .text = {0, 1}};
   const std::vector<Record> records = RecordsOf(texts);
@@ -217,7 +217,7 @@ TEST(LanguageRecords, BytesAreATokenEachAndAnEndIsMarkedWhereATextEnds) {
   };
   EXPECT_EQ(append(TextEnd::kOpen, 9), std::pair(false, std::vector<int32_t>{5, 'a', 'b', 'c'}));
   EXPECT_EQ(append(TextEnd::kMarked, 4), std::pair(false, std::vector<int32_t>{5, 'a', 'b', 'c', 256}));
-  // What is cut does not end there.
+  // A text that is cut does not end there.
   EXPECT_EQ(append(TextEnd::kMarked, 3), std::pair(true, std::vector<int32_t>{5, 'a', 'b', 'c'}));
   EXPECT_EQ(append(TextEnd::kMarked, 2), std::pair(true, std::vector<int32_t>{5, 'a', 'b'}));
   EXPECT_EQ(AppendRecord(*tokenizer, "\xff", TextEnd::kOpen, 9, nullptr, ids).status().code(),

@@ -1,4 +1,4 @@
-// Names that somebody may have meant: what is near, in which order, and that a large catalogue costs one pass.
+// Suggestions of near names: which names are near, in which order, and that a large catalogue costs one pass.
 #include "tools/wisp/recipe/near_names.h"
 
 #include <gtest/gtest.h>

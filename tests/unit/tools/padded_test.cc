@@ -1,4 +1,4 @@
-// Columns of lists: what stands behind a name begins in one place, whatever script the name is in.
+// Columns of lists: the text after a name begins at one place, whatever script the name is in.
 #include "tools/wisp/padded.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ TEST(CellsOf, CountsWhatATerminalShows) {
   EXPECT_EQ(CellsOf("cafe\xcc\x81"), 4u);              // the accent is a character of its own
   EXPECT_EQ(CellsOf("\xe6\x8a\xb9\xe8\x8c\xb6"), 4u);  // two wide ones
   EXPECT_EQ(CellsOf("\xf0\x9f\x8d\xb5"), 2u);          // a cup
-  EXPECT_EQ(CellsOf("a\xff\xfe"), 3u);                 // no UTF-8
+  EXPECT_EQ(CellsOf("a\xff\xfe"), 3u);                 // not UTF-8
 }
 
 TEST(Padded, FillsUpToTheColumn) {

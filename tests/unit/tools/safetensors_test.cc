@@ -1,4 +1,4 @@
-// The reader of safetensors files against good files, every kind of wrong one, and random damage; the names of PyTorch.
+// The reader of safetensors files on good files, every kind of wrong one, and random damage; the names of PyTorch.
 #include "tools/exchange/safetensors.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace {
 using test::ReadBytes;
 using test::TemporaryFolder;
 
-// A file of this header and so many bytes of data: 0, 1, 2, ...
+// Returns a file of this header and this many bytes of data: 0, 1, 2, ...
 std::string FileOf(const std::string& header, size_t data_bytes) {
   const uint64_t length = header.size();
   std::string file(reinterpret_cast<const char*>(&length), 8);
@@ -47,7 +47,7 @@ void ExpectRefused(const std::string& file, const std::string& words, StatusCode
   EXPECT_EQ(parsed.result.status().message().rfind("f: ", 0), 0u) << parsed.result.status().message();
 }
 
-// Headers, each with what is said of it.
+// Headers, each with the expected message.
 void ExpectHeadersRefused(std::initializer_list<std::pair<std::string, const char*>> headers) {
   for (const auto& [header, words] : headers) ExpectRefused(FileOf(header, 0), words);
 }
@@ -57,12 +57,12 @@ const std::string kGood =
     R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]},)"
     R"("e":{"dtype":"F32","shape":[0,7],"data_offsets":[28,28]},)"
     R"("s":{"data_offsets":[28,32],"shape":[],"dtype":"F32"}}  )";
-// One tensor; the rest of the header goes in the place of each %.
+// Returns a header of one tensor; the rest of the header replaces each %.
 std::string One(const std::string& dtype, const std::string& shape, const std::string& offsets) {
   return "{\"t\":{\"dtype\":" + dtype + ",\"shape\":" + shape + ",\"data_offsets\":" + offsets + "}}";
 }
 
-// Files of one tensor, each with what is said of it.
+// Files of one tensor, each with the expected message.
 struct OneTensor {
   const char *shape, *offsets, *words;
   size_t data_bytes = 0;
@@ -144,7 +144,7 @@ TEST(SafeTensors, HeaderThatIsNotJson_IsRefused) {
                         {"{\"__metadata__\":{\"a\":\"\xc3\x28\"}}", "UTF-8"},
                         {"{\"a\":NaN}", "not JSON"},
                         {"{\"a\":{\"shape\":[1e999]}}", "not JSON"},
-                        // Depth costs nothing: the first level that may not be is refused.
+                        // Depth costs nothing: the first level that is not allowed is refused.
                         {"{\"t\":{\"shape\":" + std::string(200000, '['), "tensor 't': 'shape' holds a list"},
                         {"{\"t\":{\"shape\":{\"a\":1}}}", "is an object"}});
 }
@@ -190,7 +190,7 @@ TEST(SafeTensors, Counts_AreBounded) {
   ExpectRefused(FileOf(metadata + "}}", 0), "more than 10000 entries");
 }
 
-// Masks and positions that other programs keep beside weights: accepted where that is asked for, held to their size.
+// Other programs keep masks and positions beside weights. They are accepted on request, and their size is checked.
 TEST(SafeTensors, OtherTypesAreReadWhereAllAreAccepted) {
   const auto parse = [](const std::string& file) {
     return SafeTensorsFile::Parse("f", std::as_bytes(std::span(file)), AcceptedTypes::kAll);
@@ -222,7 +222,7 @@ TEST(SafeTensors, Sizes_AreThoseOfTheData) {
        {"[1]", "[0,18446744073709551615]", "promises 18446744073709551615 bytes of data, there are 4", 4},
        {"[2]", "[0,4]", "has 4 bytes, its shape [2] and dtype F32 take 8", 4},
        {"[1]", "[0,4]", "its shape [1] and dtype F16 take 2", 4, "\"F16\""},
-       // 2^62 * 4 is 0 modulo 2^64, (2^32 + 1)^2 wraps to something small.
+       // 2^62 * 4 is 0 modulo 2^64, and (2^32 + 1)^2 wraps to a small number.
        {"[4611686018427387904]", "[0,0]", "more than 2^64 - 1 bytes"},
        {"[4294967297,4294967297]", "[0,4]", "more than 2^64 - 1 bytes", 4},
        {"[18446744073709551615,0]", "[0,4]", "take 0", 4}});
@@ -241,7 +241,7 @@ TEST(SafeTensors, Data_AreCoveredExactly) {
   ExpectRefused(FileOf(two("[0,4]", "[0,4]"), 4), "begins at byte 0 of the data, allowed is 4");
   ExpectRefused(FileOf(two("[4,8]", "[8,12]"), 12), "tensor 'x' begins at byte 4 of the data, allowed is 0");
   ExpectRefused(FileOf("{}", 1), "1 bytes of data behind");
-  // An empty tensor inside of another one.
+  // An empty tensor lies inside another one.
   ExpectRefused(FileOf(R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},)"
                        R"("y":{"dtype":"F32","shape":[0],"data_offsets":[2,2]}})",
                        4),
@@ -255,7 +255,7 @@ TEST(SafeTensors, Messages_CarryNothingThatATerminalActsOn) {
   EXPECT_LT(parsed.result.status().message().size(), 300u);
 }
 
-// Every half, against arithmetic in double; every brain float, against its definition.
+// Every float16 is compared with arithmetic in double, every bfloat16 with its definition.
 TEST(SafeTensors, NarrowNumbers_AreWidenedExactly) {
   std::string data;
   for (uint32_t bits = 0; bits < 65536; ++bits) data += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
@@ -319,7 +319,7 @@ TEST(SafeTensors, WrongContents_WriteNothing) {
   EXPECT_EQ(folder.NumFiles(), 0u);
 }
 
-// Either an error with a sentence, or tensors within the file that cover it.
+// Expects either an error with a sentence, or tensors within the file that cover it.
 TEST(SafeTensors, RandomDamage_IsRefusedOrSound) {
   constexpr uint32_t kSeed = 20261121;
   SCOPED_TRACE("seed " + std::to_string(kSeed));
@@ -343,7 +343,8 @@ TEST(SafeTensors, RandomDamage_IsRefusedOrSound) {
       }
       if (bad.size() < 8) bad.resize(8);
     }
-    // The length of the header still fits in half of the rounds, so that damage is not always found by the first check.
+    // In half of the rounds the length of the header still fits, so that the first check does not always find the
+    // damage.
     if (const uint64_t length = bad.size() - 40; round % 2 == 0 && bad.size() > 42) std::memcpy(bad.data(), &length, 8);
     const Parsed parsed(bad);
     ++(parsed.result.ok() ? sound : refused);
@@ -376,7 +377,7 @@ UniformArchitecture Small() {
           .output_bias = OutputBias::kTrained};
 }
 
-// All tensors of an architecture with weights 1, 2, 3, ...; `change` may spoil them before they are written.
+// Writes all tensors of an architecture with weights 1, 2, 3, ...; `change` may damage them first.
 Result<SafeTensorsFile> FileOf(const std::string& path, const Architecture& a, auto&& change) {
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
   std::vector<float> weights(FlatSize(parameters));
@@ -444,7 +445,7 @@ TEST(TorchNames, WrongTensors_AreNamed) {
   });
 }
 
-// Shapes that no model may have are refused before anything is allocated by them.
+// Shapes that no model may have are refused before anything is allocated for them.
 TEST(TorchNames, EmptyTensorsOfHugeShapes_AreRefused) {
   const std::string header =
       R"({"item_embedding.weight":{"dtype":"F32","shape":[9223372036854775807,0],"data_offsets":[0,0]}})";

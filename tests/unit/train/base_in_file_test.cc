@@ -1,5 +1,5 @@
-// An adapter, blocks or a head train beside what is read in the file of the base, however that is stored, as beside the
-// same weights in memory: to the bit. So its gradients are those of the function that the stored numbers define.
+// An adapter, blocks or a head train with the base in its file, in any storage, exactly as with the same weights in
+// memory: to the bit. So the gradients are those of the function that the stored numbers define.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -21,7 +21,7 @@ constexpr uint32_t kRecords = 24;
 constexpr WeightStorage kStorages[] = {WeightStorage::kFloat, WeightStorage::kPanels, WeightStorage::kHalf,
                                        WeightStorage::kInt8, WeightStorage::kInt4};
 
-// More than one tile of rows in a matrix and in the table, and a ragged last one.
+// More than one tile of rows in a matrix and in the table, the last one smaller.
 UniformArchitecture Decoder() {
   return {.num_items = 300, .max_length = 10, .width = 40, .num_heads = 2, .num_blocks = 2, .inner_width = 300};
 }
@@ -36,7 +36,7 @@ Architecture Encoder() {
   return a;
 }
 
-// With a head of two classes where the base is an encoder.
+// Adds a head of two classes if the base is an encoder.
 Architecture Adapted(const Architecture& base) {
   const bool encodes = base.head.kind == HeadKind::kEmbedding;
   Architecture a = encodes ? WithClasses(base, 2) : base;
@@ -79,7 +79,7 @@ class BaseInFile : public ::testing::Test {
     return o;
   }
 
-  // What the run holds after three steps, from FirstHeld of `held` on.
+  // Returns what the run holds after three steps, from FirstHeld of `held` on.
   std::vector<float> Train(const Architecture& a, std::span<const float> start, std::span<const Record> records,
                            const TrainingOptions& o) {
     const auto trainer = Trainer::Create(a, start, records, o);
@@ -102,7 +102,7 @@ class BaseInFile : public ::testing::Test {
     const size_t first = FirstHeld(parameters, in_file);
     ASSERT_EQ(in_file.base.size(), NumReadable(a, options));
     ASSERT_GT(first, 0u) << "all of it is held";
-    // All of it in memory, initialised as a whole.
+    // All weights in memory, initialised as a whole.
     std::vector<float> room, whole(FlatSize(parameters));
     auto random = privacy::RandomStream::Reproducible(3, privacy::StreamPurpose::kInitialisation);
     InitialiseWeights(a, {}, random, whole);
@@ -119,7 +119,7 @@ class BaseInFile : public ::testing::Test {
     ExpectSameFile(a, held, start.base, expected);
   }
 
-  // What is written of the two.
+  // Compares the files that both write.
   void ExpectSameFile(const Architecture& a, const std::vector<float>& held, std::span<const StoredTensor> base,
                       const std::vector<float>& whole) {
     ModelContents contents{.architecture = a, .weights = whole};
@@ -183,7 +183,7 @@ TEST_F(BaseInFile, TrainsAsBesideTheSameWeightsInMemoryWithScoresByCosine) {
   }
 }
 
-// Where blocks are multiplied, no packed floats of them are held.
+// If blocks are multiplied in place, no packed floats of them are held.
 TEST_F(BaseInFile, HoldsNoFloatsOfBlocks) {
   const ModelFile base = WriteBase(Decoder(), WeightStorage::kInt8);
   const Architecture a = Adapted(base.architecture());
@@ -193,7 +193,7 @@ TEST_F(BaseInFile, HoldsNoFloatsOfBlocks) {
             PlanTrainingMemory(a, kRecords, o)->packed_weights / 4);
 }
 
-// A quotient of differences of the loss that training sees, in one number of an adapter's matrix.
+// A difference quotient of the training loss, in one number of an adapter's matrix.
 TEST_F(BaseInFile, GradientsAreThoseOfTheLoss) {
   const ModelFile base = WriteBase(Decoder(), WeightStorage::kInt4);
   const Architecture a = Adapted(base.architecture());
@@ -207,7 +207,7 @@ TEST_F(BaseInFile, GradientsAreThoseOfTheLoss) {
   const std::vector<ParameterSpec> parameters = ParametersOf(a);
   const ParameterSpec& up = parameters[RequireParameter(parameters, ParameterRole::kFeedForwardInUp, 0)];
   const size_t i = up.offset - FirstHeld(parameters, o) + 2;
-  o.loss = LossWeighting::kPositionMean;  // what a step reports is what it goes down
+  o.loss = LossWeighting::kPositionMean;  // a step descends the reported loss
   const auto step = [&](const std::vector<float>& held, double& loss) {
     const auto trainer = *Trainer::Create(a, held, records, o);
     loss = trainer->Step()->mean_loss;
@@ -231,7 +231,7 @@ TEST_F(BaseInFile, RefusesABaseThatTrains) {
   TrainingOptions o = Options(Method::kOrdinary);
   o.base = start.base;
   EXPECT_EQ(Trainer::Check(a, {}, records, o).code(), StatusCode::kInvalidArgument) << "too few weights";
-  // Without an adapter all of it trains.
+  // Without an adapter everything trains.
   EXPECT_EQ(Trainer::Check(base.architecture(), start.held, records, o).code(), StatusCode::kInvalidArgument);
   const std::vector<StoredTensor> too_many(start.base.size() + 1, start.base.front());
   o.base = too_many;

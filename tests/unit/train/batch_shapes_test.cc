@@ -1,6 +1,6 @@
 // However many records pass at once, a step does the same, bit for bit: every private method, every kind of head.
-// Ordinary training, and DP-FP as its paper has it, multiply what passes together in one product: the same to rounding.
-// Blocks that are computed again change no bit.
+// Ordinary training, and DP-FP in its paper's mode, multiply the records that pass together in one product: equal up to
+// rounding. Recomputed blocks change no bit.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,12 +21,13 @@ namespace wisp::batch_shapes_test {
 namespace {
 
 constexpr uint32_t kRecords = 40;
-// Of plain sums, in weights after three steps of SGD. Adam would magnify the rounding of gradients that are nearly 0.
+// Rounding of plain sums, in weights after three steps of SGD. Adam would magnify the rounding of gradients that are
+// nearly 0.
 constexpr float kRounding = 1e-6f;
 
 class BatchShapes : public ::testing::Test {
  protected:
-  // The weights after three steps, with so many rows at once.
+  // Returns the weights after three steps, with this many rows at once.
   std::vector<float> Train(const Architecture& a, std::span<const Record> records, TrainingOptions o, size_t rows) {
     o.rows_at_once = rows;
     const auto trainer = Trainer::Create(a, test::StartWeights(a), records, o);
@@ -41,7 +42,7 @@ class BatchShapes : public ::testing::Test {
     return {(*trainer)->weights().begin(), (*trainer)->weights().end()};
   }
 
-  // One record at a time, two or three, many; and that it is so many. Weights may be `tolerance` apart.
+  // Compares one record at a time, two or three, and many, and checks these numbers. Weights may be `tolerance` apart.
   void ExpectSame(const std::string& what, const Architecture& a, std::span<const Record> records,
                   const TrainingOptions& o, float tolerance = 0) {
     SCOPED_TRACE(what);
@@ -66,7 +67,7 @@ class BatchShapes : public ::testing::Test {
     reports_.clear();
   }
 
-  // With blocks that are computed again; where that is not offered it is refused.
+  // Compares with recomputed blocks; a method that does not offer them must refuse.
   void ExpectSameAgain(const Architecture& a, std::span<const Record> records, TrainingOptions o,
                        const std::vector<float>& alone) {
     o.recompute_blocks = true;
@@ -81,7 +82,7 @@ class BatchShapes : public ::testing::Test {
     EXPECT_EQ(Train(a, records, o, 0), alone) << "computed again";
   }
 
-  // The largest of all coordinates; infinite where one is no number, or numbers are missing.
+  // Returns the largest difference of all coordinates; infinite if one is not a number, or numbers are missing.
   static float Distance(const std::vector<float>& a, const std::vector<float>& b) {
     if (a.size() != b.size()) return std::numeric_limits<float>::infinity();
     float largest = 0;
@@ -113,7 +114,7 @@ class BatchShapes : public ::testing::Test {
   std::vector<StepReport> reports_;
 };
 
-// Of all lengths, some with padding before them, some without a target.
+// Histories of all lengths, some with padding before them, some without a target.
 struct Histories {
   explicit Histories(const Architecture& a) {
     for (uint32_t i = 0; i < kRecords; ++i) {
@@ -147,7 +148,7 @@ TEST_F(BatchShapes, RecommendersOfEveryKindTrainTheSame) {
   }
 }
 
-// What is kept of a record grows with blocks by their inputs alone.
+// The memory of a record grows with blocks only by their inputs.
 TEST(RecomputedBlocks, TakeLessMemory) {
   UniformArchitecture shape{.num_items = 40, .max_length = 64, .width = 32, .num_heads = 2, .inner_width = 128};
   const auto activations = [&](uint32_t blocks, bool again) {
@@ -199,7 +200,7 @@ TEST_F(BatchShapes, AdaptersTrainTheSame) {
   ExpectSame("adapter", a, histories.records, Private(Method::kPhantom));
 }
 
-// Blocks alone, as integers: of every kind of block.
+// Blocks alone, as integers, for every kind of block.
 TEST_F(BatchShapes, BlocksTrainTheSameAsIntegers) {
   std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(test::MixedArchitecture());

@@ -1,4 +1,4 @@
-// What a refusal says of a checkpoint that belongs to a run with other options.
+// The refusal of a checkpoint that belongs to a run with other options.
 #include "runtime/train/checkpoint_parts.h"
 
 #include <gtest/gtest.h>

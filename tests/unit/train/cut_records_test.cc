@@ -1,4 +1,5 @@
-// Records that were cut to fewer positions than the model has: the same bits in less room, and no longer ones get in.
+// Records that were cut to fewer positions than the model has: the same bits with less memory, and longer records are
+// refused.
 #include <gtest/gtest.h>
 
 #include "runtime/train/memory.h"
@@ -34,7 +35,7 @@ class CutRecords : public test::RingTraining {
 
 TEST_F(CutRecords, TheSameBitsInLessRoom) {
   for (const Method method : {Method::kOrdinary, Method::kPhantom, Method::kRgp}) {
-    // Several records at once, too: without dropout, whose masks may follow from where a record lies.
+    // Several records pass at once, too, but without dropout, whose masks may depend on a record's place.
     for (const size_t rows_at_once : {size_t{0}, size_t{48}}) {
       std::vector<float> weights[2];
       size_t activations[2];
@@ -51,7 +52,8 @@ TEST_F(CutRecords, TheSameBitsInLessRoom) {
         EXPECT_EQ(plan->total(), (*trainer)->planned_bytes());
         activations[cut] = plan->activations;
       }
-      // Ordinary training sums those that pass together in one product, and shorter ones are more: equal to rounding.
+      // Ordinary training sums the records that pass together in one product, and more of the shorter ones pass: equal
+      // up to rounding.
       const bool sums_together = method == Method::kOrdinary && rows_at_once > 0;
       ASSERT_EQ(weights[0].size(), weights[1].size());
       for (size_t i = 0; i < weights[0].size(); ++i)
@@ -65,7 +67,7 @@ TEST_F(CutRecords, TheSameBitsInLessRoom) {
 
 TEST_F(CutRecords, LongerOnesStayOut) {
   std::vector<Record> records = short_.records;
-  records.push_back(ring_.records[0]);  // of 10 positions
+  records.push_back(ring_.records[0]);  // 10 positions long
   const Status refused = Trainer::Check(kSmall, start_, records, Options(Method::kOrdinary, kCut));
   EXPECT_EQ(refused.message(), "record 59 has 10 inputs and 10 targets; allowed are 1 to 4 of each, equally many");
   EXPECT_TRUE(Trainer::Check(kSmall, start_, records, Options(Method::kOrdinary, 0)).ok());

@@ -1,5 +1,5 @@
-// DP-FP: what is drawn is charged first and no more moves; what the paper's mode leaks is shown; all modes learn. What
-// is released for the head: head_releases_test.cc.
+// DP-FP: samples are charged first and nothing else moves; the leak of the paper's mode is shown; all modes learn.
+// head_releases_test.cc tests the releases for the head.
 #include "runtime/train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -27,8 +27,8 @@ constexpr UniformArchitecture kSmall{.num_items = 40,
                                      .attend = Attend::kAll,
                                      .num_classes = 2};
 
-// Sequences that start with token 39; half of the other tokens name the class (0-9: class 0, 10-19: class 1), the rest
-// nothing.
+// Sequences that start with token 39. Half of the other tokens name the class (0-9: class 0, 10-19: class 1), the rest
+// say nothing.
 struct Task {
   explicit Task(size_t n, uint32_t seed = 1) {
     std::mt19937 random(seed);
@@ -116,7 +116,7 @@ TEST_F(DpFpTest, ClippedChargesBothMechanisms) {
   EXPECT_EQ(entries[1].mechanism.steps(), 2u);
 }
 
-// What noise is calibrated with is what the ledger is charged, release for release.
+// The ledger is charged for the same noise that calibration used, release for release.
 TEST_F(DpFpTest, TheGridsSlackIsThatOfAllReleases) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     Ledger ledger = OpenLedger(mode == DpFpMode::kAggregate ? "a" : "c");
@@ -131,13 +131,13 @@ TEST_F(DpFpTest, TheGridsSlackIsThatOfAllReleases) {
   }
 }
 
-// Nothing is drawn, moved or released where the ledger refuses; and what was charged of a step that did not happen is
-// used by the next try instead of being paid twice.
+// If the ledger refuses, nothing is sampled, moved or released. The charge for a step that did not happen is used by
+// the next try instead of being paid twice.
 TEST_F(DpFpTest, RefusedStepChangesNothing) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     Ledger ledger = OpenLedger(mode == DpFpMode::kAggregate ? "a" : "c");
     TrainingOptions o = Options(mode, &ledger);
-    // The aggregate's releases alone pass the limit; those of kClipped do not, but its encoder's gradients do.
+    // The aggregate's releases alone exceed the limit; those of kClipped do not, but its encoder's gradients do.
     o.dp_fp.noise_multiplier = mode == DpFpMode::kAggregate ? 1 : 50;
     ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(0.1, 1e-6)).ok());
     auto trainer = Make(o);
@@ -152,8 +152,8 @@ TEST_F(DpFpTest, RefusedStepChangesNothing) {
   }
 }
 
-// Both draws are as large as what is charged says. The means of 40 Poisson-like counts of 200 lie within 6 deviations
-// (13.4) of it but for a chance of 4e-9.
+// Both batches have the size that is charged. The means of 40 Poisson-like counts of 200 lie within 6 deviations (13.4)
+// of it, except for a chance of 4e-9.
 TEST_F(DpFpTest, DrawsAreAsLargeAsTheProbabilitiesThatAreCharged) {
   Ledger ledger = OpenLedger("l");
   auto trainer = Make(Options(DpFpMode::kClipped, &ledger));
@@ -168,7 +168,7 @@ TEST_F(DpFpTest, DrawsAreAsLargeAsTheProbabilitiesThatAreCharged) {
   EXPECT_NEAR(encoder_records, 200, 13.4);
 }
 
-// The encoder's records are not those of the head: both draws are charged as mechanisms of their own. Sizes of 150
+// The encoder's records are not those of the head: both samplings are charged as mechanisms of their own. Sizes of 150
 // steps of 40 records each in the mean, 6 standard deviations.
 TEST_F(DpFpTest, TheEncodersDrawDoesNotFollowFromTheHeads) {
   constexpr int kSteps = 150;
@@ -209,11 +209,11 @@ double Norm(const std::vector<double>& v) {
   return std::sqrt(squares);
 }
 
-// With a rate of 1 and B = 1 the step is the noised sum itself. Weights near 1 round it to 6e-8 a coordinate.
+// With a rate of 1 and B = 1 the step is the noisy sum itself. Weights near 1 round it to 6e-8 per coordinate.
 TEST_F(DpFpTest, EncoderStepIsBoundedByItsClippingNormAndNoisedByItsMultiplier) {
   Ledger ledger = OpenLedger("l");
   TrainingOptions o = Options(DpFpMode::kClipped, &ledger);
-  o.num_records_public = o.expected_batch = o.dp_fp.micro_batches = 1;  // p = q = 1: the record is always drawn
+  o.num_records_public = o.expected_batch = o.dp_fp.micro_batches = 1;  // p = q = 1: the record is always sampled
   o.dp_fp.noise_multiplier = 1e-4;
   o.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 1.0f};
   o.privacy.noise_multiplier = 1e-4;
@@ -229,7 +229,7 @@ TEST_F(DpFpTest, EncoderStepIsBoundedByItsClippingNormAndNoisedByItsMultiplier) 
   ASSERT_TRUE(noised->Step().ok());
   const std::vector<double> noise = EncoderChange(*noised, Start());
   for (double v : noise) EXPECT_NE(v, 0);
-  // The deviation of n draws has the relative deviation 1 / sqrt(2 n); 6 of them.
+  // The deviation of n samples has the relative deviation 1 / sqrt(2 n); the bound is 6 of them.
   const double n = static_cast<double>(noise.size());
   EXPECT_NEAR(Norm(noise) / std::sqrt(n), 2.5 * 0.03, 2.5 * 0.03 * 6 / std::sqrt(2 * n));
 }
@@ -258,14 +258,14 @@ std::set<int32_t> ChangedRows(const Trainer& trainer, const std::vector<float>& 
   return rows;
 }
 
-// The leak: whoever sees the weights after one step of mode paper reads off the batch's tokens.
+// The leak: whoever sees the weights after one step of mode paper can read off the batch's tokens.
 TEST_F(DpFpTest, PaperModeNamesTheTokensOfItsBatchTheOthersDoNot) {
   const std::vector<int32_t> secret = {39, 3, 17, 3, 22};
   const std::vector<Record> one = {test::Labelled(secret, 1)};
   TrainingOptions o = Options(DpFpMode::kPaper, nullptr);
   o.num_records_public = 1;
   o.expected_batch = o.dp_fp.micro_batches = 1;  // p = 1
-  // A head that is not 0: else the first step's gradient does not reach the encoder.
+  // The head is not 0, because otherwise the first step's gradient would not reach the encoder.
   std::vector<float> start = Start();
   const auto parameters = ParametersOf(kSmall);
   const ParameterSpec& head = parameters[RequireParameter(parameters, ParameterRole::kClassWeight)];
@@ -322,7 +322,7 @@ TEST_F(DpFpTest, WhatHasNoGuaranteeIsRefused) {
                             bad_label = {test::Labelled(std::span(tokens).first(1), 2)};
   for (const auto& records : {bad_token, bad_label}) {
     EXPECT_FALSE(Trainer::Check(kSmall, Start(), records, Options(DpFpMode::kPaper, nullptr)).ok());
-    // Or the refusal would tell of the record.
+    // A refusal would reveal something about the record.
     EXPECT_TRUE(Trainer::Check(kSmall, Start(), records, Options(DpFpMode::kAggregate, &ledger)).ok());
   }
 }
@@ -343,7 +343,7 @@ TEST_F(DpFpTest, PaperModeHasNoMechanismAndItsReportNoEpsilon) {
 // ---- The paper's figures
 // ------------------------------------------------------------------------------------------------
 
-// SST-2 in the paper: D = 67,349, B = M = 32, three epochs, delta = 1 / 2D; sigma calibrated for 1.73 by the limit
+// SST-2 in the paper: D = 67,349, B = M = 32, three epochs, delta = 1 / 2D; sigma is calibrated for 1.73 by the limit
 // theorem.
 TEST(PaperFigures, LimitTheoremSays173WhereThePldSays590) {
   constexpr double kD = 67349;
@@ -370,7 +370,7 @@ TEST(PaperFigures, LimitTheoremSays173WhereThePldSays590) {
 // ---- Learning
 // -----------------------------------------------------------------------------------------------------------
 
-// Nothing was ever trained below the head: random features, which is why they are wider here.
+// Nothing below the head was ever trained: the features are random, and wider here for that reason.
 TEST_F(DpFpTest, AggregateLearnsTheTaskOnARandomEncoder) {
   Ledger ledger = OpenLedger("l");
   UniformArchitecture wide = kSmall;
@@ -382,7 +382,7 @@ TEST_F(DpFpTest, AggregateLearnsTheTaskOnARandomEncoder) {
   EXPECT_GT(accuracy, 0.85);
 }
 
-// The use it is made for: the encoder comes from public data (here: trained without any guarantee on another sample).
+// The intended use: the encoder comes from public data (here: trained without any guarantee on another sample).
 TEST_F(DpFpTest, AggregateLearnsTheTaskOnAPublicEncoder) {
   const Task open(500, 5);
   TrainingOptions o = Options(DpFpMode::kPaper, nullptr);
@@ -427,7 +427,7 @@ TEST_F(DpFpTest, RefusesMoreThreadsThanAllowed) {
   EXPECT_EQ(Trainer::Check(kSmall, Start(), task_.records, o).code(), StatusCode::kInvalidArgument);
 }
 
-// Integer sums do not care who adds, so the released matrices are the same for any number of threads.
+// Integer sums do not depend on who adds, so the released matrices are the same for any number of threads.
 TEST_F(DpFpTest, AggregateRepeatsWithReproducibleNoiseOnAnyNumberOfThreads) {
   std::vector<std::vector<float>> results;
   for (size_t threads : {1, 2, 3}) {

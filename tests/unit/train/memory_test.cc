@@ -1,4 +1,4 @@
-// Memory is known before there is a session or a trainer, and what is said is what is allocated.
+// Memory is known before there is a session or a trainer, and the stated amount is the allocated one.
 #include "tests/unit/core/counting_allocator.h"
 
 #include <gtest/gtest.h>
@@ -36,16 +36,16 @@ std::vector<Architecture> Architectures() {
   return all;
 }
 
-// What is not planned for: layers, names, vectors of small things, and those that are gone again. It does not grow with
-// any size: 25 tensors took 23 KB in a session, 48 KB in a trainer and 11 KB for each of its workers but the first (g++
-// 12.2, 2026-11-21). A block's objects are there even where it has few tensors.
+// Memory outside of the plan: layers, names, small vectors, and temporary ones. It does not grow with any size: 25
+// tensors took 23 KB in a session, 48 KB in a trainer and 11 KB for each of its workers but the first (g++ 12.2,
+// 2026-11-21). A block's objects are there even if it has few tensors.
 size_t Tensors(const Architecture& a) { return ParametersOf(a).size() + 6 * a.blocks.size(); }
 size_t SessionObjects(const Architecture& a) { return Tensors(a) * 1024 + 4096; }
-// Where a base lies, and that blocks are computed again, added 100 bytes (2026-11-25). 64-bit Arm, whose locks are
-// larger, takes 185 more (2026-11-26).
+// The place of a base and the recomputation of blocks take 100 bytes (2026-11-25). 64-bit Arm, whose locks are larger,
+// takes 185 more (2026-11-26).
 size_t TrainerObjects(const Architecture& a, size_t workers) { return Tensors(a) * 2048 + workers * 8192 + 9600; }
 
-// `planned` is all that was allocated, but for `objects`.
+// `planned` covers all allocations except for `objects`.
 void ExpectAllocated(size_t planned, size_t allocated, size_t objects) {
   EXPECT_GE(allocated, planned);
   EXPECT_LE(allocated, planned + objects);
@@ -70,7 +70,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
     std::vector<float> scores(a.num_items);
     ASSERT_TRUE(session->Score(std::vector<int32_t>{1, 2}, scores).ok());
     EXPECT_EQ(session->planned_bytes(), planned.total());
-    // A person without a history.
+    // A user without history.
     EXPECT_GT(planned.newcomer, 4 * a.num_items);
     EXPECT_EQ(session->memory().newcomer, planned.newcomer);
     before = allocated_bytes;
@@ -82,7 +82,7 @@ TEST(Memory, SessionHoldsWhatIsPlanned) {
   }
 }
 
-// Counts that the file has as its bias are copied, and nothing is computed.
+// If the file stores counts as a bias, these are copied and nothing is computed.
 TEST(Memory, ANewcomerTakesLessWhereTheBiasIsCounts) {
   const test::TemporaryFolder folder;
   Architecture a = Architectures()[0];
@@ -167,7 +167,7 @@ uint32_t SmallestSide(const Architecture& a) {
   return side;
 }
 
-// Methods whose sums have another shape than the weights: everything is had before the first step.
+// Methods whose sums have another shape than the weights: everything is allocated before the first step.
 class MethodsMemory : public ::testing::Test {
  protected:
   TrainingOptions Options(Method method, size_t threads) {
@@ -183,7 +183,7 @@ class MethodsMemory : public ::testing::Test {
     return o;
   }
 
-  // What is planned is what is allocated, what the trainer says, and all that it has after three steps.
+  // The plan equals the allocations, the trainer's own figure, and all that it holds after three steps.
   void ExpectHeld(const Architecture& a, const TrainingOptions& o) {
     ExpectHeld(a, o, test::Ring(a.num_items, 1000, std::min<size_t>(a.max_length, 5)));
   }
@@ -268,7 +268,7 @@ TEST_F(MethodsMemory, SampledSoftmaxHoldsWhatIsPlanned) {
   }
 }
 
-// Records of the longest kind, whose inputs and targets are all different: each names as many rows as a record can.
+// Records of the longest kind, with all inputs and targets different: each names as many rows as a record can.
 TEST_F(MethodsMemory, RecordsThatNameTheMostRowsHaveRoom) {
   Architecture a = a_;
   a.max_length = 5;
@@ -298,10 +298,10 @@ TEST_F(MethodsMemory, ReAttentionsPrintedVariancesAreCounted) {
   EXPECT_EQ(PlanTrainingMemory(a, 1000, o)->variances, 4u * a.num_items);
 }
 
-// DP-AdaFEST selects rows by the batch: a fixed part, and a bound that what grows keeps to.
+// DP-AdaFEST selects rows by the batch: the plan has a fixed part, and a bound for the part that grows.
 class AdaptiveMemory : public MethodsMemory {
  protected:
-  // The trainer after `steps` steps, held to its plan at each.
+  // Returns the trainer after `steps` steps, compared with its plan at each.
   size_t ExpectWithin(const Architecture& a, const TrainingOptions& o, const TrainingMemory& planned,
                       const test::Ring& ring, int steps) {
     const size_t before = allocated_bytes;
@@ -348,8 +348,8 @@ TEST_F(AdaptiveMemory, StaysWithinItsBound) {
   }
 }
 
-// Where every record is drawn and hardly any noise decides, all rows that can be selected are, and the bound is what is
-// held.
+// Every record is sampled and there is hardly any noise, so all rows that can be selected are, and the held memory
+// equals the bound.
 TEST_F(AdaptiveMemory, TheBoundIsReached) {
   Architecture a = a_;
   a.num_items = 400;
@@ -371,9 +371,9 @@ TEST_F(AdaptiveMemory, TheBoundIsReached) {
   }
 }
 
-// A step that changes a few rows more than any before it makes room for half as many again: above what it needs, within
-// the bound. Every record is drawn and touches ten rows that no other does; about 97 in 100 survive, and hardly any
-// other row.
+// A step that changes a few more rows than any before it reserves half as many again: more than it needs, but within
+// the bound. Every record is sampled and touches ten rows of its own; about 97 in 100 survive, and hardly any other
+// row.
 TEST_F(AdaptiveMemory, RoomAheadOfTheNeedIsInTheBound) {
   Architecture a = a_;
   a.max_length = 5;
@@ -415,7 +415,8 @@ TEST(Memory, BinomialUpperQuantileIsTheLeastCountThatIsSeldomPassed) {
   EXPECT_EQ(BinomialUpperQuantile(1000000, 1e-20), 0u);
 }
 
-// Over a large catalogue the bound is that of the batch, far from the table's size; it grows with batch and false rows.
+// In a large catalogue the bound depends on the batch and is far below the table's size. It grows with batch and false
+// rows.
 TEST_F(AdaptiveMemory, TheBoundIsOfTheBatch) {
   Architecture a = a_;
   a.num_items = 2000000;
@@ -450,14 +451,14 @@ TEST_F(MethodsMemory, WhatATrainerWouldRefuseIsNotPlanned) {
   o.num_negatives = 10;
   EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kUnsupported);
   o = Options(Method::kAdaFest, 1);
-  o.privacy.noise_multiplier = 0;  // how many rows survive follows from it
+  o.privacy.noise_multiplier = 0;  // the number of surviving rows depends on it
   EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);
   o = Options(Method::kPhantom, 1);
   o.num_negatives = 1501;
   EXPECT_EQ(PlanTrainingMemory(a_, 1000, o).status().code(), StatusCode::kInvalidArgument);
 }
 
-// Its sentence, word for word; the batch only where the plan depends on it.
+// The trainer's sentence, word for word; the batch is named only if the plan depends on it.
 TEST_F(MethodsMemory, WhatIsNotPlannedIsRefusedInTheTrainersWords) {
   const test::Ring ring(a_.num_items, 1000, 5);
   const std::vector<float> weights = test::StartWeights(a_, {});

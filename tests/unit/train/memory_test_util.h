@@ -1,4 +1,4 @@
-// What is planned against what is held.
+// Compares the planned memory with the held one.
 #ifndef WISP_TESTS_UNIT_TRAIN_MEMORY_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_TRAIN_MEMORY_TEST_UTIL_H_
 

@@ -1,4 +1,4 @@
-// A run that trains the head alone computes what is pooled of a record once, and nothing else changes by it.
+// A run that trains only the head computes the pooled state of a record once, and this changes nothing else.
 #include "runtime/train/pooled_cache.h"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ struct Texts {
 
 std::atomic<int> num_norms{0};
 
-// The best ops, but that rows of a norm are counted: each block has them, a head has none.
+// The best ops, with a count of the rows of norms: each block has them, a head has none.
 const kernels::OpTable& CountingOps() {
   static const kernels::OpTable table = [] {
     kernels::OpTable counting = kernels::BestOps();
@@ -122,9 +122,9 @@ TEST_F(PooledCacheTest, EachRecordPassesTheBlocksOnce) {
     o.num_threads = 1;
     o.rows_at_once = 1;
     o.device = kernels::Device(CountingOps());
-    // One record: two norms a block.
+    // One record: two norms in each block.
     const int of_one = 2 * static_cast<int>(a.blocks.size());
-    o.expected_batch = kRecords;  // of a shuffled step all
+    o.expected_batch = kRecords;  // all records of a shuffled step
     const auto trainer = *Trainer::Create(a, test::RandomClassifierWeights(a, 5), texts.records, o);
     num_norms = 0;
     for (int step = 0; step < 30; ++step) ASSERT_TRUE(trainer->Step().ok());
@@ -159,7 +159,7 @@ TEST_F(PooledCacheTest, OneIsMadeWhereItChangesNothingAndFits) {
   EXPECT_FALSE(PooledCache::IsOf(adapted, kRecords, head));
 }
 
-// What was packed and pooled with the weights before a checkpoint is none of those after it.
+// After a checkpoint, nothing is reused that was packed or pooled with the weights before it.
 TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
   const Architecture a = test::SmallClassifiers()[4];
   const Texts texts(a);
@@ -177,7 +177,7 @@ TEST_F(PooledCacheTest, ARunGoesOnFromACheckpointWithTheSameBits) {
             std::vector<float>(second->weights().begin(), second->weights().end()));
 }
 
-// A new trainer packs everything: one that packs what changes alone must not miss the head that was fitted.
+// A new trainer packs everything. A trainer that packs only changes must not miss the head that was fitted.
 TEST_F(PooledCacheTest, OneProcessTrainsWhatAProcessForEachStepDoes) {
   const Architecture a = test::SmallClassifiers()[1];
   const Texts texts(a);

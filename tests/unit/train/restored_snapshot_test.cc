@@ -1,5 +1,5 @@
-// A machine of which one snapshot was restored twice draws other batches, other noise and other items in each copy.
-// From two releases with the same noise anybody could subtract it.
+// If one snapshot of a machine is restored twice, each copy draws other batches, other noise and other items. Otherwise
+// anybody could subtract the noise of two releases.
 #include <gtest/gtest.h>
 
 #include "runtime/decoding/private_sampling.h"

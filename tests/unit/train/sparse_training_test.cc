@@ -1,5 +1,5 @@
-// Training with DP-FEST, DP-AdaFEST and sampled softmax: which rows move, what is charged, what is refused; all of it
-// learns.
+// Training with DP-FEST, DP-AdaFEST and sampled softmax: which rows move, what is charged, what is refused, and that
+// all of it learns.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,11 +82,11 @@ TEST_F(SparseTraining, FestOverAllRowsIsPhantomClipping) {
   fest.optimizer = phantom.optimizer = {.kind = OptimizerKind::kSgd, .learning_rate = 0.5f};
   auto a = Make(fest), b = Make(phantom);
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(a->Step().ok() && b->Step().ok());
-  // The noise falls on other coordinates in another order: next to none is drawn.
+  // In another order the noise falls on other coordinates, so there is almost none.
   for (size_t i = 0; i < start_.size(); ++i) ASSERT_NEAR(a->weights()[i], b->weights()[i], 1e-4) << i;
 }
 
-// What no step touches holds no noise; what may become a negative does.
+// A row that no step touches has no noise; a row that may become a negative has.
 TEST_F(SparseTraining, PrintedDeviationsAreOfTheTrainedRowsOnly) {
   Architecture a = kSmall;
   a.re_attention = ReAttention::kOn;

@@ -1,6 +1,5 @@
-// What a step promises, whatever the method: one record more moves what is released by the clipping norm at most,
-// dropout included; nothing that is not finite gets in; what is charged covers what is drawn; runs repeat and go on bit
-// for bit.
+// The promises of a step, for every method. One more record moves the release by at most the clipping norm, dropout
+// included. Non-finite gradients stay out. The charge covers the samples. Runs repeat and resume bit for bit.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -16,7 +15,7 @@
 namespace wisp::step_guarantee_test {
 namespace {
 
-// A way to train: a method, a sampled softmax or not.
+// A way to train: a method, with or without a sampled softmax.
 struct Way {
   const char* name;
   Method method;
@@ -63,7 +62,7 @@ class StepGuarantee : public test::RingTraining {
   }
   static std::vector<float> Copy(std::span<const float> weights) { return {weights.begin(), weights.end()}; }
 
-  // Where the weights are after step 1, taken from the start.
+  // Returns the weights after step 1 relative to the start.
   std::vector<float> SecondStep(const TrainingOptions& o, std::span<const Record> records, const Architecture& a) {
     auto trainer = Make(o, records, a);
     const std::vector<float> start = Copy(trainer->weights());
@@ -79,14 +78,14 @@ class StepGuarantee : public test::RingTraining {
   const std::vector<int32_t> rows_ = {0, 2, 3, 5, 7, 8, 13, 14, 21, 22, 28};
 };
 
-// The record that joins stands before all others, so nothing that depends on how many records there are, or on which
-// place among them one has, stays as it was. Its items are repeated, padded, a single one.
+// The joining record stands before all others, so nothing that depends on the number of records, or on a record's
+// place, may change. Its items are repeated, padded, or a single one.
 TEST_F(StepGuarantee, ARecordThatJoinsMovesNothingButItsOwnShare) {
   const std::vector<int32_t> repeated = {3, 3, 3, 3, 5, 3}, padded = {-1, -1, 7, 8}, single = {2};
   UniformArchitecture cosine = kSmall;
   cosine.temperature = 0.3f;
   for (const Way& way : kWays) {
-    // Another set may come out: no such bound.
+    // Another set of rows may be selected, so there is no such bound.
     if (way.method == Method::kAdaFest || way.method == Method::kAdaFestPlus) continue;
     for (const UniformArchitecture& a : {kSmall, cosine}) {
       if (a == cosine && (way.num_negatives > 0 || way.method == Method::kRgp)) continue;  // not offered
@@ -110,7 +109,8 @@ TEST_F(StepGuarantee, ARecordThatJoinsMovesNothingButItsOwnShare) {
   }
 }
 
-// A row so large that every gradient overflows: records are dropped and counted, noise alone moves the weights.
+// One row is so large that every gradient overflows: records are dropped and counted, and noise alone moves the
+// weights.
 TEST_F(StepGuarantee, GradientsThatAreNotFiniteStayOutOfEverySum) {
   for (const Way& way : kWays) {
     for (size_t i = 0; i < kSmall.width; ++i) start_[3 * kSmall.width + i] = 3e38f * (i % 2 == 0 ? 1.0f : -1.0f);
@@ -159,8 +159,7 @@ TEST_F(StepGuarantee, EveryMethodRepeatsAndGoesOnBitForBit) {
   }
 }
 
-// Nobody in the batch: what moves the weights is the noise alone, and its deviation is what was paid for, whatever the
-// method.
+// The batch is empty, so only noise moves the weights, and its deviation is the charged one, for every method.
 TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
   for (const Way& way : kWays) {
     TrainingOptions o = Options(way, 2.0);
@@ -171,7 +170,7 @@ TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
     double squares = 0, n = 0;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const ParameterSpec& p = parameters[i];
-      // RGP: noise in other coordinates.
+      // RGP has its noise in other coordinates.
       if (!p.trained || (way.method == Method::kRgp && p.shape != ParameterShape::kVector)) continue;
       for (size_t j = p.offset; j < p.offset + p.size(); ++j) {
         const double moved = static_cast<double>(trainer->weights()[j]) - start_[j];
@@ -186,7 +185,7 @@ TEST_F(StepGuarantee, TheNoiseOfEveryMethodHasItsDeviation) {
   }
 }
 
-// A charge that is refused comes before everything that is drawn: no stream has moved.
+// A refused charge comes before all sampling: no stream has moved.
 TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
   auto other = *privacy::Ledger::Open(
       folder_ / "zero-out",
@@ -205,7 +204,7 @@ TEST_F(StepGuarantee, NothingIsDrawnForAChargeThatIsRefused) {
   EXPECT_EQ(noise.position(), 0u);
 }
 
-// What the ledger is told of the discrete noise counts every coordinate that is noised, FEST's rows too.
+// The ledger's slack for discrete noise counts every noised coordinate, also those of FEST's rows.
 TEST_F(StepGuarantee, TheSlackChargedIsThatOfAllReleasedNumbers) {
   for (const Way& way : kWays) {
     TrainingOptions o = Options(way, 1.0);
@@ -216,7 +215,7 @@ TEST_F(StepGuarantee, TheSlackChargedIsThatOfAllReleasedNumbers) {
   }
 }
 
-// AdaFEST's noise on the gradient is larger than the noise that is charged; the grid must have room for it.
+// AdaFEST's noise on the gradient is larger than the charged noise; the grid must be able to hold it.
 TEST_F(StepGuarantee, NoiseBeyondTheGridIsRefusedNotCutOff) {
   TrainingOptions o = Options({"adafest", Method::kAdaFest, 0}, 4e5);
   o.sparse.map_noise_ratio = 1e-3;
@@ -224,7 +223,7 @@ TEST_F(StepGuarantee, NoiseBeyondTheGridIsRefusedNotCutOff) {
   EXPECT_NE(status.message().find("noise multiplier"), std::string::npos) << status.message();
 }
 
-// A run that goes on with a ledger that never heard of its first steps would report less than it has spent.
+// If a run resumed with a ledger that never heard of its first steps, it would report less than it has spent.
 TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   TrainingOptions o = Options(kWays[0], 1.0);
   o.privacy.reproducible_seed.reset();
@@ -239,15 +238,15 @@ TEST_F(StepGuarantee, ACheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   EXPECT_EQ(second->Restore(saved).code(), StatusCode::kPrivacyRefused);
   ASSERT_TRUE(second->Step().ok());  // one step of the same name is not three
   o.privacy.run = "another";
-  auto third = Make(o, ring_.records);  // nor are steps of another name
+  auto third = Make(o, ring_.records);  // steps of another name do not count
   for (int i = 0; i < 4; ++i) ASSERT_TRUE(third->Step().ok());
   EXPECT_EQ(Make(o, ring_.records)->Restore(saved).code(), StatusCode::kPrivacyRefused);
   o.privacy.ledger = &ledger_;
   EXPECT_TRUE(Make(o, ring_.records)->Restore(saved).ok());
 }
 
-// A copy of the ledger from before that went on by itself has as many steps charged to the run, but not those that the
-// checkpoint holds.
+// A copy of the ledger that was charged by itself has as many steps for the run, but not those that the checkpoint
+// holds.
 TEST_F(StepGuarantee, ACheckpointDoesNotGoOnWithACopyThatDidNotPay) {
   TrainingOptions o = Options(kWays[0], 1.0);
   o.privacy.reproducible_seed.reset();
@@ -269,8 +268,8 @@ TEST_F(StepGuarantee, ACheckpointDoesNotGoOnWithACopyThatDidNotPay) {
   EXPECT_TRUE(Make(o, ring_.records)->Restore(*second->Save()).ok());
 }
 
-// Touched rows get integer noise, which is what rounding makes of a Gaussian: an untouched row reaches `t` steps where
-// the Gaussian reaches t - 1/2. With 64 steps of noise the half step shows.
+// Touched rows get integer noise, which is a rounded Gaussian: an untouched row reaches `t` steps where the Gaussian
+// reaches t - 1/2. With 64 steps of noise the half step shows.
 TEST_F(StepGuarantee, UntouchedRowsSurviveLikeTouchedRowsWithoutACount) {
   const double steps = 0x1p-30;
   const ContributionMap map(1000, {.clipping_norm = 1, .threshold = 64 * steps, .noise_multiplier = 64 * steps},
@@ -285,7 +284,7 @@ TEST_F(StepGuarantee, UntouchedRowsSurviveLikeTouchedRowsWithoutACount) {
   EXPECT_NEAR(map.expected_false_rows() / 1000 / (survive / all), 1, 1e-4);
 }
 
-// Variances beyond all measure are clamped: no score and no gradient becomes infinite or no number.
+// Extreme variances are clamped: no score and no gradient becomes infinite or NaN.
 TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
   UniformArchitecture a = kSmall;
   a.re_attention = ReAttention::kOn;
@@ -306,8 +305,8 @@ TEST_F(StepGuarantee, VariancesWithoutBoundLeaveEverythingFinite) {
   }
 }
 
-// The variances of Re-Attention are of the noise that was drawn: AdaFEST's is larger than what is charged, and what RGP
-// freezes has none.
+// The variances of Re-Attention are those of the actual noise: AdaFEST's is larger than the charged one, and parameters
+// that RGP freezes have none.
 TEST_F(StepGuarantee, VariancesAreOfTheNoiseThatIsDrawn) {
   UniformArchitecture a = kSmall;
   a.re_attention = ReAttention::kOn;

@@ -16,7 +16,7 @@
 
 namespace wisp::test {
 
-// Initial weights, always the same.
+// Returns initial weights, always the same.
 inline std::vector<float> StartWeights(const Architecture& a,
                                        const InitialisationOptions& options = {.table_deviation = 0.1f}) {
   std::vector<float> weights(FlatSize(ParametersOf(a)));
@@ -25,7 +25,7 @@ inline std::vector<float> StartWeights(const Architecture& a,
   return weights;
 }
 
-// Users who walk a ring of items, each from a place of its own: after item i comes i + 1.
+// Users who walk around a ring of items, each from a place of its own: after item i comes i + 1.
 struct Ring {
   Ring(uint32_t num_items, size_t num_users, size_t length) {
     for (size_t u = 0; u < num_users; ++u) {

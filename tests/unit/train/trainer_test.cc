@@ -1,4 +1,4 @@
-// The trainer: it learns, repeats itself, resumes, charges before it draws, and refuses what has no guarantee.
+// The trainer: it learns, repeats itself, resumes, charges before it samples, and refuses what has no guarantee.
 #include "runtime/train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ TEST_F(TrainerTest, RefusesMoreThreadsThanAllowed) {
   }
 }
 
-// Sizes of batches vary as binomials do, and none follows from the one before. 6 standard deviations.
+// Batch sizes vary like binomials, and none follows from the one before. 6 standard deviations.
 TEST_F(TrainerTest, EveryStepDrawsABatchOfItsOwn) {
   constexpr int kSteps = 200;
   Ledger ledger = OpenLedger("l");
@@ -100,7 +100,7 @@ TEST_F(TrainerTest, SameSeedAndThreadsRepeatBitForBit) {
   EXPECT_NE(Run(o, 20), Run(other, 20));
 }
 
-// Integer sums do not care who adds: the noise-free part of a private step is the same for any number of threads.
+// Integer sums do not depend on who adds: the noise-free part of a private step is the same for any number of threads.
 TEST_F(TrainerTest, PrivateRunWithReproducibleNoiseRepeats) {
   Ledger a = OpenLedger("a"), b = OpenLedger("b");
   TrainingOptions o = Private(5, &a);
@@ -161,7 +161,7 @@ TEST_F(TrainerTest, EveryStepIsChargedBeforeItIsTaken) {
   EXPECT_EQ(entries[0].noise, privacy::NoiseKind::kSecure);
 }
 
-// Restoring an old checkpoint does not restore budget: steps done again are charged again.
+// Restoring an old checkpoint does not restore budget: repeated steps are charged again.
 TEST_F(TrainerTest, RestoredPrivateRunPaysAgain) {
   Ledger ledger = OpenLedger("l");
   auto first = Make(Private(6, &ledger));
@@ -181,7 +181,8 @@ TEST_F(TrainerTest, SpentBudgetStopsTheRunAndChangesNothing) {
       {.noise_multiplier = 1.0, .sampling_probability = 16.0 / 60, .steps = 3});
   const double epsilon = *privacy::PldEpsilon(std::vector{three}, *privacy::Delta::Create(1e-3));
   ASSERT_TRUE(ledger.SetLimit(*privacy::EpsilonDelta::Create(epsilon * 1.01, 1e-3)).ok());
-  // Three steps are planned, ten would be taken: the fourth is off the plan, and the filter has no room for it.
+  // Three steps are planned, and ten are to be taken: the fourth is outside of the plan, and the filter does not allow
+  // it.
   ASSERT_TRUE(
       ledger.WritePlan("three", "a test", std::vector<privacy::ChargeRequest>{{.mechanism = three, .loss_slack = 1e-4}})
           .ok());
@@ -195,8 +196,8 @@ TEST_F(TrainerTest, SpentBudgetStopsTheRunAndChangesNothing) {
   EXPECT_EQ(ledger.Entries()->size(), 3u);
 }
 
-// With SGD, rate 1 and no record in the batch, what the weights move by is the noise alone: its standard deviation is
-// noise multiplier * C / B. An empty step must still be noised.
+// With SGD, rate 1 and an empty batch, only noise moves the weights: its standard deviation is noise multiplier * C /
+// B. An empty step must still be noised.
 TEST_F(TrainerTest, EmptyBatchesAreNoisedAndNoiseHasItsDeviation) {
   Ledger ledger = OpenLedger("l");
   TrainingOptions o = Private(4, &ledger);
@@ -220,7 +221,7 @@ TEST_F(TrainerTest, EmptyBatchesAreNoisedAndNoiseHasItsDeviation) {
   EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
 }
 
-// One record more moves the released sum, before noise, by at most C: seen through SGD with the same reproducible
+// One more record moves the released sum, before noise, by at most C: seen through SGD with the same reproducible
 // noise.
 TEST_F(TrainerTest, OneRecordMoreMovesTheStepByAtMostTheClippingNorm) {
   for (ClipKind kind : {ClipKind::kFlat, ClipKind::kAutomatic}) {

@@ -1,4 +1,4 @@
-// Clipped sums on a device, of records that pass together: those of the host, which takes them one by one.
+// On a device records pass together. Their clipped sums equal those of the host, which takes the records one by one.
 #include "runtime/gradients/formed_gradients.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ struct Outcome {
   std::vector<int64_t> sum;
 };
 
-// All records in one pass on a device; on the host one after the other.
+// A device takes all records in one pass; the host takes one after the other.
 Outcome Sum(const Architecture& a, const kernels::Device& device, const std::vector<float>& weights,
             const std::vector<Record>& records, const ClipRule& clip, GridGradientSum::Grid grid) {
   const auto graph = MakeGraph(a, device, {.max_records = device.memory.is_host() ? 1 : records.size()});
@@ -98,7 +98,7 @@ TEST(CudaFormedGradients, SumsAndNormsAreThoseOfTheHost) {
   }
 }
 
-// What exceeds its bound is taken away to the bit, and so is nothing else.
+// A record above its bound is removed exactly, to the bit, and nothing else is.
 TEST(CudaFormedGradients, ARecordAboveItsBoundIsTakenBack) {
   const Architecture a = test::SmallArchitectures()[0];
   const std::vector<float> weights = test::RandomWeights(a, 1);
@@ -122,12 +122,12 @@ TEST(CudaFormedGradients, ARecordAboveItsBoundIsTakenBack) {
   EXPECT_EQ(bounded.sum, Sum(a, TheDevice(), weights, small, clip, open).sum);
 }
 
-// A record whose gradient is not finite adds nothing, and spoils no other.
+// A record whose gradient is not finite adds nothing, and changes no other.
 TEST(CudaFormedGradients, ARecordThatIsNotFiniteIsLeftOut) {
   Architecture a = test::SmallArchitectures()[0];
-  a.head.output_table = OutputTable::kUntied;  // or every record's softmax would read item 0's row
+  a.head.output_table = OutputTable::kUntied;  // otherwise every record's softmax would read item 0's row
   std::vector<float> weights = test::RandomWeights(a, 1);
-  // Item 0 is named by the middle record alone, and its row overflows.
+  // Only the middle record names item 0, whose row overflows.
   const test::OwnedRecord good[] = {{{1, 2, 3}, {2, 3, 1}}, {{3, 2}, {1, 1}}}, bad{{0, 2}, {2, 3}};
   for (size_t i = 0; i < a.width; ++i) weights[i] = 3e38f;
   const GridGradientSum::Grid grid{.steps_per_unit = kSteps, .max_sum_squares = std::pow(0.501 * kSteps, 2)};

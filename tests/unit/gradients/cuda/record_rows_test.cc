@@ -1,4 +1,4 @@
-// Rows of records that go to slots of the sum: bounded as a whole, and taken back as a whole.
+// Rows of records that go to slots of the sum: they are bounded as a whole, and removed as a whole.
 #include "runtime/gradients/record_rows.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ struct Added {
   std::vector<int64_t> sum;
 };
 
-// Record 0 adds little; record 1 half of its square in a slot; record 2 names no slot for its largest row.
+// Record 0 adds little. Record 1 has half of its square in a slot. Record 2 names no slot for its largest row.
 Added Add(const ClipRule& clip, double max_norm) {
   const kernels::Device device(kernels::cuda::Ops(), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr));
   const kernels::Memory& memory = device.memory;
@@ -45,11 +45,11 @@ TEST(CudaRecordRows, GoWhereTheirSlotsSay) {
   const Added all = Add(ClipRule::Flat(1e6), 1e6);
   EXPECT_EQ(all.sum, Steps({3.1f, 0.5f, 0, 0, 0, 0, 0.5f, 3, 0.2f}));
   for (const RecordOutcome& record : all.records) EXPECT_TRUE(record.within && record.finite);
-  // The norm is of all that a record has.
+  // The norm covers all parts of a record.
   EXPECT_NEAR(all.records[1].norm, std::sqrt(18.0), 1e-6);
 }
 
-// Either half of record 1 is within the bound; both are not.
+// Either half of record 1 is within the bound; both together are not.
 TEST(CudaRecordRows, WhatSlotsAddCountsForTheBound) {
   const Added bounded = Add(ClipRule::Flat(1e6), 3.5 * kSteps);
   EXPECT_TRUE(bounded.records[0].within);

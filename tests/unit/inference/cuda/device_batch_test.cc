@@ -1,5 +1,5 @@
-// Several histories at once on a device: what one by one gives there, bit for bit; memory as planned; nothing wrong
-// from a device that fails.
+// Several histories at once on a device: the results equal those one by one there, bit for bit; memory is as planned; a
+// failing device gives no wrong results.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -80,7 +80,7 @@ TEST_F(DeviceBatchTest, GivesWhatOneByOneGives) {
   }
 }
 
-// Tiles of products of both sizes, and more records than one launch names.
+// Both tile sizes of products, and more records than one launch names.
 TEST_F(DeviceBatchTest, ManyHistoriesPassTogether) {
   const UniformArchitecture a = {
       .num_items = 300, .max_length = 3, .width = 8, .num_heads = 2, .num_blocks = 1, .inner_width = 8};

@@ -1,4 +1,5 @@
-// Classifiers in a device's memory: as on the processor, by one launch, and nothing wrong from a device that fails.
+// Classifiers in a device's memory: they answer as on the processor, by one launch, and a failing device gives no wrong
+// results.
 #include <gtest/gtest.h>
 
 #include "runtime/inference/classifier_session.h"
@@ -81,7 +82,7 @@ TEST_F(DeviceClassifier, GivesWhatTheProcessorGives) {
 TEST_F(DeviceClassifier, RepresentationsAreClippedBeforeTheHead) {
   const auto clipped = *Make(TheDevice(), 1e-4), free = *Make(TheDevice());
   const std::vector<float> near_bias = Logits(*clipped, text_), z = Logits(*free, text_);
-  const float* bias = tensors_.back().floats;  // of the classes
+  const float* bias = tensors_.back().floats;  // the classes' bias
   for (size_t k = 0; k < z.size(); ++k) EXPECT_NEAR(near_bias[k], bias[k], 1e-3f);
   EXPECT_NE(z, near_bias);
 }

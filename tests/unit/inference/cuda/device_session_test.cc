@@ -1,5 +1,5 @@
-// Sessions in a device's memory: scores as on the processor, the same bits whatever was asked before and however
-// launches go out, refusals in sentences, and nothing wrong from a device that fails.
+// Sessions in a device's memory: scores as on the processor, the same bits whatever was asked before and however work
+// is launched, refusals in sentences, and no wrong results from a failing device.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -20,7 +20,7 @@ namespace {
 
 using test::FailingMemory, test::OneByOne, test::TheDevice;
 
-// Several tiles of items, a ragged one.
+// Several tiles of items, the last one smaller.
 const UniformArchitecture kLarger = {
     .num_items = 700, .max_length = 40, .width = 24, .num_heads = 2, .num_blocks = 2, .inner_width = 40};
 
@@ -68,7 +68,7 @@ TEST_F(DeviceSessionTest, ScoresAreTheProcessors) {
   }
 }
 
-// Appended events among them; by one launch, and by one for each op.
+// Appended events are among the histories. They run by one launch, and by one for each op.
 TEST_F(DeviceSessionTest, ScoresDoNotDependOnTheHistoriesBeforeNorOnLaunches) {
   std::vector<Architecture> all = test::SmallArchitectures();
   all.push_back(kLarger);
@@ -111,7 +111,7 @@ TEST_F(DeviceSessionTest, RecommendationsAreTheBestThatAreAllowed) {
   };
   const auto unseen = [&](int32_t i) { return std::find(history.begin(), history.end(), i) == history.end(); };
   const std::vector<int32_t> excluded = {0, 31, 32, 698}, candidates = {2, 17, 64, 64, 255, 699};
-  // Those above kMostTopK are chosen on the host.
+  // The host chooses counts above kMostTopK.
   for (const size_t count :
        {size_t{0}, size_t{1}, size_t{10}, kernels::kMostTopK, kernels::kMostTopK + 1, size_t{9999}}) {
     expect({.count = count}, unseen);
@@ -125,11 +125,12 @@ TEST_F(DeviceSessionTest, RecommendationsAreTheBestThatAreAllowed) {
 }
 
 #ifndef WISP_TEST_GPU
-// From the history to the best of them, whether all is computed or what one more event changes.
+// One launch computes from the history to its best items, whether it computes everything or only the change of one more
+// event.
 TEST_F(DeviceSessionTest, ARecommendationIsOneLaunch) {
   std::vector<Architecture> all = {kLarger};
   for (const Architecture& a : test::SmallArchitectures()) {
-    if (a.re_attention == ReAttention::kOff) all.push_back(a);  // variances are no stages
+    if (a.re_attention == ReAttention::kOff) all.push_back(a);  // variances have no stages
   }
   for (const Architecture& a : all) {
     Write(a, 4);
@@ -148,7 +149,7 @@ TEST_F(DeviceSessionTest, ARecommendationIsOneLaunch) {
 TEST_F(DeviceSessionTest, DamagedWeightsAreSaidAsOnTheProcessor) {
   for (const float damage : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     Write(kLarger, 6);
-    // In the last row of the item table.
+    // The damage is in the last row of the item table.
     const auto file = *ModelFile::Open(path_);
     const ParameterSpec& table = file.parameters()[0];
     const auto* last = reinterpret_cast<const char*>(file.Tensor(0) + table.size() - 4);
@@ -214,7 +215,7 @@ TEST_F(DeviceSessionTest, MemoryIsWhatWasPlanned) {
   }
 }
 
-// On a device that shares the host's memory: the item table of 700 rows is not copied, gains and biases are.
+// On a device that shares the host's memory, the item table of 700 rows is not copied, but gains and biases are.
 TEST_F(DeviceSessionTest, TablesAreReadWhereTheyLie) {
   for (const WeightStorage tables : {WeightStorage::kFloat, WeightStorage::kHalf}) {
     Write(kLarger, 12, tables);
@@ -243,14 +244,14 @@ TEST_F(DeviceSessionTest, TablesAreReadWhereTheyLie) {
       if (expected.empty()) expected = scores;
       EXPECT_EQ(scores, expected);
       for (size_t j = 0; j < scores.size(); ++j) ASSERT_NEAR(scores[j], host[j], 4e-5 * (1 + std::abs(host[j])));
-      // What it holds, not what was planned, where the driver has shared nothing.
+      // If the driver shares nothing, this is what the session holds, not what was planned.
       EXPECT_EQ(session->memory().on_device, kernels::cuda::AllocatedBytes() - before);
       EXPECT_EQ(session->memory().on_device == plan.on_device, shares || table.share == nullptr);
     }
   }
 }
 
-// Where the driver shares nothing, what is said of no room is what it takes then.
+// If the driver shares nothing, the error about too little memory names what copies take.
 TEST_F(DeviceSessionTest, NoRoomIsSaidOfCopies) {
   Write(kLarger, 13);
   if (!TheDevice().memory.can_share()) GTEST_SKIP() << "this device has memory of its own";
@@ -265,7 +266,7 @@ TEST_F(DeviceSessionTest, NoRoomIsSaidOfCopies) {
       << held << ": " << status.message();
 }
 
-// Tables of halves are scored where they lie, in 32-bit floats, but with integers.
+// Float16 tables are scored in place, in 32-bit floats except with integers.
 TEST_F(DeviceSessionTest, OtherArithmeticsScoreTablesOfHalves) {
   Write(kLarger, 23, WeightStorage::kHalf);
   const std::vector<int32_t> history = {3, 699, 17};
@@ -284,8 +285,8 @@ TEST_F(DeviceSessionTest, OtherArithmeticsScoreTablesOfHalves) {
 
 struct Other {
   kernels::Arithmetic arithmetic;
-  float off;       // scores, of the largest
-  size_t smaller;  // packed weights
+  float off;       // of the scores, relative to the largest
+  size_t smaller;  // divisor of the packed weights
 };
 constexpr Other kOthers[] = {{kernels::Arithmetic::kTf32, 4e-3f, 1},
                              {kernels::Arithmetic::kFloat16, 4e-3f, 2},
@@ -301,7 +302,7 @@ TEST_F(DeviceSessionTest, OtherArithmeticsScoreNearby) {
   all.push_back(kLarger);
   uint32_t seed = 130;
   for (const Architecture& a : all) {
-    if (a.re_attention == ReAttention::kOn) continue;  // squares of weights: another question
+    if (a.re_attention == ReAttention::kOn) continue;  // squares of weights are tested elsewhere
     Write(a, ++seed);
     const auto host = *Session::Open(path_);
     const std::vector<int32_t> history = test::RandomRecord(a.num_items, 6, seed).inputs;
@@ -353,7 +354,7 @@ TEST_F(DeviceSessionTest, OtherArithmeticsAreOneLaunchAndRememberToTheBit) {
       ASSERT_EQ(scores, Scores(*each, history));
       ASSERT_EQ(scores, Scores(*Open(DeviceOf(other, TheDevice())), history));
     }
-    // Beside the words: constants, and what fills up a row or a matrix.
+    // Besides the words there are constants, and the padding of a row or a matrix.
     const size_t words = float_session->memory().packed_weights / other.smaller;
     EXPECT_GE(session->memory().packed_weights, words);
     EXPECT_LT(session->memory().packed_weights, words + words / 4);

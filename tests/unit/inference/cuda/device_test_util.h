@@ -1,4 +1,4 @@
-// What tests of inference on a device share: the device, the same without programs, and memory that fails.
+// Helpers for tests of inference on a device: the device, the same device without programs, and memory that fails.
 #ifndef WISP_TESTS_UNIT_INFERENCE_CUDA_DEVICE_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_INFERENCE_CUDA_DEVICE_TEST_UTIL_H_
 
@@ -14,7 +14,7 @@ inline const kernels::Device& TheDevice() {
   return device;
 }
 
-// The same, one launch after the other.
+// The same device, one launch after the other.
 inline const kernels::Device& OneByOne() {
   static const kernels::MemoryTable table = [] {
     kernels::MemoryTable t = kernels::cuda::DeviceMemory();
@@ -25,7 +25,7 @@ inline const kernels::Device& OneByOne() {
   return device;
 }
 
-// The device's memory, in which the copy, wait or allocation after so many fails, and all that comes later.
+// The device's memory in which a chosen copy, wait or allocation fails, and all later ones too.
 class FailingMemory {
  public:
   explicit FailingMemory(int calls, bool of_allocations = false) : left_(calls), of_allocations_(of_allocations) {

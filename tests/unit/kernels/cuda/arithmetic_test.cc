@@ -1,5 +1,5 @@
-// Products of a device in each of its arithmetics, against double loops written here, within the bounds of
-// docs/cuda.md, "arithmetic". Integers: against the processor's, to the bit.
+// Compares products of a device in each of its arithmetics with double loops written here, within the bounds of
+// docs/cuda.md, "arithmetic". Integers must equal the processor's, to the bit.
 //
 // Every check runs twice: on the table, and on a copy that is wrong in one element, where it must notice.
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@ namespace {
 
 struct Kind {
   Arithmetic arithmetic;
-  double of_factor;  // how far a factor is off, of its magnitude
-  double near_zero;  // and at most by so much where it is small
+  double of_factor;  // the most that a factor is off, relative to its magnitude
+  double near_zero;  // and the most absolutely, if it is small
 };
 constexpr Kind kTf32 = {Arithmetic::kTf32, 0x1p-11, 0}, kHalf = {Arithmetic::kFloat16, 0x1p-11, 0x1p-25},
                kBfloat = {Arithmetic::kBfloat16, 0x1p-8, 0};
@@ -24,7 +24,7 @@ constexpr Kind kTf32 = {Arithmetic::kTf32, 0x1p-11, 0}, kHalf = {Arithmetic::kFl
 struct Shape {
   size_t rows, n, k;
 };
-// Around tiles (64), slices (16 words), what a word holds, and warps' parts.
+// Sizes around tiles (64), slices (16 words), the numbers in a word, and warps' parts.
 constexpr Shape kShapes[] = {{0, 3, 2},   {3, 0, 2},    {2, 3, 0},    {1, 1, 1},     {1, 64, 16},  {1, 65, 17},
                              {2, 130, 3}, {16, 8, 8},   {17, 9, 33},  {64, 64, 64},  {65, 63, 65}, {31, 33, 31},
                              {7, 5, 130}, {130, 67, 5}, {100, 7, 66}, {48, 100, 129}};
@@ -37,7 +37,7 @@ struct Factors {
   GuardedMatrix x, w, bias;
 };
 
-// Of rows of x times rows of w: error over tolerance.
+// Returns the largest error over tolerance of rows of x times rows of w.
 template <class X, class W>
 double Compare(const GuardedMatrix& y, const Kind& kind, size_t inner, X x, W w, const GuardedMatrix* bias) {
   ErrorMeter meter;
@@ -57,7 +57,7 @@ double Compare(const GuardedMatrix& y, const Kind& kind, size_t inner, X x, W w,
   return meter.worst();
 }
 
-// Packs and multiplies; guards are looked at.
+// Packs and multiplies, and checks the guards.
 void Forward(const OpTable& ops, const Shape& s, const Factors& f, GuardedMatrix& y) {
   const size_t size = ops.packed_size(s.n, s.k);
   GuardedMatrix packed(1, size, size);
@@ -86,7 +86,7 @@ double CheckForward(const OpTable& ops, const Kind& kind, const Shape& s, uint64
       [&](size_t j, size_t i) { return *f.w.at(j, i); }, &f.bias);
 }
 
-// check(table, kind, shape, seed) for every shape, whole and wrong.
+// Runs check(table, kind, shape, seed) for every shape, correct and perturbed.
 template <auto kEntry, class Check>
 void HoldKind(const Kind& kind, Check check) {
   const OpTable& ops = cuda::Ops(kind.arithmetic);
@@ -155,7 +155,7 @@ TEST(Arithmetic, GradientsInTf32StayWithinTheirBound) {
   HoldKind<&OpTable::linear_backward_weight>(kTf32, CheckBackwardWeight);
 }
 
-// Each record's, at its stride, added to what is there; and the same bits as of a record alone.
+// Each record's gradient goes to its stride and is added to what is there. The bits are those of the record alone.
 TEST(Arithmetic, RecordsGradientsInTf32AreThoseOfEachAlone) {
   const OpTable& ops = cuda::Ops(Arithmetic::kTf32);
   constexpr size_t kN = 70, kK = 35, kStride = kN * kK + 5;
@@ -186,7 +186,7 @@ TEST(Arithmetic, RecordsGradientsInTf32AreThoseOfEachAlone) {
   EXPECT_EQ(*together.at(3, kN * kK), 1.0f);
 }
 
-// A row's result depends on no other, whatever the arithmetic.
+// A row's result depends on no other row, in any arithmetic.
 TEST(Arithmetic, RowsDoNotDependOnHowManyPass) {
   for (const Arithmetic a : {Arithmetic::kTf32, Arithmetic::kFloat16, Arithmetic::kBfloat16, Arithmetic::kInt8}) {
     const OpTable& ops = cuda::Ops(a);
@@ -205,15 +205,15 @@ TEST(Arithmetic, RowsDoNotDependOnHowManyPass) {
   }
 }
 
-// The whole numbers, the scales and the order in which they are put together are the processor's.
+// The whole numbers, the scales and the order in which they are combined are those of the processor.
 TEST(Arithmetic, IntegersAreThoseOfTheProcessor) {
   const OpTable *host = Int8Ops(), &device = cuda::Ops(Arithmetic::kInt8);
   if (host == nullptr) GTEST_SKIP() << "this processor has no 8-bit kernels";
   uint64_t seed = TestSeed(4);
   for (const Shape& s : kShapes) {
-    if (s.k == 0) continue;  // the processor leaves these to floats
+    if (s.k == 0) continue;  // the processor computes these with floats
     Factors f(s, ++seed);
-    if (seed % 2 == 0) f.bias.Fill(0.0f);  // or what is tiny is lost in it
+    if (seed % 2 == 0) f.bias.Fill(0.0f);  // otherwise tiny numbers are lost in it
     if (s.rows > 2) {
       for (size_t i = 0; i < s.k; ++i) *f.x.at(1, i) = 0x1p-101f;
       *f.x.at(2, s.k - 1) = std::numeric_limits<float>::infinity();
@@ -231,7 +231,7 @@ TEST(Arithmetic, IntegersAreThoseOfTheProcessor) {
   }
 }
 
-// Numbers at the ends: ties, the largest half and what is beyond, what is no number.
+// Numbers at the edges: ties, the largest float16 and beyond, NaN.
 TEST(Arithmetic, FactorsAreRoundedToTheNearest) {
   const auto product = [](Arithmetic arithmetic, float x_value, float w_value) {
     const OpTable& ops = cuda::Ops(arithmetic);

@@ -1,4 +1,5 @@
-// The emulator of a GPU finds what it says it finds: each kernel here has one fault, and its twin has none.
+// The emulator of a GPU finds the faults that it promises to find: each kernel here has one fault, and its twin has
+// none.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -46,7 +47,7 @@ TEST(EmulateDeathTest, FaultsOfSharedMemoryEndTheProcess) {
                "emulate_test.cc:[0-9]+: shared memory is (read|written) while another");
 }
 
-// What every thread of a warp reads, all but lane 1 may not write without a barrier of the warp.
+// Every thread of a warp reads a value. Only lane 1 may write it without a barrier of the warp.
 template <bool kBarrier>
 __global__ void ReadThenWrite(int* y) {
   __shared__ Shared<int, 1> one;
@@ -64,7 +65,7 @@ TEST(EmulateDeathTest, ABarrierOfAWarpOrdersItsLanes) {
   EXPECT_DEATH(Launch(ReadThenWrite<false>, {.threads = kWarp}, y.data()), "while another thread");
 }
 
-// It does not order those of another warp.
+// A warp's barrier does not order the threads of another warp.
 __global__ void ReadOfAnotherWarp(int* y) {
   __shared__ Shared<int, 1> one;
   if (threadIdx.x == 0) one[0] = 7;
@@ -139,7 +140,7 @@ struct Arrays {
 
 enum class Grids { kSound, kNoBarrier, kOneBlockLess, kPlaces, kOneThreadLess, kKeepsShared };
 
-// y[block] <- what the next block has written to x.
+// Sets y[block] to what the next block has written to x.
 template <Grids kGrids>
 __global__ void ReadNext(const Arrays& arrays) {
   __shared__ Shared<int, 1> one;

@@ -1,4 +1,4 @@
-// Which kind of memory follows from what a GPU says, and how the host reaches memory that both sides have.
+// The kind of memory that follows from a GPU's attributes, and how the host reaches memory that both sides share.
 #include "kernels/cuda/memory_kinds.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace wisp::kernels::cuda::memory_kinds_test {
 namespace {
 
-// The three attributes as the boards have them.
+// The three attributes of actual boards.
 constexpr MemoryFacts kHopper = {.integrated = false, .managed = true, .concurrent = true};
 constexpr MemoryFacts kOrin = {.integrated = true, .managed = true, .concurrent = false};
 constexpr MemoryFacts kThor = {.integrated = true, .managed = true, .concurrent = true};
@@ -93,7 +93,7 @@ TEST_F(IntegratedMemoryDeathTest, TheHostCannotTouchItWhileAKernelMayRun) {
   EXPECT_DEATH(x_[0] = 1.0f, "");
 }
 
-// The flags that the system has of the pages that hold an address.
+// Returns the system's flags of the pages that hold an address.
 std::string FlagsOf(const void* address) {
   std::ifstream maps("/proc/self/smaps");
   bool holds = false;

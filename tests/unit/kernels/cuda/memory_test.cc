@@ -50,7 +50,7 @@ TEST(DeviceMemoryDeathTest, KernelsCannotReachTheHosts) {
   memory.release(x, 8 * sizeof(float));
 }
 
-// Behind the last page of an allocation nothing is open, not even to kernels.
+// After the last page of an allocation nothing is accessible, not even to kernels.
 TEST(DeviceMemoryDeathTest, KernelsCannotLeaveIt) {
   const Memory memory(DeviceMemory(), nullptr);
   constexpr size_t kPageOfFloats = 1024;

@@ -1,5 +1,5 @@
-// A graph whose buffers lie in memory that the host cannot touch: what is neither an op nor a copy ends the process.
-// Loss and every record's gradient are those of the reference on the host.
+// A graph whose buffers lie in memory that the host cannot touch, so that any access other than an op or a copy ends
+// the process. Loss and every record's gradient equal those of the reference on the host.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -141,7 +141,7 @@ TEST(CudaGraph, EveryRecommenderGivesTheLossAndGradientsOfTheHost) {
   }
 }
 
-// On a device a head keeps neither logits nor what it emits from one tile to the next.
+// On a device a head keeps neither logits nor gradients from one tile to the next.
 TEST(CudaGraph, ACatalogueOfSeveralTilesDoesToo) {
   const Architecture a = UniformArchitecture{.num_items = 2 * kHeadTile + 40,
                                              .max_length = 5,

@@ -1,5 +1,5 @@
-// Launches put together: whatever is asked for, in whatever order, and however it is cut into programs, the same bits
-// as launches one by one.
+// Combined launches give the same bits as launches one by one, whatever is asked for, in whatever order, and however it
+// is cut into programs.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ std::vector<float> Numbers(size_t size, uint32_t seed) {
   return numbers;
 }
 
-// What ops work on: one float array in which each of them has places to read and to write.
+// The memory of the ops: one float array in which each has places to read and to write.
 class Board {
  public:
   static constexpr size_t kSize = 40000;
@@ -54,7 +54,7 @@ class Board {
   AlignedArray<float> floats_;
 };
 
-// A piece of work on the board: reads anywhere, writes to [20000, 40000).
+// A piece of work on the board: it reads anywhere and writes to [20000, 40000).
 using Work = std::function<void(const Board&)>;
 
 std::vector<float> Run(const std::vector<Work>& works, Launches launches) {
@@ -121,7 +121,7 @@ Work Attend(size_t queries, size_t keys, size_t width) {
   };
 }
 
-// Each of them behind one that writes what it reads, and before one that reads what it wrote: narrow and wide.
+// Each op follows one that writes its input, and precedes one that reads its output: narrow and wide.
 TEST(Program, EveryStageGivesTheBitsOfItsOwnLaunch) {
   for (const size_t rows : {1, 3, 8, 9, 40}) {
     for (const size_t d : {8, 33, 64}) {
@@ -183,7 +183,7 @@ TEST(Program, EveryStageGivesTheBitsOfItsOwnLaunch) {
   }
 }
 
-// Rows by id, of floats and of halves, and the best of scores: what is not only floats.
+// Rows by id, of floats and of float16, and the best of scores: data other than floats.
 TEST(Program, LookUpsAndTheBestOfScoresToo) {
   const auto ids = OnDevice<int32_t>({3, -1, 0, 7, 2});
   const auto halves = OnDevice(std::vector<Half>(8 * 12 + 2000, Half{0x3a01}));
@@ -242,7 +242,7 @@ TEST(Program, LookUpsAndTheBestOfScoresToo) {
   EXPECT_GE(together[0].score, together[8].score);
 }
 
-// Chains of narrow and wide work, each on what the last one wrote; ops that are no stages in between.
+// Chains of narrow and wide work, each on the output of the one before, with ops in between that are not stages.
 TEST(Program, ChainsOfAnyWorkAreDoneInTheirOrder) {
   for (uint32_t seed = 1; seed <= 20; ++seed) {
     std::mt19937 random(seed);
@@ -261,12 +261,12 @@ TEST(Program, ChainsOfAnyWorkAreDoneInTheirOrder) {
         case 2:
           works.push_back(Scale(1 + random() % 3500, from, to, random() % 2 == 0 ? Store::kAdd : Store::kAssign));
           break;
-        case 3:  // no stage
+        case 3:  // not a stage
           works.emplace_back([=](const Board& b) {
             Ops().map({.x = b.at(from), .y = b.at(to), .n = 100, .function = Function::kTanh});
           });
           break;
-        default:  // the host's bytes, aligned or not to what a program takes along
+        default:  // the host's bytes, aligned or not for a program to take them along
           works.emplace_back([=](const Board& b) {
             const std::vector<float> numbers = Numbers(rows * 100, seed);
             DeviceMemory().copy_in(b.at(to), numbers.data(), numbers.size() * sizeof(float) - rows % 2);
@@ -278,7 +278,7 @@ TEST(Program, ChainsOfAnyWorkAreDoneInTheirOrder) {
   }
 }
 
-// What is too much for one program, or for any.
+// Work that is too much for one program, or for any.
 TEST(Program, LongAndLargeWorkIsCut) {
   std::vector<Work> works;
   for (size_t i = 0; i < 700; ++i) {
@@ -292,7 +292,7 @@ TEST(Program, LongAndLargeWorkIsCut) {
   ExpectSame(works);
 }
 
-// A copy out brings what was asked for before it, of any size. Each time it is something else.
+// A copy out brings the results of all earlier work, of any size. Each time they are different.
 TEST(Program, CopiesOutSeeAllThatCameBefore) {
   const Board board(9);
   const std::vector<float> before = board.Values();

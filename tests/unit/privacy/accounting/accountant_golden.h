@@ -1,5 +1,5 @@
-// Figures from public test suites that this project's accountants are held against. Facts, read in the test files
-// named.
+// Figures from public test suites with which this project's accountants are compared. They are facts, taken from the
+// named test files.
 #ifndef WISP_TESTS_UNIT_PRIVACY_ACCOUNTING_ACCOUNTANT_GOLDEN_H_
 #define WISP_TESTS_UNIT_PRIVACY_ACCOUNTING_ACCOUNTANT_GOLDEN_H_
 

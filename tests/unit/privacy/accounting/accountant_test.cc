@@ -1,4 +1,4 @@
-// Accountants against figures computed elsewhere, against each other, and against the one-step definition.
+// Compares accountants with figures computed elsewhere, with each other, and with the one-step definition.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -90,7 +90,7 @@ TEST(Pld, EpsilonEqualsIndependentComputation) {
   }
 }
 
-// A bound of a grid of a sixteenth of the points is one too, and near; in a tenth of the time.
+// A grid with a sixteenth of the points also gives a bound, close to the other one, in a tenth of the time.
 TEST(Pld, QuickBoundIsAboveAndNear) {
   const auto draws = *Mechanism::BoundedRange({.range = 0.1, .count = 200});
   std::vector<std::vector<Mechanism>> lists = {{draws}, {draws, Subsampled(2, 0.1, 100)}};
@@ -106,7 +106,7 @@ TEST(Pld, QuickBoundIsAboveAndNear) {
   }
 }
 
-// A figure that was asked for before is remembered. It must be that of the very question.
+// A figure that was asked for before is remembered. It must be that of exactly this question.
 TEST(Pld, FigureAskedForAgain_IsThatOfTheQuestion) {
   const Golden &one = kComputed[0], &other = kComputed[1];
   const Mechanism a = Subsampled(one.sigma, one.q, one.steps), b = Subsampled(other.sigma, other.q, other.steps);
@@ -124,7 +124,7 @@ TEST(Pld, FigureAskedForAgain_IsThatOfTheQuestion) {
   EXPECT_EQ(std::set<double>(rounds[0].begin(), rounds[0].end()).size(), 5u);
 }
 
-// Both directions matter to the bound even where one is always smaller in the table: each is checked by itself.
+// Both directions matter to the bound even if one is always smaller in the table, so each is checked by itself.
 TEST(Pld, EachDirectionEqualsIndependentComputation) {
   for (const Golden& g : kComputed) {
     for (Direction direction : {Direction::kRemove, Direction::kAdd}) {
@@ -236,7 +236,7 @@ TEST(Pld, EpsilonGrowsWithStepsSamplingAndLessNoise) {
 TEST(Pld, HalvesTogetherCostTheWhole) {
   const double whole = Pld({Subsampled(1.0, 0.02, 300)}, 1e-5);
   EXPECT_DOUBLE_EQ(Pld({Subsampled(1.0, 0.02, 100), Subsampled(1.0, 0.02, 200)}, 1e-5), whole);
-  // Not merged, because the noise differs in its last digits: composed in the frequency domain.
+  // These are not merged, because the noise differs in its last digits: they are composed in the frequency domain.
   EXPECT_NEAR(Pld({Subsampled(1.0, 0.02, 100), Subsampled(1.0 + 1e-12, 0.02, 200)}, 1e-5), whole, 1e-4);
 }
 
@@ -344,7 +344,7 @@ TEST(Mechanism, ImpossibleParametersAreRefused) {
       Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.1, .steps = 0}).ok());
 }
 
-// 1e7 and 5e8 points: a bound that needs no grid stands in for it. Sound, and finite.
+// 1e7 and 5e8 points: a bound that needs no grid replaces it. It is sound and finite.
 TEST(Pld, MoreLossesThanAGridHoldsAreBoundedByTheLargest) {
   for (const double count : {std::exp2(39), std::exp2(50)}) {
     const double step = 1e-9;
@@ -359,7 +359,7 @@ TEST(Pld, MoreLossesThanAGridHoldsAreBoundedByTheLargest) {
   }
 }
 
-// Losses so small that a grid of their size could not count its points.
+// These losses are so small that a grid of their size would have too many points.
 TEST(Pld, LossesOfNextToNothingCostNextToNothing) {
   for (const double probability : {1e-300, 1e-310}) {
     for (const double noise : {1.0, 1e12}) {

@@ -1,4 +1,5 @@
-// Bounded-range draws: against every pair of their family, closed forms, clipped softmaxes, draws without replacement.
+// Bounded-range sampling: compared with every pair of its family, closed forms, clipped softmaxes, sampling without
+// replacement.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -42,8 +43,8 @@ TEST(BoundedRange, DeltaIsTheSupremumOfTheFamily) {
   }
 }
 
-// Connecting the dots keeps both masses of every interval, so that at the grid's points the curve is the exact one:
-// also on a coarse grid whose ends lie outside the range.
+// Connecting the dots keeps both masses of every interval, so at the grid's points the curve is the exact one, even on
+// a coarse grid whose ends lie outside the range.
 TEST(BoundedRange, DotsLieOnTheClosedForm) {
   for (double eta : {0.3, 1.0, 5.0}) {
     for (double step : {0.17, 0.4, 0.9}) {
@@ -80,7 +81,7 @@ TEST(BoundedRange, ClippedSoftmaxIsCovered) {
   }
 }
 
-// Two draws, the second's t chosen by the first's outcome.
+// Two samples; the first one's outcome chooses t of the second.
 TEST(BoundedRange, AdaptiveFamilyIsCovered) {
   const double eta = 1;
   for (double epsilon : {0.0, 0.3, 0.8, 1.4}) {
@@ -119,15 +120,15 @@ TEST(BoundedRange, NeverAboveThePureSumNorTheConversionOfZeroConcentration) {
       EXPECT_LE(epsilon, pure * (1 + 1e-12)) << eta << " " << delta;
       EXPECT_LE(epsilon, converted) << eta << " " << delta;
       EXPECT_LE(epsilon, *RdpEpsilon(m, DeltaAt(delta))) << eta << " " << delta;
-      // A draw of one member of the family, t = eta / 2, is below.
+      // A sample of one member of the family, t = eta / 2, costs less.
       EXPECT_GT(epsilon, 0) << eta << " " << delta;
     }
   }
   EXPECT_NEAR(Pld({Range(1, 4)}, 1e-40), 4, 1e-9);
 }
 
-// docs/algorithms.md, section 5: counts (1, 0, 0, 0, 0, 0), a record more in the first bucket, the four largest after
-// Gumbel noise of scale 1: not (1, 0)-DP, but four draws of range 1.
+// docs/algorithms.md, section 5: counts (1, 0, 0, 0, 0, 0), one more record in the first bucket, the four largest after
+// Gumbel noise of scale 1. That is not (1, 0)-DP, but four samples of range 1.
 TEST(BoundedRange, CoversOneShotGumbelThatItsScaleAloneDoesNot) {
   const auto sets = [](std::vector<double> counts) {
     std::map<unsigned, double> probability;  // of each set of four, as bits

@@ -1,5 +1,5 @@
-// What a composition states for noise on a grid: (epsilon, delta) of the continuous mechanisms becomes (epsilon + 2
-// eta, e^eta delta).
+// The statement of a composition for noise on a grid: (epsilon, delta) of the continuous mechanisms becomes (epsilon +
+// 2 eta, e^eta delta).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ TEST(Composition, SlackCostsEpsilonAndDelta) {
     Composition composition;
     composition.Add(gaussian, NoiseKind::kSecure, eta / 2);
     Composition twice = composition;
-    // Costs next to nothing.
+    // This mechanism costs almost nothing.
     composition.Add(*Mechanism::Gaussian({.noise_multiplier = 1e9}), NoiseKind::kSecure, eta / 2);
     const double stated = *composition.Epsilon(*Delta::Create(delta));
     const double continuous = *PldEpsilon(alone, *Delta::Create(delta * std::exp(-eta)));
@@ -38,8 +38,8 @@ TEST(Composition, SlackCostsEpsilonAndDelta) {
   }
 }
 
-// What slack costs is proved up to an epsilon of 200. Delta falls with epsilon, so above it is what it is there: little
-// for what costs little, and not that of the mechanism alone.
+// The cost of slack is proved up to an epsilon of 200. Delta falls with epsilon, so above 200 the delta at 200 holds:
+// little for a cheap mechanism, but more than that of the mechanism alone.
 TEST(Composition, DeltaAboveTheProvedEpsilonIsWhatItIsThere) {
   Composition little, much;
   little.Add(*Mechanism::Gaussian({.noise_multiplier = 1}), NoiseKind::kSecure, 1e-9);

@@ -1,5 +1,5 @@
-// Accounting of draws: randomised response against enumeration and exact figures of small cases, Renyi divergences,
-// draws together with Gaussian mechanisms, extremes. Bounded-range draws: bounded_range_test.cc.
+// Accounting of samples: randomised response against enumeration and exact figures of small cases, Renyi divergences,
+// samples together with Gaussian mechanisms, extremes. bounded_range_test.cc tests bounded-range sampling.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ std::vector<double> Mixed(const std::vector<double>& q, const std::vector<double
   return out;
 }
 
-// delta of T draws of randomised response by the trinomial formula, in long double.
+// Returns delta of T samples of randomised response by the trinomial formula, in long double.
 double TrinomialDelta(double support, double lambda, int draws, double epsilon) {
   const long double low = (1 - lambda) / support, high = lambda + low, still = 1 - high - low,
                     eps0 = std::log(high / low);
@@ -44,7 +44,7 @@ double TrinomialDelta(double support, double lambda, int draws, double epsilon) 
   return static_cast<double>(delta);
 }
 
-// A random distribution, with some values left out now and then.
+// Returns a random distribution, sometimes without some of the values.
 std::vector<double> RandomDistribution(std::mt19937& random, size_t size, bool sparse) {
   std::uniform_real_distribution<double> uniform(0, 1);
   std::vector<double> p(size);
@@ -55,7 +55,7 @@ std::vector<double> RandomDistribution(std::mt19937& random, size_t size, bool s
   return p;
 }
 
-// The smallest epsilon at which a falling delta(epsilon) is at most `delta`.
+// Returns the smallest epsilon at which a falling delta(epsilon) is at most `delta`.
 template <class F>
 double SmallestEpsilon(F&& delta_at, double delta) {
   double low = 0, high = 100;
@@ -95,7 +95,7 @@ TEST(Response, DeltaEqualsTrinomialFormula) {
   }
 }
 
-// Both directions and gamma below 1 too: that is what composition needs.
+// Both directions are tested, and gamma below 1 too: composition needs these.
 TEST(Response, PairDominatesEveryDrawAndSomeDrawReachesIt) {
   std::mt19937 random(20240613);
   for (int trial = 0; trial < 400; ++trial) {
@@ -142,7 +142,7 @@ TEST(Response, AdaptiveDrawsAreCovered) {
   }
 }
 
-// Draws without replacement: supports 5, 4, 3, against the product of their pairs, value by value.
+// Samples without replacement: supports 5, 4, 3, compared with the product of their pairs, value by value.
 TEST(Response, DifferentSupportsComposeAsTheirProduct) {
   std::vector<double> p = {1}, q = {1};
   std::vector<Mechanism> m;
@@ -183,7 +183,7 @@ TEST(Response, SmallDeltasAreNotDrownedByRounding) {
   EXPECT_NEAR(together, whole, 1e-2);
 }
 
-// Candidate lists of many lengths, and lambdas: rounded up to a few kinds. Against all of them, one by one.
+// Candidate lists of many lengths and lambdas are rounded up to a few kinds, and compared with all of them, one by one.
 TEST(Response, ManyKindsAreRoundedUp) {
   std::vector<Mechanism> lengths, lambdas;
   std::vector<PldPower> each_length, each_lambda;
@@ -200,10 +200,10 @@ TEST(Response, ManyKindsAreRoundedUp) {
   }
 }
 
-// RDP of one mechanism at one order, read from epsilon at a delta.
+// Returns RDP of one mechanism at one order, read from epsilon at a delta.
 double RdpAt(const Mechanism& m, double order) {
   const double delta = 1e-5, orders[] = {order};
-  const double many = 1000;  // draws, so that no figure is cut off at 0
+  const double many = 1000;  // samples, so that no figure is cut off at 0
   return (*RdpEpsilonAtOrders(std::vector{*m.WithSteps(1000)}, DeltaAt(delta), orders) - std::log1p(-1 / order) +
           (std::log(delta) + std::log(order)) / (order - 1)) /
          many;
@@ -252,8 +252,8 @@ TEST(Rdp, BoundedRangeIsTheSupremumOfTheFamily) {
 
 double Cdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 
-// delta(epsilon) of a Gaussian beside draws: the mean over the draws' losses of the Gaussian's at epsilon less the
-// loss.
+// delta(epsilon) of a Gaussian beside samples is the mean over the samples' losses of the Gaussian's delta at epsilon
+// less the loss.
 TEST(Mixed, ResponseBesideGaussianEqualsTheMeanOverItsLosses) {
   const double sigma = 2, lambda = 0.2, support = 6, low = (1 - lambda) / support, eps0 = std::log1p(lambda / low);
   const std::vector m = {*Mechanism::Gaussian({.noise_multiplier = sigma}), Response(6, lambda)};
@@ -282,7 +282,7 @@ TEST(Mixed, KindsCostMoreThanEachAndLessThanTheSum) {
   EXPECT_TRUE(std::isinf(*PureEpsilon(all)));
 }
 
-// Losses of a millionth beside a Gaussian of ordinary noise: the draws' own grid, not the Gaussian's, decides.
+// Losses of a millionth beside a Gaussian of ordinary noise: the samples' own grid must decide, not the Gaussian's.
 TEST(Mixed, TinyDrawsStayTinyBesideAGaussian) {
   const Mechanism gaussian = *Mechanism::Gaussian({.noise_multiplier = 1});
   const double alone = Pld({gaussian}, 1e-5);
@@ -321,7 +321,7 @@ TEST(Accountants, ExtremeDrawsHaveTheirPureFigureAtMost) {
   }
 }
 
-// As many draws as a trillion: a figure near the Gaussian limit's, never one below it because something overflowed.
+// With a trillion samples the figure is near the Gaussian limit's, and never below it because of an overflow.
 TEST(Accountants, TrillionsOfDrawsAreNotFree) {
   const Mechanism m = Response(100, 1e-7, uint64_t{1} << 40);
   const double eps0 = m.PureEpsilonOfStep(), mu = std::sqrt(0.02 * 0x1p40) * eps0;
@@ -335,7 +335,7 @@ TEST(Accountants, FiguresThatAreNotNumbersProveNothing) {
   const DiscretePld broken{.step = 1, .first = -1, .mass = {0.5, 0, 0.5}, .infinity = std::nan("")};
   EXPECT_TRUE(std::isinf(EpsilonOf(broken, 0.5)));
   EXPECT_EQ(DeltaOf(broken, 0.5), 1);
-  // All losses above 0.
+  // All losses are above 0.
   const DiscretePld high{.step = 1, .first = 5, .mass = {0.5, 0.5}};
   for (double delta : {0.1, 0.4, 0.9, 0.99}) {
     EXPECT_NEAR(EpsilonOf(high, delta), SmallestEpsilon([&](double epsilon) { return DeltaOf(high, epsilon); }, delta),

@@ -1,5 +1,5 @@
-// Draws of a decoder as data, in the ledger, and their calibration: closed forms, and the promise kept at the end of
-// the bisection.
+// The mechanisms of a decoder as data, in the ledger, and their calibration: closed forms, and the promise at the end
+// of the bisection.
 #include <gtest/gtest.h>
 
 #include <cmath>

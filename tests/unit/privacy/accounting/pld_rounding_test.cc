@@ -1,5 +1,5 @@
-// What rounding may have taken from a composition by transforms goes to infinity: the bound that is documented
-// (pld_compose.cc), and it covers what was really lost.
+// The mass that rounding may have removed in a composition by transforms goes to infinity. The tests check the
+// documented bound (pld_compose.cc), and that it covers the actual loss.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ double Norm(const std::vector<double>& v) {
   return std::sqrt(squares);
 }
 
-// A distribution on more points than are convolved directly.
+// Returns a distribution on more points than are convolved directly.
 DiscretePld Smooth(size_t points) {
   DiscretePld pld{.step = 1e-3, .first = -static_cast<int64_t>(points) / 2, .mass = std::vector<double>(points)};
   double sum = 0;
@@ -32,7 +32,8 @@ DiscretePld Smooth(size_t points) {
   return pld;
 }
 
-// Forward and inverse: each c u log2(N) sqrt(N) |p| by Parseval, where there is one factor. Either alone is half of it.
+// If there is one factor, forward and inverse each cost c u log2(N) sqrt(N) |p| by Parseval. Either alone is half of
+// the bound.
 TEST(PldRounding, OneTransformCostsItsForwardAndItsInverseError) {
   for (size_t points : {2000u, 40000u}) {
     const DiscretePld pld = Smooth(points);
@@ -44,8 +45,8 @@ TEST(PldRounding, OneTransformCostsItsForwardAndItsInverseError) {
   }
 }
 
-// A power multiplies the forward error of each of its factors. A coin that nearly never falls on its side has a
-// transform of nearly 1 everywhere, before and after: sqrt(N) times the error of one coefficient, times the number of
+// A power multiplies the forward error of each of its factors. A coin that almost never falls on its side has a
+// transform of almost 1 everywhere, before and after: sqrt(N) times the error of one coefficient, times the number of
 // factors.
 TEST(PldRounding, APowerCostsTheErrorOfEachFactor) {
   const double p = 1e-6;
@@ -59,8 +60,8 @@ TEST(PldRounding, APowerCostsTheErrorOfEachFactor) {
   }
 }
 
-// Against the exact distribution: n flips of a coin of bias p are binomial. What the computed masses lack is covered by
-// infinity, and is more than the two tails that are left out (8e-18): without the bound on rounding it would not be.
+// Compared with the exact distribution: n flips of a coin of bias p are binomial. The mass at infinity covers what the
+// computed masses lack, and exceeds the two omitted tails (8e-18). Without the bound on rounding it would not.
 TEST(PldRounding, InfinityCoversWhatRoundingTook) {
   for (const auto& [p, n] : {std::pair{0.5, 3000u}, {0.3, 20000u}, {0.02, 50000u}}) {
     const DiscretePld coin{.step = 1e-3, .first = -1, .mass = {1 - p, 0, p}};  // losses -1e-3 and 1e-3
@@ -83,7 +84,8 @@ TEST(PldRounding, InfinityCoversWhatRoundingTook) {
   }
 }
 
-// What a distribution has at infinity stays there: in its deltas, in its epsilons, in every composition it is part of.
+// The mass of a distribution at infinity stays there: in its deltas, in its epsilons, in every composition that
+// contains it.
 TEST(PldRounding, InfinityIsPartOfEveryDelta) {
   DiscretePld pld = Smooth(2000);
   pld.infinity = 0.01;
@@ -114,7 +116,8 @@ TEST(PldRounding, WhatLiesBeyondTheGridGoesToInfinity) {
   }
 }
 
-// Where delta is below what rounding may have taken, no epsilon is proved: infinity, not a figure read off the noise.
+// If delta is below what rounding may have removed, no epsilon is proved: the figure is infinity, not one read off the
+// rounding errors.
 TEST(PldRounding, ADeltaBelowTheRoundingHasNoEpsilon) {
   const Mechanism steps =
       *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = 1, .sampling_probability = 0.01, .steps = 1000});

@@ -1,5 +1,5 @@
 // Filter and odometer for mechanisms that are chosen from earlier outputs: their arithmetic, the strongest adversary on
-// small mechanisms, and what they cost beside a plan.
+// small mechanisms, and their cost compared with a plan.
 #include "runtime/privacy/accounting/privacy_filter.h"
 
 #include <cmath>
@@ -20,7 +20,7 @@ Mechanism Gaussian(double sigma, uint64_t steps = 1) {
 Mechanism Subsampled(double sigma, double q, uint64_t steps = 1) {
   return *Mechanism::PoissonSubsampledGaussian({.noise_multiplier = sigma, .sampling_probability = q, .steps = steps});
 }
-// A coin that tells the truth with the odds e^epsilon : 1.
+// Returns a coin that tells the truth with the odds e^epsilon : 1.
 Mechanism Coin(double epsilon, uint64_t flips = 1) {
   return *Mechanism::RandomisedResponse({.support = 2, .lambda = std::tanh(epsilon / 2), .count = flips});
 }
@@ -30,7 +30,7 @@ RenyiPath PathOf(const std::vector<Mechanism>& mechanisms) {
   return path;
 }
 
-// log of the sum of weight(x) (a(x) / b(x))^order b(x) over x, divided by order - 1: the definition.
+// Returns the log of the sum of weight(x) (a(x) / b(x))^order b(x) over x, divided by order - 1: the definition.
 double Divergence(double order, const std::vector<double>& a, const std::vector<double>& b) {
   long double sum = 0;
   for (size_t i = 0; i < a.size(); ++i)
@@ -39,8 +39,8 @@ double Divergence(double order, const std::vector<double>& a, const std::vector<
   return static_cast<double>(std::log(sum) / (order - 1));
 }
 
-// On `spread` points either side, `scale` of them one sensitivity apart: fine, a continuous Gaussian; coarse, a
-// discrete one.
+// The noise lies on `spread` points on either side, `scale` of them one sensitivity apart. A fine scale gives a
+// continuous Gaussian, a coarse one a discrete one.
 void ExpectCovers(double sigma, double q, double scale, double tolerance) {
   const int spread = static_cast<int>(scale * (sigma * 24 + 40));
   std::vector<double> with, without;
@@ -69,7 +69,7 @@ TEST(Rdp_AtIntegerOrders, IsTheDefinitionInTheLargerDirection) {
   }
 }
 
-// Three grid steps of noise, a shift of two: nothing of it resembles a continuous Gaussian, and its moments are the
+// Three grid steps of noise and a shift of two: this is nothing like a continuous Gaussian, and its moments are the
 // same.
 TEST(Rdp_AtIntegerOrders, IsThatOfTheDiscreteGaussianToo) {
   for (double sigma : {1.5, 3.0}) {
@@ -88,11 +88,11 @@ TEST(Rdp_AtIntegerOrders, CoversDrawsAndTinyCosts) {
       EXPECT_GT(RdpOfStep(*Mechanism::BoundedRange({.range = epsilon}), order), 0);
     }
   }
-  // q^2 (e^(1 / sigma^2) - 1), the leading term, where a sum of masses near 1 would be rounded to nothing.
+  // The leading term is q^2 (e^(1 / sigma^2) - 1), where a sum of masses near 1 would be rounded to nothing.
   EXPECT_NEAR(RdpOfStep(Subsampled(1, 1e-12), 2) / (1e-24 * std::expm1(1.0)), 1, 1e-6);
 }
 
-// Everything that is fixed beforehand is one of the paths: the filter can never allow more than the truth.
+// Every fixed plan is one of the paths, so the filter can never allow more than the truth.
 TEST(Filter, AllowsNoMoreThanTheTruthAndNotMuchLess) {
   for (const auto& [epsilon, delta] : {std::pair{1.0, 1e-6}, std::pair{8.0, 1e-6}, std::pair{4.0, 1e-9}}) {
     for (double sigma : {30.0, 100.0}) {
@@ -114,7 +114,7 @@ TEST(Filter, SharesOfDeltaAddUpToDelta) {
     for (size_t j = 0; j < kRenyiOrders.size(); ++j) {
       const double a = kRenyiOrders[j], b = filter.bound_of(j);
       sum += filter.delta_of(j);
-      // The bound turns back into a delta of no more than the share.
+      // The bound converts back to a delta of at most the share.
       EXPECT_LE(std::exp((a - 1) * (b - epsilon + std::log1p(-1 / a))) / a, filter.delta_of(j)) << a;
     }
     EXPECT_LE(sum, delta);
@@ -122,8 +122,8 @@ TEST(Filter, SharesOfDeltaAddUpToDelta) {
   }
 }
 
-// Steps with little noise seldom sampled are bounded best at low orders, steps with much noise at high ones. Each alone
-// fits; that every step fitted at some order is not enough.
+// Low orders bound steps with little noise and rare sampling best, high orders steps with much noise. Each alone fits;
+// it is not enough that every step fits at some order.
 TEST(Filter, TheWholePathMustFitOneOrder) {
   const RenyiFilter filter({.epsilon = 1, .delta = 1e-6});
   const auto most = [&](const Mechanism& one) {
@@ -149,8 +149,8 @@ TEST(Filter, OnlyLossesThatNothingExceedsFitWithoutDelta) {
   EXPECT_TRUE(filter.Fits(RenyiPath()));
 }
 
-// The adversary who sees every output and picks the next coin of three, as long as the path with it fits: its delta,
-// exactly.
+// The adversary sees every output and picks the next of three coins, as long as the path with it fits. This computes
+// its delta exactly.
 class Adversary {
  public:
   Adversary(double epsilon, std::function<bool(const RenyiPath&)> fits) : epsilon_(epsilon), fits_(std::move(fits)) {}
@@ -197,7 +197,7 @@ TEST(Filter, HoldsAgainstTheStrongestAdversary) {
     std::printf("epsilon %g, delta %g: the strongest adversary reaches %.3g\n", epsilon, delta, reached);
     EXPECT_LE(reached, delta);
     EXPECT_GT(reached, delta / 100);
-    // One that may spend half as much again is not held.
+    // A filter that may spend half as much again does not hold the limit.
     const RenyiFilter wider({.epsilon = 1.5 * epsilon, .delta = delta});
     const auto one_more = [&](const RenyiPath& path) { return wider.Fits(path); };
     EXPECT_GT(Adversary(epsilon, one_more).Delta(), delta);
@@ -233,8 +233,8 @@ TEST(Path, LossSlackIsAddedAtEveryOrder) {
   }
 }
 
-// A year of equal runs, 20 steps each with q = 0.1, whose plan costs epsilon 8 at delta 1e-6: how many fit where nobody
-// planned them. docs/algorithms.md, section 10, shows the table.
+// A year of equal runs, 20 steps each with q = 0.1, whose plan costs epsilon 8 at delta 1e-6: the test counts how many
+// fit without a plan. docs/algorithms.md, section 10, shows the table.
 TEST(Filter, WhatAYearCostsBesideAPlan) {
   constexpr double kEpsilon = 8, kDelta = 1e-6;
   const RenyiFilter filter({.epsilon = kEpsilon, .delta = kDelta});

@@ -1,5 +1,6 @@
 // Exact audits of enumerated distributions and membership inference: closed forms, brute force, and mechanisms broken
-// on purpose. Experiments have fixed seeds; a share of wrong intervals may pass its promise by 4.9 standard deviations.
+// on purpose. Experiments have fixed seeds; a share of wrong intervals may exceed its promise by 4.9 standard
+// deviations.
 #include "runtime/privacy/audit/audit_exact.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ Distribution RandomDistribution(RandomStream& random, size_t n) {
   return p;
 }
 
-// lambda q + (1 - lambda) u, from which DP decoding draws.
+// Returns lambda q + (1 - lambda) u, from which DP decoding samples.
 Distribution Mixed(const Distribution& q, double lambda) {
   Distribution mixed = q;
   for (double& x : mixed) x = lambda * x + (1 - lambda) / static_cast<double>(q.size());
@@ -69,7 +70,7 @@ TEST(Exact, SupportThatDiffersCostsItsMass) {
   }
 }
 
-// The output that decides may be the likelier one under either distribution.
+// The deciding output may be the likelier one under either distribution.
 TEST(Exact, BothDirectionsCount) {
   const Distribution p = {0.01, 0.99}, q = {0.02, 0.98};
   for (const auto& [a, b] : {std::pair(p, q), std::pair(q, p)}) {
@@ -103,7 +104,7 @@ TEST(Exact, MixedDecodingReachesItsBoundAndUnmixedPassesIt) {
   for (int t = 0; t < 50; ++t) {
     const Distribution a = RandomDistribution(random, kItems), b = RandomDistribution(random, kItems);
     EXPECT_LT(*MaxLogRatio(Mixed(a, kLambda), Mixed(b, kLambda)), bound);
-    // Broken: truncated to the likelier half after mixing, so that the support tells.
+    // Broken: truncated to the likelier half after mixing, so that the support reveals it.
     Distribution cut = Mixed(a, kLambda);
     const double floor = kLambda * 0.05 + (1 - kLambda) / kItems;
     double sum = 0;
@@ -153,8 +154,8 @@ TEST(OrderedDraws, WithoutReplacementEqualsProductsByHand) {
   EXPECT_NEAR(*MaxLogRatio(pair->p, pair->q), std::log(4), 1e-12);
 }
 
-// Drawing k distinct items, each mixed over what is left: the charges add up to a bound, and mixing once over all items
-// with the weights then renormalised (the charge of the first draw taken k times) passes its own.
+// Samples k distinct items, each mixed over the remaining ones: the charges add up to a bound. Mixing once over all
+// items and renormalising the weights, at k times the charge of the first sample, exceeds its charge.
 TEST(OrderedDraws, DistinctItemsStayWithinTheSumOfTheirCharges) {
   constexpr uint32_t kItems = 5, kDraws = 3;
   constexpr double kLambda = 0.4;
@@ -236,7 +237,7 @@ TEST(Membership, NoSignalIsGuessing) {
     const Interval& interval = report->at_fpr_1_percent.false_positives.interval;
     wrong_rate += truth < interval.low || truth > interval.high;
   }
-  // Chosen and measured on the same records accuracy would be 0.54 here.
+  // If accuracy were chosen and measured on the same records, it would be 0.54 here.
   EXPECT_NEAR(sum / kTrials, 0.5, 4.9 * 0.5 / std::sqrt(200.0 * kTrials));
   EXPECT_LE(wrong_accuracy, Allowed(kTrials, 0.1));
   EXPECT_LE(wrong_auc, Allowed(kTrials, 0.1));
@@ -273,7 +274,7 @@ TEST(Membership, SmallSetsByHand) {
   EXPECT_EQ(report->best.false_positives.count.hits, 1u);
   EXPECT_EQ(report->accuracy, 0.5);
   EXPECT_EQ(report->auc, (3 + 3 + 3 + 0) / 16.0);
-  // No false positive is allowed among two: just below 5.
+  // Among two, no false positive is allowed: the threshold is just below 5.
   EXPECT_LT(report->at_fpr_1_percent.threshold, 5);
   EXPECT_GT(report->at_fpr_1_percent.threshold, 4.999);
 }
@@ -292,7 +293,7 @@ TEST(Membership, MemorisedRecordsAreAllFound) {
   const Losses losses{std::vector<double>(4000, 0.01), std::vector<double>(4000, kInfinity)};
   const auto report = InferMembership(losses, 0.95);
   EXPECT_EQ(report->accuracy, 1);
-  // 2000 of 2000 right for either kind; the two rates share 0.05, each interval's ends share what it has.
+  // 2000 of 2000 are right for either kind. The two rates share 0.05, and the ends of each interval share its part.
   EXPECT_NEAR(report->accuracy_interval.low, std::pow(0.05 / 4, 1 / 2000.0), 1e-12);
   EXPECT_EQ(report->accuracy_interval.high, 1);
   EXPECT_EQ(report->auc, 1);

@@ -1,4 +1,4 @@
-// Figures that the audits are held against, computed independently of this code: the epsilons with SciPy 1's binomial
+// Figures with which the audits are compared, computed independently of this code: the epsilons with SciPy 1's binomial
 // distribution and 80 steps of bisection (they agree with the project's golden accountants.json, which gives 4
 // decimals), the masses, tails and p-values with mpmath at 50 digits, the beta quantiles with scipy.stats.beta.
 #ifndef WISP_TESTS_UNIT_PRIVACY_AUDIT_AUDIT_GOLDEN_H_
@@ -83,7 +83,7 @@ inline constexpr OneRunPValueGolden kOneRunPValue[] = {
      .epsilon = 3,
      .delta = 1e-6,
      .p_value = 0.00395649972829841019},
-    // The pure part is 6e-37: all of it is the share of delta.
+    // The pure part is 6e-37, so all of it is the share of delta.
     {.canaries = 100000,
      .guesses = 100000,
      .correct = 52000,

@@ -1,6 +1,6 @@
-// Audits: figures computed elsewhere, closed forms, and both promises by experiment: a mechanism that keeps its
-// statement is not rejected more often than allowed, one that breaks it is. Experiments have fixed seeds; the number of
-// wrong rejections may pass its expectation by 4.9 standard deviations (alpha = 1e-6).
+// Audits: figures computed elsewhere, closed forms, and both promises by experiment. A mechanism that keeps its
+// statement is not rejected more often than allowed, and one that breaks it is rejected. Experiments have fixed seeds;
+// the number of wrong rejections may exceed its expectation by 4.9 standard deviations (alpha = 1e-6).
 #include "runtime/privacy/audit/audit.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST(ClopperPearson, EqualsBetaQuantiles) {
   }
 }
 
-// Not by simulation: all counts are enumerated.
+// This is not a simulation: all counts are enumerated.
 TEST(ClopperPearson, MissesNoMoreOftenThanPromised) {
   for (uint64_t n : {1, 5, 30}) {
     for (double p = 0.005; p < 1; p += 0.005) {
@@ -124,7 +124,7 @@ TEST(OneRun, NothingSeenProvesNothing) {
 }
 
 // Randomised response on every canary is the worst epsilon-DP mechanism, and its counts can be enumerated: the bound
-// passes the truth with probability at most 0.05, and nearly that (it is not vacuous).
+// exceeds the truth with probability at most 0.05, and nearly that (it is not vacuous).
 TEST(OneRun, PureBoundIsTightForRandomizedResponse) {
   for (double epsilon : {0.1, 1.0, 3.0}) {
     double wrong = 0;
@@ -137,8 +137,8 @@ TEST(OneRun, PureBoundIsTightForRandomizedResponse) {
   }
 }
 
-// Randomised response that now and then, with probability delta, shows everything: (epsilon, delta)-DP. Without the
-// term for delta it would be rejected in 0.04 + 0.04 of all runs.
+// Randomised response that reveals everything with probability delta is (epsilon, delta)-DP. Without the term for delta
+// it would be rejected in 0.04 + 0.04 of all runs.
 TEST(OneRun, RareDisclosureWithinDeltaIsNotRejected) {
   constexpr double kEpsilon = 1, kDisclosure = 0.04;
   const auto wrong_at = [&](double delta) {
@@ -285,7 +285,8 @@ TEST(OneStep, LaplaceKeepsItsEpsilon) {
   EXPECT_GE(proved, kTrials * 0.9);
 }
 
-// With and without the canary alike: any bound above 0 is wrong. Few observations, so that a choice by chance shows.
+// The distributions with and without the canary are equal, so any bound above 0 is wrong. There are few observations,
+// so that a choice by chance shows.
 TEST(OneStep, SameDistributionsProveNothing) {
   constexpr int kTrials = 1000;
   RandomStream random = Seeded(4);
@@ -325,7 +326,7 @@ TEST(OneStep, GaussianKeepsItsStatementAndTooLittleNoiseDoesNot) {
   EXPECT_GE(rejections(0.8).second, kTrials * 0.8);  // 1 / 0.8 against 1: a wrong sensitivity
 }
 
-// 100 observations each are measured; all with the canary lie in the event and none without.
+// 100 observations of each kind are measured; all with the canary lie in the event, and none without.
 TEST(OneStep, SeparatedSamplesGiveClosedForms) {
   const double error = 0.05 / 2, low = std::pow(error, 1 / 100.0), high = 1 - low;
   for (double delta : {0.0, 1e-3}) {
@@ -345,8 +346,8 @@ TEST(OneStep, SeparatedSamplesGiveClosedForms) {
   }
 }
 
-// A value that one kind of data gives in a third of the releases and the other never: each of four places must be
-// found.
+// One kind of data gives this value in a third of the releases, and the other kind never does: it must be found at each
+// of four places.
 TEST(OneStep, FindsTheEventOnEitherSideInEitherDirection) {
   for (double odd : {-1.0, 1.0}) {
     for (bool in_with : {false, true}) {

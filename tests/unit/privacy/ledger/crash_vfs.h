@@ -1,11 +1,12 @@
 // An SQLite file system that ends the process at its k-th write, truncation, sync or deletion.
 //
-// What it is: a layer over the default file system, made the default in a child process of a test. Two kinds of end:
-//   kKill        the process dies before the k-th operation (or inside it, see `torn`); what was written stays
-//   kPowerLoss   writes live in memory until they are synced; at the end each of those not synced reaches the disk or
-//                not, by a coin of its own. The same holds for a file that was made or deleted, until its folder is
-//                synced: its name stands for what it stood for before, or for what it is now
-// What it is not: safe in the process of the test itself, or thread-safe.
+// It is a layer over the default file system, made the default in a child process of a test. There are two kinds of
+// end:
+//   kKill        the process dies before the k-th operation (or inside it, see `torn`); written data stays
+//   kPowerLoss   writes live in memory until they are synced; at the end each unsynced one reaches the disk or not,
+//                by its own coin. The same holds for a file that was made or deleted, until its folder is synced: its
+//                name stands for the previous file, or for the current one
+// It is not safe in the process of the test itself, and it is not thread-safe.
 #ifndef WISP_TESTS_UNIT_PRIVACY_LEDGER_CRASH_VFS_H_
 #define WISP_TESTS_UNIT_PRIVACY_LEDGER_CRASH_VFS_H_
 
@@ -33,7 +34,7 @@ struct CrashPlan {
   CrashKind kind = CrashKind::kKill;
   int64_t at_operation = 0;  // 1, 2, ...; 0 never
   bool torn = false;         // kKill: the first half of the operation's bytes are written
-  uint64_t seed = 0;         // kPowerLoss: of the coins
+  uint64_t seed = 0;         // kPowerLoss: seed of the coins
 };
 
 constexpr int kCrashExitCode = 42;
@@ -50,8 +51,8 @@ struct State {
   int64_t operations = 0;
   sqlite3_vfs* base = nullptr;
   std::map<std::string, std::vector<Write>> pending;  // kPowerLoss, by path
-  // kPowerLoss: what names that changed since their folder was synced stand for on the disk; no value: no such file.
-  // All are of one folder.
+  // kPowerLoss: the files on the disk for names that changed since their folder was synced; no value: no such file. All
+  // are in one folder.
   std::map<std::string, std::optional<std::string>> names;
 };
 inline State g_state;
@@ -59,7 +60,7 @@ inline State g_state;
 struct File {
   sqlite3_file base;  // must be first: SQLite sees this one
   const char* path;
-  bool syncs_folder;  // with its first sync, as SQLite's own files do that are made as journals
+  bool syncs_folder;  // with its first sync, as SQLite does for files that are made as journals
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }
 };
 inline File* Of(sqlite3_file* file) { return reinterpret_cast<File*>(file); }
@@ -75,7 +76,7 @@ inline std::map<std::string, sqlite3_file*>& OpenFiles() {
   return files;
 }
 
-// To be called before a file is made or deleted.
+// Call it before a file is made or deleted.
 inline void NameChanges(const char* path) {
   if (g_state.plan.kind != CrashKind::kPowerLoss || g_state.names.contains(path)) return;
   std::ifstream file(path, std::ios::binary);
@@ -106,7 +107,7 @@ inline void NameChanges(const char* path) {
   _exit(kCrashExitCode);
 }
 
-// To be called before every operation that changes a file.
+// Call it before every operation that changes a file.
 inline bool CrashesNow() { return ++g_state.operations == g_state.plan.at_operation; }
 
 inline int Close(sqlite3_file* file) {
@@ -169,7 +170,7 @@ inline int Truncate(sqlite3_file* file, sqlite3_int64 size) {
 inline int Sync(sqlite3_file* file, int flags) {
   File* f = Of(file);
   if (CrashesNow()) Crash();
-  if (!Holds(f)) return SQLITE_OK;  // a killed process loses nothing that it wrote: no need to wait for the disk
+  if (!Holds(f)) return SQLITE_OK;  // a killed process loses none of its writes: no need to wait for the disk
   for (const Write& w : g_state.pending[f->path]) {
     if (const int code = Apply(f->real(), w); code != SQLITE_OK) return code;
   }
@@ -194,7 +195,7 @@ WISP_FORWARD(ShmLock, (sqlite3_file * file, int offset, int n, int flags), offse
 WISP_FORWARD(ShmUnmap, (sqlite3_file * file, int remove), remove)
 #undef WISP_FORWARD
 inline void ShmBarrier(sqlite3_file* file) { Of(file)->real()->pMethods->xShmBarrier(Of(file)->real()); }
-// No promises about the disk: nothing is atomic, appended safely or written in order.
+// The disk promises nothing: no atomic writes, no safe appends, no order.
 inline int DeviceCharacteristics(sqlite3_file*) { return 0; }
 
 inline int Open(sqlite3_vfs*, const char* path, sqlite3_file* file, int flags, int* out_flags) {
@@ -242,7 +243,7 @@ inline int Delete(sqlite3_vfs*, const char* path, int sync_directory) {
 
 }  // namespace crash_vfs
 
-// From now on every database of this process is opened through the layer. Once per process.
+// From this call on, every database of this process is opened through the layer. Call it once per process.
 inline bool InstallCrashVfs(const CrashPlan& plan) {
   using namespace crash_vfs;
   g_state.plan = plan;

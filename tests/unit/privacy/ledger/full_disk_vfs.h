@@ -1,4 +1,4 @@
-// An SQLite file system whose disk is full while a test says so: writes, and nothing else, are refused.
+// An SQLite file system whose disk is full while a test says so: it refuses writes, and nothing else.
 //
 //   FullDiskVfs disk([&] { return full; });   // the default file system as long as it lives
 #ifndef WISP_TESTS_UNIT_PRIVACY_LEDGER_FULL_DISK_VFS_H_
@@ -20,7 +20,7 @@ class FullDiskVfs {
     vfs_.xOpen = [](sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int* out) {
       const int code = current_->base_->xOpen(current_->base_, name, file, flags, out);
       if (code != SQLITE_OK || file->pMethods == nullptr) return code;
-      // Every file of one kind has the same methods: one copy of each kind, whose writes ask first.
+      // All files of one kind share their methods, so each kind gets one copy, whose writes ask first.
       for (auto& [original, copy] : current_->methods_) {
         if (original == nullptr) original = file->pMethods, copy = *original, copy.xWrite = Write;
         if (original != file->pMethods) continue;
@@ -43,8 +43,8 @@ class FullDiskVfs {
  private:
   static int Write(sqlite3_file* file, const void* bytes, int size, sqlite3_int64 offset) {
     if (current_->full_()) return ++current_->refused_, SQLITE_FULL;
-    // The system's files of every kind write alike. Which kind this is cannot be told: the library's door puts methods
-    // of its own before ours.
+    // The system's files of every kind write in the same way. The kind is not known here: the library's door puts its
+    // own methods before ours.
     return current_->methods_[0].first->xWrite(file, bytes, size, offset);
   }
 

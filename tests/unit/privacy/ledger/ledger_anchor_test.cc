@@ -1,4 +1,5 @@
-// A ledger that is held to its anchor: old copies put back, a ledger taken away, and what is kept when.
+// A ledger that is checked against its anchor: restored old copies, a missing ledger, and the times at which the anchor
+// is written.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -24,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// In memory; can be told to fail.
+// An anchor in memory that can be told to fail.
 class KeptValue final : public LedgerAnchor {
  public:
   Result<std::optional<AnchorValue>> Read() override { return value; }
@@ -71,7 +72,7 @@ TEST_F(LedgerAnchorTest, AnOldCopyPutBack_IsRefused) {
   fs::copy_file(Path("copy"), Path());
   ExpectRefused(options_, "is an old copy");
   EXPECT_EQ(Ledger::OpenExisting(Path(), options_.anchor).status().code(), StatusCode::kPrivacyRefused);
-  MustCharge(kOptions, 2, "b");  // without the anchor: as many rows, but others
+  MustCharge(kOptions, 2, "b");  // without the anchor: as many rows, but other ones
   ExpectRefused(options_, "row 3, which is another here");
   fs::rename(Path("kept"), Path());
   MustCharge(options_);
@@ -95,7 +96,7 @@ TEST_F(LedgerAnchorTest, ALimitAndAPlan_AreKnownToo) {
   }
 }
 
-// Every charge of a ledger that stays open, not only its opening.
+// Every charge of an open ledger is checked, not only its opening.
 TEST_F(LedgerAnchorTest, WhatIsWrittenWhileItIsOpen_IsChecked) {
   auto anchor = std::make_shared<KeptValue>();
   options_.anchor = anchor;
@@ -103,7 +104,7 @@ TEST_F(LedgerAnchorTest, WhatIsWrittenWhileItIsOpen_IsChecked) {
   ASSERT_TRUE(ledger.ok());
   ASSERT_TRUE(ledger->Charge({.mechanism = Steps(1), .run = "a"}).ok());
   ASSERT_EQ(anchor->value->seq, 1u);
-  anchor->value->seq = 2;  // of a copy of the ledger that has gone on
+  anchor->value->seq = 2;  // as of a copy of the ledger that went on elsewhere
   const auto id = ledger->Charge({.mechanism = Steps(1), .run = "a"});
   EXPECT_EQ(id.status().code(), StatusCode::kPrivacyRefused) << id.status().message();
   EXPECT_NE(id.status().message().find("charged to run 'a' before, and spent: 1 step"), std::string::npos)
@@ -122,13 +123,13 @@ TEST_F(LedgerAnchorTest, AnAnchorThatCannotBeWritten_FailsTheChargeAndLeavesItCh
             "ledger '" + Path() + "': the key store is locked; charged to run 'a' before, and spent: 2 steps");
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 2u) << "the charge comes first";
   EXPECT_EQ(anchor->value->seq, 1u);
-  // As after a crash in between: the ledger is ahead.
+  // Simulates a crash in between: the ledger is ahead of the anchor.
   anchor->fails = false;
   MustCharge(options_);
   EXPECT_EQ(anchor->value->seq, 3u);
 }
 
-// A crash before the first row, or after it, leaves a ledger that can be used.
+// A crash before the first row, or after it, leaves a usable ledger.
 TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
   auto anchor = std::make_shared<KeptValue>();
   options_.anchor = anchor;
@@ -140,11 +141,11 @@ TEST_F(LedgerAnchorTest, ANewLedger_HasItsAnchorBeforeItsFirstRow) {
   EXPECT_EQ(anchor->value->seq, 1u);
 }
 
-// Nothing is known when a ledger is read for the first time; another process has begun the anchor when it is asked
-// again.
+// Nothing is known when a ledger is read for the first time; at the second question another process has begun the
+// anchor.
 class BegunByAnother final : public LedgerAnchor {
  public:
-  // `other`: what that process does after the first question.
+  // `other` is what that process does after the first question.
   BegunByAnother(std::shared_ptr<KeptValue> kept, std::function<void()> other)
       : kept_(std::move(kept)), other_(std::move(other)) {}
   Result<std::optional<AnchorValue>> Read() override {
@@ -173,7 +174,8 @@ TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_TakesWhatAnotherBegan) {
   EXPECT_EQ(opened->Entries()->size(), 2u);
 }
 
-// Of a row that the file has, though it was not read yet, and of one that it lacks: an old copy.
+// The other process's row may be in the file, though it was not read yet. If the file lacks it, the file is an old
+// copy.
 TEST_F(LedgerAnchorTest, WhoBeginsTheAnchor_IsHeldToWhatAnotherBegan) {
   auto kept = std::make_shared<KeptValue>();
   options_.anchor = kept;
@@ -206,7 +208,7 @@ TEST_F(LedgerAnchorTest, ALedgerWithRowsAndNoAnchor_IsRefusedUnlessItBegins) {
   EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
   options_.begin_anchor = false;
   EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
-  // An anchor that is there is not begun anew.
+  // An existing anchor is not begun anew.
   fs::copy_file(Path(), Path("copy"));
   MustCharge(options_);
   fs::rename(Path("copy"), Path());
@@ -238,7 +240,7 @@ TEST_F(LedgerAnchorTest, AFileThatIsNoAnchor_IsRefusedAndKept) {
   EXPECT_TRUE(Ledger::Open(Path(), options_).ok());
 }
 
-// Of a program that was killed in the middle of it.
+// A program was killed in the middle of it.
 TEST_F(LedgerAnchorTest, ATemporaryFileLeftBehind_IsUsedByTheNextWriter) {
   std::ofstream(Path("anchor.tmp")) << "wisp ledger anchor 1: " << std::string(4096, 'x');
   fs::permissions(Path("anchor.tmp"), fs::perms::all);
@@ -258,8 +260,8 @@ TEST_F(LedgerAnchorTest, AFileOfOthersWithTheTemporaryName_Stays) {
   EXPECT_EQ(left, "a letter");
 }
 
-// Several writers: none is refused because another was between its charge and its anchor.
-// Waits in the write of the first row for another write, which would overtake it.
+// With several writers, none is refused because another was between its charge and its anchor.
+// This anchor waits in the write of the first row for another write, which would overtake it.
 class SlowValue final : public LedgerAnchor {
  public:
   Result<std::optional<AnchorValue>> Read() override {
@@ -292,7 +294,7 @@ class SlowValue final : public LedgerAnchor {
   bool first_row_ = false;
 };
 
-// Otherwise a process that ends there leaves an anchor to which an old copy agrees.
+// Otherwise a process that ends there would leave an anchor that agrees with an old copy.
 TEST_F(LedgerAnchorTest, OfTwoWriters_NoneTakesTheAnchorBack) {
   auto anchor = std::make_shared<SlowValue>();
   options_.anchor = anchor;

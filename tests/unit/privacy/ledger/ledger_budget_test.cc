@@ -1,5 +1,5 @@
-// Budgets whose parameters are chosen after looking: the counterexample to adding up as if they were not, plans, and
-// what limits promise.
+// Budgets whose parameters are chosen after looking: the counterexample to adding them up as if they were not, plans,
+// and the promises of limits.
 #include "runtime/privacy/ledger/ledger_budget.h"
 
 #include <cmath>
@@ -24,9 +24,9 @@ EpsilonDelta Limit(double epsilon, double delta) { return *EpsilonDelta::Create(
 double Pld(const std::vector<Mechanism>& mechanisms, double delta) {
   return *PldEpsilon(mechanisms, *Delta::Create(delta));
 }
-double Above(double x) { return 0.5 * std::erfc(x / std::sqrt(2)); }  // of a standard normal
+double Above(double x) { return 0.5 * std::erfc(x / std::sqrt(2)); }  // the tail of a standard normal
 
-// delta at epsilon of one step, with the record against without it, by the definition; any epsilon.
+// Returns delta at epsilon of one step, with the record against without it, by the definition; any epsilon.
 double DeltaOf(const Mechanism& m, double epsilon) {
   const double s = m.noise_multiplier(), q = m.sampling_probability(), bound = std::exp(epsilon);
   if (bound <= 1 - q) return 1 - bound;
@@ -35,7 +35,8 @@ double DeltaOf(const Mechanism& m, double epsilon) {
   return with - bound * without;
 }
 
-// delta at epsilon of a Gaussian step after whose output, with its loss, the worse of the second steps is chosen.
+// Returns delta at epsilon of a Gaussian step after whose output, with its loss, the worse of the second steps is
+// chosen.
 double DeltaOfChoice(const Mechanism& first, const std::vector<Mechanism>& second, double epsilon) {
   const double mu = 1 / first.noise_multiplier(), step = 1e-3;
   double sum = 0;
@@ -66,8 +67,8 @@ class LedgerBudgetTest : public LedgerTest {
   }
 };
 
-// The rule that adds up everything by PLD, as if it had been fixed beforehand: total at the limit's delta against its
-// epsilon.
+// This rule adds up everything by PLD, as if it had been fixed beforehand, and compares the total at the limit's delta
+// with its epsilon.
 TEST_F(LedgerBudgetTest, AChoiceThatTheOldRuleAcceptsBreaksTheLimitAndIsRefused) {
   for (const Choice& c : Choices()) {
     for (const Mechanism& second : c.second) EXPECT_LE(Pld({c.first, second}, c.delta), c.epsilon) << second.Describe();
@@ -81,7 +82,7 @@ TEST_F(LedgerBudgetTest, AChoiceThatTheOldRuleAcceptsBreaksTheLimitAndIsRefused)
       const Status refused = ledger.Charge({.mechanism = second, .run = "second"}).status();
       EXPECT_EQ(refused.code(), StatusCode::kPrivacyRefused);
       EXPECT_NE(refused.message().find("chosen after looking"), std::string::npos) << refused.message();
-      // Who says beforehand which one it will be loses nothing.
+      // A run that declares the choice beforehand loses nothing.
       Ledger planned = WithLimit(Limit(c.epsilon, c.delta), ("p" + second.ToText()).c_str());
       const std::vector<ChargeRequest> both = {{.mechanism = c.first, .run = "both"},
                                                {.mechanism = second, .run = "both"}};
@@ -92,7 +93,7 @@ TEST_F(LedgerBudgetTest, AChoiceThatTheOldRuleAcceptsBreaksTheLimitAndIsRefused)
   }
 }
 
-// The same choice, with as much noise less as the ledger accepts: the limit holds, and not by far.
+// The same choice with the least noise that the ledger accepts: the limit holds, but only just.
 TEST_F(LedgerBudgetTest, TheWorstChoiceThatIsAcceptedKeepsTheLimit) {
   for (const Choice& c : Choices()) {
     const Mechanism first = Gaussian(1.5 * c.first.noise_multiplier());
@@ -135,7 +136,7 @@ TEST_F(LedgerBudgetTest, StepsOfThePlanCountForWhatComesAfterIt) {
   EXPECT_TRUE(unused.Charge(other).ok());
   ASSERT_TRUE(used.Charge(planned).ok());
   EXPECT_EQ(used.Charge(other).status().code(), StatusCode::kPrivacyRefused);
-  // And what was charged off the plan counts for its steps.
+  // Charges outside of the plan also count when its steps are charged.
   EXPECT_EQ(unused.Charge(planned).status().code(), StatusCode::kPrivacyRefused);
 }
 
@@ -169,7 +170,7 @@ TEST_F(LedgerBudgetTest, APlanIsFixedBeforeTheFirstLook) {
   EXPECT_NE(late.message().find("a plan made now"), std::string::npos) << late.message();
   ASSERT_TRUE(ledger.PlanRun({&planned, 1}).ok());
   EXPECT_TRUE(ledger.Plans()->empty());
-  // One that stands in the rows all the same pays for nothing.
+  // A plan that stands in the rows all the same pays for nothing.
   LedgerBudget budget;
   budget.Take(LedgerEntry{.id = 1, .seq = 1, .mechanism = Gaussian(100)});
   budget.Take(LedgerPlan{.seq = 2, .mechanisms = {{planned.mechanism}}});
@@ -188,7 +189,7 @@ TEST_F(LedgerBudgetTest, APlanPaysForItsMechanismsInAnyOrderAndNotForMore) {
   const auto draws = [](uint64_t support, uint64_t count) {
     return *Mechanism::RandomisedResponse({.support = support, .lambda = 0.01, .count = count});
   };
-  // Blocks, in any order; a draw from what is left of the support; slack as it comes.
+  // Blocks in any order, a sample from the rest of the support, and any slack.
   for (const ChargeRequest& charge : {ChargeRequest{.mechanism = Gaussian(20, 4), .run = "p", .loss_slack = 4e-7},
                                       ChargeRequest{.mechanism = draws(49, 2), .run = "p"},
                                       ChargeRequest{.mechanism = Gaussian(20, 6), .run = "p", .loss_slack = 6e-7}}) {
@@ -200,7 +201,7 @@ TEST_F(LedgerBudgetTest, APlanPaysForItsMechanismsInAnyOrderAndNotForMore) {
     EXPECT_LT(figures.used->epsilon, figures.stated.epsilon);
   }
   EXPECT_EQ(ledger.Entries()->back().plan, 1u);
-  // A larger support, another noise, more steps or more slack than planned are not under it.
+  // A larger support, other noise, more steps or more slack than planned are not under the plan.
   LedgerBudget budget;
   budget.Take(LedgerPlan{.seq = 1, .mechanisms = {{planned[0].mechanism, 1e-6}, {planned[1].mechanism}}});
   EXPECT_EQ(budget.PlanFor({.mechanism = draws(50, 5)}), 1u);
@@ -228,14 +229,14 @@ TEST_F(LedgerBudgetTest, ARunsOwnPlanGivesWayToTheNextRunsWhileNothingWasCharged
   ASSERT_TRUE(fixed.WritePlan("one", "a year", {&one, 1}).ok());
   ASSERT_TRUE(fixed.PlanRun({&two, 1}).ok());
   EXPECT_EQ(fixed.Plans()->size(), 1u);
-  // A plan that passes the limit is refused; a run that does is charged as far as it goes.
+  // A plan that exceeds the limit is refused; a run that does is charged as far as it fits.
   Ledger small = WithLimit(Limit(0.1, 1e-6), "small");
   EXPECT_EQ(small.WritePlan("one", "a year", {&one, 1}).code(), StatusCode::kPrivacyRefused);
   EXPECT_TRUE(small.PlanRun({&one, 1}).ok());
   EXPECT_TRUE(small.Plans()->empty());
 }
 
-// Figures of everything: by PLD while under the plan; the odometer's, and never less, once it is left; never above a
+// Total figures: by PLD while under the plan; the odometer's, and never less, once the plan is left; never above a
 // limit that holds.
 TEST_F(LedgerBudgetTest, FiguresSayWhichRuleTheyStandOnAndNeverFall) {
   Ledger ledger = MustOpen(Path()), limited = WithLimit(Limit(3, 1e-6), "limited");
@@ -280,11 +281,11 @@ TEST_F(LedgerBudgetTest, ALimitIsAPromiseOnlyWhereItWasSetBeforeAndNotRaised) {
   EXPECT_TRUE(figures(late).limit_is_late);
   EXPECT_FALSE(figures(late).held_limit);
   EXPECT_FALSE(figures(late).limit_was_raised);
-  // It is enforced all the same.
+  // The limit is enforced all the same.
   EXPECT_FALSE(late.Charge({.mechanism = Gaussian(0.5), .run = "b"}).ok());
 }
 
-// Entries that no filter let through may be beyond what the limit allows: the ledger says so instead of promising.
+// Entries that did not pass a filter may exceed the limit: the ledger says so instead of promising it.
 TEST_F(LedgerBudgetTest, ALimitThatEntriesPassIsNotPromised) {
   LedgerBudget budget;
   budget.Take(LedgerLimit{.seq = 1, .limit = Limit(2, 1e-6)});

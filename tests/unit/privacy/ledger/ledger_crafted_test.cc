@@ -1,5 +1,5 @@
-// Ledgers that somebody made to harm whoever opens them: views and expressions that never end, pages that lead to each
-// other. And large honest ones, which the bounds on work must not hit.
+// Ledgers that were crafted to harm whoever opens them: views and expressions that never end, pages that lead to each
+// other. Large honest ledgers must still pass the bounds on work.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 #include <sys/resource.h>
@@ -28,7 +28,7 @@ constexpr size_t kPage = 512;  // the smallest: trees grow high with few bytes
 void Sql(const std::string& path, const std::string& sql) {
   sqlite3* handle = nullptr;
   ASSERT_EQ(sqlite3_open(path.c_str(), &handle), SQLITE_OK);
-  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);  // they guard against mistakes only
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);  // triggers protect against mistakes only
   char* error = nullptr;
   EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, &error), SQLITE_OK) << error;
   sqlite3_close(handle);
@@ -46,13 +46,13 @@ int64_t Number(const std::string& path, const char* sql) {
   return number;
 }
 
-// With one limit, in small pages.
+// Makes a ledger with one limit, in small pages.
 void MakeLedger(const std::string& path) {
   ASSERT_TRUE(MustOpen(path).SetLimit(LimitOf(8)).ok());
   Sql(path, "PRAGMA page_size = " + std::to_string(kPage) + "; VACUUM");
 }
 
-// Opened to charge and opened to show; what is written to show it is a copy.
+// Opens the ledger to charge and to show; showing works on a copy.
 void ExpectRefused(const std::string& path, const std::string& sentence) {
   const std::string shown = path + ".shown";
   fs::copy_file(path, shown, fs::copy_options::overwrite_existing);
@@ -64,7 +64,7 @@ void ExpectRefused(const std::string& path, const std::string& sentence) {
 
 constexpr char kNotItsTables[] = "its tables are not those of a ledger";
 constexpr char kTooMuchWork[] = "takes more work to open than a file of its size can need";
-// Four million digits, none of which begins the other two million: some minutes in one operation of SQLite.
+// Searching four million digits for two million takes some minutes in one operation of SQLite.
 constexpr char kForever[] = "instr(hex(zeroblob(4000000)), hex(zeroblob(2000000)) || '1') = 0";
 
 TEST_F(LedgerTest, AViewInPlaceOfATableIsNotRead) {
@@ -79,7 +79,7 @@ TEST_F(LedgerTest, AViewInPlaceOfATableIsNotRead) {
                       "chain, 'charged' AS state"}};
   for (const auto& [table, columns] : views) {
     const std::string path = Path(table.c_str());
-    // For ever with a row each time, and without any.
+    // Endless, with a row each time and without any.
     for (const char* rows : {"", " WHERE i < 0"}) {
       fs::remove(path);
       MakeLedger(path);
@@ -116,7 +116,7 @@ TEST_F(LedgerTest, TablesOtherThanThoseThatWereMadeAreRefused) {
   }
 }
 
-// What checks the pages of a ledger also computes what its tables ask of each row.
+// Checking the pages of a ledger also computes the expressions that its tables have for each row.
 TEST_F(LedgerTest, TablesAreComparedBeforeTheirRowsAreChecked) {
   ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = "a"}).ok());
   Sql(Path(), std::string("PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = replace(sql, 'CHECK (loss_slack "
@@ -130,8 +130,8 @@ void PutNumber(std::string& page, size_t at, size_t number, int bytes) {
     page[at + static_cast<size_t>(i)] = static_cast<char>(number >> (8 * (bytes - 1 - i)));
 }
 
-// A page of a table's tree that leads to `child` so many times, and once more at its end. Pages are numbered from 1,
-// rows too.
+// Makes a page of a table's tree that leads to `child` this many times, and once more at its end. Pages are numbered
+// from 1, and so are rows.
 std::string InnerPage(size_t children, size_t child, size_t header = 0) {
   constexpr size_t kCell = 5;
   std::string page(kPage, '\0');
@@ -153,15 +153,14 @@ std::string Bytes(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
 }
 
-// `bytes`, of a database, with more pages, which it knows of.
+// Writes `bytes`, a database, with more pages, which its header counts.
 void WritePages(const std::string& path, std::string bytes, const std::vector<std::string>& more) {
   for (const std::string& page : more) bytes += page;
   PutNumber(bytes, 28, bytes.size() / kPage, 4);
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// Pages above the schema that all lead to the next one, sixty times each: a file of 5 KB with 10^10 tables, all of one
-// name.
+// Pages above the schema all lead to the next one, sixty times each: a file of 5 KB with 10^10 tables, all of one name.
 TEST_F(LedgerTest, ASchemaWithoutEndIsRefused) {
   constexpr size_t kLevels = 6, kTimes = 60;
   Sql(Path(),
@@ -169,8 +168,8 @@ TEST_F(LedgerTest, ASchemaWithoutEndIsRefused) {
       "PRAGMA writable_schema = 1; UPDATE sqlite_schema SET sql = 'CREATE TABLE IF NOT EXISTS x(a)'");
   std::string bytes = Bytes(Path());
   ASSERT_EQ(bytes.size(), 2 * kPage);
-  // The first page, as one of a tree without the header, becomes the last; from it nothing is read by an offset that
-  // the header moves.
+  // The first page becomes the last, as one of a tree without the header. Nothing in it is read by an offset that the
+  // header moves.
   std::string leaf = bytes.substr(0, kPage);
   leaf.replace(0, 8, leaf.substr(100, 8)).replace(8, 2, leaf.substr(108, 2));
   std::vector<std::string> inner;
@@ -181,7 +180,7 @@ TEST_F(LedgerTest, ASchemaWithoutEndIsRefused) {
   ExpectRefused(Path(), kTooMuchWork);
 }
 
-// A chain of pages, each below the one before it: who follows it calling himself needs a stack as high.
+// A chain of pages, each below the one before it: a recursive reader would need a stack as high.
 TEST_F(LedgerTest, ATreeAsHighAsTheFileIsLongIsRefused) {
   constexpr size_t kHeight = 20000;
   const std::string path = Path();
@@ -228,7 +227,7 @@ TEST_F(LedgerTest, TextMovedToTheNextColumnIsNoticed) {
   ExpectRefused(Path(), "row 1 is not what was written");
 }
 
-// Its own link holds, as it was made on the same ledger; the next one's does not.
+// Its own link holds, because it was made on the same ledger; the next one's does not.
 TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
   ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(8)).ok());
   fs::copy_file(Path(), Path("copy"));
@@ -240,7 +239,7 @@ TEST_F(LedgerTest, ARowOfACopyThatWentAnotherWayIsNoticed) {
   ExpectRefused(Path(), "row 3 is not what was written");
 }
 
-// More than a ledger of years holds, in rows as short as they come.
+// More rows than a ledger of years holds, as short as they can be.
 TEST_F(LedgerTest, ALongHonestLedgerIsOpened) {
   constexpr size_t kEntries = 20000;
   ASSERT_TRUE(MustOpen(Path()).Charge({.mechanism = Steps(1), .run = ""}).ok());

@@ -47,14 +47,14 @@ TEST_F(LedgerTest, ThreadsShareOneLedger) {
   EXPECT_EQ(ledger.Entries()->size(), 40u);
 }
 
-// Processes that charge until they are refused: together they reach the limit and do not pass it.
+// Processes charge until they are refused: together they reach the limit and do not exceed it.
 TEST_F(LedgerTest, ProcessesCannotSpendTheSameBudget) {
   constexpr int kProcesses = 4;
   constexpr uint64_t kFits = 90;
   {
     Ledger ledger = MustOpen(Path());
     ASSERT_TRUE(ledger.SetLimit(LimitOf(*PldEpsilon(std::vector<Mechanism>{Steps(kFits)}, AtDelta()))).ok());
-    // Under a plan the limit is held by PLD; what is off it meets the filter, which has room for fewer.
+    // Under a plan PLD holds the limit; charges outside of it meet the filter, which allows fewer.
     ASSERT_TRUE(
         ledger.WritePlan("all processes", "a test", std::vector<ChargeRequest>{{.mechanism = Steps(kFits)}}).ok());
   }
@@ -90,7 +90,7 @@ TEST_F(LedgerTest, ProcessesCannotSpendTheSameBudget) {
 
 constexpr int kChargesPerLife = 4;
 
-// Two lives of an app: open, charge, report each charge that returned (where noise would be drawn), close.
+// Two lifetimes of an app: open, charge, report each charge that returned (where noise would be drawn), close.
 [[noreturn]] void ChargeAndReport(const std::string& path, int pipe_end, const CrashPlan& plan) {
   if (!InstallCrashVfs(plan)) _exit(3);
   for (int life = 0; life < 2; ++life) {
@@ -105,7 +105,7 @@ constexpr int kChargesPerLife = 4;
   _exit(0);
 }
 
-// Runs that in a child; the identifiers reported and the child's exit code.
+// Runs that in a child; returns the reported identifiers and the child's exit code.
 std::pair<std::vector<ChargeId>, int> RunToCrash(const std::string& path, const CrashPlan& plan) {
   int ends[2];
   if (pipe(ends) != 0) return {{}, -1};
@@ -123,7 +123,7 @@ std::pair<std::vector<ChargeId>, int> RunToCrash(const std::string& path, const 
   return {reported, WIFEXITED(status) ? WEXITSTATUS(status) : -1};
 }
 
-// What SQLite finds by itself, without what Ledger does about a journal that was left.
+// Counts the entries that SQLite finds by itself, without what Ledger does about a leftover journal.
 size_t NumEntriesForSqlite(const std::string& path) {
   sqlite3* handle = nullptr;
   sqlite3_stmt* count = nullptr;
@@ -140,8 +140,8 @@ size_t NumEntriesForSqlite(const std::string& path) {
 
 enum class FirstReader { kLedger, kSqlite };
 
-// After the crash at every single operation, one after the other: what was reported is there, the ledger works on.
-// Returns the number of operations that a run without a crash makes.
+// Crashes at every single operation, one after the other. After each crash the reported charges are there, and the
+// ledger works. Returns the number of operations of a run without a crash.
 int64_t CrashEverywhere(const test::TemporaryFolder& folder, CrashKind kind, bool torn, uint64_t seed,
                         FirstReader reader = FirstReader::kLedger) {
   for (int64_t k = 1; k < 5000; ++k) {
@@ -186,8 +186,7 @@ TEST_F(LedgerTest, PowerLossAtEveryWriteForgetsNoCharge) {
   }
 }
 
-// A journal's deletion that is not synced may be undone, and whoever opens the file then goes back to before the
-// charge.
+// An unsynced deletion of a journal may be undone; whoever opens the file then goes back to before the charge.
 TEST_F(LedgerTest, PowerLossAfterACommitBringsNoJournalBack) {
   for (uint64_t seed : {1, 2}) {
     RecordProperty("seed", std::to_string(seed));

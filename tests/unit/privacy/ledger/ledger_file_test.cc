@@ -33,7 +33,7 @@ size_t NumEntries(const std::string& path) {
   return ledger.ok() ? ledger->Entries()->size() : 0;
 }
 
-// In a child, which ends without closing anything.
+// Runs in a child, which ends without closing anything.
 template <typename Function>
 int InChild(const Function& function) {
   const pid_t child = fork();
@@ -62,7 +62,7 @@ TEST_F(LedgerTest, AfterAKillTheFileAloneHoldsEveryCharge) {
   EXPECT_EQ(NumEntries(Path("renamed")), 3u);
 }
 
-// Whether another process sees a lock on the byte by which SQLite says that somebody writes.
+// Returns true if another process sees a lock on the byte by which SQLite marks a writer.
 bool OthersSeeAWriter(const std::string& path) {
   constexpr off_t kReservedByte = 0x40000001;
   return InChild([&] {
@@ -74,7 +74,7 @@ bool OthersSeeAWriter(const std::string& path) {
          }) == 7;
 }
 
-// POSIX takes all locks of a process on a file away as soon as it closes that file anywhere.
+// POSIX drops all locks of a process on a file as soon as the process closes that file anywhere.
 TEST_F(LedgerTest, OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess) {
   Charge(Path(), 1);
   sqlite3* writer = nullptr;
@@ -89,7 +89,7 @@ TEST_F(LedgerTest, OpeningALedgerKeepsTheLocksOfAWriterInTheSameProcess) {
   EXPECT_FALSE(OthersSeeAWriter(Path()));
 }
 
-// A lock on the folder, or on a file that others may open, is one that anybody may take.
+// Anybody could take a lock on the folder, or on a file that others may open.
 TEST_F(LedgerTest, WhoCanOnlyReadTheFolderHoldsNoChargeUp) {
   Ledger ledger = MustOpen(Path());
   const int folder = open(folder_.path().c_str(), O_RDONLY),
@@ -104,13 +104,13 @@ TEST_F(LedgerTest, WhoCanOnlyReadTheFolderHoldsNoChargeUp) {
   close(folder);
 }
 
-// Its own turn is a file that is gone once the charge is written.
+// Waiting for a turn uses a file that is gone once the charge is written.
 TEST_F(LedgerTest, ChargingLeavesOneFile) {
   Charge(Path(), 2);
   EXPECT_EQ(folder_.NumFiles(), 1u);
 }
 
-// A statement charges nothing, and its refusal does not speak of charging.
+// A statement charges nothing, so its refusal does not speak of charging.
 TEST_F(LedgerTest, AJournalWhereNothingCanBeWritten_IsNamed) {
   Charge(Path(), 1);
   std::ofstream(Path() + "-journal") << "left by a program that was killed";
@@ -151,7 +151,7 @@ TEST_F(LedgerTest, NewFilesAreTheirOwnersAlone) {
   }
 }
 
-// A journal of a charge that was killed, beside a file that was used elsewhere since and came back under the same name.
+// A killed charge left a journal beside a file that was used elsewhere since and came back under the same name.
 TEST_F(LedgerTest, AJournalThatWasLeftTakesNoChargeBack) {
   const std::string journal = Path() + "-journal";
   Charge(Path(), 1);
@@ -169,7 +169,7 @@ TEST_F(LedgerTest, AJournalThatWasLeftTakesNoChargeBack) {
     if (code == 0) break;
     ASSERT_EQ(code, kCrashExitCode) << k;
     std::FILE* left = std::fopen(journal.c_str(), "rb");
-    // 0 before it is synced: then SQLite does not play it back.
+    // The byte is 0 before the journal is synced: then SQLite does not play it back.
     const int first = left != nullptr ? std::fgetc(left) : EOF;
     if (left != nullptr) std::fclose(left);
     fs::copy_file(Path("went on"), Path(), fs::copy_options::overwrite_existing);
@@ -181,7 +181,8 @@ TEST_F(LedgerTest, AJournalThatWasLeftTakesNoChargeBack) {
   EXPECT_GE(journals, 3);
 }
 
-// Another program may have given it one. The latest charges would be in a second file, which a copy leaves behind.
+// Another program may have given it a write-ahead log. The latest charges would be in a second file, which a copy
+// omits.
 TEST_F(LedgerTest, AWriteAheadLogIsRefusedAndLeftAlone) {
   Charge(Path(), 1);
   const auto set_mode = [&](const char* sql) {

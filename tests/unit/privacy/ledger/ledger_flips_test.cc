@@ -1,4 +1,4 @@
-// A ledger file in which one bit is wrong: it is refused, or it says what it said before.
+// A ledger file with one wrong bit: it is refused, or it says the same as before.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr char kRefused[] = "refused";
 
-// Everything but an entry's state, which is for display.
+// Returns everything but an entry's state, which is for display.
 std::string Said(const std::string& path) {
   const auto ledger = Ledger::OpenExisting(path);
   if (!ledger.ok()) return kRefused;
@@ -63,7 +63,8 @@ void Write(const std::string& path, const std::string& bytes) {
   std::fclose(file);
 }
 
-// A limit, a plan of two mechanisms, entries under it and beside it, then parts, a plan of one and a result.
+// Makes a ledger with a limit, a plan of two mechanisms, entries under it and beside it, then parts, a plan of one and
+// a result.
 void MakeLedger(const std::string& path) {
   Ledger ledger = MustOpen(path);
   ASSERT_TRUE(ledger.SetLimit(LimitOf(8)).ok());
@@ -94,7 +95,7 @@ TEST_F(LedgerTest, AFlippedBitIsRefusedOrChangesNothing) {
   std::minstd_rand random(seed);
   int accepted = 0, refused = 0;
   for (size_t byte = 0; byte < whole.size(); ++byte) {
-    if (whole[byte] == 0 && byte % 16 != 0) continue;  // what is not used is all zeros
+    if (whole[byte] == 0 && byte % 16 != 0) continue;  // unused bytes are all zeros
     const int bit = static_cast<int>(random() / 64 % 8);
     std::string damaged = whole;
     damaged[byte] = static_cast<char>(damaged[byte] ^ (1 << bit));
@@ -107,7 +108,7 @@ TEST_F(LedgerTest, AFlippedBitIsRefusedOrChangesNothing) {
       continue;
     }
     EXPECT_EQ(said, truth) << "byte " << byte << ", bit " << bit;
-    // What is spent follows from the rows: a sample will do.
+    // The total follows from the rows, so a sample is enough.
     if (++accepted % 64 == 1) {
       EXPECT_EQ(*Ledger::OpenExisting(Path("damaged"))->Spent(AtDelta()), spent) << "byte " << byte << ", bit " << bit;
     }

@@ -1,4 +1,5 @@
-// Records in parts: what reads one part costs the other nothing, what reads all costs both, and a limit holds for each.
+// Records in parts: a charge for one part costs the other nothing, a charge for all costs both, and a limit holds for
+// each.
 #include "runtime/privacy/ledger/ledger_parts.h"
 
 #include <sqlite3.h>
@@ -11,7 +12,7 @@
 namespace wisp::privacy::ledger_parts_test {
 namespace {
 
-// As another program would, which triggers stop or do not.
+// Runs SQL as another program would, with triggers on or off.
 bool Sql(const std::string& path, const char* sql, bool triggers) {
   sqlite3* handle = nullptr;
   sqlite3_open(path.c_str(), &handle);
@@ -38,7 +39,7 @@ class LedgerPartsTest : public LedgerTest {
     EXPECT_TRUE(ledger.Split(0.2).ok());
     return ledger;
   }
-  // A plan of each part, so that all figures are PLD's.
+  // Makes a plan for each part, so that all figures are PLD's.
   void Plan(Ledger& ledger, const ChargeRequest& charge) {
     const Status status = ledger.WritePlan("plan", "a year", {&charge, 1});
     EXPECT_TRUE(status.ok()) << status.message();
@@ -100,8 +101,8 @@ TEST_F(LedgerPartsTest, ALimitHoldsForEachPart) {
   EXPECT_EQ(ledger.CheckLimit(LimitOf(0.2)).code(), StatusCode::kPrivacyRefused);
 }
 
-// The first charge of either part makes a limit late: it promises nothing for the other part either. It is enforced for
-// both, and a part that is beyond it already gets nothing more.
+// The first charge of either part makes a limit late, so it promises nothing for the other part either. It is enforced
+// for both, and a part that already exceeds it gets nothing more.
 TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
   Ledger ledger = Divided();
   ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(2))).ok());
@@ -118,7 +119,7 @@ TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
   EXPECT_TRUE(is_late(figures));
   EXPECT_EQ(figures.stated.epsilon, spent) << "what is refused costs nothing";
   EXPECT_LT(figures.parts[1].stated.epsilon, 1);
-  // Late too where the part that was charged first is not the dearest.
+  // The limit is late even if the part that was charged first is not the more expensive one.
   Ledger cheap = Divided("cheap");
   ASSERT_TRUE(cheap.Charge(Of(kTraining, Gaussian(50))).ok());
   ASSERT_TRUE(cheap.SetLimit(LimitOf(5)).ok());
@@ -131,7 +132,7 @@ TEST_F(LedgerPartsTest, ALimitAfterAPartsChargeIsLateForBoth) {
 TEST_F(LedgerPartsTest, APlanOfAPartIsFixedBeforeItsFirstLook) {
   Ledger ledger = Divided();
   ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(20))).ok());
-  // Training looked; at the judging records nobody did.
+  // Training looked at its records, but nobody looked at the evaluation records.
   const ChargeRequest judging = Of(kJudging, Gaussian(10, 12)), more = Of(kTraining, Gaussian(30, 3));
   EXPECT_EQ(ledger.WritePlan("late", "", {&more, 1}).code(), StatusCode::kPrivacyRefused);
   Plan(ledger, judging);
@@ -142,10 +143,10 @@ TEST_F(LedgerPartsTest, APlanOfAPartIsFixedBeforeItsFirstLook) {
   EXPECT_EQ(figures.parts[1].basis, LedgerFigures::Basis::kPlan);
   EXPECT_EQ(figures.parts[1].stated.epsilon, Pld({judging.mechanism}));
   EXPECT_LT(figures.parts[1].used->epsilon, figures.parts[1].stated.epsilon);
-  // A plan pays for charges of its part only.
+  // A plan pays only for charges of its part.
   ASSERT_TRUE(ledger.Charge(Of(kTraining, Gaussian(10))).ok());
   EXPECT_EQ(ledger.Entries()->back().plan, 0u);
-  // And what reads all records is a look at each part.
+  // A charge for all records is a look at each part.
   ASSERT_TRUE(Divided("all").Charge(Of(kAll, Gaussian(30))).ok());
   Ledger all = MustOpen(Path("all"));
   EXPECT_EQ(all.WritePlan("late", "", {&judging, 1}).code(), StatusCode::kPrivacyRefused);
@@ -162,7 +163,7 @@ TEST_F(LedgerPartsTest, PlansOfAPartAndOfAllCountTogether) {
   EXPECT_EQ(figures.basis, LedgerFigures::Basis::kPlan);
   EXPECT_EQ(figures.parts[0].stated.epsilon, Pld({all.mechanism, training.mechanism}));
   EXPECT_EQ(figures.parts[1].stated.epsilon, Pld({all.mechanism}));
-  // Each pays for its own: what all were to be read for is no room for a part's charge.
+  // Each pays for its own: a plan for all records does not cover a part's charge.
   Ledger other = Divided("other");
   Plan(other, all);
   ASSERT_TRUE(other.Charge(Of(kTraining, Gaussian(30))).ok());
@@ -218,7 +219,7 @@ TEST_F(LedgerPartsTest, ResultsStayWithTheirCharges) {
 }
 
 // A charge that changes sides, a split with another share and a result that was not released are noticed, and so are
-// charges of parts where nothing divides the records.
+// charges of parts if nothing divides the records.
 TEST_F(LedgerPartsTest, WhatIsChangedInTheFileIsNoticed) {
   const char* const kChanges[] = {
       "UPDATE entries SET part = 'judging'",

@@ -1,4 +1,4 @@
-// What one record is: said with each charge, and the same in all of them, whoever charges.
+// The definition of one record: each charge states it, and it must be the same in all of them, whoever charges.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 
@@ -13,7 +13,7 @@ using Events = RecordSpec::Events;
 
 RecordSpec Sessions(int64_t gap) { return RecordSpec::OfEvents({.unit = PrivacyUnit::kSession, .session_gap = gap}); }
 LedgerOptions With(const RecordSpec& record) { return {.dataset = "watch history", .record = record}; }
-// Empty where it was done.
+// Runs SQL; returns an empty text on success.
 std::string Sql(const std::string& path, const std::string& sql) {
   sqlite3* database = nullptr;
   std::string error = "cannot be opened";
@@ -27,7 +27,7 @@ const ChargeRequest kStep = {.mechanism = Steps(1), .run = "a"};
 
 class LedgerRecordTest : public LedgerTest {
  protected:
-  // Refused, with a sentence that has both parts.
+  // Expects a refusal with a sentence that has both parts.
   void ExpectRefused(const Status& status, const std::string& one, const std::string& other) {
     EXPECT_EQ(status.code(), StatusCode::kPrivacyRefused) << status.message();
     for (const std::string& part : {one, other, std::string("costs of different records do not add up")})
@@ -35,7 +35,7 @@ class LedgerRecordTest : public LedgerTest {
   }
 };
 
-// One record of a sitting and a record of each of its minutes must not come to one figure.
+// A record of a whole sitting and a record of each of its minutes must not add up to one figure.
 TEST_F(LedgerRecordTest, AnotherRecord_isRefusedAndBothAreNamed) {
   const Events session = {.unit = PrivacyUnit::kSession, .session_gap = 1800};
   const auto changed = [&](const std::function<void(Events&)>& change) {
@@ -74,7 +74,7 @@ TEST_F(LedgerRecordTest, AnotherKindOfText_isRefused) {
                 "one paragraph", "one event");
 }
 
-// Opened before the other one charged: then the charge itself is refused.
+// This ledger was opened before the other one charged, so the charge itself is refused.
 TEST_F(LedgerRecordTest, AChargeOfWhoOpenedEarlier_isRefused) {
   Ledger wide = *Ledger::Open(Path(), With(Sessions(1800))), narrow = *Ledger::Open(Path(), With(Sessions(10)));
   ASSERT_TRUE(wide.Charge(kStep).ok());
@@ -86,7 +86,7 @@ TEST_F(LedgerRecordTest, APlan_saysItUntilTheFirstCharge) {
   ASSERT_TRUE(Ledger::Open(Path(), With(Sessions(10)))->WritePlan("p", "plan", {&kStep, 1}).ok());
   EXPECT_EQ(**Ledger::OpenExisting(Path())->Record(), Sessions(10));
   ASSERT_TRUE(Ledger::Open(Path(), With(Sessions(1800)))->WritePlan("p", "plan", {&kStep, 1}).ok());
-  Ledger ledger = *Ledger::OpenExisting(Path());  // who takes it from the ledger
+  Ledger ledger = *Ledger::OpenExisting(Path());  // takes the definition from the ledger
   EXPECT_EQ(**ledger.Record(), Sessions(1800));
   Ledger narrow = *Ledger::Open(Path(), With(Sessions(10)));  // it could still plan anew, and does not
   ExpectRefused(narrow.Charge(kStep).status(), "1800 seconds", "10 seconds");
@@ -95,7 +95,7 @@ TEST_F(LedgerRecordTest, APlan_saysItUntilTheFirstCharge) {
   ExpectRefused(Ledger::Open(Path(), With(Sessions(10))).status(), "1800 seconds", "10 seconds");
 }
 
-// A run that was killed between its own plan and its first charge binds nobody.
+// A run that was killed between its plan and its first charge binds nobody.
 TEST_F(LedgerRecordTest, PlanOfAKilledRun_isReplacedByTheNextRun) {
   ASSERT_TRUE(Ledger::Open(Path(), With(Sessions(10)))->PlanRun({&kStep, 1}).ok());
   Ledger next = *Ledger::Open(Path(), With(Sessions(1800)));
@@ -104,7 +104,7 @@ TEST_F(LedgerRecordTest, PlanOfAKilledRun_isReplacedByTheNextRun) {
   EXPECT_EQ(**next.Record(), Sessions(1800));
 }
 
-// Draws from weights cost the same whatever a record is, so they say nothing of it and are never refused for it.
+// Sampling from weights costs the same whatever a record is, so it does not define one and is never refused for it.
 TEST_F(LedgerRecordTest, DrawsFromWeights_leaveItOpen) {
   ASSERT_TRUE(Ledger::Open(Path(), With(RecordSpec::Any(PrivacyUnit::kSession)))->Charge(kStep).ok());
   EXPECT_FALSE(Ledger::OpenExisting(Path())->Record()->has_value());
@@ -145,7 +145,7 @@ TEST(RecordSpecTest, Texts_areReadAsTheyWereWritten) {
     EXPECT_EQ(RecordSpec::FromText(text).status().code(), StatusCode::kInvalidData) << text;
 }
 
-// The columns that readers take by themselves are no other records; nor are times of which only the order counts.
+// Default columns of the readers do not make another record, and neither do times of which only the order counts.
 TEST(RecordSpecTest, WhatDecidesNothing_isNoOtherRecord) {
   EXPECT_EQ(RecordSpec::OfEvents(
                 {.source = {.user_column = "user", .item_column = "item", .time_column = "sent", .table = "events"}}),

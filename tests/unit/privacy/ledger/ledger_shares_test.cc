@@ -1,7 +1,7 @@
-// How a ledger divides delta. Histories on the plan, histories that leave it under the filter, and the figure that is
-// read off the odometer each have a delta of their own, found here from outside: by the most that the ledger accepts,
-// or states no higher figure for. Each theorem needs its own (docs/algorithms.md, section 10), so together they must
-// not exceed the delta that is promised.
+// How a ledger divides delta. Histories on the plan, histories that leave it under the filter, and the odometer's
+// figure each have a delta of their own. The test finds each from outside: the most that the ledger accepts, or for
+// which it states no higher figure. Each theorem needs its own (docs/algorithms.md, section 10), so their sum must not
+// exceed the promised delta.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,21 +14,21 @@
 namespace wisp::privacy::ledger_shares_test {
 namespace {
 
-constexpr double kRounding = 1 + 1e-3;  // of searches
+constexpr double kRounding = 1 + 1e-3;  // tolerance of searches
 constexpr uint64_t kPlanned = 10;       // releases
 
 Mechanism Gaussian(double sigma, uint64_t steps = 1) {
   return *Mechanism::Gaussian({.noise_multiplier = sigma, .count = steps});
 }
 
-// delta of so many Gaussian releases together, exactly (Balle and Wang 2018, theorem 8).
+// Returns delta of this many Gaussian releases together, exactly (Balle and Wang 2018, theorem 8).
 double DeltaOf(double sigma, double count, double epsilon) {
   const double mu = std::sqrt(count) / sigma;
-  const auto above = [](double x) { return 0.5 * std::erfc(x / std::sqrt(2)); };  // of a standard normal
+  const auto above = [](double x) { return 0.5 * std::erfc(x / std::sqrt(2)); };  // the tail of a standard normal
   return above(epsilon / mu - mu / 2) - std::exp(epsilon) * above(epsilon / mu + mu / 2);
 }
 
-// The smallest number for which `holds`, which holds at `high` and above it.
+// Returns the smallest number for which `holds` is true; it must be true at `high` and above it.
 double Smallest(double low, double high, const std::function<bool(double)>& holds, int looks = 40) {
   for (int i = 0; i < looks; ++i) {
     const double middle = std::sqrt(low * high);
@@ -37,7 +37,7 @@ double Smallest(double low, double high, const std::function<bool(double)>& hold
   return high;
 }
 
-// A plan of ten releases, of which one was made; then something that was not planned.
+// A plan of ten releases, of which one was made, and then something unplanned.
 class Life {
  public:
   Life(double planned_sigma, const std::optional<EpsilonDelta>& limit)
@@ -51,7 +51,7 @@ class Life {
   double Figure(double sigma, double delta) const { return After(sigma).Figures(AtDelta(delta))->stated.epsilon; }
 
   double PlanDelta(double epsilon) const { return DeltaOf(sigma_, kPlanned, epsilon); }
-  // The smallest delta at which the filter lets this pass, and at which the odometer says no more than `epsilon`.
+  // Returns the smallest delta at which the filter lets this pass and the odometer says no more than `epsilon`.
   double FilterDelta(double sigma, double epsilon) const {
     return Smallest(1e-30, 1,
                     [&](double delta) { return RenyiFilter({.epsilon = epsilon, .delta = delta}).Fits(Path(sigma)); });
@@ -59,7 +59,7 @@ class Life {
   double OdometerDelta(double sigma, double epsilon) const {
     return Smallest(1e-30, 1, [&](double delta) { return OdometerEpsilon(Path(sigma), delta) <= epsilon; });
   }
-  // The least noise that the ledger accepts off the plan.
+  // Returns the least noise that the ledger accepts outside of the plan.
   double LeastNoise() const {
     return Smallest(0.1, 1e6, [&](double sigma) { return Accepts(sigma); });
   }
@@ -77,7 +77,7 @@ class Life {
   LedgerBudget budget_;
 };
 
-// The noise at which ten releases have this share of `delta` at `epsilon`.
+// Returns the noise at which ten releases have this share of `delta` at `epsilon`.
 double NoiseWithShare(double share, double epsilon, double delta) {
   return Smallest(0.1, 1e4, [&](double sigma) { return DeltaOf(sigma, kPlanned, epsilon) <= share * delta; });
 }
@@ -99,7 +99,8 @@ TEST(SharesOfDelta, AFigureBelowTheLimitIsPaidForBesidesTheLimit) {
     const Life life(NoiseWithShare(share, epsilon, delta), LimitOf(epsilon, delta));
     const double promised = life.PlanDelta(epsilon) + life.FilterDelta(life.LeastNoise(), epsilon);
     for (double stated_at : {delta, 1.5 * delta, 4 * delta}) {
-      // All of the plan is stated beside what left it: the odometer's figure is seen where it is above the plan's.
+      // The whole plan is stated beside the charges outside of it: the odometer's figure shows where it is above the
+      // plan's.
       for (double figure : {std::exp2(21 / 8.0), std::exp2(22 / 8.0), std::exp2(23 / 8.0)}) {
         const double least = Smallest(0.1, 1e6, [&](double sigma) { return life.Figure(sigma, stated_at) <= figure; });
         if (life.Figure(least, stated_at) < figure) continue;
@@ -109,7 +110,7 @@ TEST(SharesOfDelta, AFigureBelowTheLimitIsPaidForBesidesTheLimit) {
   }
 }
 
-// Without a limit. The plan's noise and that of what leaves it are both as small as the figure allows.
+// There is no limit. The plan's noise and that of the charges outside of it are both as small as the figure allows.
 TEST(SharesOfDelta, WithoutALimitTheFigureIsThatOfThePlanAndOfWhatLeavesItTogether) {
   const double delta = 1e-6, figure = 2;  // a budget of the odometer's
   const double planned = Smallest(

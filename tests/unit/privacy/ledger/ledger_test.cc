@@ -1,4 +1,4 @@
-// The ledger: what it keeps and what it refuses. Crashes and several processes: ledger_crash_test.cc.
+// The ledger: what it keeps and what it refuses. ledger_crash_test.cc tests crashes and several processes.
 #include "runtime/privacy/ledger/ledger.h"
 
 #include <sqlite3.h>
@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Runs SQL on the file as another program would; the error message, empty for success.
+// Runs SQL on the file as another program would; returns the error message, empty on success.
 std::string Sql(const std::string& path, const std::string& sql) {
   sqlite3* handle = nullptr;
   sqlite3_open(path.c_str(), &handle);
@@ -36,7 +36,7 @@ std::string Sql(const std::string& path, const std::string& sql) {
   return text;
 }
 
-// As one who knows beforehand what is to come.
+// Plans, like a caller that knows all mechanisms beforehand.
 void Plan(Ledger& ledger, const std::vector<Mechanism>& mechanisms) {
   std::vector<ChargeRequest> charges;
   for (const Mechanism& m : mechanisms) charges.push_back({.mechanism = m, .run = "all"});
@@ -106,7 +106,7 @@ TEST_F(LedgerTest, ReproducibleNoiseHasNoEpsilonAndPassesEveryLimit) {
   EXPECT_EQ(unlimited.Charge({.mechanism = Steps(1), .run = "b"}).status().code(), StatusCode::kPrivacyRefused);
 }
 
-// One experiment would take the epsilon from everything that was charged, for ever; also one by another process.
+// One experiment would take the epsilon from everything that was charged, forever; also one in another process.
 TEST_F(LedgerTest, NoiseOfTwoKindsDoesNotMix) {
   for (NoiseKind first : {NoiseKind::kSecure, NoiseKind::kReproducible}) {
     const NoiseKind second = first == NoiseKind::kSecure ? NoiseKind::kReproducible : NoiseKind::kSecure;
@@ -124,7 +124,7 @@ TEST_F(LedgerTest, NoiseOfTwoKindsDoesNotMix) {
   }
 }
 
-// What is found to fit can be charged, to the last step; what is not would have been charged in part.
+// If a whole run fits, it can be charged to the last step. If not, it would have been charged in part.
 TEST_F(LedgerTest, AWholeRunIsHeldAgainstTheLimit) {
   const double epsilon = *PldEpsilon(std::vector{Steps(30), Steps(20, 10)}, AtDelta());
   Ledger ledger = MustOpen(Path());
@@ -143,7 +143,7 @@ TEST_F(LedgerTest, AWholeRunIsHeldAgainstTheLimit) {
   ASSERT_TRUE(ledger.CheckFits(fits).ok()) << ledger.CheckFits(fits).message();
   EXPECT_EQ(ledger.Entries()->size(), 1u);
   for (const ChargeRequest& charge : fits) EXPECT_TRUE(ledger.Charge(charge).ok());
-  Ledger other = MustOpen(Path());  // one that has seen none of it yet
+  Ledger other = MustOpen(Path());  // has seen none of it yet
   EXPECT_EQ(other.CheckFits({fits.data(), 1}).code(), StatusCode::kPrivacyRefused);
 }
 
@@ -177,7 +177,7 @@ TEST_F(LedgerTest, StepByStepNeverPassesTheLimitNorStopsEarly) {
   EXPECT_EQ(charged, 70);
 }
 
-// What was found to fit shrinks when another process spends, and is asked anew when the limit changes.
+// The number that fits shrinks when another process spends, and is computed anew when the limit changes.
 TEST_F(LedgerTest, OthersChargesAndANewLimitCountAtOnce) {
   Ledger one = MustOpen(Path()), other = MustOpen(Path());
   const auto limit_of = [](uint64_t steps) {
@@ -291,7 +291,7 @@ TEST_F(LedgerTest, TheFileIsMadeByTheFirstChargeOrLimit) {
   EXPECT_EQ(Ledger::OpenExisting(Path())->Entries()->size(), 1u);
 }
 
-// A program may go elsewhere between opening a ledger and its first charge.
+// A program may change its folder between opening a ledger and its first charge.
 TEST_F(LedgerTest, ARelativePathIsThatOfTheOpening) {
   const fs::path before = fs::current_path();
   fs::create_directories(folder_ / "a");
@@ -305,8 +305,8 @@ TEST_F(LedgerTest, ARelativePathIsThatOfTheOpening) {
   EXPECT_FALSE(fs::exists(fs::path(folder_ / "b/relative")));
 }
 
-// A ledger that was not there when it was opened may have been made since: by this program's twin, or for something
-// else.
+// A ledger that was missing when it was opened may have been made since: by another instance of this program, or for
+// something else.
 TEST_F(LedgerTest, ALedgerMadeMeanwhileIsTheOneThatCounts) {
   Ledger early = MustOpen(Path()), checked = MustOpen(Path()), late = MustOpen(Path());
   ASSERT_TRUE(early.Charge({.mechanism = Steps(100), .run = "a"}).ok());
@@ -334,7 +334,8 @@ TEST_F(LedgerTest, ChargesWithoutAProofAreRefused) {
   options.adjacency = Adjacency::kReplaceOne;
   auto ledger = Ledger::Open(Path(), options);
   ASSERT_TRUE(ledger.ok());
-  // The data set's adjacency, but sampling under replace-one; and another adjacency than the data set's.
+  // The first has the data set's adjacency, but sampling under replace-one; the second has another adjacency than the
+  // data set.
   const auto replace_one = *Mechanism::PoissonSubsampledGaussian(
       {.noise_multiplier = 1, .sampling_probability = 0.1, .steps = 1, .adjacency = Adjacency::kReplaceOne});
   EXPECT_EQ(ledger->Charge({.mechanism = replace_one, .run = "a"}).status().code(), StatusCode::kPrivacyRefused);
@@ -415,7 +416,7 @@ TEST_F(LedgerTest, EntriesCannotBeChangedOrRemovedByOthers) {
   EXPECT_NE(Sql(Path(), "UPDATE entries SET mechanism = ''"), "");
   EXPECT_NE(Sql(Path(), "UPDATE entries SET state = 'charged' WHERE id = 2"), "");
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 3u);
-  // Whoever removes the guard as well is still noticed, also when it is the newest entry that goes.
+  // Removing the guard as well is still noticed, even if the newest entry is deleted.
   ASSERT_EQ(Sql(Path(), "DROP TRIGGER entries_stay; DELETE FROM entries WHERE id = 3"), "");
   EXPECT_NE(Ledger::OpenExisting(Path()).status().message().find("tables are not those of a ledger"),
             std::string::npos);
@@ -432,7 +433,7 @@ TEST_F(LedgerTest, ReadOnlyFileIsAnError) {
   MustOpen(Path());
   chmod(Path().c_str(), 0444);
   chmod(folder_.path().c_str(), 0555);
-  // The superuser may write anything: ask as somebody else.
+  // The superuser may write anything, so the test becomes another user.
   const pid_t child = fork();
   if (child == 0) {
     if (geteuid() == 0 && setuid(65534) != 0) _exit(3);

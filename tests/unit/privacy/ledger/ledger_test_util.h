@@ -1,4 +1,4 @@
-// What the tests of the ledger share: a fixture with a folder, and mechanisms for which the accountant is quick.
+// Helpers of the ledger's tests: a fixture with a folder, and mechanisms for which the accountant is quick.
 #ifndef WISP_TESTS_UNIT_PRIVACY_LEDGER_LEDGER_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_PRIVACY_LEDGER_LEDGER_TEST_UTIL_H_
 
@@ -16,7 +16,7 @@
 
 namespace wisp::privacy {
 
-// A folder of its own for every test.
+// Gives every test a folder of its own.
 class LedgerTest : public ::testing::Test {
  protected:
   std::string Path(const char* name = "test.ledger") const { return folder_ / name; }
@@ -27,7 +27,7 @@ class LedgerTest : public ::testing::Test {
 inline const LedgerOptions kOptions{.dataset = "watch history",
                                     .record = RecordSpec::OfEvents({.unit = PrivacyUnit::kSession})};
 
-// Parameters for which the accountant is quick.
+// Returns parameters for which the accountant is quick.
 inline Mechanism Steps(uint64_t steps, double noise_multiplier = 20, double q = 0.1) {
   return *Mechanism::PoissonSubsampledGaussian(
       {.noise_multiplier = noise_multiplier, .sampling_probability = q, .steps = steps});
@@ -35,7 +35,7 @@ inline Mechanism Steps(uint64_t steps, double noise_multiplier = 20, double q = 
 inline Delta AtDelta(double delta = 1e-6) { return *Delta::Create(delta); }
 inline EpsilonDelta LimitOf(double epsilon, double delta = 1e-6) { return *EpsilonDelta::Create(epsilon, delta); }
 
-// The bytes of a file; "" of a folder.
+// Returns the bytes of a file; "" for a folder.
 inline std::string ReadFile(const std::string& path) {
   if (std::filesystem::is_directory(path)) return "";
   std::ifstream in(path, std::ios::binary);

@@ -1,4 +1,4 @@
-// Several processes that write one ledger at once: no charge is lost, none fails, and everybody gets a turn.
+// Several processes write one ledger at once: no charge is lost, none fails, and each gets turns.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -62,7 +62,7 @@ TEST_F(LedgerTest, ManyFirstChargesAtOnceAreAllThere) {
       for (int round = 0; round < kRounds; ++round) {
         auto ledger = Ledger::Open(path(round), kOptions);
         if (!ledger.ok()) return Fail(ledger.status());
-        // All have opened what is not there before anybody charges.
+        // All processes have opened the missing ledger before any of them charges.
         for (++gate->waiting[round]; gate->waiting[round] < kProcesses;) std::this_thread::yield();
         const auto id = ledger->Charge({.mechanism = Steps(1), .run = std::to_string(p)});
         if (!id.ok()) return Fail(id.status());
@@ -89,7 +89,7 @@ TEST_F(LedgerTest, ManyFirstChargesAtOnceAreAllThere) {
   }
 }
 
-// With a limit and charges beside the plan the accountant works while the file is held: then writers can starve.
+// With a limit and charges outside of the plan, the accountant works while the file is locked, so writers could starve.
 TEST_F(LedgerTest, FourWritersUnderALimitAllGetTurns) {
   constexpr int kWriters = 4, kCharges = 200;
   ASSERT_TRUE(MustOpen(Path()).SetLimit(LimitOf(1e4)).ok());
@@ -118,7 +118,7 @@ TEST_F(LedgerTest, FourWritersUnderALimitAllGetTurns) {
   }
   for (const pid_t child : children) ASSERT_EQ(ExitCode(child), 0);
   EXPECT_EQ(MustOpen(Path()).Entries()->size(), 1u + kWriters * kCharges);
-  // While all were at it, which ends with the first that was done: far from a quarter is fine, next to nothing is not.
+  // The counts end when the first process is done. A share well below a quarter is fine, but almost nothing is not.
   int total = 0;
   for (const auto& charged : progress->at_first_end) total += charged;
   for (int w = 0; w < kWriters; ++w) {

@@ -1,4 +1,4 @@
-// Pearson's test of drawn counts against a law. Tests state alpha: a p-value below it fails.
+// Pearson's test of sampled counts against a law. Tests state alpha: a p-value below it fails.
 #ifndef WISP_TESTS_UNIT_PRIVACY_NOISE_CHI_SQUARE_H_
 #define WISP_TESTS_UNIT_PRIVACY_NOISE_CHI_SQUARE_H_
 
@@ -9,7 +9,8 @@
 
 namespace wisp {
 
-// Probability of counts this far from `law` (sums to 1) or further. A count where the law has 0: 0.
+// Returns the probability of counts this far from `law` (which sums to 1) or further. A count where the law has 0 gives
+// 0.
 inline double ChiSquarePValue(std::span<const uint64_t> counts, std::span<const double> law) {
   double draws = 0, statistic = 0;
   size_t cells = 0;
@@ -21,7 +22,7 @@ inline double ChiSquarePValue(std::span<const uint64_t> counts, std::span<const 
     statistic += off * off / expected;
     ++cells;
   }
-  // 1 - P(a, x) by the series of the incomplete gamma function; exact to 1e-14, alpha is 1e-6.
+  // 1 - P(a, x) by the series of the incomplete gamma function; exact to 1e-14, while alpha is 1e-6.
   const double a = static_cast<double>(cells - 1) / 2, x = statistic / 2;
   if (x > 500) return 0;
   double term = std::exp(-x + a * std::log(x) - std::lgamma(a + 1)), sum = 0;

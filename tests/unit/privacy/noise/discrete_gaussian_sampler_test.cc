@@ -1,5 +1,5 @@
-// The parts of the exact sampler on bits that are chosen, where its decisions are close: against multi-precision
-// arithmetic, against integers, against figures of an independent program.
+// The parts of the exact sampler on chosen bits, where its decisions are close: compared with multi-precision
+// arithmetic, integers, and figures of an independent program.
 #include "runtime/privacy/noise/discrete_gaussian_sampler.h"
 
 #include <algorithm>
@@ -36,8 +36,7 @@ TEST(CellTable, HoldsTheFiguresOfAnIndependentProgram) {  // 120 decimal digits,
   }
 }
 
-// 63 bits below a threshold and above it are decided by multi-precision arithmetic without a further bit, equal ones
-// are not.
+// Multi-precision arithmetic decides 63 bits below and above a threshold without a further bit; equal bits need more.
 TEST(CellTable, ThresholdsAreTheTrueOnes) {
   auto stream = Seeded(83);
   HalfGaussian slow(kCellsPerSigma);
@@ -73,8 +72,8 @@ TEST(CellTable, AcceptsNoMoreThanTheFarEndOfTheCell) {
   }
 }
 
-// All first bits there are: decided ones as the thresholds have it, and only those equal to a threshold's take a
-// further word.
+// All possible first bits: the thresholds decide most of them, and only those equal to a threshold's take a further
+// word.
 TEST(DrawCell, EveryPrefix) {
   auto stream = Seeded(89);
   Fast fast(stream, 1000);
@@ -112,8 +111,8 @@ TEST(DrawCell, CloseBitsGiveTheSameCellOnEveryPath) {
   }
 }
 
-// The mean over the bits to come is the exact probability: 63 bits of a threshold against the share of words that stay
-// below it.
+// The mean over the following bits is the exact probability: 63 bits of a threshold against the share of words below
+// it.
 TEST(DrawCell, CloseBitsFallBelowTheThresholdAsOftenAsItSays) {
   auto stream = Seeded(101);
   Fast fast(stream, 1000);
@@ -179,7 +178,7 @@ TEST(Accept, DoublePrecisionIsWithinItsError) {
   }
 }
 
-// Multi-precision goes on with the bits that left double precision in doubt: other ones would not have the law.
+// Multi-precision continues with the bits that were undecided in double precision: other bits would not have the law.
 TEST(LazyBits, HandOnTheWordThatWasDrawn) {
   auto stream = Seeded(5);
   const uint64_t next = Seeded(5).NextU64();
@@ -192,7 +191,7 @@ TEST(LazyBits, HandOnTheWordThatWasDrawn) {
   EXPECT_EQ(stream.position(), 1u);
 }
 
-// Bits about exp(-g) from its cell's lower bound on: the same answer on every path, for the same number of words.
+// Bits near exp(-g), from its cell's lower bound on: every path gives the same answer with the same number of words.
 TEST(Accept, CloseBitsGiveTheSameAnswerOnEveryPath) {
   size_t extended = 0;
   for (uint64_t sigma : {uint64_t{1}, uint64_t{7}, uint64_t{1024}, (uint64_t{1} << 30) + 3222, uint64_t{1} << 50}) {
@@ -233,8 +232,8 @@ TEST(Accept, CloseBitsAreBelowAsOftenAsTheExponentialSays) {
   }
 }
 
-// The whole of a sample once more, from the words themselves: which bits serve what, and in which order further ones
-// are drawn.
+// The whole sampling again, from the words themselves: the use of each bit, and the order in which further ones are
+// drawn.
 int64_t SampleInPlainCode(RandomStream& words, uint64_t sigma) {
   const uint64_t range = (sigma + 31) / 32;
   for (;;) {
@@ -281,7 +280,7 @@ TEST(GaussianSampler, IsItsOwnDescription) {
   }
 }
 
-// What the tests above cannot see for lack of samples: the law of a round, summed up exactly from table, places and
+// The tests above have too few samples for this: the law of a round, summed exactly from table, places and
 // exponentials.
 TEST(GaussianSampler, ARoundHasTheExactLaw) {
   constexpr uint64_t kSigma = 70;

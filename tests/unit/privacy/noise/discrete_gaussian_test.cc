@@ -1,4 +1,4 @@
-// The exact sampler against the exact distribution. Seeds are fixed; alpha = 1e-6 for each statistical test.
+// Compares the exact sampler with the exact distribution. Seeds are fixed; alpha = 1e-6 for each statistical test.
 #include "runtime/privacy/noise/discrete_gaussian.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ double TotalWeight(double sigma) {
   return total;
 }
 
-// Pearson's statistic over single integers, those expected fewer than 10 times pooled into two tails.
+// Pearson's statistic over single integers; those expected fewer than 10 times are pooled into two tails.
 void ExpectMatchesPmf(const std::vector<int64_t>& samples, uint64_t sigma) {
   const double n = static_cast<double>(samples.size());
   const double sigma_real = static_cast<double>(sigma), total = TotalWeight(sigma_real);
@@ -64,8 +64,8 @@ TEST(DiscreteGaussian, SmallSigmaMatchesExactProbabilities) {
   for (uint64_t sigma : {1, 2, 3, 5, 17, 31, 32, 33, 100}) ExpectMatchesPmf(Draw(100 + sigma, sigma, 400000), sigma);
 }
 
-// Private runs with a seed can be repeated on another processor: the filter's doubles decide nothing that the exact
-// path would not.
+// Private runs with a seed repeat on another processor: the filter's doubles decide nothing differently from the exact
+// path.
 TEST(DiscreteGaussian, SamplesAreTheSameOnEveryProcessor) {
   const auto fingerprint = [](uint64_t sigma) {
     uint64_t h = 0xcbf29ce484222325u;  // FNV-1a over the samples
@@ -77,11 +77,11 @@ TEST(DiscreteGaussian, SamplesAreTheSameOnEveryProcessor) {
   EXPECT_EQ(fingerprint(uint64_t{1} << 40), 2102125866033976135u);
 }
 
-// Half cells, so that neither the law of the cell nor that of the place in it nor the acceptance can be off by a
+// Half cells, so that neither the law of the cell, nor that of the place in it, nor the acceptance can be off by a
 // percent.
 TEST(DiscreteGaussian, EveryHalfCellHasItsShare) {
   constexpr uint64_t kSigma = (uint64_t{1} << 30) + 3222;
-  constexpr int kPerSigma = 2 * kCellsPerSigma, kBins = 3 * kPerSigma;  // of each sign, up to 3 sigma
+  constexpr int kPerSigma = 2 * kCellsPerSigma, kBins = 3 * kPerSigma;  // for each sign, up to 3 sigma
   std::vector<uint64_t> counts(2 * kBins + 1, 0);
   std::vector<double> law(counts.size(), 0);
   const auto bin = [&](uint64_t below) { return below < kBins ? below : static_cast<uint64_t>(kBins); };
@@ -103,7 +103,7 @@ TEST(DiscreteGaussian, EveryHalfCellHasItsShare) {
   EXPECT_LT(statistic, ChiSquareBound(2 * kBins));
 }
 
-// 2^32 is no multiple of 3: a product that is not rejected where it should be shows at a range of 3 * 2^26.
+// 2^32 is not a multiple of 3: a missing rejection of a product shows at a range of 3 * 2^26.
 TEST(DiscreteGaussian, PlacesInTheCellAreUnbiased) {
   constexpr uint64_t kRange = uint64_t{3} << 26;
   double residues[3] = {};
@@ -180,7 +180,7 @@ TEST(DiscreteGaussian, TailsHaveTheirWeight) {
   }
 }
 
-// Noise that is coarser than the grid, or a grid that shows through, is how floating-point mechanisms leak.
+// Floating-point mechanisms leak if the noise is coarser than the grid, or if the grid shows through.
 TEST(DiscreteGaussian, LowBitsAreUniformForLargeSigma) {
   for (uint64_t sigma : {uint64_t{1} << 30, (uint64_t{1} << 30) + 1, uint64_t{1} << 44}) {
     std::vector<double> residues(16, 0);
@@ -207,7 +207,8 @@ TEST(DiscreteGaussian, EveryElementHasNoiseOfItsOwn) {
   for (int64_t& x : all) x = std::abs(x);
   all.push_back(0);
   std::sort(all.begin(), all.end());
-  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());  // two alike, or a zero, have a chance of 2e-5
+  // two equal numbers, or a zero, have a chance of 2e-5
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
 }
 
 TEST(DiscreteGaussian, AddsToWhatIsThere) {

@@ -1,4 +1,4 @@
-// The integer grid: what a record may add, how much noise answers it, and what discreteness costs.
+// The integer grid: how much a record may add, the noise for it, and the cost of discreteness.
 #include "runtime/privacy/noise/exact_sum.h"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ TEST(ExactGrid, ValidateNamesWhatIsOutOfRange) {
   }
 }
 
-// A record with the gradient g and a norm that is understated by 1e-5, rounded as the kernels round: in float.
+// A record with the gradient g and a norm that is understated by 1e-5, rounded in float like the kernels do.
 double SumSquaresOnGrid(const ExactGrid& grid, const std::vector<float>& g) {
   double norm = 0;
   for (float x : g) norm += static_cast<double>(x) * x;
@@ -64,8 +64,8 @@ TEST(ExactGrid, AnHonestRecordStaysWithinAndWastesLittle) {
   }
 }
 
-// Every coordinate just above one half of a step: rounding doubles each of them. Without the reduction by sqrt(P) / 2
-// the record would not stay within.
+// Every coordinate is just above one half of a step, so rounding doubles each of them. Without the reduction by sqrt(P)
+// / 2 the record would exceed the bound.
 TEST(ExactGrid, RoundingOfManySmallCoordinatesIsAllowedFor) {
   constexpr uint64_t kCoordinates = uint64_t{1} << 32;
   const ExactGrid grid(1, kCoordinates);
@@ -103,7 +103,8 @@ TEST(ExactGrid, ScaleTurnsStepsIntoTheMeanGradient) {
   EXPECT_DOUBLE_EQ(grid.grid() * grid.steps_per_unit(), 1);
 }
 
-// The largest |log(p / q)| up to 30 standard deviations, p the discrete Gaussian and q the rounded continuous one.
+// Returns the largest |log(p / q)| up to 30 standard deviations, with p the discrete Gaussian and q the rounded
+// continuous one.
 double LargestLoss(double sigma) {
   const int64_t reach = static_cast<int64_t>(30 * sigma);
   long double total = 0, largest = 0;
@@ -131,7 +132,7 @@ TEST(Discretisation, LossGrowsWithCoordinatesAndSteps) {
   EXPECT_NEAR(DiscretisationLoss(d), 113 * 2.75e9 / 0x1p60, 1e-12);
   EXPECT_GE(DiscretisationLoss(d), 113 * 2.75e9 / 0x1p60);
   EXPECT_EQ(DiscretisationLoss({.sigma_in_steps = uint64_t{1} << 30, .num_coordinates = 5, .num_steps = 0}), 0);
-  // Too little noise for the proof: nothing is claimed.
+  // Too little noise for the proof, so nothing is claimed.
   EXPECT_EQ(DiscretisationLoss({.sigma_in_steps = 127, .num_coordinates = 1, .num_steps = 1}), INFINITY);
 }
 

@@ -24,7 +24,7 @@ RandomStream Seeded(uint64_t seed) {
   return RandomStream::Reproducible(seed, StreamPurpose::kNoise);
 }
 
-// |hits / n - p| in standard deviations.
+// Returns |hits / n - p| in standard deviations.
 double Deviations(double hits, double n, double p) { return std::abs(hits - n * p) / std::sqrt(n * p * (1 - p)); }
 
 TEST(RandomStream, ReproducibleSameSeedAndPurposeRepeats) {
@@ -35,8 +35,8 @@ TEST(RandomStream, ReproducibleSameSeedAndPurposeRepeats) {
 }
 
 TEST(RandomStream, ReproducibleFirstWordsAreFixedForEver) {
-  // Seeds written down in papers and bug reports must keep their meaning. From a plain ChaCha20 (20 rounds, counter and
-  // nonce of 64 bits) in Python, the key from hashlib.blake2b.
+  // Seeds in papers and bug reports must keep their meaning. The numbers come from a plain ChaCha20 (20 rounds, counter
+  // and nonce of 64 bits) in Python, with the key from hashlib.blake2b.
   auto stream = RandomStream::Reproducible(1, StreamPurpose::kSampling);
   EXPECT_EQ(stream.NextU64(), 7997852642004928918u);
   EXPECT_EQ(stream.NextU64(), 10372914272983492486u);
@@ -121,7 +121,7 @@ TEST(RandomStream, AStreamThatIsFreshenedIsAnotherInEachCopyOfTheMemory) {
     ASSERT_EQ(other.size(), 600u);
     size_t same = 0;
     for (size_t i = 0; i < own.size(); ++i) same += other[i] == own[i] ? 1 : 0;
-    EXPECT_EQ(same, freshened ? 0u : 600u);  // the second: that this test sees the danger
+    EXPECT_EQ(same, freshened ? 0u : 600u);  // the second case shows that this test sees the danger
   }
 }
 #endif
@@ -189,8 +189,8 @@ TEST(RandomStream, BitsAreBalanced) {
 TEST(RandomStream, UniformBelowIsUniformWhereModuloWouldNotBe) {
   auto stream = Seeded(19);
   constexpr int kDraws = 60000;
-  // 3 * 2^62: four words for three values. Modulo would hit the lowest third twice as often, the product without
-  // rejection the multiples of three.
+  // 3 * 2^62: four words for three values. Modulo would hit the lowest third twice as often; the product without
+  // rejection would do so for the multiples of three.
   const uint64_t n = uint64_t{3} << 62;
   std::array<int, 3> thirds{}, residues{};
   for (int i = 0; i < kDraws; ++i) {
@@ -207,17 +207,17 @@ TEST(RandomStream, UniformBelowIsUniformWhereModuloWouldNotBe) {
   for (int i = 0; i < 100; ++i) ASSERT_EQ(stream.UniformBelow(1), 0u);
 }
 
-// The words of a stream, read as digits of W, must give [W < p]: recomputed here digit by digit with integers.
+// The words of a stream, as digits of W, must give [W < p]; this recomputes it digit by digit with integers.
 TEST(RandomStream, BernoulliComparesWithTheBinaryExpansion) {
   auto stream = Seeded(23), words = Seeded(23);
   for (int i = 0; i < 100000; ++i) {
     const double p = std::ldexp(static_cast<double>((i * 2654435761u) | 1u), -32 - i % 3);
     const uint64_t threshold = static_cast<uint64_t>(std::ldexp(p, 64));
-    ASSERT_EQ(stream.Bernoulli(p), words.NextU64() < threshold) << p;  // equality: probability 5e-15 in all
+    ASSERT_EQ(stream.Bernoulli(p), words.NextU64() < threshold) << p;  // equality has probability 5e-15 in total
   }
 }
 
-// p chosen to begin with the very word that is drawn: what follows must decide.
+// p is chosen to begin with exactly the drawn word, so the following words must decide.
 TEST(RandomStream, BernoulliEqualFirstDigitIsDecidedByTheRest) {
   auto stream = Seeded(23);
   int exact = 0, halves = 0;
@@ -310,7 +310,7 @@ TEST(PoissonSample, EachIndexIndependentlyWithProbabilityQ) {
   for (int h : hits) EXPECT_LT(Deviations(h, kRounds, q), kDeviations);
   EXPECT_LT(Deviations(both, kRounds, q * q), kDeviations);
   EXPECT_LT(Deviations(size, kRounds * static_cast<double>(kRecords), q), kDeviations);
-  // A batch of fixed size would have no variance: the size is binomial.
+  // A batch of fixed size would have no variance; the size must be binomial.
   const double variance = size_squared / kRounds - size / kRounds * (size / kRounds);
   EXPECT_NEAR(variance, kRecords * q * (1 - q), 0.3);
 }

@@ -1,6 +1,5 @@
-// The audit of DP-FP: what mode paper claims of a step is refuted by steps that it really takes; the private modes
-// stand the same attack, and fall to it where their claim is false. Noise has fixed seeds; a bound wrong by chance has
-// a probability of 1e-4 in each audit.
+// The audit of DP-FP: its steps refute mode paper's claim. The private modes withstand the same attack, and fall to it
+// if their claim is false. Noise has fixed seeds; a bound is wrong by chance with probability 1e-4 in each audit.
 #include "runtime/train/audit/audit_dp_fp.h"
 
 #include <gtest/gtest.h>
@@ -55,8 +54,8 @@ class AuditDpFp : public test::ClassifierTraining {
   const std::vector<Record> others_ = {test::Labelled(first_, 0), test::Labelled(second_, 1)};
 };
 
-// So much noise that the paper's limit theorem calls a step all but perfectly private, and every run names the canary's
-// tokens.
+// With this much noise the paper's limit theorem calls a step almost perfectly private, and every run names the
+// canary's tokens.
 TEST_F(AuditDpFp, PaperModeRefutesItsOwnClaim) {
   DpFpAuditOptions o = Step(DpFpMode::kPaper, 100, 1);
   o.training.dp_fp.noise_multiplier = 20;
@@ -67,7 +66,7 @@ TEST_F(AuditDpFp, PaperModeRefutesItsOwnClaim) {
     EXPECT_LT(at.claimed, 0.3);
     EXPECT_GT(at.rows.epsilon, 2);
   }
-  // Drawn one time in ten: with sampling the claim is smaller still.
+  // Sampled one time in ten: with sampling the claim is even smaller.
   o = Step(DpFpMode::kPaper, 10, 4);
   o.training.dp_fp.noise_multiplier = 20;
   o.observations = 1500;
@@ -92,7 +91,7 @@ TEST_F(AuditDpFp, PrivateModesStandTheSameAttackAndPayForEveryStep) {
   }
 }
 
-// The attack is able to refute them, by the head alone.
+// The attack can refute them, by the head alone.
 TEST_F(AuditDpFp, FalseClaimOfAPrivateModeIsRefuted) {
   DpFpAuditOptions o = Step(DpFpMode::kAggregate, 100, 1);
   o.training.dp_fp.noise_multiplier = 0.25;

@@ -1,5 +1,5 @@
 // Audits of training: sound steps and runs pass, each breach of broken_release.h is caught. Noise has fixed seeds, so
-// that a test that passes goes on passing; a bound wrong by chance has a probability of 1e-4 in each audit of a step.
+// that a passing test keeps passing; a bound is wrong by chance with probability 1e-4 in each audit of a step.
 #include "runtime/train/audit/audit_training.h"
 
 #include <gtest/gtest.h>
@@ -96,7 +96,7 @@ TEST(StepAudit, ACanaryThatAddsMoreThanTheClippingNormRefutes) {
   EXPECT_FALSE(PassesClippingNorm(1.005, 100000000)) << "noise of 1e-5 in 1e8 coordinates";
 }
 
-// What trains is a part of the weights: both ways see its sums where they lie, and nothing of the base.
+// Only a part of the weights trains: both ways see its sums in place, and nothing of the base.
 TEST_F(AuditTraining, StepOfAnAdapterIsNotRefuted) {
   for (const Through through : {Through::kRelease, Through::kTrainer}) {
     StepAuditOptions s = Step();
@@ -182,7 +182,7 @@ TEST_F(AuditTraining, TrainerIsNotRefutedAndPaysForEveryRelease) {
   s.others = {};
   s.training.privacy.noise_multiplier = 2;
   EXPECT_FALSE(Audit(s).refuted);
-  // Hardly any noise, but nine times of ten the canary is not there: at delta q nothing can be told.
+  // There is hardly any noise, but the canary is missing nine times out of ten: at delta q nothing can be told.
   s.training.expected_batch = 10;
   s.training.privacy.noise_multiplier = 0.3;
   s.deltas = {0.1};
@@ -227,7 +227,7 @@ TEST_F(AuditTraining, MissingClippingIsCaught) {
   EXPECT_TRUE(Audit(s).refuted);
 }
 
-// The trade-off of both errors refutes by itself, where no delta is asked about.
+// The trade-off of both errors refutes by itself, if no delta is asked about.
 TEST_F(AuditTraining, NoiseBelowTheClaimIsCaughtByTheTradeOffAlone) {
   StepAuditOptions s = Step();
   s.deltas = {};
@@ -247,9 +247,9 @@ TEST_F(AuditTraining, SkippedEmptyBatchIsCaught) {
   EXPECT_TRUE(Audit(s).refuted);
 }
 
-// One item E_a asked for, the model sure that it comes again: what moves the table as input and as output points the
-// same way. Without the cross term the norm is taken for less than three quarters of what it is, and clipping does not
-// hold.
+// One item E_a is asked for, and the model is sure that it comes again: the gradients of the table as input and as
+// output point the same way. Without the cross term the norm is taken for less than three quarters of its value, and
+// clipping does not hold.
 struct AlignedUses {
   AlignedUses() : weights(FlatSize(ParametersOf(architecture)), 0.0f) {
     const size_t table = ParametersOf(architecture)[0].offset, d = architecture.width;
@@ -328,7 +328,7 @@ TEST_F(AuditTraining, RunThatMemorisesIsRefutedAndPrivateOneIsNot) {
   EXPECT_FALSE(sound->refuted);
   EXPECT_TRUE(std::isfinite(*sound->claimed));
 
-  // The claim of a run with noise, of one that has nearly none.
+  // Claims the epsilon of a run with noise for one that has almost none.
   o.training.num_steps = 120;
   o.training.privacy.noise_multiplier = 1e-4;
   o.claimed_epsilon = 1;

@@ -1,4 +1,4 @@
-// Runs on a device beside the same on the host.
+// Compares runs on a device with the same runs on the host.
 #ifndef WISP_TESTS_UNIT_TRAIN_CUDA_CUDA_TRAIN_TEST_UTIL_H_
 #define WISP_TESTS_UNIT_TRAIN_CUDA_CUDA_TRAIN_TEST_UTIL_H_
 
@@ -17,7 +17,8 @@ class CudaTraining : public RingTraining {
  protected:
   CudaTraining() : RingTraining(20) {}
 
-  // With plain steps a weight moves by its gradient: what the host's sum and the device's differ by is not enlarged.
+  // With plain steps a weight moves by its gradient, so the difference of the host's and the device's sums is not
+  // enlarged.
   TrainingOptions Ordinary() {
     return {.num_steps = 3,
             .expected_batch = 10,

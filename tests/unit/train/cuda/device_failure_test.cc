@@ -13,7 +13,7 @@
 namespace wisp::device_failure_test {
 namespace {
 
-// The memory of the device, in which the copy or wait after so many fails, and all that comes later.
+// The device's memory in which a chosen copy or wait fails, and all later ones too.
 class FailingMemory {
  public:
   explicit FailingMemory(int calls) : left_(calls) {
@@ -65,7 +65,7 @@ class DeviceFailure : public test::RingTraining {
     if (method == Method::kFest) o.num_negatives = 3;
     return o;
   }
-  // The weights after each step of a device that works.
+  // Returns the weights after each step of a working device.
   std::vector<std::vector<float>> GoodWeights(Method method = Method::kPhantom) {
     privacy::Ledger ledger = OpenLedger(std::string("good ") + NameOf(method));
     FailingMemory memory(1 << 30);
@@ -112,7 +112,7 @@ TEST_P(DeviceFailureOf, ATrainerGivesNothingOutAfterIt) {
     EXPECT_EQ(ledger.Entries()->size(), charged) << "a step that cannot be taken is charged";
     for (float w : (*trainer)->weights()) EXPECT_EQ(w, 0) << "what could not be copied is shown";
     EXPECT_FALSE((*trainer)->CheckDevice().ok());
-    // What lies there is what was released, whenever it failed; and one that works again takes no step.
+    // The weights are those that were released, whenever it failed; a device that works again takes no step.
     memory.Heal();
     EXPECT_FALSE((*trainer)->Step().ok());
     const std::vector<float> left((*trainer)->weights().begin(), (*trainer)->weights().end());
@@ -120,7 +120,7 @@ TEST_P(DeviceFailureOf, ATrainerGivesNothingOutAfterIt) {
   }
 }
 
-// Between two steps nothing is charged yet for the next.
+// Between two steps the next one is not charged yet.
 TEST_F(DeviceFailure, AFailureBetweenStepsIsNotPaidFor) {
   privacy::Ledger ledger = OpenLedger("l");
   FailingMemory memory(1 << 30);

@@ -1,4 +1,4 @@
-// DP-FP's steps in memory that the host cannot touch: the host's head, the host's weights, noise included.
+// DP-FP's steps in memory that the host cannot touch give the host's head and the host's weights, noise included.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -89,7 +89,7 @@ TEST_F(CudaDpFp, StepsAreTheHostsNoiseIncluded) {
   }
 }
 
-// Several threads: one takes the records, all draw noise, which is shared out as on the host.
+// One of several threads takes the records, and all draw noise, which is divided as on the host.
 TEST_F(CudaDpFp, ThreadsDrawTheNoiseOfTheHost) {
   for (const DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingOptions o = Of(mode);

@@ -1,5 +1,5 @@
-// Every method's steps in memory that the host cannot touch: weights are those of the same run on the host, noise
-// included; what is planned is what is held; company of a record changes nothing.
+// Every method's steps in memory that the host cannot touch: weights equal those of the same run on the host, noise
+// included; memory is as planned; other records in the batch do not affect a record.
 #include <gtest/gtest.h>
 
 #include "tests/unit/train/cuda/cuda_train_test_util.h"
@@ -39,7 +39,7 @@ class CudaMethods : public test::CudaTraining {
     return std::string(wisp::NameOf(o.method)) + " " + std::to_string(o.num_negatives);
   }
 
-  // Some of those that records name, and some that none does.
+  // Some rows that records name, and some that none names.
   std::vector<int32_t> rows_{0, 1, 2, 3, 5, 8, 9, 13, 21, 24, 29};
 };
 
@@ -61,7 +61,7 @@ TEST_F(CudaMethods, OptimizersAndVariancesAreTheHosts) {
     if (!IsPrivate(o)) continue;
     SCOPED_TRACE(NameOf(o));
     ExpectSameRun(o, a);
-    // Adam's moments of rows that a step leaves alone must stay.
+    // Adam's moments of rows that a step does not touch must stay.
     o.optimizer = {.learning_rate = 0.01f, .epsilon = 1e-2f};
     ExpectSameRun(o, a);
   }

@@ -1,5 +1,5 @@
-// Whole training steps in memory that the host cannot touch: what is neither an op nor a copy ends the process. Weights
-// are those of the same run on the host, noise included.
+// Whole training steps in memory that the host cannot touch, so that any access other than an op or a copy ends the
+// process. Weights equal those of the same run on the host, noise included.
 #include "runtime/train/trainer.h"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST_F(CudaTrainer, CosineHeadsAndAdaptersTrain) {
   ExpectSameRun(Private(), adapter);
 }
 
-// A record's integers depend on nothing but the record: whoever passes with it, the sum is the same.
+// A record's integers depend on the record alone: whatever passes with it, the sum is the same.
 TEST_F(CudaTrainer, CompanyOfARecordChangesNoBitOfAPrivateRun) {
   TrainingOptions o = OnDevice(Private());
   o.optimizer = {.learning_rate = 0.01f};
@@ -77,7 +77,7 @@ kernels::Device DeviceOf(kernels::Arithmetic arithmetic) {
   return {kernels::cuda::Ops(arithmetic), kernels::Memory(kernels::cuda::DeviceMemory(), nullptr)};
 }
 
-// The noise is the host's, gradients are off as their factors are.
+// The noise is the host's; gradients differ by the rounding of their factors.
 TEST_F(CudaTrainer, RunsInTf32AreNearTheHosts) {
   for (const TrainingOptions& o : {Private(), Ordinary()}) {
     const std::vector<float> host = Run(o), start = test::StartWeights(kSmall);
@@ -156,7 +156,7 @@ TEST_F(CudaTrainer, RefusesWhatADeviceDoesNotDo) {
   }
 }
 
-// The device's memory, of which the allocation after so many fails.
+// The device's memory in which a chosen allocation fails.
 struct FewAllocations {
   explicit FewAllocations(int allowed) : left(allowed) {
     table = kernels::cuda::DeviceMemory();

@@ -1,5 +1,4 @@
-// DP-SGD written naively, and broken on purpose: what audits must tell apart. For tests only; nothing of the product
-// reaches it.
+// DP-SGD written naively, and broken on purpose, for audits to tell apart. For tests only: the product does not use it.
 #ifndef WISP_TESTS_UNIT_TRAIN_RELEASE_BROKEN_RELEASE_H_
 #define WISP_TESTS_UNIT_TRAIN_RELEASE_BROKEN_RELEASE_H_
 
@@ -49,7 +48,7 @@ class BrokenRelease final : public StepRelease {
   }
   size_t planned_bytes() const override { return 0; }
 
-  // What the norm without the cross term makes of the last record: its true norm over that one.
+  // Returns the last record's true norm over the norm without the cross term.
   double last_cross_ratio() const { return gradients_.ratio; }
 
  private:

@@ -1,5 +1,5 @@
-// What a step of DP-FP draws: each micro-batch and each step a Poisson sample of its own. What is charged is so many
-// subsampled Gaussians that know nothing of each other.
+// The samples of a DP-FP step: each micro-batch and each step takes its own Poisson sample. The charge is that of as
+// many independent subsampled Gaussians.
 #include "runtime/train/release/head_pass.h"
 
 #include <gtest/gtest.h>
@@ -16,8 +16,8 @@ namespace {
 constexpr uint32_t kRecords = 400, kMicroBatches = 4, kBatch = 320;
 constexpr double kProbability = 0.2;  // kBatch / kRecords / kMicroBatches
 
-// Pairs of draws of one record: in one step, in steps that follow each other, and of all records in one micro-batch's
-// place. Counts are sums of independent pairs; false alarms beyond 6 deviations have a chance of 2e-9 each.
+// Pairs of samples of one record: in one step, in consecutive steps, and of all records in one micro-batch's place.
+// Counts are sums of independent pairs; false alarms beyond 6 deviations have a chance of 2e-9 each.
 TEST(HeadPass, MicroBatchesAndStepsAreDrawnIndependently) {
   const Architecture a = test::kTinyClassifier;
   const std::unique_ptr<Graph> graph = MakeGraph(a, kernels::BestOps(), {});
@@ -44,7 +44,8 @@ TEST(HeadPass, MicroBatchesAndStepsAreDrawnIndependently) {
     }
     before = times;
   }
-  // Each of n pairs with probability p^2; pairs that share a draw are correlated, which at most doubles the deviation.
+  // Each of n pairs occurs with probability p^2. Pairs that share a sample are correlated, which at most doubles the
+  // deviation.
   const auto expect_independent = [](double pairs, double n, const char* what) {
     const double p = kProbability * kProbability;
     EXPECT_NEAR(pairs, n * p, 6 * 2 * std::sqrt(n * p)) << what;

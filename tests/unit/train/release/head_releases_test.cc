@@ -1,5 +1,5 @@
-// What DP-FP releases for its head: one record moves it by the clipping norm at most, every coordinate is noised, and
-// the head that is fitted to it is the posterior.
+// DP-FP's releases for its head: one record moves them by at most the clipping norm, every coordinate is noised, and
+// the head that is fitted to them is the posterior.
 #include "runtime/train/release/head_releases.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(HeadReleases, RepresentationThatIsNotFiniteContributesNothing) {
   for (int64_t v : releases.matrices()) EXPECT_EQ(v, 0);
 }
 
-// Sample deviation of 4000 draws lies within 6 of its own deviations (1.1 %) but for a chance of 2e-9.
+// The sample deviation of 4000 samples lies within 6 of its own deviations (1.1 %), except for a chance of 2e-9.
 TEST(HeadReleases, EveryCoordinateIsNoisedAlsoWhereNothingWasDrawn) {
   HeadReleaseOptions o = Releases(2.0);
   o.noise_multiplier = 1.7;
@@ -84,8 +84,8 @@ TEST(HeadReleases, EveryCoordinateIsNoisedAlsoWhereNothingWasDrawn) {
   EXPECT_NEAR(std::sqrt(squares / static_cast<double>(n)), 1.7 * 2.0, 3.4 * 0.068);
 }
 
-// Without noise to speak of the head is the posterior of Gaussian classes around the records' means, whatever the means
-// share and however rare a class is, as long as the public prior is right.
+// With almost no noise the head is the posterior of Gaussian classes around the records' means. This holds whatever the
+// means share and however rare a class is, as long as the public prior is right.
 TEST(HeadReleases, HeadIsThePosteriorOfSphericalClasses) {
   const float means[3][5] = {{5, 1, 0, 0, 0}, {4, 0, 1, 0, 0}, {6.5f, -1, -1, 0, 0.5f}};
   // n = R p N = 20 records are expected, and that many come.
@@ -125,8 +125,7 @@ TEST(HeadReleases, HeadIsThePosteriorOfSphericalClasses) {
   }
 }
 
-// Means that differ little beside the spread that is taken for them leave the choice to the prior, and that is seen
-// from the releases.
+// If means differ little compared with the assumed spread, the prior decides, and the releases show that.
 TEST(HeadReleases, SaysWhereThePriorAloneDecides) {
   const float means[3][5] = {{5, 1, 0, 0, 0}, {5, 0, 1, 0, 0}, {5, 0, 0, 1, 0}};
   const auto named = [&](double effective_dimensions, std::vector<double> prior) {

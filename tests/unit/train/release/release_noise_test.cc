@@ -1,5 +1,5 @@
-// The noise of what is released: on every coordinate, of every worker, from the secure generator, and as large as what
-// is charged.
+// The noise of releases: it covers every coordinate of every worker, comes from the secure generator, and has the
+// charged size.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -32,9 +32,9 @@ constexpr UniformArchitecture kLarge{.num_items = 700,
                                      .embedding_scale = 4.0f};
 constexpr size_t kBlock = 32;
 
-// Every 32 neighbours together have the variance 1. The sum of 32 squares lies outside of [4, 110] with a chance of
-// 5e-10 below and 2e-10 above; there are about 1e4 blocks in all of these tests: alpha 1e-5. Half the noise gives a sum
-// of 8 in the mean, none 0.
+// Each 32 neighbours together have the variance 1. The sum of 32 squares lies outside of [4, 110] with a chance of
+// 5e-10 below and 2e-10 above; all of these tests have about 1e4 blocks: alpha 1e-5. With half the noise the sum is 8
+// in the mean, without noise 0.
 void ExpectStandardNormal(const std::vector<double>& z, const std::string& what) {
   ASSERT_GE(z.size(), kBlock) << what;
   for (size_t first = 0; first < z.size(); first += kBlock) {
@@ -77,13 +77,13 @@ class ReleaseNoise : public test::RingTraining {
                       .seed = 5,
                       .num_threads = 3,
                       .privacy = {.noise_multiplier = 2, .clipping_norm = 0.25, .ledger = &ledger_, .run = way.name},
-                      .sparse = {.map_threshold = 1e-3}};  // half of the rows come up
-    // Through no carriers: each coordinate shows its own noise.
+                      .sparse = {.map_threshold = 1e-3}};  // half of the rows are selected
+    // Carriers are not used, so each coordinate shows its own noise.
     o.rgp.item_tables = o.rgp.positions = o.rgp.matrices = RgpTrain::kFull;
     if (way.method == Method::kFest || way.method == Method::kAdaFestPlus) o.sparse.rows = rows_;
     return o;
   }
-  // What a step with nobody in its batch makes of weights that are 0: the noise alone, exactly.
+  // Returns the result of a step with an empty batch on weights that are 0: exactly the noise.
   std::vector<float> NoiseOf(const TrainingOptions& o) {
     const std::vector<float> zero(FlatSize(ParametersOf(kLarge)), 0.0f);
     auto trainer = Trainer::Create(kLarge, zero, {}, o);
@@ -91,7 +91,7 @@ class ReleaseNoise : public test::RingTraining {
     EXPECT_TRUE((*trainer)->Step().ok());
     return {(*trainer)->weights().begin(), (*trainer)->weights().end()};
   }
-  // Coordinates that a step moves: all that are trained, of the table those of rows that came up.
+  // Returns the coordinates that a step moves: all that are trained, and of the table those of selected rows.
   static std::vector<size_t> Moved(const std::vector<float>& noise) {
     std::vector<size_t> moved;
     for (const ParameterSpec& p : ParametersOf(kLarge)) {
@@ -122,8 +122,8 @@ TEST_F(ReleaseNoise, EveryCoordinateOfEveryMethodHasItsNoise) {
   }
 }
 
-// Two runs of one public seed share nothing: not the noise of any worker, nor whom they draw. Two of 2e4 floats of the
-// same distribution are equal with a chance of 3e-8: three or more of them, 4e-11.
+// Two runs of one public seed share nothing: neither the noise of any worker, nor the sampled records. Two of 2e4
+// floats of the same distribution are equal with a chance of 3e-8: three or more of them, 4e-11.
 TEST_F(ReleaseNoise, NothingOfSecureNoiseFollowsFromTheSeed) {
   for (const Way& way : kWays) {
     const std::vector<float> a = NoiseOf(Options(way)), b = NoiseOf(Options(way));
@@ -148,7 +148,7 @@ TEST_F(ReleaseNoise, NothingOfSecureSamplingFollowsFromTheSeed) {
   EXPECT_NE(counts[0], counts[1]);
 }
 
-// Nor is the noise of one step that of the next.
+// The noise of one step differs from that of the next.
 TEST_F(ReleaseNoise, NoStepRepeatsTheNoiseOfAnother) {
   auto trainer = *Trainer::Create(kSmall, std::vector<float>(start_.size(), 0.0f), {}, Options(kWays[0]));
   ASSERT_TRUE(trainer->Step().ok());
@@ -159,8 +159,8 @@ TEST_F(ReleaseNoise, NoStepRepeatsTheNoiseOfAnother) {
   EXPECT_LE(equal, 2u);
 }
 
-// The rows that come up do so by the noise of the map. With a ratio of 1/2 it is half the gradient's, with which 0.26
-// of them would. 4,200 trials of 0.1: six standard errors, alpha 2e-9.
+// The noise of the map selects rows. With a ratio of 1/2 it is half the gradient's, with which 0.26 of the rows would
+// be selected. 4,200 trials of 0.1: six standard errors, alpha 2e-9.
 TEST_F(ReleaseNoise, TheMapHasItsOwnNoiseNotTheGradients) {
   TrainingOptions o = Options({"adafest", Method::kAdaFest});
   o.privacy.noise_multiplier = 1;
@@ -183,7 +183,7 @@ TEST_F(ReleaseNoise, TheMapHasItsOwnNoiseNotTheGradients) {
   EXPECT_NEAR(rows / trials, 0.1, 6 * std::sqrt(0.1 * 0.9 / trials));
 }
 
-// What the map's noise is short of a Gaussian is paid for beside what the gradient's is.
+// The map's noise deviates from a Gaussian, and that slack is paid for in addition to the gradient's.
 TEST_F(ReleaseNoise, TheMapsSlackIsCharged) {
   TrainingOptions o = Options({"adafest", Method::kAdaFest});
   for (double ratio : {0.25, 1.0, 4.0}) {
@@ -199,7 +199,7 @@ TEST_F(ReleaseNoise, TheMapsSlackIsCharged) {
   }
 }
 
-// Noise that can be repeated is charged as what it is: no ledger states an epsilon of it.
+// Repeatable noise is charged as such: no ledger states an epsilon for it.
 TEST_F(ReleaseNoise, RepeatableNoiseIsChargedAsSuch) {
   for (const Way& way : kWays) {
     TrainingOptions o = Options(way);
@@ -250,7 +250,7 @@ TEST_F(HistogramNoise, RepeatableNoiseIsChargedAsSuch) {
   EXPECT_EQ(ledger_.Entries()->back().noise, privacy::NoiseKind::kReproducible);
 }
 
-// The same with people in it: what is left after their shares are taken off is the noise.
+// With people in it, the rest after subtracting their shares is the noise.
 TEST_F(HistogramNoise, TheNoiseLiesOnTopOfTheRecords) {
   const Popularity all = Release(ring_.records, 1.0);
   std::vector<double> z(all.histogram.begin(), all.histogram.end());
@@ -262,8 +262,8 @@ TEST_F(HistogramNoise, TheNoiseLiesOnTopOfTheRecords) {
   ExpectStandardNormal(z, "histogram");
 }
 
-// The bias and the frequencies are functions of the released histogram, the formulas of popularity.h: nothing else of
-// the records is in them. 40 records among so much noise order the items otherwise than their exact counts would.
+// Bias and frequencies are functions of the released histogram, by the formulas of popularity.h, and contain nothing
+// else of the records. With this much noise, 40 records order the items differently from their exact counts.
 TEST_F(HistogramNoise, AllThatIsReleasedFollowsFromTheNoisedHistogram) {
   constexpr uint32_t kPublic = 40;
   for (double sigma : {0.5, 5.0}) {
@@ -321,12 +321,12 @@ TEST_F(HistogramNoise, ARunsHistogramDoesNotFollowFromItsSeed) {
     b.assign(result->weights.begin() + static_cast<ptrdiff_t>(bias.offset),
              result->weights.begin() + static_cast<ptrdiff_t>(bias.offset + bias.size()));
   }
-  size_t equal = 0;  // two that are both held at the floor, but for a common shift, are not equal either
+  size_t equal = 0;  // two numbers at the floor, which share only a common shift, are not equal either
   for (size_t i = 0; i < released[0].size(); ++i) equal += released[0][i] == released[1][i];
   EXPECT_LE(equal, 1u);
 }
 
-// DP-FP: the encoder's step and the releases that the head is made of.
+// DP-FP: the encoder's step and the releases that the head is made from.
 class DpFpNoise : public test::ClassifierTraining {
  protected:
   static constexpr UniformArchitecture kWide{.num_items = 700,
@@ -337,7 +337,7 @@ class DpFpNoise : public test::ClassifierTraining {
                                              .inner_width = 320,
                                              .attend = Attend::kAll,
                                              .num_classes = 2};
-  // Of weights that are 0, with nobody drawn.
+  // The weights are 0, and nobody is sampled.
   std::unique_ptr<Trainer> Step() {
     const TrainingOptions o{
         .method = Method::kDpFp,
@@ -373,7 +373,7 @@ TEST_F(DpFpNoise, EveryCoordinateOfTheEncoderHasItsNoiseAndNoneFollowsFromAnythi
 }
 
 TEST_F(DpFpNoise, EveryCoordinateOfAHeadReleaseHasItsNoise) {
-  // More coordinates than a piece of an update. What is released shows in the sum itself.
+  // There are more coordinates than in a piece of an update. The sum itself shows the release.
   HeadReleases releases(kernels::BestOps(), {.num_classes = 4,
                                              .width = 1200,
                                              .micro_batches = 2,

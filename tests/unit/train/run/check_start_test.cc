@@ -17,7 +17,7 @@ class CheckStartTest : public LedgerTest {
  protected:
   CheckStartTest()
       : ledger_(*Ledger::Open(Path(), {.dataset = "log.db", .record = privacy::RecordSpec::OfEvents({})})) {}
-  // Of a run on "log.db" with weights whose provenance is `entry`.
+  // Checks a run on "log.db" with weights whose provenance is `entry`.
   Status Check(const ProvenanceEntry& entry, const Ledger& ledger) {
     ModelContents contents = model_.contents();
     contents.provenance = {entry};
@@ -34,7 +34,7 @@ class CheckStartTest : public LedgerTest {
             .dataset = dataset};
   }
 
-  // The same of a run that `ledger` was charged for.
+  // Returns the provenance of a run that was charged to `ledger`.
   static ProvenanceEntry Paid(Ledger& ledger) {
     EXPECT_TRUE(ledger.Charge({.mechanism = privacy::Steps(100), .run = "paid"}).ok());
     ProvenanceEntry entry = Guaranteed(3);
@@ -56,13 +56,13 @@ TEST_F(CheckStartTest, WithoutAGuaranteeTheDataMustBeOther) {
     EXPECT_NE(status.message().find("without a guarantee"), std::string::npos) << status.message();
   }
   EXPECT_TRUE(Check({.dataset = "catalog.db"}, ledger_).ok());
-  // Of weights of which nothing is known, nothing can be said.
+  // If nothing is known about the weights, nothing can be guaranteed.
   EXPECT_NE(Check({.dataset = kUnknownDataset}, ledger_).message().find("imported"), std::string::npos);
   EXPECT_EQ(Check({.description = "no label"}, ledger_).code(), StatusCode::kPrivacyRefused);
   EXPECT_EQ(Check({}, ledger_).code(), StatusCode::kPrivacyRefused) << "no provenance at all";
   EXPECT_EQ(Check({.dataset = "shipped", .base_model_hash = 7}, ledger_).code(), StatusCode::kPrivacyRefused)
       << "of a base that left no entry";
-  // Other data of the same name, if the user says so; what nobody named stays unknown.
+  // The user may say that data with the same name is other data; unnamed data stays unknown.
   other_data_ = true;
   EXPECT_TRUE(Check({.dataset = "log.db"}, ledger_).ok());
   EXPECT_FALSE(Check({.dataset = kUnknownDataset}, ledger_).ok());
@@ -104,7 +104,8 @@ TEST_F(CheckStartTest, ACopyFromBeforeTheLastChargeDidNotPay) {
           .ok());
 }
 
-// For draws. A ledger that names no data set may be that of any: what a model has spent on private data must be in it.
+// This concerns sampling. A ledger without a data set's name may belong to any: it must include what the model has
+// spent on private data.
 TEST_F(CheckStartTest, DrawsNeedALedgerThatHasWhatTheModelSpent) {
   const Ledger unnamed = *Ledger::Open(Path("unnamed"), {.record = privacy::RecordSpec::OfEvents({})});
   const auto check = [&](const ProvenanceEntry& entry, const Ledger& ledger, std::vector<std::string> is_public = {}) {

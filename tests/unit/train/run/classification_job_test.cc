@@ -1,5 +1,5 @@
-// Whole DP-FP runs: the goal is met by what the ledger charged, in one mechanism and in two; what has no guarantee
-// states none; bad goals are refused before anything is spent.
+// Whole DP-FP runs: the ledger's charges meet the goal, in one mechanism and in two; a run without a guarantee states
+// none; bad goals are refused before anything is spent.
 #include "runtime/train/dp_fp_report.h"
 #include "runtime/train/run/job.h"
 
@@ -46,7 +46,7 @@ class ClassificationJobTest : public test::ClassifierTraining {
     job.goal = {.epsilon = 2.0, .noise_multiplier = {}, .delta = kDelta};
     return job;
   }
-  // Without the seconds that calibration takes.
+  // Avoids the seconds that calibration takes.
   TrainingJob JobOfFixedNoise() {
     TrainingJob job = Job(DpFpMode::kAggregate);
     job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = kDelta};
@@ -70,7 +70,7 @@ class ClassificationJobTest : public test::ClassifierTraining {
   Ledger ledger_ = OpenLedger("l");
 };
 
-// Not more than the goal, so that a budget that equals it pays for the last step; and nearly all of it.
+// The epsilon is at most the goal, so that an equal budget pays for the last step, and almost all of it.
 TEST_F(ClassificationJobTest, GoalIsMetByWhatTheLedgerCharged) {
   const auto result = RunTrainingJob(Job(DpFpMode::kAggregate));
   ASSERT_TRUE(result.ok()) << result.status().message();
@@ -91,7 +91,7 @@ TEST_F(ClassificationJobTest, BothMechanismsOfClippedComposeToTheGoal) {
   ASSERT_EQ(result->mechanisms.size(), 2u);
   EXPECT_LE(Spent(), 2.0);
   EXPECT_GT(Spent(), 1.99);
-  // Each alone costs less than both; the head about its share.
+  // Each alone costs less than both; the head costs about its share.
   const auto delta = *privacy::Delta::Create(kDelta);
   const double head = *privacy::PldEpsilon(std::span(result->mechanisms).first(1), delta);
   EXPECT_NEAR(head, 0.3 * 2.0, 0.01);
@@ -150,7 +150,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     job = Job(mode);
     job.goal.delta = 0.01;
     ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
-    job.goal.delta = 1.0 / 400;  // publishes one record whole, in the mean: not without being asked for
+    job.goal.delta = 1.0 / 400;  // allows publishing one whole record in the mean, so it must be asked for explicitly
     ExpectRefused(job, StatusCode::kPrivacyRefused, "not below 1 / 400");
     job = Job(mode);
     job.goal.delta = 0;
@@ -164,7 +164,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
     job = Job(mode);
     job.epochs = 0;
     ExpectRefused(job, StatusCode::kInvalidArgument, "neither epochs nor steps");
-    // As numbers of steps, endless runs.
+    // As numbers of steps, these would be endless runs.
     for (double epochs : std::initializer_list<double>{-1, 1e300, INFINITY, NAN}) {
       job = Job(mode);
       job.epochs = epochs;
@@ -184,7 +184,7 @@ TEST_F(ClassificationJobTest, BadGoalsAreRefusedBeforeAnythingIsSpent) {
   ExpectRefused(job, StatusCode::kPrivacyRefused, "cannot be met");
 }
 
-// A run of which the budget has room for a part only is not begun.
+// A run that the budget covers only in part is not begun.
 TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped}) {
     TrainingJob job = JobOfFixedNoise();
@@ -199,7 +199,7 @@ TEST_F(ClassificationJobTest, BudgetThatIsTooSmallIsLeftAlone) {
   }
 }
 
-// Of a run that does not fit it nothing stays, neither a charge nor the limit.
+// A run that does not fit leaves nothing, neither a charge nor the limit.
 TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
   TrainingJob job = JobOfFixedNoise();
   job.new_limit = *privacy::EpsilonDelta::Create(0.01, kDelta);
@@ -211,7 +211,7 @@ TEST_F(ClassificationJobTest, NewLimitIsSetByARunThatFitsIt) {
   EXPECT_EQ((*ledger_.Limit())->epsilon(), 100);
 }
 
-// The head's releases, the encoder's moments, every stream: all that the next step reads is in the checkpoint.
+// The checkpoint has all that the next step reads: the head's releases, the encoder's moments, every stream.
 TEST_F(ClassificationJobTest, ResumedRunEqualsUninterruptedRunBitForBit) {
   for (DpFpMode mode : {DpFpMode::kAggregate, DpFpMode::kClipped, DpFpMode::kPaper}) {
     Ledger other = OpenLedger(std::string("bits ") + ToText(mode));
@@ -288,7 +288,7 @@ TEST_F(ClassificationJobTest, CheckpointGoesOnOnlyWithTheLedgerThatPaidForIt) {
   EXPECT_NE(RunTrainingJob(job).status().message().find("charged for 0 of the 2 steps"), std::string::npos);
 }
 
-// A refusal would tell that there is such a text, or that there is none.
+// A refusal would reveal whether there is such a text.
 TEST_F(ClassificationJobTest, RecordsThatAreNoneAreLeftOutOneByOneAndNoneIsEnough) {
   tokens_.push_back({0, 12});
   records_.push_back(test::Labelled(tokens_.back(), 0));

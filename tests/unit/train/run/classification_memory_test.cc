@@ -1,4 +1,4 @@
-// What DP-FP holds is known before there is a trainer, is what is allocated, and a steady step allocates nothing.
+// DP-FP's memory is known before there is a trainer and equals the allocations; a steady step allocates nothing.
 #include "tests/unit/core/counting_allocator.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using test::num_allocations;
 
 class ClassificationMemory : public test::ClassifierTraining {
  protected:
-  // So many texts of four tokens, all alike.
+  // Makes this many texts of four tokens, all alike.
   explicit ClassificationMemory(size_t count = 500) : records_(count, test::Labelled(tokens_, 1)) {}
 
   TrainingOptions Options(DpFpMode mode, size_t threads, privacy::Ledger* ledger) {

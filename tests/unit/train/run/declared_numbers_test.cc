@@ -1,5 +1,5 @@
-// Steps and sampling probability are those of the declared number of records, whatever number there is: a run on N
-// records that declares M is, in everything that its ledger and its result show, a run of M.
+// Steps and sampling probability follow from the declared number of records, not from the real one. A run on N records
+// that declares M looks like a run of M in everything that its ledger and its result show.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ class DeclaredNumbers : public ::testing::Test {
                     .sparse = {.map_threshold = 2}};
     job.training.privacy.ledger = &ledger;
     job.training.privacy.run = "run";
-    job.training.privacy.reproducible_seed = 3;  // no epsilon is computed for the display: it takes longest of all
+    job.training.privacy.reproducible_seed = 3;  // no epsilon is computed for the display, which takes longest of all
     job.epochs = 2;
     job.goal = {.epsilon = {}, .noise_multiplier = 2, .delta = 1e-4};
     return job;
@@ -68,8 +68,8 @@ TEST_F(DeclaredNumbers, StepsAndProbabilityOfARunAreOfTheDeclaredRecords) {
   }
 }
 
-// Two logs of different size and the same declaration are charged alike, noise that is found for a target epsilon
-// included.
+// Two logs of different size with the same declaration are charged alike, also with noise that is found for a target
+// epsilon.
 TEST_F(DeclaredNumbers, CalibrationSeesTheDeclaredRecordsOnly) {
   std::string charged[2];
   double noise[2];
@@ -93,8 +93,8 @@ TEST_F(DeclaredNumbers, CalibrationSeesTheDeclaredRecordsOnly) {
   EXPECT_EQ(charged[0], charged[1]);
 }
 
-// A delta that would allow publishing one of the declared records is refused, however many there are; and one that
-// would not, is not.
+// A delta that would allow publishing one of the declared records is refused, however many records there are. A smaller
+// delta is accepted.
 TEST_F(DeclaredNumbers, DeltaIsHeldAgainstTheDeclaredRecords) {
   Ledger ledger = OpenLedger("delta");
   TrainingJob job = Job(Method::kPhantom, 2000, ledger);
@@ -107,8 +107,8 @@ TEST_F(DeclaredNumbers, DeltaIsHeldAgainstTheDeclaredRecords) {
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
-// The batches themselves, too, are drawn with the declared probability: 80 people with 20 / 400 each are 4 in the mean,
-// not 20. The mean of 60 such counts has a deviation of 0.25: five of them, alpha 6e-7.
+// Batches are also sampled with the declared probability: 80 people with 20 / 400 each are 4 in the mean, not 20. The
+// mean of 60 such counts has a deviation of 0.25: five of them, alpha 6e-7.
 TEST_F(DeclaredNumbers, BatchesAreDrawnWithTheDeclaredProbability) {
   Ledger ledger = OpenLedger("draws");
   const test::Ring ring(20, kUsers, 7);

@@ -1,4 +1,4 @@
-// From a start to a model's file: what may be begun with, what the file says of the run, what is left after a refusal.
+// From a start to a model's file: what a run may begin with, what the file says of it, what a refusal leaves.
 #include "runtime/train/run/fine_tune.h"
 
 #include <filesystem>
@@ -14,7 +14,7 @@ class FineTuneTest : public test::RingTraining {
  protected:
   FineTuneTest() : RingTraining(120), start_weights_(test::StartWeights(kSmall)) {}
 
-  // A base that learned from `dataset` without a guarantee.
+  // Writes a base that learned from `dataset` without a guarantee.
   void WriteBase(const std::string& dataset) {
     ASSERT_TRUE(WriteModel(base_, {.architecture = kSmall,
                                    .weights = start_weights_,
@@ -95,7 +95,7 @@ TEST_F(FineTuneTest, TheProvenanceSaysWhatTheLedgerSays) {
     ASSERT_EQ(entries.size(), 2u);
     EXPECT_EQ(entries[0].run, "a run, after choosing without a charge: rate");
     EXPECT_TRUE(*run.ledger()->HasPaid(said.receipt));
-    // The last of its charges, so a copy that lacks one of them has not paid.
+    // The receipt is that of the last charge, so a copy that lacks one of the charges has not paid.
     EXPECT_EQ(said.receipt, *run.ledger()->ReceiptOf(entries[1].run));
     EXPECT_FALSE(*privacy::Ledger::Open(folder_ / "other", {.record = privacy::RecordSpec::OfEvents({})})
                       ->HasPaid(said.receipt));
@@ -114,7 +114,7 @@ TEST_F(FineTuneTest, WhatCannotBeWrittenSpendsNothing) {
   EXPECT_TRUE(run.ledger()->Entries()->empty());
 }
 
-// The base's lists are the result's, unless its owner says otherwise.
+// The result takes over the base's list rule, unless its owner says otherwise.
 TEST_F(FineTuneTest, AllowSeen_IsThatOfTheBaseUnlessTheOwnerChoosesAnew) {
   for (const bool of_base : {false, true}) {
     ASSERT_TRUE(WriteModel(base_, {.architecture = kSmall, .weights = start_weights_, .allow_seen = of_base}).ok());
@@ -130,7 +130,7 @@ TEST_F(FineTuneTest, AllowSeen_IsThatOfTheBaseUnlessTheOwnerChoosesAnew) {
   }
 }
 
-// Histories end in an item that was added, and what was wanted is retired, has not learned, or is old.
+// Histories end in an item that was added; the wanted items are retired, untrained, or old.
 TEST_F(FineTuneTest, TestFigures_AreThoseOfTheModelThatIsWritten) {
   ASSERT_TRUE(WriteModel(base_, {.architecture = kSmall,
                                  .weights = start_weights_,

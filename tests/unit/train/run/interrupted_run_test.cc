@@ -1,5 +1,5 @@
-// Runs that are cancelled, killed, out of budget or out of disk: what is paid for is kept, what is charged is said, and
-// a run goes on.
+// Runs that are cancelled, killed, out of budget or out of disk: paid results are kept, charges are stated, and a run
+// can resume.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -28,7 +28,7 @@ TEST_F(InterruptedRun, CancelSavesTheStepReachedAndSaysWhatWasCharged) {
   EXPECT_EQ(Temporaries(), 0u);
 }
 
-// What a process that is killed in a step leaves is what lies on the disk then.
+// If a process is killed in a step, only the files on the disk remain.
 TEST_F(InterruptedRun, CheckpointIsNeverOlderThanOneCharge) {
   TrainingJob job = Job();
   job.histogram_noise = 5;
@@ -69,8 +69,8 @@ TEST_F(InterruptedRun, IntervalIsWhatIsAskedFor) {
   EXPECT_EQ(saved, (std::vector<std::optional<uint64_t>>{std::nullopt, 2, 2, 4, 4, 6, 6, 6}));
 }
 
-// A charge pays for one draw of noise. Steps 5 and 6 were charged and not taken; nobody knows how often a checkpoint is
-// gone on with, so whoever takes them pays.
+// A charge pays for one draw of noise. Steps 5 and 6 were charged and not taken. Nobody knows how often a checkpoint is
+// resumed, so whoever takes them pays.
 TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   ASSERT_EQ(RunUntil(4, Job()).code(), StatusCode::kCancelled);
   std::filesystem::copy_file(checkpoint_, folder_ / "copy");
@@ -81,11 +81,11 @@ TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   EXPECT_EQ(first->resumed_from, 4u);
   EXPECT_EQ(first->num_steps, 8u);
   EXPECT_EQ(Charged(), 10u);
-  // All under the name with which it began: what is said of the run has every charge.
+  // All charges have the run's first name, so the statement on the run has every charge.
   EXPECT_EQ(first->run, Job().training.privacy.run);
   const auto entries = *ledger_.Entries();
   EXPECT_TRUE(std::all_of(entries.begin(), entries.end(), [&](const auto& e) { return e.run == first->run; }));
-  // Who decided to stop had seen six steps: PLD of ten that were fixed beforehand does not hold.
+  // Whoever decided to stop had seen six steps, so the PLD figure of ten steps fixed beforehand does not hold.
   const auto at = *privacy::Delta::Create(kDelta);
   EXPECT_GT(*first->epsilon, ledger_.SpentByRun(first->run, at)->epsilon);
   EXPECT_EQ(*first->epsilon, *ledger_.Spent(at));
@@ -95,7 +95,7 @@ TEST_F(InterruptedRun, StepsChargedAndNotTakenAreChargedAgain) {
   EXPECT_EQ(Charged(), 14u);
 }
 
-// The run keeps its name in the ledger, and with it what was declared when it began.
+// The run keeps its name in the ledger, and with it the declarations from its beginning.
 TEST_F(InterruptedRun, ADeclarationThatComesLateIsRefused) {
   TrainingJob job = Job();
   job.training.privacy.run = privacy::WithTuning("run", "the rate");
@@ -111,7 +111,7 @@ TEST_F(InterruptedRun, ADeclarationThatComesLateIsRefused) {
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
-// The limit is what the whole run costs: what the interruption wasted is missing at the end, and said to be.
+// The limit covers the whole run: what the interruption wasted is missing at the end, and the result says so.
 TEST_F(InterruptedRun, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
   const double limit = 1.001 * Cost(8);
   SetLimit(limit);
@@ -131,7 +131,7 @@ TEST_F(InterruptedRun, GoesOnInsideItsOwnBudgetWithTheStepsThatFit) {
   EXPECT_DOUBLE_EQ(*result->epsilon, *ledger_.Spent(*privacy::Delta::Create(kDelta)));
 }
 
-// Not one more step fits: the model is what was paid for.
+// Not one more step fits: the model is that of the paid steps.
 TEST_F(InterruptedRun, EndsWithWhatItHasWhereNothingMoreFits) {
   SetLimit(1.001 * Cost(6));
   TrainingJob job = Job();
@@ -146,7 +146,7 @@ TEST_F(InterruptedRun, EndsWithWhatItHasWhereNothingMoreFits) {
   EXPECT_EQ(Charged(), 6u);
 }
 
-// Somebody else spends from the same ledger while the run goes on.
+// Somebody else spends from the same ledger while the run continues.
 TEST_F(InterruptedRun, EndsWhereTheLimitIsReachedOnTheWay) {
   SetLimit(1.001 * Cost(8));
   TrainingJob job = Job();
@@ -161,7 +161,7 @@ TEST_F(InterruptedRun, EndsWhereTheLimitIsReachedOnTheWay) {
   EXPECT_NE(result->ended_early, "");
 }
 
-// A value in memory. A test puts it ahead of the ledger.
+// An anchor in memory, which a test puts ahead of the ledger.
 class KeptValue final : public privacy::LedgerAnchor {
  public:
   Result<std::optional<privacy::AnchorValue>> Read() override { return value; }
@@ -169,8 +169,8 @@ class KeptValue final : public privacy::LedgerAnchor {
   std::optional<privacy::AnchorValue> value;
 };
 
-// The limit has room for all steps. What refuses the next charge is the anchor: a ledger that was replaced on the way
-// must not end as a model.
+// The limit covers all steps, but the anchor refuses the next charge: a ledger that was replaced on the way must not
+// lead to a model.
 TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
   const auto anchor = std::make_shared<KeptValue>();
   Ledger ledger = *Ledger::Open(folder_ / "anchored",
@@ -179,7 +179,7 @@ TEST_F(InterruptedRun, ARefusalThatIsNotTheLimitsIsAnError) {
   TrainingJob job = Job();
   job.training.privacy.ledger = &ledger;
   job.progress = [&](const JobProgress& p) {
-    if (p.step == 3) anchor->value->seq += 5;  // a copy of the ledger has gone on elsewhere
+    if (p.step == 3) anchor->value->seq += 5;  // a copy of the ledger was charged elsewhere
     return true;
   };
   const auto result = RunTrainingJob(job);
@@ -201,7 +201,7 @@ TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   const std::string message = RunTrainingJob(Job()).status().message();
   const size_t at = message.find("not one of its steps would fit, all of them with ");
   ASSERT_NE(at, std::string::npos) << message;
-  // What is named can be asked for.
+  // The named value can be asked for.
   const std::string named = " times the noise, a noise multiplier of ";
   ASSERT_NE(message.find(named), std::string::npos) << message;
   job = Job();
@@ -210,7 +210,7 @@ TEST_F(InterruptedRun, ARunThatDoesNotFitIsToldWhatWould) {
   EXPECT_TRUE(RunTrainingJob(job).ok());
 }
 
-// A linear decay comes to its end with the last step that is taken, and makes no jump where the run goes on.
+// A linear decay reaches its end with the last step that is taken, and makes no jump where the run resumes.
 TEST(ShortenedSchedule, GoesThroughTheRestOfTheScheduleInFewerSteps) {
   const OptimizerOptions o{.learning_rate = 1, .warmup_steps = 2, .decay = Decay::kLinear};
   const Schedule whole{.planned = 12, .from = 4, .end = 12}, half{.planned = 12, .from = 4, .end = 8};
@@ -237,12 +237,12 @@ TEST_F(InterruptedRun, TheLearningRateOfAShortenedRunComesToItsEnd) {
   EXPECT_EQ(Charged(), 4u) << "steps beyond the end were charged";
 }
 
-// How many users there are is nobody's business, and a log that has grown is no reason to refuse.
+// The number of users is private, and a log that has grown is no reason to refuse.
 TEST_F(InterruptedRun, PrivateCheckpointDoesNotKnowHowManyRecordsThereAre) {
   ASSERT_EQ(RunUntil(4, Job()).code(), StatusCode::kCancelled);
   Checkpoint saved = *ReadCheckpoint(checkpoint_);
   EXPECT_EQ(saved.config.find("records"), std::string::npos) << saved.config;
-  // As checkpoints were written before.
+  // This is the form of earlier checkpoints.
   const size_t at = saved.config.find(" threads");
   saved.config.insert(at, " records 77");
   ASSERT_TRUE(WriteCheckpoint(checkpoint_, saved).ok());
@@ -252,7 +252,7 @@ TEST_F(InterruptedRun, PrivateCheckpointDoesNotKnowHowManyRecordsThereAre) {
   EXPECT_EQ(result->resumed_from, 4u);
 }
 
-// The histogram was charged to another ledger: nothing here would know of it.
+// The histogram was charged to another ledger: this one would not know of it.
 TEST_F(InterruptedRun, CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsHistogram) {
   TrainingJob job = Job();
   job.histogram_noise = 5;
@@ -272,7 +272,7 @@ TEST_F(InterruptedRun, CheckpointBeforeTheFirstStepNeedsTheLedgerThatPaidForItsH
   EXPECT_EQ(histograms, 1u);
 }
 
-// The model could not be written after all: nothing is paid twice.
+// The model could not be written: nothing is paid twice.
 TEST_F(InterruptedRun, CheckpointStaysUntilTheModelIsWritten) {
   TrainingJob job = Job();
   job.write = [](const JobResult&) { return IoError("no room"); };
@@ -290,7 +290,7 @@ TEST_F(InterruptedRun, CheckpointStaysUntilTheModelIsWritten) {
   EXPECT_FALSE(std::filesystem::exists(checkpoint_));
 }
 
-// A catalogue that makes a checkpoint larger than the ledger will be.
+// With this catalogue a checkpoint is larger than the ledger will be.
 void MakeLarge(TrainingJob& job) { job.architecture.num_items = 12000; }
 constexpr rlim_t kLessThanACheckpoint = 700 << 10;
 
@@ -329,8 +329,7 @@ TEST_F(InterruptedRun, CheckpointThatCannotBeWrittenIsSaidAndTriedAgain) {
   EXPECT_EQ(Temporaries(), 0u);
 }
 
-// The disk fills up on the way. There is room for the ledger, kept since before the first charge: the run reaches its
-// end.
+// The disk fills up on the way. Space for the ledger was reserved before the first charge, so the run reaches its end.
 TEST_F(InterruptedRun, RoomKeptForTheLedgerIsGivenToIt) {
   test::FullDiskVfs disk([this] { return full_ && Temporaries() > 0; });
   Ledger ledger = *Ledger::Open(folder_ / "full", {.dataset = "ring", .record = privacy::RecordSpec::OfEvents({})});
@@ -356,7 +355,7 @@ TEST_F(InterruptedRun, FullDiskSaysWhatWasCharged) {
   EXPECT_NE(status.message().find("goes on from step 3"), std::string::npos) << status.message();
 }
 
-// A refusal, or a number of steps, would tell whether there is a user at all.
+// A refusal, or a number of steps, would reveal whether there is a user at all.
 TEST_F(InterruptedRun, PrivateRunTrainsOnNobody) {
   sequences_ = {.item_keys = sequences_.item_keys};
   TrainingJob job = Job();
@@ -371,7 +370,7 @@ TEST_F(InterruptedRun, PrivateRunTrainsOnNobody) {
 }
 
 TEST_F(InterruptedRun, RecordsThatAreNoneAreLeftOutOneByOneAndCounted) {
-  for (size_t u : {3, 7}) sequences_.items[sequences_.offsets[u] + 2] = 20;  // items that there are not
+  for (size_t u : {3, 7}) sequences_.items[sequences_.offsets[u] + 2] = 20;  // items that do not exist
   sequences_.items[sequences_.offsets[9] + 7] = -1;                          // held out for the test
   TrainingJob job = Job();
   job.histogram_noise = 5;

@@ -23,7 +23,7 @@ class InterruptedRun : public ::testing::Test {
     sequences_.user_keys.push_back(std::to_string(u));
   }
 
-  // 8 steps, charged 3 at a time.
+  // Returns a job of 8 steps, charged 3 at a time.
   TrainingJob Job() {
     TrainingJob job{.sequences = &sequences_};
     job.architecture = UniformArchitecture{

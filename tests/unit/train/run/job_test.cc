@@ -1,5 +1,5 @@
-// Whole runs: the popularity bias is bounded, noised and paid for; the goal is met by what the ledger says; bad goals
-// are refused before anything is spent.
+// Whole runs: the popularity bias is bounded, noised and paid for; the ledger's figure meets the goal; bad goals are
+// refused before anything is spent.
 #include "runtime/train/run/job.h"
 
 #include <gtest/gtest.h>
@@ -76,8 +76,8 @@ TEST_F(JobTest, GoalIsMetByWhatTheLedgerChargedHistogramIncluded) {
   EXPECT_TRUE(result->test.has_value());
 }
 
-// Steps are charged five at a time, and progress names what is charged: more only with the second charge. A quick bound
-// while steps follow, the figure itself at the end.
+// Steps are charged five at a time, and progress names the current charge, which grows only with the second one. While
+// steps follow it is a quick bound, at the end the figure itself.
 TEST_F(JobTest, ProgressNamesWhatIsChargedSoFar) {
   TrainingJob job = PrivateJob();
   job.training.privacy.steps_per_charge = 5;
@@ -158,7 +158,7 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.goal.delta = 0.0126, j.goal.allow_delta_of_one_record = true; },
           StatusCode::kPrivacyRefused, "1 / 80");
   refused([](TrainingJob& j) { j.goal.delta = 0; }, StatusCode::kInvalidArgument, "delta");
-  // Below 1 / records, and no promise all the same.
+  // This is below 1 / records, but still no real promise.
   refused([](TrainingJob& j) { j.goal.delta = 0.0011; }, StatusCode::kPrivacyRefused, "at most 0.001");
   refused([](TrainingJob& j) { j.goal.delta = 0.1, j.training.num_records_public = 1; }, StatusCode::kPrivacyRefused,
           "at most 1e-05");
@@ -185,7 +185,7 @@ TEST_F(JobTest, RefusedGoalsSpendNothing) {
   refused([](TrainingJob& j) { j.epochs = 0; }, StatusCode::kInvalidArgument, "epochs");
 }
 
-// As numbers of steps they would be endless runs that charge on and on.
+// As numbers of steps these would be endless runs that charge again and again.
 TEST_F(JobTest, ShuffledEpochsCountTheRecordsThatThereAre) {
   TrainingJob job = PrivateJob();
   job.training.method = Method::kOrdinary;
@@ -230,7 +230,8 @@ TEST_F(JobTest, RunThatDoesNotFitTheLimitSpendsNothing) {
   EXPECT_TRUE(ledger_->Entries()->empty());
 }
 
-// Of a log that the ledger has no charges of it is not known what its sessions were: two that were used may be one now.
+// If the log does not remember its sessions for this ledger, it is not known what they were: two that were used may be
+// one now.
 TEST_F(JobTest, SessionsThatNobodyRemembers_areRefusedOnceSomethingWasCharged) {
   const std::vector<std::string> keys = {"a"};
   const data::ItemIndex index = *data::ItemIndex::Make("m", keys);
@@ -275,7 +276,7 @@ TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
     bias[with] =
         PrivatePopularity(records, 20, {.noise_multiplier = 0.01, .ledger = &*ledger_, .run = "h"}, noise)->bias;
   }
-  // Shares up to a common factor: recover it from an item that the last record does not have.
+  // Shares have a common factor, which an item outside of the last record reveals.
   std::vector<bool> touched(20, false);
   for (auto ids : {set.records[79].inputs, set.records[79].targets}) {
     for (int32_t id : ids) touched[static_cast<size_t>(id)] = true;
@@ -302,7 +303,7 @@ TEST_F(JobTest, HistogramMovesByAtMostOneRecord) {
 }
 
 // A record's n items share a norm of 1: each gets 1/sqrt(n). Items that nobody has lie at the floor, which is the noise
-// level: against it the share is seen in absolute terms.
+// level; it gives the share an absolute scale.
 TEST_F(JobTest, HistogramShareOfOneRecordIsNormalised) {
   std::vector<int32_t> items;
   for (int32_t i = 0; i < 17; ++i) items.push_back(i % 16);
@@ -324,7 +325,7 @@ TEST_F(JobTest, HistogramIsChargedBeforeItIsTaken) {
   EXPECT_TRUE(ledger_->Entries()->empty());
 }
 
-// Frequencies are post-processing of the same release: with next to no noise they are the shares of records.
+// Frequencies are post-processing of the same release: with almost no noise they are the shares of records.
 TEST_F(JobTest, FrequenciesEstimateHowManyRecordsContainAnItem) {
   const std::vector<int32_t> items = {0, 1, 2, 3, 0, 1, 2, 4, 0, 1, 5, 6};
   const std::span<const int32_t> all(items);
@@ -361,7 +362,7 @@ TEST_F(JobTest, ReAttentionLearnsItsVariancesFromTheNoiseAndGoesOnFromACheckpoin
   EXPECT_NE(RunTrainingJob(job).status().message().find("frequencies"), std::string::npos);
 }
 
-// Rows that a run changed, against initial weights of the same seed.
+// Returns the rows that a run changed, compared with initial weights of the same seed.
 std::vector<int32_t> ChangedRows(const TrainingJob& job, const std::vector<float>& weights) {
   std::vector<float> start(weights.size());
   auto random = privacy::RandomStream::Reproducible(job.training.seed, privacy::StreamPurpose::kInitialisation);
@@ -387,7 +388,7 @@ TEST_F(JobTest, FestPaysForAPrivateSelectionOnceAndTrainsItsRowsOnly) {
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kCancelled);
   job.progress = nullptr;
   job.training.privacy.run = "another name";
-  const auto result = RunTrainingJob(job);  // goes on with the rows of the checkpoint
+  const auto result = RunTrainingJob(job);  // resumes with the rows of the checkpoint
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(ChangedRows(job, result->weights).size(), 6u);
   size_t histograms = 0;

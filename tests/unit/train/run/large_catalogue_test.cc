@@ -1,6 +1,6 @@
 // Catalogues of several tiles: one whose logits are not kept, so that the head computes each tile twice, and one whose
-// exponentials are, each tile's over the maxima up to it. Held against the gradient written out by hand for the graph
-// without blocks, where hidden states are embeddings.
+// exponentials are kept, each tile's relative to the maxima up to it. They are compared with the gradient written by
+// hand for the graph without blocks, where hidden states are embeddings.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -78,7 +78,7 @@ TEST(LargeCatalogue, GradientAndNormEqualThoseWrittenOut) {
   HoldToGradientByHand(h, record);
 }
 
-// The largest logit of a row in the first tile, in the last, or in none in particular.
+// The largest logit of a row is in the first tile, in the last, or anywhere.
 TEST(LargeCatalogue, KeptExponentialsGiveTheGradientWhereverTheMaximumLies) {
   const Architecture a = OfItems(2 * kHeadTile + 200);
   for (const kernels::OpTable* ops : {&kernels::BestOps(), &kernels::ReferenceOps()}) {
@@ -91,7 +91,7 @@ TEST(LargeCatalogue, KeptExponentialsGiveTheGradientWhereverTheMaximumLies) {
   }
 }
 
-// Past max_formed_bytes the automatic choice must not hold a scratch of the table's size.
+// Above max_formed_bytes the automatic choice must not hold scratch of the table's size.
 TEST(LargeCatalogue, AutomaticFormKeepsTheScratchSmall) {
   const kernels::OpTable& ops = kernels::BestOps();
   test::Harness h(kLarge, test::RandomWeights(kLarge, 1), ops);

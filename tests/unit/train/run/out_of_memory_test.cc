@@ -1,4 +1,4 @@
-// A run whose memory ends in the middle: what was charged and what was saved is said.
+// A run that runs out of memory in the middle says what was charged and what was saved.
 #include "tests/unit/core/counting_allocator.h"
 #include "tests/unit/train/run/interrupted_run_test_util.h"
 
@@ -9,7 +9,7 @@ class OutOfMemory : public InterruptedRun {
  protected:
   ~OutOfMemory() override { test::too_large = SIZE_MAX; }
 
-  // No memory from the end of this step on, but for what is small: the accountant's arrays are not.
+  // From the end of this step on, large allocations fail, among them the accountant's arrays.
   Status RunWithMemoryUntil(uint64_t step, TrainingJob job) {
     job.progress = [=](const JobProgress& p) {
       if (p.step == step) test::too_large = 16384;

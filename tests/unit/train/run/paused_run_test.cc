@@ -1,4 +1,4 @@
-// A run that pauses: each call pays for its own steps, and all of them together are the run.
+// A run that pauses: each call pays for its own steps, and all calls together are the run.
 #include "tests/unit/train/run/interrupted_run_test_util.h"
 
 namespace wisp::paused_run_test {
@@ -26,7 +26,7 @@ TEST_F(PausedRun, PaysForTheStepsOfEachCallAlone) {
   }
 }
 
-// The learning rate too: no call ends a schedule.
+// This includes the learning rate: no call ends a schedule.
 TEST_F(PausedRun, IsTheRunThatDoesNotPause) {
   TrainingJob job = Job();
   job.training.optimizer.decay = Decay::kLinear;
@@ -39,7 +39,7 @@ TEST_F(PausedRun, IsTheRunThatDoesNotPause) {
 }
 
 TEST_F(PausedRun, IsHeldToWhatItsCallTakes) {
-  SetLimit(Cost(4) + 0.001);  // and what the grid costs
+  SetLimit(Cost(4) + 0.001);  // and the cost of the grid
   TrainingJob job = Job();
   EXPECT_EQ(RunTrainingJob(job).status().code(), StatusCode::kPrivacyRefused);
   job.pause_after = 4;

@@ -1,4 +1,5 @@
-// Which records train and which judge: by their own names, once and for good; a run of one part never sees the other.
+// Which records train and which evaluate: their own names decide once and for all; a run of one part never sees the
+// other.
 #include "runtime/train/run/parts.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +25,8 @@ char Letter(const privacy::LedgerSplit& split, const privacy::RecordName& name) 
   return PartOf(split, name) == kJudging ? 'j' : 't';
 }
 
-// Computed by Python's hashlib from the words in record_parts.h. A version that says otherwise would move records of
-// devices to the other side.
+// Computed by Python's hashlib from the words in record_parts.h. Another result in a later version would move records
+// of devices to the other side.
 TEST(PartOf, IsWhatItWasInEveryVersion) {
   std::string users, days;
   for (int i = 0; i < 24; ++i) users += Letter(WithShare(0.3), {.user = std::to_string(i)});
@@ -104,7 +105,7 @@ class PartsOfARun : public ::testing::Test {
     job.training.privacy.ledger = &ledger;
     job.training.privacy.run = "run";
     job.training.privacy.part = part;
-    job.training.privacy.reproducible_seed = 3;  // the same noise, so that a record that is read shows
+    job.training.privacy.reproducible_seed = 3;  // the same noise, so that any read record shows
     job.histogram_noise = 5;
     job.goal = {.epsilon = {}, .noise_multiplier = 2.0, .delta = 1e-3};
     return RunTrainingJob(job);
@@ -127,7 +128,7 @@ TEST_F(PartsOfARun, ReadsAndChargesItsPartAlone) {
   const auto entries = *ledger.Entries();
   ASSERT_EQ(entries.size(), 5u);
   for (const privacy::LedgerEntry& e : entries) EXPECT_EQ(e.part, kTraining) << e.purpose;
-  // Without those that judge, and with others in their place, no bit changes.
+  // Without the evaluation records, and with others in their place, no bit changes.
   Ledger whole = Open("whole");
   EXPECT_EQ(Run(training, whole, kAll)->weights, run->weights);
   data::Sequences others = all;

@@ -1,4 +1,5 @@
-// What noise alone did to rows of items is taken back, what the records did stays; what training goes on from is whole.
+// Shrinking undoes what noise alone did to rows of items, and keeps what the records did; training resumes from the
+// unshrunk weights.
 #include "runtime/train/run/shrink_rows.h"
 
 #include <cmath>
@@ -11,7 +12,7 @@
 namespace wisp::shrink_rows_test {
 namespace {
 
-// Adam on noise alone, of any size: how far it goes is what the variance says.
+// Adam on noise alone, of any size: the variance predicts how far it moves.
 TEST(ShrinkRows, NoiseMovesAsFarAsItsVarianceSays) {
   constexpr size_t kNumbers = 20000;
   std::mt19937 random(3);
@@ -59,7 +60,7 @@ TEST(ShrinkRows, KeepsOfARowWhatIsBeyondNoise) {
   for (size_t i = table + 16; i < weights.size(); ++i) EXPECT_EQ(weights[i], before[i]) << "no row of an item";
 }
 
-// A row of an item that nobody chose is given back, and a run that pauses goes on from what was learned.
+// A row of an item that nobody chose is reset, and a run that pauses resumes from what was learned.
 class ShrunkRun : public InterruptedRun {
  protected:
   ShrunkRun() {

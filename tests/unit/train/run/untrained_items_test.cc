@@ -1,4 +1,4 @@
-// When an item that was added has learned.
+// When an added item counts as trained.
 #include "runtime/train/run/untrained_items.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class UntrainedItems : public ::testing::Test {
     result_.num_steps = 10;
     result_.options.expected_batch = 10;
   }
-  // Of the item table.
+  // Returns a number of the item table.
   float& Row(size_t item) {
     const auto parameters = ParametersOf(base().architecture());
     const ParameterSpec& table = parameters[RequireParameter(parameters, ParameterRole::kItemTable)];
@@ -56,7 +56,7 @@ TEST_F(UntrainedItems, LessThanOnePass_TeachesNoItem) {
   EXPECT_TRUE(Left().empty());
   result_.num_steps = 9;
   EXPECT_EQ(Left(), (std::vector<int32_t>{6, 7}));
-  // Of a private run the number of records is the public one.
+  // For a private run the number of records is the public one.
   result_.num_steps = 10;
   result_.options.method = Method::kPhantom;
   result_.options.num_records_public = 101;
