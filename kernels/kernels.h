@@ -280,7 +280,7 @@ struct LayerNormVarianceArgs {
   size_t rows, d;
 };
 
-// y = Var[max(0, N(mean, variance))]: for kRelu, and as an approximation for the GELUs. y may be x. Error relative to x.
+// y = Var[max(0, N(mean, variance))]: for kRelu, and as an approximation for GELUs. y may be x. Error relative to x.
 template <class T = float>
 struct ActivationVarianceArgs {
   const T* mean;

@@ -12,7 +12,7 @@ __device__ inline float Slope(float x, Activation kind) {
     case Activation::kGelu:
       return NormalCdf(x) + x * NormalDensity(x);
     case Activation::kGeluTanh: {
-      if (fabsf(x) > 10.0f) return x < 0 ? 0.0f : 1.0f;  // from there on squares of x may overflow
+      if (fabsf(x) > 10.0f) return x < 0 ? 0.0f : 1.0f;  // beyond this, squares of x may overflow
       const float u = x * (kGeluLinear + kGeluCubic * x * x);
       const float inner = x * (kGeluLinear + 3 * kGeluCubic * x * x);
       return Logistic(u) * (1.0f + inner * Logistic(-u));
@@ -29,7 +29,7 @@ void Forward(const ActivationForwardArgs<>& a) { RunStage<ActivationStage>(Block
 
 void Backward(const ActivationBackwardArgs<>& a) {
   ForEach(a.n, [a] __device__(size_t i) {
-    // Where relu is flat the gradient is zero whatever dy is.
+    // Where relu is flat the gradient is zero, whatever dy is.
     const bool flat = a.kind == Activation::kRelu && !(a.x[i] > 0);
     a.dx[i] = flat ? 0.0f : a.dy[i] * Slope(a.x[i], a.kind);
   });

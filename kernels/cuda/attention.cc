@@ -1,5 +1,5 @@
-// Fused attention, forward and backward, of one record or several (stages/attention.h says how it is done).
-// Records that pass together lie along y, each as if it were alone.
+// Fused attention, forward and backward, of one record or several (stages/attention.h explains the method). Records
+// that pass together lie along y; each is computed as if it were alone.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
@@ -10,15 +10,15 @@ namespace {
 
 constexpr unsigned kThreads = kStageThreads;
 
-// The records of a launch. Of the only record of an op the arguments say all.
+// The records of a launch. If an op has only one record, the arguments describe it.
 struct Attended {
   bool several;
-  unsigned blocks_y;  // of each
+  unsigned blocks_y;  // blocks of each record
   RecordsOfLaunch records;
   uint32_t first_key[kMostOfLaunch];
 };
 
-// What of a record's arguments begins with its first row.
+// Moves a record's pointers to its first row.
 __device__ inline void Begin(AttentionForwardArgs<>& a, size_t row) {
   a.out += row * a.ldout;
   if (a.value_variance != nullptr) {
@@ -34,7 +34,7 @@ __device__ inline void Begin(AttentionBackwardArgs<>& a, size_t row) {
   a.dv += row * a.ldkv;
 }
 
-// The arguments of the block's record, as if it were alone.
+// The arguments of this block's record, as if it were alone.
 template <class Args>
 __device__ inline Args OfRecord(Args a, const Attended& attended) {
   if (!attended.several) return a;
@@ -56,12 +56,12 @@ __device__ inline Args OfRecord(Args a, const Attended& attended) {
 template <unsigned kChunks, bool kVariances>
 __global__ void __launch_bounds__(kThreads) AttendQueries(AttentionForwardArgs<> all, Attended attended) {
   const AttentionForwardArgs<> a = OfRecord(all, attended);
-  if (blockIdx.x * kWarps >= a.num_queries) return;  // of a shorter record
+  if (blockIdx.x * kWarps >= a.num_queries) return;  // the record is shorter
   AttendQueriesOfBlock<kChunks, kVariances>(a, blockIdx.x, blockIdx.y % attended.blocks_y);
 }
 
 // ---- Backward. ------------------------------------------------------------------------------------------------------
-// P and dS of one query and one key, given the products of q with k and of dout with v.
+// P and dS of one query and one key, from the products of q with k and of dout with v.
 struct Weights {
   float kept, slope;  // P times keep; dS
 };
@@ -73,7 +73,7 @@ __device__ inline Weights WeightsOf(const AttentionBackwardArgs<>& a, unsigned h
   return {p * keep, logit.held ? 0.0f : p * (keep * dp - delta) * a.scale};
 }
 
-// <dout, out> of a query's head, in every lane.
+// <dout, out> for a query's head, in every lane.
 __device__ inline float Delta(const AttentionBackwardArgs<>& a, unsigned head, size_t query) {
   const size_t at = query * a.ldout + head * a.head_width;
   float sum = 0;
@@ -81,13 +81,13 @@ __device__ inline float Delta(const AttentionBackwardArgs<>& a, unsigned head, s
   return WarpSum(sum);
 }
 
-// dq: a warp for each query.
+// Computes dq, with a warp for each query.
 template <unsigned kChunks>
 __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs<> all, Attended attended) {
   __shared__ Tile tile;
   __shared__ Numbers numbers;
   const AttentionBackwardArgs<> a = OfRecord(all, attended);
-  if (blockIdx.x * kWarps >= a.num_queries) return;  // of a shorter record
+  if (blockIdx.x * kWarps >= a.num_queries) return;  // the record is shorter
   const auto width = static_cast<unsigned>(a.head_width);
   const Share share = ShareOf<kChunks>(a, blockIdx.y % attended.blocks_y);
   const size_t query = size_t{blockIdx.x} * kWarps + WarpOfBlock();
@@ -123,16 +123,16 @@ __global__ void __launch_bounds__(kThreads) QueryGradients(AttentionBackwardArgs
   dq.Store(a.dq + query * a.ldq + share.head * width, share.first_column, width);
 }
 
-// dk and dv: a warp for each key, over all heads of queries that read it.
+// Computes dk and dv, with a warp for each key, over all query heads that read it.
 template <unsigned kChunks>
 __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<> all, Attended attended) {
   __shared__ Tile tile;
   __shared__ Numbers numbers;
   __shared__ Shared<float, kWarp> deltas;
   const AttentionBackwardArgs<> a = OfRecord(all, attended);
-  if (blockIdx.x * kWarps >= a.num_keys) return;  // of a shorter record
+  if (blockIdx.x * kWarps >= a.num_keys) return;  // the record is shorter
   const auto width = static_cast<unsigned>(a.head_width);
-  const Share share = ShareOf<kChunks>(a, blockIdx.y % attended.blocks_y);  // of heads of keys
+  const Share share = ShareOf<kChunks>(a, blockIdx.y % attended.blocks_y);  // a share of the key heads
   const auto kv_heads = static_cast<unsigned>(a.kv_heads == 0 ? a.heads : a.kv_heads);
   const auto group = static_cast<unsigned>(a.heads) / kv_heads;
   const size_t key = size_t{blockIdx.x} * kWarps + WarpOfBlock();
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
   const float *k = real ? a.k + key_at : nullptr, *v = real ? a.v + key_at : nullptr;
   const float* variance =
       real && a.key_variance != nullptr ? a.key_variance + key * a.ldvariance + share.head * width : nullptr;
-  // Earlier queries attend none of the block's keys.
+  // Earlier queries attend to none of the block's keys.
   const size_t first_key = size_t{blockIdx.x} * kWarps, past = a.num_keys - a.num_queries;
   const size_t first_query =
       a.mask == AttentionMask::kCausal && first_key > past ? (first_key - past) / kWarp * kWarp : size_t{0};
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
       const auto count = static_cast<unsigned>(a.num_queries - first < kWarp ? a.num_queries - first : kWarp);
       const float* queries = a.q + first * a.ldq + head * width;
       const float* douts = a.dout + first * a.ldout + head * width;
-      __syncthreads();  // nobody reads the last deltas any more
+      __syncthreads();  // all have read the previous deltas
       for (unsigned l = WarpOfBlock(); l < kWarp; l += kWarps) {
         const float delta = l < count ? Delta(a, head, first + l) : 0.0f;
         if (Lane() == 0) deltas[l] = delta;
@@ -173,8 +173,8 @@ __global__ void __launch_bounds__(kThreads) KeyGradients(AttentionBackwardArgs<>
   dv.Store(a.dv + key_at, share.first_column, width);
 }
 
-// f.operator()<chunks>(grid, attended) for all records; a lane keeps as many columns as it has to, 8 at most. `rows`:
-// of the only record.
+// Calls f.operator()<chunks>(grid, attended) for all records. A lane keeps as many columns as it must, at most 8.
+// `rows`: rows of the only record.
 template <class Args, class F>
 void ForAttended(const Args& a, size_t rows, size_t heads, const F& f) {
   if (heads == 0 || a.head_width == 0) return;
@@ -196,7 +196,7 @@ void ForAttended(const Args& a, size_t rows, size_t heads, const F& f) {
   });
 }
 
-// What is the host's stays there.
+// Removes pointers to host memory from the arguments.
 template <class Args>
 Args ForDevice(const Args& args) {
   Args a = WithoutRecords(args);
@@ -221,8 +221,8 @@ void ForwardOfOne(const AttentionForwardArgs<>& a) {
   AttendOne<8>(a);
 }
 
-// Where a program is recorded a record alone is a stage of it. Else it has the kernel that it has in company: a record
-// of a private step must not be computed by other code where it happens to pass alone.
+// While a program is recorded, a record that is alone becomes one of its stages. Otherwise it uses the kernel for
+// several records: in a private step, a record that happens to pass alone must not be computed by other code.
 void Forward(const AttentionForwardArgs<>& args) {
   const AttentionForwardArgs<> a = ForDevice(args);
   if (IsGathering() && args.records.begin_B == nullptr && a.value_variance == nullptr) return ForwardOfOne(a);

@@ -6,14 +6,14 @@
 
 namespace wisp::kernels::cuda {
 
-// Every pointer of its arguments is to memory that the device reads and writes, but for what kernels/kernels.h says
-// lies on the host. Ops run one after the other, in the order of the calls; those that return numbers have waited.
+// Every pointer in its arguments is to memory that the device accesses, except where kernels/kernels.h says host
+// memory. Ops run one after another, in the order of the calls. An op that returns numbers waits for them.
 const OpTable& Ops(Arithmetic arithmetic);
 inline const OpTable& Ops() { return Ops(Arithmetic::kFloat32); }
 
-// The memory that these ops read and write. The host does not: it copies in and out.
+// The memory that these ops access. The host accesses it only by copies.
 const MemoryTable& DeviceMemory();
-// Bytes of it that are allocated now.
+// Bytes of this memory that are allocated now.
 size_t AllocatedBytes();
 
 }  // namespace wisp::kernels::cuda

@@ -1,4 +1,4 @@
-// What a kernel is written in: CUDA, or, without nvcc, ordinary C++ that an emulator on the host runs.
+// The language of kernels: CUDA or, without nvcc, ordinary C++ that an emulator on the host runs.
 //
 //   __global__ void ScaleRows(const float* x, float* y, size_t rows) {
 //     __shared__ Shared<float, 256> row;
@@ -7,9 +7,9 @@
 //   }
 //   Launch(ScaleRows, {.blocks = 12, .threads = 256}, x, y, rows);
 //
-// Kernels take their arguments by value. They use what is below and no more of CUDA: thread and block indices along x
-// and y, __syncthreads, shuffles and votes of whole warps, and the functions of this file. So every kernel runs under
-// the emulator (emulate/emulate.h), which finds divergent barriers, accesses out of bounds and races in shared memory.
+// Kernels take their arguments by value. They use only what this file declares: thread and block indices along x and y,
+// __syncthreads, shuffles and votes of whole warps, and the functions below. So every kernel also runs in the emulator
+// (emulate/emulate.h), which finds divergent barriers, accesses out of bounds and races in shared memory.
 #ifndef WISP_KERNELS_CUDA_DEVICE_CODE_H_
 #define WISP_KERNELS_CUDA_DEVICE_CODE_H_
 
@@ -29,14 +29,14 @@ namespace wisp::kernels::cuda {
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kWholeWarp = 0xffffffffu;
 
-// How many blocks, along x and y, of how many threads.
+// The number of blocks along x and y, and of threads in a block.
 struct Grid {
   unsigned blocks = 1, blocks_y = 1, threads = 256;
 };
 
 #ifdef __CUDACC__
 
-// Before a loop whose arrays shall stay in registers.
+// Put it before a loop whose arrays must stay in registers.
 #define WISP_UNROLL _Pragma("unroll")
 
 // An array that the threads of a block share. Its contents are undefined when a block begins.
@@ -46,7 +46,7 @@ struct Shared {
   __device__ T& operator[](unsigned i) { return values[i]; }
 };
 
-// Runs behind all that was launched before.
+// Launches a kernel, which runs after everything that was launched before.
 template <class... Parameters, class... Arguments>
 void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&... arguments) {
   FlushProgram();
@@ -54,16 +54,16 @@ void Launch(void (*kernel)(Parameters...), const Grid& grid, const Arguments&...
   NoteLaunch();
 }
 
-// An argument that is read where the launch has put it: not copied, whatever its size.
+// An argument that is read where the launch stores it. It is not copied, whatever its size.
 #define WISP_IN_PLACE(Type) const __grid_constant__ Type
 
-// How many blocks run at the same time, so that they can wait for each other: 0 where this device cannot say.
+// The number of blocks that can run at the same time and wait for each other; 0 if the device does not support it.
 template <class Argument>
 unsigned BlocksTogether(void (*kernel)(Argument), unsigned threads) {
   return BlocksAtOnce(reinterpret_cast<const void*>(kernel), threads);
 }
 
-// As Launch, of at most so many blocks.
+// Launches at most this many blocks, which may wait for each other.
 template <class Parameter, class Argument>
 void LaunchTogether(void (*kernel)(Parameter), unsigned blocks, unsigned threads, const Argument& argument) {
   void* arguments[] = {const_cast<Argument*>(&argument)};
@@ -105,12 +105,12 @@ __device__ inline size_t AllThreads() { return size_t{gridDim.x} * blockDim.x; }
 __device__ inline unsigned Lane() { return threadIdx.x % kWarp; }
 __device__ inline unsigned WarpOfBlock() { return threadIdx.x / kWarp; }
 
-// Whole numbers: their order does not matter.
+// Adding whole numbers gives the same result in any order.
 __device__ inline void AtomicAdd(int64_t* to, int64_t n) {
 #ifdef __CUDACC__
   atomicAdd(reinterpret_cast<unsigned long long*>(to), static_cast<unsigned long long>(n));
 #else
-  *to += n;  // one thread runs at a time
+  *to += n;  // only one thread runs at a time
 #endif
 }
 
@@ -130,7 +130,7 @@ __device__ inline T WarpMax(T value) {
   return value;
 }
 
-// The sum over a block of `kThreads`, in a fixed order; every thread gets it. `scratch` is free again after the next
+// The sum over a block of `kThreads`, in a fixed order; every thread gets it. `scratch` may be reused after the next
 // barrier. All threads must call.
 template <unsigned kThreads, class T>
 __device__ inline T BlockSum(T value, Shared<T, kThreads / kWarp>& scratch) {
@@ -142,8 +142,8 @@ __device__ inline T BlockSum(T value, Shared<T, kThreads / kWarp>& scratch) {
   return sum;
 }
 
-// How many blocks of `threads` it takes to have one thread for each of n, at most `most`: for kernels that take
-// strides. Others ask for kAllBlocks.
+// The number of blocks of `threads` that gives each of n elements a thread, but at most `most`, for kernels that use
+// strides. Other kernels pass kAllBlocks.
 inline constexpr size_t kAllBlocks = (size_t{1} << 31) - 1;
 inline unsigned BlocksFor(size_t n, unsigned threads, size_t most = 1 << 16) {
   const size_t blocks = (n + threads - 1) / threads;

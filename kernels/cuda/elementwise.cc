@@ -1,4 +1,4 @@
-// Ops of each number for itself: scaling, functions, dropout.
+// Ops that treat each number by itself: scaling, functions, dropout.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
@@ -9,7 +9,7 @@ namespace {
 
 void Scale(const ScaleArgs<>& a) { RunStage<ScaleStage>(BlocksFor(a.n, kStageThreads), a); }
 
-// Bytes before and after the words of four are cleared one by one.
+// Bytes before and after the aligned words of four are cleared one by one.
 void Clear(const ClearArgs& a) {
   auto* bytes = static_cast<uint8_t*>(a.y);
   const size_t before = std::min<size_t>(a.bytes, (4 - reinterpret_cast<uintptr_t>(bytes) % 4) % 4);
@@ -38,7 +38,7 @@ struct Keys {
   uint64_t of[kMostOfLaunch];
 };
 
-// One record for each row of blocks.
+// Each row of blocks handles one record.
 __global__ void DrawMasks(uint8_t* keep_RW, size_t width, uint32_t threshold, RecordsOfLaunch records, Keys keys) {
   const unsigned b = blockIdx.y;
   const size_t begin = records.begin[b] * width, n = records.begin[b + 1] * width - begin;

@@ -21,7 +21,7 @@ void EmbedVariance(const EmbedVarianceArgs<>& a) {
   });
 }
 
-// One record for each row of blocks.
+// Each row of blocks handles one record.
 __global__ void WritePositions(const int32_t* ids_R, int32_t* position_R, size_t end, RecordsOfLaunch records) {
   const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
   const size_t first = end == 0 ? 0 : end - rows;

@@ -5,7 +5,7 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-// CUDA's exp is off by 1 unit in the last place at most.
+// CUDA's exp has an error of at most 1 unit in the last place.
 void ExpDouble(const ExpDoubleArgs& a) {
   ForEach(a.n, [a] __device__(size_t i) { a.y[i] = exp(fmin(fmax(a.x[i], -700.0), 700.0)); });
 }

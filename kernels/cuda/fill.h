@@ -1,4 +1,4 @@
-// What each file of kernels/cuda gives to the table of ops.
+// The contribution of each file of kernels/cuda to the table of ops.
 #ifndef WISP_KERNELS_CUDA_FILL_H_
 #define WISP_KERNELS_CUDA_FILL_H_
 
@@ -22,7 +22,7 @@ void FillReduce(OpTable& table);
 void FillRotary(OpTable& table);
 void FillSoftmax(OpTable& table);
 void FillStep(OpTable& table);
-// Over the others: matrix products of other numbers than floats of 32 bits, and the table's name.
+// Replaces entries of the others: matrix products of other types than float32, and the table's name.
 void FillTensor(OpTable& table, Arithmetic arithmetic);
 void FillTopK(OpTable& table);
 void FillVariance(OpTable& table);

@@ -12,14 +12,14 @@ __global__ void CallForEach(size_t n, F f) {
   for (size_t i = GlobalThread(); i < n; i += AllThreads()) f(i);
 }
 
-// f(0) ... f(n - 1), in no order. `f` is copied to the device: it captures by value.
+// Calls f(0) ... f(n - 1), in no order. `f` is copied to the device, so it must capture by value.
 template <class F>
 void ForEach(size_t n, const F& f) {
   constexpr unsigned kThreads = 256;
   if (n > 0) Launch(CallForEach<F>, {.blocks = BlocksFor(n, kThreads), .threads = kThreads}, n, f);
 }
 
-// f(row, column) of a matrix.
+// Calls f(row, column) for a matrix.
 template <class F>
 void ForEachOf(size_t rows, size_t columns, const F& f) {
   ForEach(rows * columns, [=] __device__(size_t i) { f(i / columns, i % columns); });

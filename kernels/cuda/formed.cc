@@ -1,4 +1,4 @@
-// Each record's gradient, written out, bounded and added.
+// Forms each record's gradient, bounds it and adds it.
 #include <limits>
 
 #include "kernels/cuda/fill.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
 
-// One record for each row of blocks.
+// Each row of blocks handles one record.
 __global__ void AddRowsOfRecords(RecordScatterAddArgs<> a, RecordsOfLaunch records) {
   const size_t begin = records.begin[blockIdx.y];
   AddRowsById({.dx_TD = a.dx_RD + begin * a.lddx,
@@ -38,7 +38,7 @@ void AddRows(const AddRowsArgs<>& a) {
   ForEachOf(a.rows, a.n, [a] __device__(size_t b, size_t i) { a.y_BN[b * a.ldy + i] += a.x_BN[b * a.ldx + i]; });
 }
 
-// A thread has so many columns of every row, kThreads apart; so many blocks cover n of them.
+// A thread handles this many columns of every row, kThreads apart. The blocks together cover n columns.
 constexpr unsigned kColumns = 4;
 unsigned BlocksOver(size_t n) {
   return static_cast<unsigned>((n + size_t{kThreads} * kColumns - 1) / (size_t{kThreads} * kColumns));
@@ -48,7 +48,8 @@ struct Scales {
   float of[kMostOfLaunch];
 };
 
-// One record's square sums of a block are those of its warps: parts[warp * rows + b], added in the order of the warps.
+// A block's square sum for a record is stored by warp, at parts[warp * rows + b]. They are added in the order of the
+// warps.
 __device__ inline void LeaveParts(Shared<double, kWarps * kMostOfLaunch>& squares, unsigned rows, double* parts_B) {
   __syncthreads();
   for (unsigned b = threadIdx.x; b < rows; b += kThreads) {
@@ -74,8 +75,8 @@ __global__ void __launch_bounds__(kThreads) SumSquaresOfRows(SquaresOfRowsArgs<>
   LeaveParts(squares, rows, parts);
 }
 
-// Integers: their order does not matter, and what is added is what is squared. The product is rounded before it becomes
-// a whole number: the same numbers as the processor's.
+// Integers can be added in any order, and the squares are of what is added. The product is rounded before it is
+// converted to a whole number, so the numbers are those of the processor.
 __global__ void __launch_bounds__(kThreads)
     AddRowsOnGrid(AccumulateRowsOnGridArgs<> a, Scales scales, unsigned rows, double* parts) {
   __shared__ Shared<double, kWarps * kMostOfLaunch> squares;
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(kThreads)
   LeaveParts(squares, rows, parts);
 }
 
-// One record for each row of blocks; a row of blocks takes a stride through its rows of the sum.
+// Each row of blocks handles one record and strides through its rows of the sum.
 __global__ void __launch_bounds__(kThreads)
     AddSlotsOnGrid(AccumulateSlotsOnGridArgs<> a, Scales scales, unsigned records, double* parts) {
   __shared__ Shared<double, kWarps> scratch;
@@ -118,7 +119,8 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) parts[size_t{blockIdx.x} * records + b] = squares;
 }
 
-// Of rows [0, rows) in shares of kMostOfLaunch: launch(first, count, parts), then squares_B[first + b] of each.
+// Splits rows [0, rows) into shares of kMostOfLaunch. Calls launch(first, count, parts), then sets squares_B[first + b]
+// for each.
 template <class LaunchShare>
 void ForShares(size_t rows, unsigned blocks, double* squares_B, const LaunchShare& launch) {
   for (size_t first = 0; first < rows; first += kMostOfLaunch) {
@@ -139,7 +141,7 @@ void SquaresOfRows(const SquaresOfRowsArgs<>& a) {
   ForShares(a.rows, blocks, a.squares_B, [&](size_t first, unsigned count, double* parts) {
     SquaresOfRowsArgs<> share = a;
     share.x_BN += first * a.ldx;
-    share.squares_B = nullptr;  // the host's
+    share.squares_B = nullptr;  // host memory
     Launch(SumSquaresOfRows, {.blocks = blocks, .threads = kThreads}, share, count, parts);
   });
 }
@@ -149,7 +151,7 @@ void AccumulateRowsOnGrid(const AccumulateRowsOnGridArgs<>& a) {
   ForShares(a.rows, blocks, a.squares_B, [&](size_t first, unsigned count, double* parts) {
     AccumulateRowsOnGridArgs<> share = a;
     share.x_BN += first * a.ldx;
-    share.scale_B = nullptr;  // the host's, as squares_B
+    share.scale_B = nullptr;  // host memory, like squares_B
     share.squares_B = nullptr;
     Scales scales = {};
     std::copy_n(a.scale_B + first, count, scales.of);
@@ -163,7 +165,7 @@ void AccumulateSlotsOnGrid(const AccumulateSlotsOnGridArgs<>& a) {
     AccumulateSlotsOnGridArgs<> share = a;
     share.x_BJD += first * a.stride;
     share.slot_BJ += first * a.slots;
-    share.scale_B = nullptr;  // the host's, as squares_B
+    share.scale_B = nullptr;  // host memory, like squares_B
     share.squares_B = nullptr;
     Scales scales = {};
     std::copy_n(a.scale_B + first, count, scales.of);

@@ -1,4 +1,4 @@
-// Matrix products in float, each alone and those of many records (stages/products.h says how an element is made).
+// Matrix products in float, for one matrix or for many records (stages/products.h explains how an element is computed).
 //
 // Packed weights are W^T [k, n]: the threads of a warp read 32 columns side by side.
 #include "kernels/cuda/fill.h"
@@ -16,8 +16,8 @@ __global__ void __launch_bounds__(kThreads) MultiplyTiles(Product p) {
   MultiplyTile<kA, kB, kSide>(p, blockIdx.x);
 }
 
-// One record for each row of blocks: its rows are the inner dimension, and its product lies `stride` behind the one
-// before.
+// Each row of blocks handles one record. Its rows are the inner dimension, and its product lies `stride` after the
+// previous one.
 template <unsigned kSide>
 __global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, RecordsOfLaunch records, size_t stride) {
   const uint32_t begin = records.begin[blockIdx.y];
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyRecords(Product p, RecordsOf
   MultiplyTile<Along::kOuter, Along::kOuter, kSide>(p, blockIdx.x);
 }
 
-// A tile of scores: those of a block lie in one packed tile.
+// Computes a tile of scores, all of whose columns are in one packed tile.
 template <unsigned kSide>
 __global__ void __launch_bounds__(kThreads) ScoreTile(ScoreTilesArgs<> a, unsigned blocks_of_tile) {
   constexpr unsigned kTile = kSideThreads * kSide;
@@ -44,7 +44,7 @@ __global__ void MultiplyFewColumns(Product p) {
   }
 }
 
-// Large tiles read less; small ones leave fewer processors idle. (Bounds: to be measured on a device.)
+// Large tiles read less memory; small tiles leave fewer processors idle. (These bounds are not measured on a device.)
 constexpr size_t kFewRows = 8, kLargeOutput = size_t{128} * 128 * 64;
 
 unsigned TilesOf(Product& p, unsigned side) {
@@ -53,7 +53,7 @@ unsigned TilesOf(Product& p, unsigned side) {
   return (p.m + tile - 1) / tile * p.tiles_n;
 }
 
-// Rows by what lies as packed weights do.
+// Multiplies rows by a matrix in the layout of packed weights.
 void MultiplyRows(Product p) {
   if (p.m == 0 || p.n == 0) return;
   if (p.m <= kFewRows) return RunStage<FewRowsStage>(BlocksFor(size_t{p.m} * p.n, kThreads), p);
@@ -61,7 +61,7 @@ void MultiplyRows(Product p) {
   RunStage<TilesStage<4>>(TilesOf(p, 4), p);
 }
 
-// Columns by rows: the inner index runs along neither memory.
+// Multiplies columns by rows: the inner index is contiguous in neither operand.
 void MultiplyColumns(Product p) {
   if (p.m == 0 || p.n == 0) return;
   if (p.m <= kFewRows) return Launch(MultiplyFewColumns, {.blocks = BlocksFor(size_t{p.m} * p.n, kThreads)}, p);
@@ -124,7 +124,7 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
                    .store = a.store});
 }
 
-// The tile of the head is one of several sides of a block's.
+// A tile of the head is a multiple of every block's side.
 void ScoreTiles(const ScoreTilesArgs<>& a) {
   if (a.rows == 0 || a.n == 0) return;
   if (a.rows <= kFewRows) return RunStage<ScoreFewRowsStage>(BlocksFor(a.rows * a.n, kThreads), a);
@@ -159,7 +159,7 @@ void RecordWeightGradients(const RecordWeightGradientsArgs<>& a) {
                      .ldc = a.k,
                      .m = static_cast<unsigned>(a.n),
                      .n = static_cast<unsigned>(a.k),
-                     .k = 0,  // each record's
+                     .k = 0,  // each record has its own
                      .scale = 1.0f,
                      .store = Store::kAdd};
   a.n* a.k* a.records.num_records >= kLargeOutput ? LaunchRecords<8>(p, a) : LaunchRecords<4>(p, a);

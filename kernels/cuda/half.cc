@@ -1,4 +1,4 @@
-// Tables of halves, read where they lie.
+// Float16 tables, read in place.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/stages/rows.h"

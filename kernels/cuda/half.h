@@ -1,4 +1,4 @@
-// Halves on the device.
+// Float16 numbers on the device.
 #ifndef WISP_KERNELS_CUDA_HALF_H_
 #define WISP_KERNELS_CUDA_HALF_H_
 

@@ -1,4 +1,5 @@
-// A target beside the classes, few classes, and bounds of representations: a warp for each row, sums in double.
+// Softmax with a separate target, softmax over few classes, and bounds of representations: a warp for each row, sums in
+// double.
 #include <limits>
 
 #include "kernels/cuda/fill.h"
@@ -14,7 +15,7 @@ constexpr unsigned kThreads = 256;
 
 Grid WarpsFor(size_t rows) { return {.blocks = BlocksFor(rows * kWarp, kThreads), .threads = kThreads}; }
 
-// The first of the ascending class_N that is not below `target`.
+// The index of the first of the ascending class_N that is not below `target`.
 __device__ inline size_t LowerBound(const int32_t* class_N, size_t n, int32_t target) {
   size_t first = 0;
   for (size_t count = n; count > 0;) {
@@ -74,7 +75,7 @@ __global__ void ClassRows(ClassCrossEntropyArgs<> a, double* loss_R) {
 
 void ClassCrossEntropy(const ClassCrossEntropyArgs<>& a) {
   ClassCrossEntropyArgs<> on_device = a;
-  on_device.loss_R = nullptr;  // the host's
+  on_device.loss_R = nullptr;  // host memory
   if (a.n == 0 || a.rows == 0) return;
   double* loss = a.loss_R != nullptr ? Results(a.rows) : nullptr;
   Launch(ClassRows, WarpsFor(a.rows), on_device, loss);
@@ -85,8 +86,8 @@ void ClassCrossEntropy(const ClassCrossEntropyArgs<>& a) {
 
 void ClipRows(const ClipRowsArgs<>& a) { RunStage<ClipRowsStage>(BlocksFor(a.rows * kWarp, kStageThreads), a); }
 
-// y = s x with s = C / ||x|| where ||x|| > C: dx = s (dy - x <x, dy> / ||x||^2); else s = 1 and dx = dy. x = tanh(p):
-// dx (1 - x^2).
+// y = s x. If ||x|| > C: s = C / ||x|| and dx = s (dy - x <x, dy> / ||x||^2). Otherwise s = 1 and dx = dy. For x =
+// tanh(p) the result is dx (1 - x^2).
 __global__ void ClippedRowsBackward(ClipRowsBackwardArgs<> a) {
   const size_t warps = AllThreads() / kWarp;
   for (size_t r = GlobalThread() / kWarp; r < a.rows; r += warps) {
@@ -104,14 +105,14 @@ void ClipRowsBackward(const ClipRowsBackwardArgs<>& a) {
   if (a.rows > 0) Launch(ClippedRowsBackward, WarpsFor(a.rows), a);
 }
 
-// One record for each row of blocks.
+// Each row of blocks handles one record.
 __global__ void MeansOfRecords(MeanRowsArgs<> a, RecordsOfLaunch records) {
   const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
   float* y = a.y_BD + (records.first + blockIdx.y) * a.d;
   for (size_t i = GlobalThread(); i < a.d; i += AllThreads()) y[i] = MeanOfColumn(a.x_RD + begin * a.d + i, rows, a.d);
 }
 
-// One record alone is a stage: that is how texts are embedded.
+// A single record is a stage, because texts are embedded one by one.
 void MeanRows(const MeanRowsArgs<>& a) {
   if (a.records.begin_B == nullptr && a.records.num_records == 1)
     return RunStage<MeanRowsStage>(BlocksFor(a.d, kStageThreads),

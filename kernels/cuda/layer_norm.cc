@@ -1,5 +1,5 @@
-// Layer norm and RMS norm. A warp takes a row (stages/norms.h); the gradients of gain and bias are sums down the
-// columns of a record, 32 columns for each block.
+// Layer norm and RMS norm. A warp handles one row (stages/norms.h). Gradients of gain and bias are sums down the
+// columns of a record, with 32 columns for each block.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/records.h"
@@ -18,7 +18,7 @@ void RmsNormForward(const RmsNormForwardArgs<>& a) {
   RunStage<RmsNormStage>(BlocksFor(a.rows * kWarp, kStageThreads), a);
 }
 
-// Of both norms: the RMS norm has no mean and no bias.
+// The backward pass of both norms. The RMS norm has no mean and no bias.
 struct NormBackward {
   const float *dy_RD, *x_RD, *gain_D, *mean_R, *rstd_R;
   float *dx_RD, *dgain_D, *dbias_D;
@@ -26,7 +26,7 @@ struct NormBackward {
   Store store;
 };
 
-// With u = (x - mean) rstd and e = dy gain: dx = rstd (e - mean(e) - u mean(e u)), without mean(e) in an RMS norm.
+// With u = (x - mean) rstd and e = dy gain: dx = rstd (e - mean(e) - u mean(e u)). An RMS norm has no mean(e).
 __global__ void NormInputGradients(NormBackward a) {
   const size_t warps = AllThreads() / kWarp;
   const float inverse = 1.0f / static_cast<float>(a.d);
@@ -48,7 +48,7 @@ __global__ void NormInputGradients(NormBackward a) {
   }
 }
 
-// One record for each row of blocks, 32 columns for each of these; each warp takes every eighth of its rows.
+// Each row of blocks handles one record, and each of its blocks 32 columns. Each warp handles every eighth row.
 __global__ void NormParameterGradients(NormBackward a, RecordsOfLaunch records) {
   __shared__ Shared<float, kThreads> gains;
   __shared__ Shared<float, kThreads> biases;

@@ -1,19 +1,19 @@
-// Which kind of memory a GPU's buffers lie in, from what the GPU says of itself. Plain C++: it needs no GPU.
+// Chooses the kind of memory for a GPU's buffers from facts that the GPU reports. Plain C++, so it needs no GPU.
 //
 //   const MemoryChoice choice = ChooseMemory({.integrated = true, .managed = true}, std::getenv(kMemoryVariable));
-//   if (choice.why != nullptr) return choice.why;                         // a sentence: what was asked for cannot be
+//   if (choice.why != nullptr) return choice.why;                         // a message: the request is impossible
 //
-// A GPU of its own (Hopper) has its own memory behind a bus: buffers lie there, and what goes in is staged in pinned
-// memory of the host, from where the GPU fetches it.
-// A GPU beside the processor (Jetson) has the processor's DRAM. What both sides keep in their caches there:
-//   device memory    the GPU; the host cannot reach it, so every byte that goes in is copied twice
-//   pinned memory    the host; the GPU goes past its cache (Orin), which costs with each pass over the weights
-//   managed memory   both. The driver makes one side's writes visible to the other when the stream is waited for
-// So buffers are managed there, and bytes go in and out as the host copies them, when nothing runs. Orin allows the
-// host no touch of them while anything does (`concurrent` is false). Thor does, but the order of the stream asks for
-// the same wait. A pass ends with numbers that the host waits for: when the next records enter nothing runs anyway.
+// A discrete GPU (Hopper) has its own memory behind a bus. Buffers lie there, and incoming bytes are staged in pinned
+// host memory, from which the GPU fetches them.
+// An integrated GPU (Jetson) uses the processor's DRAM. Each kind of memory is cached by:
+//   device memory    the GPU; the host cannot access it, so every incoming byte is copied twice
+//   pinned memory    the host; the GPU bypasses its cache (Orin), which costs time in each pass over the weights
+//   managed memory   both; waiting for the stream makes each side's writes visible to the other
+// So buffers there are managed, and the host copies bytes in and out while nothing runs. Orin forbids the host to touch
+// them while anything runs (`concurrent` is false). Thor allows it, but the order of the stream requires the same wait.
+// A pass ends with numbers that the host waits for, so nothing runs when the next records enter.
 //
-// Managed memory is never chosen for a GPU of its own: there pages would travel over the bus when they are touched.
+// Managed memory is never chosen for a discrete GPU: its pages would move over the bus when they are touched.
 #ifndef WISP_KERNELS_CUDA_MEMORY_KINDS_H_
 #define WISP_KERNELS_CUDA_MEMORY_KINDS_H_
 
@@ -21,26 +21,26 @@
 
 namespace wisp::kernels::cuda {
 
-// As the driver has them: cudaDevAttrIntegrated, cudaDevAttrManagedMemory, cudaDevAttrConcurrentManagedAccess.
+// From the driver: cudaDevAttrIntegrated, cudaDevAttrManagedMemory, cudaDevAttrConcurrentManagedAccess.
 struct MemoryFacts {
-  bool integrated = false;  // the GPU's memory is the host's
-  bool managed = false;     // there is memory that both sides reach by the same address
-  bool concurrent = false;  // the host may touch it while the GPU works
+  bool integrated = false;  // the GPU uses the host's memory
+  bool managed = false;     // memory exists that both sides access by the same address
+  bool concurrent = false;  // the host may access managed memory while the GPU works
 };
 
 enum class MemoryKind { kDevice, kManaged };
 
 struct MemoryChoice {
   MemoryKind kind = MemoryKind::kDevice;
-  // Of managed memory: it belongs to our stream, and what another stream of the process runs keeps nobody from it.
+  // Managed memory belongs to our stream, so work in other streams of the process does not block access to it.
   bool of_stream = false;
-  const char* why = nullptr;  // a sentence, where what was asked for cannot be
+  const char* why = nullptr;  // a message, if the request is impossible
 };
 
-// A name of the other kind, for a board whose driver does worse with the one that is chosen.
+// Its value names the other kind, for a board whose driver is slower with the default kind.
 inline constexpr char kMemoryVariable[] = "WISP_CUDA_MEMORY";
 
-// `asked` is what kMemoryVariable says: null or empty leaves the choice to this function.
+// `asked` is the value of kMemoryVariable; null or empty leaves the choice to this function.
 constexpr MemoryChoice ChooseMemory(const MemoryFacts& facts, const char* asked) {
   const std::string_view name = asked == nullptr ? "" : asked;
   if (!name.empty() && name != "device" && name != "managed")

@@ -1,4 +1,4 @@
-// Curves that several ops share, as functions of one number.
+// Functions of one number that several ops share.
 #ifndef WISP_KERNELS_CUDA_NORMAL_H_
 #define WISP_KERNELS_CUDA_NORMAL_H_
 
@@ -6,11 +6,11 @@
 
 namespace wisp::kernels::cuda {
 
-// The normal distribution: without cancellation where it is small.
+// The normal distribution function, without cancellation for small values.
 __device__ inline float NormalCdf(float x) { return 0.5f * erfcf(-0.707106781f * x); }
 __device__ inline float NormalDensity(float x) { return 0.398942280f * expf(-0.5f * x * x); }
 
-// 1 / (1 + exp(-x)), without an exponential of what is large.
+// 1 / (1 + exp(-x)), without computing the exponential of a large number.
 __device__ inline float Logistic(float x) {
   const float e = expf(-fabsf(x));
   return (x < 0 ? e : 1.0f) / (1.0f + e);

@@ -1,5 +1,6 @@
-// Matrices in panels, an element of the result after the other. Sessions on a device widen such weights as
-// they are copied there (runtime/inference/device_weights.h); these serve who has them there as they are stored.
+// Matrices in panels, one result element after another. Sessions on a device convert such weights to float32 when they
+// copy them there (runtime/inference/device_weights.h). These ops serve callers that keep the stored form on the
+// device.
 #include "kernels/panels.h"
 
 #include "kernels/cuda/fill.h"
@@ -9,7 +10,7 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-// One row of a matrix of integers of k columns.
+// One row of an integer matrix of k columns.
 struct BlockRow {
   const std::byte* panel;
   PanelBits bits;
@@ -33,7 +34,7 @@ struct BlockRow {
   }
 };
 
-// An element of a matrix of floats of k columns.
+// An element of a float matrix of k columns.
 __device__ float FloatAt(const PanelMatrix& w, size_t n, size_t column, size_t k) {
   return reinterpret_cast<const float*>(w.data)[FloatInPanels(n, column, k)];
 }
@@ -62,7 +63,7 @@ void MultiplyPanels(const MultiplyPanelsArgs& a) {
   });
 }
 
-// As EmbedStage has it.
+// Gives the numbers of EmbedStage.
 void EmbedFloats(const EmbedPanelsArgs& a) {
   ForEachOf(a.rows, a.d, [a] __device__(size_t t, size_t i) {
     float y = 0;

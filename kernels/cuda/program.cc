@@ -1,7 +1,8 @@
-// The program of a thread: how it is kept, and the kernel that runs it.
+// The program of a thread: its storage, and the kernel that runs it.
 //
-// A program travels as the kernel's argument. That is one piece with the launch, no copy before it, and every block
-// reads it from a cache for constants. From pinned memory each block would fetch each stage over the bus.
+// A program is passed as the kernel's argument. So it is submitted in one piece with the launch, without a copy before
+// it, and every block reads it from a constant cache. From pinned memory each block would fetch each stage over the
+// bus.
 #include "kernels/cuda/program.h"
 
 #include <algorithm>
@@ -25,20 +26,20 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-// What kernels take: 32,764 bytes in all, 4 KB before CUDA 12.1. Most programs fit the smaller one, which costs less to
-// hand over.
+// Sizes of kernel arguments: at most 32,764 bytes, and 4 KB before CUDA 12.1. Most programs fit the smaller size, which
+// is faster to submit.
 constexpr size_t kSmallBytes = 6144, kLargeBytes = 32640;
-constexpr size_t kCopyInBytes = 8192, kCopyOutBytes = 16384;  // that travel with a program, at most
+constexpr size_t kCopyInBytes = 8192, kCopyOutBytes = 16384;  // the most that travels with a program
 constexpr size_t kAlignment = 16;
 
-// A stage of at most so many blocks is left to the first block of the device. Two of them, one behind the other, need
-// no barrier over the device: the same threads do both.
+// A stage of at most this many blocks runs on the first block of the device. Two such stages in a row need no barrier
+// over the device, because the same threads run both.
 constexpr unsigned kNarrow = 4;
 
 template <size_t kBytes>
 struct alignas(kAlignment) Program {
-  unsigned char stages[kBytes];  // heads, each with its arguments behind it
-  uint32_t used = 0;             // bytes
+  unsigned char stages[kBytes];  // heads, each followed by its arguments
+  uint32_t used = 0;             // in bytes
 };
 
 constexpr size_t Aligned(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
@@ -121,7 +122,7 @@ __global__ void __launch_bounds__(kStageThreads, 1) RunProgram(WISP_IN_PLACE(Pro
     }
     const unsigned first = narrow && blockIdx.x > 0 ? head.blocks : blockIdx.x, step = narrow ? 1 : gridDim.x;
     for (unsigned block = first; block < head.blocks; block += step) {
-      if (block != first) __syncthreads();  // shared memory is the next one's
+      if (block != first) __syncthreads();  // the next block reuses the shared memory
       RunBlockOf(head.kind, arguments, {block, head.blocks});
     }
     narrow_before = narrow;
@@ -129,10 +130,10 @@ __global__ void __launch_bounds__(kStageThreads, 1) RunProgram(WISP_IN_PLACE(Pro
   }
 }
 
-// Of one thread of the host.
+// The program that one host thread records.
 struct Recorder {
   bool gathers = false;
-  unsigned most_blocks = 1;  // of a stage that is not narrow
+  unsigned most_blocks = 1;  // the most blocks of a stage that is not narrow
   Program<kLargeBytes> program;
 
   unsigned char* Append(const StageHead& head, size_t size) {
@@ -156,7 +157,7 @@ unsigned BlocksOfDevice() {
   return blocks;
 }
 
-// Room in this thread's program, after a launch of it where that is needed; null where there never is.
+// Finds space in this thread's program and launches the program first if it is full. Null if the stage never fits.
 unsigned char* RoomFor(const StageHead& head) {
   Recorder& recorder = TheRecorder();
   if (!recorder.gathers || Aligned(sizeof(StageHead)) + Aligned(head.size) > kLargeBytes) return nullptr;
@@ -164,7 +165,7 @@ unsigned char* RoomFor(const StageHead& head) {
   return recorder.Append(head, head.size);
 }
 
-// Words of four bytes.
+// True if these are whole words of four bytes.
 bool AreWords(const void* on_device, size_t bytes) {
   return reinterpret_cast<uintptr_t>(on_device) % 4 == 0 && bytes % 4 == 0;
 }

@@ -1,9 +1,9 @@
-// Launches put together: what a thread asks for is recorded as a program of stages, and one launch runs them all, with
-// a barrier over the whole device between two of them.
+// Combines launches. What a thread asks for is recorded as a program of stages. One launch then runs all stages, with a
+// barrier over the whole device between two of them.
 //
-// For the latency of small models, where launches and not sums take the time. A thread turns it on for itself
-// (MemoryTable::gather). An op that is no stage, whatever returns numbers, and a copy that is too large run the
-// program first: work is done in the order of the calls, always.
+// This reduces the latency of small models, for which launches take longer than arithmetic. A thread turns it on for
+// itself (MemoryTable::gather). An op that is not a stage, a call that returns numbers, and a copy that is too large
+// run the program first. So work always runs in the order of the calls.
 #ifndef WISP_KERNELS_CUDA_PROGRAM_H_
 #define WISP_KERNELS_CUDA_PROGRAM_H_
 
@@ -14,12 +14,12 @@
 
 namespace wisp::kernels::cuda {
 
-// Of every block of every stage.
+// Threads in every block of every stage.
 inline constexpr unsigned kStageThreads = 256;
 
 enum class StageKind : uint32_t {
   kActivation,
-  kAttention1,  // of so many columns a lane
+  kAttention1,  // with this many columns for each lane
   kAttention2,
   kAttention4,
   kAttention8,
@@ -47,22 +47,22 @@ enum class StageKind : uint32_t {
   kTopK,
 };
 
-// What stands before a stage's arguments, which are `size` bytes.
+// The header before a stage's arguments, which have `size` bytes.
 struct StageHead {
   StageKind kind;
   uint32_t blocks, size;
 };
 
-// From now on, in this thread.
+// Sets how this thread's launches are submitted from now on.
 void Gather(void* stream, Launches launches);
 bool IsGathering();
-// Keeps a stage for later. False where this thread does not gather, or the stage is too large for any program.
+// Records a stage for later. False if this thread does not gather, or if the stage is too large for any program.
 bool Record(const StageHead& head, const void* arguments);
-// Launches what was recorded in this thread.
+// Launches what this thread has recorded.
 void FlushProgram();
 
-// Of MemoryTable's copies. True: the bytes have been taken along, or have come with the program's results. False: the
-// program has been launched, and the bytes are to be copied as ever.
+// Handle copies of MemoryTable. True: the bytes were recorded with the program, or came back with its results. False:
+// the program has been launched, and the caller must copy the bytes.
 bool CopyInWithProgram(void* to, const void* from, size_t bytes);
 bool CopyOutWithProgram(void* to, const void* from, size_t bytes);
 

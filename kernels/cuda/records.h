@@ -1,4 +1,4 @@
-// Where records begin, in a form that travels with a launch: Segments are the host's memory.
+// Record boundaries in a form that is passed with a launch, because Segments are in host memory.
 #ifndef WISP_KERNELS_CUDA_RECORDS_H_
 #define WISP_KERNELS_CUDA_RECORDS_H_
 
@@ -9,28 +9,28 @@
 
 namespace wisp::kernels::cuda {
 
-// A kernel's arguments may take 4 KB: this many records of one launch, with what each has for itself.
+// Kernel arguments may take 4 KB. This many records fit one launch, with the options of each.
 inline constexpr size_t kMostOfLaunch = 128;
 
 struct RecordsOfLaunch {
-  uint32_t first = 0, count = 0;           // which of all records these are
+  uint32_t first = 0, count = 0;           // the records of this launch
   uint32_t begin[kMostOfLaunch + 1] = {};  // begin[i]: the first row of record first + i
 };
 
-// The rows of all records of an op that says so either way.
+// The rows of all records of an op, from either of the two ways to state them.
 template <class Args>
 size_t RowsOf(const Args& a) {
   return a.records.begin_B != nullptr ? a.records.begin_B[a.records.num_records] : a.rows;
 }
 
-// An op's arguments without where its records begin: those lie in the host's memory, and travel beside them.
+// An op's arguments without the record boundaries, which are in host memory and passed separately.
 template <class Args>
 Args WithoutRecords(Args a) {
   a.records = {};
   return a;
 }
 
-// Rows of the longest.
+// Rows of the longest record.
 inline size_t LongestOf(const RecordsOfLaunch& records) {
   size_t longest = 0;
   for (uint32_t i = 0; i < records.count; ++i) {
@@ -39,7 +39,8 @@ inline size_t LongestOf(const RecordsOfLaunch& records) {
   return longest;
 }
 
-// launch(records) for all records, kMostOfLaunch at a time. `rows`: of the only record, where segments.begin_B is null.
+// Calls launch(records) for all records, kMostOfLaunch at a time. `rows`: rows of the only record, if segments.begin_B
+// is null.
 template <class LaunchKernel>
 void ForRecords(const Segments& segments, size_t rows, LaunchKernel&& launch) {
   for (size_t first = 0; first < segments.num_records; first += kMostOfLaunch) {

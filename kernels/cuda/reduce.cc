@@ -1,6 +1,7 @@
 // Reductions in double and sums on an integer grid.
 //
-// A block leaves its part in Results; the host adds the parts, in their order. So a sum repeats to the bit.
+// Each block writes its part to Results, and the host adds the parts in their order. So a sum has the same bits each
+// time.
 #include <limits>
 
 #include "kernels/cuda/fill.h"
@@ -13,7 +14,7 @@ namespace {
 
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp, kMostBlocks = 256;
 
-// parts[block] <- the sum of f(i) over the block's share.
+// parts[block] = the sum of f(i) over the block's share.
 template <class F>
 __global__ void SumParts(size_t n, F f, double* parts) {
   __shared__ Shared<double, kWarps> scratch;
@@ -23,7 +24,7 @@ __global__ void SumParts(size_t n, F f, double* parts) {
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-// The sum of f(0) ... f(n - 1), on the host. NaN where the device failed: it passes no check.
+// The sum of f(0) ... f(n - 1), on the host. NaN if the device failed: NaN passes no check.
 template <class F>
 double Sum(size_t n, const F& f) {
   if (n == 0) return 0;
@@ -50,7 +51,7 @@ double DotRows(const DotRowsArgs<>& a) {
   });
 }
 
-// The product is rounded before it becomes a whole number: the same numbers as the processor's.
+// The product is rounded before it is converted to a whole number, so the numbers are those of the processor.
 double AccumulateOnGrid(const AccumulateOnGridArgs<>& a) {
   return Sum(a.n, [a] __device__(size_t i) {
     const int steps = __float2int_rn(__fmul_rn(a.x[i], a.scale));
@@ -59,7 +60,7 @@ double AccumulateOnGrid(const AccumulateOnGridArgs<>& a) {
   });
 }
 
-// One record for each row of blocks, 32 columns for each of these; each warp takes every eighth of its rows.
+// Each row of blocks handles one record, and each of its blocks 32 columns. Each warp handles every eighth row.
 __global__ void SumColumns(ColumnSumArgs<> a, RecordsOfLaunch records) {
   __shared__ Shared<float, kThreads> parts;
   const size_t column = size_t{blockIdx.x} * kWarp + Lane();

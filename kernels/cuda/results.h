@@ -1,4 +1,4 @@
-// How numbers get from a kernel to the host within one call of an op.
+// Passes numbers from a kernel to the host within one call of an op.
 #ifndef WISP_KERNELS_CUDA_RESULTS_H_
 #define WISP_KERNELS_CUDA_RESULTS_H_
 
@@ -6,12 +6,12 @@
 
 namespace wisp::kernels::cuda {
 
-// Memory that a kernel writes and the host reads after Wait: `count` doubles, which this thread's next call takes over.
-// Null where there is none left; Wait then returns false.
+// Memory for `count` doubles that a kernel writes and the host reads after Wait. This thread's next call reuses it.
+// Null if no memory is left; Wait then returns false.
 double* Results(size_t count);
 
-// Until all that was launched has run. False where some of it failed, now or earlier: nothing that was
-// computed since can be trusted.
+// Waits until everything launched has run. False if any of it failed, now or earlier: nothing computed since then can
+// be trusted.
 bool Wait();
 
 }  // namespace wisp::kernels::cuda

@@ -7,7 +7,7 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-// One record for each row of blocks.
+// Each row of blocks handles one record.
 __global__ void RotateRecords(RotaryArgs<> a, RecordsOfLaunch records) {
   const size_t begin = records.begin[blockIdx.y], rows = records.begin[blockIdx.y + 1] - begin;
   const size_t of_row = a.heads * (a.rotated / 2);
@@ -20,7 +20,7 @@ __global__ void RotateRecords(RotaryArgs<> a, RecordsOfLaunch records) {
 void Rotary(const RotaryArgs<>& a) {
   const size_t of_row = a.heads * (a.rotated / 2);
   if (of_row == 0) return;
-  if (IsGathering() && a.records.begin_B == nullptr) {  // else the same kernel as in company, as of attention
+  if (IsGathering() && a.records.begin_B == nullptr) {  // otherwise the kernel for several records, as in attention
     return RunStage<RotaryStage>(BlocksFor(a.rows * of_row, kStageThreads), WithoutRecords(a));
   }
   ForRecords(a.records, a.rows, [&](const RecordsOfLaunch& records) {

@@ -1,4 +1,4 @@
-// Rows of a gradient into the rows of a table that their ids name.
+// Adds rows of a gradient to the table rows that their ids name.
 #ifndef WISP_KERNELS_CUDA_SCATTER_H_
 #define WISP_KERNELS_CUDA_SCATTER_H_
 
@@ -9,8 +9,8 @@ namespace wisp::kernels::cuda {
 
 inline constexpr unsigned kScatterThreads = 256;
 
-// scatter_add of one record, by all blocks along x. Rows that share an id are added in the order of t, whatever the
-// order of threads: the first of them adds them all. One warp for each row.
+// scatter_add for one record, by all blocks along x. The first of the rows that share an id adds all of them in the
+// order of t. So the order does not depend on threads. One warp for each row.
 __device__ inline void AddRowsById(const ScatterAddArgs<>& a) {
   const size_t warps = AllThreads() / kWarp;
   for (size_t t = GlobalThread() / kWarp; t < a.rows; t += warps) {

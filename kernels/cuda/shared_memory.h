@@ -1,4 +1,4 @@
-// Memory that the host and the device both reach (MemoryKind::kManaged): how bytes go in and out of it.
+// Memory that both host and device access (MemoryKind::kManaged): copies into and out of it.
 #ifndef WISP_KERNELS_CUDA_SHARED_MEMORY_H_
 #define WISP_KERNELS_CUDA_SHARED_MEMORY_H_
 
@@ -13,16 +13,16 @@
 
 namespace wisp::kernels::cuda {
 
-// By the host itself, when all that was launched has run: until then the device may read or write the bytes, and Orin
-// allows no touch of them. False where the device has failed: then they are not touched at all.
+// The host copies the bytes after everything launched has run: until then the device may access them, and Orin forbids
+// the host to touch them. False if the device has failed; the bytes are then not touched.
 inline bool CopyByHost(void* to, const void* from, size_t bytes) {
   if (!Wait()) return false;
   if (bytes > 0) std::memcpy(to, from, bytes);
   return true;
 }
 
-// A dump of the process does not have these pages: a sum without noise may lie there while a step runs, as it may in a
-// GPU's own memory, which no dump has. Whole pages, so that nothing of them is left; a hint, nothing depends on it.
+// Excludes these pages from core dumps, because a sum without noise may lie there during a step. A discrete GPU's
+// memory is in no dump either. Rounds to whole pages, so that nothing remains. This is a hint; nothing depends on it.
 inline void LeaveOutOfDumps(void* memory, size_t bytes) {
 #ifdef MADV_DONTDUMP
   const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));

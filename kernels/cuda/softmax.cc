@@ -10,8 +10,8 @@ namespace wisp::kernels::cuda {
 namespace {
 
 constexpr unsigned kThreads = 256, kWarps = kThreads / kWarp;
-constexpr float kLowestExponent = -80.0f;        // exponentials below are zero
-constexpr float kLeastNormal = 1.17549435e-38f;  // no gradient is smaller, but for zero
+constexpr float kLowestExponent = -80.0f;        // exponentials of smaller numbers are zero
+constexpr float kLeastNormal = 1.17549435e-38f;  // nonzero gradients are at least this
 
 __global__ void UpdateStats(SoftmaxStatsArgs<> a) {
   const size_t warps = AllThreads() / kWarp;
@@ -25,7 +25,7 @@ __global__ void UpdateStats(SoftmaxStatsArgs<> a) {
     largest = WarpMax(largest);
     const int64_t column = int64_t{a.target_R[r]} - a.first;
     if (Lane() == 0 && column >= 0 && column < static_cast<int64_t>(a.n)) a.target_logit_R[r] = z[column];
-    // exp_RN may be z_RN: the target's logit is read first.
+    // exp_RN may be z_RN, so the target's logit is read first.
     __syncwarp();
     float sum = 0;
     for (size_t j = Lane(); j < a.n; j += kWarp) {
@@ -65,7 +65,7 @@ struct TargetWeights {
   float of[kMostOfLaunch];
 };
 
-// One record for each row of blocks.
+// Each row of blocks handles one record.
 __global__ void StartRows(const int32_t* target_R, float* max_R, float* sum_R, float* target_logit_R, float* weight_R,
                           int32_t* none_R, RecordsOfLaunch records, TargetWeights weights) {
   const size_t end = records.begin[blockIdx.y + 1];
@@ -94,7 +94,7 @@ struct LossRows {
   TargetTerm target;
 };
 
-// A block for each record; loss[block] <- its sum.
+// A block for each record; loss[block] = its sum.
 __global__ void SumLosses(LossRows a, RecordsOfLaunch records, double* loss) {
   __shared__ Shared<double, kWarps> scratch;
   double sum = 0;

@@ -1,5 +1,5 @@
-// Work of a kernel as a function of its arguments and of a block's place: launched alone, or one of many that a single
-// launch runs one after the other (program.h).
+// A stage: a kernel's work as a function of its arguments and of a block's place. It is launched alone, or a single
+// launch runs it with other stages, one after another (program.h).
 //
 //   struct ScaleStage {
 //     using Args = ScaleArgs<>;
@@ -8,8 +8,8 @@
 //   };
 //   RunStage<ScaleStage>(BlocksFor(a.n, kStageThreads), a);
 //
-// What a stage computes does not depend on how many blocks of the device take turns at its blocks: a launch of its own
-// and a program give the same bits.
+// The result of a stage does not depend on how many blocks of the device share its blocks. So a launch of its own and a
+// program give the same bits.
 #ifndef WISP_KERNELS_CUDA_STAGE_H_
 #define WISP_KERNELS_CUDA_STAGE_H_
 
@@ -20,7 +20,8 @@
 
 namespace wisp::kernels::cuda {
 
-// Which of a stage's blocks, and how many it has. Not blockIdx: in a program a block of the device takes many of them.
+// The index of a stage's block, and the number of its blocks. Not blockIdx: in a program, one block of the device runs
+// many of them.
 struct BlockPlace {
   unsigned index, count;
 };
@@ -33,7 +34,8 @@ __global__ void __launch_bounds__(kStageThreads) CallStage(typename Stage::Args 
   Stage::Run(a, {blockIdx.x, gridDim.x});
 }
 
-// Of `blocks` blocks of kStageThreads; with 0 nothing is done. Launched now, or recorded where that was asked for.
+// Runs a stage with `blocks` blocks of kStageThreads; nothing if `blocks` is 0. Launches it now, or records it while
+// the thread gathers.
 template <class Stage>
 void RunStage(unsigned blocks, const typename Stage::Args& args) {
   static_assert(std::is_trivially_copyable_v<typename Stage::Args>);

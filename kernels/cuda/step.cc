@@ -1,11 +1,11 @@
-// The end of a training step: noise onto the sum, and what it leaves in each parameter.
+// The end of a training step: adds noise to the sum, and records how much each parameter moves.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 
 namespace wisp::kernels::cuda {
 namespace {
 
-// As the processor rounds: first the whole number, then the product.
+// Rounds as the processor does: first the whole number, then the product.
 void NoisedSum(const NoisedSumArgs<>& a) {
   ForEach(a.n, [a] __device__(size_t i) { a.y[i] = __fmul_rn(__ll2float_rn(a.sum[i] + a.noise[i]), a.scale); });
 }

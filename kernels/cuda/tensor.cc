@@ -1,5 +1,5 @@
-// Matrix products on tensor cores in the place of those of gemm.cc (stages/tensor_products.h says how an element is
-// made). Tf32 is for training too; the others only multiply rows by packed weights.
+// Matrix products on tensor cores, in place of those of gemm.cc (stages/tensor_products.h explains how an element is
+// computed). Tf32 serves training too; the others only multiply rows by packed weights.
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/records.h"
 #include "kernels/cuda/stages/tensor_products.h"
@@ -13,7 +13,7 @@ unsigned TilesOf(size_t n) { return static_cast<unsigned>((n + kTensorTile - 1) 
 
 // ---- Of rows by packed weights. -------------------------------------------------------------------------------------
 
-// In floats' room: words, and of integers the scales before them.
+// Words in memory for floats; for integers, the scales before them.
 template <class Number>
 size_t PackedSize(size_t n, size_t k) {
   return n * WordsOf<Number>(k) + (Number::kScaled ? n : 0);
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kThreads) MultiplyTf32(Product p) {
   MultiplyTensorTile<Tf32, kA, WordsOfB::kOuter>(p, blockIdx.x);
 }
 
-// One record for each row of blocks (gemm.cc).
+// Each row of blocks handles one record (gemm.cc).
 __global__ void __launch_bounds__(kThreads) MultiplyRecordsTf32(Product p, RecordsOfLaunch records, size_t stride) {
   const uint32_t begin = records.begin[blockIdx.y];
   p.a += begin * p.lda;
@@ -156,7 +156,7 @@ void RecordWeightGradients(const RecordWeightGradientsArgs<>& a) {
                      .ldc = a.k,
                      .m = static_cast<unsigned>(a.n),
                      .n = static_cast<unsigned>(a.k),
-                     .k = 0,  // each record's
+                     .k = 0,  // each record has its own
                      .tiles_n = TilesOf(a.k),
                      .scale = 1.0f,
                      .store = Store::kAdd};
@@ -175,7 +175,7 @@ void FillNumber(OpTable& table, const char* name) {
   table.pack_weights = PackWeights<Number>;
   table.linear_forward = LinearForward<Number>;
   table.score_tiles = ScoreTiles<Number>;
-  table.linear_backward_weight = nullptr;  // for inference
+  table.linear_backward_weight = nullptr;  // this table is for inference
   table.record_weight_gradients = nullptr;
 }
 

@@ -1,15 +1,15 @@
-// Numbers of few bits, and how a warp multiplies them on tensor cores.
+// Numbers of few bits, and their multiplication by a warp on tensor cores.
 //
-// A word is 32 bits: one tf32, two floats of 16 bits, or four integers of 8, neighbours along the inner index. In words
-// all of them lie alike in the registers of a warp (PTX ISA, "matrix fragments for mma.m16n8k8" and its wider forms).
-// With g = lane / 4 and t = lane % 4, of a product of 16 rows, 8 columns and 8 words:
+// A word is 32 bits: one tf32, two 16-bit floats, or four 8-bit integers that are neighbours along the inner index.
+// Counted in words, all of them have the same layout in the registers of a warp (PTX ISA, "matrix fragments for
+// mma.m16n8k8" and its wider forms). With g = lane / 4 and t = lane % 4, for a product of 16 rows, 8 columns and 8
+// words:
 //
 //   a[0] row g, word t      a[1] row g + 8, word t      a[2] row g, word t + 4      a[3] row g + 8, word t + 4
 //   b[0] column g, word t   b[1] column g, word t + 4
 //   c[0] row g, column 2t   c[1] row g, column 2t + 1   c[2] row g + 8, column 2t   c[3] row g + 8, column 2t + 1
 //
-// Sums are floats, or 32-bit integers. What an element sums, and in which order, depends on its own row and column
-// alone.
+// Sums are floats or 32-bit integers. An element's terms and their order depend only on its own row and column.
 #ifndef WISP_KERNELS_CUDA_TENSOR_CORE_H_
 #define WISP_KERNELS_CUDA_TENSOR_CORE_H_
 
@@ -38,7 +38,7 @@ __device__ inline float FloatOfBits(uint32_t bits) {
 
 inline constexpr uint32_t kNotANumber = 0x7fc00000;
 
-// Infinite, or no number.
+// True for infinity and NaN.
 __device__ inline bool IsSpecial(uint32_t bits) { return (bits & 0x7f800000) == 0x7f800000; }
 
 __device__ inline uint32_t HalfBitsOf(float x) {
@@ -50,7 +50,7 @@ __device__ inline uint32_t HalfBitsOf(float x) {
 }
 
 #ifndef __CUDACC__
-// What the instruction does, by shuffles: of the words that the lanes hold, each lane sums its four elements.
+// The instruction, emulated by shuffles: each lane sums its four elements from the words that the lanes hold.
 template <class Number>
 void EmulateMultiply(typename Number::Sum (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
   struct Pair {
@@ -73,13 +73,13 @@ void EmulateMultiply(typename Number::Sum (&c)[4], const uint32_t (&a)[4], const
 
 // ---- The kinds of numbers. Word: of kPerWord floats; `factor` is of integers alone. ---------------------------------
 
-// A float whose last 13 bits are gone: 11 bits of precision, the range of floats.
+// A float without its last 13 bits: 11 bits of precision, the range of float32.
 struct Tf32 {
   static constexpr unsigned kPerWord = 1;
   static constexpr bool kScaled = false;
   using Sum = float;
 
-  // The nearest, ties away from zero.
+  // Rounds to nearest, ties away from zero.
   static __device__ uint32_t Word(const float (&x)[1], float) {
     const uint32_t bits = BitsOf(x[0]);
     if (IsSpecial(bits)) return (bits & 0x7fffff) != 0 ? kNotANumber : bits;
@@ -126,7 +126,7 @@ struct Float16 {
   static __device__ float At(uint32_t word, unsigned i) { return FloatOf(Half{static_cast<uint16_t>(word >> 16 * i)}); }
 };
 
-// A float whose last 16 bits are gone: 8 bits of precision, the range of floats.
+// A float without its last 16 bits: 8 bits of precision, the range of float32.
 struct Bfloat16 {
   static constexpr unsigned kPerWord = 2;
   static constexpr bool kScaled = false;
@@ -149,7 +149,7 @@ struct Bfloat16 {
   }
 
  private:
-  // The nearest, ties to even, in the upper 16 bits. What is no number stays none.
+  // Rounds to nearest, ties to even, in the upper 16 bits. NaN stays NaN.
   static __device__ uint32_t Rounded(float x) {
     const uint32_t bits = BitsOf(x);
     if (IsSpecial(bits)) return (bits & 0x7fffff) != 0 ? kNotANumber : bits;
@@ -157,8 +157,8 @@ struct Bfloat16 {
   }
 };
 
-// Whole numbers from -127 to 127, times a scale for each row of either side. Sums are exact: 127 * 127 * 2^16 terms are
-// below 2^31, and no layer has as many inputs.
+// Integers from -127 to 127, times a scale for each row of either side. Sums are exact: 127 * 127 * 2^16 is below 2^31,
+// and no layer has that many inputs.
 struct Int8 {
   static constexpr unsigned kPerWord = 4;
   static constexpr bool kScaled = true;
@@ -166,7 +166,7 @@ struct Int8 {
 
   static __device__ uint32_t Word(const float (&x)[4], float factor) {
     uint32_t word = 0;
-    if (factor == 0.0f) return word;  // zeros, or no numbers: the scale says which
+    if (factor == 0.0f) return word;  // zeros, or NaN: the scale tells which
     for (unsigned i = 0; i < 4; ++i) {
       word |= (static_cast<uint32_t>(__float2int_rn(__fmul_rn(x[i], factor))) & 255) << 8 * i;
     }

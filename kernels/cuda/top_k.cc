@@ -9,7 +9,7 @@ size_t ListsOf(size_t n) { return n <= kKeysOfWarp ? 1 : (n + kKeysOfWarp - 1) /
 size_t OfOne(size_t k) { return kKeysOfWarp / (k == 0 ? 1 : k); }
 size_t ListsAfter(size_t lists, size_t k) { return (lists + OfOne(k) - 1) / OfOne(k); }
 
-// The lists of two steps, which take turns.
+// Memory for the lists of two steps, which alternate.
 size_t ScratchSize(size_t rows, size_t n, size_t k) {
   const size_t lists = ListsOf(n);
   return lists == 1 ? 0 : rows * (lists + ListsAfter(lists, k)) * (k + 1);

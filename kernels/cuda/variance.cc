@@ -1,4 +1,4 @@
-// What noise in the weights does to activations (Re-Attention).
+// The effect of noise in the weights on activations (Re-Attention).
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/for_each.h"
 #include "kernels/cuda/normal.h"
@@ -6,7 +6,7 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-// To [0, kMaxVariance]; NaN becomes 0.
+// Limits to [0, kMaxVariance]; NaN becomes 0.
 __device__ inline float Hold(float v) {
   if (!(v > 0)) return 0;
   return v < kMaxVariance ? v : kMaxVariance;
@@ -38,7 +38,7 @@ void LayerNormVariance(const LayerNormVarianceArgs<>& a) {
   });
 }
 
-// The formula of kernels/reference: written so that nothing cancels where |z| is large.
+// The formula of kernels/reference, written so that nothing cancels if |z| is large.
 void ActivationVariance(const ActivationVarianceArgs<>& a) {
   ForEach(a.n, [a] __device__(size_t i) {
     const float variance = a.x[i];

@@ -108,7 +108,7 @@ struct DrawSetup {
 // kUnsupported: `session` or `base` (may be null) uses another backend than kSimd.
 Status CheckDrawBackends(const Session& session, const Session* base);
 
-// Says what one record is, for a ledger that draws are charged to: one of the private texts (`of_texts`); or any record, if
+// Says what one record is, for a ledger that draws are charged to: one of the private texts (`of_texts`); or any, if
 // draws are from weights, because these cost the same for every kind. `unit` is the unit of a new ledger.
 inline privacy::RecordSpec RecordOfDraws(privacy::PrivacyUnit unit, bool of_texts) {
   return of_texts ? privacy::RecordSpec::OfTexts(unit, privacy::RecordSpec::kPromptText)

@@ -10,13 +10,13 @@ def barriers():
          "cuda_gemm_test:*"),
     ]) + table("kernels/cuda/stages/attention.h", [
         ("attention-overwrites-a-tile-in-use", "MultiplyRows",
-         "__syncthreads(); // nobody reads the last tile any more", "",
+         "__syncthreads(); // all have read the previous tile", "",
          "cuda_attention_test:*Forward*"),
-        ("attention-overwrites-numbers-in-use", "Add", "__syncwarp(); // no lane reads the last numbers any more", "",
+        ("attention-overwrites-numbers-in-use", "Add", "__syncwarp(); // all lanes have read the previous numbers", "",
          "cuda_attention_test:*Forward*"),
     ]) + table("kernels/cuda/attention.cc", [
         ("attention-overwrites-deltas-in-use", "KeyGradients",
-         "__syncthreads(); // nobody reads the last deltas any more", "",
+         "__syncthreads(); // all have read the previous deltas", "",
          "cuda_attention_test:*Backward*"),
     ]) + table("kernels/cuda/layer_norm.cc", [
         ("norm-sums-before-all-wrote", "NormParameterGradients", "__syncthreads();", "", "cuda_norms_test:*Backward*"),

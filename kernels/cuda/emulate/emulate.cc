@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned kLanes = 32, kMostThreads = 1024;
 constexpr uint32_t kMostBlocks = (1 << 24) - 1, kMostBarriers = (1 << 14) - 1,
-                   kMostWarpBarriers = (1 << 15) - 1;  // what a Stamp holds
+                   kMostWarpBarriers = (1 << 15) - 1;  // limits of a Stamp
 constexpr size_t kStackBytes = 64 * 1024;
 
 enum class Waits { kForNothing, kForBlock, kForWarp, kForGrid, kHasEnded };
@@ -27,18 +27,18 @@ enum class Waits { kForNothing, kForBlock, kForWarp, kForGrid, kHasEnded };
 struct Thread {
   boost::context::fiber fiber;
   Waits waits = Waits::kForNothing;
-  Location location = {};  // of what it waits at
+  Location location = {};  // where it waits
 };
 
-// What the lanes of a warp hand each other. Two of them, taken in turns: the slow lanes still read one while the fast
-// ones fill the next.
+// The values that lanes of a warp exchange. Two rounds alternate: slow lanes may still read one while fast lanes fill
+// the next.
 struct Round {
   uint64_t bits[kLanes];
 };
 struct Warp {
   Round rounds[2];
-  unsigned round = 0;     // how many are done
-  uint32_t barriers = 0;  // as many of them were barriers
+  unsigned round = 0;     // rounds that are done
+  uint32_t barriers = 0;  // how many of these were barriers
 };
 
 bool SamePlace(const Location& a, const Location& b) { return a.line == b.line && std::string_view(a.file) == b.file; }
@@ -52,7 +52,7 @@ uint64_t FirstSeed() {
   return given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
 }
 
-// A block whose threads are alive.
+// A block with living threads.
 struct Block {
   Index index;
   std::vector<Thread> threads;
@@ -71,8 +71,8 @@ struct Emulator {
   std::mt19937_64 random{FirstSeed()};
   boost::context::pooled_fixedsize_stack stacks{kStackBytes};
   boost::context::fiber scheduler;
-  std::vector<Block> blocks;  // one, or those that run together
-  Block* block = nullptr;     // the one that runs
+  std::vector<Block> blocks;  // one block, or those that run together
+  Block* block = nullptr;     // the block that runs
   Place place;
   uint32_t last_serial = 0;
   uint64_t launches = 0;
@@ -86,7 +86,7 @@ struct Emulator {
             Stamp{block->warps[warp].barriers} << kWarpBarrierShift | warp << kWarpShift | index % kLanes << kLaneShift;
   }
 
-  // Back to the scheduler, until what this thread waits for has come.
+  // Returns to the scheduler until what this thread waits for has come.
   void Wait(Waits what, const Location& location) {
     const unsigned index = place.thread.x;
     block->threads[index].waits = what;
@@ -120,7 +120,8 @@ struct Emulator {
     block->threads[index].fiber = std::move(back);
   }
 
-  // All [first, first + count) wait for the same thing at the same place: they may go on. False where some still run.
+  // Releases threads [first, first + count) if all of them wait for the same thing at the same place. Returns false
+  // while some still run.
   bool Release(unsigned first, unsigned count, Waits what) {
     std::vector<Thread>& threads = block->threads;
     for (unsigned i = first; i < first + count; ++i) {
@@ -135,7 +136,7 @@ struct Emulator {
     return true;
   }
 
-  // The same of the whole block, at a barrier of it or of the grid.
+  // Does this for the whole block, at a barrier of the block or of the grid.
   bool ReleaseBlock(Waits what) {
     if (!Release(0, static_cast<unsigned>(block->threads.size()), what)) return false;
     if (++block->barriers > kMostBarriers)
@@ -143,7 +144,7 @@ struct Emulator {
     return true;
   }
 
-  // Lets every thread that can run go on, in a drawn order; false where none could.
+  // Runs every thread that can run, in a random order. False if none could.
   bool Turn(std::vector<unsigned>& order) {
     std::shuffle(order.begin(), order.end(), random);
     bool any = false;
@@ -161,7 +162,7 @@ struct Emulator {
     return any;
   }
 
-  // Until the block has ended, or waits for others.
+  // Runs the block until it has ended or waits for other blocks.
   void Advance(Block& advancing) {
     block = &advancing;
     place.block = advancing.index;
@@ -175,7 +176,7 @@ struct Emulator {
     }
   }
 
-  // Once all blocks have ended or wait: whether they may go on. False where all have ended.
+  // When all blocks have ended or wait: releases those that wait. False if all have ended.
   bool ReleaseGrid() {
     const auto waits = [](const Block& b) { return b.All(Waits::kForGrid); };
     const auto first = std::find_if(blocks.begin(), blocks.end(), waits);
@@ -217,7 +218,7 @@ void CheckBytes(const void* argument, size_t bytes) {
 
 namespace {
 
-// While a kernel runs.
+// Exists while a kernel runs.
 class Running {
  public:
   Running(Index grid, unsigned threads) {
@@ -277,7 +278,7 @@ void Barrier(const Location& location) { The().Wait(Waits::kForBlock, location);
 void WarpBarrier(const Location& location) {
   Emulator& e = The();
   e.Wait(Waits::kForWarp, location);
-  // The first of the lanes that goes on counts it for all.
+  // The first lane that continues counts the round for all lanes.
   Warp& warp = e.CurrentWarp();
   warp.barriers = std::max(warp.barriers, warp.round);
   e.SetNow();

@@ -1,16 +1,16 @@
-// A stand-in for a GPU on the host: runs kernels that are compiled as ordinary C++, thread by thread, and finds what a
-// GPU would let pass.
+// An emulator of a GPU on the host. It runs kernels, compiled as ordinary C++, thread by thread, and finds faults that
+// a GPU would not report.
 //
-// A block's threads are fibers of one thread of the host; which of them goes on is drawn from a seed. Each of these
-// ends the process with a sentence that names the kernel's line:
-//   - a barrier, shuffle or vote that not all threads of the block or warp reach, or reach at different places; a
-//     barrier of the grid that not all blocks reach, or that blocks meet which do not run together;
+// A block's threads are fibers of one host thread; a seed decides which of them runs next. Each of the following faults
+// ends the process with a message that names the line in the kernel:
+//   - a barrier, shuffle or vote that some threads of the block or warp do not reach, or reach at different places; a
+//     barrier of the grid that some blocks do not reach, or in blocks that do not run together;
 //   - an access of shared memory out of bounds;
-//   - two threads that access the same place of shared memory, one of them writing, with no barrier in between;
-//   - shared memory that is read before anything of the block wrote it;
-//   - an argument with an address of the host's memory, where a device's memory is in use (memory.h).
-// Not found: races in global memory, and what depends on timing. Blocks run one after the other, in an order that the
-// seed says as well; blocks that run together do so from one barrier of the grid to the next.
+//   - two accesses to the same place of shared memory by different threads, one of them a write, without a barrier;
+//   - a read of shared memory that the block has not written;
+//   - an argument with an address in host memory while device memory is in use (memory.h).
+// Not found: races in global memory, and faults that depend on timing. Blocks run one after another, in an order that
+// also follows from the seed. Blocks that run together take turns from one barrier of the grid to the next.
 #ifndef WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
 #define WISP_KERNELS_CUDA_EMULATE_EMULATE_H_
 
@@ -28,13 +28,13 @@ struct Index {
   unsigned x = 1, y = 1;
 };
 
-// Which thread runs.
+// The thread that runs.
 struct Place {
   Index thread, block, block_size, grid_size;
 };
 const Place& Here();
 
-// Where in the sources a kernel is. (std::source_location is beyond clang 14.)
+// A place in a kernel's source. (Clang 14 lacks std::source_location.)
 struct Location {
   const char* file;
   unsigned line;
@@ -43,23 +43,23 @@ struct Location {
   }
 };
 
-// Runs `kernel` once for each thread of each block. Not reentrant. At most 1024 threads, whole warps.
+// Runs `kernel` once for each thread of each block. Not reentrant. At most 1024 threads, in whole warps.
 void Run(Index grid, unsigned threads, const std::function<void()>& kernel);
 
-// The same of blocks that are all alive at once, so that they can wait for each other: at most kBlocksTogether. Which
-// of them runs to the next barrier of the grid first is drawn. Between two of these barriers each runs alone: what one
-// reads of another without a barrier is not there yet, or is another launch's. Shared memory does not outlive such a
-// barrier: what is read behind it counts as never written.
+// Runs at most kBlocksTogether blocks that are alive together and can wait for each other. A random one runs first to
+// the next barrier of the grid. Between two of these barriers each block runs alone, so data that another block has not
+// yet published by a barrier is missing or stale. Shared memory does not survive such a barrier: it counts as never
+// written.
 inline constexpr unsigned kBlocksTogether = 3;
 void RunTogether(unsigned blocks, unsigned threads, const std::function<void()>& kernel);
 
-// Kernels that have been run in this process.
+// The number of kernels that this process has run.
 uint64_t NumLaunches();
 
 void CheckBytes(const void* argument, size_t bytes);
 
-// An argument of the next launch. Ends the process where it holds the address of the host's memory (memory.h).
-// Compilers that cannot clear what lies between members check nothing: anything may stand there.
+// Checks an argument of the next launch. Ends the process if the argument holds a host address (memory.h). Compilers
+// that cannot clear padding between members check nothing, because padding may hold anything.
 template <class T>
 void CheckArgument(T argument) {
 #if __has_builtin(__builtin_clear_padding)
@@ -70,33 +70,33 @@ void CheckArgument(T argument) {
 #endif
 }
 
-// The order of threads and blocks from now on. Default: WISP_TEST_SEED, or 1.
+// Sets the order of threads and blocks from now on. The default is WISP_TEST_SEED, or 1.
 void Seed(uint64_t seed);
 
 void Barrier(const Location& location);
 void GridBarrier(const Location& location);
 void WarpBarrier(const Location& location);
-// What lane `from(lane)` of this warp gave, in the bits of a number.
+// The value that lane `from(lane)` of this warp gave, as bits of a number.
 uint64_t Exchange(uint64_t bits, unsigned from, const Location& location);
 unsigned Ballot(bool vote, const Location& location);
 
 [[noreturn]] void Fail(const char* what, const Location& location);
 
-// When and by whom something was done, from the highest bits on: 24 for the block's serial number (0: never), 14 for
-// its barriers so far, 15 for those of the warp, 5 for the warp, 5 for the lane, 1 for "other lanes of the warp too".
+// The time and author of an access, from the highest bits down: 24 bits for the block's serial number (0: never), 14
+// for its barriers so far, 15 for the warp's, 5 for the warp, 5 for the lane, 1 for "other lanes of the warp too".
 using Stamp = uint64_t;
 inline constexpr unsigned kBlockShift = 40, kBarrierShift = 26, kWarpBarrierShift = 11, kWarpShift = 6, kLaneShift = 1;
-// The thread that runs, now.
+// The running thread, now.
 inline Stamp g_now = 0;
 
-// Who touched a place of shared memory last.
+// The last accesses to a place of shared memory.
 struct Touches {
   Stamp write = 0, reads[2] = {0, 0};
 };
 
-// Whether a barrier lies between the two, or they are of one thread.
+// True if a barrier lies between the two accesses, or one thread made both.
 inline bool InOrder(Stamp earlier, Stamp now) {
-  if (earlier >> kBarrierShift != now >> kBarrierShift) return true;  // another block, or a barrier before
+  if (earlier >> kBarrierShift != now >> kBarrierShift) return true;  // another block, or before a barrier
   if (earlier == now) return true;
   const bool same_warp = ((earlier ^ now) >> kWarpShift & 31) == 0;
   return same_warp && (earlier >> kWarpBarrierShift) < (now >> kWarpBarrierShift);
@@ -108,10 +108,10 @@ inline void TouchRead(Touches& touches, const Location& location) {
   if (!InOrder(touches.write, now)) Fail("shared memory is read while another thread writes it", location);
   for (Stamp& read : touches.reads) {
     if ((read ^ now) >> kWarpShift != 0) continue;
-    if (read != now) read |= 1;  // the same warp, no barrier in between, another lane
+    if (read != now) read |= 1;  // another lane of the same warp, without a barrier between
     return;
   }
-  // Of two warps: then a write of any warp finds one that is not its own.
+  // With readers in two warps, a write by any warp conflicts with one that is not its own.
   const bool other_warp =
       touches.reads[0] >> kBarrierShift == now >> kBarrierShift && ((touches.reads[0] ^ now) >> kWarpShift & 31) != 0;
   touches.reads[other_warp ? 1 : 0] = now;
@@ -126,7 +126,7 @@ inline void TouchWrite(Touches& touches, const Location& location) {
   touches.write = now;
 }
 
-// An array in shared memory; what [] gives reads or writes one place of it.
+// An array in shared memory. The result of [] reads or writes one element.
 template <class T, unsigned kSize>
 class Shared {
  public:
@@ -162,7 +162,7 @@ class Shared {
   Touches touches_[kSize];
 };
 
-// An index that knows where it was written.
+// An index that records its place in the source.
 struct SharedIndex {
   template <class Integer>
   requires std::is_integral_v<Integer> SharedIndex(Integer i, const Location& where = Location::Current())
@@ -194,7 +194,7 @@ T FromBits(uint64_t bits) {
 
 }  // namespace wisp::kernels::cuda::emulate
 
-// ---- CUDA's words, as far as kernels use them. ----------------------------------------------------------------------
+// ---- The words of CUDA that kernels use. ----------------------------------------------------------------------------
 // NOLINTBEGIN(bugprone-reserved-identifier)
 #define __global__ static
 #define __device__
@@ -229,7 +229,7 @@ T __shfl_sync(unsigned, T value, unsigned lane, const emulate::Location& locatio
 inline unsigned __ballot_sync(unsigned, bool vote, const emulate::Location& location = emulate::Location::Current()) {
   return emulate::Ballot(vote, location);
 }
-// Rounded once, as the host rounds; nvcc may otherwise make one operation of a product and a sum.
+// Rounds once, as the host does. Without these functions nvcc may fuse a product and a sum into one operation.
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fdiv_rn(float a, float b) { return a / b; }

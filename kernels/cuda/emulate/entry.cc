@@ -1,4 +1,4 @@
-// The emulator as a module: so programs that ask for a GPU are tested where there is none.
+// The emulator as a module, so that programs which ask for a GPU are tested on machines without one.
 #include <cstdio>
 #include <cstdlib>
 
@@ -9,7 +9,8 @@
 namespace wisp::kernels::cuda::emulate {
 namespace {
 
-// For tests: WISP_TEST_INTEGRATED makes it one that shares the host's memory, WISP_TEST_NO_GPU a machine without any.
+// For tests: WISP_TEST_INTEGRATED makes the GPU share the host's memory; WISP_TEST_NO_GPU simulates a machine without
+// one.
 const char* Open() {
   if (std::getenv("WISP_TEST_NO_GPU") != nullptr) return "the emulator plays a machine without a GPU";
   return PlayIntegrated(std::getenv("WISP_TEST_INTEGRATED") != nullptr);
@@ -35,7 +36,7 @@ extern "C" __attribute__((visibility("default"))) const wisp::kernels::KernelMod
                                            .ops = cuda::Ops,
                                            .memory = cuda::DeviceMemory,
                                            .allocated = cuda::AllocatedBytes,
-                                           .run_at_once = [] {},  // as it is
+                                           .run_at_once = [] {},  // the emulator always does
                                            .allocate_shared = cuda::emulate::AllocateShared};
   return &kModule;
 }

@@ -31,16 +31,16 @@ struct Range {
   bool Holds(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(begin) <= bytes; }
 };
 
-// Every allocation has pages of its own, at whose end it ends, and one behind them that is never opened.
+// Every allocation has pages of its own and ends at their end. The page after them is never accessible.
 struct Pages {
-  std::map<void*, size_t> bytes;  // of each first page, in whole pages
+  std::map<void*, size_t> bytes;  // bytes in whole pages, by the first page
   size_t total = 0;
   uint64_t limit = 0;
-  int open = 0;  // how deep
+  int open = 0;  // nesting depth
   bool integrated = false;
   MemoryKind kind = MemoryKind::kDevice;
-  Range results, arena;       // of the host, shared
-  std::vector<Range> shared;  // likewise, by MemoryTable::share
+  Range results, arena;       // host memory that is shared
+  std::vector<Range> shared;  // shared by MemoryTable::share
 
   bool IsShared(uintptr_t address) const {
     const auto holds = [address](const Range& range) { return range.Holds(address); };
@@ -51,7 +51,7 @@ struct Pages {
     const auto after = bytes.upper_bound(reinterpret_cast<void*>(address));
     if (after == bytes.begin()) return false;
     const auto& [first, size] = *std::prev(after);
-    return address - reinterpret_cast<uintptr_t>(first) <= size;  // an end may be named
+    return address - reinterpret_cast<uintptr_t>(first) <= size;  // an argument may point to the end
   }
 
   void Protect(int protection) {
@@ -70,7 +70,7 @@ void* Allocate(void*, size_t size) {
   Pages& pages = ThePages();
   if (pages.limit > 0 && pages.total + size > pages.limit) throw std::bad_alloc();
   const size_t whole = (size + kPage - 1) / kPage * kPage;
-  // Zeroed by the system.
+  // The system zeroes the pages.
   void* first = mmap(nullptr, whole + kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (first == MAP_FAILED) throw std::bad_alloc();
   if (pages.kind == MemoryKind::kManaged) LeaveOutOfDumps(first, whole);
@@ -109,7 +109,7 @@ void CopyOutWhereShared(void*, void* to, const void* from, size_t size) {
   if (!CopyOutWithProgram(to, from, size)) (void)CopyByHost(to, from, size);
 }
 
-// As the driver: of whole pages, which nobody else has shared.
+// Like the driver, shares only whole pages that nobody else has shared.
 const void* Share(void*, const void* host, size_t size) {
   const auto first = [](const Range& r) { return reinterpret_cast<uintptr_t>(r.begin) / kPage; };
   const auto last = [](const Range& r) { return (reinterpret_cast<uintptr_t>(r.begin) + r.bytes - 1) / kPage; };
@@ -180,7 +180,8 @@ bool IsMapped(uintptr_t address) {
 
 }  // namespace
 
-// An address is a word whose upper half has bits, but not the highest: a number of two floats is hardly one of a page.
+// Looks for aligned words with bits in the upper half but not the highest bit: two floats rarely look like the address
+// of a page.
 bool HoldsHostAddress(const void* argument, size_t bytes) {
   const Pages& pages = ThePages();
   if (pages.bytes.empty() && pages.arena.bytes == 0) return false;

@@ -1,5 +1,5 @@
-// A device's memory that the host cannot touch: pages that nothing may read or write but while a kernel runs or bytes
-// are copied. What the host does to it without a copy ends the process, where it happens.
+// Device memory that the host cannot access: its pages are accessible only while a kernel runs or bytes are copied. A
+// host access without a copy ends the process where it happens.
 #ifndef WISP_KERNELS_CUDA_EMULATE_MEMORY_H_
 #define WISP_KERNELS_CUDA_EMULATE_MEMORY_H_
 
@@ -8,17 +8,17 @@
 
 namespace wisp::kernels::cuda::emulate {
 
-// From now on the device is one that shares the host's memory (kernels/cuda/memory_kinds.h), or none again. Where its
-// memory is managed the host may touch it once it has waited, until the next kernel starts, as on Orin. Before anything
-// is allocated. Null, or a sentence: what WISP_CUDA_MEMORY asks for cannot be.
+// Makes the device share the host's memory (kernels/cuda/memory_kinds.h), or not. If its memory is managed, the host
+// may access it after waiting, until the next kernel starts, as on Orin. Call it before anything is allocated. Returns
+// null, or a message if WISP_CUDA_MEMORY asks for something impossible.
 const char* PlayIntegrated(bool integrated);
 bool IsIntegrated();
 bool IsManaged();
 
-// All that was launched has run.
+// Says that everything launched has run.
 void OpenToHost();
 
-// While one of these lives, the memory may be read and written.
+// While one of these lives, the memory is accessible.
 class OpenMemory {
  public:
   OpenMemory();
@@ -27,17 +27,18 @@ class OpenMemory {
   OpenMemory& operator=(const OpenMemory&) = delete;
 };
 
-// Memory of the host that kernels may use beside the device's. From then on they may use no other.
+// Allocates host memory that kernels may access beside device memory. From then on they may access no other host
+// memory.
 void* AllocateShared(size_t bytes);
 
-// Allocations beyond so many bytes together are refused; 0: none.
+// Refuses allocations beyond this many bytes together; 0: no limit.
 void LimitMemory(uint64_t bytes);
 
-// Results, in place of those that were named before.
+// Names the memory for results, in place of the one named before.
 void ShareWithKernels(const void* memory, size_t bytes);
 
-// Whether a kernel's argument holds the address of host memory that is not shared, anywhere in its bytes. Where nothing
-// is allocated on the device, nor shared, all memory counts as its own: so the op suite runs.
+// True if any bytes of a kernel's argument are the address of host memory that is not shared. While nothing is
+// allocated on the device or shared, all memory counts as the device's, so that the op suite can run.
 bool HoldsHostAddress(const void* argument, size_t bytes);
 
 }  // namespace wisp::kernels::cuda::emulate

@@ -1,4 +1,4 @@
-// The host's memory is all there is.
+// Results of kernels are in host memory, the only memory here.
 #include "kernels/cuda/results.h"
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The one function of the module that others see.
+// The only function of the module that is exported.
 #include "kernels/cuda/cuda.h"
 #include "kernels/cuda/gpu/gpu.h"
 

@@ -25,7 +25,7 @@ __global__ void Answer(unsigned* number) {
   if (GlobalThread() == 0) *number = 42;
 }
 
-// Whether the module has code for this GPU, and it runs.
+// Runs a kernel, to find out if the module has code for this GPU.
 cudaError_t Try() {
   unsigned *number = nullptr, answer = 0;
   cudaError_t error = cudaMalloc(reinterpret_cast<void**>(&number), sizeof(unsigned));
@@ -91,7 +91,7 @@ DeviceFacts FactsOfGpu() {
   return facts;
 }
 
-// A thread of an app may have used another GPU before.
+// The app's thread may have selected another GPU.
 cudaStream_t Stream() {
   static thread_local const cudaError_t chosen = cudaSetDevice(0);
   Note(chosen);
@@ -109,14 +109,14 @@ bool Forgive(cudaError_t error) {
 }
 
 unsigned BlocksAtOnce(const void* kernel, unsigned threads) {
-  (void)Stream();  // this thread's device
+  (void)Stream();  // selects the device for this thread
   int together = 0, processors = 0, of_one = 0;
   const bool known =
       Forgive(cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, 0)) &&
       Forgive(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0)) &&
       Forgive(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, static_cast<int>(threads), 0));
   if (!known || together == 0 || of_one <= 0) return 0;
-  // One on each processor: a second would make every barrier dearer, and the models are small.
+  // One block for each processor: a second would make every barrier slower, and the models are small.
   return static_cast<unsigned>(processors);
 }
 

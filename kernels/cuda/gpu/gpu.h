@@ -1,5 +1,5 @@
-// The GPU that this process uses, and its one stream: what is launched and copied runs in the order of the calls,
-// whatever thread of the host makes them.
+// The GPU of this process and its single stream. Launches and copies run in the order of the calls, whatever host
+// thread makes them.
 #ifndef WISP_KERNELS_CUDA_GPU_GPU_H_
 #define WISP_KERNELS_CUDA_GPU_GPU_H_
 
@@ -12,37 +12,41 @@
 
 namespace wisp::kernels::cuda {
 
-// The first device that the driver shows (CUDA_VISIBLE_DEVICES chooses). Null, or a sentence why there is none. Call
-// before anything else of this folder; once is enough.
+// Opens the first device that the driver lists (CUDA_VISIBLE_DEVICES selects). Returns null, or a message that says why
+// that failed. Call it before anything else in this folder; once is enough.
 const char* OpenGpu();
 DeviceFacts FactsOfGpu();
 
-// memory.cc: of all memory that DeviceMemory() gives out. 0: no limit.
+// In memory.cc: limits all memory from DeviceMemory(). 0: no limit.
 void LimitMemory(uint64_t bytes);
-// Before the rest of it: the kind of memory of all that is allocated (memory_kinds.h). Null, or a sentence.
+// Call it before other functions of memory.cc: chooses the kind of memory for all allocations (memory_kinds.h). Returns
+// null, or a message.
 const char* ChooseMemoryOfGpu(const cudaDeviceProp& properties);
 bool IsManaged();
 cudaError_t OpenMemory();
-// Until the stream has run, and what went in with it has arrived.
+// Waits until the stream has run and staged data has arrived.
 void WaitForStaged();
 
-// For tests: from now on what a call asks for has run when it returns. Memory that host and device share, or null.
+// For tests: from now on, the work of a call has run when it returns. The next function returns memory that host and
+// device share, or null.
 void RunAtOnce();
 void* AllocateShared(size_t bytes);
 
 cudaStream_t Stream();
 
-// Keeps in mind that something failed. From then on Wait returns false: nothing that was computed can be trusted.
+// Records a failure. From then on Wait returns false, because no result can be trusted.
 void Note(cudaError_t error);
-// Of a launch or a copy: what it failed with, and where RunAtOnce was asked for, what came of it.
+// Records the failure of a launch or a copy; after RunAtOnce also the failure of the work itself.
 void NoteLaunch();
-// What failed first, in words; empty while nothing has.
+// The first failure, as text; empty if there was no failure.
 const char* Failure();
 
-// Of this kernel, by blocks of so many threads, on the whole GPU; 0 where its blocks could not wait for each other.
+// The number of blocks of this kernel, with `threads` each, that fit the whole GPU; 0 if its blocks cannot wait for
+// each other.
 unsigned BlocksAtOnce(const void* kernel, unsigned threads);
 
-// Whether a call succeeded whose failure spoils nothing: it is then forgotten, or the next launch would be blamed.
+// True if the call succeeded. A failure here spoils nothing, so it is cleared; otherwise the next launch would report
+// it.
 bool Forgive(cudaError_t error);
 
 }  // namespace wisp::kernels::cuda

@@ -1,5 +1,5 @@
-// The barrier over all blocks of a cooperative launch. Apart from gpu.h: the header it is made of declares names of its
-// own.
+// The barrier over all blocks of a cooperative launch. It is separate from gpu.h because its header declares names of
+// its own.
 #ifndef WISP_KERNELS_CUDA_GPU_GRID_BARRIER_H_
 #define WISP_KERNELS_CUDA_GPU_GRID_BARRIER_H_
 
@@ -7,7 +7,7 @@
 
 namespace wisp::kernels::cuda {
 
-// Until all threads of the launch are there; what they wrote before, all of them see.
+// Waits for all threads of the launch. Everything they wrote before is then visible to all.
 __device__ inline void GridBarrier() { cooperative_groups::this_grid().sync(); }
 
 }  // namespace wisp::kernels::cuda

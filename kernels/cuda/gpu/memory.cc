@@ -1,4 +1,4 @@
-// The GPU's memory, and the host's that it reads and writes. Which kind it is memory_kinds.h says.
+// The GPU's memory, and host memory that the GPU accesses. memory_kinds.h explains the kinds.
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,19 +18,19 @@
 namespace wisp::kernels::cuda {
 namespace {
 
-std::atomic<uint64_t> g_allocated = 0, g_limit = 0;  // bytes; limit 0: none
-MemoryChoice g_choice;                               // made once, before anything is allocated
+std::atomic<uint64_t> g_allocated = 0, g_limit = 0;  // in bytes; limit 0: no limit
+MemoryChoice g_choice;                               // set once, before anything is allocated
 
-// Of device memory: pinned memory through which bytes go in. The caller's are read before the call returns, and the GPU
-// fetches them when it comes to it. Full, it is waited for. What has arrived is wiped: it may be the noise of a private
-// step.
+// Pinned memory through which bytes enter device memory. The caller's bytes are read before the call returns; the GPU
+// fetches them later. If it is full, the caller waits. Bytes that have arrived are wiped, because they may be the noise
+// of a private step.
 struct Staging {
   static constexpr size_t kBytes = size_t{4} << 20, kAlignment = 256;
   char* bytes = nullptr;
   size_t used = 0;
   std::mutex mutex;
 
-  // The mutex is held: nothing is staged meanwhile.
+  // The mutex is held, so nothing is staged meanwhile.
   void Arrive() {
     Note(cudaStreamSynchronize(Stream()));
     if (used > 0) std::memset(bytes, 0, used);
@@ -43,7 +43,7 @@ Staging& TheStaging() {
   return staging;
 }
 
-// Of the limit; false where it would pass it.
+// Counts the bytes against the limit. False if they exceed it.
 bool Take(size_t bytes) {
   const uint64_t after = g_allocated += bytes, limit = g_limit;
   if (limit == 0 || after <= limit) return true;
@@ -60,7 +60,7 @@ cudaError_t AllocateManaged(void** memory, size_t bytes) {
 }
 
 void* Allocate(void*, size_t bytes) {
-  (void)Stream();  // this thread's device
+  (void)Stream();  // selects the device for this thread
   if (!Take(bytes)) throw std::bad_alloc();
   void* memory = nullptr;
   const size_t at_least = std::max<size_t>(bytes, 1);
@@ -73,7 +73,7 @@ void* Allocate(void*, size_t bytes) {
   return memory;
 }
 
-// Waits by itself until nothing uses it.
+// Waits until nothing uses the memory.
 void Release(void*, void* memory, size_t bytes) {
   FlushProgram();
   (void)Stream();
@@ -114,7 +114,7 @@ void CopyOutByHost(void*, void* to, const void* from, size_t bytes) {
   if (!CopyByHost(to, from, bytes) && bytes > 0) std::memset(to, 0, bytes);
 }
 
-// Of whole pages, as the driver takes them.
+// Whole pages, because the driver accepts only these.
 struct PageRange {
   PageRange(const void* host, size_t bytes) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), at = reinterpret_cast<uintptr_t>(host);
@@ -126,9 +126,9 @@ struct PageRange {
   size_t offset, size;
 };
 
-// Read-only pages, as of a mapped file, are taken as such where the driver knows these.
+// Read-only pages, as of a mapped file, are registered as read-only if the driver supports it.
 const void* ShareWithGpu(void*, const void* host, size_t bytes) {
-  (void)Stream();  // this thread's device
+  (void)Stream();  // selects the device for this thread
   int knows_read_only = 0;
   (void)Forgive(cudaDeviceGetAttribute(&knows_read_only, cudaDevAttrHostRegisterReadOnlySupported, 0));
   const PageRange range(host, bytes);
@@ -140,7 +140,7 @@ const void* ShareWithGpu(void*, const void* host, size_t bytes) {
   return nullptr;
 }
 
-// Once nothing reads it any more.
+// Waits until nothing reads the bytes.
 void UnshareWithGpu(void*, const void* host, size_t bytes) {
   FlushProgram();
   Note(cudaStreamSynchronize(Stream()));
@@ -153,7 +153,7 @@ bool WaitForAll(void*) {
 }
 const char* FirstFailure(void*) { return Failure(); }
 
-// Pinned memory of the host that kernels write: of one thread.
+// Pinned host memory that kernels write. One thread uses it.
 struct Pinned {
   double* numbers = nullptr;
   size_t count = 0;
@@ -179,7 +179,7 @@ const char* ChooseMemoryOfGpu(const cudaDeviceProp& properties) {
 bool IsManaged() { return g_choice.kind == MemoryKind::kManaged; }
 
 cudaError_t OpenMemory() {
-  if (IsManaged()) return cudaSuccess;  // nothing is staged
+  if (IsManaged()) return cudaSuccess;  // managed memory is not staged
   return cudaHostAlloc(reinterpret_cast<void**>(&TheStaging().bytes), Staging::kBytes, cudaHostAllocDefault);
 }
 
@@ -201,7 +201,7 @@ double* Results(size_t count) {
   pinned.count = 0;
   void* numbers = nullptr;
   const cudaError_t error = cudaHostAlloc(&numbers, count * sizeof(double), cudaHostAllocMapped);
-  Note(error);  // whoever asked cannot go on without
+  Note(error);  // the caller cannot continue without it
   if (!Forgive(error)) return nullptr;
   pinned.numbers = static_cast<double*>(numbers);
   pinned.count = count;

@@ -1,27 +1,27 @@
-# The target wisp_cuda: libwisp_cuda.so, the kernels of kernels/cuda by nvcc, with CUDA's runtime inside. Built when it is asked for. The same
-# sources are ordinary C++ for the emulator, so nvcc is called for each of them and CMake's CUDA language is not used.
-# For another processor nvcc calls that one's compiler (ports/jetson).
+# The target wisp_cuda: libwisp_cuda.so, the kernels of kernels/cuda compiled by nvcc, with CUDA's runtime inside. It is
+# built only on request. The emulator compiles the same sources as ordinary C++, so nvcc is called for each file and
+# CMake's CUDA language is not used. When cross-compiling, nvcc calls the target's compiler (ports/jetson).
 find_program(NVCC nvcc HINTS /usr/local/cuda/bin)
 if(NOT NVCC)
   message(STATUS "without libwisp_cuda.so: nvcc is missing (CUDA toolkit 12.1 or later)")
   return()
 endif()
-# For another processor: of that processor, from a toolkit or a copy of the board's (ports/jetson).
+# When cross-compiling: the target's runtime, from a toolkit or a copy of the board's (ports/jetson).
 find_library(CUDART_STATIC cudart_static HINTS /usr/local/cuda/lib64 /usr/local/cuda/targets/aarch64-linux/lib /usr/local/cuda/targets/sbsa-linux/lib)
 execute_process(COMMAND ${NVCC} --version OUTPUT_VARIABLE nvcc_version)
 string(REGEX REPLACE ".*release ([0-9.]+),.*" "\\1" nvcc_version "${nvcc_version}")
-# Orin and Hopper; Thor, whose name CUDA 13 has changed.
+# Orin and Hopper; and Thor, whose name CUDA 13 changed.
 set(cuda_architectures 87 90)
 if(nvcc_version VERSION_GREATER_EQUAL 13)
   list(APPEND cuda_architectures 110)
 endif()
 set(WISP_CUDA_ARCHITECTURES "${cuda_architectures}" CACHE STRING "GPUs that the module has code for; others from 80 on compile it when it is loaded")
-# As -ffp-contract=off of the host: what one kernel fuses and another does not would be two results of one record.
+# Like -ffp-contract=off on the host: if only some kernels fused operations, a record could have two different results.
 set(cuda_flags -x cu -std=c++20 --extended-lambda --expt-relaxed-constexpr -fmad=false -ccbin ${CMAKE_CXX_COMPILER} -O3 -DNDEBUG
     -DWISP_OPS_VERSION="${ops_version}" -I ${CMAKE_CURRENT_SOURCE_DIR}
     -Xcompiler=-fPIC,-fvisibility=hidden,-fvisibility-inlines-hidden,-ffunction-sections,-O2)
 if(CMAKE_CROSSCOMPILING)
-  # nvcc looks for a folder of that processor, which only some toolkits have. The headers are the same for all.
+  # nvcc expects a folder of the target, which only some toolkits have. The headers are the same for all targets.
   find_path(CUDA_HEADERS cuda_runtime.h HINTS /usr/local/cuda/include /usr/local/cuda/targets/x86_64-linux/include NO_CMAKE_FIND_ROOT_PATH)
   list(APPEND cuda_flags -isystem ${CUDA_HEADERS})
   if(CMAKE_SYSROOT)
@@ -31,7 +31,7 @@ endif()
 foreach(architecture ${WISP_CUDA_ARCHITECTURES})
   list(APPEND cuda_flags -gencode arch=compute_${architecture},code=sm_${architecture})
 endforeach()
-# PTX, which the driver compiles for GPUs that are not named.
+# PTX, which the driver compiles for GPUs that are not listed.
 list(APPEND cuda_flags -gencode arch=compute_80,code=compute_80)
 if(nvcc_version VERSION_GREATER_EQUAL 12.8)
   list(APPEND cuda_flags --compress-mode=size)
@@ -47,7 +47,7 @@ foreach(source ${cuda_sources})
   list(APPEND cuda_objects ${object})
 endforeach()
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/wisp_cuda)
-# All but the linking: where CUDA's runtime for the processor is missing, the kernels and their host code are compiled still.
+# Everything but linking: without CUDA's runtime for the target, the kernels and their host code are still compiled.
 add_custom_target(wisp_cuda_objects DEPENDS ${cuda_objects})
 if(NOT CUDART_STATIC)
   message(STATUS "without libwisp_cuda.so: libcudart_static.a is missing (CUDA toolkit 12.1 or later); its objects: wisp_cuda_objects")

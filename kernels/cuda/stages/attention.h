@@ -1,8 +1,9 @@
-// Fused attention, what both passes share and the forward pass of one record: no matrix of logits exists.
+// Fused attention: the common parts of both passes, and the forward pass for one record. No matrix of logits is stored.
 //
-// A warp takes one row, of queries or of keys, and goes over the rows of the other side 32 at a time, a lane for each.
-// A block has eight such warps of one head, and brings each 32 rows to shared memory once for all of them. A lane keeps
-// every 32nd column of what the warp's row sums up. No two threads write the same place: the sums repeat to the bit.
+// A warp handles one row of queries or keys, and goes over the rows of the other side 32 at a time, a lane for each. A
+// block has eight such warps of one head, and loads each 32 rows to shared memory once for all of them. A lane keeps
+// every 32nd column of the sums for the warp's row. No two threads write to the same place, so sums have the same bits
+// each time.
 #ifndef WISP_KERNELS_CUDA_STAGES_ATTENTION_H_
 #define WISP_KERNELS_CUDA_STAGES_ATTENTION_H_
 
@@ -11,13 +12,13 @@
 namespace wisp::kernels::cuda {
 
 inline constexpr unsigned kWarps = kStageThreads / kWarp, kPitch = kWarp + 1;
-// What the warps of a block share, and what the lanes of each hand each other.
+// Rows that the warps of a block share, and numbers that the lanes of a warp exchange.
 using Tile = Shared<float, kWarp * kPitch>;
 using Numbers = Shared<float, kStageThreads>;
 
 enum class Squared { kNeither, kMine, kRows };
 
-// The products of one row with `count` (at most 32) rows of a matrix: lane l's is <mine, row l>. `mine` null: 0. All
+// The products of one row with `count` (at most 32) rows of a matrix: lane l gets <mine, row l>. `mine` null: 0. All
 // threads of the block must call, with the same rows.
 template <Squared kSquared = Squared::kNeither>
 __device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* rows, size_t ld, unsigned count,
@@ -25,7 +26,7 @@ __device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* 
   float sum = 0;
   for (unsigned first = 0; first < width; first += kWarp) {
     const unsigned column = first + Lane();
-    __syncthreads();  // nobody reads the last tile any more
+    __syncthreads();  // all have read the previous tile
     for (unsigned r = WarpOfBlock(); r < kWarp; r += kWarps) {
       const float value = r < count && column < width ? rows[r * ld + column] : 0.0f;
       tile[r * kPitch + Lane()] = kSquared == Squared::kRows ? value * value : value;
@@ -40,15 +41,15 @@ __device__ inline float MultiplyRows(Tile& tile, Numbers& numbers, const float* 
   return sum;
 }
 
-// Every 32nd of a row's columns, from `first` + lane on.
+// Every 32nd column of a row, from `first` + lane on.
 template <unsigned kChunks>
 struct Columns {
   float of[kChunks] = {};
 
-  // Adds factor_l row_l of all lanes l < count.
+  // Adds factor_l row_l for all lanes l < count.
   __device__ void Add(Numbers& numbers, float factor, const float* rows, size_t ld, unsigned count, unsigned first,
                       unsigned width) {
-    __syncwarp();  // no lane reads the last numbers any more
+    __syncwarp();  // all lanes have read the previous numbers
     numbers[threadIdx.x] = factor;
     __syncwarp();
     for (unsigned l = 0; l < count; ++l) {
@@ -68,10 +69,10 @@ struct Columns {
   }
 };
 
-// A logit, once the products with q and with its squares are known.
+// A logit, from the products with q and with its squares.
 struct Logit {
   float value;
-  bool held;  // at its lowest, where nothing moves it
+  bool held;  // at its lower limit, where it has no gradient
 };
 template <class Args>
 __device__ inline Logit LogitOf(const Args& a, unsigned head, size_t query, size_t key, float product, float variance) {
@@ -89,7 +90,7 @@ __device__ inline Logit LogitOf(const Args& a, unsigned head, size_t query, size
   return {value, held};
 }
 
-// The keys that a query may attend: [AttendBegin, AttendEnd).
+// The keys that a query may attend to: [AttendBegin, AttendEnd).
 template <class Args>
 __device__ inline size_t AttendEnd(const Args& a, size_t query) {
   return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
@@ -106,11 +107,12 @@ __device__ inline float Keep(const Args& a, unsigned head, size_t query, size_t 
   return a.keep_HQT[(head * a.num_queries + query) * a.num_keys + key] != 0 ? a.keep_scale : 0.0f;
 }
 
-// Where a block's head and columns lie. Rows of more columns than a warp keeps are made in parts, each by a block.
+// The head and the columns of a block. Rows with more columns than a warp keeps are split into parts, one block for
+// each.
 struct Share {
   unsigned head, key_head, first_column;
 };
-// `part`: which of the parts of all heads.
+// `part` counts the parts of all heads.
 template <unsigned kChunks, class Args>
 __device__ inline Share ShareOf(const Args& a, unsigned part) {
   const auto width = static_cast<unsigned>(a.head_width);
@@ -119,7 +121,7 @@ __device__ inline Share ShareOf(const Args& a, unsigned part) {
   return {head, static_cast<unsigned>(KeyHead(a, head)), part % parts * kChunks * kWarp};
 }
 
-// One of each in a kernel, however many columns its stages keep.
+// Each kernel has only one of each, whatever number of columns its stages keep.
 __device__ inline Tile& TheTile() {
   __shared__ Tile tile;
   return tile;
@@ -130,7 +132,7 @@ __device__ inline Numbers& TheNumbers() {
 }
 
 // ---- Forward: a warp for each query. --------------------------------------------------------------------------------
-// Block `x` of the queries of one record, part `part` of its heads.
+// Block `x` of the queries of one record, for part `part` of its heads.
 template <unsigned kChunks, bool kVariances>
 __device__ inline void AttendQueriesOfBlock(const AttentionForwardArgs<>& a, unsigned x, unsigned part) {
   Tile& tile = TheTile();
@@ -186,10 +188,10 @@ __device__ inline void AttendQueriesOfBlock(const AttentionForwardArgs<>& a, uns
   }
 }
 
-// Of one record, without variances of values.
+// Arguments for one record, without variances of values.
 struct AttendArgs {
   AttentionForwardArgs<> attention;
-  unsigned blocks_x;  // of the queries; as many for each part of the heads
+  unsigned blocks_x;  // blocks for the queries; each part of the heads has this many
 };
 
 template <unsigned kChunks>

@@ -1,4 +1,4 @@
-// Bytes that travel with a program: the host's into the device's memory, and results back.
+// Bytes that travel with a program: from the host into the device's memory, and results back.
 #ifndef WISP_KERNELS_CUDA_STAGES_COPIES_H_
 #define WISP_KERNELS_CUDA_STAGES_COPIES_H_
 
@@ -6,7 +6,7 @@
 
 namespace wisp::kernels::cuda {
 
-// The words stand behind the arguments.
+// The words follow the arguments.
 struct CopyInArgs {
   uint32_t* to;
   uint64_t words;
@@ -21,7 +21,7 @@ struct CopyInStage {
   }
 };
 
-// To what Results has given (results.h).
+// Copies to memory from Results (results.h).
 struct CopyOutArgs {
   const uint32_t* from;
   uint32_t* to;

@@ -1,4 +1,4 @@
-// Numbers each for itself: scaling, functions, activations.
+// Ops that treat each number by itself: scaling, functions, activations.
 #ifndef WISP_KERNELS_CUDA_STAGES_ELEMENTWISE_H_
 #define WISP_KERNELS_CUDA_STAGES_ELEMENTWISE_H_
 

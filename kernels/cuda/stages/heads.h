@@ -12,7 +12,7 @@ __device__ inline double WideDot(const float* x, const float* y, size_t n) {
   return WarpSum(sum);
 }
 
-// min(1, bound / ||x||); 1 where bound is 0.
+// min(1, bound / ||x||); 1 if bound is 0.
 __device__ inline double ClipScale(const float* x, size_t n, double bound) {
   if (bound == 0) return 1;
   const double norm = sqrt(WideDot(x, x, n));
@@ -25,7 +25,7 @@ __device__ inline float MeanOfColumn(const float* x, size_t rows, size_t d) {
   return rows > 0 ? __fmul_rn(sum, 1.0f / static_cast<float>(rows)) : 0.0f;
 }
 
-// Of one record.
+// Arguments for one record.
 struct MeanRowsStageArgs {
   const float* x_RD;
   float* y_D;

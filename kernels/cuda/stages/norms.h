@@ -1,4 +1,4 @@
-// Layer norm and RMS norm: a warp takes a row.
+// Layer norm and RMS norm: a warp handles one row.
 #ifndef WISP_KERNELS_CUDA_STAGES_NORMS_H_
 #define WISP_KERNELS_CUDA_STAGES_NORMS_H_
 

@@ -1,8 +1,8 @@
 // Matrix products in float.
 //
-// Whatever the kernel and the number of rows, an element is the same chain of fused multiply-adds, in the order of the
-// inner index: its bits depend on its own row and column and on nothing beside them. So a record's gradient does not
-// depend on the records that pass with it (docs/algorithms.md, section 1).
+// For every kernel and number of rows, an element is the same chain of fused multiply-adds in the order of the inner
+// index. Its bits depend only on its own row and column. So a record's gradient does not depend on the records that
+// pass with it (docs/algorithms.md, section 1).
 #ifndef WISP_KERNELS_CUDA_STAGES_PRODUCTS_H_
 #define WISP_KERNELS_CUDA_STAGES_PRODUCTS_H_
 
@@ -10,8 +10,8 @@
 
 namespace wisp::kernels::cuda {
 
-// c[m, n] (=|+=) scale * sum over k of A(m, k) B(n, k), and a bias for each n. A(m, k) is a[m * lda + k] where k runs
-// along the memory, else a[k * lda + m]; likewise B.
+// c[m, n] (=|+=) scale * sum over k of A(m, k) B(n, k), plus a bias for each n. A(m, k) is a[m * lda + k] if k is
+// contiguous in memory, otherwise a[k * lda + m]; likewise B.
 struct Product {
   const float *a, *b, *bias;
   float* c;
@@ -21,7 +21,7 @@ struct Product {
   Store store;
 };
 
-enum class Along { kInner, kOuter };  // what runs along the memory
+enum class Along { kInner, kOuter };  // the index that is contiguous in memory
 
 template <Along kAlong>
 __device__ inline float At(const float* matrix, size_t ld, unsigned outer, unsigned inner) {
@@ -37,16 +37,17 @@ __device__ inline void Finish(const Product& p, unsigned m, unsigned n, float su
 
 inline constexpr unsigned kSideThreads = 16, kDepth = 16;
 
-// A block makes a tile of 16 kSide by 16 kSide, a thread kSide by kSide elements of it, 16 apart. While a slice of
-// depth 16 is multiplied, the next is on its way to the registers. Tile `tile` of p.tiles_n side by side.
+// A block computes a tile of 16 kSide by 16 kSide; a thread computes kSide by kSide of its elements, 16 apart. While a
+// slice of depth 16 is multiplied, the next one is loaded to registers. `tile` is an index, with p.tiles_n tiles side
+// by side.
 template <Along kA, Along kB, unsigned kSide>
 __device__ inline void MultiplyTile(const Product& p, unsigned tile) {
-  constexpr unsigned kTile = kSideThreads * kSide, kPitch = kTile + 2;  // + 2: stores along k meet no bank twice
+  constexpr unsigned kTile = kSideThreads * kSide, kPitch = kTile + 2;  // + 2: stores along k use each bank once
   __shared__ Shared<float, kDepth * kPitch> a_slice;
   __shared__ Shared<float, kDepth * kPitch> b_slice;
   const unsigned first_m = tile / p.tiles_n * kTile, first_n = tile % p.tiles_n * kTile;
   const unsigned row = threadIdx.x / kSideThreads, column = threadIdx.x % kSideThreads;
-  // The part of a slice that this thread brings: element i is (outer, inner) of the tile.
+  // The elements of a slice that this thread loads: element i is (outer, inner) of the tile.
   const auto outer_of = [](Along along, unsigned i) {
     return along == Along::kInner ? threadIdx.x / kDepth + i * kSideThreads : (threadIdx.x + i * kStageThreads) % kTile;
   };
@@ -71,7 +72,7 @@ __device__ inline void MultiplyTile(const Product& p, unsigned tile) {
     }
     __syncthreads();
     if (first_k + kDepth < p.k) fetch(first_k + kDepth);
-    // Behind the last k both are zero: the chain goes on, and nothing changes.
+    // Beyond the last k both operands are zero, so the remaining terms change nothing.
     WISP_UNROLL for (unsigned k = 0; k < kDepth; ++k) {
       float a[kSide], b[kSide];
       WISP_UNROLL for (unsigned i = 0; i < kSide; ++i) {
@@ -93,8 +94,8 @@ __device__ inline void MultiplyTile(const Product& p, unsigned tile) {
   }
 }
 
-// An element of a row, or of a column, and of a column of B whose memory runs along n. What a thread reads of B lies
-// beside what its neighbours read; 16 of the numbers are on their way at once.
+// An element of a row or column of A with a column of B that is contiguous along n. A thread reads B beside what its
+// neighbours read, and 16 numbers are loaded at once.
 template <Along kA>
 __device__ inline void MultiplyElement(const Product& p, unsigned m, unsigned n) {
   constexpr unsigned kAtOnce = 16;
@@ -114,7 +115,7 @@ __device__ inline void MultiplyElement(const Product& p, unsigned m, unsigned n)
 
 // ---- Of rows by packed weights: W^T [k, n]. -------------------------------------------------------------------------
 
-// A thread for each element: where there are few rows, tiles would stand empty.
+// A thread for each element: with few rows, tiles would be mostly empty.
 struct FewRowsStage {
   using Args = Product;
   static constexpr StageKind kKind = StageKind::kProductFewRows;
@@ -136,7 +137,7 @@ struct TilesStage {
 
 // ---- Of rows by weights that are packed in tiles, each alone. -------------------------------------------------------
 
-// Of the packed tile that column n lies in: the product that makes it.
+// The product for the packed tile that holds column n.
 __device__ inline Product ProductOfTile(const ScoreTilesArgs<>& a, size_t n) {
   const size_t tile = n / a.tile, first = tile * a.tile, count = a.n - first < a.tile ? a.n - first : a.tile;
   return {.a = a.x_RK,

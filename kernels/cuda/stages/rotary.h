@@ -6,7 +6,7 @@
 
 namespace wisp::kernels::cuda {
 
-// Pair i of all heads of a row that stands at `position`.
+// Rotates pair i in all heads of a row at `position`.
 __device__ inline void RotatePair(const RotaryArgs<>& a, float* row, size_t position, size_t i) {
   const size_t pairs = a.rotated / 2, p = i % pairs;
   const bool halves = a.pairs == RotaryPairs::kHalves;
@@ -19,7 +19,7 @@ __device__ inline void RotatePair(const RotaryArgs<>& a, float* row, size_t posi
   second = before * s + second * c;
 }
 
-// Of one record.
+// The rotation for one record.
 struct RotaryStage {
   using Args = RotaryArgs<>;
   static constexpr StageKind kKind = StageKind::kRotary;

@@ -1,4 +1,4 @@
-// Rows looked up, and multiplied by where they lie.
+// Looks rows up, and multiplies rows in place.
 #ifndef WISP_KERNELS_CUDA_STAGES_ROWS_H_
 #define WISP_KERNELS_CUDA_STAGES_ROWS_H_
 

@@ -1,9 +1,9 @@
-// Matrix products on tensor cores, of numbers of few bits (tensor_core.h).
+// Matrix products on tensor cores, with numbers of few bits (tensor_core.h).
 //
-// Packed weights are rows of words [n, WordsOf(k)], filled up with zeros; of integers with a scale for each row before
-// them. Rows of inputs become words as they are read.
-// An element sums one slice after the other, each as the tensor core sums it, however many rows and columns there are:
-// as of floats (products.h), its bits depend on its own row and column alone.
+// Packed weights are rows of words [n, WordsOf(k)], filled up with zeros; integers have a scale for each row before
+// them. Rows of inputs are converted to words as they are read.
+// An element is a sum over slices in order, each as the tensor core sums it, for any numbers of rows and columns. As in
+// float32 products (products.h), its bits depend only on its own row and column.
 #ifndef WISP_KERNELS_CUDA_STAGES_TENSOR_PRODUCTS_H_
 #define WISP_KERNELS_CUDA_STAGES_TENSOR_PRODUCTS_H_
 
@@ -13,12 +13,12 @@
 namespace wisp::kernels::cuda {
 
 inline constexpr unsigned kTensorTile = 64, kSliceWords = 16;
-// 20 words from row to row: the lanes of a warp read 32 different banks.
+// A pitch of 20 words makes the lanes of a warp read 32 different banks.
 inline constexpr unsigned kSlicePitch = kSliceWords + 4;
 using Slice = Shared<uint32_t, kTensorTile * kSlicePitch>;
 using RowNumbers = Shared<float, kTensorTile>;
 
-// One of each in a kernel, whatever kinds of numbers it multiplies.
+// Each kernel has only one of each, whatever kinds of numbers it multiplies.
 __device__ inline Slice& SliceOfA() {
   __shared__ Slice slice;
   return slice;
@@ -41,12 +41,13 @@ __host__ __device__ constexpr size_t WordsOf(size_t k) {
   return (k + Number::kPerWord - 1) / Number::kPerWord;
 }
 
-// What a row is multiplied by to become integers, and what they are multiplied by to become the row.
+// The factor that turns a row into integers, and the factor that turns integers back into the row.
 struct RowScale {
   float scale, factor;
 };
 
-// As on the processor (kernels/int8/quantise.cc), to the bit. By a whole warp. Magnitudes compare as their bits do.
+// The bits are those of the processor (kernels/int8/quantise.cc). A whole warp must call. Magnitudes compare as their
+// bits do.
 __device__ inline RowScale ScaleOfRow(const float* x, unsigned k) {
   uint32_t largest = 0;
   for (unsigned i = Lane(); i < k; i += kWarp) {
@@ -61,10 +62,10 @@ __device__ inline RowScale ScaleOfRow(const float* x, unsigned k) {
   return {__fdiv_rn(magnitude, 127.0f), __fdiv_rn(127.0f, magnitude)};
 }
 
-// Where the words of B come from.
+// The source of B's words.
 enum class WordsOfB { kPacked, kInner, kOuter };
 
-// Word `word` of row `outer` of a matrix of floats.
+// Word `word` of row `outer` of a float matrix.
 template <class Number, Along kAlong>
 __device__ inline uint32_t MakeWord(const float* matrix, size_t ld, unsigned outer, unsigned word, unsigned k,
                                     float factor) {
@@ -91,7 +92,7 @@ __device__ inline uint32_t WordOfB(const Product& p, unsigned n, unsigned word) 
   }
 }
 
-// The scales of the tile's rows, a warp for each row.
+// Finds the scales of the tile's rows, with a warp for each row.
 __device__ inline void FindScales(const Product& p, unsigned first_m) {
   for (unsigned r = WarpOfBlock(); r < kTensorTile; r += kStageThreads / kWarp) {
     const RowScale scale = first_m + r < p.m ? ScaleOfRow(p.a + (first_m + r) * p.lda, p.k) : RowScale{0.0f, 0.0f};
@@ -115,7 +116,7 @@ __device__ inline void FinishTensor(const Product& p, unsigned first_m, unsigned
   }
 }
 
-// What a thread brings of a slice: neighbours in memory by neighbouring threads.
+// The elements of a slice that a thread loads: neighbouring threads load neighbours in memory.
 inline constexpr unsigned kEachOfSlice = kTensorTile * kSliceWords / kStageThreads;
 
 template <bool kInner>
@@ -134,7 +135,7 @@ __device__ inline void StoreSlice(Slice& slice, const uint32_t (&words)[kEachOfS
   }
 }
 
-// Rows of A from first_m on, words from first_word on.
+// Words of A: rows from first_m on, words from first_word on.
 template <class Number, Along kA>
 __device__ inline void FetchA(const Product& p, unsigned first_m, unsigned first_word,
                               uint32_t (&words)[kEachOfSlice]) {
@@ -158,15 +159,15 @@ __device__ inline void FetchB(const Product& p, unsigned first_n, unsigned first
   }
 }
 
-// What a warp makes of a tile: 16 rows by 32 columns, from these on. Eight warps, four by two, make the tile.
-inline constexpr unsigned kColumnsOfWarp = 4;  // eight each
+// A warp computes 16 rows by 32 columns of a tile. Eight warps, four by two, compute the tile.
+inline constexpr unsigned kColumnsOfWarp = 4;  // groups of eight columns
 __device__ inline unsigned FirstRowOfWarp() { return WarpOfBlock() % 4 * 16; }
 __device__ inline unsigned FirstColumnOfWarp() { return WarpOfBlock() / 4 * (8 * kColumnsOfWarp); }
 
 template <class Number>
 __device__ inline void MultiplySlices(Slice& a_slice, Slice& b_slice, typename Number::Sum (&sum)[kColumnsOfWarp][4]) {
   const unsigned g = Lane() / 4, t = Lane() % 4;
-  __syncwarp();  // lanes that fetched less may be ahead; all multiply together
+  __syncwarp();  // lanes that loaded less may be ahead, and all multiply together
   WISP_UNROLL for (unsigned first = 0; first < kSliceWords; first += 8) {
     uint32_t a[4];
     WISP_UNROLL for (unsigned i = 0; i < 4; ++i) {
@@ -182,7 +183,7 @@ __device__ inline void MultiplySlices(Slice& a_slice, Slice& b_slice, typename N
   }
 }
 
-// A block makes a tile of 64 by 64 elements. While a slice is multiplied the next is on its way to the registers.
+// A block computes a tile of 64 by 64 elements. While a slice is multiplied, the next one is loaded to registers.
 template <class Number, Along kA, WordsOfB kB>
 __device__ inline void MultiplyTensorTile(const Product& p, unsigned tile) {
   static_assert(Number::kPerWord == 1 || (kA == Along::kInner && kB != WordsOfB::kOuter));
@@ -214,14 +215,14 @@ __device__ inline void MultiplyTensorTile(const Product& p, unsigned tile) {
   }
 }
 
-// Of rows by packed weights, which may lie in pieces of so many columns, each packed alone.
+// Rows by packed weights. The weights may be in pieces of equal width, each packed alone.
 struct TensorProduct {
-  Product p;  // of the first piece; p.n and p.ldb are of all
+  Product p;  // for the first piece; p.n and p.ldb are for all
   size_t piece_columns, piece_stride;
   unsigned blocks_of_piece;
 };
 
-// Piece `piece` of it.
+// The product of piece `piece`.
 __device__ inline Product PieceOf(const TensorProduct& t, unsigned piece) {
   Product p = t.p;
   const size_t first = piece * t.piece_columns, left = p.n - first;

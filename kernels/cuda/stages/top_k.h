@@ -1,5 +1,5 @@
-// The best of many scores: a warp brings a list of them down to its k best, then the lists of several warps to one
-// list, until one is left. No two keys of a row are equal, so whatever the order, the same are kept.
+// The best of many scores. A warp reduces a list to its k best; then the lists of several warps are reduced to one,
+// until one list is left. All keys of a row are different, so the result does not depend on the order.
 #ifndef WISP_KERNELS_CUDA_STAGES_TOP_K_H_
 #define WISP_KERNELS_CUDA_STAGES_TOP_K_H_
 
@@ -8,23 +8,22 @@
 namespace wisp::kernels::cuda {
 
 inline constexpr unsigned kKeysOfLane = 16, kKeysOfWarp = kKeysOfLane * kWarp;
-static_assert(2 * kMostTopK <= kKeysOfWarp);  // a step takes two lists at least to one
+static_assert(2 * kMostTopK <= kKeysOfWarp);  // a step merges at least two lists
 
-// One step. A list is a word that says whether one of its scores is no finite number, and k keys, the best first; 0 is
-// no key.
+// One step. A list is a word that says if a score is not finite, followed by k keys, best first. Key 0 means no key.
 struct TopKStep {
-  const float* score_RN;  // of all steps: scores are given out as they are
+  const float* score_RN;  // for all steps: original scores are returned
   const uint32_t* excluded_RW;
   const uint64_t* from;  // [rows, num_from] lists; null in the first step, whose lists are kKeysOfWarp scores each
-  uint64_t* to;          // [rows, num_to] lists; null in the last step, whose one list goes where results go
+  uint64_t* to;          // [rows, num_to] lists; null in the last step, whose one list is the result
   Scored* best_RK;
   TopKSummary* summary_R;
-  uint32_t rows, n, k, num_from, num_to, of_one;  // lists, before and after; lists that become one
+  uint32_t rows, n, k, num_from, num_to, of_one;  // lists before and after; lists merged into one
 };
 
-// A better score is a larger key; of equal ones that of the smaller column. Never 0.
+// A better score has a larger key; among equal scores the smaller column has. Never 0.
 __device__ inline uint64_t KeyOf(float score, uint32_t column) {
-  const float normal = score + 0.0f;  // -0 is 0
+  const float normal = score + 0.0f;  // -0 becomes 0
   uint32_t bits;
 #ifdef __CUDACC__
   bits = __float_as_uint(normal);
@@ -40,7 +39,7 @@ struct TopKStage {
   using Args = TopKStep;
   static constexpr StageKind kKind = StageKind::kTopK;
 
-  // Key `i` of list `list` of a row; sets `strange` where there is a score that is no finite number.
+  // The key of a score in a row. Sets `strange` if the score is not finite.
   static __device__ uint64_t FirstKey(const Args& a, uint32_t row, uint32_t column, bool& strange) {
     if (column >= a.n) return 0;
     const size_t words = (size_t{a.n} + 31) / 32;
