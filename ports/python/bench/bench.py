@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Python's recommend beside C's, in turns in one process: median times of a history with their middle half, and the
-ratio of the medians.
+"""Compares Python's recommend with C's, alternating in one process. Prints the median times of a history with their
+middle half, and the ratio of the medians.
 
     WISP_PYTHON=build/python ports/python/bench/bench.py BUILD_FOLDER [MODEL ...]
 
-BUILD_FOLDER has libwisp.so. MODEL: models/cafe.wisp. One thread; the histories are as long as the model reads, each
-another than the one before, so that nothing is answered from what was kept.
+BUILD_FOLDER has libwisp.so. MODEL: models/cafe.wisp. One thread. The histories are as long as the model reads, and
+each differs from the one before, so that no answer comes from a cache.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ import wisp
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROUNDS, K = 201, 10
-CALLS = 32  # of one history, in each round: less than what the system gives a process at a time
+CALLS = 32  # calls per history in each round: shorter than the time slice of a process
 BATCHES = 64, 512
 
 
@@ -114,7 +114,7 @@ def main() -> None:
                 ),
                 ("one event more", "none", pair.c_growing, pair.growing),
             ):
-                c(), python()  # buffers are made by the first call
+                c(), python()  # the first call allocates the buffers
                 rounds = [(c(), python()) if i % 2 == 0 else (python(), c())[::-1] for i in range(ROUNDS)]
                 report(what, goal, *map(list, zip(*rounds)))
 

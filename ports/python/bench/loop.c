@@ -1,4 +1,4 @@
-/* The other contender of bench.py: the same calls in C, and the time they take. */
+/* The C side of bench.py: the same calls, and the time they take. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
@@ -10,7 +10,7 @@ static double Now(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Seconds of one wisp_recommend for each of the histories in turn; negative: one of them failed. */
+/* Seconds for one wisp_recommend per history; negative if one of them failed. */
 double loop_one(wisp_model* model, const int32_t* histories, size_t length, size_t num_histories, size_t k) {
   wisp_recommendation* top = malloc(k * sizeof(*top));
   const double start = Now();
@@ -23,7 +23,7 @@ double loop_one(wisp_model* model, const int32_t* histories, size_t length, size
   return seconds;
 }
 
-/* Seconds of a history of `length` that grows to it by `num` events, one wisp_recommend each. */
+/* Seconds for the last `num` events of a history that grows to `length`, with one wisp_recommend each. */
 double loop_growing(wisp_model* model, const int32_t* history, size_t length, size_t num, size_t k) {
   wisp_recommendation* top = malloc(k * sizeof(*top));
   size_t count = k;
@@ -38,7 +38,7 @@ double loop_growing(wisp_model* model, const int32_t* history, size_t length, si
   return seconds;
 }
 
-/* Seconds of one wisp_recommend_batch, with what it takes to hand the histories over. */
+/* Seconds for one wisp_recommend_batch, including the transfer of the histories. */
 double loop_batch(wisp_model* model, const int32_t* histories, size_t length, size_t num_histories, size_t k) {
   const double start = Now();
   const int32_t** starts = malloc(num_histories * sizeof(*starts));

@@ -10,10 +10,10 @@ namespace {
 
 constexpr int64_t kMostItems = std::numeric_limits<int32_t>::max();
 constexpr int64_t kLeastItem = std::numeric_limits<int32_t>::min();
-// In place of a list that is empty: the C interface tells no list from a list of none.
+// Stands in for an empty list, which the C interface must tell from no list.
 constexpr int32_t kNone = 0;
 
-// The letter of an integer type in a buffer's format, or 0: native byte order and sizes.
+// The letter of an integer type in a buffer's format, or 0 for others. Native byte order and sizes only.
 char IntegerFormat(const Py_buffer& view) {
   const char* format = view.format == nullptr ? "B" : view.format;
   if (*format == '@' || *format == '=') ++format;
@@ -66,7 +66,7 @@ std::string Shown(nb::handle value) {
 }
 
 int64_t Integer(const std::string& name, nb::handle value, int64_t least, int64_t most) {
-  // True is 1 in Python, and who writes it means something else.
+  // True equals 1 in Python, but whoever writes it means something else.
   nb::object number = nb::steal(PyBool_Check(value.ptr()) ? nullptr : PyNumber_Index(value.ptr()));
   if (!number.is_valid()) {
     PyErr_Clear();
@@ -82,7 +82,7 @@ int64_t Integer(const std::string& name, nb::handle value, int64_t least, int64_
 
 namespace {
 
-// For a str that cannot be encoded; clears the error of Python that says so.
+// The error for a str that cannot be encoded; replaces Python's own.
 [[noreturn]] void RaiseHalves(const std::string& name, nb::handle value) {
   PyErr_Clear();
   Raise(WISP_INVALID_ARGUMENT, name + " is " + Shown(value) + "; allowed is text without halves of surrogate pairs");
@@ -128,7 +128,7 @@ const char* Options::Path(const char* name) {
   if (value.is_none()) return nullptr;
   PyObject* bytes = nullptr;
   if (PyUnicode_FSConverter(value.ptr(), &bytes) == 0) {
-    const bool is_path = PyErr_ExceptionMatches(PyExc_ValueError) != 0;  // what cannot be encoded is one, too
+    const bool is_path = PyErr_ExceptionMatches(PyExc_ValueError) != 0;  // so is a str that cannot be encoded
     if (!is_path && !PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
     PyErr_Clear();
     if (is_path)
@@ -222,23 +222,24 @@ Items::Items(Label label, nb::handle given) : label_(label) {
 }
 
 bool Items::FromBuffer(Label label, nb::handle given) {
-  // Lists are what is most often given beside arrays, and have no buffer. Bytes have one, and are no items.
+  // Lists are the most frequent argument beside arrays, and have no buffer. Bytes have one, but are not items.
   if (PyList_Check(given.ptr()) || PyBytes_Check(given.ptr()) || PyByteArray_Check(given.ptr())) return false;
   if (!buffer_.Take(given, PyBUF_FORMAT | PyBUF_STRIDES)) return false;
   RefuseMask(label, given);
   const Py_buffer& view = buffer_.view();
   const char format = IntegerFormat(view);
-  if (view.ndim == 1 && view.format != nullptr && std::strpbrk(view.format, "Ow") != nullptr) {  // of objects, of texts
+  // arrays of objects or of texts
+  if (view.ndim == 1 && view.format != nullptr && std::strpbrk(view.format, "Ow") != nullptr) {
     buffer_.Release();
     return false;
   }
-  if (view.ndim == 1 && view.shape[0] == 0) return true;  // of whatever type: numpy.array([]) is of float64
+  if (view.ndim == 1 && view.shape[0] == 0) return true;  // whatever its type: numpy.array([]) is of float64
   if (view.ndim != 1 || format == 0)
     RaiseType(label.text() + " is an array of " + std::to_string(view.ndim) + " dimensions and type '" +
               (view.format == nullptr ? "B" : view.format) + "'; allowed is one dimension of integers, best int32");
   size_ = static_cast<size_t>(view.shape[0]);
-  // Always a copy: the library reads items twice, to check them and to use them, and other threads may write into the
-  // array meanwhile.
+  // Always copied: the library reads items twice, to check and to use them, and other threads may write to the array
+  // meanwhile.
   copied_.resize(size_);
   int64_t wrong = 0;
   if ((format == 'i' || format == 'l') && view.itemsize == sizeof(int32_t) &&
@@ -259,7 +260,7 @@ void Items::FromSequence(Label label, nb::handle given) {
       !(PySequence_Check(object) || PyAnySet_Check(object)))
     RaiseType(label.text() + " is " + Shown(given) +
               "; allowed is an int32 array, or a list of whole numbers or items' keys");
-  // A copy as a list: items may be numbers of a class, whose code changes the sequence while it is read.
+  // Copied to a list: items may be objects whose code changes the sequence while it is read.
   const nb::object list = nb::steal(PySequence_List(object));
   if (!list.is_valid()) throw nb::python_error();
   const Py_ssize_t num = PyList_Size(list.ptr());

@@ -1,4 +1,4 @@
-// What Python hands over, checked. Every error names the argument, its value and what is allowed.
+// Checks Python's arguments. Every error names the argument, its value and what is allowed.
 //
 //   Options given(dict, "personalise");
 //   options.epsilon = given.Number("epsilon");
@@ -25,23 +25,23 @@ namespace wisp_python {
 // repr(value) and its type, short enough for a sentence.
 std::string Shown(nb::handle value);
 
-// What a value is called in sentences: "histories[3]".
+// The name of a value in messages: "histories[3]".
 struct Label {
   const char* name;
   int64_t index = -1;
   std::string text() const;
 };
 
-// An integer within least and most; TypeError for what is none.
+// An integer between least and most; TypeError for other types.
 int64_t Integer(const std::string& name, nb::handle value, int64_t least, int64_t most);
-// UTF-8 without NUL, which the C interface cannot see. TypeError for what is no str.
+// UTF-8 without NUL, at which C would end it. TypeError for anything but a str.
 std::string Utf8(const std::string& name, nb::handle value);
-// The key of a user of a log, whose bytes may be no UTF-8: as Log.users gives it.
+// The key of a user in a log, in the form that Log.users returns; its bytes may be invalid UTF-8.
 std::string UserKey(const std::string& name, nb::handle value);
-// 1 for True, 0 for False; TypeError for all else.
+// 1 for True, 0 for False; TypeError for everything else.
 int32_t Truth(const std::string& name, nb::handle value);
 
-// A word for a number of an enum.
+// A word that stands for a number of an enum.
 struct Word {
   const char* word;
   int number;
@@ -52,7 +52,7 @@ class Options {
  public:
   Options(Dict values, const char* called) : values_(std::move(values)), called_(called) {}
 
-  // Null where it is None or absent, which is the default of the C interface; so are the zeros below.
+  // Null if None or absent, which selects the default of the C interface; so do the zeros below.
   const char* Path(const char* name);
   const char* Text(const char* name);
   double Number(const char* name);
@@ -64,17 +64,17 @@ class Options {
   }
   int64_t Signed(const char* name);
   int32_t Flag(const char* name);
-  // One of the words; 0 where it is None or absent.
+  // One of the words; 0 if None or absent.
   template <class Enum>
   Enum Choice(const char* name, std::initializer_list<Word> words) {
     return static_cast<Enum>(ChoiceOf(name, words));
   }
-  // A list of texts, as the C interface has it; empty where it is None or absent.
+  // A list of texts in the form of the C interface; empty if None or absent.
   std::vector<const char*> Texts(const char* name);
-  // None where it is absent.
+  // None if absent.
   nb::object Value(const char* name);
 
-  // TypeError where a name was given that nothing asked for.
+  // TypeError if a name was given that nothing asked for.
   void End() const;
 
  private:
@@ -88,16 +88,16 @@ class Options {
   std::deque<std::string> texts_;
 };
 
-// TypeError for an array of NumPy of which something is masked: its buffer has that, too.
+// TypeError for a NumPy array with masked elements, whose values its buffer contains nevertheless.
 void RefuseMask(const Label& label, nb::handle given);
 
-// Item numbers from a list or set of ints, or from an array of any integer type: a copy. A list, set or array may have
-// items' keys too, which stand for numbers once FindKeys has been called, with the model in use.
+// Item numbers, copied from a list or set of ints, or from an array of any integer type. A list, set or array may also
+// contain items' keys, which FindKeys converts to numbers while the model is in use.
 class Items {
  public:
-  // None is no list (data() is null).
+  // None means no list (data() is null).
   Items(Label label, nb::handle given);
-  // WISP_INVALID_ARGUMENT: a key that the model does not have.
+  // WISP_INVALID_ARGUMENT: the model lacks a key.
   void FindKeys(const wisp_model* model);
 
   const int32_t* data() const { return data_; }
@@ -110,7 +110,7 @@ class Items {
   Label label_;
   Buffer buffer_;
   std::vector<int32_t> copied_;
-  std::vector<std::pair<size_t, std::string>> keys_;  // where in `copied_`, in order
+  std::vector<std::pair<size_t, std::string>> keys_;  // keys with their positions in `copied_`, in order
   const int32_t* data_ = nullptr;
   size_t size_ = 0;
 };

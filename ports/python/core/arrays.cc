@@ -3,7 +3,7 @@
 namespace wisp_python {
 namespace {
 
-// Looked up once, and kept as long as the process lives: what a destructor would release is gone by then.
+// Looked up once and never released: a destructor would run after Python has ended.
 struct NumPy {
   nb::object empty, types[3], array;
 };

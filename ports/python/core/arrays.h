@@ -1,4 +1,4 @@
-// Arrays of NumPy that the library's results are copied into.
+// NumPy arrays for the library's results, which are copied into them.
 //
 //   NewArray<float> vectors(rows, columns);
 //   std::fill_n(vectors.data(), rows * columns, 0);
@@ -14,11 +14,11 @@
 
 namespace wisp_python {
 
-// numpy.empty(shape, type); `type` is a number of a Python class of NumPy's.
+// Calls numpy.empty(shape, type).
 enum class ArrayType { kInt32, kFloat32, kInt64 };
 nb::object Empty(nb::handle shape, ArrayType type);
 
-// Whether it is numpy.ndarray itself, not what is derived from it.
+// True for numpy.ndarray itself, false for derived classes.
 bool IsPlainArray(nb::handle object);
 
 template <class Number>
@@ -28,7 +28,7 @@ inline constexpr ArrayType kArrayType<int32_t> = ArrayType::kInt32;
 template <>
 inline constexpr ArrayType kArrayType<float> = ArrayType::kFloat32;
 
-// A new array, not yet filled. The GIL is held where it is made and ends.
+// A new array with undefined content. The GIL must be held when it is created and destroyed.
 template <class Number>
 class NewArray {
  public:

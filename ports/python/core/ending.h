@@ -1,5 +1,5 @@
-// Python ends while a thread of its own, a daemon, computes here. The interpreter would end such a thread within frames
-// of C++, which ends the process with an error. So the thread stays outside and sleeps until the process is gone.
+// Handles the end of Python while a daemon thread of Python computes here. The interpreter would end such a thread
+// inside C++ frames, which crashes the process. So the thread stays outside and sleeps until the process is gone.
 #ifndef WISP_PORTS_PYTHON_CORE_ENDING_H_
 #define WISP_PORTS_PYTHON_CORE_ENDING_H_
 
@@ -11,16 +11,16 @@
 
 namespace wisp_python {
 
-inline std::atomic<std::thread::id> ended_by{};  // the thread that ends Python; none: it goes on
+inline std::atomic<std::thread::id> ended_by{};  // the thread that ends Python; none while Python runs
 
-// To be called without the GIL, before it is taken.
+// Call this without the GIL, before taking it.
 inline void StayOutIfPythonEnds() {
   const std::thread::id ender = ended_by.load();
   if (ender == std::thread::id() || ender == std::this_thread::get_id()) return;
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
-// Of a callback that comes from the library.
+// Holds the GIL in a callback from the library.
 class Acquired {
  private:
   struct First {

@@ -3,7 +3,7 @@
 namespace wisp_python {
 namespace {
 
-// Kept as long as the process lives: what a destructor would release is gone by then.
+// Never released: a destructor would run after Python has ended.
 struct Classes {
   nb::tuple by_code;
   nb::object closed;

@@ -1,4 +1,4 @@
-// The library's codes as exceptions of Python (wisp/_errors.py), with its sentences.
+// Raises the library's codes as Python exceptions (wisp/_errors.py), with its sentences.
 //
 //   wisp_error error;
 //   Check(wisp_model_open(path, &model, &error), error);
@@ -15,20 +15,20 @@ namespace wisp_python {
 
 namespace nb = nanobind;
 
-// A dict of names and values, as type checkers see it.
+// A dict of names and values, in the form that type checkers see.
 using Dict = nb::typed<nb::dict, nb::str, nb::any>;
 
-// set_errors, by which wisp/_errors.py gives its classes: one for each code, and Closed.
+// Binds set_errors, by which wisp/_errors.py passes its classes: one for each code, and Closed.
 void BindErrors(nb::module_& module);
 
-// Sets the exception of this code and throws. The GIL is held.
+// Sets the exception of this code and throws. The GIL must be held.
 [[noreturn]] void Raise(wisp_code code, const std::string& sentence);
-// TypeError: what was given can be no value of this argument.
+// TypeError: the argument cannot have such a value.
 [[noreturn]] void RaiseType(const std::string& sentence);
-// A handle that was closed; `what` is "Recommender", say.
+// Error for a closed handle; `what` is "Recommender", for example.
 [[noreturn]] void RaiseClosed(const char* what);
 
-// Throws unless the code is WISP_OK; `where` stands before the sentence.
+// Throws unless the code is WISP_OK; `where` precedes the sentence.
 inline void Check(wisp_code code, const wisp_error& error, const std::string& where = "") {
   if (code != WISP_OK) Raise(code, where + error.message);
 }

@@ -1,4 +1,4 @@
-// What generating takes and gives, for texts that are charged and texts that are not.
+// Arguments and results of generation, for texts that are charged and texts that are not.
 #ifndef WISP_PORTS_PYTHON_CORE_GENERATE_H_
 #define WISP_PORTS_PYTHON_CORE_GENERATE_H_
 
@@ -22,8 +22,8 @@ class GenerateArguments {
   wisp_generate_options options_ = WISP_INIT(wisp_generate_options);
 };
 
-// A function of Python that is told what is new; False from it ends the text. What it raises ends the text, too, and is
-// raised again behind the call; so does Ctrl-C. It is called without the GIL.
+// Calls a Python function with each new piece; False ends the text. An exception that it raises, and Ctrl-C, also end
+// the text, and are raised again after the call. It is called without the GIL.
 class Listener {
  public:
   explicit Listener(nb::object on_text) : on_text_(std::move(on_text)) {}
@@ -34,7 +34,7 @@ class Listener {
     auto* const listener = static_cast<Listener*>(self);
     return listener->raised_ ? 0 : listener->Say(static_cast<int64_t>(prompt), text, num_bytes);
   }
-  // `note`: added to what was raised, if it is not empty.
+  // A `note` that is not empty is added to the exception.
   void Rethrow(const char* note = "") {
     if (!raised_) return;
     if (*note != '\0') raised_->value().attr("add_note")(note);

@@ -1,6 +1,6 @@
-// Handles of the library in Python: one thread at a time uses one, whichever threads call.
+// Handles of the library in Python: one thread at a time uses a handle, whichever threads call.
 //
-//   class Recommender { std::shared_ptr<Model> model; };      close() lets go of it, a call that runs keeps it
+//   class Recommender { std::shared_ptr<Model> model; };      close() releases it, a running call keeps it
 //   const InUse model(self.model);                            waits for another thread's call, without the GIL
 //   const wisp_code code = WithoutGil([&] { return wisp_recommend(model.get(), ...); });
 #ifndef WISP_PORTS_PYTHON_CORE_HANDLE_H_
@@ -34,17 +34,17 @@ auto WithoutGil(Work&& work) {
   return work();
 }
 
-// What one thread at a time may enter, of the process that made it: a process that was forked off has neither the
-// threads nor the locks that it counts on.
+// Lets one thread at a time in, of the process that created it: a forked process has neither the threads nor the locks
+// that the handle relies on.
 struct Door {
   const pid_t process = getpid();
   std::timed_mutex mutex;
   std::atomic<std::thread::id> inside{};
-  std::atomic<bool> waits_for_reader = false;  // who is inside goes on once somebody has read what there is
+  std::atomic<bool> waits_for_reader = false;  // the thread inside continues once somebody has read what is there
 };
 
-// Holds a door. The GIL is held before and after; it is released while another thread is waited for, and Ctrl-C ends
-// the wait. A call from within a callback of the same handle is an error: the library is not entered twice.
+// Holds a door. The GIL is held before and after. It is released while waiting for another thread, and Ctrl-C ends the
+// wait. A call from a callback of the same handle is an error, because the library must not be re-entered.
 class Use {
  public:
   explicit Use(Door& door) : door_(&door) {
@@ -75,7 +75,7 @@ class Use {
   Door* door_;
 };
 
-// A buffer of Python's that is held; released with the GIL held.
+// Holds a Python buffer; it is released with the GIL held.
 class Buffer {
  public:
   Buffer() = default;
@@ -83,7 +83,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() { Release(); }
 
-  // Whether the object has a buffer of that kind; no exception is left set.
+  // True if the object has a buffer of that kind; leaves no exception set.
   bool Take(nb::handle object, int flags) {
     Release();
     if (PyObject_GetBuffer(object.ptr(), &view_, flags) == 0) return held_ = true;
@@ -100,7 +100,7 @@ class Buffer {
   bool held_ = false;
 };
 
-// A handle of the C interface, closed with the last that holds it. `memory` outlives it.
+// A handle of the C interface, closed with its last owner. `memory` outlives it.
 template <class Opaque, void (*Close)(Opaque*)>
 class Handle : public Door {
  public:
@@ -114,7 +114,7 @@ class Handle : public Door {
   Opaque* get() const { return handle_; }
   Opaque** out() { return &handle_; }
 
-  // What a model in memory lies in: the caller's, or a copy that starts on 64 bytes.
+  // The memory of a model: the caller's, or a copy that starts on a multiple of 64 bytes.
   Buffer memory;
   std::vector<char> copy;
 
@@ -122,7 +122,7 @@ class Handle : public Door {
   Opaque* handle_ = nullptr;
 };
 
-// A handle that this thread uses, for as long as this lives.
+// Uses a handle on this thread for the lifetime of this object.
 template <class Held>
 class InUse {
  public:

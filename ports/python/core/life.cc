@@ -1,4 +1,4 @@
-// wisp._core's device's life (wisp_life.h): plan, night, budget, quality, new bases and items.
+// wisp._core's nightly training (wisp_life.h): plan, night, budget, quality, new bases and items.
 #include <algorithm>
 #include <deque>
 
@@ -139,7 +139,7 @@ Dict NightOf(const wisp_night_result& result, const nb::list& sentences) {
   return out;
 }
 
-// What the night says, kept as pairs (is it a warning, sentence).
+// Collects the night's messages as pairs (is it a warning, sentence).
 void Note(void* data, wisp_log_level level, const char* sentence) {
   static_cast<std::vector<std::pair<bool, std::string>>*>(data)->emplace_back(level == WISP_LOG_WARNING, sentence);
 }
@@ -232,7 +232,7 @@ void CatalogueAdd(Dict dict) {
   const char* const output = given.Path("output");
   const std::vector<const char*> keys = given.Texts("keys"), names = given.Texts("names"), likes = given.Texts("likes");
   given.End();
-  // Python hands over three lists of one length; "" in the place of none.
+  // Python passes three lists of equal length, with "" for a missing value.
   const auto text = [](const std::vector<const char*>& list, size_t i) {
     return i < list.size() && *list[i] != '\0' ? list[i] : nullptr;
   };

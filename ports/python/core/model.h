@@ -1,4 +1,4 @@
-// An open model of recommendations, as Python holds it; shared by what draws from it (private.cc).
+// An open recommender as Python holds it, shared with private draws (private.cc).
 #ifndef WISP_PORTS_PYTHON_CORE_MODEL_H_
 #define WISP_PORTS_PYTHON_CORE_MODEL_H_
 
@@ -15,7 +15,7 @@ namespace wisp_python {
 using Model = Handle<wisp_model, wisp_model_close>;
 using TextHandle = Handle<wisp_text_model, wisp_text_close>;
 
-// The handle of an object that Python may have closed.
+// Returns the handle of an object; raises Closed if Python has closed it.
 template <class Shared>
 const Shared& Opened(const Shared& handle, const char* what) {
   if (handle == nullptr) RaiseClosed(what);
@@ -34,14 +34,14 @@ class TextModel {
   const std::shared_ptr<TextHandle>& opened() const { return Opened(model, "TextModel"); }
 };
 
-// Python's arguments of opening, and what they point into.
+// Python's arguments of opening, and the memory that they point to.
 class OpenArguments {
  public:
-  enum class From { kPath, kMemory };  // what lies in memory has no path
+  enum class From { kPath, kMemory };  // a model in memory has no path
   OpenArguments(Dict given, const char* called, From from = From::kPath);
   const char* path() const { return path_; }
   const wisp_open_options& options() const { return options_; }
-  // To be called after opening: gives `verified` back to the caller's bytearray.
+  // Call this after opening: it copies `verified` back to the caller's bytearray.
   void Finish() const;
 
  private:
@@ -53,10 +53,10 @@ class OpenArguments {
   Buffer kept_;
 };
 
-// The device of a dict's "device", "device_module", "arithmetic" and "device_bytes"; null where none is named.
+// Reads "device", "device_module", "arithmetic" and "device_bytes" of a dict; null if no device is named.
 const wisp_device* DeviceOf(Options& given, wisp_device& device);
 
-// exclude, candidates and allow_seen of a call.
+// Reads exclude, candidates and allow_seen of a call.
 class RecommendArguments {
  public:
   RecommendArguments(nb::handle exclude, nb::handle candidates, nb::handle allow_seen);

@@ -1,4 +1,4 @@
-// wisp._core: the C interface for Python. What people call is in ports/python/wisp.
+// wisp._core: the C interface for Python. Its public functions are in ports/python/wisp.
 #include "ports/python/core/model.h"
 
 NB_MODULE(_core, module) {

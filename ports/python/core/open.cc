@@ -1,4 +1,4 @@
-// What is said when a model is opened.
+// Reads the options of opening a model.
 #include <cstring>
 
 #include "ports/python/core/model.h"
@@ -45,7 +45,7 @@ RecommendArguments::RecommendArguments(nb::handle exclude, nb::handle candidates
   options_.num_excluded = exclude_.size();
   options_.candidates = candidates_.data();
   options_.num_candidates = candidates_.size();
-  // 0 of the C interface is the model's own rule, which is None here.
+  // 0 in the C interface means the model's own rule, which is None here.
   if (!allow_seen.is_none()) options_.allow_seen = Truth("allow_seen", allow_seen) ? 1 : 2;
 }
 

@@ -18,7 +18,7 @@ Anchor::Anchor(nb::object object) : object_(std::move(object)) {
   anchor_.read = &Read;
   anchor_.write = &Write;
   anchor_.user_data = this;
-  // `begin` of the object, if it has one: there may be no anchor yet.
+  // The object's `begin`, if it has one, allows that the anchor is still missing.
   if (!nb::hasattr(object_, "begin")) return;
   const int begins = PyObject_IsTrue(object_.attr("begin").ptr());
   if (begins < 0) throw nb::python_error();

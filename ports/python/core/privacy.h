@@ -1,4 +1,4 @@
-// What calls that spend have in common: the unit, the ledger's anchor, progress, texts of any length.
+// Shared parts of calls that spend budget: the unit, the ledger's anchor, progress, texts of any length.
 #ifndef WISP_PORTS_PYTHON_CORE_PRIVACY_H_
 #define WISP_PORTS_PYTHON_CORE_PRIVACY_H_
 
@@ -11,13 +11,13 @@
 
 namespace wisp_python {
 
-// "unit": 'user', 'session', 'day' or 'interaction'.
+// Reads "unit": 'user', 'session', 'day' or 'interaction'.
 wisp_unit UnitOf(Options& given);
 
-// An object of Python with read() -> bytes and write(bytes). What it raises is raised behind the call.
+// A Python object with read() -> bytes and write(bytes). An exception that it raises is raised again after the call.
 class Anchor {
  public:
-  // None: no anchor.
+  // None means no anchor.
   explicit Anchor(nb::object object);
   Anchor(const Anchor&) = delete;
   Anchor& operator=(const Anchor&) = delete;
@@ -39,8 +39,8 @@ class Anchor {
   std::optional<nb::python_error> raised_;
 };
 
-// A function of Python that is told how far a run is, (step, num_steps, loss, epsilon); False from it stops the run.
-// What it raises stops the run too, and so does Ctrl-C: both are raised behind the call, with the library's sentence
+// Calls a Python function with the progress of a run (step, num_steps, loss, epsilon); False stops the run. An
+// exception that it raises, and Ctrl-C, also stop the run. Both are raised after the call, with the library's sentence
 // about what is spent as a note.
 class Progress {
  public:
@@ -53,7 +53,7 @@ class Progress {
   std::optional<nb::python_error> raised_;
 };
 
-// A str that the C interface gives as far as there is room; asked again where the first room was too small.
+// Returns a text that the C interface copies as far as it fits; asks again if the first buffer was too small.
 template <class Ask>
 nb::str GiveText(Ask&& ask) {
   std::string text(4096, '\0');
@@ -62,7 +62,7 @@ nb::str GiveText(Ask&& ask) {
     wisp_error error;
     const wisp_code code = WithoutGil([&] { return ask(text.data(), text.size(), &needed, &error); });
     Check(code, error);
-    // What is no UTF-8, as a key of somebody else's log may be, is kept as Python keeps the names of files.
+    // Invalid UTF-8, as in a key of another program's log, is kept in the way in which Python keeps file names.
     if (needed <= text.size()) {
       const size_t length = std::strlen(text.c_str());
       return nb::steal<nb::str>(PyUnicode_DecodeUTF8(text.c_str(), static_cast<Py_ssize_t>(length), "surrogateescape"));

@@ -1,4 +1,4 @@
-// wisp._core.PrivateRecommender and PrivateGenerator: what is drawn, and charged before it is drawn.
+// wisp._core.PrivateRecommender and PrivateGenerator, whose draws are charged before they are made.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -13,7 +13,7 @@ namespace {
 using RecommenderHandle = Handle<wisp_private_recommender, wisp_private_recommender_close>;
 using GeneratorHandle = Handle<wisp_private_generator, wisp_private_generator_close>;
 
-// What opening reads: the ledger, how far draws lean on the model, the anchor, which is called until the draws end.
+// Reads the options of opening: the ledger, the parameters of draws, and the anchor, which is called until draws end.
 struct DrawArguments {
   DrawArguments(Dict dict, const char* called)
       : given(std::move(dict), called), anchor(std::make_unique<Anchor>(given.Value("anchor"))) {
@@ -48,7 +48,7 @@ struct DrawArguments {
   wisp_private_options options = WISP_INIT(wisp_private_options);
 };
 
-// Enters the doors in one order everywhere, so that no two threads wait for each other.
+// Enters the doors in one order everywhere, so that threads never wait for each other.
 class UseAll {
  public:
   explicit UseAll(std::array<Door*, 3> doors) {
@@ -64,7 +64,7 @@ class UseAll {
   std::vector<Use> uses_;
 };
 
-// A drawing handle with what must outlive it, in the order in which they end: itself first.
+// A drawing handle with what must outlive it. Members are destroyed in reverse order, the handle first.
 template <class Drawer, class Source>
 struct Draws {
   std::unique_ptr<Anchor> anchor;
@@ -72,13 +72,13 @@ struct Draws {
   std::shared_ptr<Drawer> drawer;
 
   UseAll Enter() const { return UseAll({drawer.get(), model.get(), base.get()}); }
-  // Says whether the call that is inside waits for a reader; false: it was closed, and should not wait.
+  // Sets whether the call that is inside waits for a reader; false: the object was closed, and it should not wait.
   bool Waits(bool waits) const {
     for (Door* door : std::initializer_list<Door*>{drawer.get(), model.get(), base.get()})
       if (door != nullptr) door->waits_for_reader = waits;
     return drawer != nullptr;
   }
-  // Writes nothing. Who is inside a call keeps what it uses; others wait for it.
+  // Writes nothing to disk. A running call keeps what it uses; others wait for it.
   void Close() {
     Waits(false);
     drawer.reset();
@@ -94,7 +94,7 @@ struct PrivateGenerator : Draws<GeneratorHandle, TextHandle> {
   void CheckOpen() const { Opened(drawer, "PrivateGenerator"); }
 };
 
-// For Python's collector of cycles: an anchor may know the object that calls it.
+// For Python's cycle collector: an anchor may refer to the object that calls it.
 template <class Held>
 int Traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));

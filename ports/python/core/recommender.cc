@@ -1,5 +1,5 @@
-// wisp._core.Recommender: what ranks items. Its subclass in Python (wisp/recommender.py) says what arguments of opening
-// there are.
+// wisp._core.Recommender, which ranks items. Its subclass in Python (wisp/recommender.py) declares the arguments of
+// opening.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -12,7 +12,7 @@
 namespace wisp_python {
 namespace {
 
-constexpr size_t kAlignment = 64;  // of a model in memory (wisp_embed.h)
+constexpr size_t kAlignment = 64;  // alignment of a model in memory (wisp_embed.h)
 
 void OpenPath(Recommender* self, Dict given) {
   const OpenArguments arguments(std::move(given), "Recommender.open");
@@ -25,8 +25,8 @@ void OpenPath(Recommender* self, Dict given) {
   new (self) Recommender{std::move(model)};
 }
 
-// Objects of bytes, and files that are mapped to be read, are used where they lie if a model may start there: nobody
-// can change them. Others are copied.
+// Bytes objects, and files mapped for reading, are used in place if a model may start there, because nobody can change
+// them. Other memory is copied.
 const void* Keep(Model& model, nb::handle bytes, size_t* size) {
   if (!model.memory.Take(bytes, PyBUF_SIMPLE))
     RaiseType("Recommender.from_bytes: data is " + Shown(bytes) + "; allowed are bytes, or what has them in one piece");
@@ -86,7 +86,7 @@ nb::object Recommend(const Recommender& self, nb::handle history, nb::handle k, 
   return nb::make_tuple(items.array(), scores.array());
 }
 
-// Histories of a list or a tuple, or the rows of an array of two dimensions. Copied, as Items are.
+// Histories from a list or tuple, or from the rows of a two-dimensional array. Copied, like Items.
 class Histories {
  public:
   explicit Histories(nb::handle given) {
@@ -138,7 +138,7 @@ class Histories {
   std::vector<size_t> lengths_;
 };
 
-// Rows of what was found, and -1 and NaN where there is no more.
+// Rows of results, padded with -1 and NaN.
 nb::object Rows(const std::vector<wisp_recommendation>& out, const std::vector<size_t>& found, size_t count) {
   NewArray<int32_t> items(found.size(), count);
   NewArray<float> scores(found.size(), count);
@@ -185,7 +185,7 @@ nb::object Find(const Recommender& self, nb::handle key) {
   return item < 0 ? nb::object(nb::none()) : nb::object(nb::int_(item));
 }
 
-// A text of an item, where the C interface answers with "" for one that the model does not have.
+// A text of an item; the C interface answers "" if the model has none.
 template <const char* (*Get)(const wisp_model*, int32_t)>
 nb::str TextOf(const Recommender& self, nb::handle item) {
   const InUse model(self.opened());

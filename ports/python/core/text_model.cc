@@ -1,4 +1,4 @@
-// wisp._core.TextModel: vectors, classes and what comes next (wisp_text.h).
+// wisp._core.TextModel: vectors, classes and generated texts (wisp_text.h).
 #include <algorithm>
 #include <limits>
 
@@ -63,7 +63,7 @@ nb::object Tokenize(const TextModel& self, nb::handle text) {
 
 using OfText = wisp_code (*)(wisp_text_model*, const char*, float*, size_t, wisp_error*);
 
-// One row of `width` numbers for each text; Ctrl-C is seen between texts.
+// Computes one row of `width` numbers per text; checks for Ctrl-C between texts.
 nb::object EachText(wisp_text_model* model, OfText of_text, const std::vector<const char*>& texts, size_t width) {
   NewArray<float> out(texts.size(), width);
   wisp_error error;
@@ -76,7 +76,7 @@ nb::object EachText(wisp_text_model* model, OfText of_text, const std::vector<co
   return out.array();
 }
 
-// A str gives one row, a list of them an array of rows.
+// A str gives one row, a list of str an array of rows.
 template <OfText kOfText, uint32_t wisp_text_info::*kWidth>
 nb::object OfTexts(const TextModel& self, nb::handle texts) {
   const bool is_one = PyUnicode_Check(texts.ptr());

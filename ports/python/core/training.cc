@@ -4,7 +4,7 @@
 namespace wisp_python {
 namespace {
 
-// What wisp.personalise and wisp.train_texts were called with.
+// The arguments of wisp.personalise and wisp.train_texts.
 class TrainingArguments {
  public:
   TrainingArguments(Dict given, nb::object progress, const char* called)

@@ -1,4 +1,4 @@
-"""What the tests share: the program and library of a build folder (WISP_BUILD), and models that they make."""
+"""Shared fixtures of the tests: the program and library of a build folder (WISP_BUILD), and models made with them."""
 
 import ctypes
 import json
@@ -20,7 +20,7 @@ CAFE = ROOT / "models" / "cafe.wisp"
 
 
 def ticks_during(action: Callable[[], object]) -> int:
-    """How often another thread, which waits a millisecond each time, comes round while the action runs."""
+    """Counts how often another thread, which waits a millisecond each time, runs during the action."""
     ticks, done = [], threading.Event()
 
     def tick() -> None:
@@ -47,7 +47,7 @@ def build() -> pathlib.Path:
 
 @pytest.fixture(scope="session")
 def program(build):
-    """program("convert", ...) runs wisp, and gives what it prints."""
+    """program("convert", ...) runs wisp, and returns what it prints."""
 
     def run(*arguments: object) -> str:
         done = subprocess.run([build / "wisp", *map(str, arguments)], capture_output=True, text=True, timeout=300)
@@ -58,7 +58,7 @@ def program(build):
 
 
 class Library:
-    """The C interface by itself, through libwisp.so: what the results are held against."""
+    """The C interface itself, through libwisp.so, with which results are compared."""
 
     class Recommendation(ctypes.Structure):
         _fields_ = [("item", ctypes.c_int32), ("score", ctypes.c_float)]
@@ -109,7 +109,7 @@ def guests(program, tmp_path_factory) -> pathlib.Path:
 
 @pytest.fixture
 def files(guests, tmp_path) -> dict:
-    """The four files of a short run, and what it may cost: noise that is quick to account for."""
+    """The four files of a short run, and its budget: a noise that is quick to account for."""
     log = tmp_path / "log.db"
     shutil.copy(guests, log)
     return {
@@ -154,7 +154,7 @@ def decoder(program, tmp_path_factory) -> pathlib.Path:
     tokenizer = GOLDEN / "tokenizers" / "gpt2.json"
     subprocess.run(["python3", ROOT / "tests" / "small_decoder.py", folder / "gpt2", tokenizer], check=True)
     config = json.loads((folder / "gpt2" / "config.json").read_text())
-    end_of_text = 0  # in this tokenizer
+    end_of_text = 0  # the end token of this tokenizer
     (folder / "gpt2" / "config.json").write_text(
         json.dumps({**config, "bos_token_id": end_of_text, "eos_token_id": end_of_text})
     )

@@ -1,4 +1,4 @@
-"""The programs of docs/python.md, as they stand, one after the other in a folder with the shipped model."""
+"""Runs the programs of docs/python.md in order, in a folder with the shipped model."""
 
 import re
 import shutil

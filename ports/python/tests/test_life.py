@@ -1,4 +1,4 @@
-"""A device's life: a plan, nights, new bases and items."""
+"""Nightly training: a plan, nights, new bases and items."""
 
 import shutil
 

@@ -54,7 +54,7 @@ def test_takes_frames_and_gives_events_back(log):
     ):
         with pytest.raises(wisp.InvalidArgument, match=sentence):
             log.append_frame(rows)
-    assert list(log) == again  # all of a frame or none of it
+    assert list(log) == again  # all rows of a frame or none
 
 
 def test_takes_frames_of_pandas(log):

@@ -1,4 +1,4 @@
-"""Draws that are charged before they are drawn."""
+"""Draws that are charged before they are made."""
 
 import gc
 import subprocess
@@ -60,7 +60,7 @@ def test_public_weights_are_free(cafe):
 
 
 class Knows:
-    """An anchor that knows the object that calls it."""
+    """An anchor that refers to the object that calls it."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -123,7 +123,7 @@ def test_private_texts_are_charged(decoder, tmp_path):
         assert all(isinstance(piece, str) for piece in generator.stream("A note:", max_new_tokens=1))
         with pytest.raises(wisp.PrivacyRefused, match="room"):
             generator.generate("A note:", max_new_tokens=7)
-        model.close()  # kept open by the generator
+        model.close()  # the generator keeps it open
         generator.close()
         with pytest.raises(wisp.Closed, match="this PrivateGenerator is closed"):
             generator.generate("A note:")
@@ -140,7 +140,7 @@ def test_a_stream_pays_for_what_is_read(decoder, tmp_path):
         next(stream)
         time.sleep(1)  # a reader that is slower than the model
         stream.close()
-        generator.generate("A note:", max_new_tokens=2)  # half are left: a piece may take several tokens
+        generator.generate("A note:", max_new_tokens=2)  # half of them are left: a piece may take several tokens
         opened = generator.stream("A note:", max_new_tokens=2)
         next(opened)
         for call in (lambda: model.tokenize("a"), lambda: next(generator.stream("A note:", max_new_tokens=1))):

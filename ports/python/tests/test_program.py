@@ -1,4 +1,4 @@
-"""What the program of the wheel does for Python: models of other programs, training from nothing, audits."""
+"""The wheel's program: models of other programs, training from scratch, audits."""
 
 import json
 import os
@@ -37,7 +37,7 @@ def test_converts_what_the_program_converts(tmp_path, classifier):
 
 
 def test_the_variable_names_another_program(tmp_path):
-    """WISP_PROGRAM, read when wisp is imported."""
+    """WISP_PROGRAM is read when wisp is imported."""
     script = tmp_path / "mine"
     script.write_text('#!/bin/sh\necho "{\\"mine\\": \\"$1\\"}"\n')
     script.chmod(0o755)
@@ -208,7 +208,7 @@ def test_progress_is_shown(tmp_path, guests, capsys):
 
 
 def test_ctrl_c_ends_the_program_too(tmp_path, guests):
-    """In a process of its own, which interrupts itself from another thread, as a notebook does."""
+    """Runs in a process of its own, which interrupts itself from another thread, as a notebook does."""
     code = (
         "import os, signal, sys, threading, wisp, json\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs this beside itself\n"

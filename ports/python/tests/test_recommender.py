@@ -1,4 +1,4 @@
-"""Recommending: the same bits as C, every kind of list, every wrong one."""
+"""Recommending: the same bits as C, every kind of list, every invalid one."""
 
 import array
 import gc
@@ -240,7 +240,7 @@ def test_a_session_grows(cafe):
 
 
 def fork_and_recommend(model):
-    """What a process that was forked off is told when it uses the model; "" for nothing."""
+    """The error that a forked process gets when it uses the model; "" for none."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -261,7 +261,7 @@ def fork_and_recommend(model):
 
 
 def test_a_process_that_is_forked_off_opens_its_own(cafe):
-    cafe.recommend_batch([[1], [2]], num_threads=2)  # helpers, which a fork does not take along
+    cafe.recommend_batch([[1], [2]], num_threads=2)  # starts helper threads, which a fork does not copy
     told = fork_and_recommend(cafe)
     assert told == "this object was opened before this process was forked off; open it here again, and then 3 items"
     assert len(cafe.recommend([1], 3)[0]) == 3
@@ -325,7 +325,7 @@ def test_memory_that_is_mapped_is_used_where_it_lies(library):
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     model = wisp.Recommender.from_bytes(mapped)
     with pytest.raises(BufferError):
-        mapped.close()  # it is in use
+        mapped.close()  # fails while it is in use
     assert model.recommend([1, 2, 3])[0].tolist() == library.recommend(CAFE, [1, 2, 3], 10)[0]
     model.close()
     mapped.close()
@@ -454,7 +454,7 @@ def test_a_model_may_be_closed_while_it_is_used():
 
 
 def test_computing_lets_other_threads_run(cafe):
-    histories = [list(range(40))] * 4000  # a tenth of a second and more
+    histories = [list(range(40))] * 4000  # takes a tenth of a second or more
     assert ticks_during(lambda: cafe.recommend_batch(histories, num_threads=1)) > 5
 
 

@@ -1,4 +1,4 @@
-"""What is wrong with a call, in one sentence and by Python's names."""
+"""Errors of calls: one sentence, with Python's names."""
 
 import inspect
 import pickle
@@ -13,7 +13,8 @@ OBJECTS = (wisp.Log, wisp.PrivateGenerator, wisp.PrivateRecommender, wisp.Recomm
 METHODS = [
     (kind, name) for kind in OBJECTS for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))
 ]
-OPEN = {"audit", "convert", "export", "run_program", "train", "train_classifier", "train_texts"}  # to other names
+# functions that accept further names
+OPEN = {"audit", "convert", "export", "run_program", "train", "train_classifier", "train_texts"}
 FUNCTIONS = [name for name in wisp.__all__ if inspect.isfunction(getattr(wisp, name)) and name not in OPEN]
 
 
@@ -126,7 +127,7 @@ def test_files_keep_their_names(tmp_path, monkeypatch, name):
 
 
 def literals(path):
-    """What a source says, with X for each value in the middle of a text."""
+    """The text of a source, with X for each value inside a literal."""
     text = path.read_text(encoding="utf-8")
     for value, shown in ((r"InShell\(OneLine\([\w.()]*\)\)", "'X'"), (r"OneLine\([\w.()]*\)", "X")):
         text = re.sub(rf'"\s*[,+]\s*{value}\s*[,+]\s*"', shown, text)

@@ -1,4 +1,4 @@
-"""Texts: vectors, classes, tokens and what comes next, as the program and the C interface have them."""
+"""Texts: vectors, classes, tokens and generated texts equal those of the program and the C interface."""
 
 import json
 import threading
@@ -140,7 +140,7 @@ def test_a_callback_may_end_a_text(gpt):
 def test_a_callback_cannot_enter_the_model_again(gpt):
     with pytest.raises(wisp.InvalidArgument, match="in use by the call whose callback this is"):
         gpt.generate("Once", on_text=lambda text: gpt.tokenize("a"))
-    assert len(gpt.tokenize("a")) > 0  # and is whole afterwards
+    assert len(gpt.tokenize("a")) > 0  # is still usable
 
 
 def test_a_stream_raises_what_generating_raises(gpt):

@@ -1,4 +1,4 @@
-"""Private fine-tuning: what is learned and charged, stopped, refused, and said."""
+"""Private fine-tuning: what is learned and charged, stopping, refusals, and reports."""
 
 import io
 import json
@@ -95,7 +95,7 @@ def test_a_run_that_stopped_goes_on(files, tmp_path):
 
 
 def test_ctrl_c_stops_the_run(files):
-    """In a process of its own, which interrupts itself from another thread."""
+    """Runs in a process of its own, which interrupts itself from another thread."""
     code = (
         "import os, signal, sys, threading, wisp, json\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where a shell runs this beside itself\n"

@@ -1,4 +1,4 @@
-"""What a type checker must accept, and by its ignores what it must refuse (tests/python.sh runs mypy --strict)."""
+"""Calls that a type checker must accept, and, with ignores, those it must refuse (tests/python.sh: mypy --strict)."""
 
 import numpy
 import numpy.typing

@@ -6,8 +6,8 @@
         items, scores = model.recommend([12, 7, 31], k=5)
         print(model.names(items))
 
-Errors are wisp.Error; the text is a sentence that names the file, the value and what is allowed. An argument of a type
-that can be no value is a TypeError. A guide: docs/python.md.
+Errors are wisp.Error; the text is a sentence that names the file, the value and what is allowed. An argument of an
+impossible type is a TypeError. A guide: docs/python.md.
 """
 
 import atexit as _atexit

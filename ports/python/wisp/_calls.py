@@ -1,11 +1,11 @@
-"""Calls that cannot be, in one sentence: an argument that does not exist, and None where a value is required.
+"""Explains wrong calls in one sentence: an argument that does not exist, and None where a value is required.
 
     explain_methods(Recommender)
     model.recommend([1], candidate={3})
     # TypeError: Recommender.recommend has no argument 'candidate'; allowed are history, k, exclude, candidates and
     # allow_seen; did you mean candidates?
 
-Nothing is looked at before a call has failed: what is right pays for one more call of Python.
+Nothing is checked before a call has failed, so a correct call costs only one more Python call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._errors import Closed, InvalidArgument
 
 
 def no_argument(called: str, name: str, names: Sequence[str]) -> TypeError:
-    """The error of a keyword that a function does not have; `names` are those that it has."""
+    """The error for a keyword that a function does not have; `names` are those that it has."""
     allowed = f"allowed are {', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else f"allowed is {names[0]}"
     near = difflib.get_close_matches(name, names, n=1)
     question = f"; did you mean {near[0]}?" if near else ""
@@ -30,7 +30,7 @@ def no_argument(called: str, name: str, names: Sequence[str]) -> TypeError:
 
 
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
-    """A method of the extension has it in the first line of its help: "find(self, key: str) -> int | None"."""
+    """The signature. The help of a method of the extension begins with it: "find(self, key: str) -> int | None"."""
     if inspect.isfunction(function):
         return inspect.signature(function)
     line = (function.__doc__ or "").partition("\n")[0]
@@ -40,7 +40,7 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _names(function: Callable[..., Any], signature: inspect.Signature) -> list[str] | None:
-    """Of the arguments, those of a TypedDict of options too; None: any name is allowed."""
+    """The names of the arguments, including those of a TypedDict of options; None: any name is allowed."""
     names = [one.name for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
     if len(names) < len(signature.parameters):
         options = typing.get_type_hints(function)[[*signature.parameters][-1]]
@@ -51,7 +51,7 @@ def _names(function: Callable[..., Any], signature: inspect.Signature) -> list[s
 
 
 class _Explained:
-    """A function, what it is called in sentences, and what arguments it has."""
+    """A function, its name in messages, and its arguments."""
 
     def __init__(self, function: Callable[..., Any], called: str) -> None:
         self.function = function
@@ -59,14 +59,14 @@ class _Explained:
         self.signature = _signature(function)
 
     def fault(self, args: tuple[Any, ...], given: dict[str, Any]) -> Exception | None:
-        """What was wrong with a call that failed; None: nothing that is known here."""
+        """The error that explains a failed call; None: this module cannot explain it."""
         names = _names(self.function, self.signature)
         unknown = [] if names is None else [name for name in given if name not in names]
         if names is not None and unknown:
             return no_argument(self.called, unknown[0], names)
         try:
             values = self.signature.bind(*args, **given).arguments
-        except TypeError as wrong:  # of Python's own functions it is what was raised
+        except TypeError as wrong:  # for Python's own functions this is the exception that was raised
             return None if inspect.isfunction(self.function) else TypeError(f"{self.called}: {wrong}")
         for one in self.signature.parameters.values():
             if values.get(one.name, one) is None and "None" not in str(one.annotation):
@@ -75,7 +75,7 @@ class _Explained:
         return None
 
     def types(self, args: tuple[Any, ...], given: dict[str, Any]) -> TypeError:
-        """What a method of the extension takes, and what it was given, for its error of types."""
+        """The types that a method of the extension takes, and those that it was given, for its TypeError."""
         values = self.signature.bind(*args, **given).arguments
         told = ", ".join(f"{name}: {type(value).__name__}" for name, value in values.items() if name != "self")
         takes = ", ".join(str(one) for one in self.signature.parameters.values() if one.name != "self")
@@ -94,7 +94,7 @@ def _explained(function: Callable[..., Any], called: str) -> Callable[..., Any]:
         except (TypeError, InvalidArgument) as error:
             fault = known.fault(args, given)
             if isinstance(fault, InvalidArgument) and isinstance(error, TypeError):
-                # Of a function of Python it may be of somebody's own code, that the call came to.
+                # In a Python function the error may come from somebody else's code that the call reached.
                 fault = None if inspect.isfunction(function) else TypeError(str(fault))
             if fault is None and "incompatible function arguments" in str(error):
                 fault = known.types(args, given)
@@ -109,14 +109,14 @@ def _explained(function: Callable[..., Any], called: str) -> Callable[..., Any]:
 
 
 def explain_function(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function that says so, also in the module that defines it."""
+    """The function with explanations; replaces it in the module that defines it."""
     said = _explained(function, function.__name__)
     setattr(sys.modules[function.__module__], function.__name__, said)
     return said
 
 
 def explain_methods(of: type) -> None:
-    """All methods of the class that people call, inherited ones too, say so."""
+    """Adds explanations to all public methods of the class, inherited ones included."""
     for name in [name for name in dir(of) if name == "__init__" or not name.startswith("_")]:
         method = inspect.getattr_static(of, name)
         called = of.__name__ if name == "__init__" else f"{of.__name__}.{name}"

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from . import _core
 
-# What sentences call by the names of the C interface, and of the program, and what that is here.
-# What begins such a sentence. Not any name: a file may be called wisp_model.
+# Replaces names of the C interface and of the program in sentences by Python's. Only these prefixes are replaced,
+# because a file may be called wisp_model.
 _CALLED = (
     "allocator|budget_read|catalogue_(?:add|retire)|device_describe|evaluate|generate_options|generated|"
     "log_(?:append|append_all|count|erase|history|open|prune|users)|logger|model_(?:info_read|open|provenance)\\w*|"
@@ -20,14 +20,14 @@ _FILES = {"out": "output", "from": "from_model", "to": "to_model"}
 
 
 def _argument(found: re.Match[str]) -> str:
-    """dataset='log.db' of "`dataset` 'log.db'"."""
+    """Converts "`dataset` 'log.db'" to dataset='log.db'."""
     name, value = found.groups()
     argument = {"ledger_path": "ledger", "other_data": "other_data=True"}.get(name, name)
     if argument.startswith("wisp_"):
         argument = "wisp." + argument.removeprefix("wisp_")
     if not value:
         return argument
-    value = repr(value[1:-1].replace("'\\''", "'"))  # as a shell has it
+    value = repr(value[1:-1].replace("'\\''", "'"))  # the value is quoted as for a shell
     return argument + (f"=[{value}]" if name == "public_datasets" else f"={value}")
 
 
@@ -66,7 +66,7 @@ class InternalError(Error):
 
 
 class InvalidArgument(Error, ValueError):
-    """Asked for something that does not exist or is out of range."""
+    """The request names something that does not exist or is out of range."""
 
     code = 2
 
@@ -107,5 +107,5 @@ class Closed(InvalidArgument):
 
 _BY_CODE = (Error, InternalError, InvalidArgument, InvalidData, PrivacyRefused, IoError, Unsupported, Cancelled)
 for _class in (*_BY_CODE, Closed):
-    _class.__module__ = "wisp"  # where people find it
+    _class.__module__ = "wisp"  # the public module
 _core.set_errors(_BY_CODE, Closed)

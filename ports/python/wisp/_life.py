@@ -1,4 +1,4 @@
-"""A device's life: a plan for a year, one call a night, new bases and items."""
+"""Nightly training: a plan for a year, one call a night, new bases and items."""
 
 from __future__ import annotations
 
@@ -44,24 +44,25 @@ def plan_life(
     num_records_at_start: int = 0,
     anchor: Anchor | None = None,
 ) -> Plan:
-    """Finds the noise of a whole life and writes the plan into the ledger. Reads no event.
+    """Finds the noise of the whole plan and writes the plan into the ledger. Reads no event.
 
-    Call it at each start: where the ledger has the plan that is asked for, nothing is written, and the plan says so
-    (was_there). What a kill or a full disk left of an earlier call is no plan, and the next call makes one.
+    Call it at each start: if the ledger already has the requested plan, nothing is written, and the result says so
+    (was_there). A call that was killed or met a full disk leaves no plan, and the next call makes one.
 
-    model: the base, as shipped. epsilon, delta: of the whole life, for every record. runs: nights.
-    num_records_public: so many records as may be known to anybody. unit: what one record is.
-    judge: who decides whether a personalised model is better: "private" is charged; "local" is not, for models that
-      never leave the device; "none".
-    judgings: 0: every night, up to 12 times. judging_share: 0: 0.2. steps_per_run: 0: 30 passes in the whole life.
-    trains_until: events after this second since 1970 judge, and do not train: for a log that does not grow. 0: each
-      judging is by what came after the one before it.
+    model: the base, as shipped. epsilon, delta: of the whole plan, for every record. runs: number of nights.
+    num_records_public: a number of records that anybody may know. unit: the definition of one record.
+    judge: who decides whether a personalised model is better: "private", a held-out evaluation that is charged;
+      "local", one that is not, for models that never leave the device; "none".
+    judgings: nights that evaluate; 0: every night, up to 12 times. judging_share: 0: 0.2.
+    steps_per_run: 0: 30 passes over the records in all nights together.
+    trains_until: seconds since 1970; later events are held out for evaluation and do not train, for a log that does not
+      grow. 0: each evaluation uses what came after the one before it.
     dry_run: write nothing. measure: fill the seconds of the plan, which takes two seconds.
-    output: what nights write: a plan is refused where the ledger is gone and nights trained beside this file.
-    num_records_at_start: so many are there when the life begins; nights share the steps by how many are there.
-    replace: put this plan in the place of another one that nothing was charged under.
+    output: the file that nights write: a plan is refused if the ledger is gone and nights trained beside this file.
+    num_records_at_start: records when the plan begins; nights share the steps in proportion.
+    replace: replace another plan that nothing was charged under.
 
-    Raises PrivacyRefused where the ledger has another plan, or charges and no plan, and for an epsilon that no noise
+    Raises PrivacyRefused if the ledger has another plan, or charges and no plan, and for an epsilon that no noise
     meets.
     """
     return Plan(**_core.plan_life(dict(locals())))
@@ -79,16 +80,16 @@ def change_plan(
     dry_run: bool = False,
     anchor: Anchor | None = None,
 ) -> tuple[Plan, float]:
-    """Another plan for what is left of a life; what is 0 stays as it is. Returns the plan, and what the noise of a step
-    is multiplied by."""
+    """Changes the plan for the nights that are left; what is 0 stays as it is. Returns the plan, and the factor by
+    which the noise of a step grows."""
     plan, factor = _core.change_plan(dict(locals()))
     return Plan(**plan), factor
 
 
 def budget(ledger: Path, *, delta: float = 0, anchor: Anchor | None = None) -> Budget:
-    """What is spent and what is left. delta: for a ledger without a limit.
+    """Returns what is spent and what is left. delta: used if the ledger has no limit.
 
-    epsilon_stated is an upper bound, and with a plan that of the whole plan. It may reach the limit before the last
+    epsilon_stated is an upper bound; with a plan it is that of the whole plan. It may reach the limit before the last
     charge that still fits.
     """
     try:
@@ -118,11 +119,11 @@ def night(
     arithmetic: str | None = None,
     device_bytes: int = 0,
 ) -> NightReport:
-    """One night of the plan: goes on with the training of the night before, judges when it is time, and replaces the
-    file at `output` where a candidate was found better than the base.
+    """One night of the plan: resumes the training of the night before, evaluates when an evaluation is due, and
+    replaces the file at `output` if a candidate was found better than the base.
 
-    model: the base. output: what people are served; files of the night lie beside it, private like the log.
-    It may be stopped at any moment: what was paid for is kept, and the next call goes on. `report.sentences` are for
+    model: the base. output: the model that people are served; files of the night lie beside it, private like the log.
+    It may be stopped at any moment: what was paid for is kept, and the next call resumes. `report.sentences` are for
     the app's own log; print(report.line()).
     Raises PrivacyRefused: no plan, or the ledger did not pay. IoError: another night runs on the same output.
     """
@@ -132,9 +133,9 @@ def night(
 
 
 def evaluate(model: Path, log: Path, *, num_threads: int = 0) -> Quality:
-    """How good the model is on a log: where each user's last item stands in the list of ten that recommend gives.
+    """The quality of the model on a log: the rank of each user's last item in the list of ten that recommend gives.
 
-    Whether such a list may hold items of the history the model says (info.allow_seen). Local only: not private."""
+    The model says whether such a list may hold items of the history (info.allow_seen). Local only: not private."""
     return Quality(**_core.evaluate(dict(locals())))
 
 
@@ -144,12 +145,12 @@ def rebase(from_model: Path, to_model: Path, output: Path) -> Rebased:
 
 
 def rebase_adapter(from_model: Path, adapter: Path, to_model: Path, output: Path) -> None:
-    """The same for an adapter that was trained beside from_model; written to `output`."""
+    """`rebase` for an adapter that was trained beside from_model; written to `output`."""
     _core.rebase_adapter(dict(locals()))
 
 
 class NewItem(NamedTuple):
-    """An item that a base gets. like: key of an item whose row it gets; None: of items that share words of its name."""
+    """An item for a base. like: key of an item whose row is copied; None: the mean of items that share name words."""
 
     key: str
     name: str | None = None
@@ -157,14 +158,14 @@ class NewItem(NamedTuple):
 
 
 def _new_item(index: int, item: object) -> NewItem:
-    """A str is a sequence of its letters, and a dict of its keys, which nobody means."""
+    """Converts an item. A str is a sequence of its letters, and a dict of its keys, which nobody means."""
     if not isinstance(item, (tuple, list)) or not 1 <= len(item) <= 3:
         raise TypeError(f"items[{index}] is {item!r}; allowed is a wisp.NewItem, or a tuple of key, name and like")
     return NewItem(*item)
 
 
 def catalogue_add(model: Path, items: Iterable[NewItem], output: Path) -> None:
-    """Writes a base with more items, behind those that it has. What is known of them is public."""
+    """Writes a base with more items; they follow the existing ones. What is given here about an item is public."""
     all_items = [_new_item(i, item) for i, item in enumerate(items)]
     options = {
         "model": model,
@@ -177,6 +178,6 @@ def catalogue_add(model: Path, items: Iterable[NewItem], output: Path) -> None:
 
 
 def catalogue_retire(model: Path, keys: Sequence[str], output: Path, *, restore: bool = False) -> None:
-    """Writes a base that never recommends these items, which keep their rows; restore=True: one that offers them
+    """Writes a base that never recommends these items, which keep their rows; restore=True: a base that offers them
     again."""
     _core.catalogue_retire(dict(locals()))

@@ -1,4 +1,4 @@
-"""Log: what happens on the device, one SQLite file."""
+"""Log: the events of the device, in one SQLite file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _column(frame: Any, name: str) -> Sequence[Any]:
     except (KeyError, IndexError, TypeError):
         there = list(frame) if isinstance(frame, Mapping) else list(getattr(frame, "columns", ()))
         raise InvalidArgument(f"the frame has no column {name!r}; it has {there}") from None
-    except Exception as error:  # Polars has classes of its own
+    except Exception as error:  # Polars has its own exceptions
         raise InvalidArgument(f"the frame has no column {name!r}: {error}") from None
     for as_list in ("to_list", "tolist"):
         if hasattr(column, as_list):
@@ -37,7 +37,7 @@ def _key(name: str, row: int, value: object) -> str:
 
 
 def _time(name: str, row: int, value: object) -> int:
-    if isinstance(value, datetime.datetime) and value == value:  # what is missing is no number, and not itself
+    if isinstance(value, datetime.datetime) and value == value:  # a missing value is NaT, which does not equal itself
         aware = value if value.tzinfo is not None else value.replace(tzinfo=datetime.timezone.utc)
         return int((aware - datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)).total_seconds() // 1)
     if isinstance(value, float) and value.is_integer():
@@ -48,14 +48,14 @@ def _time(name: str, row: int, value: object) -> int:
 
 
 class Log(_core.Log):
-    """Events (user, item key, time) in one SQLite file, which is made where there is none. Private to the device."""
+    """Events (user, item key, time) in one SQLite file, which is created if absent. Private to the device."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
 
     @classmethod
     def open(cls, path: Path) -> Log:
-        """Opens the file, or makes it. Raises IoError, InvalidData, InvalidArgument with a sentence."""
+        """Opens the file, or creates it. Raises IoError, InvalidData, InvalidArgument with a sentence."""
         return cls(path)
 
     def __enter__(self) -> Log:
@@ -69,8 +69,8 @@ class Log(_core.Log):
 
     def append_frame(self, frame: Any, *, user: str = "user", item: str = "item", time: str = "time") -> None:
         """Appends the rows of a data frame of pandas or Polars, or of a dict of lists: all of them or none. user, item,
-        time: its columns. Users and items that are whole numbers become texts; times that are dates become seconds
-        since 1970, those without a zone as of UTC. Raises InvalidArgument for a missing column or value."""
+        time: the names of its columns. Whole-number users and items are converted to texts. Dates are converted to
+        seconds since 1970, those without a zone as UTC. Raises InvalidArgument for a missing column or value."""
         columns = [_column(frame, name) for name in (user, item, time)]
         if len({len(column) for column in columns}) != 1:
             rows = ", ".join(str(len(column)) for column in columns)
@@ -84,12 +84,12 @@ class Log(_core.Log):
         )
 
     def __iter__(self) -> Iterator[tuple[str, str, int]]:
-        """All events (user, item_key, time), user by user, of each the oldest first. Local only: not private."""
+        """All events (user, item_key, time), user by user, each user's oldest first. Local only: not private."""
         for user in self.users():
             yield from self.events(user)
 
     def count(self) -> LogCounts:
-        """How much it holds. Local only: not private."""
+        """Counts of what the log holds. Local only: not private."""
         return LogCounts(**self._count())
 
     def users(self) -> Iterator[str]:
@@ -111,8 +111,8 @@ class Log(_core.Log):
         session_gap: int = 0,
         times_per_second: int = 0,
     ) -> int:
-        """Forgets what is old, and returns how many events: of users their older events, of sessions and days whole
-        ones. unit: as in the plan. before: in the log's own times. newest_per_user: for "user"; 0: all."""
+        """Deletes old events and returns their number: for users their older events, for sessions and days whole ones.
+        unit: as in the plan. before: in the log's own time unit. newest_per_user: for "user"; 0: all."""
         options = dict(locals())
         del options["self"]
         return self._prune(options)

@@ -1,4 +1,4 @@
-"""Draws from weights without a guarantee, each charged before it is drawn."""
+"""Draws from weights without a guarantee, each charged before it is made."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ._training import Anchor
 
 
 class DrawOptions(TypedDict, total=False):
-    """How draws are made and charged; what is left out, and 0, is the default.
+    """How draws are made and charged; an option that is left out, or 0, has its default.
 
-    ledger: of the data that the model learned from; required where draws are charged.
+    ledger: of the data that the model learned from; required if draws are charged.
     decoding: "mixed", the model with probability lambda_, else uniform; "anchored", the base moved by at most `clip`
       logits; None: anchored if there is a base, else mixed.
     public_datasets: labels of data sets in the models' provenance that are public: your word.
     Exactly one of lambda_, clip, epsilon_per_draw, and epsilon (of lifetime_draws together, at delta).
-    budget_epsilon: limit over everything ever done with this data. draws_per_charge: what is charged is spent, drawn or
-    not; 0: 1. num_records_public: a number of records that anybody may know; delta must be below 1 over it.
+    budget_epsilon: limit over everything ever done with this data. draws_per_charge: charged draws are spent even if
+      unused; 0: 1. num_records_public: a number of records that anybody may know; delta must be below 1 over it.
     """
 
     ledger: Path | None
@@ -51,8 +51,8 @@ class DrawOptions(TypedDict, total=False):
 
 
 class PrivateRecommender(_core.PrivateRecommender):
-    """Items are drawn instead of ranked, and the ledger is charged before each draw. Weights with a guarantee, or of
-    public data alone, are drawn from freely. Keeps the models open. A context manager."""
+    """Items are sampled instead of ranked, and the ledger is charged before each draw. Draws from weights with a
+    guarantee, or of public data alone, are free. Keeps the models open. A context manager."""
 
     def __init__(self, model: Recommender, *, base: Recommender | None = None, **options: Unpack[DrawOptions]) -> None:
         """Options: see `wisp.DrawOptions`. PrivacyRefused: the sentence says what has no guarantee."""
@@ -79,8 +79,9 @@ class PrivateRecommender(_core.PrivateRecommender):
 
 
 class PrivateGenerator(_core.PrivateGenerator):
-    """Draws tokens and charges the ledger before each. Either what the weights learned from is protected, or the
-    private texts in the prompt of public weights; the prompt is not. Keeps the models open. A context manager."""
+    """Samples tokens and charges the ledger before each. It protects either what the weights learned from, or the
+    private texts in the prompt of public weights; the prompt itself is not protected. Keeps the models open. A context
+    manager."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class PrivateGenerator(_core.PrivateGenerator):
         """Options: see `wisp.DrawOptions`; a draw is a token.
 
         base: the public decoder as shipped. private_texts: each one record; `contexts`: their public number.
-        mix_with_base, base_top, mixing_floor: of mixed draws. context_before, context_after, public_text: public words.
+        mix_with_base, base_top, mixing_floor: for mixed draws. context_before, context_after, public_text are public.
         """
         given = {
             key: value
@@ -124,12 +125,12 @@ class PrivateGenerator(_core.PrivateGenerator):
         stop: Sequence[str] = (),
         on_text: Callable[[str], object] | None = None,
     ) -> Generated:
-        """As TextModel.generate. PrivacyRefused, before anything is charged, where the budget has no room for
-        max_new_tokens (0: 128): the sentence says for how many."""
+        """TextModel.generate with a guarantee. PrivacyRefused, before anything is charged, if the budget has no room
+        for max_new_tokens (0: 128): the sentence says for how many it has."""
         return Generated(**self._generate(prompt, {"max_new_tokens": max_new_tokens, "stop": stop}, on_text))
 
     def stream(self, prompt: str, *, max_new_tokens: int = 0, stop: Sequence[str] = ()) -> Iterator[str]:
-        """The same, piece by piece: each is drawn, and charged, once the loop asks for it. Until the loop ends, or is
-        left, other calls of this object and its models are refused."""
+        """`generate`, piece by piece: each piece is drawn, and charged, when the loop asks for it. Until the loop ends,
+        or is left, other calls of this object and its models are refused."""
         options = {"max_new_tokens": max_new_tokens, "stop": stop}
         return stream(lambda told: self._generate(prompt, options, told), self._waits)

@@ -1,4 +1,4 @@
-"""One run of the program: its arguments, its lines as they come, how it is stopped, and its errors."""
+"""One run of the program: its arguments, its lines as they come, stopping it, and its errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAM = pathlib.Path(os.environ.get("WISP_PROGRAM") or pathlib.Path(__file__).
 #: True: the program's lines on standard error. A function: is given each line; False from it stops the run.
 Lines = bool | Callable[[str], object] | None
 
-#: By the program's exit code (`wisp --help`), 5 and 6 with _CODES.
+#: Errors by the program's exit code (`wisp --help`); codes 5 and 6 need _CODES.
 _ERRORS: dict[int, type[Error]] = {
     1: InternalError,
     2: InvalidArgument,
@@ -33,8 +33,8 @@ _ERRORS: dict[int, type[Error]] = {
     6: Unsupported,
     130: Cancelled,
 }
-_CODES = {"WISP_EXIT_CODES": "c"}  # files that are not there are told apart from data, as in the C interface
-# How the program names a recipe that is in memory alone (_program.py).
+_CODES = {"WISP_EXIT_CODES": "c"}  # a missing file differs from invalid data, as in the C interface
+# The program's name for a recipe that is only in memory (_program.py).
 _RECIPE_IN_MEMORY = re.compile(r"/proc/\d+/fd/\d+")
 _LINES_KEPT = 5
 _SECONDS_BETWEEN_LOOKS = 0.2
@@ -43,7 +43,7 @@ _log = logging.getLogger("wisp")
 
 
 def program() -> str:
-    """Its path; Unsupported where there is none."""
+    """The program's path; raises Unsupported if the package has no program."""
     if not PROGRAM.is_file():
         raise Unsupported(
             f"there is no program {PROGRAM}: install the wheel with --config-settings=cmake.define.WISP_TOOLS=ON, "
@@ -53,7 +53,7 @@ def program() -> str:
 
 
 def _text(name: str, value: object) -> str:
-    """A value as the program reads it."""
+    """A value in the form that the program reads."""
     if isinstance(value, bool) or not isinstance(value, (str, numbers.Real, os.PathLike)):
         raise TypeError(
             f"{name} is {value!r} ({type(value).__name__}); allowed are texts, numbers, paths and lists of them"
@@ -69,7 +69,7 @@ def _text(name: str, value: object) -> str:
 
 
 def arguments_of(words: tuple[object, ...], options: Mapping[str, object]) -> list[str]:
-    """("audit", "step") and {"noise_multiplier": 1} as the program has them."""
+    """Converts ("audit", "step") and {"noise_multiplier": 1} to the program's arguments."""
     arguments = [_text("a word", word) for word in words]
     for name, value in options.items():
         option = "--" + name.rstrip("_").replace("_", "-")
@@ -89,7 +89,7 @@ def _show(line: str) -> None:
 
 
 def _log_line(line: str) -> None:
-    """Nobody reads the lines: warnings are logged as such, the others below what is usually kept."""
+    """Logs a line that nobody reads: warnings as warnings, others below the usual level."""
     said = line.removeprefix("wisp: ")
     if said.startswith("warning: "):
         _log.warning(said.removeprefix("warning: "))
@@ -98,8 +98,8 @@ def _log_line(line: str) -> None:
 
 
 class Process:
-    """Runs the program to its end. A thread starts it and reads its lines, as only the main thread hears Ctrl-C: so no
-    program goes on that nobody knows of. It also asks to be stopped when this process ends (WISP_ENDS_WITH)."""
+    """Runs the program to its end. A thread starts it and reads its lines, because only the main thread gets Ctrl-C:
+    so no program keeps running unnoticed. The program also stops when this process ends (WISP_ENDS_WITH)."""
 
     code: int
     printed: str
@@ -116,7 +116,7 @@ class Process:
         self._last: collections.deque[str] = collections.deque(maxlen=_LINES_KEPT)
         self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
-        self._asked: signal.Signals | None = None  # what it was told to end by
+        self._asked: signal.Signals | None = None  # the signal that was sent to end it
         self._process: subprocess.Popen[bytes] | None = None
         self._failure: OSError | None = None
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -142,7 +142,7 @@ class Process:
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     env={**os.environ, **_CODES, "WISP_ENDS_WITH": str(os.getpid())},
-                    process_group=0,  # it is this process that hears Ctrl-C, in a notebook too, and hands it on
+                    process_group=0,  # this process receives Ctrl-C, also in a notebook, and passes it on
                 )
             self._read(self._process)
         except OSError as error:
@@ -165,7 +165,7 @@ class Process:
         self.code = process.wait()
 
     def _follow(self) -> BaseException | None:
-        """Until the program has ended. What it gives is Ctrl-C, or what the caller's function raised."""
+        """Waits until the program has ended. Returns Ctrl-C, or the exception of the caller's function."""
         interrupt: BaseException | None = None
         started = False
         while True:
@@ -180,15 +180,15 @@ class Process:
                 if self._told(line) is False:
                     self._ask(signal.SIGTERM)
                     self._told = _log_line
-            except BaseException as raised:  # the program stops as after Ctrl-C, and at the second at once
+            except BaseException as raised:  # stops the program as Ctrl-C does; a second one stops it at once
                 self._ask(signal.SIGKILL if interrupt is not None else signal.SIGTERM)
                 interrupt = interrupt or raised
                 self._told = _log_line
-                if self._thread.ident is None:  # it never began
+                if self._thread.ident is None:  # the thread never began
                     return interrupt
 
     def _next_line(self) -> str | None:
-        """None at the end. A line that was taken when Ctrl-C came is lost, and so the end may be too."""
+        """The next line, or None at the end. Ctrl-C may lose a line that was being taken, even the end."""
         while True:
             try:
                 return self._lines.get(timeout=_SECONDS_BETWEEN_LOOKS)
@@ -197,7 +197,7 @@ class Process:
                     return None if self._lines.empty() else self._lines.get()
 
     def _ask(self, how: signal.Signals) -> None:
-        """Nothing where it has ended. Where it has not begun it does not begin."""
+        """Sends a signal, unless the program has ended. A program that has not begun will not begin."""
         with self._lock:
             if self._process is None:
                 self._asked = how
@@ -206,7 +206,7 @@ class Process:
                 self._process.send_signal(how)
 
     def _sentence(self) -> str:
-        """What the program said last: by itself, and no warning."""
+        """The program's last line that is not a warning, if it failed by itself."""
         if self._failure is None and getattr(self, "code", -1) in _ERRORS:
             for line in reversed(self._last):
                 if line.startswith("wisp: ") and not line.startswith("wisp: warning: "):
@@ -223,7 +223,7 @@ class Process:
         return how + "; what was charged stays charged" + "".join(f"\n{line}" for line in self._last)
 
     def fail(self) -> NoReturn:
-        """Raises the error of a program that did not end with 0."""
+        """Raises the error of a program that ended with another code than 0."""
         stopped = self.code < 0 and self._asked is not None
         kind = Cancelled if stopped else _ERRORS.get(self.code, InternalError)
         raise kind(self._ended())

@@ -1,5 +1,5 @@
-"""What no function of C does: models of other programs, training from nothing, audits. The program does it, which the
-wheel brings: each call runs it once, as a process of its own (_process.py)."""
+"""Work that the C interface does not offer: models of other programs, training from scratch, audits. The wheel's
+program does it: each call runs it once, as a process of its own (_process.py)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._errors import InternalError, InvalidArgument, Unsupported
 from ._process import Lines, Process, arguments_of, program
 from ._recommender import Path
 
-#: A file of JSON as those in models/recipes, or what is in one.
+#: A JSON file like those in models/recipes, or the content of one.
 Recipe = Path | Mapping[str, Any]
 
 
@@ -36,7 +36,7 @@ def _parsed(run: Process) -> Any:
 def _made(
     words: tuple[object, ...], own: Mapping[str, object], options: Mapping[str, object], progress: Lines
 ) -> dict[str, Any]:
-    """own: what the function's arguments give; `options` may not say it again."""
+    """own: what the function's arguments give; `options` may not repeat it."""
     twice = own.keys() & {name.rstrip("_") for name in options}
     if twice:
         raise InvalidArgument(f"{min(twice)} is given, which this function sets by itself")
@@ -48,18 +48,18 @@ def _made(
 
 
 def run_program(*words: object, json_result: bool = True, progress: Lines = None, **options: object) -> Any:
-    """Runs `wisp WORDS... --option=value...`, and gives what it prints: parsed, or a text where json_result is False.
+    """Runs `wisp WORDS... --option=value...`, and returns what it prints: parsed, or as text if json_result is False.
 
         wisp.run_program("privacy", "epsilon", sigma=1, q=0.01, steps=1000, delta=1e-5)["stated"]
 
-    options: those of the command (`wisp COMMAND --help`), with `_` for `-`. True gives a switch, a list an option that
-    is repeated; None and False leave it out. A name that Python keeps for itself has a line behind it: `for_`.
-    progress: True, the program's lines on standard error; or a function of a line, of which False stops the run.
-    Without it warnings go to the log "wisp".
+    options: those of the command (`wisp COMMAND --help`), with `_` for `-`. True gives a switch, a list a repeated
+    option; None and False leave it out. A name that Python reserves gets an underscore behind it: `for_`.
+    progress: True prints the program's lines on standard error; a function receives each line, and its False stops the
+    run. Without it warnings go to the log "wisp".
 
-    Errors have the program's sentence: InvalidArgument, InvalidData, IoError (a file that is not there),
-    PrivacyRefused, Cancelled. After Ctrl-C, and when this process ends, the program is stopped. What was charged stays
-    charged: `wisp.budget` tells.
+    Errors have the program's sentence: InvalidArgument, InvalidData, IoError (a missing file), PrivacyRefused,
+    Cancelled. After Ctrl-C, and when this process ends, the program is stopped. What was charged stays charged:
+    see `wisp.budget`.
     """
     if not words and not options:
         raise InvalidArgument("no command is given; run_program('--help', json_result=False) lists them")
@@ -70,18 +70,18 @@ def run_program(*words: object, json_result: bool = True, progress: Lines = None
 
 
 def convert(source: Path, output: Path, *, progress: Lines = None, **options: object) -> dict[str, Any]:
-    """Makes a model file of a folder of Hugging Face, or of a PyTorch state_dict in a safetensors file.
+    """Makes a model file from a folder of Hugging Face, or from a PyTorch state_dict in a safetensors file.
 
     dataset: a label of what the model learned from, for its provenance. max_length: tokens of a text that it reads.
-    report: a JSON file to write, what became of each tensor. Others: `wisp convert --help`, docs/convert.md.
+    report: a JSON file to write, with the fate of each tensor. Others: `wisp convert --help`, docs/convert.md.
 
-    What it gives: the model's class, family, number of tokens, parameters and tensors, and notes.
+    Returns the model's class, family, number of tokens, parameters and tensors, and notes.
     """
     return _made(("convert",), {"in": source, "out": output}, options, progress)
 
 
 def export(model: Path, output: Path, *, progress: Lines = None, **options: object) -> dict[str, Any]:
-    """Writes a model back: a safetensors file, or with `family` a folder of Hugging Face (`wisp export --help`)."""
+    """Exports a model: a safetensors file, or with `family` a folder of Hugging Face (`wisp export --help`)."""
     return _made(("export",), {"model": model, "out": output}, options, progress)
 
 
@@ -90,7 +90,7 @@ def compress(
 ) -> dict[str, Any]:
     """Writes a model in fewer bytes: tables as 16-bit numbers, or weights as 8-bit or 4-bit integers in blocks.
 
-    "panels" keeps the bytes, in an order that no session needs to copy: a large model opens at once.
+    "panels" keeps the bytes, in an order that needs no copy when the model is opened: a large model opens at once.
     """
     if weights not in ("f16", "int8", "int4", "panels"):
         raise InvalidArgument(f"weights is {weights!r}; allowed are 'f16', 'int8', 'int4' and 'panels'")
@@ -99,7 +99,7 @@ def compress(
 
 
 def _plain(value: Any) -> Any:
-    """A number or an array of NumPy, in a recipe."""
+    """Converts a number or an array of NumPy in a recipe."""
     if hasattr(value, "tolist"):
         return value.tolist()
     raise TypeError(
@@ -109,7 +109,7 @@ def _plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def _recipe_file(recipe: Recipe | None) -> Iterator[Path | None]:
-    """The program reads files: of a mapping, one in memory, which is gone with both processes."""
+    """The program reads files: a mapping becomes a file in memory, which is gone with both processes."""
     if recipe is None or isinstance(recipe, (str, os.PathLike)):
         yield recipe
         return
@@ -131,12 +131,12 @@ def _recipe_file(recipe: Recipe | None) -> Iterator[Path | None]:
 def train(
     recipe: Recipe | None, data: Path, output: Path, *, progress: Lines = None, **options: object
 ) -> dict[str, Any]:
-    """Trains a recommender or a decoder by a recipe, from nothing or from `model`.
+    """Trains a recommender or a decoder by a recipe, from scratch or from `model`.
 
-    data: a log of events, or the texts of a recipe for texts. recipe None: the decoder `model` learns the texts of
+    data: a log of events, or texts if the recipe is for texts. With recipe None the decoder `model` learns the texts of
     `data`. A private method needs `ledger`. Others: `wisp train --help`, docs/program.md.
 
-    Of what it gives, `not_private` names the figures that are local only.
+    `not_private` in the result names the figures that are local only.
     """
     texts = {"texts": data} if recipe is None else {"data": data}
     with _recipe_file(recipe) as path:
@@ -146,7 +146,7 @@ def train(
 def train_classifier(
     recipe: Recipe, data: Path, output: Path, *, progress: Lines = None, **options: object
 ) -> dict[str, Any]:
-    """Trains a classifier of labelled texts, from nothing or from an encoder `base`; docs/texts.md.
+    """Trains a classifier of labelled texts, from scratch or from an encoder `base`; docs/texts.md.
 
     `lora`, `trains`, `method`, `ledger`, `epsilon` and others: `wisp classify train --help`.
     """
@@ -157,13 +157,13 @@ def train_classifier(
 def audit(
     what: Literal["step", "run", "membership", "decoding"], *, progress: Lines = None, **options: object
 ) -> dict[str, Any]:
-    """Attacks training or decoding as they really run, and compares what is found with what is claimed.
+    """Attacks training or decoding as they really run, and compares the finding with the claim.
 
-    `refuted` of the result: the claim is wrong, with `confidence`. Not refuted proves nothing. An audit on data with a
+    `refuted` in the result: the claim is wrong, with `confidence`. Not refuted proves nothing. An audit on data with a
     ledger is charged like training. Options: `wisp audit WHAT --help`, docs/privacy.md.
     """
     run = _run(("audit", what), {**options, "json": True}, progress)
-    # Refuted is an answer here; other refusals print nothing.
+    # A refuted claim is an answer here; other refusals print nothing.
     if run.code != 0 and not (run.code == 4 and run.printed):
         run.fail()
     found: dict[str, Any] = _parsed(run)
@@ -171,11 +171,12 @@ def audit(
 
 
 def main() -> NoReturn:
-    """The command `wisp` of an environment."""
+    """The command `wisp` in an environment."""
     try:
         path = program()
     except Unsupported as error:
         sys.exit(f"wisp: {error}")
-    for name in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores, and a program it becomes would too
+    # Python ignores these signals, and a program that replaces it would too
+    for name in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(name, signal.SIG_DFL)
     os.execv(path, [path, *sys.argv[1:]])

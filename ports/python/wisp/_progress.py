@@ -1,4 +1,4 @@
-"""Progress of training: a function that is told, or one line that is written over."""
+"""Progress of training: a function to call, or one line that is overwritten."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SECONDS_BETWEEN = 0.2
 
 
 class Line:
-    """Writes where a run is over the same line, in a terminal and in a notebook; in a file only the last."""
+    """Overwrites one line with a run's progress, in a terminal and in a notebook; in a file it writes only the last."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
-        self._stream = stream if stream is not None else sys.stderr  # None where there is no standard error
+        self._stream = stream if stream is not None else sys.stderr  # None without standard error
         self._next = 0.0
         self._width = 0
-        # A notebook's stream is no terminal, and understands a return to the line's start.
+        # A notebook's stream is not a terminal, but supports a return to the line's start.
         self._live = self._stream is not None and (
             self._stream.isatty() or type(self._stream).__module__.startswith("ipykernel")
         )
@@ -42,24 +42,24 @@ class Line:
         self._width = 0 if is_last else len(text)
 
     def end(self) -> None:
-        """Leaves the line, where a run stopped in its middle."""
+        """Ends the line if a run stopped in its middle."""
         if self._width:
             self._write("\n")
             self._width = 0
 
     def _write(self, text: str) -> None:
-        """A run that is paid for does not end because nobody can read how far it is."""
+        """A run that is paid for must not end because its progress cannot be written."""
         if self._stream is None:
             return
         try:
             self._stream.write(text)
             self._stream.flush()
-        except (OSError, ValueError):  # a pipe that was closed, a stream that was
+        except (OSError, ValueError):  # a closed pipe or stream
             self._stream = None
 
 
 def run(call: Callable[..., dict[str, Any]], options: dict[str, Any], progress: Progress) -> dict[str, Any]:
-    """call(options, told), where `told` is what the extension calls after each step."""
+    """call(options, told), where the extension calls `told` after each step."""
     if progress is None or progress is False:
         return call(options, None)
     if progress is True:

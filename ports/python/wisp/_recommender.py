@@ -24,17 +24,17 @@ ItemsAndScores = tuple[numpy.typing.NDArray[numpy.int32], numpy.typing.NDArray[n
 
 
 class OpenOptions(TypedDict, total=False):
-    """How a model is opened; what is left out has its default.
+    """How a model is opened; an option that is left out has its default.
 
-    backend: "simd", 32-bit floats, the default; "int8", 8-bit integers, scores slightly off; "xnnpack", in a build that
-      has it.
-    verify: whether the weights are looked at: "always", the default; "once", unless `verified`, a bytearray of 32 bytes
-      that the app keeps (zeros at first), says that this very file was found whole before; "never".
-    adapter: file of an adapter that was trained beside the model.
-    num_threads: share the positions of one history; the same scores, to the bit. 0 and 1: the caller's alone.
-    half_cache: keys and values as 16-bit floats, slightly off.
-    device, device_module, arithmetic, device_bytes: "cuda", its module, what its products multiply, its memory.
-    max_bytes: InvalidArgument where the model would hold more; 0: no ceiling.
+    backend: "simd", 32-bit floats, the default; "int8", 8-bit integers, slightly different scores; "xnnpack", in a
+      build that has it.
+    verify: when the weights are verified: "always", the default; "once", unless `verified`, a bytearray of 32 bytes
+      that the app stores (zeros at first), says that this very file was verified before; "never".
+    adapter: file of an adapter that was trained for this model.
+    num_threads: share the positions of one history; scores stay the same to the bit. 0 and 1: the caller's alone.
+    half_cache: float16 key/value cache, slightly less exact.
+    device, device_module, arithmetic, device_bytes: "cuda", its module, the number format of products, its memory.
+    max_bytes: InvalidArgument if the model would hold more; 0: no limit.
     """
 
     backend: Backend
@@ -54,7 +54,7 @@ class Recommender(_core.Recommender):
     """A model that ranks items, in one mapped file.
 
     An item has a number from 0 on and a key, the name it carries in the app's own data. Any thread may call; calls of
-    one object follow one another, those of several run at once. A context manager: closed at the end of the block.
+    one object run one after another, those of several objects in parallel. A context manager that closes the model.
     """
 
     def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
@@ -62,7 +62,7 @@ class Recommender(_core.Recommender):
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[OpenOptions]) -> Recommender:
-        """Maps the file read-only and checks it, its weights included.
+        """Maps the file read-only and verifies it, weights included.
 
         Options: see `wisp.OpenOptions`. The file must not be changed in place while open; replacing it is fine.
         Raises IoError, InvalidData, Unsupported, InvalidArgument, with a sentence that names the file.
@@ -73,11 +73,11 @@ class Recommender(_core.Recommender):
     def from_bytes(
         cls, data: bytes | bytearray | memoryview, *, name: str = "bytes", **options: Unpack[OpenOptions]
     ) -> Recommender:
-        """A model in memory: bytes, or anything that has them in one piece.
+        """Opens a model in memory: bytes, or any contiguous buffer.
 
-        bytes, and an mmap that was opened to be read, are used where they lie and kept alive if they start on 64 bytes;
+        bytes, and an mmap opened for reading, are used in place and kept alive if they start on a multiple of 64 bytes;
         other memory is copied.
-        `name` is used in sentences.
+        `name` is used in messages.
         """
         made = cls.__new__(cls)
         _core.Recommender.__init__(made, data, name, dict(options))
@@ -94,16 +94,16 @@ class Recommender(_core.Recommender):
 
     @property
     def info(self) -> ModelInfo:
-        """What the model is."""
+        """The properties of the model."""
         return ModelInfo(**self._info())
 
     @property
     def provenance(self) -> list[Provenance]:
-        """The runs that touched the weights, the oldest first."""
+        """The runs that changed the weights, oldest first."""
         return [Provenance(**run) for run in self._provenance()]
 
     def names(self, items: Iterable[int]) -> list[str]:
-        """The items' names for people; the key of an item that has none."""
+        """The items' names for people; the key if an item has no name."""
         return [self.item_name(item) or self.item_key(item) for item in items]
 
     def keys(self, items: Iterable[int] | None = None) -> list[str]:
@@ -111,14 +111,14 @@ class Recommender(_core.Recommender):
         return [self.item_key(item) for item in (range(len(self)) if items is None else items)]
 
     def session(self, history: Iterable[int] = ()) -> Session:
-        """A history that grows, for one person who goes on clicking."""
+        """A growing history, for one person who keeps clicking."""
         return Session(self, history)
 
 
 class Session:
-    """A history that grows. The model keeps the keys and values of the history it saw last: while it is this one, an
-    event more costs one position. Several sessions of one model are right, and cost whole histories when they take
-    turns: open the file once for each to avoid that."""
+    """A history that grows. The model caches keys and values of the last history that it read: while it is this one, a
+    new event computes only one position. Several sessions may share a model, but recompute whole histories when they
+    take turns: open the file once for each to avoid that."""
 
     def __init__(self, model: Recommender, history: Iterable[int] = ()) -> None:
         self.model = model
@@ -134,7 +134,7 @@ class Session:
         return self._history.tolist()
 
     def append(self, item: int | str) -> None:
-        """One event more: an item's number, or its key. Raises InvalidArgument for a key that the model lacks."""
+        """Appends an event: an item's number, or its key. Raises InvalidArgument for a key that the model lacks."""
         number = self.model.find(item) if isinstance(item, str) else item
         if number is None:
             raise InvalidArgument(f"the model has no item of the key {item!r}")
@@ -154,22 +154,22 @@ class Session:
         candidates: Items | None = None,
         allow_seen: bool | None = None,
     ) -> ItemsAndScores:
-        """Recommender.recommend of this history."""
-        # Of the bytes: an array that is being read could not grow in another thread.
+        """Recommender.recommend for this history."""
+        # Copied from the bytes, because an array with an exported buffer cannot grow in another thread.
         history = numpy.array(self._history, dtype=numpy.int32)
         return self.model.recommend(history, k, exclude=exclude, candidates=candidates, allow_seen=allow_seen)
 
 
 def plan_memory(path: Path, **options: Unpack[OpenOptions]) -> ModelMemory:
-    """Bytes that the model in that file will hold, opened with these options (`wisp.OpenOptions`). Reads its
-    description alone."""
+    """Bytes that the model in that file will hold if opened with these options (`wisp.OpenOptions`). Reads only its
+    description."""
     return ModelMemory(**_core.plan_memory({"path": path, **options}))
 
 
 def describe_device(
     device: str = "cuda", *, device_module: Path | None = None, arithmetic: str | None = None, device_bytes: int = 0
 ) -> str:
-    """What the device is, in words. Raises Unsupported, with the reason, where there is none."""
+    """Describes the device in words. Raises Unsupported, with the reason, if it is not available."""
     return _core.describe_device(dict(locals()))
 
 

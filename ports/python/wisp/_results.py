@@ -1,4 +1,4 @@
-"""What calls answer with: plain frozen dataclasses."""
+"""Results of calls: plain frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclasses.dataclass(frozen=True)
 class ModelInfo:
-    """What an open model of recommendations is."""
+    """The properties of an open recommender."""
 
     num_items: int
     max_length: int  #: of a history that is read: the newest events
@@ -25,7 +25,7 @@ class ModelInfo:
 
 @dataclasses.dataclass(frozen=True)
 class Provenance:
-    """One run that touched a model's weights; "" where nothing is known."""
+    """One run that changed a model's weights; "" where nothing is known."""
 
     description: str
     mechanisms: str  #: what was released, a sentence a line; "": no private mechanism
@@ -72,7 +72,7 @@ class TrainingMemory:
 
 @dataclasses.dataclass(frozen=True)
 class TextInfo:
-    """What an open model of texts is."""
+    """The properties of an open model of texts."""
 
     width: int  #: numbers of an embedding; 0: it is a decoder
     num_classes: int  #: 0: it is no classifier
@@ -89,13 +89,13 @@ class Generated:
     text: str
     num_tokens: int  #: that were generated
     prompt_tokens: int  #: that were read
-    #: at max_new_tokens; at the model's token for an end; at one of `stop`; with no position left; by the callback
+    #: max_new_tokens was reached; the model's end token; one of `stop`; no position left; the callback
     ended: Literal["length", "token", "stop", "context", "caller"]
 
 
 @dataclasses.dataclass(frozen=True)
 class LogCounts:
-    """How much a log holds. Local only: not private."""
+    """Counts of what a log holds. Local only: not private."""
 
     events: int
     users: int
@@ -107,7 +107,7 @@ class LogCounts:
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """How far a run of training is."""
+    """The progress of a training run."""
 
     step: int
     num_steps: int
@@ -117,7 +117,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class TrainingReport:
-    """What a run of private fine-tuning did.
+    """The outcome of a run of private fine-tuning.
 
     From `num_records` on numbers are counted on the log. Local only: not private, do not send them anywhere.
     """
@@ -126,7 +126,7 @@ class TrainingReport:
     planned_steps: int  #: above num_steps: the ledger's limit allowed no more
     resumed_from: int  #: the step of the checkpoint that was gone on from; 0: there was none
     epsilon: float  #: what may be stated of this run, at its delta
-    #: of all that was ever charged to the ledger, and of what a plan of life keeps for later;
+    #: of everything that was ever charged to the ledger, and of what a plan reserves for later;
     #: None: it could not be read
     epsilon_together: float | None
     delta_together: float | None  #: of that: the limit's, or that of this run
@@ -144,7 +144,7 @@ class TrainingReport:
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a life of nights will cost and can bring."""
+    """The expected cost and gain of a plan of nights."""
 
     runs: int
     judgings: int
@@ -181,10 +181,10 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True)
 class NightReport:
-    """What a night did.
+    """The outcome of a night.
 
     From `num_events` on numbers are counted on the log. Local only: not private, do not send them anywhere. The same
-    holds of `served`, `changed`, `verdict` and `line()` where the plan's judge is "local".
+    holds for `served`, `changed`, `verdict` and `line()` if the plan's judge is "local".
     """
 
     served: Literal["base", "earlier", "newest"]
@@ -205,14 +205,14 @@ class NightReport:
     num_records: int
 
     def line(self) -> str:
-        """The night in a line."""
+        """The night in one line."""
         judged = f", judged {self.verdict}" if self.judged else ""
         return f"{self.steps} steps{judged}; the {self.served} model is served; {self.runs_left} nights left"
 
 
 @dataclasses.dataclass(frozen=True)
 class Quality:
-    """How good a model is on a log. Local only: not private, do not send it anywhere."""
+    """The quality of a model on a log. Local only: not private, do not send it anywhere."""
 
     ndcg_at_10: float
     hit_at_10: float
@@ -221,7 +221,7 @@ class Quality:
 
 @dataclasses.dataclass(frozen=True)
 class Rebased:
-    """What a new base kept of what was learned."""
+    """The part of what was learned that a new base keeps."""
 
     carried: bool  #: False: nothing was learned yet, or training begins anew
     shared_items: int
@@ -229,7 +229,7 @@ class Rebased:
 
 
 def shown_epsilon(epsilon: float) -> str:
-    """Two decimals, rounded up: an epsilon is never shown smaller than it is."""
+    """Formats two decimals, rounded up: an epsilon is never shown smaller than it is."""
     if not math.isfinite(epsilon):
         return "not known" if math.isnan(epsilon) else "not bounded"
     return f"{math.ceil(epsilon * 100) / 100:.2f}"

@@ -14,12 +14,12 @@ from ._results import Generated, TextInfo
 
 
 class GenerateOptions(TypedDict, total=False):
-    """How a text is drawn; what is left out, and 0, is the default.
+    """How a text is sampled; an option that is left out, or 0, has its default.
 
-    max_new_tokens: 0: 128. temperature: scores are divided by it; 0: 1. greedy: always the most likely token.
-    top_k: so many of the most likely tokens; 0: all. top_p: the fewest tokens with so much probability together; 0: 1.
-    min_p: those with at least so much of the most likely one's. repetition_penalty: 0: 1, none.
-    stop: the text ends before any of these.
+    max_new_tokens: 0: 128. temperature: divides the scores; 0: 1. greedy: always the most likely token.
+    top_k: keep the k most likely tokens; 0: all. top_p: keep the fewest tokens with this probability together; 0: 1.
+    min_p: keep tokens with at least this fraction of the largest probability. repetition_penalty: 0: 1, none.
+    stop: the text ends before the first of these.
     """
 
     max_new_tokens: int
@@ -34,9 +34,9 @@ class GenerateOptions(TypedDict, total=False):
 
 
 class TextModel(_core.TextModel):
-    """An encoder (`embed`), a classifier (`classify`) or a decoder (`generate`) that brings its tokenizer.
+    """An encoder (`embed`), a classifier (`classify`) or a decoder (`generate`) with its tokenizer.
 
-    Any thread may call; calls of one object follow one another. A context manager.
+    Any thread may call; calls of one object run one after another. A context manager.
     """
 
     def __init__(self, path: Path, **options: Unpack[OpenOptions]) -> None:
@@ -44,8 +44,8 @@ class TextModel(_core.TextModel):
 
     @classmethod
     def open(cls, path: Path, **options: Unpack[OpenOptions]) -> TextModel:
-        """Opens the file. Options: see `wisp.OpenOptions`; another than backend, half_cache, verify, verified, adapter
-        and num_threads raises Unsupported. InvalidArgument where the model brings no tokenizer."""
+        """Opens the file. Options: see `wisp.OpenOptions`; others than backend, half_cache, verify, verified, adapter
+        and num_threads raise Unsupported. InvalidArgument if the model has no tokenizer."""
         return cls(path, **options)
 
     def __enter__(self) -> TextModel:
@@ -59,7 +59,7 @@ class TextModel(_core.TextModel):
 
     @property
     def info(self) -> TextInfo:
-        """What the model is."""
+        """The properties of the model."""
         return TextInfo(**self._info())
 
     @property
@@ -70,10 +70,10 @@ class TextModel(_core.TextModel):
     def generate(
         self, prompt: str, *, on_text: Callable[[str], object] | None = None, **options: Unpack[GenerateOptions]
     ) -> Generated:
-        """Goes on with a prompt. Options: see `wisp.GenerateOptions`.
+        """Continues a prompt. Options: see `wisp.GenerateOptions`.
 
-        on_text is told what is new, whole characters; False from it ends the text. What it raises, and Ctrl-C, ends it
-        and is raised here. Draws are not private: for weights that learned without a guarantee see PrivateGenerator.
+        on_text receives what is new, whole characters; False ends the text. Its exceptions, and Ctrl-C, end the text
+        and are raised here. Sampling is not private: for weights that learned without a guarantee see PrivateGenerator.
         """
         return Generated(**self._generate(prompt, dict(options), on_text))
 
@@ -85,13 +85,13 @@ class TextModel(_core.TextModel):
         on_text: Callable[[int, str], object] | None = None,
         **options: Unpack[GenerateOptions],
     ) -> list[Generated]:
-        """Goes on with several prompts, at_once (1 to 256; 0: 16) together. Prompt i draws with seed + i: its text is,
-        to the bit, what `generate` makes of it alone. on_text is told the prompt's index too."""
+        """Continues several prompts, at_once (1 to 256; 0: 16) together. Prompt i is sampled with seed + i: its text
+        equals, to the bit, what `generate` makes of it alone. on_text also receives the prompt's index."""
         given = {"prompts": prompts, "at_once": at_once, **options}
         return [Generated(**one) for one in self._generate_batch(given, on_text)]
 
     def stream(self, prompt: str, **options: Unpack[GenerateOptions]) -> Iterator[str]:
-        """The same as `generate`, piece by piece: for piece in model.stream("Once"): print(piece, end="").
+        """`generate`, piece by piece: for piece in model.stream("Once"): print(piece, end="").
 
         A thread generates. Leaving the loop ends the text after the next token; until then calls of this model wait."""
         return stream(lambda on_text: self.generate(prompt, on_text=on_text, **options))
@@ -100,10 +100,10 @@ class TextModel(_core.TextModel):
 def stream(
     generate: Callable[[Callable[[str], object]], object], waits: Callable[[bool], bool] | None = None
 ) -> Iterator[str]:
-    """The pieces that generate(on_text) tells, as it tells them; what it raises is raised.
+    """Yields the pieces that generate(on_text) passes on; raises what it raises.
 
-    waits: told True while generating waits for the reader, who has not asked for more yet; it says whether generating
-    may go on. None: generating does not wait.
+    waits: called with True while generating waits for the reader, who has not asked for more yet; it returns whether
+    generating may continue. None: generating does not wait.
     """
     pieces: queue.SimpleQueue[str | BaseException | None] = queue.SimpleQueue()
     asked, left = threading.Semaphore(0), threading.Event()
@@ -120,7 +120,7 @@ def stream(
         try:
             generate(on_text)
             pieces.put(None)
-        except BaseException as error:  # noqa: B036  it is raised in the reader's thread
+        except BaseException as error:  # noqa: B036 it is raised in the reader's thread
             pieces.put(error)
 
     thread = threading.Thread(target=work, name="wisp stream", daemon=True)
@@ -130,7 +130,7 @@ def stream(
         asked.release()
         thread.join()
 
-    atexit.register(end)  # of a program that ends with a stream that was not read to its end
+    atexit.register(end)  # for a program that ends with an unfinished stream
     thread.start()
     try:
         while (piece := pieces.get()) is not None:

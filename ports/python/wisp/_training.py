@@ -1,4 +1,4 @@
-"""Private fine-tuning, and what the ledger says."""
+"""Private fine-tuning, and reading the ledger."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progr
     ledger = options["ledger"]
     is_new = isinstance(ledger, (str, os.PathLike)) and not os.path.exists(ledger)
     made = run(call, options, progress)
-    if is_new:  # a mistyped path does it too
+    if is_new:  # a mistyped path creates one too
         _log.warning("ledger %s was not there and was made: it counts from this run on", ledger)
     epsilon: float | None = None
     delta: float | None = None
     try:
         together = _core.budget({name: options.get(name) for name in ("ledger", "delta", "anchor")})
         epsilon, delta = together["epsilon_stated"], together["delta"]
-    except Exception as error:  # an anchor may raise anything; the run is over all the same
+    except Exception as error:  # an anchor may raise anything, but the run is complete
         _log.warning("what all runs on %s cost together could not be read: %s", options["ledger"], error)
     report = TrainingReport(**made, epsilon_together=epsilon, delta_together=delta)
-    # A run on nothing is not refused: a refusal would tell of the data. Who started it is told, here on the device.
+    # A run without records is not refused, because a refusal would reveal something about the data. Whoever started it
+    # is told here, on the device.
     if report.num_records == 0:
         _log.warning(
             "%s had nothing to train on, and epsilon %s is spent: a record needs two events of items that the model "
@@ -45,17 +46,17 @@ def _trained(call: Callable[..., dict[str, Any]], options: dict[str, Any], progr
 
 
 class Anchor(Protocol):
-    """How far a ledger has got, kept where nobody who restores files restores it too: the platform's key store, say.
+    """The ledger's progress, stored where restoring files does not restore it: the platform's key store, say.
 
-    An attribute `begin` that is true allows that there is no anchor yet though something was charged: for the first
-    time only. One anchor for each ledger, always given or never.
+    A true attribute `begin` allows that the anchor is missing although something was charged: for the first time
+    only. Each ledger has its own anchor, which is given always or never.
     """
 
     def read(self) -> bytes:
-        """What was written last, at most 64 bytes; b"" where nothing was."""
+        """The bytes of the last write, at most 64; b"" if there was no write."""
 
     def write(self, data: bytes) -> None:
-        """Keeps it in the place of what was there, whole or not at all; on return it lasts."""
+        """Replaces the stored bytes, all or none; they are durable when it returns."""
 
 
 def personalise(
@@ -93,22 +94,22 @@ def personalise(
 ) -> TrainingReport:
     """Fine-tunes a recommender with DP-SGD on a log, and writes the result to `output`.
 
-    model: what to start from. log: a SQLite file (wisp.Log). output: may be `model`; replaced in one step at the end.
-    ledger: what the privacy of the log has cost so far; made by the first charge. Never delete it.
+    model: the start. log: a SQLite file (wisp.Log). output: may be `model`, which is replaced atomically at the end.
+    ledger: the log's privacy ledger; created by the first charge. Never delete it.
     epsilon, delta: of this run; delta below 1 / num_users_public.
-    num_users_public: a number of records that anybody may know. unit: what one record is, protected as a whole.
+    num_users_public: a number of records that anybody may know. unit: defines one record, protected as a whole.
     budget_epsilon: limit over everything ever done with this log; 0: the limit already in the ledger, or none.
-    progress: True, a line on standard error; or a function of a wisp.Step, of which False stops the run.
+    progress: True prints a line on standard error; a function receives a wisp.Step, and its False stops the run.
     expected_batch, epochs, learning_rate (up to 1), clipping_norm: 0: 64, 20, 0.003, 1. num_threads: 0: at most 4.
     session_gap: seconds; for "session". times_per_second: of the log's times, with every unit; 1000: milliseconds.
-    checkpoint: a file, private like the log; a run that stopped goes on from it with the same options.
+    checkpoint: a file, private like the log; a run that stopped resumes from it with the same options.
     adapter_rank, adapter: train two small matrices beside each of the model's; `output` is then the adapter.
-    planned_runs: so many runs share `epsilon`. uncharged_tuning: what was chosen by looking at the data, in words.
+    planned_runs: number of runs that share `epsilon`. uncharged_tuning: choices made by looking at the data, in words.
 
-    `epsilon` of the result is of this run, `epsilon_together` of all that was ever charged to the ledger, and of what a
-    plan of life keeps for later.
+    In the result, `epsilon` is that of this run, `epsilon_together` that of everything that was ever charged to the
+    ledger, and of what a plan reserves for later.
     Ctrl-C stops after the step: KeyboardInterrupt, with a note that says what is spent. What was charged stays
-    charged, also where the run fails or is cancelled (Cancelled). PrivacyRefused: before anything is spent.
+    charged, even if the run fails or is cancelled (Cancelled). PrivacyRefused: before anything is spent.
     """
     options = dict(locals())
     del options["progress"]
@@ -131,9 +132,9 @@ def train_texts(
     progress: Progress = None,
     **options: Any,
 ) -> TrainingReport:
-    """`personalise` for a decoder that learns texts. log: a file of texts. record: what one record of it is.
+    """`personalise` for a decoder that learns texts. log: a file of texts. record: the definition of one record in it.
 
-    unit: "interaction", or "user" where each record is all that one user wrote. num_users_public: how many records
+    unit: "interaction", or "user" if each record is all that one user wrote. num_users_public: how many records
     anybody may know the file to have. chunk_bytes: for "chunk", 8 to 1048576. max_length: positions read of a record.
     Other options as those of `personalise`; another name raises TypeError.
     """
@@ -158,6 +159,6 @@ def privacy_statement(ledger: Path, delta: float, *, anchor: Anchor | None = Non
 
 
 def privacy_statement_json(ledger: Path, delta: float, *, anchor: Anchor | None = None) -> dict[str, Any]:
-    """The same for programs."""
+    """`privacy_statement` as JSON, for programs."""
     statement: dict[str, Any] = json.loads(_core.privacy_statement({**locals(), "format": "json"}))
     return statement

@@ -19,7 +19,7 @@ internal class Handle(private val what: String, number: Long, release: (Long) ->
     fun <T> use(work: (Long) -> T): T = try {
         kept.use(what, work)
     } finally {
-        Reference.reachabilityFence(this)  // it cannot be lost while it is used
+        Reference.reachabilityFence(this) // it cannot be lost while it is used
     }
 
     fun close() = kept.close()

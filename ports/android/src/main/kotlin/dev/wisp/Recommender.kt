@@ -64,7 +64,7 @@ class Recommender private constructor(number: Long) : Closeable {
 
     val info: ModelInfo = try {
         handle.use { Native.info(it) }
-    } catch (failed: Throwable) {  // nobody else could close it
+    } catch (failed: Throwable) { // nobody else could close it
         close()
         throw failed
     }

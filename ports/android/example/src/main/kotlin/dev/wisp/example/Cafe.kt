@@ -62,7 +62,7 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
             ),
             anchor
         )
-        EventLog.open(log).close()  // creates the file if nothing was ordered yet
+        EventLog.open(log).close() // creates the file if nothing was ordered yet
         return Life.night(NightOptions(model, log.path, served.path, ledger.path), anchor, onProgress = onProgress)
     }
 
@@ -93,7 +93,7 @@ class Cafe(private val assets: AssetManager, folder: File, private val anchor: A
      * repeated.
      */
     private fun renew(hasBase: Boolean) {
-        val next = File(base.parentFile, "next-${base.name}")  // replaces one that an earlier call left
+        val next = File(base.parentFile, "next-${base.name}") // replaces one that an earlier call left
         try {
             assets.open(base.name).use { from ->
                 next.outputStream().use {
