@@ -1,4 +1,4 @@
-// The int8 kernel for 64-bit Arm with the dot product instructions: most phones since 2018.
+// The int8 kernel for 64-bit Arm with dot product instructions, which most phones since 2018 have.
 #include "kernels/int8/kernel.h"
 
 #if defined(__aarch64__)
@@ -26,7 +26,7 @@ using Weights = int8x16_t;
 using Inputs = int8x16_t;
 using Floats = float32x4_t;
 
-WISP_INT8_INLINE Sums Start(const uint8_t*) { return vdupq_n_s32(0); }  // nothing was shifted
+WISP_INT8_INLINE Sums Start(const uint8_t*) { return vdupq_n_s32(0); }  // no offset was added
 WISP_INT8_INLINE Weights LoadWeights(const uint8_t* p) { return vreinterpretq_s8_u8(vld1q_u8(p)); }
 WISP_INT8_INLINE Inputs Broadcast(const uint8_t* p) { return vreinterpretq_s8_s32(vdupq_n_s32(LoadGroup(p))); }
 WISP_INT8_INLINE Sums Dot(Sums s, Inputs x, Weights w) { return vdotq_s32(s, x, w); }
@@ -52,7 +52,7 @@ WISP_INT8_INLINE Floats Plus(Floats a, Floats b) { return vaddq_f32(a, b); }
 
 constexpr Format kBlockFormat = Format::kSigned;
 
-// Of 8 bits without the offset: the instruction multiplies signed numbers.
+// 8-bit weights without their offset: the instruction multiplies signed numbers.
 using OffsetWeights = int8x16_t;
 
 template <PanelBits kBits, bool kHigh>
@@ -86,7 +86,7 @@ constexpr Kernel kKernel = {
     .tiles = kTiles,
     .blocks = {.format = kBlockFormat, .of_bits = {kBlockTiles<PanelBits::kEight>, kBlockTiles<PanelBits::kFour>}}};
 
-// Built for processors that all have it, or asked of the system.
+// True if the build requires the instruction or the system reports it.
 bool HasDotProduct() {
 #if defined(__ARM_FEATURE_DOTPROD)
   return true;

@@ -57,7 +57,7 @@ WISP_INT8_INLINE Sums StartAt(int32_t start) {
 WISP_INT8_INLINE Totals TotalFrom(Sums s, int32_t) { return s; }
 WISP_INT8_INLINE Sums DotOffset(Sums s, Inputs x, OffsetWeights w) { return _mm512_dpbusd_epi32(s, w, x); }
 WISP_INT8_INLINE Floats LoadScales(const Half* p) {
-  return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));  // as ToFloats
+  return _mm512_maskz_cvtph_ps(0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));  // see ToFloats
 }
 WISP_INT8_INLINE Floats Fuse(Floats a, Floats b, Floats c) { return _mm512_fmadd_ps(a, b, c); }
 
@@ -86,8 +86,8 @@ constexpr Kernel kKernel = {.name = "int8 AVX512-VNNI",
 
 }  // namespace
 
-// AVX-512 VNNI is bit 11 of ECX of leaf 7; the rest of AVX-512, and that the system keeps its registers, Highway has
-// asked.
+// AVX-512 VNNI is bit 11 of ECX of leaf 7. Highway has checked the rest of AVX-512, and that the system saves its
+// registers.
 const Kernel* Avx512VnniKernel() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   const bool runs =

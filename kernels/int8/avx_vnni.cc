@@ -1,4 +1,4 @@
-// The int8 kernel for processors with VNNI in vectors of 256 bits and no AVX-512: those of small computers since 2021.
+// The int8 kernel for processors with VNNI in 256-bit vectors but without AVX-512: small computers since 2021.
 #include "kernels/int8/kernel.h"
 
 #if defined(__x86_64__)
@@ -87,7 +87,7 @@ constexpr Kernel kKernel = {
 
 }  // namespace
 
-// AVX-VNNI is bit 4 of EAX of leaf 7, subleaf 1; that the system keeps the registers, Highway has asked.
+// AVX-VNNI is bit 4 of EAX of leaf 7, subleaf 1. Highway has checked that the system saves the registers.
 const Kernel* AvxVnniKernel() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   const bool runs =

@@ -1,22 +1,22 @@
-// The inner loop of products with matrices of blocks: some rows of x, one panel. Included by each kernel behind
-// tile-inl.h, inside its own namespace; no guard, no includes. Beside what tile-inl.h names, a kernel defines:
+// The inner loop of products with integer blocks: some rows of x, one panel. Each kernel includes it after tile-inl.h,
+// inside its own namespace; no guard, no includes. Beside the names of tile-inl.h, a kernel defines:
 //
 //   kBlockFormat              how it reads x
-//   StartAt<bits>(i)          sums that begin at i, or at 0 where TotalFrom adds it, or nothing is to be added
+//   StartAt<bits>(i)          sums that begin at i; or at 0 if TotalFrom adds i or nothing has to be added
 //   TotalFrom(sums, i)        kLanes finished sums
-//   Offset<bits, high>(p)     kLanes groups of weights at p, without their offset taken away, in an OffsetWeights
-//   DotOffset(sums, x, w)     as Dot
-//   LoadScales(p)             kLanes halves as floats
+//   Offset<bits, high>(p)     kLanes groups of weights at p, still with their offset, in an OffsetWeights
+//   DotOffset(sums, x, w)     like Dot
+//   LoadScales(p)             kLanes float16 numbers as floats
 //   Fuse(a, b, c)             a * b + c
 //
-// Each element of y has one accumulator: a row's result does not depend on its neighbours.
+// Each element of y has one accumulator, so a row's result does not depend on other rows.
 
-// Bytes from what a tile is multiplied by to what is fetched ahead: a page, where the processor ends its own
-// fetching. Panels lie one behind the other. A token of GPT-2's shape took 4.3 ms in place of 5.1 in 8 bits and 3.1 in
-// place of 4.6 in 4; half as far and twice as far won less (AMD EPYC with AVX-512, November 2026).
+// How many bytes ahead of the current panel a tile prefetches: a page, because the processor's own prefetching stops at
+// page ends. Panels lie one after another. A token of GPT-2's shape took 4.3 ms instead of 5.1 with 8 bits, and 3.1
+// instead of 4.6 with 4. Half and twice this distance gained less (AMD EPYC with AVX-512, November 2026).
 inline constexpr size_t kPrefetchedAhead = 4096;
-// Lone rows fetch, and tiles of six rows and more. Where rows are many, the tallest tiles read a panel before others,
-// and the lower ones find it in the cache. A token of 16 texts took 13 % less with 8 bits and 9 % less with 4; one of 4
+// Single rows prefetch, and so do tiles of at least six rows. With many rows, the tallest tiles read a panel first, and
+// lower ones find it in the cache. A token of 16 texts took 13 % less with 8 bits and 9 % less with 4; a token of 4
 // texts took as long or longer (Zen 4, November 2026).
 template <size_t kRows>
 inline constexpr bool kPrefetches = kRows == 1 || kRows >= 6;
@@ -33,7 +33,7 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(cons
     for (size_t v = 0; v < kVectors; ++v) y[r][v] = SetFloats(0.0f);
   }
   for (size_t block = 0; block < t.blocks; ++block) {
-    // Before the integers of a panel lie its scales: without this as many bytes would not be asked for.
+    // A panel's scales lie before its integers; the integers' prefetches would miss that many bytes.
     if constexpr (kPrefetches<kRows>) __builtin_prefetch(reinterpret_cast<const uint8_t*>(scales) + kPrefetchedAhead);
     Sums sums[kRows][kVectors];
 #pragma GCC unroll 16
@@ -78,7 +78,7 @@ WISP_INT8_TARGET __attribute__((always_inline)) inline void MultiplyVectors(cons
   }
 }
 
-// kVectors at a time: all of a panel's where registers allow, as that reads memory in one stream.
+// kVectors at a time: all of a panel's if registers allow, because that reads memory in one stream.
 template <PanelBits kBits, size_t kRows, size_t kVectors>
 WISP_INT8_TARGET __attribute__((noinline)) void MultiplyBlockTile(const BlockTileArgs& t) {
   for (size_t vector = 0; vector < kPanelRows / kLanes; vector += kVectors)

@@ -1,5 +1,5 @@
-// Products with matrices of blocks, over whichever kernel runs here: some rows of x are quantised, then every panel is
-// multiplied by all of them while it lies in the cache.
+// Products with integer blocks, for whichever kernel runs here. Some rows of x are quantised, then all of them are
+// multiplied by one panel after another, while the panel is in the cache.
 #include <algorithm>
 #include <cstring>
 
@@ -10,12 +10,13 @@ namespace wisp::kernels {
 namespace int8 {
 namespace {
 
-// At once: as many as the tallest tile has; or all that are left, where these are few more: a panel is then read once.
+// Rows quantised together: as many as the tallest tile has; or all remaining rows if there are only a few more, so that
+// a panel is read once.
 constexpr size_t kBlockRows = 12, kMostBlockRows = 16;
 
 size_t RowsAtOnce(size_t left) { return left <= kMostBlockRows ? left : kBlockRows; }
 
-// Some columns of a product.
+// A range of columns of a product.
 struct Columns {
   size_t first_block, num_blocks;
   bool is_first;  // nothing has been stored yet
@@ -33,7 +34,7 @@ struct Columns {
   std::memcpy(y, values, n * sizeof(float));
 }
 
-// Of the rows of one panel those that are asked for, from [rows, kPanelRows] of sums.
+// Stores the requested rows of one panel from [rows, kPanelRows] sums.
 void StoreSums(const MultiplyPanelsArgs& a, const Columns& columns, size_t panel, size_t row, size_t rows,
                const float* sums) {
   const size_t begin = std::max(panel * kPanelRows, a.first), end = std::min((panel + 1) * kPanelRows, a.first + a.n);
@@ -43,12 +44,12 @@ void StoreSums(const MultiplyPanelsArgs& a, const Columns& columns, size_t panel
   for (size_t r = 0; r < rows; ++r) {
     float* y = a.y_RN + (row + r) * a.ldy + (begin - a.first);
     const float* from = sums + r * kPanelRows + begin % kPanelRows;
-    // A constant number of columns becomes a few vectors.
+    // A constant number of columns compiles to a few vectors.
     whole ? StoreColumns(from, bias, adds, y, kPanelRows) : StoreColumns(from, bias, adds, y, end - begin);
   }
 }
 
-// Sums of these columns, from a panel on.
+// The tile arguments for these columns, beginning at a panel.
 BlockTileArgs TileAt(const MultiplyPanelsArgs& a, const Columns& columns, size_t panel, const BlockRow* x,
                      float* sums) {
   const size_t bytes = IntegerPanelBytes(a.w.bits, a.k);
@@ -77,8 +78,8 @@ void MultiplyPanel(const Kernel& kernel, const MultiplyPanelsArgs& a, const Colu
   StoreSums(a, columns, panel, row, rows, sums);
 }
 
-// Of one row: as many of the panels [panel, end) as the kernel takes at once, again and again. Returns the first one
-// that is left.
+// Multiplies a single row, by as many of the panels [panel, end) at once as the kernel takes, repeatedly. Returns the
+// first panel that is left.
 size_t MultiplyLoneRow(const Kernel& kernel, const MultiplyPanelsArgs& a, const Columns& columns, size_t panel,
                        size_t end, const BlockRow* x, size_t row) {
   const size_t at_once = kernel.blocks.lone_panels;

@@ -1,11 +1,11 @@
-// For the units of kernels/int8/ that Highway compiles once per instruction set: which of the copies runs on a target.
-// Include before any Highway header.
+// Chooses the copy of a function for a target, in units of kernels/int8/ that Highway compiles once for each
+// instruction set. Include before any Highway header.
 #ifndef WISP_KERNELS_INT8_CHOOSE_H_
 #define WISP_KERNELS_INT8_CHOOSE_H_
 
 #include "kernels/simd/targets.h"
 
-// N_<target>::Name, or null where it is not compiled. HWY_CHOOSE_X is null where X is not.
+// N_<target>::Name, or null if it is not compiled. HWY_CHOOSE_X is null if X is not compiled.
 #define WISP_INT8_CHOOSE(target, Name)                          \
   ((target) == HWY_AVX3            ? HWY_CHOOSE_AVX3(Name)      \
    : (target) == HWY_AVX2          ? HWY_CHOOSE_AVX2(Name)      \

@@ -1,11 +1,10 @@
 // The inference table whose linear layers multiply 8-bit integers.
 //
-// What it is: the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Weights are quantised
-// when they are packed, symmetrically, a scale per output channel; inputs as they come, a scale per row. What is not
-// linear stays float: embeddings, layer norm, attention, activations.
-// What it is not: within the error that kernels/kernels.h promises for products. Each factor is off by up to half of
-// 1/127 of the largest of its row.
-// Products of more than kMaxInner terms stay float too: a tile's quantised rows lie on the stack.
+// This is the fastest SIMD table with packed_size, pack_weights and linear_forward replaced. Weights are quantised
+// symmetrically when they are packed, with a scale for each output channel; inputs are quantised as they come, with a
+// scale for each row. Embeddings, layer norm, attention and activations stay float.
+// Products exceed the error that kernels/kernels.h promises: each factor is off by up to half of 1/127 of the largest
+// of its row. Products of more than kMaxInner terms stay float too, because a tile's quantised rows lie on the stack.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -49,10 +48,10 @@ const Available& All() {
 
 size_t Groups(size_t k) { return (k + kGroup - 1) / kGroup; }
 
-// One panel's floats: a scale, a start and 4 weights per group, for each channel.
+// Floats of one panel: for each channel a scale, a start, and 4 weights for each group.
 size_t PanelFloats(const Kernel& kernel, size_t k) { return kernel.panel_width * (2 + Groups(k)); }
 
-// Channel `j` of a panel; all zeros when `w` is null.
+// Packs channel `j` of a panel; all zeros if `w` is null.
 void PackChannel(const Kernel& kernel, const float* w, size_t k, size_t j, uint8_t* panel) {
   alignas(64) uint8_t row[RowBytes(Format::kSigned)];
   const size_t stride = kernel.panel_width * sizeof(float);
@@ -72,7 +71,7 @@ void PackChannel(const Kernel& kernel, const float* w, size_t k, size_t j, uint8
   }
 }
 
-// `rows` rows of y from their quantised x: the widest tiles that still fit, the last one ragged.
+// Computes `rows` rows of y from their quantised x, with the widest tiles that fit; the last one is ragged.
 void MultiplyRows(const Kernel& kernel, const LinearForwardArgs<>& a, size_t row, size_t rows, const uint8_t* x,
                   const float* scales) {
   const size_t width = kernel.panel_width, panels = (a.n + width - 1) / width;

@@ -1,12 +1,12 @@
-// A product of one row of x with a matrix of blocks, several panels at once. Included behind blocks-inl.h by a kernel
-// whose vectors are as wide as a panel; no guard, no includes.
+// The product of a single row of x with integer blocks, for several panels at once. A kernel whose vectors are as wide
+// as a panel includes it after blocks-inl.h; no guard, no includes.
 static_assert(kLanes == kPanelRows);
 
-// Each panel is a stream of its own. The processor fetches ahead by itself, but for where panels begin: these lines are
-// asked for while the panels before them are multiplied. A loop like this, of 768 columns with weights from memory,
-// read 20.5 GB/s in 8 bits in place of 17.3, and 19.0 in place of 11.4 in 4 (one thread of an AMD EPYC, Zen 4, whose
-// other thread was busy, November 2026).
-inline constexpr size_t kLine = 64, kLinesAsked = 12;  // of a panel's scales, and as many of its integers
+// Each panel is a separate stream. The processor prefetches by itself, except at a panel's beginning. These first lines
+// are prefetched while the previous panels are multiplied. Such a loop, with 768 columns and weights from memory, read
+// 20.5 GB/s instead of 17.3 with 8 bits, and 19.0 instead of 11.4 with 4 (one thread of an AMD EPYC, Zen 4, whose other
+// thread was busy, November 2026).
+inline constexpr size_t kLine = 64, kLinesAsked = 12;  // lines of a panel's scales, and as many of its integers
 
 template <size_t kPanels>
 WISP_INT8_TARGET __attribute__((always_inline)) inline void AskForNext(const BlockTileArgs& t, size_t block) {

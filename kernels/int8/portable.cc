@@ -1,5 +1,4 @@
-// The int8 kernel for everything else: weights are widened to int16 as they are loaded, and pairs of products are
-// summed.
+// The int8 kernel for all other processors. It extends weights to int16 as it loads them and sums pairs of products.
 #include "kernels/int8/choose.h"
 #include "kernels/int8/kernel.h"
 
@@ -12,7 +11,7 @@
 
 #include <cstring>
 
-// On AVX-512 without VNNI the AVX2 kernel serves: half the code for a few processors' sake.
+// AVX-512 without VNNI uses the AVX2 kernel: few processors have it, and a kernel of its own would double the code.
 #if HWY_TARGET == HWY_AVX3
 HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
@@ -38,9 +37,9 @@ using D16 = hn::Repartition<int16_t, D32>;
 using D8 = hn::Rebind<int8_t, D16>;
 using DF = hn::ScalableTag<float>;
 
-// A vector of int16 holds the 4 products of half as many channels as a panel has; each channel's sum is spread over two
-// neighbouring lanes, and on Arm over two vectors. Constructors are written out: one that the compiler adds is not
-// compiled for the target.
+// An int16 vector holds the 4 products of half as many channels as a panel has. Each channel's sum is spread over two
+// neighbouring lanes, and on Arm over two vectors. Constructors are explicit, because implicit ones are not compiled
+// for the target.
 struct Sums {
   HWY_INLINE Sums() {}
   hn::Vec<D32> low[2], high[2];
@@ -53,7 +52,7 @@ using Inputs = hn::Vec<D16>;
 using Totals = hn::Vec<D32>;
 using Floats = hn::Vec<DF>;
 
-HWY_INLINE Sums Start(const uint8_t*) {  // nothing was shifted
+HWY_INLINE Sums Start(const uint8_t*) {  // no offset was added
   Sums s;
   for (size_t i = 0; i < 2; ++i) s.low[i] = s.high[i] = hn::Zero(D32());
   return s;
@@ -108,7 +107,7 @@ HWY_INLINE OffsetWeights Offset(const uint8_t* p) {
   weights.high = Widen<kBits, kHigh>(p + 2 * kLanes);
   return weights;
 }
-// A channel's sum is spread over lanes, so that the start comes last.
+// A channel's sum is spread over lanes, so the start is added last.
 template <PanelBits>
 HWY_INLINE Sums StartAt(int32_t) {
   return Start(nullptr);

@@ -1,4 +1,4 @@
-// Rows of floats to whole numbers from -127 to 127.
+// Quantises rows of floats to integers from -127 to 127.
 #include "kernels/int8/choose.h"
 #include "kernels/int8/kernel.h"
 
@@ -23,8 +23,8 @@ using DF = hn::ScalableTag<float>;
 using D32 = hn::RebindToSigned<DF>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-// The bits of the largest magnitude. Magnitudes compare as their bits do, and what is no number or infinite is above
-// all others: the order of comparing changes nothing, on no processor.
+// The bits of the largest magnitude. Magnitudes compare as their bits do, and NaN and infinity are above all others. So
+// the order of comparisons does not matter on any processor.
 HWY_INLINE int32_t LargestBits(const float* x, size_t k) {
   const DF d;
   const D32 di;
@@ -55,7 +55,7 @@ HWY_INLINE void StoreVector(hn::Vec<D32> v, uint8_t* q) {
   }
 }
 
-// Lanes beyond the row are zeros: they fill its last group, as groups divide vectors.
+// Lanes beyond the row are zeros. They fill its last group, because a vector is a whole number of groups.
 template <Format kFormat, bool kSum>
 void StoreRow(const float* x, size_t k, float inverse, uint8_t* q, int32_t* sum) {
   const DF d;
@@ -96,7 +96,7 @@ float QuantiseRow(const float* x, size_t k, Format format, uint8_t* q, int32_t* 
 
 namespace {
 
-// `count` columns of a block, zeros behind them. Returns the sum of its integers.
+// Quantises `count` columns of a block and writes zeros after them. Returns the sum of the integers.
 template <Format kFormat>
 int32_t StoreBlock(const float* x, size_t count, float inverse, uint8_t* q) {
   const DF d;
@@ -121,7 +121,7 @@ void QuantiseBlocks(const float* x, size_t k, Format format, PanelBits weights, 
     const int32_t bits = LargestBits(x + i, count);
     const float largest = std::bit_cast<float>(bits);
     const bool finite = bits < 0x7f800000, counts = finite && largest >= kSmallest;
-    // No integer comes of a number that is none: its block is zeros.
+    // NaN and infinity have no integer, so their block is zeros.
     const float inverse = counts ? 127.0f / largest : 0.0f;
     const size_t of_block = finite ? count : 0;
     const int32_t sum = format == Format::kWide ? StoreBlock<Format::kWide>(x + i, of_block, inverse, q)

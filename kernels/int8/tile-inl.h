@@ -1,4 +1,4 @@
-// The inner loop of int8 products: a tile of y's sums in registers. Included by each kernel inside its own namespace,
+// The inner loop of int8 products: a tile of sums of y in registers. Each kernel includes it inside its own namespace,
 // after it has defined its vectors; no guard, no includes.
 //
 //   WISP_INT8_TARGET               the attribute that lets a function use the instruction set; may be empty
@@ -9,13 +9,13 @@
 //   Start(p), LoadWeights(p), Broadcast(p), Dot(sums, inputs, weights), Total(sums), ToFloats(totals)
 //   SetFloats(f), LoadFloats(p, count), StoreFloats(v, p, count), Multiply(a, b), Plus(a, b)
 //
-// Every sum has one accumulator, whatever the tile, and its own scales: a row's result does not depend on its
-// neighbours.
+// Every sum has one accumulator, whatever the tile, and its own scales. So a row's result does not depend on other
+// rows.
 
 inline constexpr size_t kPanelWidth = kTileVectors * kLanes;
-inline constexpr size_t kVectorBytes = kLanes * kGroup;  // of weights, of scales and of starts alike
+inline constexpr size_t kVectorBytes = kLanes * kGroup;  // bytes of a vector of weights, scales or starts
 
-// y from the totals of a tile: out of the tiles, which would each hold a copy unrolled.
+// Computes y from the totals of a tile. It is not inlined, because each tile would contain an unrolled copy.
 WISP_INT8_TARGET __attribute__((noinline)) inline void Finish(const TileArgs& t, const Totals* totals, size_t rows,
                                                               size_t vectors) {
   for (size_t v = 0; v * kLanes < t.cols; ++v) {
@@ -57,8 +57,8 @@ WISP_INT8_TARGET __attribute__((noinline)) void MultiplyTile(const TileArgs& t) 
 #pragma GCC unroll 16
     for (size_t v = 0; v < kVectors; ++v) {
       const uint8_t* at = w + v / kTileVectors * panel_bytes + v % kTileVectors * kVectorBytes;
-      // The panels that come next, which lie behind these; of a lone row the processor asks by itself. Six blocks of
-      // width 384 took 17 % less with 16 rows and 2 % less with 128 (Zen 4, November 2026).
+      // Prefetches the next panels, which lie after these. For a single row the processor does that by itself. Six
+      // blocks of width 384 took 17 % less with 16 rows and 2 % less with 128 (Zen 4, November 2026).
       if constexpr (kRows > 1) __builtin_prefetch(at + kPanels * panel_bytes, /*read*/ 0, /*second level*/ 2);
       weights[v] = LoadWeights(at);
     }

@@ -1,4 +1,4 @@
-// The reference of attention and of rotary positions: a part of reference.h.
+// The reference for attention and rotary positions: a part of reference.h.
 #ifndef WISP_KERNELS_REFERENCE_ATTENTION_H_
 #define WISP_KERNELS_REFERENCE_ATTENTION_H_
 
@@ -33,13 +33,13 @@ void Rotary(const RotaryArgs<T>& a) {
   }
 }
 
-// The keys that a query may attend: [AttendBegin, AttendEnd).
+// The keys that a query may attend to: [AttendBegin, AttendEnd).
 template <class Args>
 size_t AttendEnd(const Args& a, size_t query) {
   return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
 }
 
-// What the distance takes off a logit: slope * |position of the query - key|.
+// The amount that distance subtracts from a logit: slope * |position of the query - key|.
 template <class T, class Args>
 T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
   if (a.slope_H == nullptr) return T(0);
@@ -47,7 +47,7 @@ T DistanceBias(const Args& a, size_t head, size_t query, size_t key) {
   return a.slope_H[head] * T(static_cast<double>(std::max(position, key) - std::min(position, key)));
 }
 
-// Kept keys lie as kept values do here, by rows: a panel is one position.
+// Here kept keys are stored as kept values are, by rows: a panel is one position.
 template <class T>
 void KeepRows(const KeepKeysArgs& a, size_t head, T* keys) {
   for (size_t r = 0; r < a.rows; ++r) {
@@ -70,7 +70,7 @@ inline void KeepKeys(const KeepKeysArgs& a) {
   }
 }
 
-// Entry c of the key that a head reads, or of its value.
+// Entry c of the key, or of the value, that a head reads.
 enum class KeyOrValue { kKey, kValue };
 template <class Args>
 auto Attended(const Args& a, KeyOrValue which, size_t head, size_t key, size_t c) {
@@ -105,7 +105,7 @@ T AttentionLogit(const Args& a, size_t head, size_t query, size_t key) {
   return AttentionProduct<T>(a, head, query, key) * a.scale - DistanceBias<T>(a, head, query, key);
 }
 
-// Whether the logit is held at its lowest, where nothing moves it.
+// True if the logit is at its lower limit, where it has no gradient.
 template <class T, class Args>
 bool AttentionHeld(const Args& a, size_t head, size_t query, size_t key) {
   return a.key_variance != nullptr && !(T(kLowestCorrectedLogit) < AttentionProduct<T>(a, head, query, key));
@@ -161,7 +161,7 @@ void AttentionForward(const AttentionForwardArgs<T>& a) {
 inline void AttendKept(const AttendKeptArgs& a) { Attend<float>(a); }
 
 // With P = softmax, m = keep, dP = dout v^T:  dv += (P m)^T dout;  dS = P (m dP - <dout, out>) scale;  dq = dS k;  dk =
-// dS^T q. Re-Attention: dq -= scale (dS key_variance) o q; dS = 0 where the logit is held.
+// dS^T q. Re-Attention: dq -= scale (dS key_variance) o q, and dS = 0 if the logit is at its limit.
 template <class T>
 void AttentionBackward(const AttentionBackwardArgs<T>& a) {
   using std::exp;

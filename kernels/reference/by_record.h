@@ -1,6 +1,6 @@
-// Ops over the rows of several records, made of the same op of one record.
+// Applies an op for one record to the rows of several records.
 //
-//   RecordByRecord(args, ColumnSumOfOne);     // for the reference and for SIMD tables alike
+//   RecordByRecord(args, ColumnSumOfOne);     // for the reference and for SIMD tables
 #ifndef WISP_KERNELS_REFERENCE_BY_RECORD_H_
 #define WISP_KERNELS_REFERENCE_BY_RECORD_H_
 
@@ -18,7 +18,7 @@ ColumnSumArgs<T> OfRecord(const ColumnSumArgs<T>& a, size_t b) {
   return own;
 }
 
-// What the two norms have in common.
+// The common parts of the two norms.
 template <class Args>
 Args NormOfRecord(const Args& a, size_t b) {
   const size_t begin = a.records.begin(b);
@@ -44,7 +44,7 @@ RmsNormBackwardArgs<T> OfRecord(const RmsNormBackwardArgs<T>& a, size_t b) {
   return NormOfRecord(a, b);
 }
 
-// of_one(args of one record) for each of them.
+// Calls of_one(args of one record) for each record.
 template <class Args, class OfOne>
 void RecordByRecord(const Args& a, OfOne&& of_one) {
   if (a.records.begin_B == nullptr) return of_one(a);

@@ -1,4 +1,4 @@
-// The reference of the ops that write each record's gradient out: a part of reference.h.
+// The reference for the ops that form each record's gradient: a part of reference.h.
 #ifndef WISP_KERNELS_REFERENCE_FORMED_H_
 #define WISP_KERNELS_REFERENCE_FORMED_H_
 

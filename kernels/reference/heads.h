@@ -1,6 +1,7 @@
-// The reference of the ops of heads: a part of reference.h.
+// The reference for the ops of heads: a part of reference.h.
 //
-// Those with a name in ...With take the product or the scaling that they are made of: a table gives its own.
+// Functions named ...With take the product or the scaling that they use as an argument, so that a table can give its
+// own.
 #ifndef WISP_KERNELS_REFERENCE_HEADS_H_
 #define WISP_KERNELS_REFERENCE_HEADS_H_
 
@@ -96,7 +97,7 @@ Wide<T> WideDot(const T* x, const T* y, size_t n) {
   return sum;
 }
 
-// `dot` as OpTable::dot.
+// `dot` is used as OpTable::dot.
 template <class T, class Product>
 void TargetLogitsWith(const TargetLogitsArgs<T>& a, Product&& dot) {
   for (size_t r = 0; r < a.rows; ++r) {
@@ -110,7 +111,7 @@ void TargetLogitsWith(const TargetLogitsArgs<T>& a, Product&& dot) {
   }
 }
 
-// `scale` as OpTable::scale.
+// `scale` is used as OpTable::scale.
 template <class T, class Scaling>
 void TargetGradientWith(const TargetGradientArgs<T>& a, Scaling&& scale) {
   using std::exp;
@@ -148,7 +149,7 @@ void ClassCrossEntropy(const ClassCrossEntropyArgs<T>& a) {
   }
 }
 
-// min(1, bound / ||x||); 1 where bound is 0.
+// min(1, bound / ||x||); 1 if bound is 0.
 template <class T>
 Wide<T> ClipScale(const T* x, size_t n, double bound) {
   using std::sqrt;
@@ -166,8 +167,8 @@ void ClipRows(const ClipRowsArgs<T>& a) {
   }
 }
 
-// y = s x with s = C / ||x|| where ||x|| > C: dx = s (dy - x <x, dy> / ||x||^2); else s = 1 and dx = dy. x = tanh(p):
-// dp = dx (1 - x^2).
+// y = s x. If ||x|| > C: s = C / ||x|| and dx = s (dy - x <x, dy> / ||x||^2). Otherwise s = 1 and dx = dy. For x =
+// tanh(p): dp = dx (1 - x^2).
 template <class T>
 void ClipRowsBackward(const ClipRowsBackwardArgs<T>& a) {
   const Wide<T> one(1);
@@ -235,7 +236,7 @@ inline void TopK(const TopKArgs& a) {
         summary.not_finite = 1;
         continue;
       }
-      // Behind those that are not worse.
+      // Insert it after all that are at least as good.
       const Scored one = {static_cast<int32_t>(j), score[j]};
       size_t place = summary.count;
       while (place > 0 && better(one, best[place - 1])) --place;

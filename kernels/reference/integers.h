@@ -1,4 +1,4 @@
-// The reference of the ops that add outer products as integers: a part of reference.h.
+// The reference for the ops that add outer products as integers: a part of reference.h.
 #ifndef WISP_KERNELS_REFERENCE_INTEGERS_H_
 #define WISP_KERNELS_REFERENCE_INTEGERS_H_
 
@@ -12,7 +12,7 @@ namespace wisp::kernels::reference {
 
 __extension__ typedef __int128 Int128;
 
-// u of QuantiseRowsArgs.
+// u in QuantiseRowsArgs.
 inline float Dither(uint32_t seed, size_t i) {
   uint32_t h = static_cast<uint32_t>(i) * 0x9e3779b9u + seed;
   h = (h ^ h >> 16) * 0x7feb352du;
@@ -55,7 +55,7 @@ inline double OuterSquares(const OuterSquaresArgs<>& a) {
     if (a.a_squares_R != nullptr) a.a_squares_R[t] = dot(a.a_RN + t * a.lda, a.a_RN + t * a.lda, a.n);
     if (a.b_squares_R != nullptr) a.b_squares_R[t] = dot(a.b_RK + t * a.ldb, a.b_RK + t * a.ldb, a.k);
   }
-  return squares < 0 ? 0 : squares;  // a NaN stays one
+  return squares < 0 ? 0 : squares;  // NaN stays NaN
 }
 
 inline double IntegerOuterSquares(const OuterSquaresArgs<int16_t>& a) {

@@ -1,4 +1,5 @@
-// How matrices in panels are made, read as floats and checked (kernels/panels.h). Done offline, so written plainly.
+// Makes matrices in panels, converts them to floats and checks them (kernels/panels.h). This runs offline, so the code
+// is plain.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,14 +11,14 @@
 namespace wisp::kernels {
 namespace {
 
-// Of largest magnitude, with its sign; the first of them.
+// The number of largest magnitude, with its sign; the first of several.
 float Largest(std::span<const float> w) {
   float largest = 0;
   for (const float x : w) largest = std::abs(x) > std::abs(largest) ? x : largest;
   return largest;
 }
 
-// One block of one row, `count` columns of it; `scale` and `bytes` are those of the row's place in its panel.
+// Packs `count` columns of one row into a block. `scale` and `bytes` are the row's place in its panel.
 bool PackBlock(PanelBits bits, std::span<const float> w, Half& scale, std::byte* bytes) {
   const float largest = Largest(w);
   scale = ToHalf(bits == PanelBits::kEight ? std::abs(largest) / 127 : largest / -8);
@@ -38,12 +39,12 @@ bool PackBlock(PanelBits bits, std::span<const float> w, Half& scale, std::byte*
   return true;
 }
 
-// A row of a panel of floats, which is zeros so far.
+// Packs a row into a panel of floats that is all zero.
 void PackFloats(const float* w_K, size_t n, size_t k, std::byte* to) {
   for (size_t i = 0; i < k; ++i) reinterpret_cast<float*>(to)[FloatInPanels(n, i, k)] = w_K[i];
 }
 
-// A few columns of all rows at a time: neighbouring rows share the lines of a panel.
+// Converts a few columns of all rows at a time, because neighbouring rows share the lines of a panel.
 void WidenFloats(PanelMatrix w, size_t first, size_t n, size_t k, float* y_NK) {
   const auto* floats = reinterpret_cast<const float*>(w.data);
   for (size_t begin = 0; begin < k; begin += kBlockColumns) {

@@ -1,4 +1,4 @@
-// The ops of kernels/panels.h, one element after the other.
+// The ops of kernels/panels.h, one element after another.
 #ifndef WISP_KERNELS_REFERENCE_PANELS_H_
 #define WISP_KERNELS_REFERENCE_PANELS_H_
 

@@ -9,7 +9,7 @@ size_t PackedSize(size_t n, size_t k) { return n * k; }
 size_t NoScratch(AttentionPass, size_t, size_t) { return 0; }
 size_t NoScratchOfTopK(size_t, size_t, size_t) { return 0; }
 
-// Of an op that every table of vectors has in a form of its own, or lacks. Beside vectors nobody calls it: it is null.
+// For an op that every vector table replaces or lacks. Beside vector tables nobody calls it, so it is null there.
 template <bool kBesideVectors, class Function>
 constexpr Function* Replaced(Function* op) {
   return kBesideVectors ? nullptr : op;

@@ -1,9 +1,9 @@
-// Every op of the table once, as a template over the number type: plain loops, never optimised. The specification.
+// Every op of the table as a template over the number type: plain loops, never optimised. This is the specification.
 //
-// With float it is the table `ReferenceOps()`; with double the truth that other tables are held against; with dual
-// numbers (dual.h) the derivative that a backward op must equal. Contracts are in kernels/kernels.h.
-// Attention and the ops of heads and of rows are in attention.h, heads.h and rows.h beside this, which it includes.
-// The packed format of this table is W itself, [n, k] row-major.
+// With float it is the table `ReferenceOps()`. With double it is the truth that other tables are compared with. With
+// dual numbers (dual.h) it is the derivative that a backward op must equal. Contracts are in kernels/kernels.h. It
+// includes attention.h, heads.h and rows.h, which have the ops of their names. The packed format of this table is W
+// itself, [n, k] row-major.
 #ifndef WISP_KERNELS_REFERENCE_REFERENCE_H_
 #define WISP_KERNELS_REFERENCE_REFERENCE_H_
 
@@ -167,7 +167,7 @@ void RmsNormBackward(const RmsNormBackwardArgs<T>& a) {
 inline constexpr double kSqrtHalf = 0.70710678118654752440;
 inline constexpr double kInvSqrt2Pi = 0.39894228040143267794;
 
-// 1 / (1 + exp(-x)), without an exponential of what is large.
+// 1 / (1 + exp(-x)), without computing the exponential of a large number.
 template <class T>
 T Sigmoid(T x) {
   using std::exp;
@@ -197,7 +197,7 @@ T Activate(T x, Activation kind) {
   return x;
 }
 
-// The derivative.
+// The derivative of an activation.
 template <class T>
 T ActivationSlope(T x, Activation kind) {
   using std::erf;
@@ -212,7 +212,7 @@ T ActivationSlope(T x, Activation kind) {
       return cdf + x * density;
     }
     case Activation::kGeluTanh: {
-      const T far(10);  // from there on it is 0 or 1, and squares of x may overflow
+      const T far(10);  // beyond this it is 0 or 1, and squares of x may overflow
       if (x < T(0) - far || far < x) return x < T(0) ? T(0) : T(1);
       const T t = tanh(T(kSqrtTwoOverPi) * x * (T(1) + T(kGeluCubic) * x * x));
       const T inner = T(kSqrtTwoOverPi) * (T(1) + T(3 * kGeluCubic) * x * x);
@@ -334,7 +334,7 @@ void ActivationVariance(const ActivationVarianceArgs<T>& a) {
   }
 }
 
-// Where element i of an optimizer's gradient belongs.
+// The index of the parameter that element i of an optimizer's gradient belongs to.
 template <class Args>
 size_t Of(const Args& a, size_t i) {
   return a.row_J == nullptr ? i : size_t{a.row_J[i / a.d]} * a.d + i % a.d;
@@ -402,7 +402,7 @@ inline double AccumulateOnGrid(const AccumulateOnGridArgs<float>& a) {
   return sum_squares;
 }
 
-// As the standard library has it: glibc, musl and Apple's state at most 2 units in the last place.
+// Uses the standard library: glibc, musl and Apple's state an error of at most 2 units in the last place.
 inline void ExpDouble(const ExpDoubleArgs& a) {
   for (size_t i = 0; i < a.n; ++i) a.y[i] = std::exp(std::clamp(a.x[i], -700.0, 700.0));
 }
@@ -411,16 +411,16 @@ inline void ExpDouble(const ExpDoubleArgs& a) {
 
 namespace wisp::kernels {
 
-// Whether this is a library for processors that all have vectors, in which nobody asks for the reference. What trains
-// on Arm is none: its tests ask.
+// True for libraries whose processors all have vectors, so that nobody asks for the reference. False for libraries that
+// train on Arm, because their tests ask for it.
 #if defined(__wasm_simd128__) || (defined(WISP_INFERENCE_ONLY) && defined(__aarch64__))
 inline constexpr bool kAlwaysVectors = true;
 #else
 inline constexpr bool kAlwaysVectors = false;
 #endif
 
-// The reference without the ops that every table of vectors has in a form of its own, or lacks. With kAlwaysVectors it
-// is ReferenceOps() itself: what nobody calls is not loaded.
+// The reference without the ops that every vector table replaces or lacks. With kAlwaysVectors, ReferenceOps() is this
+// table, so that code which nobody calls is not linked.
 const OpTable& ReferenceBesideVectors();
 
 }  // namespace wisp::kernels

@@ -1,4 +1,4 @@
-// The reference of the ops that look rows up and move them: a part of reference.h.
+// The reference for the ops that look rows up and move them: a part of reference.h.
 #ifndef WISP_KERNELS_REFERENCE_ROWS_H_
 #define WISP_KERNELS_REFERENCE_ROWS_H_
 

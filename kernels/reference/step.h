@@ -1,4 +1,4 @@
-// The reference of the ops that finish a step: a part of reference.h.
+// The reference for the ops that finish a step: a part of reference.h.
 #ifndef WISP_KERNELS_REFERENCE_STEP_H_
 #define WISP_KERNELS_REFERENCE_STEP_H_
 

@@ -1,7 +1,7 @@
 // Activations for SIMD tables, alone and gated.
 //
-// A loop for each kind: with all kinds in one, their constants do not fit the registers of SSE4 and AVX2, and relu
-// takes two to three times as long.
+// Each kind has its own loop. With all kinds in one loop, their constants would not fit the registers of SSE4 and AVX2,
+// and relu would take two to three times as long.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -28,8 +28,8 @@ struct Logistic {
   V rest;  // 1 - s, without cancellation
 };
 
-// The exponential is of what is not positive, so that nothing overflows. Relative error 4e-7 for |z| <= 80; beyond, the
-// smaller of the two is 0.
+// Computes the exponential of a number <= 0 only, so that nothing overflows. Relative error 4e-7 for |z| <= 80; beyond
+// that, the smaller of the two results is 0.
 HWY_INLINE Logistic LogisticOf(D d, V z) {
   const V one = hn::Set(d, 1.0f);
   const V e = ExpNonPositive(d, hn::Neg(hn::Abs(z)));
@@ -46,13 +46,13 @@ HWY_INLINE V GeluTanhArgument(D d, V x, float cubic) {
   return hn::Mul(x, hn::MulAdd(hn::Mul(x, x), hn::Set(d, cubic), hn::Set(d, kGeluLinear)));
 }
 
-// What a GELU falls short of relu: a F(-a) at a = |x|, a bump that is 0.17 at most and is gone at `end`; F is the
-// normal distribution, or the logistic one that the tanh form has in its place.
+// The difference between relu and a GELU: a F(-a) at a = |x|. It is a bump of at most 0.17 that vanishes at `end`. F is
+// the normal distribution, or for the tanh form the logistic function in its place.
 struct Bump {
   float end;
-  float c[9];  // F(-a) = (c0 + c1 a + ... + c8 a^8)^8, fitted for the least largest error of a F(-a)
+  float c[9];  // F(-a) = (c0 + c1 a + ... + c8 a^8)^8; fitted to minimise the largest error of a F(-a)
 };
-// Fitted to 3.2e-9 and 2.4e-7. With the rounding of floats y is within 2.5e-7 and 4.9e-7.
+// Fitted to 3.2e-9 and 2.4e-7. With float rounding, y is within 2.5e-7 and 4.9e-7.
 constexpr Bump kGeluBump = {6.0f,
                             {0.917003989f, -0.0914574116f, -0.0319280773f, -0.000671955757f, 0.00150436244f,
                              3.42950188e-5f, -6.02576329e-5f, 7.47955255e-6f, -2.95881904e-7f}};
@@ -60,7 +60,7 @@ constexpr Bump kGeluTanhBump = {5.2f,
                                 {0.917006314f, -0.0914860666f, -0.0318183042f, -0.000765041041f, 0.001630996f,
                                  9.97463285e-5f, -0.000178891714f, 4.20676697e-5f, -3.27613475e-6f}};
 
-// The smaller of both, and a NaN where x is one. What stands behind Min gives its second argument then on x86, and the
+// The smaller of both, or NaN if x is NaN. For a NaN, Min's instruction returns its second argument on x86 and the
 // number on Arm.
 HWY_INLINE V MinOrNaN(V limit, V x) {
 #if HWY_ARCH_X86
@@ -70,8 +70,8 @@ HWY_INLINE V MinOrNaN(V limit, V x) {
 #endif
 }
 
-// relu(x) - bump: a power of a polynomial in place of an exponential and a division, 14 operations for 30. It serves
-// where the slope is not wanted too.
+// relu(x) - bump: a power of a polynomial in place of an exponential and a division, 14 operations instead of 30. Used
+// if the slope is not needed.
 HWY_INLINE V ReluWithoutBump(D d, V x, const Bump& bump) {
   const V a = MinOrNaN(hn::Set(d, bump.end), hn::Abs(x));
   V p = hn::Set(d, bump.c[8]);
@@ -97,7 +97,7 @@ HWY_INLINE Curve CurveOf(D d, V x) {
     return {hn::Mul(x, normal.cdf), hn::MulAdd(x, normal.density, normal.cdf)};
   } else if constexpr (kKind == Activation::kGeluTanh) {
     const Logistic l = LogisticOf(d, GeluTanhArgument(d, x, kGeluCubic));
-    // Beyond +-10 the slope is 0 or 1, and what follows might overflow: x is held there. A NaN stays.
+    // Beyond +-10 the slope is 0 or 1, and the following terms could overflow. So x is limited; NaN stays NaN.
     const V far = hn::Set(d, 10.0f);
     const V held = hn::IfThenElse(hn::Gt(hn::Abs(x), far), hn::CopySign(far, x), x);
     const V inner = GeluTanhArgument(d, held, 3 * kGeluCubic);  // x times the derivative of the argument
@@ -109,7 +109,7 @@ HWY_INLINE Curve CurveOf(D d, V x) {
   }
 }
 
-// The value alone.
+// Only the value, without the slope.
 template <Activation kKind>
 HWY_INLINE V ValueOf(D d, V x) {
   if constexpr (kKind == Activation::kGelu) return ReluWithoutBump(d, x, kGeluBump);
@@ -117,7 +117,7 @@ HWY_INLINE V ValueOf(D d, V x) {
   return CurveOf<kKind>(d, x).value;
 }
 
-// f.operator()<kind>().
+// Calls f.operator()<kind>().
 template <class F>
 HWY_INLINE void WithKind(Activation kind, F&& f) {
   switch (kind) {
@@ -151,7 +151,7 @@ HWY_NOINLINE void GradientsOf(const ActivationBackwardArgs<>& a) {
   const D d;
   for (size_t i = 0; i < a.n; i += kLanes) {
     const V x = LoadSome(d, a.x + i, a.n - i), dy = LoadSome(d, a.dy + i, a.n - i);
-    // A mask, not a product: where relu is flat the gradient is zero whatever dy is.
+    // A mask, not a product: where relu is flat the gradient is zero, whatever dy is.
     const V dx = kKind == Activation::kRelu ? hn::IfThenElseZero(hn::Gt(x, hn::Zero(d)), dy)
                                             : hn::Mul(dy, CurveOf<kKind>(d, x).slope);
     StoreSome(dx, d, a.dx + i, a.n - i);
@@ -162,7 +162,7 @@ void Backward(const ActivationBackwardArgs<>& a) {
   WithKind(a.kind, [&]<Activation kKind>() { GradientsOf<kKind>(a); });
 }
 
-// f(gate) is made a chunk at a time, by the loops above, in a buffer that stays in the first-level cache.
+// f(gate) is computed in chunks by the loops above, in a buffer that stays in the first-level cache.
 void GatedForward(const GatedActivationForwardArgs<>& a) {
   const D d;
   HWY_ALIGN float value[kChunk];
@@ -179,7 +179,7 @@ void GatedForward(const GatedActivationForwardArgs<>& a) {
   }
 }
 
-// One row. Every input of an element is read before either output is written: outputs may lie where inputs do.
+// One row. Every input of an element is read before either output is written, so outputs may share memory with inputs.
 template <Activation kKind>
 HWY_NOINLINE void GatedGradientsOf(const GatedActivationBackwardArgs<>& a, size_t r) {
   const D d;

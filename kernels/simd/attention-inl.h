@@ -1,8 +1,9 @@
-// What both passes of fused attention share, for SIMD tables: blocks of queries against the keys they may attend, by
-// the same table's products.
+// The common parts of both passes of fused attention, for SIMD tables. Blocks of queries meet the keys that they may
+// attend to, by the same table's products.
 //
-// Per head, keys (and in backward values) are packed once, unless they are kept so. kStep queries at a time have their
-// logits in scratch, a register tile or two of them: hardly anything right of the causal edge is computed.
+// For each head, keys (and values in backward) are packed once, unless they are stored packed. The logits of kStep
+// queries at a time are in scratch, one or two register tiles of them, so that little is computed beyond the causal
+// edge.
 #if defined(WISP_KERNELS_SIMD_ATTENTION_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WISP_KERNELS_SIMD_ATTENTION_INL_H_
 #undef WISP_KERNELS_SIMD_ATTENTION_INL_H_
@@ -25,20 +26,20 @@ namespace wisp::kernels::HWY_NAMESPACE::attention {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 inline constexpr size_t kLanes = HWY_LANES(float);
-inline constexpr size_t kStep = std::max<size_t>(1, 14 / kTileRows) * kTileRows;  // queries
-inline constexpr size_t kSteps = 4;                                               // of a block of backward
+inline constexpr size_t kStep = std::max<size_t>(1, 14 / kTileRows) * kTileRows;  // queries in a step
+inline constexpr size_t kSteps = 4;                                               // steps in a block of backward
 inline constexpr size_t kBlock = kSteps * kStep;
 
-// The products of this instruction set; set once, when its table is filled, before any call.
+// The products of this instruction set. They are set once, when its table is filled, before any call.
 inline OpTable products;
 
 inline size_t RoundUp(size_t n) { return (n + 15) / 16 * 16; }
 
-// Columns of a row of logits: whole panels, so that no product has a ragged edge. Packed keys end in zeros.
+// Columns of a row of logits: whole panels, so that no product has a ragged edge. Packed keys are filled up with zeros.
 inline size_t Columns(size_t keys) { return (keys + kPanelWidth - 1) / kPanelWidth * kPanelWidth; }
 
-// Packed keys, packed variances of keys, a step's squared queries and logits. For backward a block's logits, as much
-// for their gradients, and packed values.
+// Packed keys, packed variances of keys, a step's squared queries and logits. Backward also needs a block's logits and
+// their gradients, and packed values.
 struct Scratch {
   Scratch(float* scratch, size_t num_keys, size_t head_width) {
     const size_t packed = RoundUp(products.packed_size(num_keys, head_width));
@@ -59,27 +60,27 @@ struct Head {
   const float* q() const { return a.q + h * a.head_width; }
   const float* k() const { return a.k + kv_column(); }
   const float* v() const { return a.v + kv_column(); }
-  // Where the head that it reads begins in a row of keys, values or their variances.
+  // The column of the head's key or value in a row of keys, values or their variances.
   size_t kv_column() const { return KeyHead(a, h) * a.head_width; }
-  // Whether the heads before it read another head of keys and values.
+  // True if the previous head reads another key head.
   bool first_of_group() const { return h == 0 || KeyHead(a, h) != KeyHead(a, h - 1); }
   const uint8_t* keep(size_t query) const {
     return a.keep_HQT == nullptr ? nullptr : a.keep_HQT + (h * a.num_queries + query) * a.num_keys;
   }
-  // One past the last key that `query` may attend.
+  // One past the last key that `query` may attend to.
   size_t end(size_t query) const {
     return a.mask == AttentionMask::kCausal ? a.num_keys - a.num_queries + query + 1 : a.num_keys;
   }
 };
 
-// Up to kStep queries, from i on, against keys [0, keys).
+// A step: up to kStep queries, beginning at i, against keys [0, keys).
 struct Step {
   size_t i, rows, keys;
 };
 
 inline size_t NumSteps(size_t queries) { return (queries + kStep - 1) / kStep; }
 
-// As even as possible: low tiles are slow.
+// Steps have sizes as equal as possible, because low tiles are slow.
 template <class Args>
 Step StepAt(const Head<Args>& head, size_t index) {
   const size_t queries = head.a.num_queries, steps = NumSteps(queries);
@@ -87,14 +88,14 @@ Step StepAt(const Head<Args>& head, size_t index) {
   return {.i = begin, .rows = end - begin, .keys = head.end(end - 1)};
 }
 
-// Rows of logits, or of what they become.
+// Rows of logits, or of the probabilities and gradients that replace them.
 struct Rows {
   float* data;
   size_t ld;
   float* at(size_t r) const { return data + r * ld; }
 };
 
-// out = the step's rows of `x` times packed^T, zeros behind the last key.
+// out = the step's rows of `x` times packed^T, with zeros after the last key.
 template <class Args>
 void MultiplyPacked(const Args& a, const float* x, size_t ldx, const float* packed, const Step& step, const Rows& out,
                     Store store = Store::kAssign) {
@@ -121,7 +122,7 @@ void PackVariance(const Head<Args>& head, const Scratch& s) {
   PackHead(a.key_variance + head.kv_column(), a.ldvariance, a.num_keys, a.head_width, s.packed_variance);
 }
 
-// p -= scale / 2 * (q o q) variance^T: the correction of Re-Attention, to logits that are yet to be scaled.
+// p -= scale / 2 * (q o q) variance^T: Re-Attention's correction of logits that are not scaled yet.
 template <class Args>
 void Correct(const Head<Args>& head, const Step& step, const Scratch& s, const Rows& p) {
   const Args& a = head.a;
@@ -144,7 +145,7 @@ void Correct(const Head<Args>& head, const Step& step, const Scratch& s, const R
   }
 }
 
-// row -= slope / scale * |position - j|: the linear bias of ALiBi, to logits that are yet to be scaled.
+// row -= slope / scale * |position - j|: ALiBi's linear bias for logits that are not scaled yet.
 template <class Args>
 void AddDistanceBias(const Head<Args>& head, size_t query, size_t keys, float* row) {
   const Args& a = head.a;
@@ -157,7 +158,7 @@ void AddDistanceBias(const Head<Args>& head, size_t query, size_t keys, float* r
   });
 }
 
-// The step's logits before scaling, without the bias by distance.
+// The step's logits before scaling and without the bias by distance.
 template <class Args>
 void Logits(const Head<Args>& head, const Step& step, const Scratch& s, const Rows& p) {
   MultiplyPacked(head.a, head.q() + step.i * head.a.ldq, head.a.ldq, s.packed_k, step, p);

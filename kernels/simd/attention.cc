@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
 
-using namespace attention;  // NOLINT(google-build-using-namespace): what both passes share
+using namespace attention;  // the common parts of both passes
 
 size_t ScratchSize(AttentionPass pass, size_t num_keys, size_t head_width) {
   const size_t packed = RoundUp(products.packed_size(num_keys, head_width));
@@ -25,7 +25,7 @@ size_t ScratchSize(AttentionPass pass, size_t num_keys, size_t head_width) {
   return (pass == AttentionPass::kForward ? 2 : 3) * packed + kStep * head_width + logits;
 }
 
-// Three at a time, so that they need not wait for each other. Keys [first, end), at least one.
+// Computes three maxima in parallel, so that they need not wait for each other. Keys [first, end), at least one.
 HWY_INLINE float RowMax(const float* row, size_t first, size_t end) {
   const D d;
   const V lowest = hn::Set(d, row[first]);
@@ -43,15 +43,15 @@ HWY_INLINE float RowMax(const float* row, size_t first, size_t end) {
 
 using ForwardHead = Head<AttentionForwardArgs<>>;
 
-// Turns a step's logits into unnormalised probabilities; inverse[r] is what normalises row r. First all maxima, then
-// all sums, then all logarithms: the processor need not wait for one row's before it begins with the next.
+// Turns a step's logits into unnormalised probabilities; inverse[r] normalises row r. All maxima come first, then all
+// sums, then all logarithms, so that the processor need not wait for one row before it begins the next.
 void Softmax(const ForwardHead& head, const Step& step, const Rows& p, float* inverse) {
   const auto& a = head.a;
   float largest[kStep], sum[kStep];
   for (size_t r = 0; r < step.rows; ++r) {
     const size_t begin = AttendBegin(a, step.i + r), end = head.end(step.i + r);
     if (a.slope_H != nullptr && end > begin) AddDistanceBias(head, step.i + r, step.keys, p.at(r));
-    // A negative scale would turn the largest into the smallest: the maximum is of scaled logits.
+    // With a negative scale the largest logit becomes the smallest, so the maximum is of scaled logits.
     largest[r] = end > begin ? a.scale * RowMax(p.at(r), begin, end) : 0;
   }
   for (size_t r = 0; r < step.rows; ++r) {
@@ -94,7 +94,7 @@ void Mix(const Step& step, const Rows& p, const float* w, size_t ldw, const floa
   }
 }
 
-// The same for the variance: probabilities and what normalises them are squared, in place.
+// Does this for the variance: squares the probabilities and their normalisers in place.
 void MixVariance(const ForwardHead& head, const Step& step, const Rows& p, float* inverse) {
   const auto& a = head.a;
   const D d;
@@ -110,7 +110,7 @@ void MixVariance(const ForwardHead& head, const Step& step, const Rows& p, float
       {a.out_variance + step.i * a.ldout_variance + head.h * a.head_width, a.ldout_variance}, a.head_width);
 }
 
-// A head's values, and in the scratch its packed keys: packed or widened there, or where they are kept.
+// Returns a head's values, and puts its packed keys into the scratch: packed or converted there, or in place if kept.
 Rows KeysAndValues(const ForwardHead& head, const KeptHeads& all_kept, Scratch& s) {
   const auto& a = head.a;
   const size_t width = a.head_width;
@@ -124,7 +124,7 @@ Rows KeysAndValues(const ForwardHead& head, const KeptHeads& all_kept, Scratch& 
     return {s.packed_k + kept.room * width, width};
   }
   const Half* const keys = static_cast<Half*>(kept.data);
-  float* const values = s.packed_variance;  // which a call with halves does not have
+  float* const values = s.packed_variance;  // unused when keys are float16
   WidenToFloats(keys, Columns(a.num_keys) * width, s.packed_k);
   WidenToFloats(keys + kept.room * width, a.num_keys * width, values);
   return {values, width};
@@ -157,7 +157,7 @@ void AttendKept(const AttendKeptArgs& a) { Attend(a, a.kept); }
 
 }  // namespace
 
-// After FillGemm and FillElementwise, whose entries it uses.
+// Call it after FillGemm and FillElementwise, whose entries it uses.
 void FillAttention(OpTable& table) {
   products = table;
   table.attention_scratch_size = ScratchSize;

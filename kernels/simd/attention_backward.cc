@@ -1,5 +1,5 @@
-// Fused attention backward, for SIMD tables (attention-inl.h). It sums over the queries of kSteps steps at once, for a
-// tile of few summands is mostly loading and storing.
+// Fused attention backward, for SIMD tables (attention-inl.h). It sums over the queries of kSteps steps together,
+// because a tile with few terms mostly loads and stores.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
 
-using namespace attention;  // NOLINT(google-build-using-namespace): what both passes share
+using namespace attention;  // the common parts of both passes
 
 HWY_INLINE float DotRow(const float* x, const float* y, size_t n) {
   const D d;
@@ -28,7 +28,7 @@ HWY_INLINE float DotRow(const float* x, const float* y, size_t n) {
   return hn::GetLane(hn::SumOfLanes(d, sum));
 }
 
-// dp <- p (dp - delta) scale
+// dp = p (dp - delta) scale
 HWY_INLINE void SoftmaxGradientRow(const float* p, float* dp, size_t keys, float delta, float scale) {
   const D d;
   const V delta_v = hn::Set(d, delta), scale_v = hn::Set(d, scale);
@@ -42,7 +42,7 @@ HWY_INLINE void SoftmaxGradientRow(const float* p, float* dp, size_t keys, float
                d, dp + j, left);
 }
 
-// Where a corrected logit is held at its lowest, dp <- delta: its dS is 0.
+// Sets dp = delta where a corrected logit is at its lower limit, so that its dS is 0.
 void StopGradientOfHeld(const float* logits, float* dp, size_t keys, float delta) {
   const D d;
   const V lowest = hn::Set(d, kLowestCorrectedLogit), delta_v = hn::Set(d, delta);
@@ -93,7 +93,7 @@ void SoftmaxBackward(const BackwardHead& head, const Step& step, const Rows& p, 
   }
 }
 
-// dq -= scale (dS variance) o q: the correction's share of the gradient.
+// dq -= scale (dS variance) o q: the correction's part of the gradient.
 void CorrectQueryGradient(const BackwardHead& head, const Step& step, const Scratch& s, const Rows& ds) {
   const auto& a = head.a;
   const size_t width = a.head_width;
@@ -119,7 +119,7 @@ void CorrectQueryGradient(const BackwardHead& head, const Step& step, const Scra
   }
 }
 
-// dP = dout v^T;  dS = P (keep dP - <dout, out>) scale;  dq = dS k. Leaves (P keep) and dS in p and dp.
+// dP = dout v^T;  dS = P (keep dP - <dout, out>) scale;  dq = dS k. Leaves (P keep) in p and dS in dp.
 void QueryGradient(const BackwardHead& head, const Step& step, const Scratch& s, const Rows& p, const Rows& dp) {
   const auto& a = head.a;
   const size_t width = a.head_width;
@@ -139,8 +139,8 @@ void QueryGradient(const BackwardHead& head, const Step& step, const Scratch& s,
   if (a.key_variance != nullptr) CorrectQueryGradient(head, step, s, dp);
 }
 
-// dv (=|+=) (P keep)^T dout;  dk (=|+=) dS^T q, for the steps [first, end). Keys that only the later of them may attend
-// take these alone.
+// dv (=|+=) (P keep)^T dout;  dk (=|+=) dS^T q, for the steps [first, end). Keys that only the later steps may attend
+// to use only those steps.
 void KeyAndValueGradients(const BackwardHead& head, size_t first, size_t end, const Rows& p, const Rows& ds,
                           Store store) {
   const auto& a = head.a;
@@ -168,7 +168,7 @@ void ZeroKeyAndValueGradients(const AttentionBackwardArgs<>& a) {
   }
 }
 
-// The last block of a head comes first: its queries may attend all keys, so it assigns what the others add to.
+// The last block of a head comes first. Its queries may attend to all keys, so it assigns what the other blocks add to.
 void Backward(const AttentionBackwardArgs<>& a) {
   const size_t width = a.head_width, steps = NumSteps(a.num_queries);
   if (steps == 0) return ZeroKeyAndValueGradients(a);
@@ -199,7 +199,7 @@ void Backward(const AttentionBackwardArgs<>& a) {
 
 }  // namespace
 
-// After FillGemm and FillElementwise, whose entries it uses.
+// Call it after FillGemm and FillElementwise, whose entries it uses.
 void FillAttentionBackward(OpTable& table) {
   products = table;
   table.attention_backward = ForTraining(Backward);

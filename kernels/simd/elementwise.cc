@@ -46,7 +46,7 @@ void ApplyKeep(const ApplyKeepArgs<>& a) {
   for (; i + kLanes <= a.n; i += kLanes) {
     const V keep = hn::ConvertTo(d, hn::PromoteTo(di, hn::LoadU(du, a.keep + i)));
     const V x = hn::LoadU(d, a.x + i);
-    // A mask, not a product: what is dropped is zero even where x is not finite.
+    // A mask, not a product: a dropped number becomes zero even if x is not finite.
     hn::StoreU(hn::IfThenElseZero(hn::Gt(keep, hn::Zero(d)), hn::Mul(x, scale)), d, a.y + i);
   }
   for (; i < a.n; ++i) a.y[i] = a.keep[i] != 0 ? a.x[i] * a.scale : 0.0f;

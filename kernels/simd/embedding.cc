@@ -1,4 +1,4 @@
-// Gathering and scattering rows of a table, for SIMD tables.
+// Gathers and scatters rows of a table, for SIMD tables.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -20,7 +20,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-// y <- scale * x + z; z null counts as zero. y may be x or z.
+// y = scale * x + z; a null z counts as zero. y may be x or z.
 HWY_INLINE void ScaleAddRow(const float* x, const float* z, float* y, size_t n, float scale) {
   const D d;
   const V factor = hn::Set(d, scale);
@@ -47,7 +47,7 @@ void EmbedForward(const EmbedForwardArgs<>& a) {
   }
 }
 
-// Rows of panels of floats give the numbers of EmbedForward.
+// Panels of floats give the numbers of EmbedForward.
 void EmbedPanels(const EmbedPanelsArgs& a) {
   if (a.table.bits != PanelBits::kThirtyTwo || a.half_positions_TD != nullptr) return reference::EmbedPanels(a);
   for (size_t t = 0; t < a.rows; ++t) {

@@ -1,4 +1,4 @@
-// Exponentials in double, for SIMD tables: Highway's own, which states one unit in the last place.
+// Exponentials in double, for SIMD tables: Highway's own, which states an error of one unit in the last place.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,7 +17,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Full vectors; the rest goes through a padded one, so that an element's result does not depend on where it stands.
+// Full vectors; the rest goes through a padded vector, so that an element's result does not depend on its place.
 void ExpDouble(const ExpDoubleArgs& a) {
   const hn::ScalableTag<double> d;
   const size_t lanes = hn::Lanes(d);
@@ -37,7 +37,7 @@ void ExpDouble(const ExpDoubleArgs& a) {
 
 #if HWY_HAVE_FLOAT64
 void FillExpDouble(OpTable& table) { table.exp_double = ForTraining(ExpDouble); }
-#else  // Highway 1.0.3 has no vectors of doubles in WebAssembly
+#else  // Highway 1.0.3 has no vectors of doubles for WebAssembly
 void FillExpDouble(OpTable&) {}
 #endif
 

@@ -1,5 +1,5 @@
-// How the SIMD tables are put together: every group of ops replaces its entries of a table that starts as a copy of
-// the reference, once per instruction set.
+// Builds the SIMD tables. For each instruction set a table starts as a copy of the reference, and every group of ops
+// replaces its entries.
 //
 // A group is one unit, kernels/simd/<group>.cc:
 //
@@ -20,7 +20,7 @@
 //   namespace wisp::kernels { WISP_EXPORT_FILL(FillGroup) }
 //   #endif
 //
-// The choice of the instruction set happens once, in simd.cc; no op dispatches again.
+// simd.cc chooses the instruction set once; no op dispatches again.
 #ifndef WISP_KERNELS_SIMD_FILL_H_
 #define WISP_KERNELS_SIMD_FILL_H_
 
@@ -32,8 +32,8 @@
 
 namespace wisp::kernels {
 
-// `target` is one Highway target bit, supported by this processor. Unknown targets leave the table as it is.
-void FillGemm(int64_t target, OpTable& table);       // products, of blocks too; column_sum
+// `target` is one Highway target bit that this processor supports. Unknown targets leave the table unchanged.
+void FillGemm(int64_t target, OpTable& table);       // products, also with panels; column_sum
 void FillSoftmax(int64_t target, OpTable& table);    // softmax_stats, cross_entropy_gradient
 void FillKeptKeys(int64_t target, OpTable& table);   // keep_keys
 void FillAttention(int64_t target, OpTable& table);  // attention_forward
@@ -47,17 +47,17 @@ void FillExpDouble(int64_t target, OpTable& table);    // exp_double
 void FillEmbedding(int64_t target, OpTable& table);    // embed_forward, scatter_add
 void FillHalf(int64_t target, OpTable& table);         // scale_half, multiply_half, embed_half
 void FillReduce(int64_t target, OpTable& table);       // dot, dot_rows, target_logits, sum_squares, accumulate_on_grid
-void FillIntegers(int64_t target, OpTable& table);     // outer products as integers
+void FillIntegers(int64_t target, OpTable& table);     // adding outer products as integers
 void FillOptimizer(int64_t target, OpTable& table);    // adam, sgd
 
-// `start`, with the ops of one instruction set in place of its own. The result is the same of both references.
+// `start` with the ops of one instruction set. Both references give the same result.
 OpTable TableOf(int64_t target, const OpTable& start);
 
 using FillFunction = void (*)(OpTable&);
 
 }  // namespace wisp::kernels
 
-// Defines Name(target, table), which calls N_<target>::Name(table). HWY_CHOOSE_X is null where X is not compiled.
+// Defines Name(target, table), which calls N_<target>::Name(table). HWY_CHOOSE_X is null if X is not compiled.
 #define WISP_EXPORT_FILL(Name)                                          \
   void Name(int64_t target, OpTable& table) {                           \
     FillFunction fill = nullptr;                                        \

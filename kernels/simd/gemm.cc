@@ -1,9 +1,9 @@
 // Products for SIMD tables: packing, blocking and edges around the register tile of gemm_tile-inl.h.
 //
-// All three orientations are one loop nest over C = A B. Forward reads B = W^T from packed panels, K-major and
-// kPanelWidth columns wide, or from those of a model file, kFloatPanelRows wide. The two backward products read B's
-// rows (of W, of x) where they lie, and A either by rows (dy) or by columns (dy^T). Ragged columns go through a tile on
-// the stack, so that nothing outside is touched.
+// All three orientations use one loop nest over C = A B. Forward reads B = W^T from packed panels, K-major and
+// kPanelWidth columns wide; or from a model file's panels, kFloatPanelRows wide. The two backward products read B's
+// rows (of W, of x) in place, and A by rows (dy) or by columns (dy^T). Ragged columns go through a tile on the stack,
+// so that nothing outside is touched.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -23,27 +23,27 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
 
-// A block of B, kInnerBlock rows of a few panels (64 KiB in all), stays close while all rows of A pass by. Several
-// panels at once, because a pass over a tall, wide C touches a page per row: with half as many 200 x 3416 x 64 took
-// 5% longer (Sapphire Rapids, November 2026).
+// A block of B has kInnerBlock rows of a few panels, 64 KiB in all. It stays in the cache while all rows of A pass. It
+// has several panels because a pass over a tall, wide C touches a page in each row: with half as many, 200 x 3416 x 64
+// took 5 % longer (Sapphire Rapids, November 2026).
 constexpr size_t kInnerBlock = 256;
 constexpr size_t kBlockFloats = 16384;
 
-// A transposed A and an unpacked B are read across their rows: with long rows every step is on another page. Then a few
-// tiles' columns of A, and the block of B if enough rows of A pass by, are copied first.
+// A transposed A and an unpacked B are read across their rows; with long rows, every step is on another page. In that
+// case a few tiles' columns of A are copied first, and so is the block of B if enough rows of A pass.
 constexpr size_t kCopyTiles = 2;
 constexpr size_t kCopyStride = 512;
 constexpr size_t kCopyRowBlocks = 3;
-// Both lie on the stack, 60 KB in all, as threads may have 128 KB of it (musl).
+// Both copies are on the stack and take 60 KB together; threads may have only 128 KB (musl).
 constexpr size_t kCopiedFloats = kInnerBlock * kPanelWidth;
 
-// Panels of ours that lie side by side in a panel of a model file.
+// The number of our panels in one panel of a model file.
 constexpr size_t kSubPanels = kFloatPanelRows / kPanelWidth;
 static_assert(kFloatPanelRows % kPanelWidth == 0);
-// Where there are four of them, a few rows would wait for the lines of a panel, which come one by one.
+// With four of them, a few rows would wait for the lines of a panel, which arrive one by one.
 constexpr bool kAsksOfStored = kSubPanels == 4 && !kFewTiles;
 
-// Only the gradient of weights reads A by its columns.
+// Only the gradient of weights reads A by columns.
 #ifdef WISP_INFERENCE_ONLY
 constexpr bool kTransposes = false;
 #else
@@ -55,9 +55,9 @@ struct Product {
   size_t lda;
   bool transposed_a;
   const float* b;  // packed panels, or rows
-  size_t ldb;      // of rows; not used when packed
+  size_t ldb;      // of rows; ignored if packed
   bool packed_b;
-  bool stored_b;  // packed_b too, in the panels of a model file
+  bool stored_b;  // packed_b is true too; the panels are those of a model file
   float* c;
   size_t ldc;
   const float* bias;
@@ -66,18 +66,18 @@ struct Product {
   Store store;
 };
 
-// One block of the inner size: what the tiles of all rows and panels have in common.
+// One block of the inner size, common to the tiles of all rows and panels.
 struct Block {
   size_t first, size;  // of the inner index
   bool add;
   const float* bias;
 };
 
-// Of B's packed panels. Where there is one of ours in a stored one, all is as if we had packed it.
+// The stride between B's packed panels. If a stored panel holds just one of ours, it is handled like our own packing.
 size_t PanelStride(const Product& p) { return p.stored_b ? kFloatPanelRows : kPanelWidth; }
 bool IsDivided(const Product& p) { return kSubPanels > 1 && p.stored_b; }
 
-// C's ragged right edge: `cols` < kPanelWidth columns from a whole tile of products; `t` says where and how.
+// Writes C's ragged right edge: `cols` < kPanelWidth columns from a whole tile of products. `t` describes the target.
 void MergeEdge(const float* tile, size_t rows, size_t cols, const GemmTileArgs& t) {
   const hn::ScalableTag<float> d;
   const auto scale = hn::Set(d, t.scale);
@@ -92,13 +92,13 @@ void MergeEdge(const float* tile, size_t rows, size_t cols, const GemmTileArgs& 
   }
 }
 
-// Two panels of a few rows.
+// Computes two panels of a few rows.
 template <bool kAsks>
 constexpr std::array<TileFunction, 3> kWideTiles = {MultiplyTile<1, 2, false, kAsks>, MultiplyTile<2, 2, false, kAsks>,
                                                     MultiplyTile<3, 2, false, kAsks>};
 
-// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` is A's first element for it. Of an unpacked B the
-// panels from `first_copied` on lie in `copied_b`, one after the other.
+// A strip of C: rows [row, row + rows) by `num_panels` panels. `a` points to A's first element for it. Panels of an
+// unpacked B from `first_copied` on lie in `copied_b`, one after another.
 struct Strip {
   const float* a;
   size_t lda;
@@ -135,7 +135,7 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
     if (divided) {
       const size_t part = panel % kSubPanels;
       t.b = p.b + (panel - part) * p.inner * kPanelWidth + block.first * kFloatPanelRows + part * kPanelWidth;
-      // Each part asks for its share of the panels ahead.
+      // Each part prefetches its share of the next panels.
       t.prefetch.ahead = strip.prefetch.ahead + static_cast<ptrdiff_t>(part * (block.size - 1) * kPanelWidth);
     } else if (p.packed_b) {
       t.b = p.b + panel * t.b_panel + block.first * kPanelWidth;
@@ -153,9 +153,9 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   while (panel < whole) {
     move_to(panel);
     const size_t left = whole - panel;
-    // Few rows: several panels at once, or the additions of one accumulator would wait for each other. Three that
-    // prefetch take one, as they wait for memory alone. A strip begins with a whole stored panel, so that two or four
-    // are parts of one or, where it has two parts, both parts of two.
+    // With few rows several panels are computed at once; otherwise the additions of one accumulator would wait for each
+    // other. Three rows that prefetch use one panel, because they wait for memory anyway. A strip begins with a whole
+    // stored panel. So two or four panels are parts of one stored panel or, if it has two parts, all of two.
     if (rows == 1 && left >= 4 && !p.transposed_a) {
       if constexpr (kAsksOfStored) t.prefetch.step = 4 * strip.prefetch.step;
       asks ? MultiplyTile<1, 4, false, kAsksOfStored>(t) : MultiplyTile<1, 4, false>(t);
@@ -183,7 +183,7 @@ void MultiplyStrip(const Product& p, const Block& block, const Strip& strip) {
   }
 }
 
-// A panel of a block of B's rows; a ragged one is filled up with zeros.
+// Copies a panel of a block of B's rows. A ragged one is filled up with zeros.
 void CopyPanel(const Product& p, const Block& block, size_t panel, float* to) {
   const hn::ScalableTag<float> d;
   const size_t count = std::min(kPanelWidth, p.cols - panel * kPanelWidth);
@@ -198,7 +198,7 @@ void CopyPanel(const Product& p, const Block& block, size_t panel, float* to) {
   }
 }
 
-// Columns [first, first + count) of a transposed A, row by row.
+// Copies columns [first, first + count) of a transposed A, row by row.
 void CopyColumns(const Product& p, const Block& block, size_t first, size_t count, float* copy) {
   const hn::ScalableTag<float> d;
   for (size_t k = 0; k < block.size; ++k) {
@@ -210,10 +210,10 @@ void CopyColumns(const Product& p, const Block& block, size_t first, size_t coun
   }
 }
 
-// What row of tiles `i` of `row_blocks` over panels [first, first + count) asks for: a share of the panels that come
-// after these, so that all rows together ask for the whole of them. A step asks for kLeastAsked floats at least, so
-// there are at most eight shares; the rows of tiles beyond them find everything in the cache. Lines that are asked for
-// faster than memory brings them would wait for each other.
+// The prefetches of row of tiles `i` of `row_blocks` over panels [first, first + count): a share of the following
+// panels, so that all rows together prefetch all of them. A step prefetches at least kLeastAsked floats, so there are
+// at most eight shares; further rows of tiles find everything in the cache. Prefetches must not come faster than memory
+// delivers the lines, or they would wait for each other.
 constexpr size_t kLeastAsked = 4;
 Prefetch PrefetchOf(const Product& p, const Block& block, size_t first, size_t count, size_t i, size_t row_blocks) {
   const size_t shares = std::min(row_blocks, kPanelWidth / kLeastAsked);
@@ -223,12 +223,12 @@ Prefetch PrefetchOf(const Product& p, const Block& block, size_t first, size_t c
   const size_t share = i * block.size * step;
   if (first + count < panels) return {.ahead = static_cast<ptrdiff_t>(count * panel + share), .step = step};
   if (block.first + block.size >= p.inner) return {};
-  // Back to panel 0.
+  // After the last panel, prefetch for panel 0 again.
   const auto to_end = static_cast<ptrdiff_t>(block.size * PanelStride(p) + share);
   return {.ahead = to_end - static_cast<ptrdiff_t>(first * panel), .step = step};
 }
 
-// All of C, for one block of the inner size.
+// Computes all of C for one block of the inner size.
 void MultiplyBlock(const Product& p, const Block& block) {
   HWY_ALIGN float copied_b[kCopiedFloats];
   HWY_ALIGN float copy[kInnerBlock * kCopyTiles * kTileRows];
@@ -240,11 +240,11 @@ void MultiplyBlock(const Product& p, const Block& block) {
   const size_t group = std::max(at_once, fit / at_once * at_once);
   for (size_t first = 0; first < panels; first += group) {
     const size_t count = std::min(group, panels - first);
-    const size_t first_copied = std::max(first, copies ? 0 : p.cols / kPanelWidth);  // the ragged one always
+    const size_t first_copied = std::max(first, copies ? 0 : p.cols / kPanelWidth);  // a ragged panel is always copied
     for (size_t panel = first_copied; !p.packed_b && panel < first + count; ++panel) {
       CopyPanel(p, block, panel, copied_b + (panel - first_copied) * block.size * kPanelWidth);
     }
-    // As even as possible: 15 rows are 8 + 7, not 14 + 1. With few heights the tallest are the best.
+    // Row blocks are as equal as possible: 15 rows are 8 + 7, not 14 + 1. With few tile heights the tallest are best.
     const auto row_at = [&](size_t i) { return kFewTiles ? std::min(i * kTileRows, p.rows) : p.rows * i / row_blocks; };
     for (size_t i = 0; i < row_blocks; ++i) {
       const size_t row = row_at(i);
@@ -283,7 +283,7 @@ void Multiply(const Product& p) {
 
 size_t PackedSize(size_t n, size_t k) { return (n + kPanelWidth - 1) / kPanelWidth * kPanelWidth * k; }
 
-// Blocks of four floats, one from every `stride`.
+// Blocks of four floats, one at every `stride`.
 template <class D>
 HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* from, size_t stride) {
   constexpr size_t kBlocks = hn::MaxLanes(D()) / 4;
@@ -295,7 +295,7 @@ HWY_INLINE hn::Vec<D> LoadBlocks(D d, const float* from, size_t stride) {
   }
 }
 
-// to[k * kPanelWidth + j] = from[j * ld + k] for four k and as many j as a vector has lanes, by interleaving twice.
+// to[k * kPanelWidth + j] = from[j * ld + k] for four k and one j for each lane, by interleaving twice.
 template <class D>
 HWY_INLINE void TransposeBlock(D d, const float* from, size_t ld, float* to) {
   const auto a = LoadBlocks(d, from, 4 * ld), b = LoadBlocks(d, from + ld, 4 * ld),
@@ -308,7 +308,7 @@ HWY_INLINE void TransposeBlock(D d, const float* from, size_t ld, float* to) {
   hn::StoreU(hn::InterleaveUpper(d, ac_high, be_high), d, to + 3 * kPanelWidth);
 }
 
-// A panel of `count` rows of W, zeros behind them.
+// Packs a panel of `count` rows of W, with zeros after them.
 void PackPanel(const PackWeightsArgs<>& a, const float* from, size_t count, float* to) {
   const size_t wide_j = count / kTileLanes * kTileLanes, whole_j = count / 4 * 4, whole_k = a.k / 4 * 4;
   for (size_t k = 0; k < whole_k; k += 4) {
@@ -331,7 +331,7 @@ void PackWeights(const PackWeightsArgs<>& a) {
   }
 }
 
-// Of LinearForwardArgs or MultiplyPanelsArgs; `panels`: of the first row that is asked for.
+// For LinearForwardArgs or MultiplyPanelsArgs. `panels` points to the first requested row.
 template <class Args>
 Product ForwardProduct(const Args& a, const float* panels, bool stored) {
   return {.a = a.x_RK,
@@ -353,13 +353,13 @@ Product ForwardProduct(const Args& a, const float* panels, bool stored) {
 
 void LinearForward(const LinearForwardArgs<>& a) { Multiply(ForwardProduct(a, a.packed, /*stored=*/false)); }
 
-// Of panels of floats, from the first row of one on.
+// For panels of floats, beginning at the first row of one.
 void MultiplyWholePanels(const MultiplyPanelsArgs& a) {
   Multiply(ForwardProduct(a, reinterpret_cast<const float*>(a.w.data) + a.first * a.k, /*stored=*/true));
 }
 
-// Rows that lie in one panel of floats and do not begin it. The product of the whole panel goes to the stack, so that
-// each number is made as it is where the panel is asked for as a whole.
+// For rows inside one panel of floats. The product of the whole panel goes to the stack, so that each number is
+// computed as it is when the whole panel is requested.
 void MultiplyPartOfPanel(const MultiplyPanelsArgs& a) {
   const size_t skipped = a.first % kFloatPanelRows;
   HWY_ALIGN float bias[kFloatPanelRows] = {};
@@ -429,7 +429,7 @@ void LinearBackwardWeight(const LinearBackwardWeightArgs<>& a) {
             .store = a.store});
 }
 
-// Four vectors of columns at a time, so that four additions are under way.
+// Sums four vectors of columns at a time, so that four additions run in parallel.
 void ColumnSumOfOne(const ColumnSumArgs<>& a) {
   const hn::ScalableTag<float> d;
   const auto scale = hn::Set(d, a.scale);

@@ -1,5 +1,5 @@
 // The inner loop of every product: a tile of C in registers, C (=|+=) scale * A B + bias over one block of the inner
-// size. What it is not: blocking, packing and ragged edges; they are gemm.cc's.
+// size. gemm.cc does blocking, packing and ragged edges.
 #if defined(WISP_KERNELS_SIMD_GEMM_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WISP_KERNELS_SIMD_GEMM_TILE_INL_H_
 #undef WISP_KERNELS_SIMD_GEMM_TILE_INL_H_
@@ -25,7 +25,7 @@ inline constexpr size_t kTileRows = 14;
 inline constexpr size_t kTileRows = 6;
 #endif
 #ifdef __OPTIMIZE_SIZE__
-inline constexpr bool kFewTiles = true;  // every height is code of its own: some are made of others
+inline constexpr bool kFewTiles = true;  // every height is separate code, so some heights are composed of others
 #else
 inline constexpr bool kFewTiles = false;
 #endif
@@ -33,20 +33,19 @@ inline constexpr size_t kTileVectors = 2;
 inline constexpr size_t kTileLanes = HWY_LANES(float);
 inline constexpr size_t kPanelWidth = kTileVectors * kTileLanes;  // columns of a tile
 
-// What a tile that prefetches asks for beside its product: `step` floats at b + ahead, then as many behind them for
-// each step of the inner index.
+// The prefetches of a tile: for each step of the inner index `step` floats, the first ones at b + ahead.
 struct Prefetch {
   ptrdiff_t ahead = 0;
   size_t step = 0;
 };
 
-// Weights that lie beyond the second-level cache, as those of an encoder do, are asked for while those before them are
-// multiplied. Six blocks of width 384 took with this, of the time without it (November 2026):
+// Weights beyond the second-level cache, as in an encoder, are prefetched while earlier ones are multiplied. With this,
+// six blocks of width 384 took the following share of the time without it (November 2026):
 //   AVX-512: 8 rows 68 %, 16 rows 80 %, 32 rows 90 % (Zen 4), 128 rows 79 % (Sapphire Rapids)
 //   AVX2:    6 rows 42 %, 16 rows 62 %, 32 rows 76 %, 128 rows 94 % (Zen 4)
-// The tallest tiles are built with it and without, as it costs products of what is close 2 %. Lower ones are used by
-// few products: from three rows on they always ask. One and two rows take several panels at once and ask for nothing.
-// SSE4's products are too slow to wait for memory, and nothing was measured on Arm.
+// The tallest tiles are compiled with and without it, because it costs 2 % for weights that are in the cache. Lower
+// tiles serve few products: from three rows on they always prefetch. One and two rows compute several panels at once
+// and do not prefetch. SSE4's products are too slow to wait for memory, and nothing was measured on Arm.
 inline constexpr bool kPrefetches = !kFewTiles && (HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2);
 inline constexpr size_t kLowestPrefetching = 3;
 inline constexpr size_t kTallestBoth = !kPrefetches ? 0 : HWY_TARGET == HWY_AVX3 ? 3 : 1;
@@ -54,7 +53,7 @@ constexpr bool AlwaysPrefetches(size_t rows) {
   return kPrefetches && rows >= kLowestPrefetching && rows + kTallestBoth <= kTileRows;
 }
 
-// One call: kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is
+// One call computes kRows rows by kPanels panels of kPanelWidth columns. B(k, j) of panel p is
 // b[p / 2 * b_pair + p % 2 * b_panel + k * ldb + j].
 struct GemmTileArgs {
   const float* a;
@@ -63,17 +62,17 @@ struct GemmTileArgs {
   size_t ldb, b_panel, b_pair;
   float* c;
   size_t ldc;
-  const float* bias;  // kPanels * kPanelWidth of them, or null
+  const float* bias;  // kPanels * kPanelWidth numbers, or null
   float scale;
   size_t inner;
-  bool add;  // onto C; otherwise C is not read
+  bool add;  // true: adds to C; false: C is not read
   Prefetch prefetch;
 };
 
 using TileFunction = void (*)(const GemmTileArgs&);
 
-// Row r of A at inner index k: a[r * lda + k], or a[k * lda + r] when transposed. Every element of C has one
-// accumulator that goes through k in order, whatever the tile: a row's result does not depend on its neighbours.
+// Row r of A at inner index k is a[r * lda + k], or a[k * lda + r] if transposed. Every element of C has one
+// accumulator that runs through k in order, whatever the tile. So a row's result does not depend on other rows.
 template <size_t kRows, size_t kPanels, bool kTransposedA, bool kAsks = false>
 HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
   using D = hn::ScalableTag<float>;
@@ -89,7 +88,8 @@ HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
     for (size_t v = 0; v < kVectors; ++v) acc[r][v] = hn::Zero(d);
   }
 
-  // x86 addresses base, base + lda and base + 2 lda from two registers: a third as many pointers as rows.
+  // x86 can address base, base + lda and base + 2 lda from two registers, so only a third as many pointers as rows are
+  // needed.
   const size_t lda = t.lda;
   const float* HWY_RESTRICT a[kBases];
 #pragma GCC unroll 8
@@ -100,10 +100,10 @@ HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
   [[maybe_unused]] const size_t b_pair = t.b_pair;
   [[maybe_unused]] const float* next = kAsks ? b + t.prefetch.ahead : nullptr;
   [[maybe_unused]] const size_t next_step = t.prefetch.step;
-  // Multiplies by what lies `ahead` steps of the inner index from the pointers.
+  // Multiplies the elements `ahead` steps of the inner index after the pointers.
   const auto step = [&](size_t ahead) HWY_ATTR __attribute__((always_inline)) {
     if constexpr (kAsks) {
-      // A step asks for two lines at most, which are those of its panels.
+      // A step prefetches at most two lines: those of its panels.
       const float* line = next + ahead * next_step;
       __builtin_prefetch(line, /*read*/ 0, /*second level*/ 2);
       if constexpr (kPanels * kPanelWidth * sizeof(float) > 64) __builtin_prefetch(line + next_step / 2, 0, 2);
@@ -127,8 +127,8 @@ HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
 #pragma GCC unroll 8
     for (size_t i = 0; i < kBases; ++i) a[i] += steps * (kTransposedA ? lda : 1);
   };
-  // Moving the pointers takes the places of multiply-adds: products are 1 to 5 % faster with two steps between two
-  // moves, with four slower again (Sapphire Rapids, November 2026). Many rows have no lower tiles than these.
+  // Moving the pointers takes issue slots of multiply-adds. Products are 1 to 5 % faster with two steps between moves,
+  // and slower again with four (Sapphire Rapids, November 2026). Many rows use no tiles lower than these.
   constexpr size_t kUnroll = !kFewTiles && kPanels == 1 && kRows + 2 >= kTileRows ? 2 : 1;
   for (size_t k = t.inner / kUnroll; k != 0; --k) {
 #pragma GCC unroll 4
@@ -162,7 +162,7 @@ HWY_NOINLINE void MultiplyTile(const GemmTileArgs& t) {
   }
 }
 
-// The tallest height up to `rows` that has code of its own.
+// The tallest height up to `rows` that has its own code.
 constexpr size_t WholeHeight(size_t rows) {
   if (!kFewTiles || rows == kTileRows) return rows;
   return rows >= 7 ? 7 : rows >= 4 ? 4 : rows >= 2 ? 2 : 1;

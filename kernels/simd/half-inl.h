@@ -1,4 +1,4 @@
-// Halves as floats, and floats as halves.
+// Converts float16 to float32 and back.
 #if defined(WISP_KERNELS_SIMD_HALF_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WISP_KERNELS_SIMD_HALF_INL_H_
 #undef WISP_KERNELS_SIMD_HALF_INL_H_
@@ -14,7 +14,7 @@ namespace wisp::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Targets with instructions that convert.
+// Targets with instructions for the conversion.
 #undef WISP_CONVERTS_HALVES
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
 #define WISP_CONVERTS_HALVES 1
@@ -22,23 +22,23 @@ namespace hn = hwy::HWY_NAMESPACE;
 #define WISP_CONVERTS_HALVES 0
 #endif
 
-// Of finite halves.
+// Converts finite float16 numbers.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V WidenHalves(D d, const Half* from) {
 #if WISP_CONVERTS_HALVES
   return hn::PromoteTo(d, hn::LoadU(hn::Rebind<hwy::float16_t, D>(), reinterpret_cast<const hwy::float16_t*>(from)));
 #else
-  // No instruction for it: the bits in their places, with an exponent that is 112 too small; the product is exact, also
-  // of subnormal ones. Highway's own way takes twice as long on SSE4.
+  // Without an instruction: put the bits in place, with an exponent that is 112 too small, and multiply. The product is
+  // exact, also for subnormal numbers. Highway's own conversion takes twice as long on SSE4.
   const hn::Rebind<int32_t, D> d32;
-  // The sign spreads.
+  // PromoteTo extends the sign.
   const auto bits = hn::PromoteTo(d32, hn::LoadU(hn::Rebind<int16_t, D>(), reinterpret_cast<const int16_t*>(from)));
   const auto placed = hn::And(hn::ShiftLeft<13>(bits), hn::Set(d32, static_cast<int32_t>(0x8fffe000)));
   return hn::Mul(hn::BitCast(d, placed), hn::Set(d, 0x1p112f));
 #endif
 }
 
-// to[0, n) = from[0, n), exactly. What is not finite stays so, but may become a NaN.
+// to[0, n) = from[0, n), exactly. A number that is not finite stays so, but infinity may become NaN.
 HWY_INLINE void WidenToFloats(const Half* from, size_t n, float* to) {
   const hn::ScalableTag<float> d;
   size_t i = 0;

@@ -1,8 +1,7 @@
-// Tables of halves read where they lie, for SIMD tables: widened in registers, multiplied by one vector or scaled.
+// Float16 tables read in place, for SIMD tables: converted in registers, then multiplied by one vector or scaled.
 //
-// A product is of whole rows and one x, as a catalogue is scored: it reads each half once, from wherever the table is
-// mapped, and half the bytes that packed floats have. Each row has a vector of sums of its own; four rows' vectors are
-// added up at once.
+// A product takes whole rows and one x, as for scoring a catalogue. It reads each number once from the mapped table,
+// half the bytes of packed floats. Each row has its own vector of sums; the vectors of four rows are added up together.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -45,7 +44,7 @@ void ScaleHalf(const ScaleHalfArgs& a) {
   }
 }
 
-// y (=|+=) factor * a row of halves, or of floats where `halves` is null.
+// y (=|+=) factor * a row of float16, or of floats if `halves` is null.
 HWY_INLINE void ScaleRow(const float* floats, const Half* halves, size_t n, float factor, Store store, float* y) {
   if (halves != nullptr) return ScaleHalf({.x = halves, .y = y, .n = n, .a = factor, .store = store});
   const D d;
@@ -70,7 +69,7 @@ void EmbedHalf(const EmbedHalfArgs& a) {
   }
 }
 
-// The sums of each 128 bits' first, second, ... lanes.
+// The sums over 128-bit blocks of the first, second, ... lanes.
 template <class Tag>
 HWY_INLINE Four AddBlocks(Tag d, hn::Vec<Tag> v) {
   if constexpr (hn::MaxLanes(Tag()) == 4) {
@@ -93,11 +92,11 @@ HWY_INLINE Four AddUp(V a, V b, V c, V e) {
 constexpr size_t kRows = 8;
 constexpr size_t kAhead = 4 * kRows;
 
-// The products of kRows rows from `w` on, `distance` elements apart, in kRows / 4 vectors.
+// The products of kRows rows, beginning at `w` and `distance` elements apart, in kRows / 4 vectors.
 HWY_INLINE void MultiplyRows(const Half* w, size_t distance, const float* x_K, size_t size, Four* products) {
   const D d;
-  // Rows to come are on their way: beyond the second-level cache the processor's own reading ahead leaves a fifth of
-  // the time waiting (100,000 x 64, Sapphire Rapids, November 2026).
+  // Later rows are prefetched: beyond the second-level cache, the processor's own prefetching leaves a fifth of the
+  // time waiting (100,000 x 64, Sapphire Rapids, November 2026).
   const auto ahead = reinterpret_cast<uintptr_t>(w) + kAhead * distance * sizeof(Half);
   for (size_t i = 0; i < kRows * distance * sizeof(Half); i += 64)
     __builtin_prefetch(reinterpret_cast<const void*>(ahead + i));
@@ -122,8 +121,8 @@ HWY_INLINE void MultiplyRows(const Half* w, size_t distance, const float* x_K, s
     products[i] = AddUp(sums[4 * i], sums[4 * i + 1], sums[4 * i + 2], sums[4 * i + 3]);
 }
 
-// The last rows are computed with some before them, once more: the same bits. Fewer than kRows in all are computed one
-// at a time: a distance of 0 reads one row kRows times.
+// The last rows are computed together with some earlier ones, which are computed twice, with the same bits. Fewer than
+// kRows rows in all are computed one at a time: with a distance of 0, one row is read kRows times.
 void MultiplyHalf(const MultiplyHalfArgs& a) {
   const DFour four;
   const bool few = a.n < kRows;

@@ -1,4 +1,4 @@
-// Outer products added as integers, for SIMD tables.
+// Adds outer products as integers, for SIMD tables.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -87,10 +87,10 @@ void QuantiseRows(const QuantiseRowsArgs& a) {
 
 // ---- Products of rows with each other. ------------------------------------------------------------------------------
 
-// A square of products that fits the registers.
+// The side of a square of products that fits the registers.
 constexpr size_t kSide = kManyRegisters ? 4 : 3;
 
-// Of floats: one sum a product.
+// For floats: one sum for each product.
 struct FloatDots {
   using T = float;
   using Total = double;
@@ -98,7 +98,7 @@ struct FloatDots {
   static constexpr size_t kStep = HWY_LANES(float);
   using V = hn::Vec<F32>;
   struct Sum {
-    HWY_INLINE Sum() {}  // one that the compiler writes is not compiled for Arm's instruction set
+    HWY_INLINE Sum() {}  // explicit, because an implicit one is not compiled for Arm's instruction set
     V s;
   };
   static HWY_INLINE void Start(Sum& sum) { sum.s = hn::Zero(F32()); }
@@ -107,8 +107,8 @@ struct FloatDots {
   static HWY_INLINE Product Take(const Sum& sum) { return hn::GetLane(hn::SumOfLanes(F32(), sum.s)); }
 };
 
-// Of integers whose rows have squares below 2^31. By Cauchy and Schwarz no product of any parts of two rows passes
-// that, so no sum in a lane does.
+// For integers whose rows have squares below 2^31. By Cauchy-Schwarz no product of parts of two rows exceeds that, so
+// no sum in a lane does.
 struct IntegerDots {
   using T = int16_t;
   using Total = reference::Int128;
@@ -118,7 +118,7 @@ struct IntegerDots {
   using V = hn::Vec<D>;
   struct Sum {
     HWY_INLINE Sum() {}
-    hn::Vec<I32> s, other;  // x86 has no use for the other
+    hn::Vec<I32> s, other;  // x86 does not use `other`
   };
   static HWY_INLINE void Start(Sum& sum) { sum.s = sum.other = hn::Zero(I32()); }
   static HWY_INLINE V Load(const T* x) { return hn::LoadU(D(), x); }
@@ -130,7 +130,7 @@ struct IntegerDots {
   }
 };
 
-// product[i][j] <- <x_(t+i), x_(u+j)>; rows past the last stand for the last.
+// product[i][j] = <x_(t+i), x_(u+j)>. The last row stands for rows after it.
 template <class Dots>
 void DotSquare(const typename Dots::T* x, size_t ld, size_t rows, size_t n, size_t t, size_t u,
                typename Dots::Product (&product)[kSide][kSide]) {
@@ -176,7 +176,7 @@ typename Dots::Total SquaresOf(const OuterSquaresArgs<typename Dots::T>& a) {
       DotSquare<Dots>(a.b_RK, a.ldb, a.rows, a.k, t, u, y);
       for (size_t i = 0; i < std::min(kSide, a.rows - t); ++i) {
         for (size_t j = 0; j < std::min(kSide, a.rows - u); ++j) {
-          if (u + j > t + i) continue;  // its mirror image is taken twice
+          if (u + j > t + i) continue;  // its mirror image counts twice
           const auto product = static_cast<typename Dots::Total>(x[i][j]) * y[i][j];
           total += u + j < t + i ? 2 * product : product;
           if (u + j != t + i) continue;
@@ -191,7 +191,7 @@ typename Dots::Total SquaresOf(const OuterSquaresArgs<typename Dots::T>& a) {
 
 double OuterSquares(const OuterSquaresArgs<>& a) {
   const double squares = SquaresOf<FloatDots>(a);
-  return squares < 0 ? 0 : squares;  // a NaN stays one
+  return squares < 0 ? 0 : squares;  // NaN stays NaN
 }
 
 double IntegerOuterSquares(const OuterSquaresArgs<int16_t>& a) {
@@ -203,7 +203,7 @@ double IntegerOuterSquares(const OuterSquaresArgs<int16_t>& a) {
 constexpr size_t kTileRows = kManyRegisters ? 6 : 4, kTileVectors = kManyRegisters ? 4 : 2;
 constexpr size_t kTileColumns = kTileVectors * kLanes;
 
-// Two integers of 16 bits lie in each lane: rows p and p + 1 of a column.
+// Each lane has two 16-bit integers: rows p and p + 1 of a column.
 HWY_INLINE hn::Vec<I32> AddPairs(hn::Vec<I32> a, hn::Vec<I32> b, hn::Vec<I32> sum) {
 #if HWY_ARCH_X86
   const I32 d;
@@ -255,7 +255,7 @@ void AddProduct(const int32_t* product, size_t n, int64_t* sum) {
   for (; j < n; ++j) sum[j] += product[j];
 }
 
-// to[j / width][pair][j % width] <- rows 2 pair and 2 pair + 1 of column j, for j < n rounded up to whole panels.
+// to[j / width][pair][j % width] = rows 2 pair and 2 pair + 1 of column j, for j < n rounded up to whole panels.
 void PackPairs(const int16_t* x, size_t ld, size_t rows, size_t n, size_t width, int32_t* to) {
   const I32 d;
   const I16Half half;

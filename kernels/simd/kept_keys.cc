@@ -1,5 +1,5 @@
-// Keys and values that attention reads of the past, for SIMD tables: keys in the panels that this table's products
-// read, values by rows (kernels/attention.h says what lies where).
+// Stores the keys and values that attention reads of the past, for SIMD tables: keys in the panels that this table's
+// products read, values by rows (kernels/attention.h has the layout).
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace wisp::kernels::HWY_NAMESPACE {
 namespace {
 
-// The packing of this instruction set; set once, when its table is filled, before any call.
+// The packing of this instruction set. It is set once, when its table is filled, before any call.
 void (*pack_weights)(const PackWeightsArgs<>&);
 
 void Copy(const float* from, size_t n, float* to) { std::copy_n(from, n, to); }
@@ -35,7 +35,7 @@ void PackPanel(const float* k, size_t ldk, size_t width, Half* panel) {
   }
 }
 
-// Rows k of the positions [begin, end) of one panel. Threads may write others of the same panel.
+// Stores rows k of the positions [begin, end) of one panel. Other threads may store other positions of the same panel.
 template <class T>
 void KeepInPanel(const float* k, size_t ldk, size_t begin, size_t end, size_t width, T* panel) {
   if (end - begin == kPanelWidth) return PackPanel(k, ldk, width, panel);
@@ -67,7 +67,7 @@ void KeepKeys(const KeepKeysArgs& a) {
 
 }  // namespace
 
-// After FillGemm, whose packing it uses.
+// Call it after FillGemm, whose packing it uses.
 void FillKeptKeys(OpTable& table) {
   pack_weights = table.pack_weights;
   table.kept_panel = kPanelWidth;

@@ -1,7 +1,8 @@
-// Layer norm and RMS norm for SIMD tables. Layer norm takes two passes for mean and variance.
+// Layer norm and RMS norm for SIMD tables. Layer norm uses two passes for mean and variance.
 //
-// As many rows at a time as a vector has lanes: first the sums of all of them, then all their roots, then all outputs.
-// The processor need not wait for one row's sums before it begins with the next, and results are those of row by row.
+// One row for each lane of a vector is processed together: first the sums of all rows, then all square roots, then all
+// outputs. So the processor need not wait for one row's sums before it begins the next. Results equal those of row by
+// row.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -44,7 +45,7 @@ HWY_INLINE float RowSquares(D d, const float* x, size_t n, float center) {
   return Sum(d, squares);
 }
 
-// 1 / sqrt(squares / n + epsilon) of `rows` rows.
+// 1 / sqrt(squares / n + epsilon) for `rows` rows.
 HWY_INLINE void InverseRoots(D d, const float* squares, float inverse_n, float epsilon, float* rstd, size_t rows) {
   const V mean = hn::Mul(hn::Load(d, squares), hn::Set(d, inverse_n));
   const V root = hn::Sqrt(hn::Add(mean, hn::Set(d, epsilon)));

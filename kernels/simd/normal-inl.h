@@ -1,4 +1,4 @@
-// The standard normal distribution: Phi and phi, for GELU and for what Re-Attention needs of it.
+// The standard normal distribution, Phi and phi, for GELU and Re-Attention.
 #if defined(WISP_KERNELS_SIMD_NORMAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WISP_KERNELS_SIMD_NORMAL_INL_H_
 #undef WISP_KERNELS_SIMD_NORMAL_INL_H_
@@ -19,7 +19,8 @@ struct Normal {
 };
 
 // Abramowitz and Stegun 7.1.26: erfc(z) = t (a1 + t (a2 + ...)) exp(-z^2) with t = 1 / (1 + 0.3275911 z), z >= 0,
-// absolute error 1.5e-7. One exponential serves Phi and phi; small values of Phi are formed without cancellation.
+// absolute error 1.5e-7. One exponential serves both Phi and phi. Small values of Phi are computed without
+// cancellation.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE Normal<V> NormalOf(D d, V x) {
   const V z = hn::Mul(hn::Abs(x), hn::Set(d, 0.70710678f));

@@ -6,9 +6,10 @@
 namespace wisp::kernels {
 namespace {
 
-// Rows [first, result) add at most 2^31 - 1 to any number of the product, in whatever order: one row always does.
+// The end of the run of rows from `first` on that add at most 2^31 - 1 to any number of the product, in any order. One
+// row always fits.
 size_t EndOfRun(const AccumulateOuterArgs& a, size_t first) {
-  constexpr size_t kMostRows = 512;  // packed, they lie in the second-level cache
+  constexpr size_t kMostRows = 512;  // when packed they fit the second-level cache
   int64_t room = std::numeric_limits<int32_t>::max();
   size_t r = first;
   for (; r < std::min(a.rows, first + kMostRows); ++r) {
@@ -31,7 +32,7 @@ void AddRun(const AccumulateOuterArgs& a, size_t first, size_t end, const OuterS
     for (size_t j = 0; j < a.k; j += tile.columns) {
       const size_t width = std::min(tile.columns, a.k - j);
       int64_t* const sum = a.sum_NK + i * a.ldsum + j;
-      // While the tile is multiplied its sums arrive.
+      // The sums are prefetched while the tile is multiplied.
       for (size_t r = 0; r < height; ++r) {
         for (size_t c = 0; c < width; c += 8) __builtin_prefetch(sum + r * a.ldsum + c, /*write*/ 1);
       }

@@ -1,4 +1,4 @@
-// The order of work of accumulate_outer, for all instruction sets: which rows fit 32 bits together, packing, tiles.
+// The order of work in accumulate_outer, for all instruction sets: rows that fit 32 bits together, packing, tiles.
 #ifndef WISP_KERNELS_SIMD_OUTER_TILE_H_
 #define WISP_KERNELS_SIMD_OUTER_TILE_H_
 
@@ -9,7 +9,7 @@
 
 namespace wisp::kernels {
 
-// product [rows, columns] <- sum over pairs of the two products of 16 bits in a[pair, row] and b[pair, column].
+// product [rows, columns] = sum over pairs of the two 16-bit products in a[pair, row] and b[pair, column].
 struct OuterTileArgs {
   const int32_t* a;
   const int32_t* b;
@@ -24,7 +24,7 @@ struct OuterTile {
 
 inline constexpr size_t kMostTileRows = 16, kMostTileColumns = 64;
 
-// With instructions that Highway does not know, where the processor has them; else `usual`.
+// A tile with instructions that Highway does not know, if the processor has them; otherwise `usual`.
 const OuterTile& FastestOuterTile(const OuterTile& usual);
 
 struct OuterSteps {

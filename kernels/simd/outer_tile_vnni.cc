@@ -1,4 +1,4 @@
-// The tile of accumulate_outer for processors with AVX-512 VNNI: products of pairs and their sum in one instruction.
+// The tile of accumulate_outer for processors with AVX-512 VNNI, which multiply pairs and add them in one instruction.
 #include "kernels/simd/outer_tile.h"
 
 #if defined(__x86_64__) && !defined(__OPTIMIZE_SIZE__) && !defined(WISP_WITHOUT_AVX512)  // kernels/simd/targets.h
@@ -40,7 +40,7 @@ __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni"))) void Mu
   }
 }
 
-// As of kernels/int8/avx512_vnni.cc.
+// See kernels/int8/avx512_vnni.cc.
 bool HasVnni() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return (FoundTargets() & HWY_AVX3) != 0 && __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (c >> 11 & 1) != 0;

@@ -1,7 +1,7 @@
-// Loads and stores of the first few lanes of a vector that touch nothing else, on every target.
+// Loads and stores the first few lanes of a vector without touching other memory, on every target.
 //
-// Highway's MaskedLoad and BlendedStore do the same where the processor masks memory (AVX2 and up); elsewhere they may
-// read whole vectors, so these go through a buffer. Lanes beyond `count` load as zero. count <= Lanes(d).
+// Highway's MaskedLoad and BlendedStore do this if the processor can mask memory accesses (AVX2 and up). Elsewhere they
+// may read whole vectors, so these functions use a buffer. Lanes beyond `count` load as zero. count <= Lanes(d).
 #if defined(WISP_KERNELS_SIMD_PARTIAL_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef WISP_KERNELS_SIMD_PARTIAL_INL_H_
 #undef WISP_KERNELS_SIMD_PARTIAL_INL_H_
@@ -19,7 +19,7 @@ namespace wisp::kernels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Through a buffer they are functions of their own: a copy of each in every loop would be a good part of the library.
+// Functions that use a buffer are not inlined: a copy in every loop would be a good part of the library.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
 #define WISP_PARTIAL HWY_INLINE
 #else
@@ -50,7 +50,7 @@ WISP_PARTIAL void StorePartial(hn::Vec<D> v, D d, T* to, size_t count) {
 
 #undef WISP_PARTIAL
 
-// The first `count` lanes, or a whole vector where there are as many or more.
+// The first `count` lanes; a whole vector if it has no more lanes than that.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> LoadSome(D d, const T* from, size_t count) {
   return HWY_LIKELY(count >= HWY_LANES(T)) ? hn::LoadU(d, from) : LoadPartial(d, from, count);
@@ -65,7 +65,7 @@ HWY_INLINE void StoreSome(hn::Vec<D> v, D d, T* to, size_t count) {
   }
 }
 
-// f(i, count) for every vector, the last one with fewer lanes.
+// Calls f(i, count) for every vector; the last one may have fewer lanes.
 template <class T = float, class F>
 HWY_INLINE void ForEachVector(size_t n, F&& f) {
   constexpr size_t kLanes = HWY_LANES(T);

@@ -1,4 +1,4 @@
-// Which of the compiled instruction sets this processor has. Include before any Highway header.
+// Finds which of the compiled instruction sets this processor has. Include before any Highway header.
 #ifndef WISP_KERNELS_SIMD_PROCESSOR_H_
 #define WISP_KERNELS_SIMD_PROCESSOR_H_
 
@@ -11,8 +11,8 @@ namespace wisp::kernels {
 // Highway's target bits; a lower one is a better target. No allocation, thread-safe.
 int64_t ProcessorTargets();
 
-// The same before those that are not compiled are left out. A link has one definition: that of kernels/highway/ in
-// programs and tests, that of kernels/stand_in/ in products.
+// The sets that the processor has, compiled or not. A link has one definition: programs and tests use kernels/highway/,
+// products use kernels/stand_in/.
 int64_t FoundTargets();
 
 }  // namespace wisp::kernels

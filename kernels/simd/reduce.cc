@@ -22,7 +22,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using D64 = hn::ScalableTag<double>;
 using V64 = hn::Vec<D64>;
-using D32 = hn::Rebind<float, D64>;  // as many floats as doubles fit a vector
+using D32 = hn::Rebind<float, D64>;  // one float for each double of a vector
 constexpr size_t kLanes = HWY_LANES(double);
 
 HWY_INLINE V64 LoadAsDouble(const float* from) { return hn::PromoteTo(D64(), hn::LoadU(D32(), from)); }
@@ -43,9 +43,9 @@ double Dot(const float* x, const float* y, size_t n) {
   return sum;
 }
 
-#else  // Highway 1.0.3 has no vectors of doubles in WebAssembly
+#else  // Highway 1.0.3 has no vectors of doubles for WebAssembly
 
-// Four chains, which the compiler may put into vectors.
+// Four chains, which the compiler may vectorise.
 double Dot(const float* x, const float* y, size_t n) {
   double s[4] = {};
   size_t i = 0;

@@ -1,4 +1,4 @@
-// Rotary positions for SIMD tables: the entries of a head in pairs, by the angles of the row's position.
+// Rotary positions for SIMD tables: rotates pairs of a head's entries by the angles of the row's position.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,6 +1,6 @@
 // The list of op tables: the reference and one table per instruction set that this processor has.
 //
-// Built once, at first use, in static storage; thread-safe, no allocation. Not here: any op.
+// The list is built once, at first use, in static storage. Thread-safe; no allocation. Other files have the ops.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ const Tables& AllTables() {
 
 OpTable TableOf(int64_t target, const OpTable& start) {
   OpTable table = start;
-  table.score_tiles = nullptr;  // of weights that the reference has packed
+  table.score_tiles = nullptr;  // for weights that the reference has packed
   table.name = hwy::TargetName(target);
   FillGemm(target, table);
   FillSoftmax(target, table);
@@ -60,7 +60,7 @@ OpTable TableOf(int64_t target, const OpTable& start) {
   FillIntegers(target, table);
   FillOptimizer(target, table);
   FillKeptKeys(target, table);
-  FillAttention(target, table);  // last: made of the others' entries
+  FillAttention(target, table);  // last, because it uses the other entries
   FillAttentionBackward(target, table);
   return table;
 }

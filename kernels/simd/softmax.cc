@@ -1,4 +1,5 @@
-// Softmax with cross-entropy over tiles of classes, for SIMD tables. Two passes over a row's tile, which is in cache.
+// Softmax with cross-entropy over tiles of classes, for SIMD tables. Makes two passes over a row's tile, which is in
+// cache.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -21,7 +22,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 constexpr size_t kLanes = HWY_LANES(float);
 
-// Lanes beyond `count` become minus infinity, which no maximum and no sum of exponentials sees.
+// Lanes beyond `count` become minus infinity, which affects neither a maximum nor a sum of exponentials.
 HWY_INLINE V LoadOrMinusInfinity(D d, const float* from, size_t count) {
   return hn::IfThenElse(hn::FirstN(d, count), LoadPartial(d, from, count), hn::Set(d, -HUGE_VALF));
 }
@@ -40,7 +41,7 @@ HWY_INLINE float RowMax(D d, const float* z, size_t n, float start) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(hn::Max(m0, m1), hn::Max(m2, m3))));
 }
 
-// The sum of exp(z - shift); these go to `exps`, which may be z, where it is not null.
+// The sum of exp(z - shift). If `exps` is not null, the exponentials are stored there; it may be z.
 HWY_INLINE float RowExpSum(D d, const float* z, size_t n, float shift_by, float* exps) {
   const V shift = hn::Set(d, shift_by);
   V s0 = hn::Zero(d), s1 = s0;
@@ -63,8 +64,8 @@ HWY_INLINE float RowExpSum(D d, const float* z, size_t n, float shift_by, float*
   return hn::GetLane(hn::SumOfLanes(d, hn::Add(s0, s1)));
 }
 
-// A vector of rows at a time: first all their maxima, then all their sums, so that the processor need not wait for one
-// row's maximum; and what is done once per row is done for all of them at once.
+// Processes a vector of rows at a time: first all maxima, then all sums, so that the processor need not wait for one
+// row's maximum. Work that is done once for a row is done for all of them together.
 void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
   const D d;
   if (a.n == 0) return;
@@ -81,7 +82,7 @@ void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
       sums[r] = RowExpSum(d, z + r * a.ldz, a.n, largest[r], exps);
     }
     const V new_max = hn::Load(d, largest);
-    // Minus infinity, the max before the first tile, makes the old sum count for nothing.
+    // Before the first tile the maximum is minus infinity, so that the old sum has no weight.
     const V keep = ExpNonPositive(d, hn::Sub(LoadPartial(d, a.max_R + first, rows), new_max));
     const V sum = hn::MulAdd(LoadPartial(d, a.sum_R + first, rows), keep, hn::Load(d, sums));
     StorePartial(sum, d, a.sum_R + first, rows);
@@ -89,7 +90,7 @@ void SoftmaxStats(const SoftmaxStatsArgs<>& a) {
   }
 }
 
-// z <- exp(z - lse) * weight.
+// z = exp(z - lse) * weight.
 HWY_INLINE void ExponentiateRow(D d, float* z, size_t n, V lse, V weight) {
   size_t j = 0;
   for (; j + kLanes <= n; j += kLanes)
@@ -98,8 +99,8 @@ HWY_INLINE void ExponentiateRow(D d, float* z, size_t n, V lse, V weight) {
     StorePartial(hn::Mul(ExpNonPositive(d, hn::Sub(LoadPartial(d, z + j, n - j), lse)), weight), d, z + j, n - j);
 }
 
-// z <- z * factor, zero where z is below `least`: a product of two small numbers would be subnormal, and slow down
-// whatever multiplies it.
+// z = z * factor, or zero if z is below `least`: the product of two small numbers would be subnormal and slow down
+// later products.
 HWY_INLINE void ScaleRow(D d, float* z, size_t n, V factor, V least) {
   const auto scaled = [&](V e) HWY_ATTR { return hn::IfThenZeroElse(hn::Lt(e, least), hn::Mul(e, factor)); };
   size_t j = 0;
@@ -118,7 +119,7 @@ void CrossEntropyGradient(const CrossEntropyGradientArgs<>& a) {
     const V weight = hn::Set(d, a.weight_R[r]);
     const V lse = hn::Set(d, a.lse_R[r]);
     if (a.max_R != nullptr) {
-      // As exp(z - lse) is zero below exp(-80). Where the row's maximum itself is that far below, the factor is zero.
+      // exp(z - lse) is zero below exp(-80). If the row's maximum itself is that far below, the factor is zero.
       const V below = hn::Sub(hn::Set(d, a.max_R[r]), lse);
       ScaleRow(d, z, a.n, hn::Mul(ExpNonPositive(d, below), weight),
                ExpNonPositive(d, hn::Sub(hn::Set(d, -80.0f), below)));

@@ -1,4 +1,4 @@
-// What noise in the weights does to activations (Re-Attention), for SIMD tables.
+// The effect of noise in the weights on activations (Re-Attention), for SIMD tables.
 #include "kernels/simd/fill.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -17,7 +17,7 @@ namespace {
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// To [0, kMaxVariance]; NaN becomes 0.
+// Limits to [0, kMaxVariance]; NaN becomes 0.
 HWY_INLINE V Hold(D d, V v) {
   const V positive = hn::IfThenElseZero(hn::Gt(v, hn::Zero(d)), v);
   return hn::Min(positive, hn::Set(d, kMaxVariance));
