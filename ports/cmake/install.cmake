@@ -1,11 +1,11 @@
-# What cmake --install puts where. Its components are wisp_runtime, wisp_text and wisp_training, each whole for an app
-# that links that library and no other, wisp_program: the program with recipes and models, and wisp_cuda: the kernels of
-# a GPU.
+# The rules of cmake --install. The components wisp_runtime, wisp_text and wisp_training each have all that an app needs
+# which links only that library. wisp_program has the program with recipes and models, and wisp_cuda the kernels for a
+# GPU.
 #
 #   cmake --install build/release --prefix DIR [--component wisp_runtime]
 #
-# What is not built is not installed, and a line says so; a component that is asked for by name must be built.
-# No installed file names a folder of this machine: the prefix may be moved.
+# Targets that are not built are not installed, and a line says so. A component that is requested by name must be built.
+# No installed file names a folder of this machine, so the prefix may be moved.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 foreach(folder LIBDIR INCLUDEDIR)
@@ -19,14 +19,15 @@ set(wisp_data ${CMAKE_INSTALL_DATADIR}/wisp)
 set(wisp_root ${CMAKE_CURRENT_SOURCE_DIR})
 set(wisp_generated ${CMAKE_CURRENT_BINARY_DIR}/ports/cmake)
 
-# A release is installed stripped, its archives aside: --strip is the default of every install command below.
+# Releases are installed stripped, except for the archives: every install command below has --strip as its default.
 install(CODE [[
   set(wisp_strip "${CMAKE_INSTALL_DO_STRIP}")
   if(CMAKE_INSTALL_CONFIG_NAME MATCHES "^(Release|MinSizeRel)$")
     set(CMAKE_INSTALL_DO_STRIP TRUE)
   endif()]] ALL_COMPONENTS)
 
-# wisp_install_if_built(component target...): the install rules of this folder that follow are for targets that are built.
+# wisp_install_if_built(component target...): the following install rules of this folder apply if these targets are
+# built.
 function(wisp_install_if_built component)
   set_property(GLOBAL APPEND PROPERTY wisp_installed ${ARGN})
   set(built_in "${CMAKE_BINARY_DIR}")
@@ -43,10 +44,11 @@ function(wisp_install_if_built component)
   endforeach()
 endfunction()
 
-# From where a .pc file lies to the prefix.
+# The path from the folder of a .pc file to the prefix.
 file(RELATIVE_PATH wisp_prefix_of_pc "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 string(REGEX REPLACE "/$" "" wisp_prefix_of_pc "${wisp_prefix_of_pc}")
-# What an archive needs, by names of libraries: pkg-config would ask for packages where the shared library is linked too.
+# Libraries that an archive needs. They are named as libraries, because pkg-config would ask for packages even when an
+# app links the shared library.
 set(wisp_libraries -lstdc++ -lm -lpthread)
 if(WISP_CUDA)
   list(APPEND wisp_libraries -ldl)
@@ -57,8 +59,8 @@ endif()
 
 write_basic_package_version_file(${wisp_generated}/wisp-config-version.cmake COMPATIBILITY SameMinorVersion)
 
-# wisp_install(name file description): a product of CMakeLists.txt, with all that an app needs to link it. Its rules are a
-# script of their own, so that a product that is not built can be passed over (wisp_install_if_built).
+# wisp_install(name file description): installs a product of CMakeLists.txt, with all that an app needs to link it. Its
+# rules are a separate script, so that a product that is not built can be skipped (wisp_install_if_built).
 function(wisp_install name file description)
   list(JOIN wisp_libraries " " wisp_libraries)
   add_subdirectory(${wisp_root}/ports/cmake/product ${wisp_generated}/${name})
@@ -79,8 +81,8 @@ endif()
 if(TARGET wisp_tool)
   add_subdirectory(${wisp_root}/ports/cmake/program ${wisp_generated}/program)
 endif()
-# The module lies with the libraries, where libwisp.so is beside it; the program is told the way. It is built when it is
-# asked for: without it the rest is installed.
+# The module is installed beside libwisp.so; the program gets the path to it. The module is built only on request, and
+# without it the rest is still installed.
 if(WISP_CUDA)
   file(RELATIVE_PATH wisp_modules_of_programs "/${CMAKE_INSTALL_BINDIR}" "/${CMAKE_INSTALL_LIBDIR}")
   set_property(SOURCE kernels/module/module.cc APPEND PROPERTY COMPILE_DEFINITIONS
@@ -91,7 +93,7 @@ if(WISP_CUDA)
 endif()
 install(CODE [[set(CMAKE_INSTALL_DO_STRIP "${wisp_strip}")]] ALL_COMPONENTS)
 
-# What is installed, and no test.
+# The targets that are installed, without tests.
 get_property(wisp_installed GLOBAL PROPERTY wisp_installed)
 add_custom_target(installed)
 if(wisp_installed)
