@@ -10,21 +10,21 @@
 namespace wisp::privacy {
 namespace {
 
-// Of a well-formed character of `length` bytes, 1 to 3.
+// The code point of a well-formed character of `length` bytes, 1 to 3.
 uint32_t CodePoint(std::string_view text, size_t length) {
   uint32_t point = static_cast<uint8_t>(text[0]) & (length == 1 ? 0x7Fu : 0xFFu >> (length + 1));
   for (size_t i = 1; i < length; ++i) point = point << 6 | (static_cast<uint8_t>(text[i]) & 0x3Fu);
   return point;
 }
 
-// As JSON has it, in four hexadecimal digits.
+// Appends the character as a JSON escape of four hexadecimal digits.
 void AppendEscape(std::string& json, std::string_view text, size_t length) {
   json += "\\u" + ToHex(CodePoint(text, length), 4);
 }
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Of a number that was written here; a sign of either kind may stand before it.
+// Parses a number that this file wrote, with a sign of either kind in front.
 double ParseDouble(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   double number = 0;
@@ -44,7 +44,7 @@ std::string EpsilonText(double number, int digits) {
   std::string text = ShortText(number, digits);
   const double shown = ParseDouble(text);
   if (shown >= number) return text;
-  // One more in the last place that is shown. Decimals of so few digits come back from a double as they went in.
+  // Adds one in the last digit shown. Decimals with so few digits convert to double and back unchanged.
   char nearest[kDecimalBytes];
   const std::string_view scientific(nearest,
                                     static_cast<size_t>(WriteScientific(nearest, number, digits - 1) - nearest));

@@ -1,10 +1,10 @@
 // A small writer of JSON text, two spaces of indentation a level.
 //
-// What it is: enough for privacy.json and the ledger's export. Strings are escaped, also what a terminal acts on and
-// what moves text without being seen; bytes that are not UTF-8 become the replacement character, doubles are written so
+// It is enough for privacy.json and the ledger's export. Strings are escaped, including characters that control a
+// terminal or move text invisibly; bytes that are not UTF-8 become the replacement character. Doubles are written so
 // that reading gives the same double. JSON has no infinity: a number that is not finite becomes the string "infinity",
-// "-infinity" or "nan", never a silent null. What it is not: a parser, or a checker of what the caller does; keys
-// belong in objects, every Begin has its End.
+// "-infinity" or "nan", never a silent null. It does not parse, and does not check the caller: keys belong in objects,
+// and every Begin has its End.
 //
 //   JsonWriter json;
 //   json.BeginObject().Key("epsilon").Value(2.5).Key("steps").Value(uint64_t{10}).EndObject();
@@ -34,7 +34,7 @@ class JsonWriter {
   JsonWriter& Value(bool value);
   JsonWriter& Null();
 
-  // The text, with a newline at its end. The writer is empty afterwards.
+  // Returns the text, with a newline at its end, and empties the writer.
   std::string Take();
 
  private:
@@ -45,20 +45,20 @@ class JsonWriter {
   void AppendQuoted(std::string_view text);
 
   std::string text_;
-  std::vector<size_t> counts_;  // values written so far, for every open bracket
+  std::vector<size_t> counts_;  // values written so far, per open bracket
   bool after_key_ = false;
 };
 
-// JSON text that another writer made, with escapes (\u202e) for the characters that JsonWriter escapes: outside strings
-// JSON has none of them, so the text means the same. A byte that is not UTF-8 becomes the replacement character.
+// Escapes (\u202e) the characters that JsonWriter escapes in JSON text of another writer: JSON has them only inside
+// strings, so the meaning stays the same. A byte that is not UTF-8 becomes the replacement character.
 std::string EscapedJson(std::string_view json);
 
 // The shortest decimal text that reads back as `number`; "infinity", "-infinity", "nan".
 std::string DoubleText(double number);
-// For people: so many significant digits at most. Not for what was spent: that is EpsilonText's.
+// For people: at most `digits` significant digits. Use EpsilonText for what was spent.
 std::string ShortText(double number, int digits = 4);
-// For people, of an epsilon, a delta or what else must not be understated: at most so many significant digits (1 to
-// 15), rounded up. Read back it is never less than `number`.
+// For an epsilon, a delta or another figure that must not be understated: at most `digits` significant digits (1 to
+// 15), rounded up. Read back, it is never less than `number`.
 std::string EpsilonText(double number, int digits = 4);
 
 }  // namespace wisp::privacy

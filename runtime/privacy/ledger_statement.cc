@@ -39,7 +39,7 @@ constexpr char kFilterInWords[] =
     "Renyi filter over fixed orders (Feldman and Zrnic 2021), an upper bound; parts alone as if they "
     "had been fixed beforehand, each by the accountant that it names";
 
-// Whose draws were charged, by the names of their runs as `wisp` and the C interface give them.
+// The kinds of draws that were charged, told from the run names that `wisp` and the C interface give.
 struct DrawsOf {
   bool items = false, tokens = false, texts = false;  // texts: tokens from private texts in a prompt
   void Add(const LedgerEntry& draws) {
@@ -54,7 +54,7 @@ void AddOnce(std::vector<std::string>& list, const std::string& value) {
   if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(value);
 }
 
-// What records of texts leave unprotected. `steps`: the texts trained something.
+// Adds what records of texts leave unprotected. `steps`: the texts trained something.
 void DescribeRecords(PrivacyStatement& s, bool steps) {
   if (!s.record) return;
   s.protected_parts.front() += "; a record is " + s.record->InWords();
@@ -67,7 +67,7 @@ void DescribeRecords(PrivacyStatement& s, bool steps) {
   if (steps) AddOnce(s.unprotected_parts, "the tokenizer");
 }
 
-// What is released, and by which accountant the figure stands, in words.
+// Says in words what is released, and which accountant the figure comes from.
 void Describe(PrivacyStatement& s, const DrawsOf& draws, bool steps) {
   if (draws.any() && !steps) s.sampling = SamplingDone::kNone;
   if (draws.items) {
@@ -101,7 +101,7 @@ void Describe(PrivacyStatement& s, const DrawsOf& draws, bool steps) {
     s.accountant = "pure differential privacy (adding up), an upper bound, not above PLD (connect the dots) here";
 }
 
-// The statement about the entries in `state`, without the figures that depend on how they came about.
+// The statement about the entries in `state`, without the figures that depend on their order.
 Result<PrivacyStatement> Gather(const Ledger& ledger, const std::string& path, const Delta& delta,
                                 const LedgerState& state) {
   PrivacyStatement s;
@@ -209,7 +209,7 @@ Result<PrivacyStatement> StatementOfRun(const Ledger& ledger, const std::string&
   WISP_ASSIGN_OR_RETURN(const StatedEpsilon alone, ledger.SpentByRun(run, delta));
   s.epsilon = alone.epsilon;
   s.set_by = alone.accountant;
-  s.parts_assume = PrivacyStatement::Assumed::kNothing;  // what it charges was fixed when it began, and all was taken
+  s.parts_assume = PrivacyStatement::Assumed::kNothing;  // its charges were fixed when it began, and all were taken
   s.accountant = PrivacyStatement().accountant;
   return s;
 }

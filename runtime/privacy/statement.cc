@@ -9,7 +9,7 @@
 namespace wisp::privacy {
 namespace {
 
-constexpr char kTuned[] = ", after choosing without a charge: ";  // in a run's name
+constexpr char kTuned[] = ", after choosing without a charge: ";  // part of a run's name
 constexpr char kReproducible[] = "noise: reproducible, no guarantee";
 
 std::string_view SamplingText(SamplingDone sampling) {
@@ -50,7 +50,7 @@ std::string SamplingInWords(const PrivacyStatement& s) {
   return s.draws_from_weights ? texts + "; other charged draws are from weights as they are" : texts;
 }
 
-// What the promise covers, for whoever takes "one session" for "the person".
+// The scope of the promise, for readers who would take "one session" for "the person".
 std::string_view UnitInWords(PrivacyUnit unit) {
   switch (unit) {
     case PrivacyUnit::kUser:
@@ -65,7 +65,7 @@ std::string_view UnitInWords(PrivacyUnit unit) {
   return "";
 }
 
-// What one record is, and of texts whom that protects less than a record.
+// The definition of one record; for texts also whom it protects less than a record.
 std::string RecordInWords(const RecordSpec& record) {
   if (!record.is_of_texts()) return record.InWords();
   if (record.unit() == PrivacyUnit::kUser) return record.InWords() + ", as was declared";
@@ -74,7 +74,8 @@ std::string RecordInWords(const RecordSpec& record) {
          ": who wrote k of them is protected less: the epsilon is k times as large, and delta is larger";
 }
 
-// One "name: value" line, whatever the two hold: names of data sets, runs and purposes come from a ledger.
+// Appends a "name: value" line. Both are made one line, because names of data sets, runs and purposes come from a
+// ledger.
 void Line(std::string& text, std::string_view name, std::string_view value) {
   text.append("  ").append(OneLine(std::string(name))).append(": ").append(OneLine(std::string(value))).append("\n");
 }
@@ -84,7 +85,7 @@ void Lines(std::string& text, std::string_view name, const std::vector<std::stri
   for (const std::string& v : values) Line(text, name, v);
 }
 
-// "2.4971 (delta 1e-06)": what is printed is never less than what was computed.
+// "2.4971 (delta 1e-06)": the printed figure is never less than the computed one.
 std::string EpsilonInWords(double epsilon, double delta) {
   if (!std::isfinite(epsilon)) return "infinite: nothing can be bounded at delta " + DoubleText(delta);
   return EpsilonText(epsilon, 5) + " (delta " + DoubleText(delta) + ")";
@@ -116,7 +117,7 @@ std::string_view BasisText(LedgerFigures::Basis basis) {
   return "unknown";
 }
 
-// What limits promise, which is not what they enforce. `newest`: the one that is enforced.
+// The promise of the limits, which may differ from the enforced limit `newest`.
 std::string LimitInWords(const LedgerFigures& f, const EpsilonDelta& newest) {
   if (f.held_limit) {
     const bool is_newest = f.held_limit->epsilon() == newest.epsilon() && f.held_limit->delta() == newest.delta();
@@ -133,7 +134,7 @@ std::string LimitInWords(const LedgerFigures& f, const EpsilonDelta& newest) {
   return "does not hold for what was charged before this rule: the figure of the data set is what holds";
 }
 
-// Of a data set whose records are divided: what each part costs.
+// The cost of each part, if the data set's records are divided.
 void Parts(std::string& text, const PrivacyStatement& s) {
   if (s.basis->parts.empty()) return;
   Line(text, "records are divided",
@@ -148,7 +149,7 @@ void Parts(std::string& text, const PrivacyStatement& s) {
   }
 }
 
-// On what the figure of the data set stands.
+// The basis of the data set's figure.
 void Ground(std::string& text, const PrivacyStatement& s) {
   if (!s.basis) return;
   Parts(text, s);
@@ -176,7 +177,7 @@ void Ground(std::string& text, const PrivacyStatement& s) {
   if (s.limit) Line(text, "the limit", LimitInWords(*s.basis, *s.limit));
 }
 
-// Of figures of parts: what they take for granted.
+// The assumption under which figures of parts hold.
 const char* Caveat(const PrivacyStatement& s) {
   switch (s.parts_assume) {
     case PrivacyStatement::Assumed::kNothing:
@@ -225,7 +226,7 @@ void WriteEpsilon(JsonWriter& json, std::string_view key, const std::optional<do
   guaranteed&& epsilon ? json.Value(*epsilon) : json.Null();
 }
 
-// Under another key where it is no guarantee, so that nobody takes it for one.
+// Uses another key if the figure is no guarantee, so that nobody takes it for one.
 void WriteAlone(JsonWriter& json, const StatedEpsilon& stated, const PrivacyStatement& s) {
   constexpr const char* kKeys[] = {"epsilon", "epsilon_if_stopping_was_fixed", "epsilon_had_it_been_fixed_beforehand"};
   json.Key(kKeys[static_cast<size_t>(s.parts_assume)]).Value(stated.epsilon);

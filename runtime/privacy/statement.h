@@ -1,12 +1,11 @@
 // The privacy statement: what may be said about a run, in words for people and in JSON for machines.
 //
-// What it is: everything a reader needs to judge an epsilon, in the order of the reporting checklist of Ponomareva et
+// It contains everything a reader needs to judge an epsilon, in the order of the reporting checklist of Ponomareva et
 // al., "How to DP-fy ML" (2023), section 5.3.3: the setting; the definition with every part named (what accesses to the
 // data are covered, what is released, unit, adjacency); the accounting (accountant, assumptions and whether they hold,
-// the formal statement); how to verify it. What it is not: an accountant. The figures come from one, and from the
-// ledger.
+// the formal statement); how to verify it. It computes no figures: they come from an accountant, and from the ledger.
 //
-// No epsilon appears anywhere, in neither form, where nothing is guaranteed: see WhyNoGuarantee.
+// If nothing is guaranteed, no epsilon appears in either form: see WhyNoGuarantee.
 //
 //   PrivacyStatement s{.dataset = ledger.dataset(), .delta = delta, ...};
 //   std::puts(ToText(s).c_str());     // `wisp privacy`
@@ -25,7 +24,7 @@
 
 namespace wisp::privacy {
 
-// Of ToJson, its first key "statement_version": grows when a key is taken away or means something else, not when one is
+// The first key of ToJson, "statement_version". It grows when a key is removed or changes its meaning, not when one is
 // added.
 inline constexpr uint64_t kStatementVersion = 1;
 
@@ -35,24 +34,24 @@ enum class SamplingDone { kPoisson, kFullBatch, kShuffled, kNone };  // kNone: n
 // exact is integers and a discrete Gaussian, fast is floating point on a power-of-two grid.
 enum class NoiseMode { kExact, kFast };
 
-// What a part of the spendings, all of one purpose, would cost alone, at the statement's delta.
+// The cost of all spendings of one purpose alone, at the statement's delta.
 struct SpendingPart {
   std::string purpose;
   uint64_t num_steps = 0;
   StatedEpsilon alone;
 };
 
-// Draws of a private decoder: both figures are stated.
+// Figures of a private decoder's draws; both are stated.
 struct DrawFigures {
   uint64_t num_draws = 0;
   double pure_epsilon = 0;  // at delta 0
   StatedEpsilon alone;
 };
 
-// A model file, for who checks the statement later.
+// A model file, for somebody who checks the statement later.
 struct StatedModel {
   std::string file, sha256;  // in hex
-  std::string receipt;       // in hex, of the charge that its training ended with; empty: it has none of this ledger
+  std::string receipt;       // receipt of the last charge of its training, in hex; empty: it has none from this ledger
 };
 
 struct PrivacyStatement {
@@ -60,12 +59,12 @@ struct PrivacyStatement {
   std::string setting = "central: the device holds the records, computes on them and releases the output named below";
   std::string dataset;
   std::string run;
-  std::vector<std::string> uncharged_tuning;  // what was chosen by looking at the same data without a charge
+  std::vector<std::string> uncharged_tuning;  // choices made by looking at the same data without a charge
   std::string output = "the weights after every step, and all that is computed from them";
   PrivacyUnit unit = PrivacyUnit::kSession;
-  bool unit_chosen = true;              // false: nobody did, it is what programs took from before there was a choice
-  std::optional<RecordSpec> record;     // none: no charge says so
-  uint64_t charges_without_record = 0;  // of programs that did not say what a record is
+  bool unit_chosen = true;              // false: nobody chose it; programs used it before there was a choice
+  std::optional<RecordSpec> record;     // nullopt: no charge says so
+  uint64_t charges_without_record = 0;  // charges of programs that did not define a record
   Adjacency adjacency = Adjacency::kAddRemove;
   std::vector<std::string> protected_parts = {"whether a record took part, and everything in it"};
   std::vector<std::string> unprotected_parts = {"the number of steps", "the architecture", "the hyper-parameters"};
@@ -77,14 +76,14 @@ struct PrivacyStatement {
   SamplingDone sampling = SamplingDone::kPoisson;
   NoiseKind noise = NoiseKind::kSecure;
   NoiseMode noise_mode = NoiseMode::kExact;
-  double loss_slack = 0;  // as charged (ChargeRequest); its cost is part of epsilon
+  double loss_slack = 0;  // as charged (ChargeRequest); epsilon includes its cost
   double delta = 0;
-  std::optional<double> epsilon;         // of the run; absent where nobody computed one
+  std::optional<double> epsilon;         // of the run; absent if nobody computed one
   std::optional<double> ledger_epsilon;  // of everything charged to the data set, at the same delta
-  std::optional<Accountant> set_by;      // who set the figure, where that is known
-  std::optional<LedgerFigures> basis;    // what the data set's figure stands on, and what holds of its limit
-  std::vector<SpendingPart> parts;       // parts do not add up to the whole, which is less
-  // What the figures of parts, and of draws at delta, take for granted.
+  std::optional<Accountant> set_by;      // the accountant of the figure, if known
+  std::optional<LedgerFigures> basis;    // basis of the data set's figure, and what holds for its limit
+  std::vector<SpendingPart> parts;       // the whole costs less than the sum of its parts
+  // The assumptions behind the figures of parts, and of draws at delta.
   enum class Assumed {
     kNothing,
     kNoEarlyStop,      // a part of a plan: that what was released did not decide how much of it was run
@@ -92,29 +91,29 @@ struct PrivacyStatement {
   } parts_assume = Assumed::kNothing;
   bool is_of_one_run = true;  // false: of a whole ledger, whose figure is ledger_epsilon
   std::optional<DrawFigures> draws;
-  // What draws were made from: weights that learned from the records, or the records themselves, in a prompt.
+  // The source of draws: weights that learned from the records, or the records themselves, in a prompt.
   bool draws_from_weights = false, draws_from_texts = false;
   std::optional<EpsilonDelta> limit;
 
   // How to verify it.
   std::string software = "wisp";
-  std::string created_by;  // the program that wrote the statement, with its version; empty: not said
+  std::string created_by;  // the program that wrote the statement, with its version; empty: unknown
   std::string ledger_path;
-  // Of the ledger as it was: how many charges, and the receipt of the newest, in hex (StatementOf).
+  // The state of the ledger: its number of charges, and the newest receipt, in hex (StatementOf).
   std::optional<uint64_t> num_charges;
   std::string receipt;
   std::vector<StatedModel> models;
 };
 
-// The name of a run for the ledger, with what its user declares to have chosen by looking at the same data without a
-// charge (nothing where `tuning` is empty); and that declaration from such a name.
+// WithTuning: a run's name for the ledger, which includes what its user declares to have chosen by looking at the same
+// data without a charge (nothing if `tuning` is empty). TuningOf: the declaration in such a name.
 std::string WithTuning(const std::string& run, const std::string& tuning);
 std::string TuningOf(const std::string& run);
-// kInvalidArgument where that declaration cannot be part of a name; `what` names it in the sentence.
+// kInvalidArgument if that declaration cannot be part of a name; `what` names it in the message.
 Status CheckTuning(std::string_view what, const std::string& tuning);
 
-// Empty where the figures may be stated; else the reason why no epsilon is: "noise: reproducible, no guarantee", or
-// shuffled batches accounted for as if they were drawn at random.
+// Empty if the figures may be stated; else the reason why no epsilon is stated: "noise: reproducible, no guarantee", or
+// shuffled batches that were accounted for as if sampled at random.
 std::string WhyNoGuarantee(const PrivacyStatement& statement);
 
 std::string ToText(const PrivacyStatement& statement);

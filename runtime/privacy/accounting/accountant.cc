@@ -11,23 +11,23 @@
 namespace wisp::privacy {
 namespace {
 
-// The composed range gets at least so many points and at most the other number; in between the step is 1e-4. A point
-// takes about 40 bytes for as long as a figure is computed.
+// Bounds of the composed grid's number of points; in between the grid step is 1e-4. A point takes about 40 bytes while
+// a figure is computed.
 struct GridPoints {
   double fewest, most;
 };
 constexpr GridPoints kFullGrid{1 << 17, 1 << 19}, kQuickGrid{1 << 13, 1 << 15};
 constexpr double kUsualStep = 1e-4;
 constexpr double kCoarsePoints = 4096;
-// Losses below it are rounded up to it: a grid finer than that could not count its points.
+// Smaller losses are rounded up to this: a finer grid could not count its points.
 constexpr double kSmallestStep = 1e-30;
-// One step's losses on more points than this are not worth having.
+// The losses of one step are not discretised on more points than this.
 constexpr double kMostStepPoints = 1 << 22;
-// Losses of hundreds and more per step: no finite figure but the pure one is of use, and the arithmetic would overflow.
+// With losses of hundreds and more per step only the pure figure is useful, and the arithmetic would overflow.
 constexpr double kSmallestNoise = 0.03, kLargestLoss = 500;
 constexpr ptrdiff_t kMostKinds = 24;
 
-// What costs nothing has no losses to put on a grid.
+// A mechanism that costs nothing has no losses to put on a grid.
 bool Costs(const Mechanism& m) { return m.is_gaussian() || m.PureEpsilonOfStep() > 0; }
 
 std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
@@ -49,7 +49,7 @@ std::vector<Mechanism> Merge(std::span<const Mechanism> mechanisms) {
 
 // The mechanism with its parameters rounded up to powers of 2^(1 / per_octave): it costs no less. Randomised response
 // has H_gamma = max(0, lambda (1 + (gamma - 1) u) - (gamma - 1) u), u = min_probability, which rises with lambda and
-// falls with u; a bounded range is bounded by a larger one.
+// falls with u. A bounded range is bounded by any larger one.
 Mechanism RoundedUp(const Mechanism& m, double per_octave) {
   const auto up = [&](double value) {
     return std::exp2(std::ceil(std::log2(value) * per_octave) / per_octave) * (1 + 1e-13);
@@ -70,8 +70,8 @@ Mechanism RoundedUp(const Mechanism& m, double per_octave) {
   return m;
 }
 
-// Candidate lists of every length make as many kinds of draws. Beyond kMostKinds they are rounded up until they are
-// few.
+// Every length of candidate lists makes another kind of draw. Beyond kMostKinds the parameters are rounded up until
+// there are few kinds.
 std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
   const auto few = [](const std::vector<Mechanism>& list) {
     return std::count_if(list.begin(), list.end(), [](const Mechanism& m) { return !m.is_gaussian(); }) <= kMostKinds;
@@ -88,7 +88,7 @@ std::vector<Mechanism> FewKinds(std::vector<Mechanism> merged) {
 
 bool PlainGaussian(const Mechanism& m) { return m.is_gaussian() && m.sampling_probability() == 1; }
 
-// A mechanism in a composition: by itself, or with all its steps composed already.
+// A mechanism in a composition: a single step, or all its steps already composed.
 struct PartToCompose {
   Mechanism mechanism;
   std::optional<DiscretePld> composed = {};
@@ -97,7 +97,7 @@ struct PartToCompose {
 std::vector<PldPower> DiscretiseAll(const std::vector<PartToCompose>& parts, Direction direction, double step) {
   std::vector<PldPower> terms;
   for (const auto& [m, composed] : parts) {
-    // A plain Gaussian's steps are one Gaussian with less noise: no power is needed.
+    // The steps of a plain Gaussian are one Gaussian with less noise, so no power is needed.
     if (composed) {
       terms.push_back({Regrid(*composed, step), 1});
     } else if (PlainGaussian(m)) {
@@ -126,8 +126,8 @@ DiscretePld ComposeParts(const std::vector<PartToCompose>& parts, Direction dire
   return Compose(DiscretiseAll(parts, direction, step));
 }
 
-// Draws have losses far below those of Gaussian steps and are many: a grid that suits both would be too coarse for
-// them. Each is composed with itself on a grid of its own first.
+// Draws have losses far below those of Gaussian steps, and there are many: a grid that suits both would be too coarse
+// for them. So each kind is first composed with itself on a grid of its own.
 DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction direction, const GridPoints& points) {
   std::vector<PartToCompose> parts;
   for (const Mechanism& m : mechanisms) {
@@ -137,14 +137,14 @@ DiscretePld ComposeDirection(const std::vector<Mechanism>& mechanisms, Direction
       parts.back().composed = ResponseLattice(m);
     } else {
       DiscretePld composed = ComposeParts({parts.back()}, direction, points);
-      TrimTails(composed, composed.infinity);  // the rounding's noise, which fills the whole circle
+      TrimTails(composed, composed.infinity);  // the rounding error, which fills the whole circle
       parts.back().composed = std::move(composed);
     }
   }
   return parts.size() == 1 && parts.front().composed ? *parts.front().composed : ComposeParts(parts, direction, points);
 }
 
-// `known` bounds the figure by other means, and is what it is where only that can be said.
+// `known` is a bound by other means; it is the result if nothing better can be said.
 template <class F>
 double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, const GridPoints& points, F&& figure) {
   const std::vector<Mechanism> merged = FewKinds(Merge(mechanisms));
@@ -163,14 +163,15 @@ double WorstOfDirections(std::span<const Mechanism> mechanisms, double known, co
   return std::min(known, std::max(remove, figure(ComposeDirection(merged, Direction::kAdd, points))));
 }
 
-// The pair that dominates a bounded-range draw (pld.cc) pays for the worst t at every epsilon at once: its losses have
-// variance eta^2 / 3 where each member's have at most eta^2 / 4. RDP, which adds up the members' own, may be below; as
-// it may be where draws are rounded up to few kinds, or are so many that the transform's rounding exceeds delta.
+// True if RDP may give a smaller figure than PLD. The pair that dominates a bounded-range draw (pld.cc) pays for the
+// worst t at every epsilon at once: its losses have variance eta^2 / 3, where each member's have at most eta^2 / 4. RDP
+// adds up the members' own, so it may be below. It may also be below if draws are rounded up to few kinds, or are so
+// many that the transform's rounding exceeds delta.
 bool RdpMayBeBelow(std::span<const Mechanism> mechanisms) {
   return std::any_of(mechanisms.begin(), mechanisms.end(), [](const Mechanism& m) { return !m.is_gaussian(); });
 }
 
-// A figure, and everything that it depends on.
+// A figure with everything that it depends on.
 struct AnsweredQuestion {
   std::vector<Mechanism> mechanisms;
   double delta;
@@ -178,8 +179,8 @@ struct AnsweredQuestion {
   StatedEpsilon stated;
 };
 
-// The newest figures that this thread asked for. A ledger asks for those of its plan each time it is opened, and a
-// night opens it several times. One figure takes a quarter of a second; to find it here takes nothing.
+// Caches the newest figures that this thread asked for. A ledger asks for those of its plan each time it is opened, and
+// a night opens it several times. Computing one figure takes a quarter of a second.
 class AnsweredQuestions {
  public:
   const StatedEpsilon* Find(std::span<const Mechanism> mechanisms, double delta, Fineness fineness) const {
@@ -206,7 +207,7 @@ Result<double> PureEpsilon(std::span<const Mechanism> mechanisms) {
   WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
   double sum = 0;
   for (const Mechanism& m : mechanisms) sum += static_cast<double>(m.steps()) * m.PureEpsilonOfStep();
-  // Above the rounding of each term, with eps0 good to a few units in its last place, and of the sum.
+  // The factor exceeds the rounding of each term, with eps0 accurate to a few units in its last place, and of the sum.
   return sum * (1 + static_cast<double>(mechanisms.size() + 8) * std::numeric_limits<double>::epsilon());
 }
 
@@ -226,7 +227,7 @@ Result<StatedEpsilon> StateEpsilon(std::span<const Mechanism> mechanisms, Delta 
   static thread_local AnsweredQuestions answered;
   if (const StatedEpsilon* known = answered.Find(mechanisms, delta.value(), fineness)) return *known;
   WISP_ASSIGN_OR_RETURN(const double pure, PureEpsilon(mechanisms));
-  // Infinite is nobody's figure: PLD is the one that found none.
+  // An infinite figure is attributed to PLD, which found no finite one.
   StatedEpsilon stated{pure, std::isinf(pure) ? Accountant::kPld : Accountant::kPure};
   if (RdpMayBeBelow(mechanisms)) {
     WISP_ASSIGN_OR_RETURN(const double rdp, RdpEpsilon(Merge(mechanisms), delta));

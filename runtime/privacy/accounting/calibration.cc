@@ -39,14 +39,15 @@ class Search {
   int accountings_ = 0;
 };
 
-// Noise and what it costs.
+// A noise multiplier and its cost.
 struct End {
   double noise, epsilon;
 };
 
-// Where to look between two ends, low.epsilon > target >= high.epsilon. The logarithm of epsilon falls with that of the
-// noise nearly in a line: to where the line through the ends meets the target, and a little further, away from the end
-// that is near, so that the far one comes close too. `tries` so far: a search that does not end so is one of halves.
+// The next noise to try between two ends with low.epsilon > target >= high.epsilon. The logarithm of epsilon falls
+// almost linearly with that of the noise. So it aims where the line through the ends meets the target, and a little
+// further, away from the nearer end, so that the far end comes close too. A search that has not ended after some
+// `tries` bisects.
 double Aim(const End& low, const End& high, double target, int tries) {
   const double width = std::log(high.noise / low.noise);
   double share = std::log(low.epsilon / target) / std::log(low.epsilon / high.epsilon);
@@ -94,7 +95,7 @@ Result<Calibration> CalibrateNoise(const CalibrationRequest& request) {
     return PrivacyRefused("epsilon ", DoubleText(target), " at delta ", DoubleText(request.target.delta()),
                           " cannot be met: what is spent beside the steps costs ", EpsilonText(beside), " by itself");
   }
-  // A bracket that doubles away from 1, then a search inside. `high` always keeps the promise.
+  // Doubles away from 1 until the target is bracketed, then searches inside. `high` always keeps the promise.
   End high{.noise = 1};
   WISP_ASSIGN_OR_RETURN(high.epsilon, search.Epsilon(high.noise));
   End low = high;

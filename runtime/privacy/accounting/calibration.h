@@ -1,4 +1,4 @@
-// The noise that a target allows.
+// Finds the noise that a target allows.
 //
 //   WISP_ASSIGN_OR_RETURN(Calibration c, CalibrateNoise({.target = target, .sampling_probability = 0.04,
 //       .steps = 2000}));
@@ -14,40 +14,40 @@
 
 namespace wisp::privacy {
 
-// Targets that noise is calibrated to. Above them it would hide nobody, and the accountant's grid is so fine and wide
-// that finding it takes minutes: who wants such noise says its multiplier.
+// Range of targets for calibration. Above it the noise would hide nobody, and the accountant's grid would be so fine
+// and wide that the search takes minutes: such noise must be given as a multiplier.
 constexpr double kSmallestTarget = 1e-6, kLargestTarget = 100;
-// kInvalidArgument, with a sentence that names what is allowed, outside of them.
+// kInvalidArgument outside of this range, with a sentence that names what is allowed.
 Status CheckTarget(double epsilon);
 
-// The largest delta that is a promise with so many records, a public number; that it lies below 1 / records is another
-// condition, which says little where there are few: with one record it would allow 0.99. Delta is the chance of no
-// protection at all: at most one in a thousand. With ten records or fewer it is one person's device, or a household's,
-// and the app runs on a hundred thousand of them: 1e-5 keeps the expected number of those on which the promise fails
+// The largest delta that is a promise for so many records, a public number. Another condition, delta < 1 / records,
+// says little if there are few: with one record it would allow 0.99. Delta is the probability of no protection at all,
+// so it is at most one in a thousand. With ten records or fewer the data are one person's device, or a household's, and
+// the app runs on a hundred thousand of them: 1e-5 keeps the expected number of devices on which the promise fails
 // below one.
 constexpr double kFewRecords = 10;
 constexpr double LargestDelta(double num_records) { return num_records <= kFewRecords ? 1e-5 : 1e-3; }
-// kPrivacyRefused, with a sentence that starts with `whose` ("delta", "the new limit's delta"), for a delta of 1 /
-// records or more, or above LargestDelta. `as_papers`: with more than kFewRecords up to 1 / records is accepted, that
-// included.
+// kPrivacyRefused for a delta of 1 / records or more, or above LargestDelta. The sentence starts with `whose` ("delta",
+// "the new limit's delta"). `as_papers` also accepts delta up to and including 1 / records, for more than kFewRecords
+// records.
 Status CheckDelta(const std::string& whose, double delta, double num_records, bool as_papers);
 
 struct CalibrationRequest {
   EpsilonDelta target;
   double sampling_probability = 0;  // 1: the plain Gaussian
   uint64_t steps = 0;
-  std::span<const Mechanism> composed_with = {};  // spent beside the steps
+  std::span<const Mechanism> composed_with = {};  // mechanisms charged besides the steps
 };
 
 struct Calibration {
   double noise_multiplier = 0;
   double epsilon = 0;   // by PLD, at most the target's
-  int accountings = 0;  // how often the accountant was asked: a second each where the noise is small
+  int accountings = 0;  // number of accountings: up to a second each with little noise
 };
 
-// The smallest noise multiplier within 1e-4 relative whose PLD epsilon is at most the target: the end of the search
-// that keeps the promise. kPrivacyRefused where no noise up to 1e5 reaches it, or what it is composed with is too much;
-// kInvalidArgument for a target above kLargestTarget.
+// The smallest noise multiplier, within 1e-4 relative, whose PLD epsilon is at most the target; the result is the end
+// of the search that keeps the promise. kPrivacyRefused if no noise up to 1e5 reaches the target, or if composed_with
+// alone exceeds it; kInvalidArgument for a target above kLargestTarget.
 Result<Calibration> CalibrateNoise(const CalibrationRequest& request);
 
 }  // namespace wisp::privacy

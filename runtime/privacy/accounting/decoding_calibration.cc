@@ -13,11 +13,11 @@ namespace wisp::privacy {
 namespace {
 
 constexpr double kDrawLossWidth = 1e-4;
-// Loss of one draw. More than the largest is no promise; less than the smallest is no draw from the model.
+// Range of the loss of one draw. A larger loss promises nothing; with a smaller one the model has no influence.
 constexpr double kLargestDrawLoss = 100, kSmallestDrawLoss = 1e-9;
 constexpr double kUlp = 0x1p-53;
 
-// `draws` draws, each of which has at most this pure epsilon but for rounding.
+// Returns a mechanism of `draws` draws, each with at most this pure epsilon up to rounding.
 using MechanismOfLoss = std::function<Result<Mechanism>(double loss)>;
 
 struct Draws {
@@ -40,7 +40,7 @@ Result<Mechanism> MakeResponse(double lambda, const Draws& draws, const PublicMi
                                         .adjacency = draws.adjacency});
 }
 
-// From eps0 = log(1 + lambda / ((1 - lambda) u)).
+// Inverts eps0 = log(1 + lambda / ((1 - lambda) u)).
 Result<Mechanism> ResponseOfLoss(double loss, const Draws& draws, const PublicMixture& mixture) {
   const double u = mixture.support > 0 ? 1 / static_cast<double>(mixture.support) : mixture.min_probability;
   const double odds = std::expm1(loss) * u, lambda = std::isfinite(odds) ? odds / (1 + odds) : 1;
@@ -56,7 +56,7 @@ Status CheckPure(const PureRequest& request) {
   return InvalidArgument("epsilon is ", request.epsilon, ", allowed is a positive number");
 }
 
-// The closed form, then down until rounding does not exceed the target either.
+// Starts from the closed form and decreases until rounding does not exceed the target either.
 Result<Mechanism> LargestPure(const PureRequest& request, const MechanismOfLoss& mechanism_of) {
   WISP_RETURN_IF_ERROR(CheckPure(request));
   const double loss = request.epsilon / static_cast<double>(std::max<uint64_t>(1, request.draws));
@@ -89,7 +89,8 @@ class DrawLossSearch {
   const MechanismOfLoss& mechanism_of_;
 };
 
-// A bracket that doubles away from the pure solution, then bisection of its logarithm. `best` always keeps the promise.
+// Doubles away from the pure solution until the target is bracketed, then bisects the logarithm. `best` always keeps
+// the promise.
 Result<DrawCalibration> Calibrate(const DrawRequest& request, const MechanismOfLoss& mechanism_of) {
   const DrawLossSearch search(request, mechanism_of);
   const double pure = request.target.epsilon() / static_cast<double>(std::max<uint64_t>(1, request.draws));

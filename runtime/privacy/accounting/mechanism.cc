@@ -9,14 +9,14 @@
 namespace wisp::privacy {
 namespace {
 
-// Beyond any use, and far from where the squares that the accountants take would overflow.
+// No useful noise is larger; the accountants' squares would overflow only far beyond.
 constexpr double kMostNoise = 1e12;
 
 constexpr std::array<std::string_view, 3> kAdjacencyNames = {"add_remove", "replace_one", "zero_out"};
 constexpr std::string_view kGaussianName = "gaussian", kSubsampledName = "poisson_subsampled_gaussian";
 constexpr std::string_view kResponseName = "randomised_response", kBoundedRangeName = "bounded_range";
 constexpr uint64_t kMostSteps = uint64_t{1} << 53;
-// Below it eps0 of a lambda near 1 would overflow.
+// With a smaller value eps0 of a lambda near 1 would overflow.
 constexpr double kSmallestMinProbability = 1e-200;
 
 std::string Number(double value) {
@@ -49,8 +49,7 @@ std::string_view NameOf(Mechanism::Kind kind) {
   return "";
 }
 
-// "name=value" at the front of `text`, and the blank behind it, are taken away; nothing is where that is not what it
-// holds.
+// Removes "name=value" and the blank behind it from the front of `text`; changes nothing if something else is there.
 template <class T>
 bool TakeField(std::string_view& text, std::string_view name, T& value) {
   if (!text.starts_with(name) || text.size() <= name.size() || text[name.size()] != '=') return false;
@@ -115,7 +114,7 @@ Result<Mechanism> Mechanism::RandomisedResponse(const ResponseOptions& o) {
 }
 
 Result<Mechanism> Mechanism::NonUniformResponse(const NonUniformResponseOptions& o) {
-  // Two values at least.
+  // The support has at least two values.
   const bool possible = o.min_probability >= kSmallestMinProbability && o.min_probability <= 0.5;
   WISP_RETURN_IF_ERROR(Check("smallest probability", o.min_probability, possible, "1e-200 to 0.5"));
   WISP_RETURN_IF_ERROR(CheckLambda(o.lambda));

@@ -1,10 +1,10 @@
-// What a release costs, as data: mechanisms with their parameters, and the targets they are held to. Every value of
-// these types is valid; the factories refuse what is not.
+// The cost of a release as data: mechanisms with their parameters, and the targets they must meet. Every value of these
+// types is valid; the factories refuse invalid ones.
 //
 //   WISP_ASSIGN_OR_RETURN(Mechanism steps, Mechanism::PoissonSubsampledGaussian(
 //       {.noise_multiplier = 1.1, .sampling_probability = 0.01, .steps = 1000}));
 //
-// What it is not: an accountant (accountant.h), which reads lists of these.
+// Accountants (accountant.h) read lists of these.
 #ifndef WISP_RUNTIME_PRIVACY_ACCOUNTING_MECHANISM_H_
 #define WISP_RUNTIME_PRIVACY_ACCOUNTING_MECHANISM_H_
 
@@ -19,7 +19,7 @@ namespace wisp::privacy {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What "neighbouring" means: which change of the data the guarantee hides.
+// The meaning of "neighbouring": the change of the data that the guarantee hides.
 enum class Adjacency {
   kAddRemove,   // one record more or less
   kReplaceOne,  // one record exchanged for another
@@ -53,7 +53,7 @@ class Mechanism {
  public:
   enum class Kind {
     kGaussian,  // N(0, (noise_multiplier * L2 sensitivity)^2), `steps` times on the same data
-    // The same on a sample that every record enters with probability q, drawn anew each step.
+    // A Gaussian on a sample that every record enters with probability q, sampled anew each step.
     kPoissonSubsampledGaussian,
     kRandomisedResponse,  // a draw from lambda q + (1 - lambda) u: q from the records, u public
     kBoundedRange,        // a draw whose loss log(P / Q) varies by at most `range` over its outcomes
@@ -69,8 +69,8 @@ class Mechanism {
     uint64_t steps = 0;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
-  // One value of `support` many is drawn from lambda q + (1 - lambda) uniform. q may be any distribution computed from
-  // the records and from earlier draws; the support is public. k distinct values, each drawn from those left, are k
+  // One of `support` values is drawn from lambda q + (1 - lambda) uniform. q may be any distribution computed from the
+  // records and from earlier draws; the support is public. k distinct values, each drawn from those left, are k
   // mechanisms with supports n, n - 1, ...
   struct ResponseOptions {
     uint64_t support = 0;  // 2 and above
@@ -78,7 +78,7 @@ class Mechanism {
     uint64_t count = 1;
     Adjacency adjacency = Adjacency::kAddRemove;
   };
-  // The same with a public u that is not uniform: no value of the support has a smaller probability in it than this.
+  // Randomised response with a public u that is not uniform: no value of the support has a smaller probability in u.
   struct NonUniformResponseOptions {
     double min_probability = 0;  // 1e-200 to 0.5
     double lambda = 0;
@@ -86,9 +86,9 @@ class Mechanism {
     Adjacency adjacency = Adjacency::kAddRemove;
   };
   // Exponential mechanism, softmax sampling, Gumbel-max: between neighbours the logits (divided by the temperature)
-  // move by amounts that differ by at most range; so it is where each moves by at most range / 2, or by at most range
-  // and all the same way, as counts do when a record joins. Logits (b + clip(f - b, -c, c)) / tau with public b: range
-  // 4 c / tau. Gumbel noise with the k largest taken, in order or not: k such draws.
+  // move by amounts that differ by at most range. That holds if each moves by at most range / 2, or if all move the
+  // same way by at most range, as counts do when a record joins. Logits (b + clip(f - b, -c, c)) / tau with public b
+  // have range 4 c / tau. Gumbel noise with the k largest taken, in order or not, is k such draws.
   struct BoundedRangeOptions {
     double range = 0;  // above 0 and finite
     uint64_t count = 1;
@@ -103,15 +103,15 @@ class Mechanism {
 
   Kind kind() const { return kind_; }
   bool is_gaussian() const { return kind_ == Kind::kGaussian || kind_ == Kind::kPoissonSubsampledGaussian; }
-  // Of the Gaussian kinds; 0 for the others.
+  // For the Gaussian kinds; 0 for the others.
   double noise_multiplier() const { return is_gaussian() ? first_ : 0; }
   double sampling_probability() const { return is_gaussian() ? second_ : 0; }  // 1 for the plain Gaussian
-  // Of randomised response; 0 for the others.
+  // For randomised response; 0 for the others.
   double lambda() const { return kind_ == Kind::kRandomisedResponse ? second_ : 0; }
   uint64_t support() const { return support_; }  // 0 also for a u that is not uniform
-  // 1 / support for the uniform.
+  // 1 / support for the uniform distribution.
   double min_probability() const { return kind_ == Kind::kRandomisedResponse ? first_ : 0; }
-  // Of a bounded-range draw; 0 for the others.
+  // For a bounded-range draw; 0 for the others.
   double range() const { return kind_ == Kind::kBoundedRange ? first_ : 0; }
   uint64_t steps() const { return steps_; }  // or draws
   Adjacency adjacency() const { return adjacency_; }
@@ -120,13 +120,14 @@ class Mechanism {
   //   randomised response   eps0 = log(1 + lambda / ((1 - lambda) min_probability)); bounded range: the range
   double PureEpsilonOfStep() const;
 
-  // The same mechanism, another number of times.
+  // This mechanism with another number of steps.
   Result<Mechanism> WithSteps(uint64_t steps) const;
   bool DiffersInStepsOnly(const Mechanism& other) const;
 
-  // For people: "Poisson-subsampled Gaussian, noise multiplier 1.1, sampling probability 0.01, 1000 steps, add_remove".
+  // A description for people: "Poisson-subsampled Gaussian, noise multiplier 1.1, sampling probability 0.01, 1000
+  // steps, add_remove".
   std::string Describe() const;
-  // One line that FromText reads back to the same value, bit for bit. What ledgers store.
+  // One line that FromText reads back to the same value, bit for bit; ledgers store it.
   std::string ToText() const;
   static Result<Mechanism> FromText(std::string_view text);
 
@@ -137,7 +138,7 @@ class Mechanism {
     Kind kind;
     double first;          // noise multiplier, min_probability or range
     double second = 0;     // sampling probability or lambda
-    uint64_t support = 0;  // of a uniform randomised response
+    uint64_t support = 0;  // set for a uniform randomised response
   };
   Mechanism(const Parameters& p, uint64_t steps, Adjacency adjacency)
       : kind_(p.kind), first_(p.first), second_(p.second), support_(p.support), steps_(steps), adjacency_(adjacency) {}

@@ -15,31 +15,32 @@ constexpr double kSplitAllowance = 1e-9;
 
 double UpperTail(double z) { return 0.5 * std::erfc(z * M_SQRT1_2); }
 
-// Mass of the standard normal in (a, b], to nearly full relative accuracy: from the side where both tails are small.
+// The mass of the standard normal in (a, b], to nearly full relative accuracy: computed from the side on which both
+// tails are small.
 double NormalMass(double a, double b) {
   if (!(a < b)) return 0;
   return a > 0 ? UpperTail(a) - UpperTail(b) : UpperTail(-b) - UpperTail(-a);
 }
 
-// Of an interval of losses (low, high]: the P-mass, and excess = p - q exp(low) with the Q-mass q.
+// The P-mass of an interval of losses (low, high], and excess = p - q exp(low) with its Q-mass q.
 struct Masses {
   double p, excess;
 };
 
-// One step of a Poisson-subsampled Gaussian: outcomes x, N(0, s^2) without the record, the mixture with it.
+// One step of a Poisson-subsampled Gaussian: an outcome x is N(0, s^2) without the record, and a mixture with it.
 class Pair {
  public:
   Pair(const Mechanism& m, Direction direction)
       : s_(m.noise_multiplier()), q_(m.sampling_probability()), direction_(direction) {}
 
-  // The loss as a function that rises with x (remove) or falls (add).
+  // The loss as a function of x, which rises (remove) or falls (add).
   double MixtureRatio(double x) const {
     const double log_ratio = (2 * x - 1) / (2 * s_ * s_);
     if (q_ == 1) return log_ratio;
     const double a = std::log1p(-q_), b = std::log(q_) + log_ratio;
     return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b)));
   }
-  // x with MixtureRatio(x) = loss; minus infinity at and below log(1 - q).
+  // The x with MixtureRatio(x) = loss; minus infinity at and below log(1 - q).
   double Outcome(double loss) const {
     if (q_ == 1) return loss * s_ * s_ + 0.5;
     const double base = std::log1p(-q_);
@@ -50,7 +51,7 @@ class Pair {
     return s_ * s_ * (base + log_excess - std::log(q_)) + 0.5;
   }
 
-  // Of the outcomes whose loss lies in (low, high].
+  // The masses of the outcomes whose loss lies in (low, high].
   Masses Between(double low, double high) const {
     const bool remove = direction_ == Direction::kRemove;
     const double a = remove ? Outcome(low) : Outcome(-high), b = remove ? Outcome(high) : Outcome(-low);
@@ -69,7 +70,7 @@ class Pair {
   Direction direction_;
 };
 
-// One draw of bounded range eta, the worst of all mechanisms that are. Why it is:
+// One draw of bounded range eta: the pair that dominates all mechanisms of that range. The proof:
 //   Family      Between neighbours the losses log(P / Q) lie in some [t - eta, t], and 0 <= t <= eta since both P and Q
 //       sum to 1. P / Q has mean 1 under Q, and a convex function of it is largest with all mass at the two ends (Dong,
 //       Durfee, Rogers 2020): P has p_t = (1 - e^(t - eta)) / D at loss t, the rest at t - eta; D = 1 - e^-eta. Hence
@@ -118,7 +119,8 @@ DiscretePld ConnectTheDots(const Pair& pair, double step) {
     pld.mass[i + 1] += std::clamp(upper, 0.0, m.p);
     pld.mass[i] += m.p - std::clamp(upper, 0.0, m.p);
   }
-  // Below the range: moved up to its first point. Above: infinity. Also there: what the masses above lost to rounding.
+  // Losses below the range are moved up to its first point, those above to infinity. Infinity also gets what the masses
+  // above lost to rounding.
   const double low = static_cast<double>(pld.first) * step, high = static_cast<double>(last) * step;
   pld.mass[0] += pair.Between(-kInfinity, low).p;
   pld.infinity = pair.Between(high, kInfinity).p + 1e-22;
@@ -151,7 +153,7 @@ DiscretePld Regrid(const DiscretePld& pld, double step) {
   for (size_t i = 0; i < pld.mass.size(); ++i) {
     const double loss = loss_at(i), p = pld.mass[i];
     const auto low = static_cast<int64_t>(std::floor(loss / step));
-    // As above with q = p e^-loss.
+    // Splits the mass as above, with q = p e^-loss.
     const double upper =
         std::clamp(-std::expm1(static_cast<double>(low) * step - loss) / spread + kSplitAllowance, 0.0, 1.0) * p;
     const auto index = static_cast<size_t>(low - out.first);
@@ -168,14 +170,14 @@ double DeltaOf(const DiscretePld& pld, double epsilon) {
     if (loss <= epsilon) break;
     delta += pld.mass[i] * -std::expm1(epsilon - loss);
   }
-  return delta < 1 ? delta : 1.0;  // 1 also where it is not a number
+  return delta < 1 ? delta : 1.0;  // 1 also for NaN
 }
 
 double EpsilonOf(const DiscretePld& pld, double delta) {
-  if (!(pld.infinity <= delta)) return kInfinity;  // also where it is not a number
-  // From the top, with the losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), linear in e^e between two
-  // losses. above = sum m and missed = sum m (1 - e^(reference - l)), by sums of positive terms: small deltas keep
-  // their digits.
+  if (!(pld.infinity <= delta)) return kInfinity;  // infinity also for NaN
+  // From the top down, over losses above e: delta(e) = infinity + sum m (1 - e^(e - l)), which is linear in e^e between
+  // two losses. above = sum m and missed = sum m (1 - e^(reference - l)) are sums of positive terms, so small deltas
+  // keep their digits.
   double above = 0, missed = 0, reference = 0;
   const double spread = -std::expm1(-pld.step);
   const auto crossing = [&] {
@@ -186,11 +188,11 @@ double EpsilonOf(const DiscretePld& pld, double delta) {
     if (loss < 0) break;
     reference = loss;
     missed += (above - missed) * spread;  // the reference moved down by one step
-    // At e = loss (this mass adds nothing yet). If crossed: between loss and loss + step.
+    // At e = loss this mass adds nothing yet. If delta was crossed, it was between loss and loss + step.
     if (pld.infinity + missed > delta) return crossing();
     above += pld.mass[i];
   }
-  // Not crossed at or above loss 0, or at the lowest loss if that is above 0: below it, where no more masses come.
+  // Delta was not crossed at or above loss 0, or at the lowest loss if that is above 0. Below it no more masses come.
   return DeltaOf(pld, 0.0) <= delta ? 0.0 : crossing();
 }
 

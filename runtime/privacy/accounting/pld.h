@@ -13,7 +13,7 @@
 
 namespace wisp::privacy {
 
-// The two orders of a pair of neighbours: P with the record and Q without it, or the other way round.
+// The two directions of a pair of neighbours: P with the record and Q without it, or the other way round.
 enum class Direction { kRemove, kAdd };
 
 struct DiscretePld {
@@ -23,20 +23,20 @@ struct DiscretePld {
   double infinity = 0;  // mass at loss infinity
 };
 
-// Of one step of the mechanism. `step` > 0; at most about 2^22 points. Randomised response and bounded-range draws have
-// the same distribution in both directions.
+// The distribution of one step of the mechanism. `step` > 0; at most about 2^22 points. Randomised response and
+// bounded-range draws have the same distribution in both directions.
 DiscretePld Discretise(const Mechanism& mechanism, Direction direction, double step);
 
-// All draws of a randomised response together, on a grid whose step is eps0: nothing is rounded to a grid, and each
-// mass is an upper bound to a relative 1e-8 or less whatever its size. Time goes with the square of the points that
-// matter: WorthALattice says whether they are few (a few thousand). lambda > 0.
+// All draws of a randomised response together, on a grid whose step is eps0. Nothing is rounded to a grid, and each
+// mass is an upper bound to a relative 1e-8 or less, whatever its size. Time grows with the square of the relevant
+// points: WorthALattice returns true if they are few (a few thousand). lambda > 0.
 bool WorthALattice(const Mechanism& response);
 DiscretePld ResponseLattice(const Mechanism& response);
 
-// The same distribution on another grid, by connecting the dots: dominates the one given.
+// The distribution on another grid, by connecting the dots; it dominates the given one.
 DiscretePld Regrid(const DiscretePld& pld, double step);
 
-// The range of losses that Discretise would cover, without making it.
+// The range of losses that Discretise would cover, without computing it.
 struct LossRange {
   double low, high;
 };
@@ -48,22 +48,23 @@ struct PldPower {
   uint64_t count;
 };
 
-// Mass of less than `cut` at either end is taken away: from below it goes to the lowest point that is kept, from above
-// to infinity.
+// Removes mass of less than `cut` at either end: from below it moves to the lowest point that is kept, from above to
+// infinity.
 void TrimTails(DiscretePld& pld, double cut);
 constexpr double kTailCut = 1e-30;
-// The composition of two, tails trimmed to kTailCut, each mass to the relative accuracy of a sum of products. Time is
-// the number of points times the number of those of `sparse` that are not 0.
+// The composition of two, with tails trimmed to kTailCut; each mass has the relative accuracy of a sum of products.
+// Time is the number of points times the number of nonzero points of `sparse`.
 DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse);
 
-// All of them together, on the same step. The bounds on what leaves the computed range and on rounding are added to
-// `infinity`.
+// The composition of all terms, on the same step. The bounds on the mass outside the computed range and on rounding are
+// added to `infinity`.
 DiscretePld Compose(const std::vector<PldPower>& terms);
 
-// Where the composition's mass lies, but for at most exp(-log_tail) at either end (Chernoff). From coarse terms.
+// The range that contains the composition's mass, except for at most exp(-log_tail) at either end (Chernoff). Takes
+// coarse terms.
 LossRange ComposedRange(const std::vector<PldPower>& terms, double log_tail);
 
-// delta at epsilon, and the smallest epsilon >= 0 for a delta (infinity if there is none).
+// DeltaOf: delta at epsilon. EpsilonOf: the smallest epsilon >= 0 for a delta (infinity if no epsilon does).
 double DeltaOf(const DiscretePld& pld, double epsilon);
 double EpsilonOf(const DiscretePld& pld, double delta);
 

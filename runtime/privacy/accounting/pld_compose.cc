@@ -2,9 +2,9 @@
 
 // Self-composition of discretised privacy loss distributions by FFT, with every error accounted for.
 //
-// The sum of independent losses is computed on a circle of N points that covers [low, high]. What of the true
-// distribution lies outside wraps around: mass above `high` would come out too low, so its Chernoff bound is added to
-// infinity; mass below `low` comes out too high, which is safe. Rounding of the transforms is bounded to first order:
+// The sum of independent losses is computed on a circle of N points that covers [low, high]. True mass outside of it
+// wraps around: mass above `high` would come out too low, so its Chernoff bound is added to infinity; mass below `low`
+// comes out too high, which is safe. Rounding of the transforms is bounded to first order:
 //
 //   forward    normwise error of a transform: |dF_k| <= e = c u log2(N) ||p||_2, per coefficient in the mean square
 //   power      |d(F^T)_k| <= T |F_k|^(T-1) e for each factor, times the other factors
@@ -26,7 +26,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-constexpr double kLogTail = 40;  // e^-40 = 4e-18 at either end is left out of the range
+constexpr double kLogTail = 40;  // e^-40 = 4e-18 at either end is outside the range
 constexpr double kTransformConstant = 4;
 constexpr ptrdiff_t kFewPoints = 512;
 
@@ -34,7 +34,7 @@ double LossAt(const DiscretePld& pld, size_t i) {
   return static_cast<double>(pld.first + static_cast<int64_t>(i)) * pld.step;
 }
 
-// log of sum mass * exp(t * loss); the terms' sum of logs times counts is the composition's cumulant.
+// log of sum mass * exp(t * loss); the sum of the terms' logs, each times its count, is the composition's cumulant.
 double Cumulant(const DiscretePld& pld, double t) {
   double top = -1e300;
   for (size_t end : {size_t{0}, pld.mass.size() - 1}) top = std::max(top, t * LossAt(pld, end));
@@ -62,13 +62,13 @@ double Cumulant(const std::vector<PldPower>& terms, double t) {
   return sum;
 }
 
-// The smallest bound over t: losses above it have mass at most exp(-log_tail). sign -1: the mirror image.
+// The smallest bound over t: losses above it have mass at most exp(-log_tail). sign -1 gives the mirror image.
 double ChernoffEnd(const std::vector<PldPower>& terms, double log_tail, double sign) {
   const auto bound = [&](double log_t) {
     const double t = std::exp(log_t);
     return (Cumulant(terms, sign * t) + log_tail) / t;
   };
-  // Unimodal in t; golden section over the logarithm.
+  // The bound is unimodal in t: golden section search over the logarithm.
   double a = std::log(1e-4), b = std::log(1e5);
   const double golden = (std::sqrt(5.0) - 1) / 2;
   double c = b - golden * (b - a), d = a + golden * (b - a), fc = bound(c), fd = bound(d);
@@ -96,7 +96,7 @@ double SumSquares(const std::vector<double>& v) {
   return sum;
 }
 
-// p on the circle: the loss (first + i) * step at index (first + i) mod n.
+// p on the circle: the loss (first + i) * step is at index (first + i) mod n.
 std::vector<double> OnCircle(const DiscretePld& pld, size_t n) {
   std::vector<double> circle(n, 0.0);
   const auto size = static_cast<int64_t>(n);
@@ -113,8 +113,8 @@ Complex Power(Complex z, double count) {
   return std::polar(std::exp(count * std::log(modulus)), std::remainder(count * std::arg(z), 2 * M_PI));
 }
 
-// The transform of a composition, and what bounds its rounding. Vectors of the size of the circle are most of what an
-// accountant takes; none is held longer than it is read.
+// The transform of a composition, and the sums that bound its rounding. Vectors of the circle's size are most of an
+// accountant's memory; none is held longer than it is read.
 struct Spectrum {
   std::vector<Complex> product;
   double forward_squares = 0, squares = 0;
@@ -147,7 +147,7 @@ Spectrum TransformAll(const std::vector<PldPower>& terms, size_t n, Eigen::FFT<d
   return all;
 }
 
-// The largest loss of all of them together.
+// The largest possible sum of the losses.
 double LargestSum(const std::vector<PldPower>& terms) {
   double sum = 0;
   for (const PldPower& term : terms)
@@ -155,8 +155,7 @@ double LargestSum(const std::vector<PldPower>& terms) {
   return sum;
 }
 
-// All of a composition at its largest loss, where its grid would have too many points: what it costs is bounded by
-// that.
+// A composition with all its mass at its largest loss, for grids with too many points: that loss bounds its cost.
 DiscretePld AtItsLargest(const std::vector<PldPower>& terms, double largest) {
   const double step = terms.front().pld.step, index = std::ceil(largest / step);
   constexpr double kLargestIndex = 1e18;
@@ -170,11 +169,12 @@ DiscretePld AtItsLargest(const std::vector<PldPower>& terms, double largest) {
 DiscretePld ComposeByTransform(const std::vector<PldPower>& terms) {
   const double step = terms.front().pld.step;
   const LossRange range = ComposedRange(terms, kLogTail);
-  // The accountant asks for 2^19, and gets more where losses of a step are smaller than the grid's and steps are many.
-  // No test of this library has more than 2^19; a crafted ledger asked for 2^24, which take 0.7 GB and 12 s.
+  // The accountant asks for 2^19 points, and gets more if a step's losses are smaller than the grid step and there are
+  // many steps. No test of this library has more than 2^19; a crafted ledger asked for 2^24, which takes 0.7 GB and 12
+  // s.
   constexpr double kMostPoints = 1 << 22;
   const double points = (range.high - range.low) / step + 4;
-  // Where losses are next to nothing the bound over t is rounding alone, and may have its ends exchanged.
+  // With losses close to 0 the bound over t is only rounding error, and its ends may be exchanged.
   if (!(points >= 4)) return AtItsLargest(terms, LargestSum(terms));
   if (!(points <= kMostPoints)) return AtItsLargest(terms, range.high);
   const auto first = static_cast<int64_t>(std::floor(range.low / step));
@@ -218,7 +218,7 @@ DiscretePld Compose(const std::vector<PldPower>& terms) {
   DiscretePld all{.step = terms.front().pld.step, .mass = {1.0}};
   if (!rest.empty()) {
     all = ComposeByTransform(rest);
-    TrimTails(all, all.infinity);  // the rounding's noise, which fills the whole circle
+    TrimTails(all, all.infinity);  // the rounding error, which fills the whole circle
   }
   for (const PldPower& term : sparse) all = ConvolveDirectly(all, term.pld);
   return all;

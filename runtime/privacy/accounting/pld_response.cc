@@ -1,8 +1,8 @@
 // Built for speed: loops over the accountant's grid.
 
-// The privacy loss of T draws of a randomised response, exactly: the losses are multiples of eps0, and their masses are
+// The privacy loss of T draws of a randomised response, exactly: losses are multiples of eps0, and their masses are
 // sums and products of positive numbers, so that even the smallest keeps its leading digits. (A transform would leave
-// an error of about T sqrt(points) 1e-16 in each, which is more than the small deltas that draws are held to.)
+// an error of about T sqrt(points) 1e-16 in each, which is more than the small deltas that draws must meet.)
 //
 // The pair. A draw of x is from P = lambda q + (1 - lambda) u, for the neighbour from Q = lambda q' + (1 - lambda) u.
 // Let u_min be the least u_j, m = (1 - lambda) u_min, eps0 = log(1 + lambda / m). Then P* with
@@ -16,9 +16,9 @@
 //       can count, with mass lambda + m under P* and m under Q*.
 //   gamma < 1    H_gamma(P, Q) = 1 - gamma + gamma H_(1/gamma)(Q, P), for both pairs; (Q, P) is covered by the line
 //       above, as q and q' were any, and (P*, Q*) is its own mirror image.
-// Each value is reached by some q, q': nothing smaller would do. The mass at 0 is not negative, because u_min <= 1/2.
-// Domination for all gamma is what adaptive composition needs (Zhu, Dong, Wang 2022, theorem 10): q may depend on what
-// was drawn before, and so may u as long as its smallest probability is not below what is charged.
+// Each value is reached by some q, q', so no smaller pair would do. The mass at 0 is not negative, because u_min <=
+// 1/2. Domination for all gamma is what adaptive composition needs (Zhu, Dong, Wang 2022, theorem 10): q may depend on
+// earlier draws, and so may u as long as its smallest probability is not below the one that is charged.
 #include <algorithm>
 #include <cmath>
 
@@ -30,11 +30,11 @@ namespace {
 // A lattice with more points than this is composed by transforms instead.
 constexpr double kMostResponsePoints = 4096;
 constexpr double kMostDraws = 0x1p20;
-// Relative and per draw, above what the convolutions round. Sums of n products of positive numbers are off by (n + 1)
-// u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostResponsePoints) + 1) u and e(1) <=
-// 4 u give e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
+// A relative error per draw that exceeds the rounding of the convolutions. Sums of n products of positive numbers are
+// off by (n + 1) u, u = 2^-53, and the factors' errors add up: e(2 T) = 2 e(T) + (min(2 T + 1, kMostResponsePoints) +
+// 1) u and e(1) <= 4 u give e(T) <= 20 T u for powers of two, hence 40 T u for the product of several.
 constexpr double kRoundingOfDraw = 64 * 0x1p-53;
-// And for ConvolveDirectly's use in Compose, on at most 512 points that are not 0.
+// A margin of this kind for ConvolveDirectly's use in Compose, on at most 512 nonzero points.
 constexpr double kRoundingOfTerm = 600 * 0x1p-53;
 
 }  // namespace
@@ -68,7 +68,7 @@ DiscretePld ConvolveDirectly(const DiscretePld& dense, const DiscretePld& sparse
 bool WorthALattice(const Mechanism& response) {
   const double moves = response.lambda() + 2 * (1 - response.lambda()) * response.min_probability();
   const double draws = static_cast<double>(response.steps());
-  // Twelve deviations and a hundred points to either side leave less than the cut (Bernstein).
+  // Twelve deviations and a hundred points on either side leave less than the cut (Bernstein).
   return draws <= kMostDraws && 24 * std::sqrt(moves * draws) + 200 <= kMostResponsePoints;
 }
 

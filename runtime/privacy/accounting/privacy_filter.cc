@@ -9,13 +9,13 @@
 namespace wisp::privacy {
 namespace {
 
-// Above the rounding of sums over millions of entries, and of the few operations that make a bound.
+// These exceed the rounding of sums over millions of entries, and of the few operations of a bound.
 constexpr double kRoundUp = 1 + 1e-9;
 constexpr double kBoundRounding = 1e-12;
 constexpr size_t kKnownSteps = 8;
 
 // The order at which Gaussians that together cost (epsilon, delta) are converted best: a - 1 = sqrt(log(1 / delta) /
-// rho), with rho + 2 sqrt(rho log(1 / delta)) = epsilon. The tight conversion, and sampling, move it down.
+// rho), with rho + 2 sqrt(rho log(1 / delta)) = epsilon. The tight conversion, and sampling, lower it.
 double BestOrder(double epsilon, double delta) {
   const double log_inverse = -std::log(delta);
   const double root_rho = epsilon / (std::sqrt(log_inverse + epsilon) + std::sqrt(log_inverse));
@@ -50,8 +50,8 @@ RenyiFilter::RenyiFilter(const Budget& budget) : epsilon_(budget.epsilon) {
   const double best = std::log2(BestOrder(budget.epsilon, budget.delta) - 1);
   double sum = 0;
   for (size_t j = 0; j < delta_.size(); ++j) {
-    // Shares fall with the third power of the distance, faster to higher orders: steps with little noise are better
-    // converted at lower ones.
+    // Shares fall with the third power of the distance, faster towards higher orders, because steps with little noise
+    // are converted better at lower ones.
     const double distance = std::log2(kRenyiOrders[j] - 1.0) - best;
     delta_[j] = std::pow(1 + (distance > 0 ? 4 * distance : -2 * distance), -3);
     sum += delta_[j];
@@ -72,7 +72,7 @@ bool RenyiFilter::Fits(const RenyiPath& path) const {
   return false;
 }
 
-// Budgets of the octave from 4 to 8 share a third, those n octaves away 2 / (3 (n + 1) (n + 2)): the sum over all n on
+// Budgets in the octave from 4 to 8 share a third, those n octaves away 2 / (3 (n + 1) (n + 2)): the sum over all n on
 // both sides is 1.
 double OdometerShare(int k) {
   const int octave = k >= 0 ? k / 8 : -((7 - k) / 8), n = std::abs(octave - 2);

@@ -33,27 +33,28 @@ double LogMoment(double q, double s, double a) {
   return sum + std::log(step / (s * std::sqrt(2 * M_PI)));
 }
 
-// Of the dominating pair (pld_response.cc), exactly.
+// RDP of the dominating pair (pld_response.cc), exactly.
 double ResponseRdp(const Mechanism& m, double order) {
   const double a = order - 1, eps0 = m.PureEpsilonOfStep(), low = (1 - m.lambda()) * m.min_probability();
   const double still = (1 - m.lambda()) * (1 - 2 * m.min_probability());
-  // E of e^(a L) less 1 is lambda (e^(a eps0) - 1) + low (e^(a eps0) + e^(-a eps0) - 2): no difference of near numbers.
+  // E of e^(a L), minus 1, is lambda (e^(a eps0) - 1) + low (e^(a eps0) + e^(-a eps0) - 2): no difference of nearly
+  // equal numbers.
   if (a * eps0 < 1)
     return std::log1p(m.lambda() * std::expm1(a * eps0) + 4 * low * std::pow(std::sinh(a * eps0 / 2), 2)) / a;
   return LogAddExp(LogAddExp(std::log(m.lambda() + low) + a * eps0, std::log(still)), std::log(low) - a * eps0) / a;
 }
 
-// The largest over the family of binary pairs (pld.cc), at its t. With a = order - 1, D = 1 - e^-eta,
+// The largest RDP over the family of binary pairs (pld.cc), at its t. With a = order - 1, D = 1 - e^-eta,
 //   E e^(a L) = e^(a t) (A - B e^t) / D,   A = 1 - e^(-(a + 1) eta),   B = e^-eta (1 - e^(-a eta)),
-// largest at e^t = a A / ((a + 1) B), between 1 and e^eta, where it is e^(a t) A / ((a + 1) D). Never above eta^2 / 8
-// times the order (eta-bounded range is eta^2 / 8-zCDP: Dong, Durfee, Rogers 2020; Cesar, Rogers 2021), which is taken
-// where eta is so small that the logarithms would cancel, nor above eta.
+// largest at e^t = a A / ((a + 1) B), between 1 and e^eta, where it is e^(a t) A / ((a + 1) D). It is never above
+// eta^2 / 8 times the order (eta-bounded range is eta^2 / 8-zCDP: Dong, Durfee, Rogers 2020; Cesar, Rogers 2021), which
+// is used if eta is so small that the logarithms would cancel, nor above eta.
 double BoundedRangeRdp(double eta, double order) {
   const double a = order - 1, simple = std::min(eta, order * eta * eta / 8);
   const double big_a = -std::expm1(-(a + 1) * eta), share = std::log(big_a) - std::log1p(a);
   const double t = std::log(a) + share + eta - std::log(-std::expm1(-a * eta));
   const double exact = t + (share - std::log(-std::expm1(-eta))) / a;
-  constexpr double kRounding = 1e-14;  // of each logarithm: they are of the size of 1 wherever `simple` is not taken
+  constexpr double kRounding = 1e-14;  // per logarithm: they are of size 1 wherever `simple` is not used
   return std::min(simple, exact + kRounding * (1 + 1 / a) * (1 + std::abs(share)));
 }
 
@@ -63,22 +64,22 @@ double Rdp(const Mechanism& m, double order) {
   if (m.kind() == Mechanism::Kind::kRandomisedResponse) return steps * ResponseRdp(m, order);
   if (m.kind() == Mechanism::Kind::kBoundedRange) return steps * BoundedRangeRdp(m.range(), order);
   if (q == 1) return steps * order / (2 * s * s);
-  // Far orders of little noise overflow the quadrature's range without ever being the best order.
+  // High orders with little noise overflow the quadrature's range, and are never the best order.
   if (order / s > 2e4) return kInfinity;
   return steps * std::max(0.0, LogMoment(q, s, order)) / (order - 1);
 }
 
-// log of exp(x) - 1.
+// The log of exp(x) - 1.
 double LogExpm1(double x) { return x < 1 ? std::log(std::expm1(x)) : x + std::log1p(-std::exp(-x)); }
 
-// std::lgamma writes a variable that all threads of a process share: the sign.
+// std::lgamma writes a variable (the sign) that all threads of a process share.
 double LogGamma(double x) {
   int sign = 0;
   return lgamma_r(x, &sign);
 }
 
 // log E over the Gaussian of ((1 - q) + q ratio)^a for an integer a: the binomial sum of Mironov, Talwar, Zhang 2019,
-// less the 1 that its weights add up to. All terms are positive: nothing cancels, however small the cost.
+// minus the 1 to which its weights add up. All terms are positive, so nothing cancels, however small the cost.
 double SubsampledLogMoment(double q, double s, uint32_t order) {
   const double a = order;
   double rest = -kInfinity;
@@ -92,7 +93,7 @@ double SubsampledLogMoment(double q, double s, uint32_t order) {
 
 double NormalCdf(double x) { return 0.5 * std::erfc(-x * M_SQRT1_2); }
 
-// delta of mu-GDP at epsilon.
+// The delta of mu-GDP at epsilon.
 double GdpDelta(double mu, double epsilon) {
   return NormalCdf(-epsilon / mu + mu / 2) - std::exp(epsilon) * NormalCdf(-epsilon / mu - mu / 2);
 }
@@ -124,7 +125,7 @@ Status CheckAccountable(std::span<const Mechanism> mechanisms) {
 
 // Remove is the larger direction of the subsampled Gaussian (the same paper, theorem 5: reflection swaps the pair).
 double RdpOfStep(const Mechanism& m, uint32_t order) {
-  constexpr double kRoundUp = 1 + 1e-10;  // the terms above are good to 1e-12
+  constexpr double kRoundUp = 1 + 1e-10;  // the terms above are accurate to 1e-12
   const double a = order, s = m.noise_multiplier(), q = m.sampling_probability();
   switch (m.kind()) {
     case Mechanism::Kind::kGaussian:
@@ -133,7 +134,7 @@ double RdpOfStep(const Mechanism& m, uint32_t order) {
       return (q == 1 ? a / (2 * s * s) : SubsampledLogMoment(q, s, order) / (a - 1)) * kRoundUp;
     case Mechanism::Kind::kRandomisedResponse: {
       const double eps0 = m.PureEpsilonOfStep(), size = (a - 1) * eps0;
-      // Where ResponseRdp adds up logarithms as large as `size`, each is rounded.
+      // If ResponseRdp adds logarithms as large as `size`, each is rounded.
       return eps0 == 0 ? 0 : ResponseRdp(m, a) * kRoundUp + (size < 1 ? 0 : 1e-14 * (1 + size) / (a - 1));
     }
     case Mechanism::Kind::kBoundedRange:
@@ -164,7 +165,7 @@ Result<double> RdpDelta(std::span<const Mechanism> mechanisms, double epsilon) {
   WISP_RETURN_IF_ERROR(CheckAccountable(mechanisms));
   if (!(epsilon >= 0)) return InvalidArgument("epsilon is ", epsilon, ", allowed are 0 and above");
   if (mechanisms.empty()) return 0.0;
-  double best = 0;  // of the logarithm
+  double best = 0;  // best logarithm of delta
   for (double a : UsualOrders()) {
     double total = 0;
     for (const Mechanism& m : mechanisms) total += Rdp(m, a);

@@ -42,7 +42,8 @@ double LargestRejected(const OneRunOutcome& o, const AuditLevel& level) {
   const auto rejected = [&](double epsilon) { return PValue(o, {.epsilon = epsilon, .delta = level.delta}) <= error; };
   if (!rejected(0)) return 0;
   double low = 0, high = 1;
-  // Ends: at 64 randomised response guesses ten million canaries without a fault, and the p-value is 1.
+  // This loop ends: at epsilon 64 randomised response guesses ten million canaries without an error, and the p-value is
+  // 1.
   while (high < 64 && rejected(high)) {
     low = high;
     high *= 2;

@@ -1,5 +1,5 @@
-// Lower bounds on the epsilon of what a mechanism really does, from what was seen of it. A bound above the stated
-// epsilon says, with the confidence asked for, that the statement is false; a bound below it proves nothing.
+// Lower bounds on the epsilon of what a mechanism really does, from observations of it. A bound above the stated
+// epsilon says, with the requested confidence, that the statement is false; a bound below it proves nothing.
 //
 //   One run      canaries that each enter the training data with probability 1/2, and guesses which did
 //   One step     many releases of one step, with a canary and without, as one number each (the released gradient's
@@ -8,9 +8,9 @@
 //   WISP_ASSIGN_OR_RETURN(OneRunOutcome seen, CountGuesses(scores, included, {.positive = 50, .negative = 50}));
 //   WISP_ASSIGN_OR_RETURN(double epsilon, OneRunEpsilon(seen, {.delta = 1e-5, .confidence = 0.95}));
 //
-// What it is not: an accountant (upper bounds, accountant.h), nor exact (audit_exact.h, for mechanisms that can be
-// written out). Inputs here are NOT private: they were measured with the canaries and the noise in hand. Nothing is
-// charged and nothing should be released but from canaries. Epsilon is in nats, as everywhere. Pure functions, any
+// It is neither an accountant (upper bounds, accountant.h) nor exact (audit_exact.h, for mechanisms that can be
+// enumerated). Inputs here are NOT private: they were measured with knowledge of the canaries and the noise. Nothing is
+// charged, and nothing should be released except from canaries. Epsilon is in nats, as everywhere. Pure functions, any
 // thread; every error is kInvalidArgument.
 #ifndef WISP_RUNTIME_PRIVACY_AUDIT_AUDIT_H_
 #define WISP_RUNTIME_PRIVACY_AUDIT_AUDIT_H_
@@ -23,20 +23,21 @@
 
 namespace wisp::privacy {
 
-// The statement under test. 0 <= epsilon, finite; 0 <= delta <= 1. Both may be 0, unlike in a statement worth making.
+// The claim under test. 0 <= epsilon, finite; 0 <= delta <= 1. Both may be 0, unlike in a statement worth making.
 struct AuditClaim {
   double epsilon = 0;
   double delta = 0;
 };
 
-// At which delta a bound on epsilon is asked for, and how sure it must be: for a mechanism that keeps (epsilon, delta),
-// the bound is above epsilon with probability at most 1 - confidence. 0 <= delta < 1, 0 < confidence < 1.
+// The delta of the bound on epsilon, and its confidence: for a mechanism that keeps (epsilon, delta), the bound is
+// above epsilon with probability at most 1 - confidence. 0 <= delta < 1, 0 < confidence < 1.
 struct AuditLevel {
   double delta = 0;
   double confidence = 0.95;
 };
 Status CheckAuditLevel(const AuditLevel& level);
-// A number that is none would be "not refuted" whatever is seen: nothing compares above it.
+// kInvalidArgument for NaN and the like: with such a claim every audit would end "not refuted", because nothing
+// compares above it.
 Status CheckClaimedEpsilon(double epsilon);
 
 // ---- One run (Steinke, Nasr, Jagielski 2023, "Privacy Auditing with One (1) Training Run") ----
@@ -55,9 +56,9 @@ struct GuessCounts {
   uint64_t negative = 0;  // of the lowest: "was not"
 };
 
-// Guesses from scores (higher: likelier included), one per canary; included[i] is 1 or 0. The rest abstains. Equal
-// scores are taken in the order of their indices, which knows nothing of the inclusions. Sizes must agree, no score may
-// be NaN, positive + negative at most the number of canaries.
+// Guesses from scores (higher: likelier included), one per canary; included[i] is 1 or 0. The other canaries get no
+// guess. Equal scores are taken in the order of their indices, which is independent of the inclusions. Sizes must
+// agree, no score may be NaN, and positive + negative is at most the number of canaries.
 Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<const uint8_t> included,
                                    const GuessCounts& guesses);
 
@@ -67,8 +68,8 @@ Result<OneRunOutcome> CountGuesses(std::span<const double> scores, std::span<con
 //   f(v) + 2 m delta max_{1 <= i <= m} (f(v - i) - f(v)) / i ,   f(x) = P[Binomial(r, e^eps / (1 + e^eps)) >= x]
 Result<double> OneRunPValue(const OneRunOutcome& outcome, const AuditClaim& claim);
 
-// The largest epsilon whose p-value is at most 1 - confidence; 0 where none is. Found by bisection to 1e-9, the
-// rejected end. A mechanism that keeps epsilon keeps every larger one, so that one rejected value rejects all below it.
+// The largest epsilon whose p-value is at most 1 - confidence; 0 if no epsilon has. Found by bisection to 1e-9, at the
+// rejected end. A mechanism that keeps epsilon keeps every larger one, so one rejected value rejects all below it.
 Result<double> OneRunEpsilon(const OneRunOutcome& outcome, const AuditLevel& level);
 
 struct OneRunBest {
@@ -76,16 +77,16 @@ struct OneRunBest {
   OneRunOutcome outcome;
 };
 
-// The best over several numbers of guesses, half of them positive (the odd one too), each at the confidence that the
-// union bound leaves: 1 - (1 - confidence) / |guess_counts|. Choosing the best of several single bounds would be
+// The best bound over several numbers of guesses, half of them positive (the odd one too), each at the confidence that
+// the union bound leaves: 1 - (1 - confidence) / |guess_counts|. Choosing the best of several single bounds would be
 // cherry-picking.
 Result<OneRunBest> OneRunBestEpsilon(std::span<const double> scores, std::span<const uint8_t> included,
                                      std::span<const uint64_t> guess_counts, const AuditLevel& level);
 
 // ---- One step, observed many times ----
 
-// Independent observations of the same release, the canary's record in the data or not; the numbers may differ, each is
-// at least 2, none is NaN. Their order must not depend on their values.
+// Independent observations of the same release, with or without the canary's record in the data. The numbers may
+// differ, each is at least 2, none is NaN. Their order must not depend on their values.
 struct CanaryObservations {
   std::span<const double> with;
   std::span<const double> without;
@@ -101,9 +102,9 @@ struct CanaryEvent {
 };
 
 struct CanaryBound {
-  double epsilon = 0;  // 0 where nothing is proved
+  double epsilon = 0;  // 0 if nothing is proved
   CanaryEvent event;
-  Count likelier, rarer;  // how often the event was seen under the likelier data and under the other
+  Count likelier, rarer;  // counts of the event under the likelier data and under the other
 };
 
 // With P, Q the likelier and the other data, (epsilon, delta)-DP says P[event] <= e^epsilon Q[event] + delta. The bound
@@ -113,17 +114,17 @@ struct CanaryBound {
 // odd index only.
 Result<CanaryBound> CanaryEpsilon(const CanaryObservations& observations, const AuditLevel& level);
 
-// The same bound over all events at once and on all observations, with no choice and no fit: by the inequality of
-// Dvoretzky, Kiefer and Wolfowitz with Massart's constant (1990) both empirical distributions are everywhere within
-// sqrt(log(4 / (1 - confidence)) / (2 n)) of the true ones. Weak where an event is rare: a second opinion for
-// CanaryEpsilon that shares nothing with it but the data. The counts are those of the best event.
+// CanaryEpsilon's bound over all events at once and on all observations, without a choice. By the inequality of Dvoretzky,
+// Kiefer and Wolfowitz with Massart's constant (1990) both empirical distributions are everywhere within sqrt(log(4 /
+// (1 - confidence)) / (2 n)) of the true ones. It is weak for rare events: a second opinion for CanaryEpsilon that
+// shares only the data with it. The counts are those of the best event.
 Result<CanaryBound> CanaryEpsilonUniform(const CanaryObservations& observations, const AuditLevel& level);
 
 // A lower bound on mu for the claim "mu-Gaussian DP" (Dong, Roth, Su 2022), which one release of a Gaussian mechanism
 // with noise multiplier 1 / mu makes: far sharper than epsilon against a wrong scale of the noise. mu-GDP says FNR >=
 // Phi(Phi^-1(1 - FPR) - mu), hence mu >= -Phi^-1(FPR) - Phi^-1(FNR), here at Clopper-Pearson's upper ends, each wrong
 // with probability at most (1 - confidence) / 2 (Nasr et al. 2023, "Tight Auditing of Differentially Private Machine
-// Learning"). The observations' own distribution is not assumed. Threshold and side chosen as in CanaryEpsilon. 0 where
+// Learning"). No distribution of the observations is assumed. Threshold and side are chosen as in CanaryEpsilon. 0 if
 // nothing is proved.
 struct GdpBound {
   double mu = 0;

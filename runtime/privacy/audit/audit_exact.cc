@@ -36,7 +36,7 @@ double OneSidedDelta(std::span<const double> p, std::span<const double> q, doubl
   const double factor = std::exp(epsilon);
   double delta = 0;
   for (size_t i = 0; i < p.size(); ++i) {
-    // An infinite factor times 0 is no number.
+    // An infinite factor times 0 would be NaN.
     delta += q[i] == 0 ? p[i] : std::max(0.0, p[i] - factor * q[i]);
   }
   return delta;
@@ -66,7 +66,7 @@ double OneSidedEpsilon(std::span<const double> p, std::span<const double> q, dou
   return 0;
 }
 
-// All tuples that begin with `drawn`, which has probability p under the one model and q under the other.
+// Enumerates all tuples that begin with `drawn`, which has probability p under one model and q under the other.
 class Enumeration {
  public:
   Enumeration(uint32_t draws, const NextDraw& next_p, const NextDraw& next_q)

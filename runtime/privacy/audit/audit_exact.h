@@ -5,10 +5,10 @@
 //   WISP_ASSIGN_OR_RETURN(DistributionPair pair, OrderedDraws(2, with_record, without_record));
 //   WISP_ASSIGN_OR_RETURN(double epsilon, ExactEpsilon(pair.p, pair.q, 0.0));
 //
-// No sampling, no confidence: what is found is the truth of these two distributions up to rounding (1e-12), and a lower
-// bound on the mechanism's epsilon, which is the worst over all neighbouring data. Entry i of both is the probability
-// of the same output. Each must be finite, >= 0 and sum to 1 within 1e-9; both of one size, at least 1. Else
-// kInvalidArgument.
+// There is no sampling and no confidence: the result is the truth for these two distributions up to rounding (1e-12),
+// and a lower bound on the mechanism's epsilon, which is the worst over all neighbouring data. Entry i of both is the
+// probability of the same output. Each must be finite, >= 0 and sum to 1 within 1e-9; both have one size, at least 1.
+// Otherwise kInvalidArgument.
 #ifndef WISP_RUNTIME_PRIVACY_AUDIT_AUDIT_EXACT_H_
 #define WISP_RUNTIME_PRIVACY_AUDIT_AUDIT_EXACT_H_
 
@@ -21,7 +21,8 @@
 
 namespace wisp::privacy {
 
-// max over outputs of |log(p / q)|: the pure epsilon. Infinity where one gives an output that the other cannot.
+// max over outputs of |log(p / q)|: the pure epsilon. Infinity if one distribution gives an output that the other
+// cannot.
 Result<double> MaxLogRatio(std::span<const double> p, std::span<const double> q);
 
 // delta(epsilon): the larger of sum max(0, p - e^epsilon q) and the same with p and q exchanged (the hockey-stick
@@ -29,7 +30,7 @@ Result<double> MaxLogRatio(std::span<const double> p, std::span<const double> q)
 Result<double> HockeyStick(std::span<const double> p, std::span<const double> q, double epsilon);
 
 // The smallest epsilon >= 0 with HockeyStick(p, q, epsilon) <= delta, solved in closed form between neighbouring
-// ratios; infinity where there is none. 0 <= delta < 1; at 0 it is MaxLogRatio.
+// ratios; infinity if no epsilon does. 0 <= delta < 1; at 0 it is MaxLogRatio.
 Result<double> ExactEpsilon(std::span<const double> p, std::span<const double> q, double delta);
 
 struct DistributionPair {
@@ -37,19 +38,19 @@ struct DistributionPair {
 };
 
 // The distribution of the next draw over items 0, 1, ..., n - 1 after those in `drawn`; n is the same at every call. An
-// item that cannot follow (drawing without replacement) has probability 0. Not asked after draws that have probability
-// 0.
+// item that cannot follow (drawing without replacement) has probability 0. It is not called for draws of probability 0.
 using NextDraw = std::function<Result<std::vector<double>>(std::span<const uint32_t> drawn)>;
 
 // More tuples than this are refused: 256 MiB for the two distributions.
 inline constexpr uint64_t kMostTuples = uint64_t{1} << 24;
 
 // The distributions of ordered tuples of `draws` >= 1 draws under two models: products of the conditional
-// probabilities, in lexicographic order, without tuples that neither can give. What a user sees of k recommended items
-// is such a tuple: its epsilon may pass k times that of one set, and order is part of the output.
+// probabilities, in lexicographic order, without tuples that neither model can give. A user who sees k recommended
+// items sees such a tuple: its epsilon may exceed k times that of one set, because order is part of the output.
 Result<DistributionPair> OrderedDraws(uint32_t draws, const NextDraw& p, const NextDraw& q);
 
-// Draws without replacement from fixed probabilities: p(i | drawn) = p_i / (1 - sum over drawn), each model by itself.
+// Draws without replacement from fixed probabilities: p(i | drawn) = p_i / (1 - sum over drawn), separately for each
+// model.
 NextDraw WithoutReplacement(std::vector<double> probabilities);
 
 }  // namespace wisp::privacy

@@ -12,15 +12,15 @@
 namespace wisp::privacy {
 namespace {
 
-// The choice uses bounds this much surer than the measurement: it then shuns events seen a handful of times, which win
-// by luck and do not repeat. On 1000 draws of a Laplace mechanism with epsilon 1 the lowest tenth of the bounds rises
-// from 0.37 to 0.57, the median from 0.68 to 0.70; 100 gives no more (200 repetitions, 2026-11-21). Soundness does not
-// depend on it.
+// The choice uses bounds this much more cautious than the measurement, so it avoids events seen a handful of times,
+// which win by luck and do not repeat. On 1000 draws of a Laplace mechanism with epsilon 1 the lowest tenth of the
+// bounds rises from 0.37 to 0.57, the median from 0.68 to 0.70; a value of 100 gives no more (200 repetitions,
+// 2026-11-21). Soundness does not depend on it.
 constexpr double kChoiceCaution = 10;
 using Side = CanaryEvent::Side;
 using Likelier = CanaryEvent::Likelier;
 
-// Sorted, so that an event is counted by a binary search.
+// Sorted observations, so that an event is counted by a binary search.
 struct Sample {
   std::vector<double> with, without;
 };
@@ -43,7 +43,7 @@ EventCounts CountEvent(const Sample& sample, double threshold, Side side) {
   return {CountEvent(sample.with, threshold, side), CountEvent(sample.without, threshold, side)};
 }
 
-// Every second observation, from `first` on.
+// Every second observation, starting at `first`.
 std::vector<double> SortedHalf(std::span<const double> values, size_t first) {
   std::vector<double> half;
   half.reserve(values.size() / 2 + 1);
@@ -74,7 +74,7 @@ Status CheckObservations(const CanaryObservations& o) {
 
 using Score = std::function<double(Count likelier, Count rarer)>;
 
-// The event of highest score; every observed value is tried as the threshold.
+// The event with the highest score; every observed value is tried as a threshold.
 CanaryEvent BestEvent(const Sample& sample, const Score& score) {
   CanaryEvent best;
   double highest = -kInfinity;
@@ -104,8 +104,8 @@ double EpsilonBetween(double likelier_low, double rarer_high, double delta) {
   return excess > 0 ? std::max(0.0, std::log(excess / rarer_high)) : 0;
 }
 
-// Phi^-1(p). Newton on log Phi, which is concave: from the left, where exp(-x^2 / 2) bounds Phi, it never passes the
-// root.
+// Phi^-1(p). Newton's method on log Phi, which is concave: from the left, where exp(-x^2 / 2) bounds Phi, it never
+// passes the root.
 double NormalQuantile(double p) {
   if (p > 0.5) return -NormalQuantile(1 - p);
   if (p <= 0) return -kInfinity;
@@ -119,8 +119,8 @@ double NormalQuantile(double p) {
   return x;
 }
 
-// Wilson's score interval stands in for Clopper and Pearson's while choosing: it is in closed form, and a choice on the
-// other half needs no guarantee.
+// Wilson's score interval replaces Clopper and Pearson's during the choice: it is in closed form, and a choice on the
+// other half of the data needs no guarantee.
 struct Wilson {
   explicit Wilson(double error) : z2(std::pow(NormalQuantile(error), 2)) {}
   double Low(Count c) const { return 1 - High(Complement(c)); }
@@ -174,7 +174,7 @@ Result<GdpBound> CanaryGdp(const CanaryObservations& observations, double confid
   const double error = (1 - confidence) / 2;
   const Halves halves = Split(observations);
   const Wilson wilson(error / kChoiceCaution);
-  // Of an event held to be likelier with the canary; "likelier without" is its complement and comes up as the other
+  // The event is held to be likelier with the canary; "likelier without" is its complement, which appears as the other
   // side.
   const CanaryEvent event = BestEvent(halves.chosen_on, [&](Count likelier, Count rarer) {
     return -NormalQuantile(wilson.High(rarer)) - NormalQuantile(wilson.High(Complement(likelier)));

@@ -73,7 +73,7 @@ double BinomialUpperTail(uint64_t k, uint64_t n, Chance chance) {
   if (k > n) return 0;
   if (chance.success <= 0) return 0;
   if (chance.failure <= 0) return 1;
-  // Summed from k away from the mean, where the terms fall; the other side is one minus that.
+  // Sums from k away from the mean, where the terms fall; the other side is one minus that sum.
   const bool above = static_cast<double>(k) > static_cast<double>(n) * chance.success;
   const double odds = chance.success / chance.failure;
   double sum = 0, term = std::exp(BinomialLogMass(above ? k : k - 1, n, chance));

@@ -1,4 +1,4 @@
-// Binomial tails and the exact intervals for a proportion that are made of them.
+// Binomial tails, and the exact intervals for a proportion that follow from them.
 //
 //   // rate.interval.high = 0.0087
 //   WISP_ASSIGN_OR_RETURN(Proportion rate, Proportion::Of({.hits = 3, .trials = 1000}, 0.95));
@@ -14,7 +14,7 @@
 
 namespace wisp::privacy {
 
-// The chance of a success and of a failure. Both are kept: where one is near 1 the other cannot be had from it.
+// The probabilities of success and failure. Both are stored: near 1, one cannot be computed from the other.
 struct Chance {
   static Chance Of(double success) { return {success, 1 - success}; }
   // exp(epsilon) / (1 + exp(epsilon)): the accuracy of epsilon-DP randomised response.
@@ -23,7 +23,7 @@ struct Chance {
   double failure = 1;
 };
 
-// log P[W = k] for W ~ Binomial(n, chance); minus infinity where it is 0. k <= n.
+// log P[W = k] for W ~ Binomial(n, chance); minus infinity if P is 0. k <= n.
 double BinomialLogMass(uint64_t k, uint64_t n, Chance chance);
 // P[W >= k]; 1 for k = 0, 0 for k > n.
 double BinomialUpperTail(uint64_t k, uint64_t n, Chance chance);
@@ -38,10 +38,10 @@ struct Count {
   uint64_t trials = 0;
 };
 
-// One-sided bounds of Clopper and Pearson (1934) on the chance behind a count: each is on the wrong side of the truth
-// with probability at most `error`, for every truth and every number of trials. The low end solves P[W >= hits] = error
-// (0 for no hits), the high end P[W <= hits] = error (1 for nothing but hits); bisection returns the outer end of its
-// bracket. 0 < error < 1, 1 <= trials, hits <= trials: the caller has checked.
+// One-sided bounds of Clopper and Pearson (1934) on the probability behind a count: each is on the wrong side of the
+// truth with probability at most `error`, for every truth and every number of trials. The low end solves P[W >= hits] =
+// error (0 without hits), the high end P[W <= hits] = error (1 if all are hits); bisection returns the outer end of its
+// bracket. The caller has checked 0 < error < 1, 1 <= trials, hits <= trials.
 double ClopperPearsonLow(Count count, double error);
 double ClopperPearsonHigh(Count count, double error);
 

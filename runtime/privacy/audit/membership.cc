@@ -43,7 +43,8 @@ Status CheckLosses(std::span<const double> losses, const char* whose) {
   return OkStatus();
 }
 
-// "Never" is among the thresholds, and only members' losses need be tried: between two of them accuracy can but fall.
+// "Never" is one of the thresholds. Only members' losses need to be tried, because between two of them accuracy can
+// only fall.
 double MostAccurateThreshold(const Half& half) {
   double best = -std::numeric_limits<double>::infinity();
   double most = Share(AtMost(half.members, best)) - Share(AtMost(half.non_members, best));
@@ -54,7 +55,7 @@ double MostAccurateThreshold(const Half& half) {
   return best;
 }
 
-// The largest float below the first non-member that may not be called a member.
+// The largest float below the first non-member that must not be called a member.
 double ThresholdAtRate(const Half& half, double rate) {
   const auto allowed = static_cast<size_t>(rate * static_cast<double>(half.non_members.size()));
   return std::nextafter(half.non_members[allowed], -std::numeric_limits<double>::infinity());
@@ -68,7 +69,7 @@ Result<ThresholdAttack> Measure(const Half& half, double threshold, double confi
   return attack;
 }
 
-// Mann and Whitney's statistic over its maximum.
+// Mann and Whitney's statistic divided by its maximum.
 double Auc(const Half& all) {
   double wins = 0;
   for (double loss : all.members) {

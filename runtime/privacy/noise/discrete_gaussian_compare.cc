@@ -14,7 +14,7 @@ using U128 = unsigned __int128;
 // One unit is 2^(-64 n).
 using Fixed = std::vector<uint64_t>;
 
-// |value - what is meant| <= error units.
+// value - true value| <= error units.
 struct Enclosed {
   Fixed value;
   uint64_t error = 0;
@@ -32,7 +32,8 @@ bool IsZero(const Fixed& a) {
   return std::all_of(a.begin(), a.end(), [](uint64_t limb) { return limb == 0; });
 }
 
-// Of one length; the last limb counts most. (libc++ 13 has no lexicographical_compare_three_way.)
+// Compares numbers of equal length; the last limb is the most significant. (libc++ 13 has no
+// lexicographical_compare_three_way.)
 std::strong_ordering Compare(const Fixed& a, const Fixed& b) {
   const auto [x, y] = std::mismatch(a.rbegin(), a.rend(), b.rbegin());
   return x == a.rend() ? std::strong_ordering::equal : *x <=> *y;
@@ -62,14 +63,14 @@ void AddUnits(Fixed& a, uint64_t units) {
   Add(a, b);
 }
 
-// max(0, a - units).
+// Computes max(0, a - units).
 void SubtractUnits(Fixed& a, uint64_t units) {
   Fixed b(a.size(), 0);
   b[0] = units;
   Compare(a, b) < 0 ? std::fill(a.begin(), a.end(), 0) : Subtract(a, b);
 }
 
-// Rounded down: off by less than one unit.
+// The product rounded down: off by less than one unit.
 Fixed Multiply(const Fixed& a, const Fixed& b) {
   const size_t n = a.size() - 1;
   std::vector<uint64_t> product(2 * n + 2, 0);
@@ -85,7 +86,7 @@ Fixed Multiply(const Fixed& a, const Fixed& b) {
   return Fixed(product.begin() + static_cast<ptrdiff_t>(n), product.begin() + static_cast<ptrdiff_t>(2 * n + 1));
 }
 
-// Rounded down.
+// The quotient rounded down.
 void Divide(Fixed& a, uint64_t divisor) {
   U128 rest = 0;
   for (size_t i = a.size(); i-- > 0;) {
@@ -111,8 +112,8 @@ Fixed Ratio(U128 numerator, U128 denominator, size_t n) {
 
 // exp(-f) for f in [0, 1], f below the true value by at most one unit: the sum of (-f)^i / i!.
 // Error of term i: e_0 = 0 and e_i <= (e_(i-1) + 2) / i + 1 (one unit each from f, the product and the division), hence
-// e_1 <= 3, e_2 <= 3.5, and e_i <= 4 for all i. Terms alternate and fall, so what is cut off is less than the first
-// term left out, which is computed as 0 and thus at most 4 units.
+// e_1 <= 3, e_2 <= 3.5, and e_i <= 4 for all i. Terms alternate and fall, so the truncation error is below the first
+// omitted term, which is computed as 0 and thus at most 4 units.
 Enclosed ExpTaylor(const Fixed& f) {
   const size_t n = f.size() - 1;
   Fixed even = One(n), odd = Zero(n), term = One(n);
@@ -148,7 +149,7 @@ Enclosed Exp(U128 numerator, U128 denominator, size_t n) {
   }
 }
 
-// Lower and upper end of what is known of W, with n >= digits of W.
+// The lower and upper end of the known interval of W, with n >= digits of W.
 void Enclose(const LazyUniform& w, size_t n, Fixed& low, Fixed& high) {
   low = Zero(n);
   for (size_t i = 0; i < w.digits().size(); ++i) low[n - 1 - i] = w.digits()[i];
@@ -159,7 +160,7 @@ void Enclose(const LazyUniform& w, size_t n, Fixed& low, Fixed& high) {
   Add(high, gap);
 }
 
-// Exact order of W * scale and target, both enclosed: < 0 certainly below, > 0 certainly not below, 0 unknown.
+// The exact order of W * scale and target, both enclosed: < 0 certainly below, > 0 certainly not below, 0 unknown.
 int CompareScaled(const LazyUniform& w, const Enclosed* scale, const Enclosed& target) {
   const size_t n = target.value.size() - 1;
   Fixed low, high, target_low = target.value, target_high = target.value;
@@ -187,7 +188,7 @@ void LazyUniform::Append(uint64_t word) {
   const size_t known = num_bits_ % 64;
   if (known == 0) {
     digits_.push_back(word);
-  } else {  // bits missing from the last digit come first, the others begin the next
+  } else {  // missing bits of the last digit come first, the others begin the next
     digits_.back() |= word >> known;
     digits_.push_back(word << (64 - known));
   }
@@ -210,8 +211,8 @@ const HalfGaussian::Sums& HalfGaussian::At(size_t n) {
   for (uint64_t k = 0;; ++k) {
     const Enclosed term = Exp(static_cast<U128>(k) * k, 2 * static_cast<U128>(sigma_) * sigma_, n);
     if (k > 0 && IsZero(term.value)) {
-      // What is left out: terms fall by exp(-(2 k + 1) / (2 sigma^2)) and faster, and k > sigma here, so that their sum
-      // is at most the first of them, below its error, times 1 / (1 - exp(-1 / sigma)) <= sigma + 1.
+      // The omitted terms fall by exp(-(2 k + 1) / (2 sigma^2)) and faster, and k > sigma here, so that their sum is at
+      // most the first of them, below its error, times 1 / (1 - exp(-1 / sigma)) <= sigma + 1.
       sums.total = sum;
       sums.total_error = error + (sigma_ + 1) * term.error;
       return sums;
@@ -227,7 +228,7 @@ uint64_t HalfGaussian::Draw(LazyUniform& w) {
   for (;; w.Extend()) {
     const Sums& sums = At(w.digits().size() + 1);
     const Enclosed total{sums.total, sums.total_error};
-    // W is not below S(first - 1) / S(inf), and below S(last) / S(inf), both for certain.
+    // For certain, W is not below S(first - 1) / S(inf), and is below S(last) / S(inf).
     size_t first = 0, last = sums.values.size();
     while (first < last) {
       const size_t v = first + (last - first) / 2;

@@ -1,10 +1,10 @@
 // Comparisons of a uniform random real with a computable real, decided exactly however close they are.
 //
-// What it is: the slow half of discrete_gaussian.cc, taken when double precision cannot tell. A uniform real W is known
-// by its leading bits, further bits are drawn as needed; the other side is enclosed in an interval of multi-precision
-// fixed-point numbers. While the two intervals meet, both are refined: one more 64-bit digit each. A meeting after m
-// digits has probability about 2^(-64 m), so this ends with probability 1 and its answer is the true one.
-// What it is not: fast, or a general multi-precision library.
+// It is the slow half of discrete_gaussian.cc, used when double precision cannot decide. A uniform real W is known by
+// its leading bits, and further bits are drawn as needed; the other side is enclosed in an interval of multi-precision
+// fixed-point numbers. While the two intervals overlap, both are refined by one more 64-bit digit each. They overlap
+// after m digits with probability about 2^(-64 m), so this ends with probability 1 and its answer is the true one. It
+// is neither fast nor a general multi-precision library.
 #ifndef WISP_RUNTIME_PRIVACY_NOISE_DISCRETE_GAUSSIAN_COMPARE_H_
 #define WISP_RUNTIME_PRIVACY_NOISE_DISCRETE_GAUSSIAN_COMPARE_H_
 
@@ -47,7 +47,7 @@ class HalfGaussian {
   uint64_t Draw(LazyUniform& w);
 
  private:
-  // S at one precision, within `error` of the last digit; total is S(inf).
+  // The sums S at one precision, within `error` of the last digit; total is S(inf).
   struct Sums {
     std::vector<std::vector<uint64_t>> values;
     std::vector<uint64_t> errors;
@@ -57,10 +57,10 @@ class HalfGaussian {
   const Sums& At(size_t num_digits);
 
   uint64_t sigma_;
-  std::vector<Sums> sums_;  // by number of digits, formed when first asked for
+  std::vector<Sums> sums_;  // by number of digits, computed on first use
 };
 
-// exp(-numerator / denominator) within 2^-52 relative: what tests hold double precision and tables to.
+// exp(-numerator / denominator) within 2^-52 relative, for tests of double precision and tables.
 double ExpNegative(uint64_t numerator, uint64_t denominator);
 
 }  // namespace wisp::privacy

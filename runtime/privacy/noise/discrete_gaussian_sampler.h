@@ -1,10 +1,10 @@
 // One sample of the discrete Gaussian. Internal to runtime/privacy: discrete_gaussian.cc loops over it, tests take it
 // apart.
 //
-// What it is: a rejection sampler. Its shape is that of Karney ("Sampling Exactly from the Normal Distribution", 2016,
-// section 4) and of Canonne, Kamath and Steinke: a coarse part from a fixed law, uniform low digits, acceptance by an
-// exponential. Cells 1/32 of sigma wide, where theirs are sigma wide, are accepted with probability 0.98 where theirs
-// have 0.71 and 0.48. With s = 32, sigma any integer:
+// It is a rejection sampler. Its structure is that of Karney ("Sampling Exactly from the Normal Distribution", 2016,
+// section 4) and of Canonne, Kamath and Steinke: a coarse part from a fixed distribution, uniform low digits,
+// acceptance by an exponential. Cells are 1/32 of sigma wide, where theirs are sigma wide, and are accepted with
+// probability 0.98, where theirs have 0.71 and 0.48. With s = 32, sigma any integer:
 //
 //   1. v >= 0 with probability proportional to exp(-v^2 / (2 s^2))
 //   2. u uniform on {0, ..., ceil(sigma / s) - 1}
@@ -12,25 +12,25 @@
 //   3. accept with probability exp(-g), g = y (y + 2 v sigma) / (2 s^2 sigma^2); else start again
 //   4. a random sign; -0 starts again
 //
-// Why the result is right. Every integer x >= 0 lies in one cell v sigma <= s x < (v + 1) sigma, and has one u there,
-// in the range that is drawn from. v^2 / (2 s^2) + g = (v sigma + y)^2 / (2 s^2 sigma^2) = x^2 / (2 sigma^2), so a
-// round ends in +x, and in -x, each with a probability proportional to exp(-x^2 / (2 sigma^2)), and in 0 likewise by
-// rule 4. Rounds are independent, so what is accepted has the distribution wanted. Integers only: no rounding so far.
+// Correctness. Every integer x >= 0 lies in one cell v sigma <= s x < (v + 1) sigma, and has one u there, in the range
+// that is drawn from. v^2 / (2 s^2) + g = (v sigma + y)^2 / (2 s^2 sigma^2) = x^2 / (2 sigma^2), so a round ends in +x,
+// and in -x, each with a probability proportional to exp(-x^2 / (2 sigma^2)), and in 0 likewise by rule 4. Rounds are
+// independent, so an accepted sample has the desired distribution. These are integers only: no rounding so far.
 //
-// Where the bits come from. One word, and next to nothing else: 32 bits for u (Lemire's unbiased product, with a word
-// of its own above 2^28), 19 first bits of the uniform real of step 1, 12 of that of step 3, 1 for the sign. All are
-// disjoint, hence independent.
+// Source of the bits. A round takes one word, and almost never more: 32 bits for u (Lemire's unbiased product, with a
+// word of its own above 2^28), the first 19 bits of the uniform real of step 1, the first 12 of that of step 3, 1 for
+// the sign. All are disjoint, hence independent.
 //
-// Why neither short prefixes nor floating point enter the law. Steps 1 and 3 ask whether a uniform real W is below a
-// real number p. W is never rounded: where the bits at hand leave it open, 64 more are drawn. W known to m bits lies in
-// [w, w + 2^-m), and
+// Neither short prefixes nor floating point change the distribution. Steps 1 and 3 ask whether a uniform real W is
+// below a real number p. W is never rounded: if the bits at hand do not decide, 64 more are drawn. W known to m bits
+// lies in [w, w + 2^-m), and
 //   step 1     p is a threshold of discrete_gaussian_table.h; prefixes that are equal decide nothing
 //   step 3     kCellTable.accept holds a lower bound of exp(-g) for the whole cell: below it, W < p. Otherwise p' is
 //              computed in double precision with |p' - p| <= kError: if w + 2^-m <= p' - kError then W < p; if
 //              w >= p' + kError then W >= p
-// What is not decided even so is answered by discrete_gaussian_compare.h in multi-precision for the same W. So every
-// answer is [W < p] itself, the event of probability exactly p, whichever path gave it: prefixes, table and kError
-// decide the time, not the law.
+// What is still undecided is answered by discrete_gaussian_compare.h in multi-precision for the same W. So every answer
+// is [W < p] itself, the event of probability exactly p, whichever path gave it: prefixes, table and kError affect the
+// time, not the distribution.
 //
 // kError. With h = 2^-53, each operation has a relative error of at most h (IEEE 754, no contraction of a * b + c, see
 // CMakeLists.txt). inverse = 1 / sigma: h (sigma <= 2^50 is exact, so are y < sigma and 2 v). t = y * inverse: 2 h. 2 v
@@ -49,7 +49,7 @@
 
 namespace wisp::privacy {
 
-// kSlow asks multi-precision arithmetic every time. The samples and the bits drawn for them are the same.
+// kSlow uses multi-precision arithmetic every time. The samples, and the bits drawn for them, are the same.
 enum class GaussianPath { kFiltered, kSlow };
 
 static_assert(32 + kCellBits + kAcceptBits + 1 == 64, "one word serves a round");
@@ -61,8 +61,8 @@ inline double FilterExp(double g) {
   return sum;
 }
 
-// The bits of a uniform real W so far: `count` of them, and a further word where one was drawn. Allocates only when it
-// is handed on.
+// The known bits of a uniform real W: `count` of them, and a further word if one was drawn. It allocates only when it
+// is passed to the multi-precision code.
 struct LazyBits {
   uint64_t bits;
   int count;
@@ -84,7 +84,7 @@ template <GaussianPath path>
 class GaussianSampler {
  public:
   static constexpr double kError = 0x1p-40;
-  // Largest ceil(sigma / s) that takes its u from 32 bits: above, too many products would be thrown away.
+  // Largest ceil(sigma / s) that takes its u from 32 bits: above it too many products would be rejected.
   static constexpr uint64_t kMaxNarrow = uint64_t{1} << 28;
 
   // sigma in 1 .. kMaxDiscreteGaussianSigma.
@@ -110,7 +110,7 @@ class GaussianSampler {
       const Place place = Locate(v, u);
       if (place.y >= sigma_ || !Accept(v, place.y, word >> 1 & Ones(kAcceptBits))) [[unlikely]]
         continue;
-      // No branch on the sign alone: every second one would be mispredicted.
+      // A branch on the sign alone would be mispredicted every second time.
       const int64_t sign = -static_cast<int64_t>(word & 1);  // 0 or -1
       if ((place.x | ~sign) == 0) [[unlikely]]               // -0
         continue;
@@ -182,7 +182,7 @@ class GaussianSampler {
         double w = static_cast<double>(bits) * kUnit;
         if (w + kUnit <= p - kError) return true;
         if (w >= p + kError) return false;
-        // P is among these bits for certain: multi-precision would draw more as well.
+        // p certainly lies among these bits: multi-precision would draw more as well.
         if (w < p - kError && w + kUnit > p + kError) {
           w += static_cast<double>(bits_of_w.DrawNext(random_) >> (11 + kAcceptBits)) * 0x1p-53;
           if (w + 0x1p-53 <= p - kError) return true;

@@ -1,11 +1,11 @@
-// What the fast half of discrete_gaussian.cc looks up: the law of the cell, to 63 bits, and a bound of acceptance by
-// cell.
+// Tables for the fast half of discrete_gaussian.cc: the distribution of the cell, to 63 bits, and a bound of acceptance
+// by cell.
 //
-// What it is: constants, computed when compiling in integers of 128 bits, each with a bound of its error, and asserted
-// to be the floors of the real numbers meant. With s = kCellsPerSigma and Z the sum of exp(-k^2 / (2 s^2)) over k >= 0:
+// They are constants, computed at compile time in integers of 128 bits, each with a bound of its error, and asserted to
+// be the floors of the intended real numbers. With s = kCellsPerSigma and Z the sum of exp(-k^2 / (2 s^2)) over k >= 0:
 //     p_0 = 1 / Z,   p_(k+1) = p_k r_k,   r_0 = exp(-1 / (2 s^2)),   r_(k+1) = r_k exp(-1 / s^2),
-// so r_k = exp(-(2 k + 1) / (2 s^2)) and p_k = exp(-k^2 / (2 s^2)) / Z. The three numbers to start from are rounded
-// down, from 120 decimal digits.
+// so r_k = exp(-(2 k + 1) / (2 s^2)) and p_k = exp(-k^2 / (2 s^2)) / Z. The three starting numbers are rounded down,
+// from 120 decimal digits.
 //
 // Errors. Everything is rounded down, in units of 2^-128. r_k falls short by at most 2 k + 1 (a product of numbers
 // below 1 inherits both errors and adds one), p_k, being below 1/32, by at most e_k with e_(k+1) <= e_k + (2 k + 1) /
@@ -19,10 +19,10 @@
 
 namespace wisp::privacy {
 
-// A cell is sigma / kCellsPerSigma wide. More of them are rejected less, and take more table.
+// A cell is sigma / kCellsPerSigma wide. More cells reject less, and need a larger table.
 inline constexpr uint64_t kCellsPerSigma = 32;
 
-// Bits of the first word that decide on the cell and on acceptance, nearly always.
+// Bits of the first word that decide the cell and acceptance, nearly always.
 inline constexpr int kCellBits = 19;
 inline constexpr int kAcceptBits = 12;
 inline constexpr int kGuideBits = 9;
@@ -30,13 +30,13 @@ inline constexpr int kGuideBits = 9;
 struct CellTable {
   static constexpr size_t kCells = 292;
   // floor(2^63 P[V <= v]). A word of 63 bits below entry v means a cell of at most v, one above it a cell beyond v, an
-  // equal one decides nothing; nor does a leading part of the word that is equal to that of the entry. The last entry
-  // is 2^63 - 1.
+  // equal one decides nothing; nor does a leading part of the word that equals that of the entry. The last entry is
+  // 2^63 - 1.
   std::array<uint64_t, kCells> threshold;
   // floor(2^kAcceptBits r_v): kAcceptBits bits below it accept, wherever in the cell x is.
   std::array<uint16_t, kCells> accept;
-  // The first cell whose threshold, cut to kCellBits, is not below the word, by the word's first kGuideBits: where to
-  // start to look.
+  // By the word's first kGuideBits: the first cell whose threshold, cut to kCellBits, is not below the word. The search
+  // starts there.
   std::array<uint16_t, size_t{1} << kGuideBits> guide;
   bool is_exact;
 };
@@ -68,7 +68,7 @@ constexpr CellTable MakeCellTable() {
     sum += p;
     table.threshold[v] = static_cast<uint64_t>(sum >> 65);
     table.accept[v] = static_cast<uint16_t>(r >> (128 - kAcceptBits));  // the true r is not less
-    // What the sum may fall short by does not carry into the bits that are kept.
+    // The largest possible shortfall of the sum does not carry into the bits that are kept.
     if ((sum >> 65) != ((sum + kMaxError) >> 65)) table.is_exact = false;
     p = MultiplyFractions(p, r);
     r = MultiplyFractions(r, kStep);

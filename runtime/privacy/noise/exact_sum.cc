@@ -9,7 +9,7 @@
 namespace wisp::privacy {
 namespace {
 
-// Covers the rounding of the few operations below: figures that must not come out too small are multiplied by it.
+// Covers the rounding of the few operations below: it multiplies figures that must not come out too small.
 constexpr double kSigmaRoundUp = 1 + 0x1p-48;
 
 Status OutOfRange(const char* name, double value, const char* allowed) {

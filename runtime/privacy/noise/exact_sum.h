@@ -1,12 +1,14 @@
-// The integer grid on which clipped record gradients are summed in the `exact` noise mode: its step, the bound on what
-// a record adds, the noise in steps, and the cost of its being discrete. Arithmetic only: no tensors, no sums.
+// The integer grid on which clipped record gradients are summed in the `exact` noise mode: its step, the bound on a
+// record's contribution, the noise in steps, and the cost of the noise being discrete. Arithmetic only: no tensors, no
+// sums.
 //
 //   const ExactGrid grid(clipping_norm, num_coordinates);        // after Validate
 //   record: c_i = the clip factor for grid.reduced_clipping_norm(); r = nearest integers of c_i g_i * steps_per_unit
 //   if (!grid.Within(sum of r^2)) take r away again: the record contributes zero
 //   AddDiscreteGaussian(noise, grid.sigma_in_steps(noise_multiplier), sum);   gradient = sum * grid.Scale(batch)
 //
-// Why the sensitivity is what is charged. Let K = 2^30 steps stand for the clipping norm C, P coordinates, u = 2^-24.
+// Why the sensitivity is at most the charged one. Let K = 2^30 steps stand for the clipping norm C, P coordinates, u =
+// 2^-24.
 //   By the check  A record stays in the sum only if the computed sum of its r_j^2 is at most K^2 (1 + 1e-6)^2. Squares
 //       of integers below 2^31 and their sum in double have a relative error of at most P 2^-53 <= 2^-21 for P <= 2^32,
 //       on the norm 2^-22. So ||r|| <= K (1 + 1e-6) (1 + 2^-21) < K (1 + 3e-6), whatever happened before: wrong norms,
@@ -30,7 +32,7 @@ namespace wisp::privacy {
 
 class ExactGrid {
  public:
-  // Integers up to here convert to float and back in the kernels.
+  // Integers up to this convert to float and back in the kernels.
   static constexpr double kStepsPerClippingNorm = 0x1p30;
   static constexpr double kCheckMargin = 1e-6;  // ||c g|| <= C (1 + 1e-6)
   static constexpr double kNoiseMargin = 3e-6;
@@ -43,26 +45,26 @@ class ExactGrid {
     uint64_t num_coordinates = 0;  // P, 1 .. kMaxCoordinates: all released coordinates of a step together
     double noise_multiplier = 0;   // above 2^-20, up to kMaxNoiseMultiplier
   };
-  // Whether an exact grid can serve; to be asked before one is made. kInvalidArgument names the value and what is
+  // Checks that an exact grid can serve; call it before constructing one. kInvalidArgument names the value and what is
   // allowed.
   static Status Validate(const Options& options);
 
-  // Values as Validate wants them.
+  // The values must have passed Validate.
   ExactGrid(double clipping_norm, uint64_t num_coordinates);
 
   double clipping_norm() const { return clipping_norm_; }
   uint64_t num_coordinates() const { return num_coordinates_; }
-  // The gradient that one step stands for.
+  // The gradient that one grid step stands for.
   double grid() const { return clipping_norm_ / kStepsPerClippingNorm; }
   double steps_per_unit() const { return kStepsPerClippingNorm / clipping_norm_; }
-  // C', what records are clipped to.
+  // C', the norm to which records are clipped.
   double reduced_clipping_norm() const { return reduced_clipping_norm_; }
-  // Largest sum of squared steps of a record that may stay.
+  // The largest sum of squared steps of a record that may stay in the sum.
   double max_sum_squares() const;
   bool Within(double sum_squares) const { return sum_squares <= max_sum_squares(); }  // false for NaN
   // Standard deviation of the noise, rounded up to whole steps.
   uint64_t sigma_in_steps(double noise_multiplier) const;
-  // What turns a noised sum of steps into the mean gradient over the expected batch.
+  // The factor that converts a noised sum of steps to the mean gradient over the expected batch.
   double Scale(double expected_batch) const { return grid() / expected_batch; }
 
  private:
@@ -71,10 +73,10 @@ class ExactGrid {
   double reduced_clipping_norm_;
 };
 
-// What the accountant is told and what is drawn: it composes continuous Gaussians, the noise is the discrete one.
-// Rounding N(s, sigma^2) to integers, s an integer, is s + round(N(0, sigma^2)): post-processing, exactly as private as
-// the continuous Gaussian. The discrete Gaussian is so close to round(N(0, sigma^2)) that the difference costs epsilon
-// next to nothing, and delta only as a factor (a total variation would cost (1 + exp(epsilon)) times itself).
+// The accountant composes continuous Gaussians, but the noise is discrete. Rounding N(s, sigma^2) to integers, s an
+// integer, is s + round(N(0, sigma^2)): post-processing, exactly as private as the continuous Gaussian. The discrete
+// Gaussian is so close to round(N(0, sigma^2)) that the difference costs almost no epsilon, and delta only as a factor
+// (a total variation would cost (1 + exp(epsilon)) times itself).
 //
 // Claim. With N = coordinates * steps and eta = 113 N / sigma^2, if the continuous Gaussians are (epsilon, delta)-DP
 // then the discrete ones are (epsilon + 2 eta, exp(eta) delta + tail)-DP, with a tail below 1e-70 for epsilon <= 200
@@ -98,7 +100,7 @@ struct Discretisation {
 // eta, rounded up: about 1e-6 for 1e10 numbers of noise with the noise multiplier 1. Infinity for sigma < 128.
 double DiscretisationLoss(const Discretisation& d);
 
-// Where the claim's tail is nothing beside a delta of 1e-60 or more.
+// Up to this epsilon the claim's tail is negligible beside a delta of 1e-60 or more.
 inline constexpr double kMaxDiscretisationEpsilon = 200;
 
 }  // namespace wisp::privacy

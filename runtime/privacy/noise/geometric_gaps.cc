@@ -24,7 +24,7 @@ bool GeometricGaps::AllFail(RandomStream& random, uint64_t count) const {
   if (count == 0) return true;
   const uint64_t word = random.NextU64();
   // The product has a relative error of 2^-53 and is at most about 37, exp one of 2^-52: 2^-44 absolute is far above
-  // both.
+  // both errors.
   const double probability = std::exp(-rate_ * static_cast<double>(count));
   const double w = static_cast<double>(word) * 0x1p-64;
   if (w < probability - 0x1p-44) return true;

@@ -1,11 +1,11 @@
-// Gaps between the successes of independent, equally likely trials, drawn exactly: for processes over millions of
-// trials that must not look at each.
+// Gaps between the successes of independent, equally likely trials, drawn exactly, for processes over millions of
+// trials that must not look at each trial.
 //
 //   const GeometricGaps gaps(UpperTail(tau / sigma));     // probability of success
 //   for (uint64_t i = gaps.Next(random); i < n; i += 1 + gaps.Next(random)) ... trial i succeeded
 //
-// P[gap >= n] = exp(-rate n) exactly, with rate the double nearest to -log(1 - p) (so p itself is met within 2^-51
-// relative); no floating-point error enters a draw. The method is that of the discrete Laplace of Canonne, Kamath and
+// P[gap >= n] = exp(-rate n) exactly, where rate is the double nearest to -log(1 - p) (so p itself is met within 2^-51
+// relative). No floating-point error enters a draw. The method is that of the discrete Laplace of Canonne, Kamath and
 // Steinke (2020), algorithm 2.
 #ifndef WISP_RUNTIME_PRIVACY_NOISE_GEOMETRIC_GAPS_H_
 #define WISP_RUNTIME_PRIVACY_NOISE_GEOMETRIC_GAPS_H_
@@ -19,10 +19,10 @@ namespace wisp::privacy {
 // P[N(0, 1) >= x].
 double UpperTail(double x);
 
-// Smaller probabilities are not offered: 2^-70 of a trial.
+// The smallest probability offered.
 inline constexpr double kSmallestSuccess = 0x1p-70;
 
-// Longer gaps are given as about this: nobody has as many trials.
+// Longer gaps are returned as about this, which exceeds every number of trials.
 inline constexpr uint64_t kLongestGap = uint64_t{1} << 63;
 
 class GeometricGaps {

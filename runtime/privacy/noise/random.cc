@@ -17,11 +17,11 @@
 namespace wisp::privacy {
 namespace {
 
-// The words of the key stream are little-endian; reproducible streams promise the same bits on every machine.
+// The words of the key stream are little-endian, and reproducible streams promise the same bits on every machine.
 static_assert(std::endian::native == std::endian::little, "ChaCha20 words are read in little-endian order");
 
-// Lets libsodium pick the fastest ChaCha20 for this processor (3 ns a word instead of 12). Should it fail, the portable
-// code is used: the bits are the same.
+// Lets libsodium choose the fastest ChaCha20 for this processor (3 ns a word instead of 12). If that fails, the
+// portable code is used, which gives the same bits.
 void ChooseImplementation() { [[maybe_unused]] static const int chosen = sodium_init(); }
 
 }  // namespace
@@ -34,7 +34,7 @@ RandomStream::State::~State() {
 Result<RandomStream> RandomStream::Secure() { return SecureForTesting(SystemEntropy); }
 
 Result<RandomStream> RandomStream::SecureForTesting(EntropySource source) {
-  // A child of fork() holds the parent's key and unread words; the count tells its streams to take another key.
+  // A child of fork() has the parent's key and unread words; the count tells its streams to change the key.
   if (const int refused = WatchForks(); refused != 0) {
     return IoError("no secure random stream: the operating system refused a fork handler (", Reason(refused), ")");
   }
@@ -77,9 +77,9 @@ void RandomStream::FillBuffer() {
   crypto_stream_chacha20_xor_ic(bytes, bytes, sizeof s.buffer, kNonce, s.first_word / 8, s.key);
 }
 
-// The new key is a hash of the old one with the identity of the process, which a child of fork() has for itself, and,
-// where the system gives it, fresh entropy. Even without any a child's bits are unrelated to the parent's and to those
-// of its siblings, and a stream's to those before.
+// The new key is a hash of the old one with the identity of the process, which a fork() child has for itself, and, if
+// the system gives it, fresh entropy. Even without entropy a child's bits are unrelated to those of its parent and
+// siblings, and a stream's to its own earlier ones.
 void RandomStream::TakeAnotherKey(State& s) {
   struct {
     uint8_t key[kKeyBytes];
@@ -129,8 +129,8 @@ Status RandomStream::Seek(uint64_t position) {
 }
 
 // With W the random real 0.w1 w2 ... of 64-bit digits, returns [W < p]. The first digit decides unless it equals that
-// of p; then what is left of p, scaled up, is compared with what is left of W. Every double ends after at most 17
-// digits (2^-1074 = 2^-(17 * 64 - 14)), and p * 2^64, its floor and its fraction are exact.
+// of p; then the rest of p, scaled up, is compared with the rest of W. Every double ends after at most 17 digits
+// (2^-1074 = 2^-(17 * 64 - 14)), and p * 2^64, its floor and its fraction are exact.
 bool RandomStream::Bernoulli(double p) {
   while (p > 0) {
     if (p >= 1) return true;

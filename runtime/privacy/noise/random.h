@@ -1,17 +1,17 @@
-// Streams of random bits on ChaCha20, and the exact draws made of them.
+// Streams of random bits from ChaCha20, and exact draws made from them.
 //
-// What it is: the only source of randomness of private training. A secure stream is keyed by the operating system, its
-// key is never shown, saved or copied, and is wiped on destruction. A reproducible stream is keyed by a seed: for tests
-// and for repeating experiments; whatever used one has NO privacy guarantee. What it is not: a replacement for the
-// generators of the standard library; there is no way to seed a secure stream.
+// They are the only source of randomness of private training. A secure stream is keyed by the operating system; its key
+// is never shown, saved or copied, and is wiped on destruction. A reproducible stream is keyed by a seed, for tests and
+// for repeating experiments; whatever used one has NO privacy guarantee. Streams do not replace the generators of the
+// standard library; there is no way to seed a secure stream.
 //
 //   WISP_ASSIGN_OR_RETURN(RandomStream noise, RandomStream::Secure());
 //   RandomStream sampling = RandomStream::Reproducible(7, StreamPurpose::kSampling);
 //   std::vector<uint32_t> batch;
 //   PoissonSample(sampling, 0.01, num_records, batch);
 //
-// A stream is used by one thread at a time. Streams move but do not copy: a copy would repeat its noise. A process that
-// forks gets other bits in the child from a secure stream, for the same reason.
+// A stream is used by one thread at a time. Streams move but do not copy: a copy would repeat its noise. For the same
+// reason a forked child gets other bits from a secure stream.
 #ifndef WISP_RUNTIME_PRIVACY_NOISE_RANDOM_H_
 #define WISP_RUNTIME_PRIVACY_NOISE_RANDOM_H_
 
@@ -25,7 +25,7 @@
 
 namespace wisp::privacy {
 
-// What a stream is for. Streams of one seed and different purposes are independent.
+// The use of a stream. Streams of one seed with different purposes are independent.
 enum class StreamPurpose : uint8_t {
   kSampling = 1,
   kNoise = 2,
@@ -40,21 +40,21 @@ class RandomStream {
   // Fills `size` bytes, at most 256; 0 on success, like getentropy(3).
   using EntropySource = int (*)(void* buffer, size_t size);
 
-  // Keyed with 256 bits from the operating system. kIo if it has none to give.
+  // Keyed with 256 bits from the operating system. kIo if it has no entropy to give.
   static Result<RandomStream> Secure();
-  // As Secure(), from another source: to show in a test what happens when the operating system refuses.
+  // Secure() with another source, for tests of a refusal by the operating system.
   static Result<RandomStream> SecureForTesting(EntropySource source);
-  // The same bits for the same (seed, purpose), on every machine. No guarantee of privacy.
+  // Gives equal bits for equal (seed, purpose), on every machine. No guarantee of privacy.
   static RandomStream Reproducible(uint64_t seed, StreamPurpose purpose);
 
   RandomStream(RandomStream&&) noexcept = default;
   RandomStream& operator=(RandomStream&&) noexcept = default;
 
   bool IsSecure() const { return state_->secure; }
-  // A secure stream goes on with another key: a hash of its own with fresh bytes of the operating system. To be called
-  // before each release, for a machine of which a snapshot was restored twice runs twice from one key. Where the system
-  // learns of the restoration (Linux from 5.18 on, with a hypervisor that says so), its bytes differ from there on. A
-  // reproducible stream stays as it is. Takes no memory.
+  // Changes a secure stream's key to a hash of itself with fresh bytes from the operating system. Call it before each
+  // release: a machine whose snapshot was restored twice otherwise runs twice from one key. If the system learns of the
+  // restoration (Linux from 5.18 on, with a hypervisor that reports it), its bytes differ from then on. A reproducible
+  // stream does not change. Allocates nothing.
   void Freshen();
 
   uint64_t NextU64() {
@@ -83,18 +83,18 @@ class RandomStream {
   // Uniform on the multiples of 2^-53 in [0, 1). Not a real number: no privacy argument may rest on it.
   double UniformDouble() { return static_cast<double>(NextU64() >> 11) * 0x1p-53; }
 
-  // Standard normal in floating point (Box and Muller), for INITIALISATION ONLY. Its low-order bits give away what it
-  // is added to (Mironov 2012): noise for privacy comes from discrete_gaussian.h.
+  // Standard normal in floating point (Box and Muller), for INITIALISATION ONLY. Its low-order bits reveal what it is
+  // added to (Mironov 2012): noise for privacy comes from discrete_gaussian.h.
   double Normal();
 
-  // 64-bit words drawn since the start of a reproducible stream; what a checkpoint saves. 0 for a secure stream, which
-  // cannot be resumed: its key is not saved, a later process takes a fresh one.
+  // The number of 64-bit words drawn since the start of a reproducible stream, which a checkpoint saves. 0 for a secure
+  // stream, which cannot be resumed: its key is not saved, and a later process takes a fresh one.
   uint64_t position() const { return state_->secure ? 0 : state_->first_word + state_->next; }
-  // Goes to a position of a reproducible stream. kPrivacyRefused for a secure one: it would repeat its noise.
+  // Moves a reproducible stream to a position. kPrivacyRefused for a secure one, which would repeat its noise.
   Status Seek(uint64_t position);
 
  private:
-  // 4 KB: the cost of a call is spread over 64 blocks, the words still lie in first-level cache.
+  // 4 KB: the cost of a call is spread over 64 blocks, and the words still fit into first-level cache.
   static constexpr size_t kBufferWords = 512;
   static constexpr size_t kKeyBytes = 32;
 
