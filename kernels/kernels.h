@@ -167,8 +167,8 @@ struct RmsNormBackwardArgs {
   Segments records = {};
 };
 
-// ---- Elementwise. Max error 4 ulp of the result, gelu 2e-6 absolute for |x| < 10, relative beyond; gelu by tanh 1e-6
-// * max(1, |y|); silu and sigmoid 1e-6 * |y| + 1e-32. Any finite x is safe; NaN gives NaN, but for relu. --------------
+// ---- Elementwise. Max error 4 ulp of the result. Gelu: 2e-6 absolute for |x| < 10, relative beyond. Gelu by tanh:
+// 1e-6 * max(1, |y|). Silu and sigmoid: 1e-6 * |y| + 1e-32. Any finite x is safe; NaN gives NaN, except for relu.
 // y may be x.
 template <class T = float>
 struct ActivationForwardArgs {
@@ -252,8 +252,8 @@ struct ApplyKeepArgs {
   T scale;
 };
 
-// ---- Variances (Re-Attention: what the noise in the weights does to activations). All are >= 0, at most kMaxVariance.
-// ---- Errors relative to the largest element of the row: 2e-5.
+// ---- Variances (Re-Attention: the effect of noise in the weights on activations). All are >= 0, at most kMaxVariance.
+// Max error 2e-5 relative to the largest element of the row.
 inline constexpr float kMaxVariance = 1e18f;
 
 // y_RN += weight_variance * sum_k (mean_rk^2 + variance_rk) + bias_variance, then limited to [0, kMaxVariance]. On

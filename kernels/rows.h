@@ -40,7 +40,7 @@ struct ScatterAddArgs {
   T scale;
 };
 
-// ---- Tables of halves (kernels/half.h), finite ones, read where they lie. For inference. ----------------------------
+// ---- Float16 tables (kernels/half.h) with finite numbers, read in place. For inference. -----------------------------
 // y (=|+=) a * x. Max error 4 ulp of the sum of magnitudes.
 struct ScaleHalfArgs {
   const Half* x;
@@ -125,7 +125,7 @@ struct GatherColumnsArgs {
   size_t rows, n, columns;
 };
 
-// ---- Dropout's masks. Exact: the same bits of every table, for each is a function of seed, site and place. ----------
+// ---- Dropout masks. Exact: every table gives the same bits, which depend on seed, site and place only. --------------
 // Row r of record b has the `width` numbers of keep from r * width on. The i-th number of the record is 0 if the i-th
 // 16-bit word of its stream is below `threshold`, otherwise 1. Word i is bits 16 (i mod 4) and up of
 //     Mix(Mix(seed_b + c (site + 1)) + c floor(i / 4)),  c = 0x9e3779b97f4a7c15, modulo 2^64.

@@ -11,7 +11,7 @@ constexpr unsigned kThreads = kStageThreads;
 
 unsigned TilesOf(size_t n) { return static_cast<unsigned>((n + kTensorTile - 1) / kTensorTile); }
 
-// ---- Of rows by packed weights. -------------------------------------------------------------------------------------
+// ---- Rows times packed weights. -------------------------------------------------------------------------------------
 
 // Words in memory for floats; for integers, the scales before them.
 template <class Number>
@@ -89,7 +89,7 @@ void ScoreTiles(const ScoreTilesArgs<>& a) {
                          pieces);
 }
 
-// ---- Of gradients, in tf32. -----------------------------------------------------------------------------------------
+// ---- Gradients, in tf32. --------------------------------------------------------------------------------------------
 
 template <Along kA>
 __global__ void __launch_bounds__(kThreads) MultiplyTf32(Product p) {

@@ -71,7 +71,7 @@ void EmulateMultiply(typename Number::Sum (&c)[4], const uint32_t (&a)[4], const
 }
 #endif
 
-// ---- The kinds of numbers. Word: of kPerWord floats; `factor` is of integers alone. ---------------------------------
+// ---- The kinds of numbers. Word converts kPerWord floats to a word; only integers use `factor`. ---------------------
 
 // A float without its last 13 bits: 11 bits of precision, the range of float32.
 struct Tf32 {

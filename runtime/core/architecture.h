@@ -21,7 +21,7 @@ namespace wisp {
 // kGelu is exact (erf), kGeluTanh its usual approximation; kSilu is x sigmoid(x).
 enum class ActivationKind : uint8_t { kRelu = 0, kGelu = 1, kGeluTanh = 2, kSilu = 3 };
 enum class NormPlacement : uint8_t { kPre = 0, kPost = 1 };
-// kRms (Zhang and Sennrich 2019) takes no mean away and has no bias.
+// kRms (Zhang and Sennrich 2019) subtracts no mean and has no bias.
 enum class NormKind : uint8_t { kLayer = 0, kRms = 1 };
 // kGated (LiGR, Borisyuk et al. 2025): before a branch is added to the stream x, it is multiplied by sigmoid(W x + b).
 enum class Residual : uint8_t { kPlain = 0, kGated = 1 };
@@ -34,7 +34,7 @@ enum class OutputBias : uint8_t { kNone = 0, kFixed = 1, kTrained = 2 };
 enum class PositionAlignment : uint8_t { kStart = 0, kEnd = 1 };
 enum class Attend : uint8_t { kCausal = 0, kAll = 1 };
 // kOn: attention logits are corrected for the variance that training noise left in the weights (Ding et al. 2024,
-// section 4). The variances are parameters of the model that no gradient trains: see ParametersOf.
+// section 4). The variances are parameters of the model, but not trained: see ParametersOf.
 enum class ReAttention : uint8_t { kOff = 0, kOn = 1 };
 // kNextItem: after each position, a score for every item. kClasses: a score for every class, once for the sequence.
 // kEmbedding: no scores; the pooled state is the result.

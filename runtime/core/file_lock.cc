@@ -18,7 +18,7 @@ bool IsEmpty(int fd) {
   return fstat(fd, &info) == 0 && info.st_size == 0;
 }
 
-// 0, or the error number.
+// Returns 0 or the error number.
 int Lock(int fd) {
   int failed = 0;
   while ((failed = flock(fd, LOCK_EX | LOCK_NB)) != 0 && errno == EINTR) {}
@@ -27,7 +27,8 @@ int Lock(int fd) {
 
 }  // namespace
 
-// Who gives up a lock removes its file first. Whoever had opened that file before then holds a lock on nothing.
+// The owner removes the file before it releases the lock. So whoever opened the file earlier may lock a removed file,
+// and must try again.
 Result<FileLock> FileLock::Take(const std::string& path, const std::string& held) {
   constexpr int kMostTimes = 100;
   for (int i = 0; i < kMostTimes; ++i) {
@@ -54,7 +55,7 @@ FileLock::FileLock(FileLock&& other) noexcept
 
 FileLock::~FileLock() {
   if (fd_ < 0) return;
-  // A child that was forked off has the file too, and its parent's lock stays. A file with something in it is not ours.
+  // A forked child has the file too, but its parent's lock must stay. A file with contents is not ours.
   if (!origin_.IsForked() && IsThere() && IsEmpty(fd_)) unlink(path_.c_str());
   close(fd_);
 }

@@ -46,7 +46,7 @@ struct RecommendOptions {
   size_t count = kListLength;
   SeenItems seen = SeenItems::kAsModel;
   std::span<const int32_t> excluded = {};    // never recommended, beside the model's withheld items
-  std::span<const int32_t> candidates = {};  // when not empty, only these are considered
+  std::span<const int32_t> candidates = {};  // if not empty, only these can be recommended
 };
 
 // Resolves a call's choice against the model's rule.

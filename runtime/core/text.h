@@ -98,7 +98,7 @@ constexpr bool IsAsciiDigit(char c) { return c >= '0' && c <= '9'; }
   return number == 1 ? text : text + "s";
 }
 
-// "1 token was", "2 tokens were".
+// Counted with the verb: "1 token was", "2 tokens were".
 [[gnu::cold]] inline std::string CountedWere(uint64_t number, std::string_view what) {
   return Counted(number, what) + (number == 1 ? " was" : " were");
 }

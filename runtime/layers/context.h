@@ -61,7 +61,7 @@ struct BufferPlan {
     forward_turns_.first = forward.Reserve<std::byte>(sizes.forward_turns_.largest).offset_bytes;
     backward_turns_.first = backward.Reserve<std::byte>(sizes.backward_turns_.largest).offset_bytes;
   }
-  // Around what the layers of each block reserve.
+  // Call these two around the reservations of each block.
   void BeginBlock() {
     forward_turns_.turn = backward_turns_.turn = ArenaPlan();
     in_block_ = true;

@@ -48,7 +48,7 @@ class Embedding {
   Slot<float> dx_;
   std::optional<NormLayer> norm_;
   Slot<float> sum_, dsum_;  // input of the norm, and its gradient
-  Slot<float> of_types_;    // [rows, D]
+  Slot<float> of_types_;    // [rows, D], the rows of the type table
   bool position_ids_is_forward_;
   Slot<int32_t> position_ids_;
 };

@@ -54,7 +54,7 @@ struct Checkpoint {
   std::string created_by;
   uint64_t base_model_hash = 0;  // ModelFile::content_hash() of the model that training began with; 0: none
   // The receipt of the ledger that paid for a private run (privacy::Receipt), kReceiptBytes. Empty: nothing was
-  // charged, or the file is older than receipts.
+  // charged.
   std::string receipt = {};
   bool operator==(const Checkpoint&) const = default;
 };

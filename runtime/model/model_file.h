@@ -70,8 +70,8 @@ struct ProvenanceEntry {
   std::string dataset;           // a label, not a path
   std::string date;              // ISO 8601
   uint64_t base_model_hash = 0;  // content_hash() of the model that the run began with; 0: none
-  // The receipt of the ledger that the run charged (privacy::Receipt), kReceiptBytes. Empty: no ledger, or the file is
-  // older than receipts.
+  // The receipt of the ledger that the run charged (privacy::Receipt), kReceiptBytes. Empty: no ledger was
+  // charged.
   std::string receipt = {};
   bool operator==(const ProvenanceEntry&) const = default;
 };

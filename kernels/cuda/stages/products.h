@@ -113,7 +113,7 @@ __device__ inline void MultiplyElement(const Product& p, unsigned m, unsigned n)
   Finish(p, m, n, sum);
 }
 
-// ---- Of rows by packed weights: W^T [k, n]. -------------------------------------------------------------------------
+// ---- Rows times packed weights W^T [k, n]. --------------------------------------------------------------------------
 
 // A thread for each element: with few rows, tiles would be mostly empty.
 struct FewRowsStage {
@@ -135,7 +135,7 @@ struct TilesStage {
   }
 };
 
-// ---- Of rows by weights that are packed in tiles, each alone. -------------------------------------------------------
+// ---- Rows times weights that are packed in separate tiles. ----------------------------------------------------------
 
 // The product for the packed tile that holds column n.
 __device__ inline Product ProductOfTile(const ScoreTilesArgs<>& a, size_t n) {
